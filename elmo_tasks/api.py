@@ -21,6 +21,7 @@ from elmo_tasks.elmo.fast import Precision
 from elmo_tasks.elmo.shared_bilms import load_frozen
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.files.hashes import file_state
+from elmo_tasks.models.saliency import Method
 from elmo_tasks.modules.word_vectors import WordVectorFile
 from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, AllenNlpPredictor, Input, Predictor
 from elmo_tasks.pretraining.language_model import LanguageModel
@@ -120,11 +121,12 @@ def load(
     return AllenNlpPredictor(predictor) if format == "allennlp" else predictor
 
 
-def show(predictor: Predictor, inputs: Input | Sequence[Input]) -> Page:
+def show(predictor: Predictor, inputs: Input | Sequence[Input], *, explain: Method | None = None) -> Page:
     """What a predictor finds, in colours, for notebooks.
 
     Arguments:
         inputs: a text, a dict, or a list of them.
+        explain: also shows how much each token counts, by the `gradient` or by `integrated` gradients.
 
     Returns:
         a page, which notebooks show; its `html` is that of `elmo-tasks predict --html`.
@@ -135,7 +137,7 @@ def show(predictor: Predictor, inputs: Input | Sequence[Input]) -> Page:
     if isinstance(predictor, AllenNlpPredictor):
         raise ElmoTasksError("results in AllenNLP's keys cannot be drawn; load the run without format='allennlp'")
     sections = Sections()
-    drawn = [sections.section(describe(predictor.task, result)) for result in predictor(inputs)]
+    drawn = [sections.section(describe(predictor.task, result)) for result in predictor(inputs, explain=explain)]
     return Page("".join([page_start(""), *drawn, END]))
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
+import functools
 import json
 import logging
 import multiprocessing
 import pickle
 import subprocess
 import sys
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -23,7 +25,8 @@ from elmo_tasks.config import load_config
 from elmo_tasks.data_readers import Conll2003Config
 from elmo_tasks.elmo import TINY_OPTIONS, BiLM, FastBiLM, ScalarMix, random_bilm
 from elmo_tasks.errors import ConfigError, DataError, ElmoTasksError
-from elmo_tasks.predictors import Predictor, build_predictor
+from elmo_tasks.models import TaskModel
+from elmo_tasks.predictors import AllenNlpPredictor, Predictor, build_predictor
 from elmo_tasks.runs import load
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 
@@ -282,3 +285,57 @@ def test_results_are_shown_in_a_notebook(run: Path) -> None:
 def test_results_in_allennlps_keys_are_not_drawn(run: Path) -> None:
     with pytest.raises(ElmoTasksError, match="results in AllenNLP's keys cannot be drawn; load the run without"):
         elmo_tasks.show(elmo_tasks.load(run, format="allennlp"), TEXT)
+
+
+def test_results_are_explained(
+    run: Path,
+    favour_spans: Callable[[Any], None],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    tagger, source = elmo_tasks.load(run), tmp_path / "in.jsonl"
+    favour_spans(tagger.model)
+    inputs = [{"tokens": sentence, "saliency": 3} for sentence in SENTENCES]
+    plain, explained = tagger(inputs), tagger(inputs, explain="gradient")
+    items = [result.pop("saliency") for result in explained]
+    assert explained == plain
+    assert plain[0]["input_saliency"] == 3
+    assert list(map(len, items)) == list(map(len, SENTENCES))
+    for result, found in zip(plain, items, strict=True):
+        assert [(each["of"], each["start"], each["end"]) for each in found] == [
+            (span["label"], span["start"], span["end"]) for span in result["spans"]
+        ]
+        assert all([token for token, _ in each["tokens"]] == result["tokens"] for each in found)
+    assert " shaded" not in elmo_tasks.show(tagger, TEXT).html.partition("</style>")[2]
+    assert 'class="heat shaded"' in elmo_tasks.show(tagger, TEXT, explain="integrated").html
+    (as_allennlp, _) = AllenNlpPredictor(tagger)(inputs, explain="gradient")
+    assert as_allennlp["saliency"] == items[0]
+
+    monkeypatch.setattr(load, "load_predictor", lambda *_, **__: tagger)
+    source.write_text("\n".join(map(json.dumps, inputs)))
+    for words, method in ((["--explain"], "integrated"), (["--explain", "gradient"], "gradient")):
+        assert cli.main(["predict", str(run), str(source), *words]) == 0
+        lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        assert lines == tagger(inputs, explain=method)
+    assert cli.main(["predict", str(run), "-", "--format", "reader", "--output-format", "reader", "--explain"]) == 2
+    assert "--explain adds to results, not to data" in capsys.readouterr().err
+
+
+def test_what_cannot_be_explained_is_said(
+    run: Path, favour_spans: Callable[[Any], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tagger = elmo_tasks.load(run)
+    favour_spans(tagger.model)
+    with pytest.raises(ElmoTasksError, match="explain is 'lime'; expected gradient or integrated"):
+        tagger(TEXT, explain="lime")
+    monkeypatch.setattr(tagger, "most_explained", 100)
+    results = tagger.predict([{"tokens": ["Karvel"]}, {"tokens": [*SENTENCES[0]] * 20}], explain="gradient")
+    assert next(results)["tokens"] == ["Karvel"]
+    with pytest.raises(
+        DataError, match=r"inputs:2: to explain \d+ parts, the model reads .* tokens; expected at most 100"
+    ):
+        next(results)
+    monkeypatch.setattr(tagger.model, "prediction_scores", functools.partial(TaskModel.prediction_scores, tagger.model))
+    with pytest.raises(ElmoTasksError, match="CrfTagger has no prediction_scores"):
+        tagger(TEXT, explain="gradient")

@@ -48,7 +48,7 @@ def predict_stream(predictor: Predictor, arguments: argparse.Namespace, reader: 
     typed = arguments.input == _STANDARD_INPUT and sys.stdin is not None and sys.stdin.isatty()
     skipped, notes, count = _Skipped(), list[str](), 0
     on_error = skipped if arguments.on_error == "skip" else None
-    options: dict[str, Any] = {"on_error": on_error}
+    options: dict[str, Any] = {"on_error": on_error, "explain": arguments.explain}
     with contextlib.ExitStack() as stack:
         source = arguments.input if reader else _source(arguments.input, stack, _prompt if typed else lambda: None)
         if isinstance(source, LiveLines):

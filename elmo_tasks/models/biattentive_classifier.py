@@ -13,7 +13,13 @@ from pydantic import Field
 from torch import Tensor
 
 from elmo_tasks.elmo.dropout import Dropout
-from elmo_tasks.models.labels import LabelModel, LabelModelConfig, add_attention, label_loss, label_predictions
+from elmo_tasks.models.labels import (
+    LabelModel,
+    LabelModelConfig,
+    add_attention,
+    label_loss,
+    label_predictions,
+)
 from elmo_tasks.models.model import Probability
 from elmo_tasks.modules.attention import align_with_itself
 from elmo_tasks.modules.embedder import Embedder

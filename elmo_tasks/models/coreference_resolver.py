@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pydantic import Field, PositiveFloat, PositiveInt
 from torch import Tensor
 
-from elmo_tasks.models.model import ModelConfig, Probability, TaskModel
+from elmo_tasks.models.model import ModelConfig, Prediction, Probability, TaskModel
 from elmo_tasks.modules.coreference import (
     AntecedentScorer,
     SpanRepresentation,
@@ -152,7 +152,11 @@ class CoreferenceResolver(TaskModel[CoreferenceBatch, CoreferenceOutput]):
             starts = in_batch[np.cumsum(lengths) - lengths]
         features = self.spans.features(self.encoder(self.embedder, batch.tokens, starts, lengths))
         mention_scores = self.spans.mention_scores(features, tokens_left)  # (N, W)
-        numbers, documents = (part.to(device) for part in self._keep(mention_scores, sizes))  # (M,), (M,)
+        if batch.kept is None:
+            numbers, documents = (part.to(device) for part in self._keep(mention_scores, sizes))  # (M,), (M,)
+        else:
+            documents, first, last = batch.kept.unbind(dim=1)
+            numbers = first * self.spans.max_width + last - first
         first_tokens = numbers // self.spans.max_width  # (M,)
         last_tokens = first_tokens + numbers % self.spans.max_width
         span_starts = positions[first_tokens]
@@ -217,6 +221,25 @@ class CoreferenceResolver(TaskModel[CoreferenceBatch, CoreferenceOutput]):
         is_gold = torch.cat([is_gold, ~is_gold.any(dim=1, keepdim=True)], dim=1)  # (M, K + 1)
         gold = scores.masked_fill(~is_gold, float("-inf")).logsumexp(dim=1)
         return (scores.logsumexp(dim=1) - gold).sum() / len(batch)
+
+    def prediction_scores(
+        self, output: CoreferenceOutput, batch: CoreferenceBatch, predictions: Sequence[Prediction]
+    ) -> Tensor:
+        """The log probability of one link in each document: `{"link": (mention, antecedent)}`, with their tokens."""
+        offsets = itertools.accumulate(map(sum, batch.sentence_lengths()), initial=0)
+        numbers = {span: row for row, span in enumerate(zip(output.starts.tolist(), output.ends.tolist(), strict=True))}
+        columns = output.antecedent_scores.shape[1] - 1  # K
+        links = []
+        for prediction, offset in zip(predictions, offsets, strict=False):
+            mention, antecedent = (numbers[offset + first, offset + last] for first, last in prediction["link"])
+            links.append((mention, columns - mention + antecedent))
+        rows, chosen = zip(*links, strict=True)
+        return output.antecedent_scores.log_softmax(dim=1)[list(rows), list(chosen)]
+
+    def with_choices(self, outputs: Sequence[CoreferenceOutput], batch: CoreferenceBatch) -> CoreferenceBatch:
+        """The batch, with the spans that any of the models keeps."""
+        kept = [torch.stack([each.documents, each.starts, each.ends], dim=1) for each in outputs]
+        return dataclasses.replace(batch, kept=torch.unique(torch.cat(kept), dim=0))
 
     def decode(
         self, output: CoreferenceOutput, batch: CoreferenceBatch, *, probabilities: bool = True

@@ -5,13 +5,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from pydantic import Field
 from torch import Tensor
 
-from elmo_tasks.models.labels import LabelWeights, TagScores, label_weights, scheme_constraints, tag_predictions
-from elmo_tasks.models.model import ModelConfig, Probability, TaskModel
+from elmo_tasks.models.labels import (
+    LabelWeights,
+    TagScores,
+    allowed_labels,
+    label_weights,
+    scheme_constraints,
+    tag_predictions,
+)
+from elmo_tasks.models.model import ModelConfig, Prediction, Probability, TaskModel
 from elmo_tasks.modules.crf import ConditionalRandomField
 from elmo_tasks.modules.dropout import VariationalDropout
 from elmo_tasks.modules.embedder import Embedder
@@ -101,6 +109,11 @@ class CrfTagger(TaskModel[TaggingBatch, TagScores]):
             raise ValueError("the batch has no gold tags")
         logits = output.logits if self.label_weights is None else output.logits * self.label_weights
         return -self.crf.log_likelihood(logits, batch.tags, output.mask).mean().float()
+
+    def prediction_scores(self, output: TagScores, batch: TaggingBatch, predictions: Sequence[Prediction]) -> Tensor:
+        """The log probability of the predicted tags, summed over all sequences where a tag is None and may be any."""
+        allowed = allowed_labels([each["tags"] for each in predictions], self.labels, output.mask.shape[1])
+        return self.crf.log_probability(output.logits, allowed.to(output.mask.device), output.mask).float()
 
     def decode(self, output: TagScores, batch: TaggingBatch, *, probabilities: bool = True) -> list[dict[str, Any]]:
         """The most probable sequence of each sentence: `{"tags": [...], "probabilities": [...]}`.

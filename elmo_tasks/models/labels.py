@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from elmo_tasks.errors import ElmoTasksError, did_you_mean
-from elmo_tasks.models.model import BatchT, ModelConfig, OutputT, TaskModel
+from elmo_tasks.models.model import BatchT, ModelConfig, OutputT, Prediction, TaskModel
 from elmo_tasks.modules.crf import TransitionConstraints
 from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.tasks.task import Example
@@ -71,6 +71,10 @@ class LabelModel(TaskModel[BatchT, OutputT]):
             counts = Counter(label for example in examples for label in self.task.gold_labels(example))
             balanced = {label: counts.total() / (len(counts) * count) for label, count in counts.items()}
             self.class_weights.copy_(label_weights(balanced, self.labels, "model.class_weights"))
+
+    def prediction_scores(self, output: OutputT, batch: BatchT, predictions: Sequence[Prediction]) -> Tensor:
+        """See `label_scores`."""
+        return label_scores(output.logits, predictions, self.labels)  # type: ignore[attr-defined]
 
 
 def label_weights(given: Mapping[str, float], labels: Sequence[str], key: str) -> Tensor:
@@ -166,6 +170,29 @@ def tag_predictions(
         for prediction, row, length in zip(predictions, probabilities.clamp(max=1).tolist(), lengths, strict=True):
             prediction["probabilities"] = row[:length]
     return predictions
+
+
+def allowed_labels(predicted: Sequence[Sequence[str | None]], labels: tuple[str, ...], num_tokens: int) -> Tensor:
+    """(B, T, K) bool, the predicted label of each token; all labels where it is None, and in the padding."""
+    allowed = torch.ones(len(predicted), num_tokens, len(labels), dtype=torch.bool)
+    for row, of_tokens in enumerate(predicted):
+        for token, predicted_label in enumerate(of_tokens):
+            if predicted_label is not None:
+                allowed[row, token] = torch.tensor([predicted_label == label for label in labels])
+    return allowed
+
+
+def label_scores(logits: Tensor, predictions: Sequence[Prediction], labels: tuple[str, ...]) -> Tensor:
+    """The log probability, (B,), of predicted labels, logits (B, K); of tags, (B, T, K), their sum.
+
+    A tag that is None may be any.
+    """
+    likelihoods = logits.float().log_softmax(-1)
+    if logits.dim() == 2:
+        likelihoods = likelihoods.unsqueeze(1)  # as if each text had one token
+    predicted = [each["tags"] if "tags" in each else [each["label"]] for each in predictions]
+    allowed = allowed_labels(predicted, labels, likelihoods.shape[1]).to(logits.device)
+    return likelihoods.masked_fill(~allowed, float("-inf")).logsumexp(2).sum(1)
 
 
 def scheme_constraints(labels: tuple[str, ...], scheme: TagScheme, advice: str) -> TransitionConstraints:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Generic, TypeVar
 
 from pydantic import Field
 from torch import Tensor, nn
 
 from elmo_tasks.config import Part
+from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.modules.embedder import Embedder, EmbedderConfig
 from elmo_tasks.tasks import Batch, Task
 from elmo_tasks.tasks.task import Example
@@ -19,6 +20,7 @@ from elmo_tasks.text.vocabulary import Vocabulary
 BatchT = TypeVar("BatchT", bound=Batch)
 OutputT = TypeVar("OutputT", bound=TensorRecord)
 
+Prediction = Mapping[str, Any]
 Probability = Annotated[float, Field(ge=0, lt=1)]  # of dropout and of other random choices in training
 
 
@@ -95,6 +97,28 @@ class TaskModel(nn.Module, ABC, Generic[BatchT, OutputT]):
         Arguments:
             probabilities: adds probabilities and attention, which metrics do not need.
         """
+
+    def prediction_scores(self, output: OutputT, batch: BatchT, predictions: Sequence[Prediction]) -> Tensor:
+        """The score of a prediction of each example, (B,), with a gradient: what `saliency` explains.
+
+        It is the log probability of the prediction, or of the part of it that is to be explained; a number is its own
+        score.
+
+        Arguments:
+            predictions: what `decode` gives, or the parts that a predictor's `explained_parts` makes of it.
+
+        Raises:
+            ElmoTasksError: the head does not say what its predictions' scores are.
+        """
+        raise ElmoTasksError(f"{type(self).__name__} has no prediction_scores; without it no prediction is explained")
+
+    def with_choices(self, outputs: Sequence[OutputT], batch: BatchT) -> BatchT:
+        """The batch with all choices that models have made for their outputs, so that `forward` makes the same.
+
+        They are choices that have no gradient and cannot be averaged. By default, a head makes none, and the result is
+        the batch itself.
+        """
+        return batch
 
     def details(self, output: OutputT, batch: BatchT) -> list[dict[str, Any]]:
         """What pictures of each prediction show in addition to `decode`'s values; by default nothing."""

@@ -6,15 +6,15 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from pydantic import Field, PositiveInt, model_validator
 from torch import Tensor, nn
-from torch.nn import functional
 
 from elmo_tasks.elmo.token_encoder import Highway
-from elmo_tasks.models.model import ModelConfig, Probability, TaskModel
+from elmo_tasks.models.model import ModelConfig, Prediction, Probability, TaskModel
 from elmo_tasks.modules.attention import masked_softmax
 from elmo_tasks.modules.dropout import VariationalDropout
 from elmo_tasks.modules.embedder import Embedder
@@ -23,7 +23,7 @@ from elmo_tasks.modules.feed_forward import make_linear
 from elmo_tasks.modules.pooling import AttentivePooling
 from elmo_tasks.modules.spans import best_spans
 from elmo_tasks.tasks import Task
-from elmo_tasks.tasks.reading import Reading, ReadingBatch, character_span
+from elmo_tasks.tasks.reading import NO_SPAN, Reading, ReadingBatch, character_span
 from elmo_tasks.text.tokens import TensorRecord, Tokens
 
 _NUM_BEST = 5  # answers in a prediction
@@ -157,19 +157,15 @@ class ReadingModel(TaskModel[ReadingBatch, ReadingOutput]):
         """
         if batch.starts is None or batch.ends is None:
             raise ValueError("the batch has no gold answers")
-        least = torch.finfo(torch.float32).min
-        sides = [
-            (logits.float().masked_fill(~output.mask, least), gold)
-            for logits, gold in ((output.start_logits, batch.starts), (output.end_logits, batch.ends))
-        ]
-        if output.no_answer_logits is None:
-            start, end = (functional.cross_entropy(logits, gold) for logits, gold in sides)
-            return start + end
-        no_answer = output.no_answer_logits.float()  # (B,)
-        every_span = sides[0][0].logsumexp(1) + sides[1][0].logsumexp(1)
-        of_answer = _span_score(output, batch.starts.clamp(min=0), batch.ends.clamp(min=0))
-        right = torch.where(batch.starts < 0, no_answer, of_answer)
-        return (torch.logaddexp(every_span, no_answer) - right).mean()
+        return -_log_likelihood(output, batch.starts, batch.ends).mean()
+
+    def prediction_scores(
+        self, output: ReadingOutput, batch: ReadingBatch, predictions: Sequence[Prediction]
+    ) -> Tensor:
+        """The log-likelihood of the predicted answers, as in the loss."""
+        spans = [NO_SPAN if each["start"] is None else (each["start"], each["end"]) for each in predictions]
+        starts, ends = torch.tensor(spans, device=output.mask.device).unbind(dim=1)
+        return _log_likelihood(output, starts, ends)
 
     def decode(self, output: ReadingOutput, batch: ReadingBatch, *, probabilities: bool = True) -> list[dict[str, Any]]:
         """The most probable answer to each question:
@@ -224,6 +220,18 @@ class ReadingModel(TaskModel[ReadingBatch, ReadingOutput]):
         """The output for the logits (B, T) and vectors (B, T, ...) of starts and of ends, and those of the passage."""
         no_answer = self.no_answer(passage, mask, start, end) if self.no_answer else None
         return ReadingOutput(start_logits=start[0], end_logits=end[0], mask=mask, no_answer_logits=no_answer)
+
+
+def _log_likelihood(output: ReadingOutput, starts: Tensor, ends: Tensor) -> Tensor:
+    """The log-likelihoods of a span's first and last token, summed, or that of no answer (-1); (B,) each."""
+    least = torch.finfo(torch.float32).min
+    sides = [logits.float().masked_fill(~output.mask, least) for logits in (output.start_logits, output.end_logits)]
+    every_span = sides[0].logsumexp(1) + sides[1].logsumexp(1)
+    chosen = _span_score(output, starts.clamp(min=0), ends.clamp(min=0))
+    if output.no_answer_logits is None:
+        return chosen - every_span
+    no_answer = output.no_answer_logits.float()  # (B,)
+    return torch.where(starts < 0, no_answer, chosen) - torch.logaddexp(every_span, no_answer)
 
 
 def _span_score(output: ReadingOutput, first: Tensor, last: Tensor) -> Tensor:

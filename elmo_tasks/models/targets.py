@@ -6,14 +6,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from elmo_tasks.models.labels import label_loss, label_predictions, label_probabilities
+from elmo_tasks.models.labels import label_loss, label_predictions, label_probabilities, label_scores
+from elmo_tasks.models.model import Prediction
 from elmo_tasks.tasks.classification import LABELS
 from elmo_tasks.tasks.task import Example
 from elmo_tasks.text.vocabulary import Vocabulary
@@ -46,6 +47,10 @@ class Target(nn.Module, ABC):
     def predictions(self, scores: Tensor, probabilities: bool, threshold: Tensor | None) -> list[dict[str, Any]]:
         """The prediction of each example from scores (B, K)."""
 
+    @abstractmethod
+    def prediction_scores(self, scores: Tensor, predictions: Sequence[Prediction]) -> Tensor:
+        """The score of a given prediction of each example, (B,), from scores (B, K)."""
+
     def prepare_training(self, examples: Iterable[Example]) -> None:
         """Takes from the training data what the loss needs; by default nothing."""
 
@@ -63,6 +68,9 @@ class LabelTarget(Target):
 
     def predictions(self, scores: Tensor, probabilities: bool, threshold: Tensor | None) -> list[dict[str, Any]]:
         return label_predictions(scores, self.labels, probabilities)
+
+    def prediction_scores(self, scores: Tensor, predictions: Sequence[Prediction]) -> Tensor:
+        return label_scores(scores, predictions, self.labels)
 
 
 class LabelSetTarget(LabelTarget):
@@ -89,6 +97,11 @@ class LabelSetTarget(LabelTarget):
                 prediction["probabilities"] = each
         return predictions
 
+    def prediction_scores(self, scores: Tensor, predictions: Sequence[Prediction]) -> Tensor:
+        """The sum of the log probabilities of the labels in the predicted sets."""
+        chosen = torch.tensor([[label in each["labels"] for label in self.labels] for each in predictions])
+        return functional.logsigmoid(scores.float()).masked_fill(~chosen.to(scores.device), 0).sum(1)
+
 
 class NumberTarget(Target):
     """A number: `{"score": ...}`. The loss is the squared error, in standard deviations of the training data.
@@ -114,7 +127,11 @@ class NumberTarget(Target):
         return functional.mse_loss(scores.float().squeeze(1), ((gold - self.mean) / self.deviation).float())
 
     def predictions(self, scores: Tensor, probabilities: bool, threshold: Tensor | None) -> list[dict[str, Any]]:
-        return [{"score": score} for score in (scores.float().squeeze(1) * self.deviation + self.mean).tolist()]
+        return [{"score": score} for score in self.prediction_scores(scores, ()).tolist()]
+
+    def prediction_scores(self, scores: Tensor, predictions: Sequence[Prediction]) -> Tensor:
+        """The numbers themselves."""
+        return scores.float().squeeze(1) * self.deviation + self.mean
 
 
 TARGETS: dict[str, type[LabelTarget] | type[NumberTarget]] = {

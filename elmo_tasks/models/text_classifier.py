@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 import pydantic
@@ -16,7 +16,7 @@ from torch import Tensor
 
 from elmo_tasks.elmo.dropout import Dropout
 from elmo_tasks.models.labels import LabelModel, LabelModelConfig, add_attention
-from elmo_tasks.models.model import ModelConfig, Probability
+from elmo_tasks.models.model import ModelConfig, Prediction, Probability
 from elmo_tasks.models.targets import TARGETS
 from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.modules.encoders import EncoderConfig
@@ -136,6 +136,14 @@ class TextClassifier(LabelModel[ClassificationBatch | TextPairsBatch, TextClassi
         if batch.labels is None:
             raise ValueError("the batch has no gold labels")
         return self.target.loss(output.logits, batch.labels, self.class_weights)
+
+    def prediction_scores(
+        self,
+        output: TextClassifierOutput,
+        batch: ClassificationBatch | TextPairsBatch,
+        predictions: Sequence[Prediction],
+    ) -> Tensor:
+        return self.target.prediction_scores(output.logits, predictions)
 
     def decode(
         self,

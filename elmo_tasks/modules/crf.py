@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
 import torch
@@ -96,6 +97,18 @@ class ConditionalRandomField(torchcrf.CRF):
             sentence = int(torch.nonzero(gold < FORBIDDEN / 2)[0])
             raise ValueError(f"sentence {sentence} of the batch has tags that the constraints forbid")
         return gold - log_partition(scores)
+
+    def log_probability(self, emissions: Tensor, allowed: Tensor, mask: Tensor) -> Tensor:
+        """The log probability, (B,), that each token has one of its allowed tags, in double precision.
+
+        Arguments:
+            emissions: (B, T, K).
+            allowed: (B, T, K) bool, for each token at least one; what stands in the padding does not matter.
+            mask: (B, T) bool.
+        """
+        scores = self._chain_scores(emissions, mask)
+        among_allowed = scores.emissions.masked_fill(~allowed.transpose(0, 1), FORBIDDEN)
+        return log_partition(dataclasses.replace(scores, emissions=among_allowed)) - log_partition(scores)
 
     def best_tags(self, emissions: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """The most probable allowed tag sequence of each sentence (Viterbi).

@@ -86,6 +86,13 @@ class EmbeddedTokens(TensorRecord):
         """
         return encoded if self.outputs is None else torch.cat([encoded, self.outputs], dim=2)
 
+    def scaled(self, scales: Tensor | None) -> EmbeddedTokens:
+        """The vectors, each multiplied with the scale of its token, (B, T); None: as they are."""
+        if scales is None:
+            return self
+        factors = scales.unsqueeze(2)  # (B, T, 1)
+        return EmbeddedTokens(self.inputs * factors, None if self.outputs is None else self.outputs * factors)
+
 
 class Embedder(nn.Module):
     """Vectors of words, of characters, ELMo's mix "input" and a transformer's, in this order; and ELMo's mix "output".
@@ -125,7 +132,7 @@ class Embedder(nn.Module):
             vectors.append(mixes["input"])
         if self.transformer is not None:
             vectors.append(self.transformer(tokens.texts)["input"])
-        return EmbeddedTokens(inputs=torch.cat(vectors, dim=2), outputs=mixes.get("output"))
+        return EmbeddedTokens(torch.cat(vectors, dim=2), mixes.get("output")).scaled(tokens.scales)
 
     def prepare(self, texts: Sequence[Sequence[str]]) -> None:
         """Computes once what every epoch would compute again; see `MixedLayers.prepare`."""

@@ -98,6 +98,7 @@ def padded_sentences(tokens: Tokens, starts: NDArray[np.int64], lengths: NDArray
         words=tokens.words[0, positions].masked_fill(~mask, 0),
         distinct=numbers[1:].view_as(distinct),
         characters=tokens.characters[used],
+        scales=None if tokens.scales is None else tokens.scales[0, positions],
     )
 
 

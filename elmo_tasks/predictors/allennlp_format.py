@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.models.saliency import Method
 from elmo_tasks.predictors.fields import one_of, text_field, words_field
 from elmo_tasks.predictors.predictor import Fields, Predictor
 from elmo_tasks.predictors.semantic_roles import marked_roles
@@ -93,6 +94,11 @@ class AllenNlpPredictor(Predictor):
 
     def predictions(self, examples: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         return self._inner.predictions(examples)
+
+    def explain(
+        self, examples: Sequence[dict[str, Any]], predictions: Sequence[Fields], method: Method
+    ) -> list[dict[str, Any]]:
+        return self._inner.explain(examples, predictions, method)
 
     def result(self, example: Fields, prediction: Fields) -> dict[str, Any]:
         if isinstance(shares := prediction.get("probabilities"), Mapping):  # AllenNLP has them by the labels' ids

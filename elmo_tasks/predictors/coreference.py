@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.predictors.fields import one_of, string_field, tokens_field
-from elmo_tasks.predictors.predictor import Fields, Predictor
+from elmo_tasks.predictors.predictor import ExplainedPart, Fields, Predictor
 from elmo_tasks.predictors.result_types import PAIRS, WORDS, spans
 from elmo_tasks.rendering.tasks import located
 from elmo_tasks.tasks.coreference import GENRES, token_speakers
@@ -71,6 +71,16 @@ class CoreferencePredictor(Predictor):
     def input_of(self, example: Fields) -> dict[str, Any]:
         genre = {"genre": example["genre"]} if example["genre"] in self.vocabulary.labels[GENRES] else {}
         return {**{name: example[name] for name in ("document", "sentences", "speakers")}, **genre}
+
+    def explained_parts(self, example: Fields, prediction: Fields) -> Iterator[ExplainedPart]:
+        """The link of each mention that has an antecedent; `mention` is its number in the result."""
+        tokens = [token for sentence in example["sentences"] for token in sentence]
+        mentions = prediction["mentions"]
+        for number, antecedent in enumerate(prediction["antecedents"]):
+            if antecedent is not None:
+                link = (mentions[number], mentions[antecedent])
+                names = (" ".join(tokens[first : last + 1]) for first, last in link)
+                yield ExplainedPart({"of": " → ".join(names), "mention": number}, example, {"link": link})
 
     def result(self, example: Fields, prediction: Fields) -> dict[str, Any]:
         text, offsets = located(example)

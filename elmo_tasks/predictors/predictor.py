@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple, get_args
 
 import pyarrow as pa
 import torch
@@ -17,6 +18,7 @@ from elmo_tasks.data_readers.in_memory import task_keys
 from elmo_tasks.errors import DataError, ElmoTasksError, OnError, some_of
 from elmo_tasks.files.limits import ADVICE, limit
 from elmo_tasks.models.model import TaskModel
+from elmo_tasks.models.saliency import Method, num_gradients, saliency
 from elmo_tasks.predictors.free_memory import release_memory_after
 from elmo_tasks.text.batches import batches_of_like_lengths
 from elmo_tasks.text.tokenizers import TREEBANK, Tokenizer
@@ -31,7 +33,16 @@ DEFAULT_BATCH_TOKENS = 2048
 
 _BATCHES_AHEAD = 16  # inputs for this many batches are sorted by length, so that batches have little padding
 _DIGITS = 6  # of probabilities in results
-_POSITION_KEYS = frozenset({"sentences", "offsets", "spans"})  # pictures read them where a result has them
+_POSITION_KEYS = frozenset({"sentences", "offsets", "spans", "saliency"})  # pictures read them where a result has them
+_EXPLAINED = "explained prediction"  # the key of what is explained, in an example of its own
+
+
+class ExplainedPart(NamedTuple):
+    """A part of a prediction whose score is explained."""
+
+    about: dict[str, Any]  # what the result says of it
+    example: Fields  # what the model reads
+    prediction: Fields  # what `TaskModel.prediction_scores` scores
 
 
 class ExampleError(ElmoTasksError):
@@ -66,6 +77,7 @@ class Predictor(ABC):
         sample: an input that works. An object is shown to those who give plain text.
         most_tokens: bound of an example's length, times `limits`' factor, where the time is quadratic.
         result_types: the types of a result's keys in Arrow tables; keys that are not here are kept as JSON.
+        most_explained: bound of the tokens that the model reads to explain an example, times `limits`' factor.
     """
 
     origin = ""  # of the run that it was loaded from, for its repr
@@ -75,6 +87,7 @@ class Predictor(ABC):
     sample: Input = "Orla sold the mill. Nobody had asked her to."
     most_tokens: int | None = None
     result_types: Mapping[str, pa.DataType] = MappingProxyType({})
+    most_explained = 2_000_000  # a few minutes
 
     def __init__(
         self,
@@ -120,9 +133,12 @@ class Predictor(ABC):
     def result(self, example: Fields, prediction: Fields) -> dict[str, Any]:
         """The result of one example, as values for JSON."""
 
-    def __call__(self, inputs: Input | Iterable[Input], *, on_error: OnError | None = None) -> list[dict[str, Any]]:
+    def __call__(
+        self, inputs: Input | Iterable[Input], *, on_error: OnError | None = None, explain: Method | None = None
+    ) -> list[dict[str, Any]]:
         """The results for a text, a dict, or several of them, all in one list; see `predict`."""
-        return list(self.predict([inputs] if isinstance(inputs, (str, Mapping)) else inputs, on_error=on_error))
+        several = [inputs] if isinstance(inputs, (str, Mapping)) else inputs
+        return list(self.predict(several, on_error=on_error, explain=explain))
 
     def warm_up(self) -> None:
         """Predicts the sample, so that all that is loaded at the first use is there before the first input comes."""
@@ -136,6 +152,7 @@ class Predictor(ABC):
         source: str = "inputs",
         waiting: Callable[[], bool] = lambda: False,
         on_error: OnError | None = None,
+        explain: Method | None = None,
     ) -> Iterator[dict[str, Any]]:
         """Yields the results in the order of the inputs, while these are still being read.
 
@@ -147,6 +164,7 @@ class Predictor(ABC):
             waiting: whether the next input has not come yet; then the results of those before it are yielded first.
             on_error: called with the error of an input that is not usable, which is skipped then; by default the error
                 is raised.
+            explain: adds the tokens that each result depends on, as `saliency`; see the method `explain`.
 
         Raises:
             DataError: an input is not usable; the message names its number, from 1. The results of the inputs before it
@@ -158,16 +176,25 @@ class Predictor(ABC):
             raise TypeError(
                 f"predict got a {kind}; expected an iterable of inputs. For one input, call the predictor itself"
             )
-        return self._results(inputs, source, waiting, on_error)
+        if explain not in (None, *get_args(Method)):
+            raise ElmoTasksError(f"explain is {explain!r}; expected {' or '.join(get_args(Method))}")
+        return self._results(inputs, source, waiting, on_error, explain)
 
     def _results(
-        self, inputs: Iterable[Input | None], source: str, waiting: Callable[[], bool], on_error: OnError | None
+        self,
+        inputs: Iterable[Input | None],
+        source: str,
+        waiting: Callable[[], bool],
+        on_error: OnError | None,
+        explain: Method | None,
     ) -> Iterator[dict[str, Any]]:
         for window in self._windows(inputs, source, waiting, on_error):
             refused: DataError | None = None
             while True:
                 try:
-                    predictions = self.predictions([example for *_, example in window])
+                    examples = [example for *_, example in window]
+                    predictions = self.predictions(examples)
+                    added = self.explain(examples, predictions, explain) if explain else [{} for _ in examples]
                     break
                 except ExampleError as error:
                     number = window[error.row][0]
@@ -178,8 +205,8 @@ class Predictor(ABC):
                     else:
                         refused = problem
                         window = [each for each in window if each[0] < number]
-            for (_, fields, example), prediction in zip(window, predictions, strict=True):
-                yield self.complete_result(fields, example, prediction)
+            for (_, fields, example), prediction, explained in zip(window, predictions, added, strict=True):
+                yield self.complete_result(fields, example, prediction) | explained
             if refused:
                 raise refused
             release_memory_after(sum(self.task.length(example) for *_, example in window))
@@ -264,6 +291,45 @@ class Predictor(ABC):
         A predictor overrides this if the model reads something other than the examples, such as parts of them.
         """
         return self._in_batches(examples, self._predict_batch)
+
+    def explained_parts(self, example: Fields, prediction: Fields) -> Iterable[ExplainedPart]:
+        """What `explain` explains of a prediction; by default its label or number, or each of its labels."""
+        field = self.task.build_metric().field
+        value = prediction[field]
+        if isinstance(value, list):
+            return [ExplainedPart({"of": label}, example, {field: [label]}) for label in value]
+        return [ExplainedPart({"of": value if isinstance(value, str) else field}, example, prediction)]
+
+    def explain(
+        self, examples: Sequence[dict[str, Any]], predictions: Sequence[Fields], method: Method
+    ) -> list[dict[str, Any]]:
+        """The tokens that the predictions depend on, `{"saliency": [...]}` for each example.
+
+        There is an item for each part that `explained_parts` names, with what it is `of`, its `score` and its texts as
+        lists of `[token, share]`; see `saliency`.
+
+        Raises:
+            ExampleError: the model would read too many tokens for an example.
+        """
+        found: list[dict[str, Any]] = [{"saliency": []} for _ in examples]
+        rows: list[tuple[int, ExplainedPart]] = []
+        for row, (example, prediction) in enumerate(zip(examples, predictions, strict=True)):
+            parts = list(self.explained_parts(example, prediction))
+            read = len(parts) * num_gradients(method) * self.task.length(example)
+            if read > (most := limit(self.most_explained)):
+                problem = f"to explain {len(parts)} parts, the model reads {read:,} tokens; expected at most {most:,}"
+                raise ExampleError(row, f"{problem}; {ADVICE}")
+            rows += [(row, part) for part in parts]
+        explained = [{**part.example, _EXPLAINED: part.prediction} for _, part in rows]
+        of_rows = self._in_batches(explained, functools.partial(self._explain_batch, method=method))
+        for (row, part), item in zip(rows, of_rows, strict=True):
+            found[row]["saliency"].append(part.about | item)
+        return found
+
+    def _explain_batch(self, examples: list[dict[str, Any]], method: Method) -> list[dict[str, Any]]:
+        batch = self._collate(examples)
+        found = saliency(self.model, batch, [example[_EXPLAINED] for example in examples], method)
+        return [{"score": score} | each for score, each in zip(found.scores.tolist(), found.shares(batch), strict=True)]
 
     def details(self, examples: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """What pictures show of each example in addition to its result, under other keys; by default nothing."""

@@ -15,7 +15,7 @@ import torch
 
 from elmo_tasks.models.reading import ReadingModel, ReadingOutput
 from elmo_tasks.predictors.fields import one_of, text_field
-from elmo_tasks.predictors.predictor import Fields, Predictor
+from elmo_tasks.predictors.predictor import ExplainedPart, Fields, Predictor
 from elmo_tasks.predictors.result_types import ANSWER
 from elmo_tasks.tasks.reading import Reading, unanswered
 from elmo_tasks.text.batches import batches_of_like_lengths
@@ -61,6 +61,18 @@ class ReadingPredictor(Predictor):
 
     def input_of(self, example: Fields) -> dict[str, Any]:
         return {name: example[name] for name in ("id", "question", "passage")}
+
+    def explained_parts(self, example: Fields, prediction: Fields) -> list[ExplainedPart]:
+        """The answer. Of a passage longer than the model's window, only the window around the answer is read."""
+        length, size = len(example["token_starts"]), self.model.window
+        start, end = prediction["start"], prediction["end"]
+        about = {"of": prediction["answer"]}
+        if size is not None and length > size:
+            first = max(0, min((start or 0) - size // 2, length - size))
+            about["first_token"] = first
+            example = {**example, **{key: example[key][first : first + size] for key in ("token_starts", "token_ends")}}
+            start, end = (None if token is None else token - first for token in (start, end))
+        return [ExplainedPart(about, example, {"start": start, "end": end})]
 
     def result(self, example: Fields, prediction: Fields) -> dict[str, Any]:
         return {**{key: example[key] for key in ("question", "passage")}, **prediction["best"][0], **prediction}

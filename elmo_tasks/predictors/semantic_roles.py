@@ -15,7 +15,7 @@ from elmo_tasks.errors import ElmoTasksError, some_of
 from elmo_tasks.files.limits import ADVICE, limit
 from elmo_tasks.metrics.srl import VERB
 from elmo_tasks.predictors.fields import labelled_spans, one_of, sentence_examples, tokens_field
-from elmo_tasks.predictors.predictor import ExampleError, Fields, Predictor
+from elmo_tasks.predictors.predictor import ExampleError, ExplainedPart, Fields, Predictor
 from elmo_tasks.predictors.result_types import SENTENCE, WORDS, spans
 from elmo_tasks.tasks.tagging import TAGS, Tagging
 from elmo_tasks.text.tag_schemes import label_of_tag, spans_of_tags
@@ -140,6 +140,12 @@ class SemanticRolesPredictor(Predictor):
         ]
         frames = iter(super().predictions(rows))
         return [{"frames": [{"predicate": index, **next(frames)} for index in found]} for found in predicates]
+
+    def explained_parts(self, example: Fields, prediction: Fields) -> Iterator[ExplainedPart]:
+        """The roles of each predicate, that is, the tags of its frame."""
+        for frame in prediction["frames"]:
+            row = {"tokens": example["tokens"], "predicate": frame["predicate"]}
+            yield ExplainedPart({"of": row["tokens"][row["predicate"]], "predicate": row["predicate"]}, row, frame)
 
     def _most_padded(self, lengths: Sequence[int]) -> int:
         enough = _ENOUGH_ROWS * max(lengths, default=0)

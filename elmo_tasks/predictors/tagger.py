@@ -10,9 +10,10 @@ import pyarrow as pa
 import torch
 
 from elmo_tasks.predictors.fields import labelled_spans, sentence_examples
-from elmo_tasks.predictors.predictor import Fields, Predictor
+from elmo_tasks.predictors.predictor import ExplainedPart, Fields, Predictor
 from elmo_tasks.predictors.result_types import NUMBERS, SENTENCE, WORDS, spans
 from elmo_tasks.tasks import Tagging
+from elmo_tasks.text.tag_schemes import spans_of_tags
 
 
 class TaggerPredictor(Predictor):
@@ -39,6 +40,20 @@ class TaggerPredictor(Predictor):
 
     def examples(self, fields: Fields) -> Iterator[dict[str, Any]]:
         return sentence_examples(fields, self.tokenizer)
+
+    def explained_parts(self, example: Fields, prediction: Fields) -> list[ExplainedPart]:
+        """Each span; or, if the tags are not spans, the tags of the whole sentence."""
+        tags = prediction["tags"]
+        if not self.task.tag_scheme:
+            return [ExplainedPart({"of": "tags"}, example, prediction)]
+        return [
+            ExplainedPart(
+                {"of": label, "start": start, "end": end},
+                example,
+                {"tags": [tag if start <= token <= end else None for token, tag in enumerate(tags)]},
+            )
+            for label, start, end in spans_of_tags(tags)
+        ]
 
     def details(self, examples: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """`tag_probabilities`: for each token its most probable tags, at most five; only of models that have them."""

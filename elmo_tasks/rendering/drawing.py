@@ -53,6 +53,19 @@ class ShadedText:
 
 
 @dataclasses.dataclass(frozen=True)
+class SignedText:
+    """Tokens that are as dark as the size of their share, from -1 to 1, is large: those for and those against."""
+
+    tokens: Sequence[tuple[str, float]]
+    title: str
+
+    def darkness(self) -> list[float]:
+        """The shares, with signs, as shares of the largest size."""
+        largest = max((abs(share) for _, share in self.tokens), default=0) or 1
+        return [share / largest for _, share in self.tokens]
+
+
+@dataclasses.dataclass(frozen=True)
 class Bars:
     """Names with a share each, from 0 to 1. The first one, or as many as `chosen`, are what the model chose."""
 
@@ -78,7 +91,7 @@ class Rows:
     items: Sequence[tuple[str, str]]
 
 
-Part: TypeAlias = MarkedText | ShadedText | Bars | HeatMap | Rows
+Part: TypeAlias = MarkedText | ShadedText | SignedText | Bars | HeatMap | Rows
 Drawing: TypeAlias = list[Part]
 
 

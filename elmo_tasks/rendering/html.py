@@ -17,6 +17,7 @@ from elmo_tasks.rendering.drawing import (
     Part,
     Rows,
     ShadedText,
+    SignedText,
     percent,
 )
 from elmo_tasks.text.nesting import nested_pieces
@@ -26,9 +27,11 @@ _STYLE = (
 :root {
   color-scheme: light dark;
   --paper: #fff; --ink: #1b1b1b; --faint: #666; --line: #ddd; --bar: #3d8b5f; --heat: 230 120 0;
+  --cold: 40 120 220;
 }
 @media (prefers-color-scheme: dark) {
-  :root { --paper: #16181d; --ink: #e8e6e3; --faint: #9a9da3; --line: #33363d; --bar: #57b98a; --heat: 205 105 20; }
+  :root { --paper: #16181d; --ink: #e8e6e3; --faint: #9a9da3; --line: #33363d; --bar: #57b98a; --heat: 205 105 20;
+    --cold: 60 130 230; }
 }
 body { max-width: 60rem; margin: 0 auto; padding: 1.5rem; background: var(--paper); color: var(--ink);
   font: 1rem/1.6 system-ui, sans-serif; counter-reset: result; }
@@ -42,6 +45,7 @@ mark { padding: .15em .35em; border-radius: .35em; color: INK;
 mark mark { box-shadow: 0 0 0 1px #0004; }
 mark b { margin-left: .4em; font-size: .7em; letter-spacing: .03em; }
 .heat { background: rgb(var(--heat) / calc(var(--share) * .75)); }
+.cold { background: rgb(var(--cold) / calc(var(--share) * .75)); }
 .shaded { border-radius: .2em; padding: .1em 0; }
 .bars { display: grid; grid-template-columns: fit-content(60%) 12rem 4rem; gap: .2rem .8rem; align-items: center;
   margin: .3rem 0 .6rem; overflow-wrap: anywhere; }
@@ -148,6 +152,14 @@ class Sections:
             written.append(f"{escape(part.text[last:start])}{shade}{escape(part.text[start:end])}</span>")
             last = end
         return f"<p>{''.join(written)}{escape(part.text[last:])}</p>"
+
+    @_write.register
+    def _(self, part: SignedText) -> str:
+        written = []
+        for (token, share), darkness in zip(part.tokens, part.darkness(), strict=True):
+            style = f'class="{"heat" if share > 0 else "cold"} shaded" style="--share:{abs(darkness):.2f}"'
+            written.append(f'<span {style} title="{percent(share)}">{escape(token)}</span>')
+        return f"<p>{' '.join(written)}</p>"
 
     @_write.register
     def _(self, part: Bars) -> str:

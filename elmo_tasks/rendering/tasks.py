@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from elmo_tasks.rendering.drawing import Bars, Drawing, HeatMap, Mark, MarkedText, Rows, ShadedText
+from elmo_tasks.rendering.drawing import Bars, Drawing, HeatMap, Mark, MarkedText, Rows, ShadedText, SignedText
 from elmo_tasks.tasks import (
     Classification,
     Coreference,
@@ -32,9 +32,11 @@ Description = Callable[[Result], Drawing]
 def describe(task: Task, result: Result) -> Drawing:
     """What to draw for a result of a task's predictor.
 
-    A task without a description, its own or that of a base class, gets its keys and values.
+    A task without a description, its own or that of a base class, gets its keys and values. What `explain` has added
+    comes last.
     """
-    return (DESCRIPTIONS.find(task) or _items)(result)
+    plain = {key: value for key, value in result.items() if key != "saliency"}
+    return [*(DESCRIPTIONS.find(task) or _items)(plain), *_saliency(result)]
 
 
 def register_description(task: type[Task], description: Description) -> None:
@@ -114,6 +116,16 @@ def _text(result: Result) -> MarkedText | ShadedText:
     return (
         ShadedText(text, offsets, result["attention"], title="attention") if "attention" in result else MarkedText(text)
     )
+
+
+def _saliency(result: Result) -> Drawing:
+    """The texts that the parts of a prediction depend on, each with what it explains."""
+    return [
+        SignedText(value, title=(item["of"] or NO_ANSWER) + ("" if key == "tokens" else f" ← {key}"))
+        for item in result.get("saliency", ())
+        for key, value in item.items()
+        if isinstance(value, list)
+    ]
 
 
 def _items(result: Result) -> Drawing:

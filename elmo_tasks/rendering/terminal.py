@@ -19,11 +19,14 @@ from elmo_tasks.rendering.drawing import (
     Part,
     Rows,
     ShadedText,
+    SignedText,
     percent,
 )
 from elmo_tasks.text.nesting import nested_pieces
 
 _SHADES = ("#fff3d9", "#ffe2ae", "#ffcf80", "#ffbb55", "#ffa62b")
+_SHADES_AGAINST = ("#e3eefc", "#c3dbf9", "#9fc5f5", "#79adf0", "#5596ea")
+_SHOWN_SHARE = 0.05  # the least share of a token that is printed without colours
 _BAR_WIDTH = 30  # of the longest bar, on a terminal that is wide enough
 # Texts can hold control characters, with which a terminal could be made to do things. Each becomes one visible one.
 _VISIBLE = {code: "\N{REPLACEMENT CHARACTER}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"}
@@ -32,7 +35,8 @@ _VISIBLE = {code: "\N{REPLACEMENT CHARACTER}" for code in (*range(0x20), *range(
 class Terminal:
     """Prints drawings on a console. A label keeps its colour from one drawing to the next.
 
-    Without colours, as with NO_COLOR or on a plain terminal, marks have brackets: `[Ann PER] left`.
+    Without colours, as with NO_COLOR or on a plain terminal, marks have brackets, `[Ann PER] left`, and tokens with a
+    share of the explanation have this share, `Ann (80 %) left`.
     """
 
     def __init__(self, console: Console | None = None) -> None:
@@ -75,6 +79,16 @@ class Terminal:
             if shade := round(share * len(_SHADES)):
                 text.stylize(f"{INK} on {_SHADES[shade - 1]}", start, end)
         return text
+
+    @_render.register
+    def _(self, part: SignedText) -> RenderableType:
+        line = _titled(part.title)
+        for (token, share), darkness in zip(part.tokens, part.darkness(), strict=True):
+            shade = round(abs(darkness) * len(_SHADES))
+            style = f"{INK} on {(_SHADES if share > 0 else _SHADES_AGAINST)[shade - 1]}" if shade else ""
+            number = f" ({100 * share:.0f} %)" if not self._has_colors and abs(share) >= _SHOWN_SHARE else ""
+            line.append(f"{_clean(token)}{number}", style).append(" ")
+        return line
 
     @_render.register
     def _(self, part: Bars) -> RenderableType:

@@ -26,6 +26,7 @@ from elmo_tasks import __version__
 from elmo_tasks.config import Config
 from elmo_tasks.errors import ElmoTasksError, did_you_mean
 from elmo_tasks.files.json_files import parse_json
+from elmo_tasks.models.saliency import Method
 from elmo_tasks.predictors.semantic_roles import SemanticRolesPredictor
 from elmo_tasks.rendering.drawing import INK, PALETTE
 from elmo_tasks.server.bilm_vectors import ServedBiLM
@@ -33,7 +34,7 @@ from elmo_tasks.server.bounds import Limits
 from elmo_tasks.server.guard import Guard, admit, error_response
 from elmo_tasks.server.metrics import CONTENT_TYPE, Metrics
 from elmo_tasks.server.request_batches import Batcher, Process
-from elmo_tasks.server.served_runs import ServedRun
+from elmo_tasks.server.served_runs import Additions, ServedRun
 
 logger = logging.getLogger(__name__)
 
@@ -47,6 +48,7 @@ _T = TypeVar("_T")
 
 
 Details = Annotated[bool, Query(description="adds what only pictures need")]
+Explain = Annotated[Method | None, Query(description="adds how much each token counts for each result")]
 RunName = Annotated[str | None, Field(description="the run whose biLM is used; by default the first that has one")]
 TokenIndex = Annotated[int, Field(description="the index of the token, from 0")]
 
@@ -168,6 +170,7 @@ class Service:
         self.runs, self.limits, self.metrics, self.note = runs, limits, metrics, note
         self._bilms = bilms
         for run in runs.values():
+            run.predictor.most_explained = limits.queue_tokens
             if isinstance(run.predictor, SemanticRolesPredictor):  # how many predicates it finds is not known before
                 run.predictor.most_tags = min(run.predictor.most_tags, limits.queue_tokens)
         self._batcher = Batcher(limits.batch_tokens, limits.wait_seconds, metrics.computed)
@@ -188,7 +191,7 @@ class Service:
         if prepared.tokens > (most := self.limits.request_tokens):
             raise ElmoTasksError(f"{prepared.tokens:,} tokens; expected at most {most:,} in a request")
         if prepared.cost > (most := self.limits.queue_tokens):
-            reason = "sentences are read once for each predicate, and scores take ten times as long"
+            reason = "sentences are read once for each predicate and each gradient, and scores take ten times as long"
             raise ElmoTasksError(f"the work of {prepared.cost:,} tokens; expected at most {most:,}: {reason}")
         admit(request.scope, prepared.cost)
         return _json(await asyncio.wrap_future(self._batcher.submit(process, prepared, prepared.cost)))
@@ -271,16 +274,19 @@ def _add_runs(router: APIRouter, service: Service) -> None:
         name: str,
         body: Annotated[dict[str, Any], Body(examples=[{"text": "Orla sold the mill."}])],
         details: Details = False,
+        explain: Explain = None,
     ) -> Response:
         """The results of one input, which is what `elmo-tasks predict` reads as a JSON line."""
-        run = service.run(name)
-        return await service.answer(request, run.answer, lambda: run.prepare([body], details=details, numbered=False))
+        run, added = service.run(name), Additions(details, explain)
+        return await service.answer(request, run.answer, lambda: run.prepare([body], added, numbered=False))
 
     @router.post("/api/runs/{name}/predict-batch", response_model=Answer)
-    async def predict_batch(request: Request, name: str, body: BatchBody, details: Details = False) -> Response:
+    async def predict_batch(
+        request: Request, name: str, body: BatchBody, details: Details = False, explain: Explain = None
+    ) -> Response:
         """The results of several inputs, in their order."""
-        run, inputs = service.run(name), body.inputs
-        return await service.answer(request, run.answer, lambda: run.prepare(inputs, details=details, numbered=True))
+        run, added = service.run(name), Additions(details, explain)
+        return await service.answer(request, run.answer, lambda: run.prepare(body.inputs, added, numbered=True))
 
 
 def _add_vectors(router: APIRouter, service: Service) -> None:

@@ -7,7 +7,7 @@ import logging
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from elmo_tasks.config import to_json
 from elmo_tasks.data_readers.in_memory import HUB_PREFIX
@@ -15,6 +15,7 @@ from elmo_tasks.data_readers.row_examples import ROW_TASKS
 from elmo_tasks.elmo import ElmoConfig
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.files.json_files import json_text, read_json
+from elmo_tasks.models.saliency import Method, num_gradients
 from elmo_tasks.predictors.free_memory import release_memory_after
 from elmo_tasks.predictors.predictor import ExampleError, Fields
 from elmo_tasks.predictors.semantic_roles import SemanticRolesPredictor
@@ -33,12 +34,19 @@ _MOST_CARRIED = 1_000_000  # bytes of an input's other keys in all of its result
 _ARCHIVE = re.compile(r"\.(tar\.gz|tgz)$")
 
 
+class Additions(NamedTuple):
+    """What a request's results have in addition."""
+
+    details: bool = False  # what only pictures need
+    explain: Method | None = None  # how much each token counts
+
+
 @dataclasses.dataclass(frozen=True)
 class PredictionRequest:
     """The examples of a request's inputs, which are ready to be predicted."""
 
     rows: list[tuple[str, Fields, dict[str, Any]]]  # the name of the input in messages, its fields, the example
-    details: bool
+    added: Additions
     tokens: int
     cost: int  # the tokens that the model reads: in semantic roles, a sentence once for each predicate
 
@@ -63,11 +71,11 @@ class ServedRun:
         fingerprint = self.elmo.files().fingerprint() if self.elmo else None
         self.about = {"name": name, **_description(run, path), "bilm": fingerprint}
 
-    def prepare(self, inputs: Sequence[Any], *, details: bool, numbered: bool) -> PredictionRequest:
+    def prepare(self, inputs: Sequence[Any], added: Additions, *, numbered: bool) -> PredictionRequest:
         """Checks and tokenizes inputs.
 
         Arguments:
-            details: whether the results have what only pictures need.
+            added: what the results have in addition.
             numbered: whether messages name the number of the input, from 1.
 
         Raises:
@@ -90,7 +98,7 @@ class ServedRun:
             rows += [(input_name, fields, example) for example in made]
         examples = [example for *_, example in rows]
         tokens, cost = (sum(map(count, examples)) for count in (self.predictor.task.length, self.predictor.cost))
-        return PredictionRequest(rows, details, tokens, cost)
+        return PredictionRequest(rows, added, tokens, cost * (1 + num_gradients(added.explain)))
 
     def answer(self, requests: list[PredictionRequest]) -> list[bytes | ElmoTasksError]:
         """The results of requests that are predicted together, as JSON, or what is wrong with one of them."""
@@ -102,20 +110,38 @@ class ServedRun:
                 if number not in refused
                 for row in request.rows
             ]
+            examples = [example for *_, example in rows]
             try:
-                predictions = self.predictor.predictions([example for *_, example in rows])
+                predictions = self.predictor.predictions(examples)
+                additions = self._additions([requests[number].added for number, *_ in rows], examples, predictions)
                 break
             except ExampleError as error:
                 number, input_name, *_ = rows[error.row]
                 refused[number] = ElmoTasksError(f"{input_name}{error}")
-        detailed = [example for number, *_, example in rows if requests[number].details]
-        details = iter(self.predictor.details(detailed))
         results: list[list[dict[str, Any]]] = [[] for _ in requests]
-        for (number, _, fields, example), prediction in zip(rows, predictions, strict=True):
-            result = self.predictor.complete_result(fields, example, prediction)
-            results[number].append(result | (next(details) if requests[number].details else {}))
+        for (number, _, fields, example), prediction, added in zip(rows, predictions, additions, strict=True):
+            results[number].append(self.predictor.complete_result(fields, example, prediction) | added)
         release_memory_after(sum(request.tokens for request in requests))
         return [refused.get(number) or to_bytes({"results": each}) for number, each in enumerate(results)]
+
+    def _additions(
+        self, wanted: Sequence[Additions], examples: Sequence[dict[str, Any]], predictions: Sequence[Fields]
+    ) -> list[dict[str, Any]]:
+        """What the result of each example has in addition; an `ExampleError` if that takes too long."""
+        found: list[dict[str, Any]] = [{} for _ in examples]
+        detailed = [row for row, each in enumerate(wanted) if each.details]
+        for row, details in zip(detailed, self.predictor.details([examples[row] for row in detailed]), strict=True):
+            found[row] |= details
+        for method in {each.explain for each in wanted if each.explain}:
+            rows = [row for row, each in enumerate(wanted) if each.explain == method]
+            chosen = [examples[row] for row in rows], [predictions[row] for row in rows]
+            try:
+                explained = self.predictor.explain(*chosen, method)
+            except ExampleError as error:
+                raise ExampleError(rows[error.row], str(error)) from None
+            for row, each in zip(rows, explained, strict=True):
+                found[row] |= each
+        return found
 
 
 def load_runs(paths: Sequence[str], *, batch_tokens: int, overrides: Sequence[str] = ()) -> dict[str, ServedRun]:

@@ -38,10 +38,14 @@ class CoreferenceBatch(Batch):
     speakers: Tensor  # (N,) int64, numbered separately for each document; 0 if not known
     genres: Tensor  # (B,) int64, 0 if not known
     mentions: Tensor | None  # (G, 3) int64: first and last token, cluster from 1; None if not known
+    kept: Tensor | None = None  # (M, 3) int64, sorted: document, first and last token of spans to keep; None: the best
 
     def sentence_lengths(self) -> list[list[int]]:
         """The tokens of each sentence of each document."""
         return [list(map(len, example["sentences"])) for example in self.examples]
+
+    def lengths(self, tokens: Tokens) -> list[int]:
+        return list(map(sum, self.sentence_lengths()))
 
 
 @dataclasses.dataclass(frozen=True)

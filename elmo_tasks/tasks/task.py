@@ -11,7 +11,7 @@ import datasets
 
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.metrics import Metric
-from elmo_tasks.text.tokens import TensorRecord
+from elmo_tasks.text.tokens import TensorRecord, Tokens
 from elmo_tasks.text.vocabulary import Vocabulary
 
 Example = Mapping[str, Any]
@@ -28,6 +28,10 @@ class Batch(TensorRecord):
 
     def __len__(self) -> int:
         return len(self.examples)
+
+    def lengths(self, tokens: Tokens) -> list[int]:
+        """How many of a batch's tokens, which are in the order of the examples, each example has."""
+        return list(map(len, tokens.texts))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -47,6 +47,7 @@ class Tokens(TensorRecord):
     words: Tensor  # (B, T) int64, rows of the vocabulary's words, 0 for padding
     distinct: Tensor  # (B, T) int64, rows of `characters`, 0 for padding
     characters: Tensor  # (U, C) int64, rows of the vocabulary's characters, 0 for padding; row 0 is all padding
+    scales: Tensor | None = None  # (B, T), what an embedder multiplies the tokens' vectors with; None: nothing
 
     def __len__(self) -> int:
         return len(self.texts)

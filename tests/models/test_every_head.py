@@ -7,7 +7,7 @@ import functools
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import safetensors.torch
@@ -20,6 +20,7 @@ from elmo_tasks.elmo.dropout import Dropout
 from elmo_tasks.errors import DataError, UnknownLabelError
 from elmo_tasks.files.tensor_files import write_tensors
 from elmo_tasks.models import ModelConfig, TaskModel
+from elmo_tasks.models.saliency import Method, saliency
 from elmo_tasks.predictors import build_predictor
 from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.runs.warm_start import warm_start
@@ -670,3 +671,42 @@ def test_fresh_weights_follow_the_seed(built: Built) -> None:
     one, same, other = build(1).state_dict(), build(1).state_dict(), build(2).state_dict()
     assert all(torch.equal(tensor, same[name]) for name, tensor in one.items())
     assert any(not torch.equal(tensor, other[name]) for name, tensor in one.items())
+
+
+@pytest.mark.slow
+def test_predictions_are_explained_by_their_tokens(built: Built) -> None:
+    """Integrated gradients sum to a prediction's score, less the score of zero vectors."""
+    learn(built, 40)
+    predictor = build_predictor(built.model, built.vocabulary)
+    examples = [
+        {**example, "predicates": [example["predicate"]]} if "predicate" in example else example
+        for example in built.head.examples
+    ]
+    predictions = predictor.predictions(examples)
+    pairs = zip(examples, predictions, strict=True)
+    parts = [part for pair in pairs for part in predictor.explained_parts(*pair)]
+    assert len(parts) >= 3
+    for method in get_args(Method):
+        explained = predictor.explain(examples, predictions, method)
+        items = [item for each in explained for item in each["saliency"]]
+        assert [item.items() >= part.about.items() for item, part in zip(items, parts, strict=True)]
+        for item, part in zip(items, parts, strict=True):
+            texts = [value for value in item.values() if isinstance(value, list)]
+            assert sum(abs(share) for text in texts for _, share in text) == pytest.approx(1, abs=1e-4)
+            words = {token for text in texts for token, _ in text}
+            assert words >= {token for text in built.model.task.texts(part.example) for token in text}
+
+    given = [part.prediction for part in parts]
+    batch = built.batch([dict(part.example) for part in parts])
+    found = saliency(built.model, batch, given, "integrated", steps=128)  # layers with kinks need more than smooth ones
+    batch = built.model.with_choices([built.model(batch)], batch)
+    tokens = {name: getattr(batch, name) for name in found.contributions}
+    zeros = {name: dataclasses.replace(each, scales=torch.zeros(each.mask.shape)) for name, each in tokens.items()}
+    at_zero = dataclasses.replace(batch, **zeros)  # type: ignore[arg-type]
+    with torch.inference_mode():
+        start = built.model.prediction_scores(built.model(at_zero), at_zero, given)
+    sums = sum(
+        torch.stack([each.sum() for each in found.contributions[name][each.mask].split(batch.lengths(each))])
+        for name, each in tokens.items()
+    )
+    assert torch.allclose(sums, found.scores - start, rtol=0.1, atol=0.02)

@@ -341,3 +341,20 @@ def test_errors_of_the_decoder(decoder: ConstrainedDecoder) -> None:
     nothing = ConstrainedDecoder(TransitionConstraints(CONSTRAINTS.start, CONSTRAINTS.between, torch.zeros(3).bool()))
     with pytest.raises(ValueError, match="allow no sequence of 2 tags"):
         nothing.best_tags(torch.zeros(1, 2, 3), mask)
+
+
+@pytest.mark.parametrize("constrained", [False, True])
+def test_the_probability_of_allowed_tags_is_the_sum_over_their_sequences(constrained: bool) -> None:
+    torch.manual_seed(3)
+    crf, (emissions, mask) = make_crf(constrained), make_batch()
+    best, _ = crf.best_tags(emissions, mask)
+    allowed = torch.rand(*mask.shape, NUM_TAGS) < 0.5
+    allowed.scatter_(2, best.unsqueeze(2), True)
+    found = crf.log_probability(emissions, allowed, mask)
+    for row, length in enumerate(mask.sum(1).tolist()):
+        scores = scored_sequences(crf, emissions[row, :length])
+        among = [
+            score for tags, score in scores.items() if all(allowed[row, token, tag] for token, tag in enumerate(tags))
+        ]
+        expected = torch.tensor(among).double().logsumexp(0) - torch.tensor(list(scores.values())).double().logsumexp(0)
+        assert found[row].item() == pytest.approx(expected.item(), abs=1e-5)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from elmo_tasks.rendering.drawing import Bars, Drawing, HeatMap, Mark, MarkedText, Part, Rows, ShadedText
+from elmo_tasks.rendering.drawing import Bars, Drawing, HeatMap, Mark, MarkedText, Part, Rows, ShadedText, SignedText
 from elmo_tasks.rendering.html import END, Sections, page_start
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -134,3 +134,12 @@ def test_a_phone_shows_that_a_wide_heat_map_goes_on(tmp_path: Path) -> None:
         page.evaluate("document.querySelector('.scroll').style.background = 'none'")
         assert page.screenshot(clip=strip) != begin  # the shadow is what makes the difference
         browser.close()
+
+
+def test_tokens_for_and_against_have_their_own_classes() -> None:
+    written = Sections().section([SignedText([("<a>", -0.2), ("b", 0.1)], title="x ← y")])
+    assert "<h2>x ← y</h2>" in written
+    assert re.findall(r'class="(\w+) shaded" style="--share:([.\d]+)" title="([^"]*)">(.*?)</span>', written) == [
+        ("cold", "1.00", "-20.0 %", "&lt;a&gt;"),
+        ("heat", "0.50", "10.0 %", "b"),
+    ]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from elmo_tasks.rendering import describe, register_description, tasks
-from elmo_tasks.rendering.drawing import Bars, Drawing, HeatMap, Mark, MarkedText, Rows, ShadedText
+from elmo_tasks.rendering.drawing import Bars, Drawing, HeatMap, Mark, MarkedText, Rows, ShadedText, SignedText
 from elmo_tasks.tasks import Classification, Coreference, Reading, SemanticRoles, Tagging, TaskRegistry, TextPairs
 
 
@@ -124,6 +124,19 @@ def test_own_tasks_have_their_description_or_that_of_their_base(monkeypatch: pyt
     assert describe(OwnTask(), result) == describe(Classification(), result)
     own: Drawing = [MarkedText("own")]
     register_description(OwnTask, lambda result: own)
-    assert describe(OwnTask(), result) is own
+    assert describe(OwnTask(), result) == own
     del tasks.DESCRIPTIONS[OwnTask.name], tasks.DESCRIPTIONS[Classification.name]
     assert describe(OwnTask(), {"text": "zwölf", "n": ["ö", 1]}) == [Rows([("text", "zwölf"), ("n", '["ö", 1]')])]
+
+
+def test_what_explains_a_result_comes_last() -> None:
+    saliency = [
+        {"of": "yes", "score": -0.1, "premise": [["a", 0.5]], "hypothesis": [["b", -0.5]]},
+        {"of": "", "score": -0.1, "tokens": [["a", 1.0]]},
+    ]
+    result = {"premise_tokens": ["a"], "hypothesis_tokens": ["b"], "label": "yes", "probabilities": {"yes": 1.0}}
+    *plain, premise, hypothesis, whole = describe(TextPairs(), {**result, "saliency": saliency})
+    assert plain == describe(TextPairs(), result)
+    assert premise == SignedText([["a", 0.5]], title="yes ← premise")
+    assert hypothesis == SignedText([["b", -0.5]], title="yes ← hypothesis")
+    assert whole == SignedText([["a", 1.0]], title="(no answer)")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from elmo_tasks.rendering.drawing import Bars, Drawing, HeatMap, Mark, MarkedText, Part, Rows, ShadedText
+from elmo_tasks.rendering.drawing import Bars, Drawing, HeatMap, Mark, MarkedText, Part, Rows, ShadedText, SignedText
 from elmo_tasks.rendering.terminal import Terminal
 
 ANN = MarkedText("Ann left [red]Bo[/red].", [Mark(0, 3, "PER"), Mark(14, 16, "PER")], title="text")
@@ -117,3 +117,12 @@ def test_tokens_without_a_weight_are_refused() -> None:
 def test_text_wraps_at_words_and_heat_maps_are_left_out() -> None:
     heat_map: Part = HeatMap(["a"], ["b"], [[1.0]])
     assert shown([MarkedText("one two three"), heat_map], width=8) == "one two \nthree\n\n"
+
+
+def test_tokens_for_and_against_have_their_own_colors_or_their_shares() -> None:
+    part = SignedText([("not", -0.6), ("\x1bbad", 0.3), (".", 0.01)], title="negative")
+    styled = shown([part], styles=True)
+    assert re.findall(r"48;2;(\d+;\d+;\d+)", styled) == ["85;150;234", "255;226;174"]
+    plain = shown([part], color_system=None)
+    assert plain == "negative: not (-60 %) \N{REPLACEMENT CHARACTER}bad (30 %) . \n\n"
+    assert shown([SignedText([("a", 0.0)], title="x")]) == "x: a \n\n"

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import torch
@@ -18,6 +19,7 @@ from hypothesis import strategies as st
 import elmo_tasks
 from elmo_tasks.elmo import BiLM
 from elmo_tasks.elmo.bilm_files import BiLMFiles
+from elmo_tasks.models.saliency import Method
 from elmo_tasks.probes.neighbors import nearest_tokens
 from elmo_tasks.rendering.drawing import INK, PALETTE
 from elmo_tasks.server.app import create_app
@@ -53,6 +55,36 @@ def test_details_are_the_most_probable_tags(client: TestClient, runs: dict[str, 
         assert list(token.values()) == sorted(token.values(), reverse=True)
         assert len(token) == 5
         assert sum(token.values()) <= 1 + 1e-5
+
+
+@pytest.mark.parametrize("method", get_args(Method))
+def test_results_are_explained(
+    method: Method, client: TestClient, runs: dict[str, ServedRun], favour_spans: Callable[[Any], None]
+) -> None:
+    favour_spans(runs["ner"].predictor.model)
+    single = {"tokens": TEXT.split()}
+    expected = runs["ner"].predictor(single, explain=method)
+    assert expected[0]["saliency"]
+    assert post(client, f"/api/runs/ner/predict?explain={method}", single)["results"] == expected
+    several = {"inputs": [single, TEXT]}
+    (first, *_) = post(client, f"/api/runs/ner/predict-batch?explain={method}&details=true", several)["results"]
+    assert first["saliency"][0]["tokens"] == [
+        [token, pytest.approx(share, abs=1e-4)] for token, share in expected[0]["saliency"][0]["tokens"]
+    ]
+
+
+def test_too_much_to_explain_is_refused(
+    serve: Serve, runs: dict[str, ServedRun], favour_spans: Callable[[Any], None]
+) -> None:
+    favour_spans(runs["ner"].predictor.model)
+    long = {"tokens": TEXT.split() * 2}
+    with serve(Limits(request_tokens=50, queue_tokens=50)) as client:
+        post(client, "/api/runs/ner/predict", long)
+        assert "to explain" in post(client, "/api/runs/ner/predict?explain=gradient", long, 422)
+        problem = post(client, "/api/runs/ner/predict?explain=integrated", long, 422)
+        assert problem.startswith("the work of 660 tokens; expected at most 50: sentences are read once for each")
+        assert "explain: Input should be 'gradient'" in post(client, "/api/runs/ner/predict?explain=lime", long, 422)
+        post(client, "/api/runs/ner/predict?explain=gradient", {"tokens": ["the"]})
 
 
 def test_the_runs_are_described_without_places_on_the_machine(

@@ -270,6 +270,31 @@ def test_attention_is_shown_for_each_token(visit: Visit, served: Served) -> None
     expect(shown.locator(".token .sure")).to_have_text([f"{100 * share:.1f} %" for share in result["attention"]])
 
 
+@pytest.mark.parametrize("tab", ["Classification", "Inference"])
+def test_a_result_is_explained_token_by_token(tab: str, visit: Visit, served: Served) -> None:
+    panel = open_tab(visit.page, tab)
+    first_example(panel).get_by_text("Explain: which tokens count").click()
+    predictor, example = served.of(tab).predictor, EXAMPLES[TASKS[tab]][0]
+    for name, method in (("Gradient times input", "gradient"), ("Integrated gradients", "integrated")):
+        panel.get_by_role("button", name=name).click()
+        (item,) = predictor(example, explain=method)[0]["saliency"]
+        tokens = [each for value in item.values() if isinstance(value, list) for each in value]
+        shown = panel.locator(".explained .token")
+        expect(shown.locator(".word")).to_have_text([token for token, _ in tokens])
+        expect(shown.locator(".sure")).to_have_text([f"{100 * share:.1f} %" for _, share in tokens])
+        expect(panel.locator(".explained .against")).to_have_count(sum(share < 0 for _, share in tokens))
+
+
+def test_what_cannot_be_explained_is_said(visit: Visit) -> None:
+    visit.expected_status = (422,)
+    answer = {"status": 422, "json": {"error": "too much to explain"}}
+    visit.page.route("**/predict?explain=gradient", lambda route: route.fulfill(**answer))
+    shown = first_example(open_tab(visit.page, "Tagging"))
+    shown.get_by_text("Explain: which tokens count").click()
+    shown.get_by_role("button", name="Gradient times input").click()
+    expect(shown.get_by_role("alert")).to_have_text("too much to explain")
+
+
 def test_elmo_is_compared_layer_by_layer(visit: Visit, served: Served) -> None:
     panel = open_tab(visit.page, "ELMo")
     shown = first_example(panel)

@@ -20,7 +20,7 @@ from elmo_tasks.server import bilm_vectors
 from elmo_tasks.server.app import create_app
 from elmo_tasks.server.bilm_vectors import ServedBiLM, bilms_of_runs
 from elmo_tasks.server.bounds import Limits
-from elmo_tasks.server.served_runs import ServedRun, load_runs, to_bytes
+from elmo_tasks.server.served_runs import Additions, ServedRun, load_runs, to_bytes
 
 
 def test_names(run_folder: Path, tmp_path: Path, runs: dict[str, ServedRun]) -> None:
@@ -94,10 +94,10 @@ def test_only_a_frozen_bilm_is_shared(settings: dict[str, Any], tmp_path: Path) 
 
 def test_inputs_are_strings_or_objects(runs: dict[str, ServedRun]) -> None:
     with pytest.raises(ElmoTasksError, match=r"^inputs:2: 3; expected a string or an object$"):
-        runs["ner"].prepare(["a", 3], details=False, numbered=True)
+        runs["ner"].prepare(["a", 3], Additions(), numbered=True)
     with pytest.raises(ElmoTasksError, match=r"^3; expected a string or an object$"):
-        runs["ner"].prepare([3], details=False, numbered=False)
-    assert runs["ner"].prepare(["a b", {"tokens": ["c"]}], details=False, numbered=True).tokens == 3
+        runs["ner"].prepare([3], Additions(), numbered=False)
+    assert runs["ner"].prepare(["a b", {"tokens": ["c"]}], Additions(), numbered=True).tokens == 3
 
 
 def test_what_is_copied_to_each_result_is_bounded(runs: dict[str, ServedRun]) -> None:
@@ -105,8 +105,8 @@ def test_what_is_copied_to_each_result_is_bounded(runs: dict[str, ServedRun]) ->
     with pytest.raises(
         ElmoTasksError, match=r"keys that are copied to each of 400 results take 2,004,\d+ bytes; expected"
     ):
-        runs["ner"].prepare([given], details=False, numbered=True)
-    assert len(runs["ner"].prepare([given | {"id": 3}], details=False, numbered=True).rows) == 400
+        runs["ner"].prepare([given], Additions(), numbered=True)
+    assert len(runs["ner"].prepare([given | {"id": 3}], Additions(), numbered=True).rows) == 400
 
 
 def test_neighbors_are_those_of_the_first_tokens_of_a_long_text(
@@ -142,7 +142,7 @@ def test_semantic_roles_get_the_first_run_that_finds_predicates(run_folder: Path
     assert [run.about["task"] for run in runs.values()] == ["semantic_roles", "tagging", "tagging"]
     single_run = load_runs([paths["roles"]], batch_tokens=256)["roles"]
     assert single_run.about["predicates"] is None
-    request = single_run.prepare([{"tokens": ["a", "b", "c"], "predicates": [0, 2]}], details=False, numbered=False)
+    request = single_run.prepare([{"tokens": ["a", "b", "c"], "predicates": [0, 2]}], Additions(), numbered=False)
     assert (request.tokens, request.cost) == (3, 6)  # the sentence is read once for each predicate
     with TestClient(create_app(runs, {}, Limits(request_tokens=8, queue_tokens=8))) as client:
         allowed, refused = {"tokens": ["a"] * 4, "predicates": [0, 1]}, {"tokens": ["a"] * 4, "predicates": [0, 1, 2]}

@@ -14,7 +14,7 @@ import elmo_tasks
 from elmo_tasks.server.app import create_app
 from elmo_tasks.server.bilm_vectors import bilms_of_runs
 from elmo_tasks.server.bounds import Limits
-from elmo_tasks.server.served_runs import ServedRun, load_runs
+from elmo_tasks.server.served_runs import Additions, ServedRun, load_runs
 from tests.server.conftest import train_all
 
 TEXT = "Mira Dolvane joined Karvel as coach. She closed a mill."
@@ -103,7 +103,7 @@ def test_only_the_request_with_too_many_roles_is_refused(
     run = runs["roles"]
     monkeypatch.setattr(run.predictor, "most_tags", 10)
     short, long = {"tokens": ["a"], "predicates": [0]}, {"tokens": TEXT.split(), "predicates": [2, 7]}
-    requests = [run.prepare(each, details=False, numbered=True) for each in ([short], [short, long], [short, short])]
+    requests = [run.prepare(each, Additions(), numbered=True) for each in ([short], [short, long], [short, short])]
     one, refused, two = run.answer(requests)
     assert str(refused).startswith("inputs:2: 10 tokens x 2 predicates are 20 tags; expected at most 10")
     assert isinstance(one, bytes)

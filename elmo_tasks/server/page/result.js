@@ -47,7 +47,7 @@ export class ResultView {
       this.error.textContent = "";
       this.summary.textContent = summary;
       this.picture.replaceChildren(...[picture].flat(Infinity));
-      this.more.replaceChildren(...(more ? [more] : []));
+      this.more.replaceChildren(...[more ?? []].flat(Infinity));
       this.found.hidden = false;
       announce(summary);
     } catch (error) {

@@ -1,5 +1,6 @@
 // The panel of a task: a form, examples, the picture of a result, and what is known of the run.
 import { ask, element } from "./shared.js";
+import { explanation } from "./explanation.js";
 import { inputForm, ResultView } from "./result.js";
 
 export class TaskPanel {
@@ -67,11 +68,14 @@ export class TaskPanel {
     const fields = this.#fields;
     await this.view.show(async (signal) => {
       const input = this.#picture.input ? this.#picture.input(fields) : fields;
-      const answer = await ask(`api/runs/${encodeURIComponent(run.name)}/predict?details=true`, input, signal);
+      const address = `api/runs/${encodeURIComponent(run.name)}/predict`;
+      const answer = await ask(`${address}?details=true`, input, signal);
       const { results } = answer;
       if (!results.length) return { answer, summary: "The text is blank.", picture: [] };
       const { summary, draw, more } = this.#picture;
-      return { answer, summary: summary(results, run), picture: draw(results, run), more: more?.(results) };
+      const explained = explanation((method) => ask(`${address}?explain=${method}`, input));
+      const added = [more?.(results) ?? [], explained];
+      return { answer, summary: summary(results, run), picture: draw(results, run), more: added };
     });
   }
 

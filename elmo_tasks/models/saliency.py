@@ -1,0 +1,140 @@
+"""How much each token counts for a prediction, by the gradient of its score at the vectors of the tokens.
+
+# B batch, T tokens of the longest text
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import itertools
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from elmo_tasks.models.model import Prediction, TaskModel
+from elmo_tasks.modules.embedder import EmbeddedTokens, Embedder
+from elmo_tasks.tasks import Batch
+from elmo_tasks.text.tokens import Tokens
+
+Method = Literal["gradient", "integrated"]
+
+STEPS = 32
+"""The points at which integrated gradients compute a gradient."""
+
+
+def num_gradients(method: Method | None) -> int:
+    """How often a model computes a gradient; not at all where nothing is explained."""
+    return {None: 0, "gradient": 1, "integrated": STEPS}[method]
+
+
+@dataclasses.dataclass(frozen=True)
+class Saliency:
+    """The scores of predictions, and what each token contributes to them."""
+
+    scores: Tensor  # (B,)
+    contributions: dict[str, Tensor]  # of the batch's tokens, by the names of its fields: the shape of their mask
+
+    def shares(self, batch: Batch) -> list[dict[str, list[list[Any]]]]:
+        """The tokens of each example with their shares: `{"tokens": [["Orla", 0.6], ["left", -0.4]]}`.
+
+        A share is a token's part of the sum of the sizes of all contributions to a score. The keys are the names of the
+        batch's fields.
+        """
+        shares: list[dict[str, list[list[Any]]]] = [{} for _ in batch.examples]
+        for name, contributions in self.contributions.items():
+            tokens: Tokens = getattr(batch, name)
+            words = itertools.chain.from_iterable(tokens.texts)
+            of_examples = contributions[tokens.mask].split(batch.lengths(tokens))
+            for found, values in zip(shares, of_examples, strict=True):
+                found[name] = [[next(words), value] for value in values.tolist()]
+        for found in shares:
+            tokens_of_example = list(itertools.chain.from_iterable(found.values()))
+            total = sum(abs(value) for _, value in tokens_of_example) or 1.0
+            for each in tokens_of_example:
+                each[1] /= total
+        return shares
+
+
+def saliency(
+    model: TaskModel[Any, Any],
+    batch: Batch,
+    predictions: Sequence[Prediction],
+    method: Method = "gradient",
+    steps: int = STEPS,
+) -> Saliency:
+    """What the tokens contribute to the scores of predictions (see `TaskModel.prediction_scores`).
+
+    The gradient is taken at the embedder's output, the vectors of words and ELMo's mixes, so that frozen networks run
+    once and need no gradient. A contribution is summed over the features of a token, and may be negative.
+
+    Source: `gradient` multiplies the gradient by the input, after Simonyan et al. (2013), "Deep Inside Convolutional
+    Networks", who take the gradient's size only. `integrated` takes the mean of the gradient on the straight way from
+    zero vectors to the input: Sundararajan et al. (2017), "Axiomatic Attribution for Deep Networks". Its contributions
+    sum to the score, less the score of zero vectors. The integral is a Gauss-Legendre quadrature.
+
+    Arguments:
+        model: in evaluation.
+        batch: on the model's device.
+        predictions: one for each example.
+        steps: the points of the quadrature.
+
+    Raises:
+        ElmoTasksError: the model does not say what its predictions' scores are.
+    """
+    texts = {
+        field.name: value
+        for field in dataclasses.fields(batch)
+        if isinstance(value := getattr(batch, field.name), Tokens)
+    }
+    model = _with_constant_vectors(model)
+    contributions = {name: torch.zeros(tokens.mask.shape, device=tokens.mask.device) for name, tokens in texts.items()}
+    with torch.inference_mode(False), torch.backends.cudnn.flags(enabled=False):  # cuDNN has no gradients in evaluation
+        with torch.no_grad():
+            output = model(batch)
+            scores = model.prediction_scores(output, batch, predictions)
+            batch = model.with_choices([output], batch)
+        for point, weight in _weighted_points(method, steps):
+            scales = {name: torch.full_like(each, point, requires_grad=True) for name, each in contributions.items()}
+            scaled = {name: dataclasses.replace(tokens, scales=scales[name]) for name, tokens in texts.items()}
+            at_point: Batch = dataclasses.replace(batch, **scaled)  # type: ignore[arg-type]  # these fields are tokens
+            with torch.enable_grad():
+                total = model.prediction_scores(model(at_point), at_point, predictions).sum()
+            # The derivative by the scale of a token is the sum over its features of gradient times input.
+            for name, gradient in zip(scales, torch.autograd.grad(total, list(scales.values())), strict=True):
+                contributions[name] += weight * gradient
+    return Saliency(scores, contributions)
+
+
+def _weighted_points(method: Method, steps: int) -> Iterable[tuple[float, float]]:
+    """Where gradients are taken, as shares of the input, and their weights."""
+    if method == "gradient":
+        return [(1.0, 1.0)]
+    points, weights = np.polynomial.legendre.leggauss(steps)  # from -1 to 1
+    return zip(((points + 1) / 2).tolist(), (weights / 2).tolist(), strict=True)
+
+
+def _with_constant_vectors(model: TaskModel[Any, Any]) -> TaskModel[Any, Any]:
+    """The same model, with an embedder that computes a text once. The given one is not changed."""
+    twin = copy.copy(model)
+    twin._modules = {**model._modules, "embedder": _ConstantVectors(model.embedder)}
+    return twin
+
+
+class _ConstantVectors(nn.Module):
+    """Computes the vectors of a batch's texts once, without a gradient; then only their scales change."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        super().__init__()
+        self.embedder = embedder
+        self._known: dict[tuple[tuple[str, ...], ...], EmbeddedTokens] = {}
+
+    def forward(self, tokens: Tokens) -> EmbeddedTokens:
+        texts = tuple(map(tuple, tokens.texts))
+        if texts not in self._known:
+            with torch.no_grad():
+                self._known[texts] = self.embedder(dataclasses.replace(tokens, scales=None))
+        return self._known[texts].scaled(tokens.scales)
