@@ -191,7 +191,7 @@ class RunEstimator(_TextEstimator):
         self.device = device
 
     def save_run(self, folder: str | Path) -> None:
-        """Writes the run into a new folder, for `elmo-tasks evaluate`, `errors`, `serve` and the other commands.
+        """Writes the run into a new folder, for `elmo-tasks predict`, `evaluate`, `serve` and the other commands.
 
         Raises:
             RunError: the folder exists.
