@@ -34,7 +34,7 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q --numprocesses $(JOBS)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help environment quickstart demo check test format docs wheel benchmark torture engines
+.PHONY: help environment quickstart demo check test format docs wheel benchmark torture engines types fast-tests
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -77,8 +77,14 @@ $(DEMO)/data/.complete: | $(STAMP)
 check: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
 	$(BIN)/hadolint Dockerfile
+	$(MAKE) --no-print-directory --jobs 2 types fast-tests
+
+# mypy has one process, and the tests leave a processor idle now and then.
+types: $(STAMP)
+	$(BIN)/mypy
+
+fast-tests: $(STAMP)
 	$(PYTEST) -m 'not slow'
 
 test: $(STAMP)
