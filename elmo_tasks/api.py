@@ -28,7 +28,7 @@ from elmo_tasks.pretraining.language_model import LanguageModel
 from elmo_tasks.probes.similarity import WordSimilarities, word_similarities
 from elmo_tasks.rendering import describe
 from elmo_tasks.rendering.html import END, Page, Sections, page_start
-from elmo_tasks.runs.load import evaluate, load_predictor, with_device
+from elmo_tasks.runs.load import RunPaths, evaluate, load_predictor, with_device
 from elmo_tasks.runs.train import train as train_run
 from elmo_tasks.text.tokenizer_config import parse_tokenizer, tokenizer_of_bilm
 from elmo_tasks.text.tokenizers import TREEBANK, Tokenizer
@@ -91,7 +91,7 @@ def train(
 
 
 def load(
-    run: str | Path,
+    run: RunPaths,
     *,
     predicates: str | Path | Predictor | None = None,
     device: Device | None = None,
@@ -102,7 +102,7 @@ def load(
     """The predictor of a trained run: call it with a text, a dict, or a list of them.
 
     Arguments:
-        run: the folder or the archive of the run.
+        run: the folder or the archive of the run; a list of them for an ensemble, which averages their outputs.
         predicates: for semantic roles, the run of a tagger that finds the predicates.
         device: `auto` uses a GPU if there is one, `cuda` requires one; by default, the setting of the run's config.
         batch_tokens: the most tokens of a batch.

@@ -32,6 +32,7 @@ from elmo_tasks.runs.experiment_config import ExperimentConfig
 
 TEXT = "Mira Dolvane joined Karvel as coach. Karvel closed a mill."
 SENTENCES = [["Mira", "Dolvane", "joined", "Karvel", ".", "Karvel", "left", "."], ["Karvel"]]
+SENTENCES_AS_INPUTS = [{"tokens": sentence} for sentence in SENTENCES]
 
 
 def examples_of(path: str) -> list[dict[str, Any]]:
@@ -339,3 +340,29 @@ def test_what_cannot_be_explained_is_said(
     monkeypatch.setattr(tagger.model, "prediction_scores", functools.partial(TaskModel.prediction_scores, tagger.model))
     with pytest.raises(ElmoTasksError, match="CrfTagger has no prediction_scores"):
         tagger(TEXT, explain="gradient")
+
+
+def test_several_runs_are_an_ensemble(
+    short: dict[str, Any], run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs, data, source = [run, tmp_path / "second"], short["test_data_path"], tmp_path / "in.jsonl"
+    elmo_tasks.train({**short, "random_seed": 2}, runs[1])
+    tagger = elmo_tasks.load(runs)
+    assert f"run=['{run}', '{runs[1]}']" in repr(tagger)
+    found = tagger(SENTENCES_AS_INPUTS)
+    singles = [elmo_tasks.load(each)(SENTENCES_AS_INPUTS) for each in runs]
+    assert found not in singles
+    assert pickle.loads(pickle.dumps(tagger))(SENTENCES_AS_INPUTS) == found
+    assert elmo_tasks.load([run])(SENTENCES_AS_INPUTS) == singles[0]
+    assert all("saliency" in each for each in tagger(SENTENCES_AS_INPUTS, explain="gradient"))
+
+    source.write_text("\n".join(map(json.dumps, SENTENCES_AS_INPUTS)))
+    assert cli.main(["predict", *map(str, runs), str(source)]) == 0
+    assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == found
+    expected = elmo_tasks.evaluate(runs, [data, data])
+    assert cli.main(["evaluate", *map(str, runs), data, data, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == pytest.approx(expected)
+    assert expected != elmo_tasks.evaluate(run, [data, data])
+    assert cli.main(["evaluate", str(run), str(run), data]) == 2
+    assert "given 2 times; expected different runs" in capsys.readouterr().err
+    assert cli.main(["evaluate", str(run), str(runs[1])]) == 2  # the last one is data

@@ -140,9 +140,10 @@ def run_evaluate(arguments: argparse.Namespace) -> None:
 
     for path in (arguments.predictions, arguments.output):
         check_output(path, force=arguments.force, stream=True)
+    runs, data = _runs_and_data([*arguments.run_paths, *arguments.data])
     metrics = evaluate(
-        arguments.run_path,
-        arguments.data,
+        runs,
+        data,
         predictions=arguments.predictions,
         confusion=arguments.confusion,
         batch_tokens=arguments.batch_tokens,
@@ -157,11 +158,21 @@ def run_evaluate(arguments: argparse.Namespace) -> None:
         print_json(metrics)
     else:
         confusion, scores = metrics.pop("confusion", None), metrics.pop("label_scores", None)
-        title = " ".join(arguments.data)
+        title = " ".join(data)
         print_metrics(metrics, title=title)
         if confusion:
             print_confusion(confusion, title=title)
             print_label_scores(scores, title=title)
+
+
+def _runs_and_data(paths: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The first path and those after it that are runs, and the others, at least one."""
+    from elmo_tasks.runs.archive import is_run
+
+    number = 1
+    while number < len(paths) - 1 and is_run(paths[number]):
+        number += 1
+    return list(paths[:number]), list(paths[number:])
 
 
 def add_predict(parser: argparse.ArgumentParser) -> None:
@@ -235,6 +246,7 @@ def run_predict(arguments: argparse.Namespace) -> None:
     if arguments.explain and arguments.output_format == "reader":
         raise ElmoTasksError("--explain adds to results, not to data; expected it without --output-format reader")
     options.refuse_torchrun("predict")
+    arguments.run_paths, arguments.input = _runs_and_data([*arguments.run_paths, *arguments.input])
     if writes_parts(arguments):
         _predict_parts(arguments)
         return
@@ -251,12 +263,12 @@ def run_predict(arguments: argparse.Namespace) -> None:
         )
     overrides = [*options.tokenizer_overrides(arguments), *options.run_overrides(arguments)]
     if arguments.format == "reader":
-        run = load_run(arguments.run_path, overrides=overrides)
+        run = load_run(arguments.run_paths, overrides=overrides)
         predictor = run_predictor(run, batch_tokens=batch_tokens, predicates=predicates)
         predict_stream(predictor, arguments, run.reader)
         return
     predictor = load_predictor(
-        arguments.run_path, overrides=overrides, batch_tokens=batch_tokens, predicates=predicates
+        arguments.run_paths, overrides=overrides, batch_tokens=batch_tokens, predicates=predicates
     )
     predict_stream(AllenNlpPredictor(predictor) if arguments.format == "allennlp" else predictor, arguments)
 
@@ -266,12 +278,12 @@ def _predict_parts(arguments: argparse.Namespace) -> None:
     from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS
 
     given = {"--html": arguments.html, "--on-error skip": arguments.on_error == "skip"}
-    given["--explain"] = arguments.explain
+    given |= {"--explain": arguments.explain, "several runs": len(arguments.run_paths) > 1}
     given |= {f"--format {arguments.format}": arguments.format not in ("auto", "text", "jsonl")}
     if other := [name for name, value in given.items() if value]:
         raise ElmoTasksError(f"{other[0]}: not for an output folder")
     predict = Predict(
-        run=arguments.run_path,
+        run=arguments.run_paths[0],
         predicates=arguments.predicates,
         device=arguments.device,
         batch_tokens=arguments.batch_tokens or DEFAULT_BATCH_TOKENS,

@@ -143,7 +143,8 @@ def add_run_path(parser: argparse.ArgumentParser) -> None:
 
 
 def add_run_arguments(parser: argparse.ArgumentParser) -> None:
-    add_run_path(parser)
+    help = "the folder or the archive of a run, or hub:ORG/NAME; several folders or archives are an ensemble"
+    parser.add_argument("run_paths", metavar="RUN", nargs="+", help=help)
     parser.add_argument(
         "--batch-tokens",
         type=positive,

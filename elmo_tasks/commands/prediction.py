@@ -151,7 +151,9 @@ def _results(
     with contextlib.ExitStack() as stack:
         shows: list[Show] = []
         if arguments.html:
-            shows.append(stack.enter_context(_page(arguments.html, arguments.run_path, predictor.task, notes)))
+            shows.append(
+                stack.enter_context(_page(arguments.html, " ".join(arguments.run_paths), predictor.task, notes))
+            )
         if arguments.output_format == "reader":
             assert reader
             shows.append(stack.enter_context(_same_format(arguments.output, reader, arguments.input, notes)))

@@ -76,6 +76,22 @@ class LabelModel(TaskModel[BatchT, OutputT]):
         """See `label_scores`."""
         return label_scores(output.logits, predictions, self.labels)  # type: ignore[attr-defined]
 
+    def to_average(self, output: OutputT) -> OutputT:
+        """Labels and tags have their probabilities averaged."""
+        return with_logits(output, output.logits.float().softmax(-1))  # type: ignore[attr-defined]
+
+    def from_average(self, output: OutputT) -> OutputT:
+        return with_logits(output, log_of(output.logits))  # type: ignore[attr-defined]
+
+
+def with_logits(output: OutputT, logits: Tensor) -> OutputT:
+    return dataclasses.replace(output, logits=logits)  # type: ignore[call-arg]  # all of these outputs have them
+
+
+def log_of(probabilities: Tensor) -> Tensor:
+    """The logarithm, finite where a probability is 0."""
+    return probabilities.clamp(min=torch.finfo(probabilities.dtype).tiny).log()
+
 
 def label_weights(given: Mapping[str, float], labels: Sequence[str], key: str) -> Tensor:
     """The weight of each label, (K,), 1 for those without one.

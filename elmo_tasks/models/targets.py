@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from elmo_tasks.models.labels import label_loss, label_predictions, label_probabilities, label_scores
+from elmo_tasks.models.labels import label_loss, label_predictions, label_probabilities, label_scores, log_of
 from elmo_tasks.models.model import Prediction
 from elmo_tasks.tasks.classification import LABELS
 from elmo_tasks.tasks.task import Example
@@ -51,6 +51,14 @@ class Target(nn.Module, ABC):
     def prediction_scores(self, scores: Tensor, predictions: Sequence[Prediction]) -> Tensor:
         """The score of a given prediction of each example, (B,), from scores (B, K)."""
 
+    @abstractmethod
+    def to_average(self, scores: Tensor) -> Tensor:
+        """What an ensemble averages, (B, K): probabilities, or numbers."""
+
+    @abstractmethod
+    def from_average(self, means: Tensor) -> Tensor:
+        """The scores (B, K) that stand for such means."""
+
     def prepare_training(self, examples: Iterable[Example]) -> None:
         """Takes from the training data what the loss needs; by default nothing."""
 
@@ -71,6 +79,12 @@ class LabelTarget(Target):
 
     def prediction_scores(self, scores: Tensor, predictions: Sequence[Prediction]) -> Tensor:
         return label_scores(scores, predictions, self.labels)
+
+    def to_average(self, scores: Tensor) -> Tensor:
+        return scores.float().softmax(1)
+
+    def from_average(self, means: Tensor) -> Tensor:
+        return log_of(means)
 
 
 class LabelSetTarget(LabelTarget):
@@ -102,6 +116,12 @@ class LabelSetTarget(LabelTarget):
         chosen = torch.tensor([[label in each["labels"] for label in self.labels] for each in predictions])
         return functional.logsigmoid(scores.float()).masked_fill(~chosen.to(scores.device), 0).sum(1)
 
+    def to_average(self, scores: Tensor) -> Tensor:
+        return scores.float().sigmoid()
+
+    def from_average(self, means: Tensor) -> Tensor:
+        return means.logit(eps=1e-7)
+
 
 class NumberTarget(Target):
     """A number: `{"score": ...}`. The loss is the squared error, in standard deviations of the training data.
@@ -131,7 +151,13 @@ class NumberTarget(Target):
 
     def prediction_scores(self, scores: Tensor, predictions: Sequence[Prediction]) -> Tensor:
         """The numbers themselves."""
-        return scores.float().squeeze(1) * self.deviation + self.mean
+        return self.to_average(scores).squeeze(1)
+
+    def to_average(self, scores: Tensor) -> Tensor:
+        return scores.float() * self.deviation + self.mean
+
+    def from_average(self, means: Tensor) -> Tensor:
+        return (means - self.mean) / self.deviation
 
 
 TARGETS: dict[str, type[LabelTarget] | type[NumberTarget]] = {

@@ -15,7 +15,7 @@ from pydantic import Field
 from torch import Tensor
 
 from elmo_tasks.elmo.dropout import Dropout
-from elmo_tasks.models.labels import LabelModel, LabelModelConfig, add_attention
+from elmo_tasks.models.labels import LabelModel, LabelModelConfig, add_attention, with_logits
 from elmo_tasks.models.model import ModelConfig, Prediction, Probability
 from elmo_tasks.models.targets import TARGETS
 from elmo_tasks.modules.embedder import Embedder
@@ -136,6 +136,12 @@ class TextClassifier(LabelModel[ClassificationBatch | TextPairsBatch, TextClassi
         if batch.labels is None:
             raise ValueError("the batch has no gold labels")
         return self.target.loss(output.logits, batch.labels, self.class_weights)
+
+    def to_average(self, output: TextClassifierOutput) -> TextClassifierOutput:
+        return with_logits(output, self.target.to_average(output.logits))
+
+    def from_average(self, output: TextClassifierOutput) -> TextClassifierOutput:
+        return with_logits(output, self.target.from_average(output.logits))
 
     def prediction_scores(
         self,

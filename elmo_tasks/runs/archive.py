@@ -48,6 +48,12 @@ def trained_files(folder: RunFolder, *, with_bilm: bool) -> dict[str, Path]:
     return packed
 
 
+def is_run(path: str | Path) -> bool:
+    """Whether a path is the folder of a run or an archive, and not data."""
+    path = Path(path)
+    return path.name.endswith((".tar.gz", ".tgz")) if path.is_file() else (path / "config.json").is_file()
+
+
 def open_run(path: str | Path) -> RunFolder:
     """The folder of a run; an archive is unpacked once into the cache.
 

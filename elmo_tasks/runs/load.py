@@ -20,6 +20,7 @@ from elmo_tasks.files.hub import HUB
 from elmo_tasks.files.locks import locked
 from elmo_tasks.files.tensor_files import read_tensors
 from elmo_tasks.metrics.confusion import Confusion, label_scores
+from elmo_tasks.models.ensemble import Member, ensemble
 from elmo_tasks.models.model import TaskModel
 from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, Predictor, build_predictor
 from elmo_tasks.runs.archive import open_run, write_archive
@@ -39,12 +40,17 @@ logger = logging.getLogger(__name__)
 UnknownLabels = Literal["error", "count"]
 """What becomes of gold labels that a run does not know: the data is refused, or they count as errors of the run."""
 
+RunPaths = str | Path | Sequence[str | Path]
+"""A run, or several that are an ensemble."""
+
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Run:
     """The parts of a trained run, ready for evaluation and prediction."""
 
-    path: Path  # its folder or archive; or its name on the hub, or its address
+    path: (
+        Path | list[Path]
+    )  # its folder or archive; or its name on the hub, or its address; those of an ensemble's runs
 
     config: ExperimentConfig
     reader: DatasetReader  # of the data to evaluate
@@ -55,17 +61,19 @@ class Run:
         return f"Run({_described(self)})"
 
 
-def load_run(path: str | Path, *, overrides: Overrides = ()) -> Run:
+def load_run(path: RunPaths, *, overrides: Overrides = ()) -> Run:
     """A trained run, with the best epoch's parameters, from its folder or archive.
 
     Arguments:
-        path: see `open_run`.
+        path: see `open_run`. Several runs make an ensemble, whose config, reader and vocabulary are those of the first.
         overrides: `key.path=value`, in place of the config's values; for example where the biLM's files now are.
 
     Raises:
         RunError: there is no run or no finished epoch, or its biLM or transformer has moved or changed; or it has parts
-            of a package that is not included.
+            of a package that is not included; or several runs are not of the same task, head and labels.
     """
+    if not isinstance(path, (str, Path)):
+        return _load_ensemble(path, overrides)
     folder, overrides = open_run(path), override_list(overrides)
     locations = folder.bilm.location(overrides) | folder.transformer.location(overrides)
     try:
@@ -87,8 +95,20 @@ def load_run(path: str | Path, *, overrides: Overrides = ()) -> Run:
     return Run(Path(path) if is_elsewhere else Path(path).resolve(), config, reader, vocabulary, model.eval())
 
 
+def _load_ensemble(paths: Sequence[str | Path], overrides: Overrides) -> Run:
+    for path, times in Counter(map(str, paths)).items():
+        if times > 1:
+            raise RunError(f"{path}: given {times} times; expected different runs")
+    runs = [load_run(path, overrides=overrides) for path in paths]
+    if len(runs) == 1:
+        return runs[0]
+    members = [Member(str(path), run.model, run.vocabulary) for path, run in zip(paths, runs, strict=True)]
+    own_paths = [run.path for run in runs if isinstance(run.path, Path)]
+    return dataclasses.replace(runs[0], path=own_paths, model=ensemble(members))
+
+
 def load_predictor(
-    path: str | Path,
+    path: RunPaths,
     *,
     overrides: Overrides = (),
     batch_tokens: int = DEFAULT_BATCH_TOKENS,
@@ -106,7 +126,7 @@ def load_predictor(
     return predictor
 
 
-def _load_again(packages: Sequence[str], path: Path, **settings: Any) -> Predictor:
+def _load_again(packages: Sequence[str], path: RunPaths, **settings: Any) -> Predictor:
     include_packages(packages)
     return load_predictor(path, **settings)
 
@@ -128,9 +148,8 @@ def run_predictor(
 def _described(run: Run) -> str:
     elmo = run.config.elmo()
     bilm = (elmo.bilm or elmo.options) if elmo else None
-    return (
-        f"run={str(run.path)!r}, task={type(run.model.task).__name__}, model={type(run.model).__name__}, bilm={bilm!r}"
-    )
+    path = str(run.path) if isinstance(run.path, Path) else list(map(str, run.path))
+    return f"run={path!r}, task={type(run.model.task).__name__}, model={type(run.model).__name__}, bilm={bilm!r}"
 
 
 def with_device(device: Device | None, overrides: Overrides) -> list[str]:
@@ -139,7 +158,7 @@ def with_device(device: Device | None, overrides: Overrides) -> list[str]:
 
 
 def evaluate(
-    path: str | Path,
+    path: RunPaths,
     data: Source,
     *,
     predictions: str | Path | None = None,
@@ -152,6 +171,7 @@ def evaluate(
     """A run's metrics on a data set.
 
     Arguments:
+        path: the folder or archive of the run; of several, their ensemble is evaluated, see `load_run`.
         data: file or hub data set that the run's reader can read, or examples with the columns of the task.
         predictions: a file for each example with its prediction, one JSON object per line, in the data's order.
         confusion: also returns a `ConfusionTable` under `confusion`, and `LabelScores` under `label_scores`.

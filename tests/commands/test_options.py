@@ -41,9 +41,10 @@ ANALYSIS: dict[str, Any] = {"device": None, "json": False, "include_package": []
 DEFAULTS: dict[str, dict[str, Any]] = {
     "train c": {**TRAINING, "config": "c", "seeds": (), "folds": None, "predictions": [], "self_contained": False,
                 "dry_run": False},
-    "evaluate r d": {**RUN, "run_path": "r", "data": ["d"], "predictions": None, "confusion": False, "output": None,
+    "evaluate r d": {**RUN, "run_paths": ["r"], "data": ["d"], "predictions": None, "confusion": False, "output": None,
                      "force": False, "json": False, "unknown_labels": "error"},
-    "predict r -": {**RUN, **TEXT, **PARTS, "run_path": "r", "input": ["-"], "format": "auto", "on_error": "fail",
+    "predict r -": {**RUN, **TEXT, **PARTS, "run_paths": ["r"], "input": ["-"], "format": "auto", "on_error": "fail",
+                    "explain": None,
                     "output": None, "output_format": "jsonl", "html": None, "force": False, "json": False,
                     "predicates": None},
     "data c": {**CONFIG, "config": "c", "output": None, "force": False, "json": False},
@@ -270,7 +271,8 @@ def test_a_command_includes_packages_before_it_reads_anything(
 
 # What Python has under another name, and what only a command needs, or another function does.
 RENAMED = {"set": "overrides", "ext_var": "variables", "start_from": "from_run", "examples": "num_examples",
-           "run_path": "path", "run_folder": "folder", "config": "config_path", "file": "target", "archive": "path",
+           "run_path": "path", "run_paths": "path",
+           "run_folder": "folder", "config": "config_path", "file": "target", "archive": "path",
            "folds": "num_folds"}  # fmt: skip
 PRINTING = {"include_package", "json", "output", "force"}
 FUNCTIONS: dict[str, tuple[list[Callable[..., Any]], set[str]]] = {
@@ -278,7 +280,7 @@ FUNCTIONS: dict[str, tuple[list[Callable[..., Any]], set[str]]] = {
     "evaluate r d": ([elmo_tasks.evaluate], PRINTING),
     "predict r -": (
         [elmo_tasks.load, Predictor.__call__],
-        PRINTING | {*PARTS, "html", "input", "output_format", "run_path", "tokenizer", "tokenized"},
+        PRINTING | {*PARTS, "html", "input", "output_format", "run_paths", "tokenizer", "tokenized"},
     ),
     "compare r": ([compare], PRINTING),
     "errors r": ([errors], PRINTING),

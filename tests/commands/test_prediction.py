@@ -64,7 +64,7 @@ def test_predict_prints_json_lines(tmp_path: Path, load: Mock, capsys: pytest.Ca
     output = capsys.readouterr().out
     assert "zwölf" in output
     assert [json.loads(line) for line in output.splitlines()] == expected
-    assert load.call_args.args == ("run",)
+    assert load.call_args.args == (["run"],)
     assert load.call_args.kwargs == {"overrides": [], "batch_tokens": 99, "predicates": None}
 
     for option, tokenizer in (
@@ -86,9 +86,9 @@ def test_predict_prints_json_lines(tmp_path: Path, load: Mock, capsys: pytest.Ca
 
 
 def test_the_device_also_applies_to_the_tagger_of_predicates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    loaded: list[tuple[str, list[str]]] = []
+    loaded: list[tuple[str | list[str], list[str]]] = []
 
-    def load(path: str, *, overrides: list[str], **_: Any) -> EchoPredictor:
+    def load(path: str | list[str], *, overrides: list[str], **_: Any) -> EchoPredictor:
         loaded.append((path, overrides))
         return EchoPredictor()
 
@@ -97,7 +97,7 @@ def test_the_device_also_applies_to_the_tagger_of_predicates(tmp_path: Path, mon
     source.write_text("one\n")
     arguments = ["--predicates", "tagger", "--device", "cpu", "--set", "a=b"]
     assert cli.main(["predict", "run", str(source), *arguments]) == 0
-    assert loaded == [("tagger", ["trainer.device=cpu"]), ("run", ["trainer.device=cpu", "a=b"])]
+    assert loaded == [("tagger", ["trainer.device=cpu"]), (["run"], ["trainer.device=cpu", "a=b"])]
 
 
 @pytest.mark.usefixtures("load")

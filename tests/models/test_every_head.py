@@ -20,6 +20,7 @@ from elmo_tasks.elmo.dropout import Dropout
 from elmo_tasks.errors import DataError, UnknownLabelError
 from elmo_tasks.files.tensor_files import write_tensors
 from elmo_tasks.models import ModelConfig, TaskModel
+from elmo_tasks.models.ensemble import Member, ensemble
 from elmo_tasks.models.saliency import Method, saliency
 from elmo_tasks.predictors import build_predictor
 from elmo_tasks.runs.folder import RunFolder
@@ -473,10 +474,9 @@ def test_saved_and_loaded_predicts_the_same(built: Built, tmp_path: Path) -> Non
     assert restored.predict() == built.predict()
 
 
-def test_starts_from_a_run_whose_vocabulary_has_another_order(built: Built, tmp_path: Path) -> None:
-    """Every row that belongs to a word, a character or a label is found again."""
-    learn(built, 5)
-    run = RunFolder(tmp_path)
+def in_another_order(built: Built, folder: Path) -> Built:
+    """The same model, started from a run, for a vocabulary in another order."""
+    run = RunFolder(folder)
     built.vocabulary.save(run.vocabulary)
     write_tensors(run.frozen, {})
     write_tensors(run.model, built.model.state_dict())
@@ -496,11 +496,30 @@ def test_starts_from_a_run_whose_vocabulary_has_another_order(built: Built, tmp_
         return {name: tuple(tensor.shape) for name, tensor in build(vocabulary).state_dict().items()}
 
     model = build(vocabulary)
-    origin = warm_start(model, vocabulary, shapes, built.config.embedder, tmp_path)
+    origin = warm_start(model, vocabulary, shapes, built.config.embedder, folder)
     assert not origin["not_taken"]
     assert not origin["new"]
-    restored = dataclasses.replace(built, vocabulary=vocabulary, model=model)
-    assert unlike(restored.predict(), built.predict()) == []
+    return dataclasses.replace(built, vocabulary=vocabulary, model=model)
+
+
+def test_starts_from_a_run_whose_vocabulary_has_another_order(built: Built, tmp_path: Path) -> None:
+    """Every row that belongs to a word, a character or a label is found again."""
+    learn(built, 5)
+    assert unlike(in_another_order(built, tmp_path).predict(), built.predict()) == []
+
+
+def test_an_ensemble_of_equal_models_predicts_what_each_does(built: Built, tmp_path: Path) -> None:
+    """Also where their vocabularies have another order."""
+    learn(built, 5)
+    other = in_another_order(built, tmp_path)
+    expected, loss = built.predict(), built.loss()
+    combined = ensemble(
+        [Member(name, each.model.eval(), each.vocabulary) for name, each in (("a", built), ("b", other))]
+    )
+    together = dataclasses.replace(built, model=combined)
+    assert unlike(together.predict(), expected) == []
+    assert together.loss() == pytest.approx(loss, rel=1e-3)
+    assert built.predict() == expected
 
 
 def test_predicts_for_examples_without_gold_labels(built: Built) -> None:

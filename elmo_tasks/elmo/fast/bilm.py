@@ -8,10 +8,12 @@ The reference is `BiLM.plain_layers`; `recurrence.py` says how many times faster
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
 from typing import Protocol, TypeVar
 
 import torch
@@ -38,6 +40,20 @@ from elmo_tasks.elmo.token_encoder import TokenEncoder
 from elmo_tasks.text.tokens import mask_of_lengths
 
 _FunctionT = TypeVar("_FunctionT", bound=Callable[..., object])
+
+_kept: ContextVar[dict[tuple[FastBiLM, tuple[tuple[str, ...], ...]], LayerOutput] | None] = ContextVar(
+    "_kept", default=None
+)
+
+
+@contextlib.contextmanager
+def layers_kept() -> Iterator[None]:
+    """Within this block, a biLM computes the layers of the same sentences once, however many models ask for them."""
+    token = _kept.set({})
+    try:
+        yield
+    finally:
+        _kept.reset(token)
 
 
 def _frozen(function: _FunctionT) -> _FunctionT:
@@ -122,6 +138,14 @@ class FastBiLM:
         A sentence that occurs several times, such as once for each of its predicates, is computed once, also when the
         next call has the same sentences again.
         """
+        if (kept := _kept.get()) is None:
+            return self._layers_of_repeated(sentences)
+        key = self, tuple(map(tuple, sentences))
+        if key not in kept:
+            kept[key] = self._layers_of_repeated(sentences)
+        return kept[key]
+
+    def _layers_of_repeated(self, sentences: Sequence[Sequence[str]]) -> LayerOutput:
         check_sentences(sentences)
         rows: dict[tuple[str, ...], int] = {}
         numbers = [rows.setdefault(tuple(tokens), len(rows)) for tokens in sentences]

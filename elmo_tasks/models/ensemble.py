@@ -1,0 +1,117 @@
+"""Several models of a task as one, whose output is the mean of theirs."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from elmo_tasks.elmo.fast.bilm import layers_kept
+from elmo_tasks.errors import ElmoTasksError, some_of
+from elmo_tasks.models.labels import with_logits
+from elmo_tasks.models.model import TaskModel
+from elmo_tasks.tasks import Batch
+from elmo_tasks.text.tokens import TensorRecord, Tokens
+from elmo_tasks.text.vocabulary import Vocabulary
+
+_RecordT = TypeVar("_RecordT", bound=TensorRecord)
+
+
+class Member(NamedTuple):
+    """A model of an ensemble."""
+
+    name: str  # in messages
+    model: TaskModel[Any, Any]
+    vocabulary: Vocabulary
+
+
+def ensemble(members: Sequence[Member]) -> TaskModel[Any, Any]:
+    """The first member's model, whose output is the mean of all members' outputs.
+
+    It reads batches of the first member's vocabulary. What is averaged is up to the head: see `TaskModel.to_average`.
+    The members may have vocabularies of their own; labels are matched by their names. A frozen biLM that several
+    members share computes a batch once.
+
+    Raises:
+        ElmoTasksError: the members are of different tasks or heads, or do not know the same labels.
+    """
+    first, *others = members
+    for other in others:
+        _check_fit(first, other)
+    models = [member.model for member in members]
+    lead = first.model.averaged(models)
+    lead._modules["members"] = nn.ModuleList(models)
+    lead.forward = functools.partial(_mean_output, lead, members)  # type: ignore[method-assign]
+    return lead.eval()
+
+
+def _check_fit(first: Member, other: Member) -> None:
+    if type(other.model) is not type(first.model):
+        heads = f"{type(other.model).__name__}; expected {type(first.model).__name__}, as {first.name} has"
+        raise ElmoTasksError(f"{other.name}: cannot be combined: its head is a {heads}")
+    if mismatch := other.model.task.mismatch(first.model.task) or first.model.task.mismatch(other.model.task):
+        raise ElmoTasksError(f"{other.name}: cannot be combined with {first.name}: {mismatch}")
+    for kind, labels in first.vocabulary.labels.items():
+        if different := set(labels).symmetric_difference(other.vocabulary.labels[kind]):
+            raise ElmoTasksError(
+                f"{other.name}: cannot be combined: only one of it and {first.name} knows the {kind} "
+                f"{some_of(sorted(different))}; expected runs with the same labels"
+            )
+
+
+def _mean_output(lead: TaskModel[Any, Any], members: Sequence[Member], batch: Batch) -> TensorRecord:
+    """The forward pass of an ensemble."""
+    vocabulary = members[0].vocabulary
+    batches = [batch if each.vocabulary == vocabulary else _own_batch(each, batch) for each in members]
+    with layers_kept():
+        outputs = [each.model(own) for each, own in zip(members, batches, strict=True)]
+        chosen = [each.model.with_choices(outputs, own) for each, own in zip(members, batches, strict=True)]
+        if chosen[0] is not batch:
+            outputs = [each.model(own) for each, own in zip(members, chosen, strict=True)]
+    averaged = [_in_order(members[0], *pair) for pair in zip(members, outputs, strict=True)]
+    return lead.from_average(_mean(averaged))
+
+
+def _in_order(first: Member, member: Member, output: TensorRecord) -> TensorRecord:
+    """What is averaged of an output, with the labels in the first member's order."""
+    output = member.model.to_average(output)
+    if not hasattr(output, "logits") or member.vocabulary.labels == first.vocabulary.labels:
+        return output
+    labels: list[tuple[str, ...]] = [getattr(each.model, "labels", ()) for each in (first, member)]
+    if not labels[1]:
+        problem = f"its labels have another order, and a {type(member.model).__name__} has no attribute `labels`"
+        raise ElmoTasksError(f"{member.name}: cannot be combined with {first.name}: {problem}")
+    return with_logits(output, output.logits[..., [labels[1].index(label) for label in labels[0]]])
+
+
+def _own_batch(member: Member, batch: Batch) -> Batch:
+    """The same batch in a member's vocabulary, without gold labels."""
+    gold = member.model.task.build_metric().field
+    examples = [{column: value for column, value in each.items() if column != gold} for each in batch.examples]
+    own = member.model.task.collate(examples, member.vocabulary).to(next(member.model.parameters()).device)
+    values: dict[str, Any] = {}
+    for field in dataclasses.fields(own):
+        value, given = getattr(own, field.name), getattr(batch, field.name)
+        if isinstance(value, Tokens):
+            values[field.name] = dataclasses.replace(value, scales=given.scales)
+        elif value is None:
+            values[field.name] = given  # the spans to keep
+    return dataclasses.replace(own, **values)
+
+
+def _mean(records: Sequence[_RecordT]) -> _RecordT:
+    """A record of the means of all numbers; what is not a floating-point number is the first record's."""
+    means: dict[str, Any] = {}
+    for field in dataclasses.fields(records[0]):
+        first, *others = values = [getattr(record, field.name) for record in records]
+        if isinstance(first, TensorRecord):
+            means[field.name] = _mean(values)
+        elif isinstance(first, Tensor) and first.is_floating_point():
+            if any(getattr(other, "shape", None) != first.shape for other in others):
+                raise ElmoTasksError(f"the models' {field.name} differ in size; expected runs with the same settings")
+            means[field.name] = torch.stack(values).mean(dim=0)
+    return dataclasses.replace(records[0], **means)

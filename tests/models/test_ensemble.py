@@ -1,0 +1,137 @@
+"""Ensembles of small heads: what is averaged, and which models do not go together."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+import torch
+
+from elmo_tasks.elmo.fast import FastBiLM
+from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.models.ensemble import Member, ensemble
+from elmo_tasks.models.model import TaskModel
+from elmo_tasks.text.vocabulary import Vocabulary
+from tests.models.small import make_head, texts_of_lengths
+
+ENCODER = {"type": "stacked_bilstm", "hidden_sizes": (5,)}
+LABELS = ("no", "perhaps", "yes")
+TAGS = ("O", "B-X", "I-X")
+CLASSIFIER = {"type": "text_classifier", "task": "classification"}
+TEXTS = [{"tokens": tokens} for tokens in texts_of_lengths(4, 1, 3)]
+
+
+def member(settings: dict[str, Any], labels: dict[str, tuple[str, ...]], seed: int = 0, name: str = "runs/a") -> Member:
+    model, vocabulary = make_head(settings, labels)
+    torch.manual_seed(seed)
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.7)
+    return Member(name, model, vocabulary)
+
+
+def predicted(model: TaskModel[Any, Any], vocabulary: Vocabulary, **settings: Any) -> list[dict[str, Any]]:
+    batch = model.task.collate(TEXTS, vocabulary)
+    with torch.inference_mode():
+        return model.decode(model(batch), batch, **settings)
+
+
+def together(*members: Member) -> list[dict[str, Any]]:
+    return predicted(ensemble(members), members[0].vocabulary)
+
+
+def apart(*members: Member) -> list[tuple[dict[str, Any], ...]]:
+    return list(zip(*(predicted(each.model, each.vocabulary) for each in members), strict=True))
+
+
+@pytest.mark.parametrize("task", ["classification", "multi_label"])
+def test_probabilities_of_labels_are_averaged_by_their_names(task: str) -> None:
+    settings = {**CLASSIFIER, "task": task}
+    members = [member(settings, {"labels": labels}, seed) for seed, labels in enumerate((LABELS, LABELS[::-1]))]
+    for found, each in zip(together(*members), apart(*members), strict=True):
+        for label, share in found["probabilities"].items():
+            assert share == pytest.approx(sum(one["probabilities"][label] for one in each) / 2, abs=1e-5)
+
+
+def test_sets_of_labels_have_the_mean_threshold() -> None:
+    members = [member({**CLASSIFIER, "task": "multi_label"}, {"labels": LABELS}, seed) for seed in range(2)]
+    for each, threshold in zip(members, (0.9, 0.3), strict=True):
+        each.model.threshold.fill_(threshold)
+    assert ensemble(members).threshold.item() == pytest.approx(0.6)
+    assert [each.model.threshold.item() for each in members] == pytest.approx([0.9, 0.3])
+
+
+def test_numbers_are_averaged_in_their_own_unit() -> None:
+    members = [member({**CLASSIFIER, "task": "regression"}, {}, seed) for seed in range(3)]
+    for number, each in enumerate(members):
+        each.model.target.mean.fill_(number)
+        each.model.target.deviation.fill_(number + 1)
+    for found, each in zip(together(*members), apart(*members), strict=True):
+        assert found["score"] == pytest.approx(sum(one["score"] for one in each) / 3, abs=1e-5)
+
+
+def test_a_tagger_averages_the_scores_of_tags_and_of_transitions() -> None:
+    """The score of a sequence is the mean of its scores."""
+    settings = {"type": "crf_tagger", "encoder": ENCODER, "tag_scheme": "IOB2"}
+    members = [member(settings, {"tags": tags}, seed) for seed, tags in enumerate((TAGS, TAGS[::-1]))]
+    combined = ensemble(members)
+    (first, second), vocabulary = (each.model for each in members), members[0].vocabulary
+    batch = combined.task.collate(TEXTS, vocabulary)
+    with torch.inference_mode():
+        output = combined(batch)
+        logits = first(batch).logits + second(batch).logits.flip(2)
+    assert torch.allclose(output.logits, logits / 2, atol=1e-6)
+    mean = first.crf.transitions + second.crf.transitions.flip(0, 1)
+    assert torch.allclose(combined.crf.transitions, mean / 2)
+    assert torch.allclose(
+        combined.crf.end_transitions, (first.crf.end_transitions + second.crf.end_transitions.flip(0)) / 2
+    )
+    assert len(predicted(combined, vocabulary)) == 3
+    assert combined.crf is not first.crf
+
+
+def test_words_are_looked_up_in_each_members_own_vocabulary() -> None:
+    one, other = (member(CLASSIFIER, {"labels": LABELS}, seed) for seed in range(2))
+    expected = together(one, other)
+    words = other.vocabulary.words
+    order = [0, 1, *range(len(words) - 1, 1, -1)]
+    vocabulary = dataclasses.replace(other.vocabulary, words=tuple(words[row] for row in order))
+    other.model.embedder.words.trained.data = other.model.embedder.words.trained.data[order]
+    assert together(one, other._replace(vocabulary=vocabulary)) == expected
+
+
+def test_a_shared_bilm_computes_a_batch_once(bilm_files: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    embedder = {"elmo": {**bilm_files, "mixes": ("input", "output"), "layer_cache": None}}
+    settings = {"type": "text_classifier", "task": "text_pairs", "embedder": embedder}
+    members = [member(settings, {"labels": LABELS}, seed) for seed in range(3)]
+    calls = []
+    layers = FastBiLM._layers
+    monkeypatch.setattr(FastBiLM, "_layers", lambda self, texts: calls.append(texts) or layers(self, texts))
+    combined = ensemble(members)
+    pairs = [{"premise": each["tokens"], "hypothesis": [*each["tokens"], "tarn"]} for each in TEXTS]
+    batch = combined.task.collate(pairs, members[0].vocabulary)
+    for computed in (2, 4):  # both sides, and again for the next batch
+        combined(batch)
+        assert len(calls) == computed
+
+
+@pytest.mark.parametrize(
+    ("settings", "labels", "problem"),
+    [
+        (CLASSIFIER, {"labels": ("no", "never", "yes")}, "only one of it and runs/a knows the labels never, perhaps"),
+        ({**CLASSIFIER, "task": "multi_label"}, {"labels": LABELS}, "cannot be combined with runs/a: "),
+        (
+            {"type": "simple_tagger", "encoder": ENCODER},
+            {"tags": TAGS},
+            "its head is a SimpleTagger; expected TextClassifier",
+        ),
+        ({**CLASSIFIER, "pooling": "attention"}, {"labels": LABELS}, None),
+    ],
+)
+def test_models_that_do_not_fit_are_refused(settings: Any, labels: Any, problem: str | None) -> None:
+    members = [member(CLASSIFIER, {"labels": LABELS}), member(settings, labels, name="runs/b")]
+    if problem is None:
+        assert len(together(*members)) == 3  # other settings of the same head
+        return
+    with pytest.raises(ElmoTasksError, match=f"runs/b: .*{problem}"):
+        ensemble(members)
