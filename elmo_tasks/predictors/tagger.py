@@ -48,7 +48,7 @@ class TaggerPredictor(Predictor):
             return [ExplainedPart({"of": "tags"}, example, prediction)]
         return [
             ExplainedPart(
-                {"of": label, "start": start, "end": end},
+                {"of": label, "start": start, "end": end, "text": " ".join(example["tokens"][start : end + 1])},
                 example,
                 {"tags": [tag if start <= token <= end else None for token, tag in enumerate(tags)]},
             )

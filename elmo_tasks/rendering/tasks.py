@@ -121,11 +121,16 @@ def _text(result: Result) -> MarkedText | ShadedText:
 def _saliency(result: Result) -> Drawing:
     """The texts that the parts of a prediction depend on, each with what it explains."""
     return [
-        SignedText(value, title=(item["of"] or NO_ANSWER) + ("" if key == "tokens" else f" ← {key}"))
+        SignedText(value, title=_explained(item) + ("" if key == "tokens" else f" ← {key}"))
         for item in result.get("saliency", ())
         for key, value in item.items()
         if isinstance(value, list)
     ]
+
+
+def _explained(item: Mapping[str, Any]) -> str:
+    """What an item explains: `PER Mira Dolvane`."""
+    return " ".join([item["of"] or NO_ANSWER, *([item["text"]] if "text" in item else [])])
 
 
 def _items(result: Result) -> Drawing:

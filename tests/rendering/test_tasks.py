@@ -133,10 +133,12 @@ def test_what_explains_a_result_comes_last() -> None:
     saliency = [
         {"of": "yes", "score": -0.1, "premise": [["a", 0.5]], "hypothesis": [["b", -0.5]]},
         {"of": "", "score": -0.1, "tokens": [["a", 1.0]]},
+        {"of": "PER", "text": "Ann", "score": -0.1, "tokens": [["Ann", 1.0]]},
     ]
     result = {"premise_tokens": ["a"], "hypothesis_tokens": ["b"], "label": "yes", "probabilities": {"yes": 1.0}}
-    *plain, premise, hypothesis, whole = describe(TextPairs(), {**result, "saliency": saliency})
+    *plain, premise, hypothesis, whole, span = describe(TextPairs(), {**result, "saliency": saliency})
     assert plain == describe(TextPairs(), result)
     assert premise == SignedText([["a", 0.5]], title="yes ← premise")
     assert hypothesis == SignedText([["b", -0.5]], title="yes ← hypothesis")
     assert whole == SignedText([["a", 1.0]], title="(no answer)")
+    assert span.title == "PER Ann"

@@ -35,11 +35,11 @@ export function explanation(load) {
 }
 
 /** A caption, and below it the tokens of each text that the model reads, with their shares. */
-function drawn({ of, ...texts }) {
+function drawn({ of, text = "", ...texts }) {
   const lists = Object.entries(texts).filter(([, value]) => Array.isArray(value));
   const most = Math.max(...lists.flatMap(([, tokens]) => tokens.map(([, share]) => Math.abs(share))));
   return lists.flatMap(([name, tokens]) => [
-    element("p.caption", {}, `${of || "(no answer)"}${lists.length > 1 ? ` ← ${name}` : ""}`),
+    element("p.caption", {}, `${of || "(no answer)"} ${text}${lists.length > 1 ? ` ← ${name}` : ""}`),
     element(
       "p.tokens",
       {},
