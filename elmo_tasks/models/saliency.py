@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from elmo_tasks.elmo.fast.bilm import layers_kept
 from elmo_tasks.models.model import Prediction, TaskModel
 from elmo_tasks.modules.embedder import EmbeddedTokens, Embedder
 from elmo_tasks.tasks import Batch
@@ -92,7 +93,8 @@ def saliency(
     }
     model = _with_constant_vectors(model)
     contributions = {name: torch.zeros(tokens.mask.shape, device=tokens.mask.device) for name, tokens in texts.items()}
-    with torch.inference_mode(False), torch.backends.cudnn.flags(enabled=False):  # cuDNN has no gradients in evaluation
+    # cuDNN has no gradients in evaluation.
+    with layers_kept(), torch.inference_mode(False), torch.backends.cudnn.flags(enabled=False):
         with torch.no_grad():
             output = model(batch)
             scores = model.prediction_scores(output, batch, predictions)

@@ -12,6 +12,7 @@ from elmo_tasks.elmo.fast import FastBiLM
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.models.ensemble import Member, ensemble
 from elmo_tasks.models.model import TaskModel
+from elmo_tasks.models.saliency import saliency
 from elmo_tasks.text.vocabulary import Vocabulary
 from tests.models.small import make_head, texts_of_lengths
 
@@ -113,6 +114,8 @@ def test_a_shared_bilm_computes_a_batch_once(bilm_files: dict[str, str], monkeyp
     for computed in (2, 4):  # both sides, and again for the next batch
         combined(batch)
         assert len(calls) == computed
+    saliency(combined, batch, [{"label": "yes"}] * len(TEXTS), "integrated")
+    assert len(calls) == 6
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,8 @@ _kept: ContextVar[dict[tuple[FastBiLM, tuple[tuple[str, ...], ...]], LayerOutput
 @contextlib.contextmanager
 def layers_kept() -> Iterator[None]:
     """Within this block, a biLM computes the layers of the same sentences once, however many models ask for them."""
-    token = _kept.set({})
+    kept = _kept.get()
+    token = _kept.set({} if kept is None else kept)
     try:
         yield
     finally:
