@@ -164,6 +164,7 @@ def test_predictions_as_allennlp_has_them(run: Path, tmp_path: Path, capsys: pyt
             migration.Predictor.from_path(run, predicates=predicates)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [{}, {"format": "allennlp", "overrides": {"trainer.device": "cpu"}}])
 def test_a_predictor_can_be_sent_to_another_process(
     how: dict[str, Any], run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

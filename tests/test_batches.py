@@ -109,8 +109,7 @@ def test_tables_hold_all_of_the_results(task: str) -> None:
 
 
 def test_predictions_are_those_of_the_run(settings: dict[str, Any], tmp_path: Path) -> None:
-    settings["trainer"] |= {"num_epochs": 1, "trackers": []}
-    elmo_tasks.train(settings, tmp_path / "run")
+    elmo_tasks.train(settings, tmp_path / "run", overrides={"trainer.num_epochs": 1, "trainer.trackers": []})
     names = pa.schema([("source", pa.string()), ("line", pa.int64()), ("text", pa.string()), ("topic", pa.string())])
     table = pa.Table.from_pylist([*ROWS, {"source": "a.txt", "line": 5, "text": "Tavo left.", "topic": "news"}], names)
     predict = pickle.loads(pickle.dumps(Predict(run=tmp_path / "run")))

@@ -10,7 +10,7 @@ from unittest.mock import Mock
 
 import pytest
 
-import elmo_tasks.studies.study_runs
+import elmo_tasks.studies.study_training
 from elmo_tasks import cli
 from elmo_tasks.studies.study import Study
 from elmo_tasks.studies.study_runs import StudyFolder
@@ -61,7 +61,7 @@ def test_a_study_passes_on_how_it_was_called_and_names_what_failed(
     study: Study, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run_study = Mock(return_value=[])
-    monkeypatch.setattr(elmo_tasks.studies.study_runs, "run_study", run_study)
+    monkeypatch.setattr(elmo_tasks.studies.study_training, "run_study", run_study)
     given = ["--set", "title=The other", "--ext-var", "N=V", "--include-package", "json"]
     assert cli.main(["study", "mine.json", "-s", "a folder", "--jobs", "3", *given]) == 0
     (folder,), settings = run_study.call_args

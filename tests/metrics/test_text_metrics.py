@@ -33,6 +33,7 @@ def test_sets_of_labels_as_scikit_learn() -> None:
     assert metric.floor(sets(always_a)) == 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("digits", [1, 6])
 def test_the_threshold_is_the_best_one(digits: int) -> None:
     generator = np.random.default_rng(5)

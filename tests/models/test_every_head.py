@@ -555,6 +555,7 @@ def numbers(value: Any) -> list[float]:
     return [value] if isinstance(value, float) else []
 
 
+@pytest.mark.slow
 def test_rounding_errors_make_no_probability_exceed_1(built: Built, monkeypatch: pytest.MonkeyPatch) -> None:
     """Exponentials with fewer exact digits, as some processors have them, stand for such errors."""
     if "score" in built.head.gold:

@@ -48,6 +48,7 @@ def test_from_the_command_line(
     assert json.loads(capsys.readouterr().out)["topic"] == "kitchen"
 
 
+@pytest.mark.slow
 def test_a_run_names_the_package_that_it_needs_and_does_not_import_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -105,6 +105,7 @@ def test_equally_frequent_types_are_in_alphabetical_order() -> None:
     assert corpus.types == ["w007", *(word for word in words if word != "w007")]
 
 
+@pytest.mark.slow
 def test_neither_processes_nor_chunks_change_the_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = TextCorpus(paths=(write(tmp_path, "text", make_text(40)),), held_out=0.2)
     expected = everything(config.build())

@@ -55,6 +55,7 @@ def test_without_validation_data_the_last_epoch_is_kept(
         train.train(config_file, tmp_path / "third", overrides=NONE, predictions=["validation"])
 
 
+@pytest.mark.slow
 def test_a_study_of_runs_without_validation_data_reports_the_test_data(config_file: Path, tmp_path: Path) -> None:
     def load_study(**changes: Any) -> Study:
         study = {"title": "A study", "arms": [{"name": "a", "config": config_file.name, "changes": changes}]}

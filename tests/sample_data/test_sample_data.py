@@ -116,6 +116,7 @@ def test_word_vectors_need_memory_only_for_pairs_that_occur() -> None:
     assert peak < 2000 * 4000  # bytes: less than one for each pair of a word and a context
 
 
+@pytest.mark.slow
 def test_other_files_are_not_overwritten(tmp_path: Path) -> None:
     small = (3, 1, 1)
     paths = write_sample_data(tmp_path, "sst5", sentences=small)

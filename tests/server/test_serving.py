@@ -33,6 +33,7 @@ from elmo_tasks.server.serving import bind, is_loopback, make_server
 Listening = Callable[[Limits], AbstractContextManager[tuple[str, int]]]
 
 
+@pytest.mark.slow
 def test_sigterm_ends_after_the_answers(run_folder: Path) -> None:
     command = [sys.executable, "-m", "elmo_tasks", "serve", str(run_folder), "--port", "0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:

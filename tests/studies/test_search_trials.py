@@ -184,6 +184,7 @@ def test_a_failed_trial_does_not_end_the_search(
         SearchResults.read(tmp_path / "bad")
 
 
+@pytest.mark.slow
 def test_a_folder_of_another_search_or_with_damage_is_refused(
     search_file: SearchFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -212,6 +212,7 @@ def test_the_space_is_printed(search_file: SearchFile, capsys: pytest.CaptureFix
     assert "by the validation metric +f1" in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", packaged_searches())
 def test_every_search_of_the_package_is_valid_anywhere(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -227,6 +228,7 @@ def test_every_search_of_the_package_is_valid_anywhere(
         find_search(f"{name}s")
 
 
+@pytest.mark.slow
 def test_the_search_of_the_documentation_is_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_sample_data(tmp_path / "data", "ner", sentences=(6, 2, 2))
     monkeypatch.setenv("ELMO_TASKS_DATA", str(tmp_path / "data"))

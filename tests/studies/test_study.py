@@ -325,6 +325,7 @@ def all_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", packaged_studies())
 def test_every_study_of_the_package_is_valid_anywhere(
     name: str, all_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -352,6 +353,7 @@ def test_the_study_of_the_documentation_is_valid(
     assert sorted(listed) == sorted(packaged_studies())
 
 
+@pytest.mark.slow
 def test_how_to_make_missing_data_is_said_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ConfigError) as error:

@@ -18,7 +18,7 @@ from elmo_tasks import cli
 from elmo_tasks.config import to_json
 from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.sample_data import write_sample_data
-from elmo_tasks.studies import study_runs
+from elmo_tasks.studies import study_training
 from elmo_tasks.studies.study import Study
 from elmo_tasks.studies.study_runs import StudyFolder, read_study
 from elmo_tasks.studies.study_training import run_study, train_arguments
@@ -330,7 +330,7 @@ def test_runs_share_the_cores_unless_the_environment_says_how_many_threads_they_
 ) -> None:
     folder = planned(config_file, {"name": "a"})
     python('echo "$OMP_NUM_THREADS threads"; exit 3')
-    monkeypatch.setattr(study_runs, "_num_cores", lambda: 10)
+    monkeypatch.setattr(study_training, "_num_cores", lambda: 10)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     for num_jobs, used in ((2, 5), (20, 1)):
         (failure,) = run_study(folder, command="c", num_jobs=num_jobs)

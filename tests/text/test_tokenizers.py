@@ -87,6 +87,7 @@ def test_any_text_is_partitioned(tokenizer: Tokenizer, text: str) -> None:
     check_partition(tokenizer, text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", ["a", " ", ".", "'", '"', "?!", ". ", "U.S. ", "word ", "a@", "He left. "])
 def test_long_text_is_partitioned(piece: str) -> None:
     check_partition(TREEBANK, piece * (50_000 // len(piece)))

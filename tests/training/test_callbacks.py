@@ -181,6 +181,7 @@ def test_unknown_and_missing_trackers_are_config_errors(
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_tensorboard_is_imported_only_when_used() -> None:
     code = "import sys, elmo_tasks.runs.train, elmo_tasks.pretraining.pretrain; print('tensorboard' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
