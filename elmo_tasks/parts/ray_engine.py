@@ -58,10 +58,9 @@ def process_on_ray(
     folder.begin()
     if not missing:
         return 0
-    for name in ("ray", "ray.data"):
-        logging.getLogger(name).setLevel(logging.ERROR)
     ray.init(address, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
     try:
+        logging.getLogger("ray.data").setLevel(logging.ERROR)  # it shows its plan otherwise
         ray.data.DataContext.get_current().enable_progress_bars = False
         available = ray.cluster_resources().get("GPU" if use_gpu else "CPU", 0)
         made = ray.data.range(len(missing), override_num_blocks=len(missing)).map(
