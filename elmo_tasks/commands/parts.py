@@ -87,7 +87,8 @@ def make_parts(arguments: argparse.Namespace, function: TableFunction, *, tokeni
         "torch": torch.__version__,
     }
     folder = PartsFolder(arguments.output, settings)
-    units = list(find_units(arguments.input, tokens=arguments.part_tokens, tokenized=tokenized))
+    found = find_units(arguments.input, tokens=arguments.part_tokens, tokenized=tokenized, output=arguments.output)
+    units = list(found)
     number, total = arguments.shard or (1, 1)
     units = units[number - 1 :: total]
     if arguments.check:

@@ -61,20 +61,26 @@ class Unit:
         return f"{Path(self.source).name}-{self.first:012}-{self.digest[:16]}.parquet"
 
 
-def find_files(inputs: Sequence[str | Path]) -> dict[str, Path]:
+def find_files(inputs: Sequence[str | Path], output: str | Path | None = None) -> dict[str, Path]:
     """The files that paths, patterns and folders name, by their names relative to the folder that they share.
 
     In a folder, all files below it are read, except hidden ones.
 
+    Arguments:
+        output: a folder whose files are not read: results that an earlier call wrote below the input.
+
     Raises:
-        DataError: a path, or a pattern, names no file.
+        DataError: a path, or a pattern, names no file, or there are only those of the output folder.
     """
-    found = dict[Path, None]()  # in their order, each once
+    found = dict[Path, None]()  # each once
+    results = None if output is None else Path(output).resolve()
     for name in inputs:
         files = [file for path in matching_paths(name) for file in ([path] if path.is_file() else _files_below(path))]
         if not files:
             raise DataError(name, "no such file, and no file in such a folder")
-        found |= dict.fromkeys(path.absolute() for path in files)
+        found |= {path.absolute(): None for path in files if results not in path.resolve().parents}
+    if not found:
+        raise DataError(inputs[0], "only has files of the output folder; expected the text")
     common = Path(os.path.commonpath([path.parent for path in found]))
     return {path.relative_to(common).as_posix(): path for path in sorted(found)}
 
@@ -89,7 +95,13 @@ def _files_below(folder: Path) -> list[Path]:
     ]
 
 
-def find_units(inputs: Sequence[str | Path], *, tokens: int = UNIT_TOKENS, tokenized: bool = False) -> Iterator[Unit]:
+def find_units(
+    inputs: Sequence[str | Path],
+    *,
+    tokens: int = UNIT_TOKENS,
+    tokenized: bool = False,
+    output: str | Path | None = None,
+) -> Iterator[Unit]:
     """The units of all files that the inputs name, in the order of their names; see `find_files`.
 
     Every file is read once, for a digest of its content.
@@ -97,11 +109,12 @@ def find_units(inputs: Sequence[str | Path], *, tokens: int = UNIT_TOKENS, token
     Arguments:
         tokens: the approximate number of tokens of a unit.
         tokenized: whether lines of text hold tokens; then files are not checked for being something else.
+        output: see `find_files`.
 
     Raises:
         DataError: a file is missing or damaged, or is data of another kind.
     """
-    for source, path in find_files(inputs).items():
+    for source, path in find_files(inputs, output).items():
         if plain_name(path).endswith(".parquet"):
             yield from _row_group_units(path, source, tokens * _BYTES_PER_TOKEN)
         else:

@@ -60,6 +60,14 @@ def test_only_missing_parts_are_made(arguments: list[str], texts: Path, tmp_path
     assert all(path.stat().st_mtime_ns == times[path] for path in times if path != removed)
 
 
+def test_results_below_the_input_are_not_read(arguments: list[str], texts: Path) -> None:
+    for _ in range(2):
+        assert cli.main([*arguments, "--output", f"{texts / 'vectors'}/"]) == 0
+        names = {name.partition("-")[0] for name in contents(texts / "vectors")}
+        assert names == {"a.txt", "b.jsonl"}
+    assert cli.main(["embed", str(texts / "vectors"), "--output", f"{texts / 'vectors'}/"]) == 2
+
+
 def test_other_settings_are_refused(arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = tmp_path / "out"
     assert cli.main([*arguments, "--output", f"{output}/", "--shard", "1/2"]) == 0
