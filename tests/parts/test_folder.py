@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -90,6 +93,31 @@ def test_an_error_keeps_the_parts_before_it(
     assert not list(output.glob("b.jsonl*"))
     assert cli.main([*arguments, "--output", f"{output}/", "--on-error", "record"]) == 0
     assert list(output.glob("b.jsonl*"))
+
+
+def test_a_full_disk_keeps_the_parts_before_it(
+    arguments: list[str],
+    texts: Path,
+    tmp_path: Path,
+    room: Callable[[int], AbstractContextManager[None]],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with open(texts / "a.txt", "a") as stream:
+        stream.write("One long line. " * 60 + "\n")
+    one, full = tmp_path / "one", tmp_path / "full"
+    assert cli.main([*arguments, "--output", f"{one}/"]) == 0
+    whole = contents(one)
+    largest = max(sorted(whole), key=lambda name: len(whole[name]))
+    with room(len(whole[largest]) - 1):
+        assert cli.main([*arguments, "--output", f"{full}/"]) == 2
+    message = rf"error: {full}/{largest}: cannot be written: .*; expected at least [\d,]+ bytes\. Make room there.*\n"
+    assert re.fullmatch(message, capsys.readouterr().err)
+    before = {name: content for name, content in whole.items() if name < largest}
+    assert before
+    assert contents(full) == before
+    assert {path.name for path in full.iterdir()} == {"_manifest.json", *before}
+    assert cli.main([*arguments, "--output", f"{full}/"]) == 0
+    assert contents(full) == whole
 
 
 @pytest.mark.slow

@@ -85,6 +85,9 @@ SCENARIOS = (
     ),
     Scenario("embed npz", "embed {shop}/text.txt --output {here}/x.npz --bilm {shop}/bilm", ("x.npz",), more="--force"),
     Scenario(
+        "embed parts", "embed {shop}/text.txt --output {here}/x/ --bilm {shop}/bilm --part-tokens 20", ("x",), weight=2
+    ),
+    Scenario(
         "predict", "predict {shop}/run {shop}/text.txt --output {here}/x.jsonl", ("x.jsonl",), more="--force", weight=2
     ),
     Scenario(
@@ -196,6 +199,7 @@ def _content(path: Path) -> Any:
         ".hdf5": _hdf5,
         ".npz": _numpy,
         ".npy": _numpy,
+        ".parquet": _parquet,
         ".pt": _torch,
         ".sqlite": _sqlite,
     }
@@ -231,6 +235,13 @@ def _numpy(path: Path) -> Any:
         return loaded.tobytes()
     with loaded:
         return {name: loaded[name].tobytes() for name in loaded.files}
+
+
+def _parquet(path: Path) -> bytes:
+    import pyarrow.parquet as pq
+
+    pq.read_table(path)
+    return path.read_bytes()
 
 
 def _torch(path: Path) -> Any:
