@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -50,24 +51,52 @@ def test_ray_makes_the_same_parts(workers: str, command: list[str], tmp_path: Pa
     assert contents(tmp_path / "ray") == contents(tmp_path / "plain")
 
 
+@contextlib.contextmanager
+def after_the_first_part(folder: Path, action: Callable[[], None]) -> Iterator[None]:
+    """Does something once, as soon as the folder has a part, while the block runs."""
+
+    def wait() -> None:
+        while not contents(folder):
+            time.sleep(0.01)
+        action()
+
+    watcher = threading.Thread(target=wait, daemon=True)
+    watcher.start()
+    yield
+    watcher.join(timeout=60)
+    assert not watcher.is_alive(), "there was no part"
+
+
 def test_an_actor_of_ray_that_is_killed_is_replaced(command: list[str], tmp_path: Path) -> None:
     ray = pytest.importorskip("ray")
     killed = []
 
     def kill_one() -> None:
-        while not contents(tmp_path / "ray"):
-            time.sleep(0.01)
         found = subprocess.run(["pgrep", "-f", "ray::MapWorker"], capture_output=True, text=True, check=False)
         for number in found.stdout.split()[:1]:
             os.kill(int(number), signal.SIGKILL)
             killed.append(number)
 
-    watcher = threading.Thread(target=kill_one, daemon=True)
-    watcher.start()
-    assert cli.main([*command, "--output", f"{tmp_path / 'ray'}/", "--engine", "ray", "--workers", "2"]) == 0
-    watcher.join()
+    with after_the_first_part(tmp_path / "ray", kill_one):
+        assert cli.main([*command, "--output", f"{tmp_path / 'ray'}/", "--engine", "ray", "--workers", "2"]) == 0
     assert killed
     assert not ray.is_initialized()
+    assert contents(tmp_path / "ray") == contents(tmp_path / "plain")
+
+
+def test_the_machines_that_are_left_do_the_work_of_one_that_is_killed(command: list[str], tmp_path: Path) -> None:
+    """There is one actor for each machine, so that the lost one has no place before the other has ended."""
+    pytest.importorskip("ray")
+    from ray.cluster_utils import Cluster
+
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+    try:
+        lost = cluster.add_node(num_cpus=1)
+        parts = ["--output", f"{tmp_path / 'ray'}/"]
+        with after_the_first_part(tmp_path / "ray", lambda: cluster.remove_node(lost, allow_graceful=False)):
+            assert cli.main([*command, *parts, "--engine", "ray", "--address", cluster.address]) == 0
+    finally:
+        cluster.shutdown()
     assert contents(tmp_path / "ray") == contents(tmp_path / "plain")
 
 
