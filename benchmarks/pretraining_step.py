@@ -55,7 +55,7 @@ class Work:
         self.update()
 
     def tokens(self) -> None:
-        encode_tokens(self.model.bilm.token_encoder, next(self.windows).characters, self.dtype).sum().backward()
+        encode_tokens(self.model.bilm.token_encoder, next(self.windows).words, self.dtype).sum().backward()
 
     def lstms(self) -> None:
         size = self.model.bilm.output_size // 2
@@ -137,7 +137,7 @@ def main() -> None:
 
 def _measure_size(size: str, precision: str, sentences: list[list[str]], repeats: int) -> dict[str, object]:
     work = build(size, getattr(torch, precision), sentences)
-    distinct = statistics.fmean(len(next(work.windows).characters) for _ in range(10))
+    distinct = statistics.fmean(len(next(work.windows).words.lengths) for _ in range(10))
     seconds, undisturbed = measure(work.whole_step, repeats)
     parts = {
         "token layer": work.tokens,

@@ -42,11 +42,12 @@ class DoubledWeights:
     @classmethod
     def of(cls, lstm: ProjectedLstm) -> DoubledWeights:
         factors = gate_factors(lstm.bias)
-        shifts = lstm.bias.new_tensor([0.0, 0.0, 1.0, 0.0]).repeat_interleave(len(lstm.bias) // 4)
+        shifts = lstm.bias.new_zeros(4, len(lstm.bias) // 4)
+        shifts[2] = 1.0
         return cls(
             inputs=lstm.input_weight * factors[:, None],
             recurrent=lstm.recurrent_weight * factors[:, None],
-            bias=lstm.bias * factors + shifts,
+            bias=lstm.bias * factors + shifts.flatten(),
             projection=None if lstm.projection_weight is None else 2.0 * lstm.projection_weight,
             cell_clip=None if lstm.cell_clip is None else 2.0 * lstm.cell_clip,
         )

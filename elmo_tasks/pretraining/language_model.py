@@ -182,25 +182,58 @@ class LanguageModel(nn.Module):
             candidates: the words that targets are compared with; None for the whole vocabulary.
             dtype: of the products' factors, torch.bfloat16 or that of the weights.
         """
-        outputs, states = self.top_layer(window, states, dtype)
-        is_target = [targets != NO_TARGET for targets in window.targets]
-        hidden = [self.dropout(output)[there] for output, there in zip(outputs, is_target, strict=True)]  # (N, P)
-        targets = [targets[there] for targets, there in zip(window.targets, is_target, strict=True)]  # (N,)
-        softmax = self.softmax_weight, self.softmax_bias
-        forward, backward = softmax_losses(hidden, targets, *softmax, candidates, dtype)
-        return WindowLoss(forward, backward, len(targets[0]), states)
+        is_target = (window.targets[0] != NO_TARGET).flatten()  # in both directions at the same steps
+        rows = None if bool(is_target.all()) else is_target.nonzero().squeeze(1)
+        vectors = self.vectors(window, dtype)
+        forward, backward, states = self.losses(vectors, window.targets, window.resets, states, candidates, dtype, rows)
+        return WindowLoss(forward, backward, is_target.numel() if rows is None else len(rows), states)
 
     def top_layer(
         self, window: Window, states: LayerStates, dtype: torch.dtype = torch.float32
     ) -> tuple[tuple[Tensor, Tensor], LayerStates]:
         """The topmost layer's outputs (T, B, P) of each direction, in the order in which it reads; see `forward`."""
-        table = encode_tokens(self.bilm.token_encoder, window.characters, dtype)  # (U, P)
+        return self._run_layers(self.vectors(window, dtype), window.resets, states, dtype)
+
+    def vectors(self, window: Window, dtype: torch.dtype = torch.float32) -> tuple[Tensor, Tensor]:
+        """The token layer's vectors (T, B, P) of what each direction reads; see `forward`."""
+        table = encode_tokens(self.bilm.token_encoder, window.words, dtype)  # (U, P)
         forward, backward = (functional.embedding(rows, table) for rows in window.inputs)
+        return forward, backward
+
+    def losses(
+        self,
+        vectors: tuple[Tensor, Tensor],
+        targets: Tensor,
+        resets: Tensor | None,
+        states: LayerStates,
+        candidates: Candidates | None,
+        dtype: torch.dtype,
+        rows: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor, LayerStates]:
+        """The summed losses of each direction, and the states, from the token layer's vectors; see `forward`.
+
+        Arguments:
+            vectors: from `vectors`.
+            targets, resets: of the window.
+            rows: (N,) the steps and streams that have a target, as numbers of rows of (T B, P); None for all.
+        """
+        outputs, states = self._run_layers(vectors, resets, states, dtype)
+        hidden = [self.dropout(output).flatten(0, 1) for output in outputs]  # (T B, P)
+        words = list(targets.flatten(1))  # (T B,)
+        if rows is not None:
+            hidden, words = [each[rows] for each in hidden], [each[rows] for each in words]
+        forward, backward = softmax_losses(hidden, words, self.softmax_weight, self.softmax_bias, candidates, dtype)
+        return forward, backward, states
+
+    def _run_layers(
+        self, vectors: tuple[Tensor, Tensor], resets: Tensor | None, states: LayerStates, dtype: torch.dtype
+    ) -> tuple[tuple[Tensor, Tensor], LayerStates]:
+        forward, backward = vectors
         after: LayerStates = []
         skips = self.bilm.options.lstm.use_skip_connections
         for depth, (lstms, state) in enumerate(zip(self._layers(), states, strict=True)):
             forward, backward = self.dropout(forward), self.dropout(backward)
-            outputs, state_after = run_layer(lstms, (forward, backward), state, dtype, window.resets)
+            outputs, state_after = run_layer(lstms, (forward, backward), state, dtype, resets)
             after.append(state_after)
             if skips and depth > 0:
                 forward, backward = forward + outputs[0], backward + outputs[1]

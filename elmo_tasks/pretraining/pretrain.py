@@ -155,7 +155,9 @@ def _train(
     start.check_text(text)
     training, held_out = _readers(corpus, model)
     steps = _StreamSteps.of(config, training, accelerator)
-    objective = StreamObjective(model, config.softmax, product_type(config.trainer.precision, accelerator.device))
+    device, dtype = accelerator.device, product_type(config.trainer.precision, accelerator.device)
+    records = device.type == "cuda" and accelerator.num_processes == 1
+    objective = StreamObjective(model, config.softmax, dtype, records=records)
     trainer = _trainer(start, objective, steps, callbacks)
     plan = _plan(corpus, steps.streams, trainer, objective)
     if accelerator.is_main_process:
@@ -191,17 +193,20 @@ class _StreamSteps:
 
     streams: TokenStreams
     total: int
+    num_workers: int
 
     @classmethod
     def of(cls, config: PretrainingConfig, reader: SlotReader, accelerator: RunAccelerator) -> _StreamSteps:
         trainer, process = config.trainer, (accelerator.process_index, accelerator.num_processes)
         sizes = trainer.batch_size, trainer.unroll_steps
         streams = TokenStreams(reader, *sizes, config.random_seed, trainer.reset_share, process)
-        return cls(streams, max(1, round(trainer.num_epochs * streams.windows_per_epoch)))
+        return cls(
+            streams, max(1, round(trainer.num_epochs * streams.windows_per_epoch)), trainer.workers(accelerator.device)
+        )
 
     def rest_of_epoch(self, progress: Progress) -> Iterator[list[tuple[Window, float]]]:
         first = progress.step - progress.epoch * self.streams.windows_per_epoch
-        windows = self.streams.windows(progress.epoch, first)
+        windows = self.streams.windows(progress.epoch, first, self.num_workers)
         return ([(window, 1.0)] for window in itertools.islice(windows, self.total - progress.step))
 
 

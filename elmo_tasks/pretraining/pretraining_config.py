@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated, Literal
 
+import torch
 from pydantic import Field, field_validator
 
 from elmo_tasks.config import Config
@@ -44,6 +46,15 @@ class PretrainerConfig(BaseTrainerConfig):
     )
     checkpoint_every_steps: Count = Field(500, description="saves the state from which to resume this often")
     precision: Precision = Field("auto", description="of the products; 'auto' takes bfloat16 where it is faster")
+    num_workers: Annotated[int, Field(ge=0)] | None = Field(
+        None, description="additional processes that prepare windows; by default none, or up to 8 for a GPU"
+    )
+
+    def workers(self, device: torch.device) -> int:
+        """The number of processes that prepare windows for a device."""
+        if self.num_workers is not None:
+            return self.num_workers
+        return 0 if device.type == "cpu" else min(8, max(1, (os.cpu_count() or 1) - 1))
 
     @field_validator("learning_rate_scheduler")
     @classmethod

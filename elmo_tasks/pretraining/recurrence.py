@@ -22,6 +22,7 @@ from torch.autograd.function import once_differentiable
 
 from elmo_tasks.elmo.lstm import LstmState, ProjectedLstm
 from elmo_tasks.elmo.tanh_by_sigmoid import DoubledWeights
+from elmo_tasks.pretraining.fused import fused
 
 
 class _Pass:
@@ -32,6 +33,7 @@ class _Pass:
             `tanh_by_sigmoid`.
         clips: bounds of the doubled cells and of the projected outputs.
         keeps: (T, B, 1) 0 where a row starts from zero at a step, otherwise 1.
+        trains: whether `backward` will be called.
     """
 
     def __init__(
@@ -39,10 +41,16 @@ class _Pass:
         weights: tuple[Tensor, Tensor, Tensor | None],
         clips: tuple[float | None, float | None],
         keeps: Tensor | None,
+        *,
+        trains: bool,
     ) -> None:
         self._weight, self._bias, self._projection = weights
         self._cell_clip, self._output_clip = clips
         self._keeps = keeps
+        # In evaluations windows have many shapes: each would be compiled anew.
+        compiles = trains and self._weight.is_cuda
+        self._forward_cells = fused(_forward_cells) if compiles else _forward_cells
+        self._backward_cells = fused(_backward_cells) if compiles else _backward_cells
 
     def forward(self, inputs: Tensor, hidden: Tensor, cells: Tensor) -> Tensor:
         """(T, D, B, P), (D, B, P), (D, B, H) -> (T, D, B, P); keeps what `backward` needs, and the cells."""
@@ -62,18 +70,13 @@ class _Pass:
         return self.outputs
 
     def _step_forward(self, step: int) -> Tensor:
-        gates = torch.baddbmm(self._bias, self._read[step], self._weight.transpose(1, 2)).to(self.outputs.dtype)
-        enter, candidate, forget, leave = gates.sigmoid_().chunk(4, dim=-1)  # each (D, B, H)
-        cells = self._kept(self.cells[step], step) * forget
-        cells.addcmul_(enter, candidate - 0.5, value=4.0)
-        if self._cell_clip is not None:
-            cells.clamp_(-self._cell_clip, self._cell_clip)
-        curve = torch.sigmoid(cells).sub_(0.5)
+        sums = torch.baddbmm(self._bias, self._read[step], self._weight.transpose(1, 2))
+        cells = self._kept(self.cells[step], step)
+        cell_outputs, outputs = self._cell_outputs[step], self.outputs[step]
+        gates, cells, curve = self._forward_cells(sums, cells, cell_outputs, self._cell_clip)
         self._gates.append(gates)
         self.cells.append(cells)
         self._cell_curves.append(curve)
-        cell_outputs, outputs = self._cell_outputs[step], self.outputs[step]
-        cell_outputs.copy_(curve * leave)
         if self._projection is None:
             return torch.mul(cell_outputs, 2.0, out=outputs)
         outputs.copy_(torch.bmm(cell_outputs, self._projection.transpose(1, 2)))
@@ -110,23 +113,47 @@ class _Pass:
     def _step_backward(self, step: int, outputs: Tensor, cells: Tensor) -> tuple[Tensor, Tensor]:
         """The gradients of the gates' sums (D, B, 4H), and of the cells before the step (D, B, H)."""
         cell_outputs = 2.0 * outputs if self._projection is None else torch.bmm(outputs, self._projection)  # (D, B, H)
-        cell_outputs = cell_outputs.to(cells.dtype)
-        enter, candidate, forget, leave = self._gates[step].chunk(4, dim=-1)
-        curve = self._cell_curves[step]
-        cells = cells.addcmul(cell_outputs * leave, 0.25 - curve.square())
-        cells = _through_clip(cells, self.cells[step + 1], self._cell_clip)
-        gates = torch.empty_like(self._gates[step])
-        by_gate = gates.chunk(4, dim=-1)
-        fourfold = 4.0 * cells
-        torch.mul(fourfold, candidate - 0.5, out=by_gate[0])
-        torch.mul(fourfold, enter, out=by_gate[1])
-        torch.mul(cells, self._kept(self.cells[step], step), out=by_gate[2])
-        torch.mul(cell_outputs, curve, out=by_gate[3])
-        return torch.ops.aten.sigmoid_backward(gates, self._gates[step]), self._kept(cells.mul_(forget), step)
+        before, after = self._kept(self.cells[step], step), self.cells[step + 1]
+        kept = self._gates[step], before, after, self._cell_curves[step]
+        gates, cells = self._backward_cells(cell_outputs, cells, *kept, self._cell_clip)
+        return gates, self._kept(cells, step)
 
     def _kept(self, state: Tensor, step: int) -> Tensor:
         """A state, or its gradient, as it comes into a step: 0 in the rows that start anew."""
         return state if self._keeps is None else state * self._keeps[step]
+
+
+def _forward_cells(sums: Tensor, cells: Tensor, outputs: Tensor, clip: float | None) -> tuple[Tensor, Tensor, Tensor]:
+    """The gates' sums (D, B, 4H), cells before a step (D, B, H) -> gates, cells after it, half of their tanh.
+
+    Sets `outputs` (D, B, H) to half of the cells' outputs.
+    """
+    gates = sums.to(cells.dtype).sigmoid_()
+    enter, candidate, forget, leave = gates.chunk(4, dim=-1)  # each (D, B, H)
+    cells = cells * forget
+    cells.addcmul_(enter, candidate - 0.5, value=4.0)
+    if clip is not None:
+        cells.clamp_(-clip, clip)
+    curve = torch.sigmoid(cells).sub_(0.5)
+    outputs.copy_(curve * leave)
+    return gates, cells, curve
+
+
+def _backward_cells(
+    outputs: Tensor, cells: Tensor, gates: Tensor, before: Tensor, after: Tensor, curve: Tensor, clip: float | None
+) -> tuple[Tensor, Tensor]:
+    """The gradients of the gates' sums (D, B, 4H) and of the cells before a step (D, B, H).
+
+    Arguments:
+        outputs, cells: the gradients of the halved cells' outputs, and of the cells after the step.
+        gates, before, after, curve: what `_forward_cells` read and returned.
+    """
+    outputs = outputs.to(cells.dtype)
+    enter, candidate, forget, leave = gates.chunk(4, dim=-1)
+    cells = _through_clip(cells.addcmul(outputs * leave, 0.25 - curve.square()), after, clip)
+    fourfold = 4.0 * cells
+    of_gates = [fourfold * (candidate - 0.5), fourfold * enter, cells * before, outputs * curve]
+    return torch.ops.aten.sigmoid_backward(torch.cat(of_gates, dim=-1), gates), cells * forget
 
 
 def _through_clip(gradient: Tensor, clipped: Tensor, bound: float | None) -> Tensor:
@@ -153,7 +180,7 @@ class _Layer(torch.autograd.Function):
         cells: Tensor,
         *weights: Any,
     ) -> tuple[Tensor, Tensor]:
-        ctx.window = _Pass(weights, clips, keeps)
+        ctx.window = _Pass(weights, clips, keeps, trains=any(ctx.needs_input_grad))
         # Detached: a pass that held its own result would never be freed.
         outputs = ctx.window.forward(inputs, hidden, cells).detach()
         cells_after = ctx.window.cells[-1].clone()

@@ -17,9 +17,11 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from elmo_tasks.config import Part
+from elmo_tasks.pretraining.fused import fused
 from elmo_tasks.text.tokens import TensorRecord
 
 _SCORES_AT_ONCE = 1 << 21  # of tokens with candidates: 8 MB, which may fit into a processor's caches
+_SCORES_AT_ONCE_ON_GPU = 1 << 28
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,8 +37,8 @@ class SoftmaxConfig(Part):
 
     default_type: ClassVar[str | None] = "sampled"
 
-    def draw(self, num_words: int) -> Candidates | None:
-        """The candidates of a step, or None for all words; draws from torch's generator."""
+    def draw(self, num_words: int, device: torch.device | None = None) -> Candidates | None:
+        """The candidates of a step, or None for all words; draws from torch's generator of the device."""
         raise NotImplementedError
 
 
@@ -45,7 +47,7 @@ class FullSoftmax(SoftmaxConfig):
 
     type: Literal["full"] = "full"
 
-    def draw(self, num_words: int) -> Candidates | None:
+    def draw(self, num_words: int, device: torch.device | None = None) -> Candidates | None:
         return None
 
 
@@ -59,15 +61,16 @@ class SampledSoftmax(SoftmaxConfig):
     type: Literal["sampled"] = "sampled"
     num_samples: Annotated[int, Field(ge=1)] = Field(8192, description="words drawn for each step")
 
-    def draw(self, num_words: int) -> Candidates | None:
+    def draw(self, num_words: int, device: torch.device | None = None) -> Candidates | None:
         if self.num_samples >= num_words:
             return None
-        words, num_tries = _draw_log_uniform(num_words, self.num_samples)
-        ranks = torch.arange(num_words, dtype=torch.float64)
-        probabilities = torch.log1p(1.0 / (ranks + 1.0)) / math.log(num_words + 1.0)
-        # The probability to be among the words after this many tries: 1 - (1 - p)^tries.
-        log_expected = torch.log(-torch.expm1(num_tries * torch.log1p(-probabilities))).float()
-        return Candidates(words, log_expected)
+        ranks = torch.arange(num_words, dtype=torch.float64, device=device)
+        chances = torch.log1p(1.0 / (ranks + 1.0)) / math.log(num_words + 1.0)
+        # Words that arrive at random times, each at the rate of its chance, come in the order of draws from these
+        # chances, and those that have come before are passed over.
+        times, words = (torch.empty_like(chances).exponential_() / chances).topk(self.num_samples, largest=False)
+        # The probability to have arrived by the time of the last one: 1 - exp(-p t).
+        return Candidates(words, torch.log(-torch.expm1(-times[-1] * chances)).float())
 
 
 def softmax_losses(
@@ -116,24 +119,24 @@ class _LossAgainstCandidates(torch.autograd.Function):
         total = own.new_zeros((), dtype=torch.float64)
         of_hidden, of_own = torch.empty_like(hidden), torch.empty_like(own)
         of_weight, of_bias = torch.zeros_like(weight, dtype=own.dtype), torch.zeros_like(bias)
-        step = max(1, _SCORES_AT_ONCE // len(bias))
+        at_once = _SCORES_AT_ONCE_ON_GPU if own.is_cuda else _SCORES_AT_ONCE
+        step = max(1, at_once // len(bias))
+        compare = fused(_compare) if own.is_cuda else _compare
         for start in range(0, len(own), step):
             rows = slice(start, start + step)
-            scores = functional.linear(hidden[rows], weight).to(own.dtype).add_(bias)  # (n, S)
-            drawn = (indices[rows] >= 0).nonzero().squeeze(1)
-            scores[drawn, indices[rows][drawn]] = -torch.inf  # a token's target is not among its candidates
-            highest = torch.maximum(scores.amax(dim=1), own[rows])  # (n,)
-            chances = scores.sub_(highest[:, None]).exp_()  # (n, S), each times the row's sum
-            own_chances = (own[rows] - highest).exp_()
-            sums = chances.sum(dim=1) + own_chances
-            total += (highest + sums.log() - own[rows]).sum(dtype=torch.float64)
-            if wants_gradient:
-                chances /= sums[:, None]
-                of_bias += chances.sum(dim=0)
-                factors = chances.to(weight.dtype)
+            scores = functional.linear(hidden[rows], weight)  # (n, S)
+            # A token's target is not among its candidates.
+            places = indices[rows].clamp(min=0)[:, None]
+            others = torch.where(indices[rows, None] < 0, scores.gather(1, places), -torch.inf)
+            scores.scatter_(1, places, others)
+            if not wants_gradient:
+                losses = _exponentials(scores, bias, own[rows])[0]
+            else:
+                losses, of_own[rows], of_bias_here, factors = compare(scores, bias, own[rows])
+                of_bias += of_bias_here
                 of_weight += factors.t() @ hidden[rows]
                 of_hidden[rows] = factors @ weight
-                of_own[rows] = own_chances / sums - 1.0
+            total += losses.sum(dtype=torch.float64)
         ctx.save_for_backward(of_hidden, of_own, of_weight.to(weight.dtype), of_bias)
         return total
 
@@ -143,22 +146,21 @@ class _LossAgainstCandidates(torch.autograd.Function):
         return *(each * gradient.to(each.dtype) for each in ctx.saved_tensors), None
 
 
-def _draw_log_uniform(num_words: int, num_samples: int) -> tuple[Tensor, int]:
-    """Distinct words in the order drawn, and the number of tries until the last of them."""
-    seen = torch.zeros(num_words, dtype=torch.bool)
-    words: list[Tensor] = []
-    found = tries = 0
-    while True:
-        uniform = torch.rand(num_samples, dtype=torch.float64)
-        drawn = (torch.exp(uniform * math.log(num_words + 1.0)) - 1.0).long().clamp_(max=num_words - 1)
-        first = torch.full((num_words,), num_samples).scatter_reduce_(0, drawn, torch.arange(num_samples), "amin")
-        new = torch.zeros(num_samples, dtype=torch.bool)
-        new[first[drawn.unique()]] = True
-        new &= ~seen[drawn]
-        accepted = new.nonzero().squeeze(1)[: num_samples - found]
-        words.append(drawn[accepted])
-        seen[words[-1]] = True
-        found += len(accepted)
-        if found == num_samples:
-            return torch.cat(words), tries + int(accepted[-1]) + 1
-        tries += num_samples
+def _exponentials(scores: Tensor, bias: Tensor, own: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Scores (n, S) without their biases (S,), own scores (n,) -> losses (n,), exponentials (n, S), (n,), their sums.
+
+    The exponentials of a row are all divided by that of its highest score.
+    """
+    scores = scores.to(own.dtype).add_(bias)
+    highest = torch.maximum(scores.amax(dim=1), own)
+    exponentials = scores.sub_(highest[:, None]).exp_()
+    of_own = (own - highest).exp_()
+    sums = exponentials.sum(dim=1) + of_own
+    return highest + sums.log() - own, exponentials, of_own, sums
+
+
+def _compare(scores: Tensor, bias: Tensor, own: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """What `_exponentials` reads -> losses (n,); the gradients of own scores (n,), biases (S,) and scores (n, S)."""
+    losses, exponentials, of_own, sums = _exponentials(scores, bias, own)
+    chances = exponentials.div_(sums[:, None])
+    return losses, of_own / sums - 1.0, chances.sum(dim=0), chances.to(scores.dtype)

@@ -12,49 +12,68 @@ Words are sorted by length, so that few windows are in padding.
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-from elmo_tasks.elmo.characters import PADDING_ID
+from elmo_tasks.elmo.characters import PADDING_ID, tokens_to_ids
 from elmo_tasks.elmo.token_encoder import TokenEncoder
+from elmo_tasks.text.tokens import TensorRecord
 
 _ROWS = 64
 _INTEGERS = {torch.bfloat16: torch.int16, torch.float32: torch.int32, torch.float64: torch.int64}
 
 
-def encode_tokens(encoder: TokenEncoder, character_ids: Tensor, dtype: torch.dtype) -> Tensor:
+@dataclasses.dataclass(frozen=True)
+class WordsByLength(TensorRecord):
+    """Distinct words, the longest first. A device that computes need not be waited for to know their lengths."""
+
+    character_ids: Tensor  # (U, C) int64, as from `tokens_to_ids`
+    lengths: np.ndarray  # (U,) character positions that are not padding
+
+    @classmethod
+    def of(cls, words: Sequence[str], max_characters: int) -> tuple[WordsByLength, np.ndarray]:
+        """The words in their new order, and (U,) the new place of each."""
+        character_ids = tokens_to_ids(words, max_characters)
+        lengths, order = (character_ids != PADDING_ID).sum(dim=1).sort(descending=True, stable=True)
+        return cls(character_ids[order], lengths.numpy()), order.argsort().numpy()
+
+
+def encode_tokens(encoder: TokenEncoder, words: WordsByLength, dtype: torch.dtype) -> Tensor:
     """The vectors of words, as `TokenEncoder` computes them.
 
     Arguments:
-        character_ids: (U, C) int64, as from `tokens_to_ids`.
         dtype: of the products' factors, torch.bfloat16 or that of the weights.
 
     Returns:
         (U, P) in the weights' type.
     """
-    num_tokens = len(character_ids)
-    filled = _rounded_up(num_tokens) - num_tokens
-    character_ids = functional.pad(character_ids, (0, 0, 0, filled), value=PADDING_ID)
-    lengths, order = (character_ids != PADDING_ID).sum(dim=1).sort(descending=True, stable=True)
+    num_words, max_characters = words.character_ids.shape
+    filled = _rounded_up(num_words) - num_words
+    character_ids = functional.pad(words.character_ids, (0, 0, 0, filled), value=PADDING_ID)
     widths = [convolution.kernel_size[0] for convolution in encoder.convolutions]
     sizes = [convolution.out_channels for convolution in encoder.convolutions]
     # The first window that is wholly in padding is read; those behind it are the same.
-    num_windows = (lengths + 1).clamp(max=character_ids.shape[1] - min(widths) + 1)
+    num_windows = np.minimum(np.append(words.lengths, [0] * filled) + 1, max_characters - min(widths) + 1)
     positions = int(num_windows[0]) + max(widths) - 1
-    characters = encoder.embedding(character_ids[order, :positions])  # (U, C', E)
+    characters = encoder.embedding(character_ids[:, :positions])  # (U, C', E)
     # Behind a token's last position there are only windows of narrow filters: what the wide ones read is not used.
     characters = functional.pad(characters, (0, 0, 0, positions - characters.shape[1]))
-    first_invalid = [character_ids.shape[1] - width + 1 for width in widths]
+    first_invalid = [max_characters - width + 1 for width in widths]
+    counts = np.searchsorted(-num_windows, -np.arange(num_windows[0]))  # of words with a window at each position
     vectors = _MaximumOverWindows.apply(
         characters.to(dtype),
         _joined_filters(encoder, max(widths)).to(dtype),
         torch.cat([convolution.bias for convolution in encoder.convolutions if convolution.bias is not None]).to(dtype),
-        num_windows.tolist(),
-        torch.tensor(first_invalid).repeat_interleave(torch.tensor(sizes)).to(character_ids.device),
+        # Words without a window at a position may be read there all the same: what they read is padding again.
+        [_rounded_up(count) for count in counts.tolist()],
+        list(zip(sizes, first_invalid, strict=True)),
     ).to(encoder.embedding.weight.dtype)
     vectors = encoder.activation(vectors)  # (U, F)
     for highway in encoder.highways:
@@ -62,24 +81,23 @@ def encode_tokens(encoder: TokenEncoder, character_ids: Tensor, dtype: torch.dty
         vectors = torch.lerp(vectors, functional.relu(_linear(vectors, highway.transform, dtype)), carry)
     if encoder.projection is not None:
         vectors = _linear(vectors, encoder.projection, dtype)  # (U, P)
-    return vectors[order.argsort()[:num_tokens]]
+    return vectors[:num_words]
 
 
 class _MaximumOverWindows(torch.autograd.Function):
     """Each filter's maximum over the windows of each word.
 
-    characters (U, C, E), filters (F, width E), bias (F,), the words' numbers of windows in falling order, and each
-    filter's first position without a window (F,) -> (U, F)
+    characters (U, C, E), filters (F, width E), bias (F,); of each position how many words are read there; and how many
+    filters there are of each width, with the first position where they have no window -> (U, F)
     """
 
     @staticmethod
     def forward(
-        ctx: Any, characters: Tensor, filters: Tensor, bias: Tensor, num_windows: list[int], first_invalid: Tensor
+        ctx: Any, characters: Tensor, filters: Tensor, bias: Tensor, words_at: list[int], ends: list[tuple[int, int]]
     ) -> Tensor:
         width = filters.shape[1] // characters.shape[2]
-        # Words without a window at a position may be read there all the same: what they read is padding again.
-        words_at = [_rounded_up(sum(number > position for number in num_windows)) for position in range(num_windows[0])]
-        earliest = int(first_invalid.min())
+        first_invalid = torch.cat([filters.new_full((size,), end) for size, end in ends])  # (F,)
+        earliest = min(end for _, end in ends)
         best = filters.new_full((len(characters), len(filters)), -torch.inf)  # (U, F)
         best_at = torch.zeros_like(best, dtype=_INTEGERS[filters.dtype])
         for position, words in enumerate(words_at):

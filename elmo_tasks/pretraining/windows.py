@@ -16,11 +16,13 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import torch
 from torch import Tensor
+from torch.utils.data import DataLoader, Dataset
 
-from elmo_tasks.elmo.characters import BEGIN_SENTENCE, END_SENTENCE, tokens_to_ids
+from elmo_tasks.elmo.characters import BEGIN_SENTENCE, END_SENTENCE
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.pretraining.corpus import CorpusPart
 from elmo_tasks.pretraining.output_vocabulary import OutputVocabulary
+from elmo_tasks.pretraining.token_encoding import WordsByLength
 from elmo_tasks.text.batches import batches_of_like_lengths
 from elmo_tasks.text.tokens import TensorRecord
 
@@ -33,8 +35,8 @@ _TOKENS_AT_ONCE = 1 << 20
 class Window(TensorRecord):
     """What both directions read and predict in some steps of a batch of streams."""
 
-    characters: Tensor  # (U, C) int64, the distinct tokens' characters
-    inputs: Tensor  # of the forward and the backward direction: (2, T, B) int64, rows of `characters`
+    words: WordsByLength  # the distinct tokens
+    inputs: Tensor  # of the forward and the backward direction: (2, T, B) int64, the places of `words`
     targets: Tensor  # (2, T, B) int64, words of the output vocabulary, NO_TARGET where there is none
     resets: Tensor | None = None  # (T, B) bool, True where both directions start from zeros
 
@@ -112,10 +114,11 @@ class SlotReader:
         forward_targets = np.where(final, self._end, at(starts + positions))
         backward_targets = np.where(final, self._begin, at(starts + lengths - 1 - positions))
         distinct, rows = np.unique(np.stack([forward_inputs, backward_inputs]), return_inverse=True)
+        words, places = WordsByLength.of([self._types[number] for number in distinct.tolist()], self._max_characters)
         targets = np.where(padding, NO_TARGET, self._words[np.stack([forward_targets, backward_targets])])
         return Window(
-            tokens_to_ids([self._types[number] for number in distinct.tolist()], self._max_characters),
-            torch.from_numpy(rows.reshape(2, *slots.shape)),
+            words,
+            torch.from_numpy(places[rows].reshape(2, *slots.shape)),
             torch.from_numpy(targets),
             None if resets is None else torch.from_numpy(first & resets[sentences]),
         )
@@ -159,18 +162,44 @@ class TokenStreams:
                 f"expected at least batch_size x unroll_steps = {batch_size} x {steps}"
             )
 
-    def windows(self, epoch: int, first: int = 0) -> Iterator[Window]:
-        """The windows of an epoch from the `first` on."""
+    def windows(self, epoch: int, first: int = 0, num_workers: int = 0) -> Iterator[Window]:
+        """The windows of an epoch from the `first` on; processes, if there are any, prepare them in advance."""
+        return iter(
+            DataLoader(
+                self._epoch(epoch),
+                batch_size=None,
+                sampler=range(first, self.windows_per_epoch),
+                num_workers=num_workers,
+                pin_memory=num_workers > 0 and torch.cuda.is_available(),
+                generator=torch.Generator(),  # it would draw from the generator of the training
+            )
+        )
+
+    def _epoch(self, epoch: int) -> _Epoch:
         documents = self.reader.starts[np.asarray(self.reader.part.documents)]  # (D+1,) in slots
         order = np.random.default_rng((self._seed, epoch)).permutation(len(documents) - 1)
-        ends = np.cumsum(np.diff(documents)[order])  # (D,) of the ordered documents, in the stream
-        shifts = documents[1:][order] - ends  # from a position in the stream to the slot
+        ends = np.cumsum(np.diff(documents)[order])
+        shifts = documents[1:][order] - ends
         drawn = np.random.default_rng((self._seed, epoch, 1)).random(len(self.reader.starts) - 1, dtype=np.float32)
-        resets = drawn < self._reset_share  # (S,)
+        resets = drawn < self._reset_share
         row_starts = self._rows * self.windows_per_epoch * self._steps
-        for window in range(first, self.windows_per_epoch):
-            positions = row_starts + (window * self._steps + np.arange(self._steps))[:, None]  # (T, B)
-            yield self.reader.read(positions + shifts[np.searchsorted(ends, positions, side="right")], resets)
+        return _Epoch(self.reader, row_starts + np.arange(self._steps)[:, None], ends, shifts, resets)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Epoch(Dataset[Window]):
+    """The windows of an epoch by their number."""
+
+    reader: SlotReader
+    first: np.ndarray  # (T, B) positions of the first window in the stream of the ordered documents
+    ends: np.ndarray  # (D,) of the documents in that stream
+    shifts: np.ndarray  # (D,) from a position in the stream to the slot
+    resets: np.ndarray  # (S,) bool
+
+    def __getitem__(self, window: int) -> Window:
+        positions = self.first + window * len(self.first)
+        documents = np.searchsorted(self.ends, positions, side="right")
+        return self.reader.read(positions + self.shifts[documents], self.resets)
 
 
 def sentence_windows(reader: SlotReader, max_slots: int) -> Iterator[Window]:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import torch
@@ -27,11 +27,20 @@ class TensorRecord:
 
     def to(self: _BatchT, device: torch.device | str) -> _BatchT:
         """The same record with every tensor on `device`, including those of nested records."""
+        return self._changed(lambda tensor: tensor.to(device, non_blocking=tensor.is_pinned()))
+
+    def pin_memory(self: _BatchT) -> _BatchT:
+        """The same record in memory from which a GPU can copy while it computes; a `DataLoader` calls it."""
+        return self._changed(Tensor.pin_memory)
+
+    def _changed(self: _BatchT, change: Callable[[Tensor], Tensor]) -> _BatchT:
         changes: dict[str, Any] = {}
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
-            if isinstance(value, (Tensor, TensorRecord)):
-                changes[field.name] = value.to(device=device)
+            if isinstance(value, TensorRecord):
+                changes[field.name] = value._changed(change)
+            elif isinstance(value, Tensor):
+                changes[field.name] = change(value)
         return dataclasses.replace(self, **changes)
 
 

@@ -48,6 +48,19 @@ class RunAccelerator(Accelerator):
         return torch.autocast(self.device.type, torch.bfloat16)
 
 
+class FromDevice:
+    """A number on its way from a device, which is read without waiting for what was started there after it."""
+
+    def __init__(self, number: torch.Tensor) -> None:
+        self._number = number.to("cpu", non_blocking=True)
+        self._arrival = torch.cuda.current_stream(number.device).record_event() if number.is_cuda else None
+
+    def read(self) -> float:
+        if self._arrival:
+            self._arrival.synchronize()
+        return self._number.item()
+
+
 def start_accelerator(config: BaseTrainerConfig, folder: Path | None = None) -> RunAccelerator:
     """The accelerator for a training or an evaluation.
 

@@ -25,7 +25,7 @@ from elmo_tasks.files.json_lines import append_line, keep_lines
 from elmo_tasks.files.tensor_files import BEGIN_AGAIN, DAMAGED_STATE
 from elmo_tasks.training.callbacks import Callback, Progress, ProgressBar, Trackers
 from elmo_tasks.training.optimizers import find_parameters
-from elmo_tasks.training.processes import RunAccelerator
+from elmo_tasks.training.processes import FromDevice, RunAccelerator
 from elmo_tasks.training.random_state import random_state, seed_everything, set_random_state
 from elmo_tasks.training.trainer_config import BaseTrainerConfig
 from elmo_tasks.training.training_state import (
@@ -286,14 +286,18 @@ class Trainer:
         for name, epoch in self._first_epochs.items():  # the optimizer skips what has no gradient
             self.parameters[name].requires_grad_(self.progress.epoch + 1 >= epoch)
         total = torch.zeros((), device=self.accelerator.device)
-        for index, (batch, weight) in enumerate(parts):
-            last = index == len(parts) - 1
-            with contextlib.nullcontext() if last else self.accelerator.no_sync(self.loss):
+        for batch, weight in parts[:-1]:
+            with self.accelerator.no_sync(self.loss):
                 loss = self.loss_of(batch) * weight
-                if last and self._regularized:
-                    loss = loss + self.penalty()
                 self.accelerator.backward(loss)
             total += loss.detach()
+        batch, weight = parts[-1]
+        loss = self.loss_of(batch) * weight
+        if self._regularized:
+            loss = loss + self.penalty()
+        # A device goes on with what follows while its loss is read: it need not wait for the next step's operations.
+        value = FromDevice(self.accelerator.reduce(total + loss.detach(), "mean"))
+        self.accelerator.backward(loss)
         if self.config.grad_norm is not None:
             nn.utils.clip_grad_norm_(self.parameters.values(), self.config.grad_norm)
         if self.config.grad_clipping is not None:
@@ -302,13 +306,13 @@ class Trainer:
         self.schedule.after_step()
         if self.average:
             self.average.update()
-        if not math.isfinite(value := self.accelerator.reduce(total, "mean").item()):
+        if not math.isfinite(loss_of_step := value.read()):
             raise ElmoTasksError(
-                f"the loss is {value} at step {self.progress.step + 1}; "
+                f"the loss is {loss_of_step} at step {self.progress.step + 1}; "
                 "a lower trainer.optimizer.lr or a trainer.grad_norm may help"
             )
-        self._advance(value)
-        return value
+        self._advance(loss_of_step)
+        return loss_of_step
 
     def loss_of(self, batch: Any) -> Tensor:
         """The mean loss of a batch, ()."""

@@ -8,12 +8,13 @@ import torch
 from torch import Tensor, nn
 
 from elmo_tasks.elmo import TINY_OPTIONS
-from elmo_tasks.elmo.characters import BEGIN_SENTENCE, END_SENTENCE, tokens_to_ids
+from elmo_tasks.elmo.characters import BEGIN_SENTENCE, END_SENTENCE
 from elmo_tasks.elmo.random_weights import random_bilm
 from elmo_tasks.errors import WeightsError
 from elmo_tasks.pretraining import language_model
 from elmo_tasks.pretraining.language_model import SOFTMAX_FILE, VOCABULARY_FILE, LanguageModel
 from elmo_tasks.pretraining.output_vocabulary import OutputVocabulary
+from elmo_tasks.pretraining.token_encoding import WordsByLength
 from elmo_tasks.pretraining.windows import NO_TARGET, Window
 
 CELLS, SIZE, FILTERS = 128, 32, 128  # of `TINY_OPTIONS`
@@ -32,7 +33,8 @@ def make_window(model: LanguageModel) -> Window:
     distinct = [BEGIN_SENTENCE, END_SENTENCE, *TOKENS]
     read = torch.tensor([[0, 2, 3, 4, 5], [1, 5, 4, 3, 2]]).unsqueeze(2)  # (2, T, 1)
     words = [model.vocabulary.numbers(row) for row in ([*TOKENS, END_SENTENCE], [*TOKENS[::-1], BEGIN_SENTENCE])]
-    return Window(tokens_to_ids(distinct, 50), read, torch.tensor(words).unsqueeze(2))
+    by_length, places = WordsByLength.of(distinct, 50)
+    return Window(by_length, torch.from_numpy(places)[read], torch.tensor(words).unsqueeze(2))
 
 
 def inputs_and_outputs_of_dropout(model: LanguageModel) -> list[tuple[Tensor, Tensor]]:

@@ -51,7 +51,7 @@ def texts(window: Window) -> dict[bytes, str]:
 
 def read_column(window: Window, column: int) -> list[tuple[str, str, str, str]]:
     words = texts(window)
-    rows = [words[characters.numpy().tobytes()] for characters in window.characters]
+    rows = [words[characters.numpy().tobytes()] for characters in window.words.character_ids]
     read = [[rows[row] for row in inputs[:, column].tolist()] for inputs in window.inputs]
     predicted = [[VOCABULARY.words[word] for word in targets[:, column].tolist()] for targets in window.targets]
     return list(zip(read[0], predicted[0], read[1], predicted[1], strict=True))
@@ -63,7 +63,7 @@ def test_slots_are_both_directions_of_each_sentence() -> None:
     assert reader.num_slots == len(slots)
     window = reader.read(np.arange(reader.num_slots)[:, None])
     assert read_column(window, 0) == [(a, known(b), c, known(d)) for a, b, c, d in slots]
-    assert len(window.characters) == len({word for slot in slots for word in (slot[0], slot[2])})
+    assert len(window.words.lengths) == len({word for slot in slots for word in (slot[0], slot[2])})
 
 
 @pytest.mark.parametrize("epoch", [0, 1, 2])
