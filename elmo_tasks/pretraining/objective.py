@@ -49,7 +49,8 @@ class StreamObjective(Objective):
         if self._losses is None:
             losses = _Losses(self.model, self.dtype)
             self._losses = (_recorded(losses, arguments) if self._records else losses).__call__  # not a part of its own
-        forward, backward, self.states = self._losses(*arguments)
+        forward, backward, states = self._losses(*arguments)
+        self.states = recursively_apply(Tensor.detach, states)  # a recorded graph says that all results have gradients
         return (forward + backward) / window.targets.numel()
 
     def state(self) -> dict[str, Any]:
@@ -83,7 +84,10 @@ class _Losses(nn.Module):
 
 
 def _recorded(losses: _Losses, arguments: tuple[Any, ...]) -> _Losses:
-    """The same, recorded with arguments like these, which are copied, as one CUDA graph for each pass."""
+    """The same, recorded with arguments like these, which are copied, as one CUDA graph for each pass.
+
+    The gradients of a step are where those of the next one will be: they cannot be accumulated over steps.
+    """
     samples = recursively_apply(lambda each: each.detach().clone().requires_grad_(each.requires_grad), arguments)
     with torch.autocast("cuda", enabled=False):  # all factors have their type
         recorded: Any = torch.cuda.make_graphed_callables(losses, samples, allow_unused_input=True)
