@@ -65,24 +65,24 @@ class _Pass:
         self.cells = [cells]  # (D, B, H) twice the cells before each step, and after the last one
         self._cell_curves: list[Tensor] = []  # (D, B, H) sigmoid(2c) - 1/2: half of tanh(c)
         for step in range(len(inputs)):
-            self._read[step, ..., size:] = self._kept(hidden, step)
+            self._keep(hidden, step, out=self._read[step, ..., size:])
             hidden = self._step_forward(step)
         return self.outputs
 
     def _step_forward(self, step: int) -> Tensor:
         sums = torch.baddbmm(self._bias, self._read[step], self._weight.transpose(1, 2))
-        cells = self._kept(self.cells[step], step)
         cell_outputs, outputs = self._cell_outputs[step], self.outputs[step]
-        gates, cells, curve = self._forward_cells(sums, cells, cell_outputs, self._cell_clip)
+        keep = None if self._keeps is None else self._keeps[step]
+        gates, cells, curve = self._forward_cells(sums, self.cells[step], keep, self._cell_clip, cell_outputs)
         self._gates.append(gates)
         self.cells.append(cells)
         self._cell_curves.append(curve)
         if self._projection is None:
             return torch.mul(cell_outputs, 2.0, out=outputs)
-        outputs.copy_(torch.bmm(cell_outputs, self._projection.transpose(1, 2)))
+        projected = torch.bmm(cell_outputs, self._projection.transpose(1, 2))
         if self._output_clip is not None:
-            outputs.clamp_(-self._output_clip, self._output_clip)
-        return outputs
+            projected.clamp_(-self._output_clip, self._output_clip)
+        return outputs.copy_(projected)
 
     def backward(self, output_gradients: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
         """The gradients of inputs (T, D, B, P) and of the weights, from those of the outputs (T, D, B, P)."""
@@ -99,9 +99,9 @@ class _Pass:
             if self._projection is not None:
                 gradient = _through_clip(gradient, self.outputs[step], self._output_clip)
             outputs[step] = gradient
-            gates[:, step], cells = self._step_backward(step, outputs[step], cells)
+            cells = self._step_backward(step, outputs[step], cells, gates[:, step])
             read[step] = torch.bmm(gates[:, step], self._weight)  # (D, B, Q)
-            hidden = self._kept(read[step, ..., size:], step)
+            self._keep(read[step, ..., size:], step, out=hidden)
         by_direction = gates.flatten(1, 2)  # (D, T B, 4H)
         bias = torch.stack([each.sum(dim=0, keepdim=True) for each in by_direction])  # (D, 1, 4H)
         weight = _sums_of_products(gates, self._read)  # (D, 4H, Q)
@@ -110,26 +110,32 @@ class _Pass:
             projection = _sums_of_products(outputs.transpose(0, 1), self._cell_outputs)  # (D, P, H)
         return read[..., :size], weight, bias, projection
 
-    def _step_backward(self, step: int, outputs: Tensor, cells: Tensor) -> tuple[Tensor, Tensor]:
-        """The gradients of the gates' sums (D, B, 4H), and of the cells before the step (D, B, H)."""
+    def _step_backward(self, step: int, outputs: Tensor, cells: Tensor, gates: Tensor) -> Tensor:
+        """The gradient of the cells before the step (D, B, H); sets that of the gates' sums (D, B, 4H)."""
         cell_outputs = 2.0 * outputs if self._projection is None else torch.bmm(outputs, self._projection)  # (D, B, H)
-        before, after = self._kept(self.cells[step], step), self.cells[step + 1]
-        kept = self._gates[step], before, after, self._cell_curves[step]
-        gates, cells = self._backward_cells(cell_outputs, cells, *kept, self._cell_clip)
-        return gates, self._kept(cells, step)
+        keep = None if self._keeps is None else self._keeps[step]
+        kept = self._gates[step], self.cells[step], self.cells[step + 1], self._cell_curves[step]
+        return self._backward_cells(cell_outputs, cells, *kept, keep, self._cell_clip, gates)
 
-    def _kept(self, state: Tensor, step: int) -> Tensor:
-        """A state, or its gradient, as it comes into a step: 0 in the rows that start anew."""
-        return state if self._keeps is None else state * self._keeps[step]
+    def _keep(self, state: Tensor, step: int, out: Tensor) -> None:
+        """Sets `out` to a state, or its gradient, as it comes into a step: 0 in the rows that start anew."""
+        if self._keeps is None:
+            out.copy_(state)
+        else:
+            torch.mul(state, self._keeps[step], out=out)
 
 
-def _forward_cells(sums: Tensor, cells: Tensor, outputs: Tensor, clip: float | None) -> tuple[Tensor, Tensor, Tensor]:
+def _forward_cells(
+    sums: Tensor, cells: Tensor, keep: Tensor | None, clip: float | None, outputs: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
     """The gates' sums (D, B, 4H), cells before a step (D, B, H) -> gates, cells after it, half of their tanh.
 
     Sets `outputs` (D, B, H) to half of the cells' outputs.
     """
     gates = sums.to(cells.dtype).sigmoid_()
     enter, candidate, forget, leave = gates.chunk(4, dim=-1)  # each (D, B, H)
+    if keep is not None:
+        cells = cells * keep
     cells = cells * forget
     cells.addcmul_(enter, candidate - 0.5, value=4.0)
     if clip is not None:
@@ -140,9 +146,17 @@ def _forward_cells(sums: Tensor, cells: Tensor, outputs: Tensor, clip: float | N
 
 
 def _backward_cells(
-    outputs: Tensor, cells: Tensor, gates: Tensor, before: Tensor, after: Tensor, curve: Tensor, clip: float | None
-) -> tuple[Tensor, Tensor]:
-    """The gradients of the gates' sums (D, B, 4H) and of the cells before a step (D, B, H).
+    outputs: Tensor,
+    cells: Tensor,
+    gates: Tensor,
+    before: Tensor,
+    after: Tensor,
+    curve: Tensor,
+    keep: Tensor | None,
+    clip: float | None,
+    of_sums: Tensor,
+) -> Tensor:
+    """The gradient of the cells before a step (D, B, H); sets `of_sums`, that of the gates' sums (D, B, 4H).
 
     Arguments:
         outputs, cells: the gradients of the halved cells' outputs, and of the cells after the step.
@@ -151,9 +165,13 @@ def _backward_cells(
     outputs = outputs.to(cells.dtype)
     enter, candidate, forget, leave = gates.chunk(4, dim=-1)
     cells = _through_clip(cells.addcmul(outputs * leave, 0.25 - curve.square()), after, clip)
+    if keep is not None:
+        before = before * keep
     fourfold = 4.0 * cells
     of_gates = [fourfold * (candidate - 0.5), fourfold * enter, cells * before, outputs * curve]
-    return torch.ops.aten.sigmoid_backward(torch.cat(of_gates, dim=-1), gates), cells * forget
+    of_sums.copy_(torch.ops.aten.sigmoid_backward(torch.cat(of_gates, dim=-1), gates))
+    cells = cells * forget
+    return cells if keep is None else cells * keep
 
 
 def _through_clip(gradient: Tensor, clipped: Tensor, bound: float | None) -> Tensor:

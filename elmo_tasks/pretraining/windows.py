@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import gc
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -164,6 +165,8 @@ class TokenStreams:
 
     def windows(self, epoch: int, first: int = 0, num_workers: int = 0) -> Iterator[Window]:
         """The windows of an epoch from the `first` on; processes, if there are any, prepare them in advance."""
+        if num_workers:
+            gc.collect()  # else a process may free what is garbage here, and end where that is on a GPU
         return iter(
             DataLoader(
                 self._epoch(epoch),
