@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import resource
-import sys
-import time
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -16,9 +12,7 @@ from torch import Tensor, nn
 from elmo_tasks.pretraining.language_model import LanguageModel, LayerStates
 from elmo_tasks.pretraining.softmax import Candidates, SoftmaxConfig
 from elmo_tasks.pretraining.windows import Window
-from elmo_tasks.training.trainer import Objective, Trainer
-
-_STEPS_TRIED = 4  # the first takes far longer
+from elmo_tasks.training.trainer import Objective
 
 
 class StreamObjective(Objective):
@@ -54,7 +48,8 @@ class StreamObjective(Objective):
         return (forward + backward) / window.targets.numel()
 
     def state(self) -> dict[str, Any]:
-        return {"dtype": str(self.dtype).removeprefix("torch."), "states": self.states}
+        states = recursively_apply(Tensor.clone, self.states)  # or the whole window's outputs would be saved
+        return {"dtype": str(self.dtype).removeprefix("torch."), "states": states}
 
     def load_state(self, state: dict[str, Any]) -> None:
         dtype = getattr(torch, state["dtype"])
@@ -92,22 +87,3 @@ def _recorded(losses: _Losses, arguments: tuple[Any, ...]) -> _Losses:
     with torch.autocast("cuda", enabled=False):  # all factors have their type
         recorded: Any = torch.cuda.make_graphed_callables(losses, samples, allow_unused_input=True)
     return cast("_Losses", recorded)
-
-
-def try_out(trainer: Trainer, objective: StreamObjective, window: Window) -> tuple[float, int]:
-    """Tries steps without changing weights or states: the seconds of the fastest, and the bytes that training needs."""
-    device, states, seconds = trainer.accelerator.device, objective.states, math.inf
-    for _ in range(_STEPS_TRIED):
-        objective.states = states
-        started = time.monotonic()
-        loss = trainer.loss_of(window)
-        trainer.accelerator.backward(loss)
-        loss.item()
-        seconds = min(seconds, time.monotonic() - started)
-        trainer.optimizer.zero_grad()
-    objective.states = states
-    moments = 2 * sum(parameter.nbytes for parameter in trainer.parameters.values())
-    if device.type == "cuda":
-        return seconds, torch.cuda.max_memory_allocated(device) + moments
-    unit = 1 if sys.platform == "darwin" else 1024
-    return seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit + moments

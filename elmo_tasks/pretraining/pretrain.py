@@ -22,9 +22,10 @@ from elmo_tasks.files.json_lines import read_record
 from elmo_tasks.files.locks import locked
 from elmo_tasks.pretraining.corpus import Corpus
 from elmo_tasks.pretraining.language_model import LanguageModel
-from elmo_tasks.pretraining.objective import StreamObjective, try_out
-from elmo_tasks.pretraining.output_vocabulary import UNKNOWN_NUMBER, OutputVocabulary, most_frequent
+from elmo_tasks.pretraining.objective import StreamObjective
+from elmo_tasks.pretraining.output_vocabulary import OutputVocabulary, most_frequent
 from elmo_tasks.pretraining.perplexity import evaluate_perplexity, unigram_perplexity
+from elmo_tasks.pretraining.plan import make_plan
 from elmo_tasks.pretraining.prepare import read_text
 from elmo_tasks.pretraining.pretraining_config import PretrainingConfig
 from elmo_tasks.pretraining.run_files import PretrainingFolder
@@ -159,7 +160,7 @@ def _train(
     records = device.type == "cuda" and accelerator.num_processes == 1
     objective = StreamObjective(model, config.softmax, dtype, records=records)
     trainer = _trainer(start, objective, steps, callbacks)
-    plan = _plan(corpus, steps.streams, trainer, objective)
+    plan = make_plan(corpus, steps.streams, trainer, objective)
     if accelerator.is_main_process:
         announce(plan)
     if dry_run:
@@ -292,25 +293,6 @@ def _build_model(config: PretrainingConfig, corpus: Corpus, start_from: str | Pa
         raise WeightsError(f"{start_from}: a biLM with a list of words; expected one that reads only characters")
     logger.warning("%s: the biLM has no softmax and vocabulary; it starts with new, untrained ones", start_from)
     return LanguageModel(bilm, vocabulary, config.dropout)
-
-
-def _plan(corpus: Corpus, streams: TokenStreams, trainer: Trainer, objective: StreamObjective) -> dict[str, str]:
-    """The plan, for which the first window is tried out; training is not affected."""
-    seconds, memory = try_out(trainer, objective, next(streams.windows(0)))
-    num_words, num_tokens = len(objective.model.vocabulary), len(corpus.training.tokens)
-    unknown = 100.0 * float(streams.reader.count_targets(num_words)[UNKNOWN_NUMBER]) / num_tokens
-    parameters = sum(parameter.numel() for parameter in trainer.parameters.values())
-    precision = str(objective.dtype).removeprefix("torch.")
-    hours, rate = trainer.num_steps * seconds / 3600, streams.slots_per_window / seconds
-    return {
-        "corpus": str(corpus.folder),
-        "tokens": f"{num_tokens:,} ({len(corpus.types):,} distinct), {len(corpus.held_out.tokens):,} held out",
-        "vocabulary": f"{num_words:,} words; {unknown:.2f} % of the tokens are not among them",
-        "parameters": f"{parameters:,}, products in {precision}",
-        "steps": f"{trainer.num_steps:,}",
-        "estimated time": f"{hours:.1f} hours, {rate:,.0f} tokens/s",
-        "estimated memory": f"{memory / 1e9:.1f} GB",
-    }
 
 
 def perplexity_of_text(

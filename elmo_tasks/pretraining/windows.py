@@ -152,7 +152,7 @@ class TokenStreams:
         process: tuple[int, int] = (0, 1),
     ) -> None:
         self.reader = reader
-        self.slots_per_window = batch_size * steps
+        self.batch_size, self.slots_per_window = batch_size, batch_size * steps
         self.windows_per_epoch = reader.num_slots // self.slots_per_window
         self._steps, self._seed, self._reset_share = steps, seed, reset_share
         index, count = process
