@@ -257,6 +257,13 @@ def positive(text: str, bound: int = 0) -> int:
     return int(text)
 
 
+def share(text: str) -> tuple[int, int]:
+    number, _, total = text.partition("/")
+    if not (number.isdecimal() and total.isdecimal() and 1 <= int(number) <= int(total)):
+        raise argparse.ArgumentTypeError(f"{text!r}; expected I/N, such as 3/200, with I from 1 to N")
+    return int(number), int(total)
+
+
 def not_negative(text: str) -> int:
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 0")

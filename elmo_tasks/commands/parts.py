@@ -23,7 +23,7 @@ def add_parts(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--shard",
-        type=_shard,
+        type=options.share,
         metavar="I/N",
         help="make only every Nth part, from the Ith on: 1/4 to 4/4 are four processes or machines that share the work",
     )
@@ -41,13 +41,6 @@ def add_parts(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--workers", type=options.positive, metavar="N", help="the number of Ray's processes")
     options.add_number(group, "--part-tokens", 1_000_000, "the approximate number of tokens of the text of a part")
-
-
-def _shard(text: str) -> tuple[int, int]:
-    number, _, total = text.partition("/")
-    if not (number.isdecimal() and total.isdecimal() and 1 <= int(number) <= int(total)):
-        raise argparse.ArgumentTypeError(f"{text!r}; expected I/N, such as 3/200, with I from 1 to N")
-    return int(number), int(total)
 
 
 def writes_parts(arguments: argparse.Namespace) -> bool:

@@ -19,7 +19,7 @@ from elmo_tasks.files.paths import local_path
 KINDS = ("datasets", "word_vectors", "corpora", "archives", "downloads")  # all but the layers
 
 # Nothing else is counted or removed: the cache folder may be any folder that the user names.
-_ENTRY = re.compile(r"[0-9a-f]{64}(\.\d+)?(\.v\d+)?(\.arrow|\.json)?|\.elmo-tasks\..*\.tmp")
+_ENTRY = re.compile(r"[0-9a-f]{64}(\.\d+)?(\.v\d+)?(\.arrow|\.json|\.pieces)?|\.elmo-tasks\..*\.tmp")
 _held: dict[Path, int] = {}  # open folders with a shared lock
 
 

@@ -6,6 +6,7 @@ The result depends only on the text and the settings, not on the number of proce
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import hashlib
 import itertools
 import json
@@ -21,14 +22,22 @@ import numpy.typing as npt
 from pydantic import Field
 
 from elmo_tasks.config import LocalPath, Part, own_code
-from elmo_tasks.errors import DataError, ElmoTasksError
+from elmo_tasks.errors import DataError, ElmoTasksError, counted
 from elmo_tasks.files.atomic import atomic_folder
 from elmo_tasks.files.cache import used_cache
 from elmo_tasks.files.hashes import content_hash
+from elmo_tasks.files.locks import claimed
 from elmo_tasks.files.paths import refuse_stream
 from elmo_tasks.pretraining.corpus import Corpus, CorpusPart, CorpusWriter, write_errors
+from elmo_tasks.pretraining.pieces import make_pieces, read_pieces
 from elmo_tasks.pretraining.text_files import Chunk, find_files, read_chunks
-from elmo_tasks.pretraining.tokenize_files import NumberedText, number_tokens, split_chunk, tokenize_files
+from elmo_tasks.pretraining.tokenize_files import (
+    NumberedText,
+    number_tokens,
+    split_chunk,
+    tokenize_files,
+    tokenizing_jobs,
+)
 from elmo_tasks.progress import progress_bar
 from elmo_tasks.text.prose import TOKENIZED_ADVICE, looks_like
 from elmo_tasks.text.tokenizer_config import TokenizerChoice, build_tokenizer
@@ -64,6 +73,25 @@ class CorpusConfig(Part):
             workers: processes that prepare it; by default one per CPU that this process may use.
         """
         raise NotImplementedError(f"{type(self).__name__} does not say how to build its corpus")
+
+    def prepare_share(self, share: tuple[int, int], workers: int | None = None) -> Corpus | None:
+        """Prepares a share of the corpus, (I, N) being the Ith of N, and returns the corpus if nothing is missing.
+
+        Raises:
+            ElmoTasksError: this kind of corpus cannot be shared.
+        """
+        raise ElmoTasksError("corpus.type: expected 'text'; only text files are prepared in shares")
+
+
+@dataclasses.dataclass(frozen=True)
+class _Source:
+    """The files of a text, how they are split, and the key and the description of the corpus made of them."""
+
+    files: Sequence[Path]
+    num_bytes: int
+    tokenizer: Tokenizer
+    key: dict[str, Any]
+    description: dict[str, Any]
 
 
 class TextCorpus(CorpusConfig):
@@ -107,6 +135,42 @@ class TextCorpus(CorpusConfig):
             ElmoTasksError: there are fewer than two documents.
             CacheError, WriteError: the cache's folder cannot be written, or its disk is full.
         """
+        source = self._source()
+        workers = 1 if source.num_bytes < _MIN_PARALLEL_BYTES else workers
+        texts = tokenize_files(source.files, source.tokenizer, deduplicate=self.deduplicate, workers=workers)
+        return _prepare(source.key, source.description, lambda writer: self._write(source, texts, writer))
+
+    def prepare_share(self, share: tuple[int, int], workers: int | None = None) -> Corpus | None:
+        """See `CorpusConfig`. The corpus is that of `build`.
+
+        All machines read all of the text and tokenize their pieces of it, which they leave in the cache. The one that
+        finds all pieces makes the corpus of them.
+
+        Raises:
+            DataError, ElmoTasksError, CacheError, WriteError: as `build`.
+        """
+        source = self._source()
+        folder = _folder(source.key)
+        pieces = folder.with_name(f"{folder.name}.pieces")
+        paths = []
+        if not folder.exists():
+            jobs = tokenizing_jobs(source.files, source.tokenizer, deduplicate=self.deduplicate)
+            paths = make_pieces(pieces, jobs, share, workers)
+        with claimed(pieces / "lock") as is_ours:
+            missing = sum(not path.is_file() for path in paths)
+            if not folder.exists() and (missing or not is_ours):
+                problem = (
+                    f"{missing} of {counted(len(paths), 'piece')} missing" if missing else "another process has all"
+                )
+                logger.info("%s: the share is prepared; %s", pieces, problem)
+                return None
+            texts = read_pieces(paths)
+            corpus = _prepare(source.key, source.description, lambda writer: self._write(source, texts, writer))
+            shutil.rmtree(pieces, ignore_errors=True)
+        return corpus
+
+    def _source(self) -> _Source:
+        """What the corpus is made of."""
         files = find_files(self.paths)
         try:
             for file in files:
@@ -117,30 +181,27 @@ class TextCorpus(CorpusConfig):
         contents += own_code(self)
         tokenizer = build_tokenizer("whitespace" if self.tokenized else self.tokenizer)
         settings = self.model_dump(exclude={"type", "paths", "tokenizer", "vocabulary"})
-        key = {**settings, "tokenizer": None if self.tokenized else tokenizer.version, "content": contents}
-        num_bytes = sum(file.stat().st_size for file in files)
-        if num_bytes < _MIN_PARALLEL_BYTES:
-            workers = 1
-
-        def write(writer: CorpusWriter) -> npt.NDArray[np.bool_]:
-            texts = tokenize_files(files, tokenizer, deduplicate=self.deduplicate, workers=workers)
-            return self._write(files, num_bytes, texts, writer)
-
-        return _prepare(key, {"files": [str(file) for file in files], **settings}, write)
+        return _Source(
+            files=files,
+            num_bytes=sum(file.stat().st_size for file in files),
+            tokenizer=tokenizer,
+            key={**settings, "tokenizer": None if self.tokenized else tokenizer.version, "content": contents},
+            description={"files": [str(file) for file in files], **settings},
+        )
 
     def _write(
-        self, files: Sequence[Path], num_bytes: int, texts: Generator[NumberedText, None, None], writer: CorpusWriter
+        self, source: _Source, texts: Generator[NumberedText, None, None], writer: CorpusWriter
     ) -> npt.NDArray[np.bool_]:
         """Adds the text of the files to a corpus; returns which documents are held out."""
-        for file in files if not self.tokenized else ():
+        for file in source.files if not self.tokenized else ():
             if found := next((_data(chunk) for chunk in read_chunks(file)), None):
                 logger.warning("%s: looks like %s", file, found)
         done = 0
         with contextlib.closing(texts), progress_bar() as progress:
-            bar = progress.add_task("preparing the corpus (MB)", total=num_bytes / _MEGABYTE, note="")
+            bar = progress.add_task("preparing the corpus (MB)", total=source.num_bytes / _MEGABYTE, note="")
             for text in texts:
                 done += text.num_bytes
-                writer.add(text, done / num_bytes)
+                writer.add(text, done / source.num_bytes)
                 progress.update(bar, completed=done / _MEGABYTE)
         if writer.num_documents < 2:
             raise ElmoTasksError(
@@ -218,12 +279,15 @@ def choose_held_out(num_documents: int, share: float, seed: int) -> npt.NDArray[
     return is_held_out
 
 
+def _folder(key: dict[str, Any]) -> Path:
+    return used_cache("corpora") / hashlib.sha256(json.dumps([_VERSION, key]).encode()).hexdigest()
+
+
 def _prepare(
     key: dict[str, Any], description: dict[str, Any], write: Callable[[CorpusWriter], npt.NDArray[np.bool_]]
 ) -> Corpus:
     """The corpus for a key. If it is missing, `write` adds its sentences and returns which documents are held out."""
-    name = hashlib.sha256(json.dumps([_VERSION, key]).encode()).hexdigest()
-    folder = used_cache("corpora") / name
+    folder = _folder(key)
     begin = time.monotonic()
     with contextlib.ExitStack() as stack:
         with write_errors(folder.parent):

@@ -85,17 +85,19 @@ def tokenize_files(
         DataError: a file is missing, damaged or not UTF-8 text.
         ElmoTasksError: a process was ended from outside.
     """
+    return in_processes(tokenizing_jobs(files, tokenizer, deduplicate=deduplicate), workers)
+
+
+def tokenizing_jobs(
+    files: Iterable[Path], tokenizer: Tokenizer, *, deduplicate: bool = False
+) -> Iterator[Callable[[], NumberedText]]:
+    """The jobs that tokenize a chunk of the files each, in order; see `tokenize_files`."""
     seen: set[bytes] = set()
-
-    def jobs() -> Iterator[Callable[[], NumberedText]]:
-        for file in files:
-            lines_are_documents = not separates_documents(file)
-            chunks = read_chunks(file)
-            for chunk in without_repeated_lines(chunks, seen) if deduplicate else chunks:
-                yield partial(_tokenize_chunk, chunk, tokenizer, lines_are_documents)
-
-    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return _in_processes(jobs(), workers or cpus)
+    for file in files:
+        lines_are_documents = not separates_documents(file)
+        chunks = read_chunks(file)
+        for chunk in without_repeated_lines(chunks, seen) if deduplicate else chunks:
+            yield partial(_tokenize_chunk, chunk, tokenizer, lines_are_documents)
 
 
 def _tokenize_chunk(chunk: Chunk, tokenizer: Tokenizer, lines_are_documents: bool) -> NumberedText:
@@ -103,8 +105,11 @@ def _tokenize_chunk(chunk: Chunk, tokenizer: Tokenizer, lines_are_documents: boo
     return number_tokens(sentences, chunk.num_bytes)
 
 
-def _in_processes(jobs: Iterable[Callable[[], NumberedText]], workers: int) -> Generator[NumberedText, None, None]:
-    """The results in the order of the jobs; only a few jobs run or wait at any time."""
+def in_processes(
+    jobs: Iterable[Callable[[], NumberedText]], workers: int | None = None
+) -> Generator[NumberedText, None, None]:
+    """The results in the order of the jobs; only a few jobs run or wait at any time. See `tokenize_files`."""
+    workers = workers or (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
     if workers == 1:
         yield from (job() for job in jobs)
         return
