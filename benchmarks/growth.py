@@ -8,6 +8,10 @@ torch. Sentences of a given length are made from the words of real sentences.
 Predictors have random weights and the sizes of the packaged configs. Each predicts one input, which doubles in length;
 each reader parses a file of sample data, which doubles in length. Their times are processor seconds, the best of three.
 The exponent is the binary logarithm of how much longer the doubled input takes: 1 is linear, 2 quadratic.
+
+`embed --output DIR/` reads many files of one short line, a file of many lines, or a file of one long line, with the
+default biLM and one thread. Its processor seconds and memory, and those of `--check` afterwards, are those of whole
+commands.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ import dataclasses
 import functools
 import itertools
 import math
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -197,6 +202,31 @@ def exponents(sizes: Sequence[int], seconds: Sequence[float]) -> list[float]:
     return [math.log(later / earlier) / math.log(larger / smaller) for (smaller, larger), (earlier, later) in growth]
 
 
+def embed_parts(kind: str, count: int, sentences: Sentences) -> tuple[str, ...]:
+    """The cells of a row: what `embed --output DIR/` and then `--check` take for one of the texts of `_write_texts`."""
+    with tempfile.TemporaryDirectory() as folder:
+        words = _write_texts(kind, count, sentences, Path(folder, "texts"))
+        command = [sys.executable, "-m", "elmo_tasks", "embed", f"{folder}/texts", "--output", f"{folder}/parts/"]
+        costs = [common.run_commands([*command, "--quiet", *more])[0] for more in ([], ["--check"])]
+        parts = sum(path.suffix == ".parquet" for path in Path(folder, "parts").iterdir())
+    cells = (cell for cost in costs for cell in (f"{cost.processor_seconds:.1f}", f"{cost.peak_gigabytes:.2f}"))
+    return kind, f"{count:,}", f"{words:,}", f"{parts:,}", *cells
+
+
+def _write_texts(kind: str, count: int, sentences: Sentences, folder: Path) -> int:
+    """Writes `count` files of a sentence, or a file of this many sentences or words; returns the number of words."""
+    folder.mkdir()
+    texts = itertools.islice(itertools.cycle(sentences), count)
+    if kind == "words of a line":
+        texts = iter([list(itertools.islice(itertools.cycle(itertools.chain.from_iterable(sentences)), count))])
+    words = 0
+    for number, tokens in enumerate(texts):
+        with Path(folder, f"{number if kind == 'files' else 0:05}.txt").open("a", encoding="utf-8") as stream:
+            stream.write(f"{' '.join(tokens)}\n")
+        words += len(tokens)
+    return words
+
+
 def _show_growth(
     title: str, unit: str, names: Iterable[str], call: Callable[..., list[float]], sizes: Sequence[int]
 ) -> dict[str, list[float]]:
@@ -248,6 +278,11 @@ def main() -> None:
             write_sample_data(Path(folder, str(size)), ALL_TASKS, sentences=(size, 10, 10))
         time_of_files = functools.partial(time_reader, folder=Path(folder))
         found["readers"] = _show_growth("readers", "sentences", READERS, time_of_files, arguments.readers)
+    kinds = {"files": arguments.files, "lines of a file": arguments.lines, "words of a line": arguments.line_words}
+    parts = [embed_parts(kind, count, sentences) for kind, counts in kinds.items() for count in counts]
+    header = ("`embed --output DIR/`", "value", "words", "parts", "s", "GB", "`--check`, s", "GB")
+    print(f"\n{common.markdown_table(header, parts)}" if parts else "")
+    found["parts"] = parts
     common.write_json(arguments.json, found)
 
 
@@ -263,6 +298,9 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--corpora", type=numbers, default=[1000, 4000], help="sentences that are read as a stream")
     parser.add_argument("--predictors", type=numbers, default=[250, 500, 1000, 2000], help="words of one input")
     parser.add_argument("--readers", type=numbers, default=[1000, 2000, 4000, 8000], help="sentences of a file")
+    parser.add_argument("--files", type=numbers, default=[100, 1000, 10_000], help="of `embed --output DIR/`")
+    parser.add_argument("--lines", type=numbers, default=[1000, 10_000, 40_000, 160_000], help="of one such file")
+    parser.add_argument("--line-words", type=numbers, default=[1000, 10_000, 50_000], help="of the only line of a file")
     parser.add_argument("--number", type=int, default=2000, help="the number of sentences to take words from")
     common.add_common_arguments(parser)
     return parser.parse_args()

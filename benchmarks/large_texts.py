@@ -11,13 +11,11 @@ from __future__ import annotations
 
 import argparse
 import os
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
-from benchmarks.common import PRECISIONS
+from benchmarks.common import PRECISIONS, run_commands
 from elmo_tasks.config.data_folder import DATA_VARIABLE, DEFAULT_DATA_FOLDER
 from elmo_tasks.files.text import read_lines
 
@@ -43,15 +41,9 @@ def measure(name: str, text: Path, words: int, commands: list[list[str]]) -> Non
         output = f"{folder}/parts/"
         embed = [sys.executable, "-m", "elmo_tasks", "embed", str(text), "--output", output, "--quiet"]
         embed += ["--part-tokens", str(max(10_000, words // 20))]
-        begin = time.perf_counter()
-        processes = [
-            subprocess.Popen([*embed, *command], env={**os.environ, "OMP_NUM_THREADS": "1"}) for command in commands
-        ]
-        ended = [os.wait4(process.pid, 0) for process in processes]
-        seconds = time.perf_counter() - begin
-        if any(status for _, status, _ in ended):
-            sys.exit(f"{name}: a process failed")
-        memory = max(usage.ru_maxrss for *_, usage in ended) / 1e6
+        costs = run_commands(*([*embed, *command] for command in commands))
+        seconds = max(cost.seconds for cost in costs)
+        memory = max(cost.peak_gigabytes for cost in costs)
         size = sum(path.stat().st_size for path in Path(output).iterdir()) / 1e9
     hours = _BILLION / words * seconds / 3600
     cells = [name, f"{words / seconds:,.0f}", f"{hours:,.0f}", f"{memory:.1f}", f"{size:.2f}"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import functools
 import io
 import os
 import platform
@@ -169,7 +170,7 @@ def _temporary(parent: Path, target: Path, *, is_folder: bool = False) -> Iterat
     """
     with write_errors(target):
         parent.mkdir(parents=True, exist_ok=True)
-        _remove_leftovers(parent)
+        _remove_leftovers(parent, os.getpid())
         temporary, handle = _make_locked(parent, is_folder)
     try:
         yield temporary, handle
@@ -200,8 +201,12 @@ def _make_locked(parent: Path, is_folder: bool) -> tuple[Path, int]:
         os.close(handle)
 
 
-def _remove_leftovers(folder: Path) -> None:
-    """Removes the temporary files and folders of processes that were killed."""
+@functools.lru_cache(maxsize=100)
+def _remove_leftovers(folder: Path, process: int) -> None:
+    """Removes the temporary files and folders of processes that were killed.
+
+    A process does this once in a folder, which may have so many files that each search takes longer than a write.
+    """
     for path in folder.glob(f"{_PREFIX}*{_SUFFIX}"):
         with contextlib.suppress(OSError):  # it was moved or removed, or is another user's
             handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
