@@ -30,10 +30,12 @@ from elmo_tasks.elmo.shared_bilms import load_frozen
 from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.files.hashes import content_hash
 from elmo_tasks.files.json_files import json_text, parse_json, read_json
+from elmo_tasks.models.saliency import Method
 from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, Predictor
 from elmo_tasks.predictors.fields import sentence_examples
 from elmo_tasks.predictors.predictor import ExampleError, Fields
-from elmo_tasks.runs.load import Device, load_predictor, open_run, with_device
+from elmo_tasks.runs.folder import RunFolder
+from elmo_tasks.runs.load import Device, RunPaths, load_predictor, open_run, with_device
 from elmo_tasks.text.tokenizer_config import parse_tokenizer, tokenizer_of_bilm
 from elmo_tasks.text.tokenizers import Tokenizer
 
@@ -245,16 +247,18 @@ class Predict(TableFunction):
     """The results of a trained run for each row, as `elmo-tasks predict` gives them.
 
     Their keys are columns; see `Predictor.result_types`. `other` has the keys of the input that are carried over, and
-    those of a predictor without such types, as JSON.
+    those of a predictor without such types, as JSON. `saliency` is JSON, too.
 
     Arguments:
-        run: the folder or the archive of a run.
+        run: the folder or the archive of a run, or of several, which are an ensemble.
         predicates: for semantic roles, the run of a tagger that finds the predicates.
+        explain: adds the column `saliency`, see `Predictor.explain`.
         device, batch_tokens, overrides: see `elmo_tasks.load`.
     """
 
-    run: str | Path
+    run: RunPaths
     predicates: str | Path | None = None
+    explain: Method | None = None
     device: Device | None = None
     batch_tokens: int = DEFAULT_BATCH_TOKENS
     overrides: Overrides = ()
@@ -264,8 +268,9 @@ class Predict(TableFunction):
         predicates: Predict | None = None
         if self.predicates:
             predicates = dataclasses.replace(self, run=self.predicates, predicates=None, overrides=())
-        embedder = read_json(open_run(self.run).config, dict[str, Any], "a config")["model"]["embedder"]
-        frozen = [name for name in ("elmo", "transformer") if embedder.get(name)]
+        configs = [read_json(each.config, dict[str, Any], "a config") for each in _folders(self.run)]
+        embedders = [config["model"]["embedder"] for config in configs]
+        frozen = [name for name in ("elmo", "transformer") if all(each.get(name) for each in embedders)]
         uncached = [f"model.embedder.{name}.layer_cache=null" for name in frozen]  # each sentence comes only once
         return load_predictor(
             self.run,
@@ -275,18 +280,20 @@ class Predict(TableFunction):
         )
 
     def settings(self) -> dict[str, Any]:
-        files = open_run(self.run)
         predicates = open_run(self.predicates) if self.predicates else None
+        runs = _folders(self.run)
         return {
-            "run": [content_hash(file) for file in (files.config, files.vocabulary, files.model)],
+            "run": [content_hash(file) for each in runs for file in (each.config, each.vocabulary, each.model)],
             "predicates": content_hash(predicates.model) if predicates else None,
+            "explain": self.explain,
             "overrides": override_list(self.overrides),
             "batch_tokens": self.batch_tokens,
         }
 
     @functools.cached_property
     def result_types(self) -> Mapping[str, pa.DataType]:
-        return {**self._predictor.result_types, "other": pa.string()}
+        saliency = {"saliency": pa.string()} if self.explain else {}
+        return {**self._predictor.result_types, **saliency, "other": pa.string()}
 
     def compute(self, inputs: Mapping[int, Fields], fail: Fail) -> Iterator[tuple[int, Result]]:
         examples: list[tuple[int, Fields, dict[str, Any]]] = []
@@ -297,13 +304,21 @@ class Predict(TableFunction):
                 fail(row, str(error))
         predictions = None
         while predictions is None:
+            given = [example for *_, example in examples]
             try:
-                predictions = self._predictor.predictions([example for *_, example in examples])
+                found = self._predictor.predictions(given)
+                explained = self._predictor.explain(given, found, self.explain) if self.explain else [{}] * len(given)
+                predictions = found
             except ExampleError as error:
                 refused = examples[error.row][0]
                 fail(refused, str(error))
                 examples = [each for each in examples if each[0] != refused]
-        for (row, fields, example), prediction in zip(examples, predictions, strict=True):
+        for (row, fields, example), prediction, saliency in zip(examples, predictions, explained, strict=True):
             result = self._predictor.complete_result(fields, example, prediction)
             other = {key: value for key, value in result.items() if key not in {"id", *self._predictor.result_types}}
-            yield row, {**result, "other": json_text(other) if other else None}
+            as_json = {key: json_text(value) for key, value in saliency.items()}
+            yield row, {**result, **as_json, "other": json_text(other) if other else None}
+
+
+def _folders(run: RunPaths) -> list[RunFolder]:
+    return [open_run(path) for path in ([run] if isinstance(run, (str, Path)) else run)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from pathlib import Path
 from typing import Any
@@ -118,3 +119,20 @@ def test_predictions_are_those_of_the_run(settings: dict[str, Any], tmp_path: Pa
     assert [row["tags"] for row in found] == [each["tags"] for each in expected]
     assert [plain(row["spans"]) for row in found] == [each["spans"] for each in expected]
     assert [row["other"] for row in found] == [None, None, None, '{"topic": "news"}']
+
+
+def test_an_ensemble_explains_its_predictions(settings: dict[str, Any], tmp_path: Path) -> None:
+    runs = [tmp_path / "one", tmp_path / "two"]
+    for seed, run in enumerate(runs):
+        elmo_tasks.train(
+            settings, run, overrides={"trainer.num_epochs": 1, "trainer.trackers": [], "random_seed": seed}
+        )
+    predict = pickle.loads(pickle.dumps(Predict(run=runs, explain="gradient")))
+    found = predict(pa.Table.from_pylist(ROWS)).to_pylist()
+    texts = [row["text"] for row in ROWS if row["text"].strip()]
+    expected = elmo_tasks.load(runs).predict(texts, explain="gradient")
+    assert [(row["tags"], json.loads(row["saliency"])) for row in found] == [
+        (each["tags"], each["saliency"]) for each in expected
+    ]
+    assert predict.settings()["run"][:3] == Predict(run=runs[0]).settings()["run"]
+    assert predict.settings()["explain"] == "gradient"

@@ -278,13 +278,13 @@ def _predict_parts(arguments: argparse.Namespace) -> None:
     from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS
 
     given = {"--html": arguments.html, "--on-error skip": arguments.on_error == "skip"}
-    given |= {"--explain": arguments.explain, "several runs": len(arguments.run_paths) > 1}
     given |= {f"--format {arguments.format}": arguments.format not in ("auto", "text", "jsonl")}
     if other := [name for name, value in given.items() if value]:
         raise ElmoTasksError(f"{other[0]}: not for an output folder")
     predict = Predict(
-        run=arguments.run_paths[0],
+        run=arguments.run_paths,
         predicates=arguments.predicates,
+        explain=arguments.explain,
         device=arguments.device,
         batch_tokens=arguments.batch_tokens or DEFAULT_BATCH_TOKENS,
         overrides=[*options.tokenizer_overrides(arguments), *arguments.set],
