@@ -175,6 +175,24 @@ def chosen_device(arguments: argparse.Namespace) -> torch.device:
     return torch_device(arguments.device, "--device")
 
 
+def add_engine(parser: argparse._ActionsContainer, help: str) -> None:
+    """Where the work is done."""
+    parser.add_argument("--engine", choices=("local", "ray"), default="local", help=f"{help} (default: local)")
+    parser.add_argument(
+        "--address",
+        metavar="ADDRESS",
+        help="of a running Ray cluster, or auto for the one of this machine (default: $RAY_ADDRESS; otherwise one is "
+        "started here)",
+    )
+
+
+def uses_ray(arguments: argparse.Namespace) -> bool:
+    """Whether the engine is Ray; raises an `ElmoTasksError` if only `--address` says so."""
+    if arguments.address and arguments.engine != "ray":
+        raise ElmoTasksError("--address: is that of a Ray cluster; expected --engine ray, too")
+    return bool(arguments.engine == "ray")
+
+
 def add_unknown_labels(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--unknown-labels",

@@ -28,17 +28,7 @@ def add_parts(parser: argparse.ArgumentParser) -> None:
         help="make only every Nth part, from the Ith on: 1/4 to 4/4 are four processes or machines that share the work",
     )
     options.add_flag(group, "--check", "only say which parts are missing; the exit code is 1 if there are any")
-    group.add_argument(
-        "--engine",
-        choices=("local", "ray"),
-        default="local",
-        help="local: this process; ray: a Ray cluster, with one process for each processor (default: local)",
-    )
-    group.add_argument(
-        "--address",
-        metavar="ADDRESS",
-        help="of a running Ray cluster, or auto for the one of this machine (default: start one here)",
-    )
+    options.add_engine(group, "local: this process; ray: a Ray cluster, with one process for each processor")
     group.add_argument("--workers", type=options.positive, metavar="N", help="the number of Ray's processes")
     options.add_number(group, "--part-tokens", 1_000_000, "the approximate number of tokens of the text of a part")
 
@@ -89,7 +79,7 @@ def make_parts(arguments: argparse.Namespace, function: TableFunction, *, tokeni
         folder.check_complete(units)
         print(f"{folder.path}: all {counted(len(units), 'part')} are there")
         return
-    if arguments.engine == "ray":
+    if options.uses_ray(arguments):
         from elmo_tasks.parts.ray_engine import process_on_ray
 
         use_gpu = "cuda" in str(getattr(function, "device", None))

@@ -6,7 +6,7 @@ import argparse
 import importlib.util
 import logging
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from elmo_tasks.commands import options
 from elmo_tasks.commands.console import print_summaries, print_table
@@ -26,7 +26,13 @@ def add_study(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-s", "--study-folder", metavar="DIR", help="the folder of its runs (default: runs/studies/<name of the study>)"
     )
-    options.add_number(parser, "--jobs", 1, "how many runs train at a time")
+    parser.add_argument(
+        "--jobs",
+        type=options.positive,
+        metavar="N",
+        help="how many runs train at a time (default: 1; with --engine ray, as many as the cluster has room for)",
+    )
+    options.add_engine(parser, "local: processes of this machine; ray: a Ray cluster, with a task for each run")
     parser.add_argument(
         "--arm",
         action="append",
@@ -73,13 +79,19 @@ def run_study(arguments: argparse.Namespace) -> None:
     path = Path(arguments.study_folder or Path("runs", "studies", Path(arguments.study).stem))
     folder = StudyFolder(path, study)
     if arguments.dry_run:
-        _print_plan(folder, arguments.jobs)
+        _print_plan(folder, arguments.jobs or 1)
         return
-    command = _command_line("study", arguments.study, path, arguments)
-    failures = run_study(folder, command=command, num_jobs=arguments.jobs, packages=arguments.include_package)
+    total, command = len(folder.chosen()), _command_line("study", arguments.study, path, arguments)
+    settings: dict[str, Any] = {"command": command, "packages": arguments.include_package}
+    if options.uses_ray(arguments):
+        from elmo_tasks.studies.ray_training import training_on_ray
+
+        with training_on_ray(arguments.address) as train:
+            failures = run_study(folder, num_jobs=arguments.jobs or total, train=train, **settings)
+    else:
+        failures = run_study(folder, num_jobs=arguments.jobs or 1, **settings)
     if failures:
         lines = "".join(f"\n  {failure}" for failure in failures)
-        total = len(folder.chosen())
         raise ElmoTasksError(f"{len(failures)} of {total} runs failed; call again to try them again:{lines}")
     logger.info("the runs have finished; for tables and plots:")
     logger.info("  %s", shlex.join(["elmo-tasks", "report", str(path)]))
@@ -142,6 +154,7 @@ def add_tune(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="the folder of its trials (default: runs/studies/<name of the file>)",
     )
+    options.add_number(parser, "--jobs", 1, "how many trials train at a time, each in a process of its own")
     options.add_config_arguments(parser, "search", "trials=10 or changes.trainer.num_epochs=1")
     options.add_flag(parser, "--dry-run", "check everything, and print the space")
     options.add_flag(parser, "--list", "list the searches in the package")
@@ -168,7 +181,8 @@ def run_tune(arguments: argparse.Namespace) -> None:
     from elmo_tasks.studies.search_trials import run_search
 
     path = Path(arguments.search_folder or Path("runs", "studies", Path(arguments.search).stem))
-    run_search(path, search, command=_command_line("tune", arguments.search, path, arguments))
+    command = _command_line("tune", arguments.search, path, arguments)
+    run_search(path, search, command=command, num_jobs=arguments.jobs)
     results = SearchResults.read(path)
     for table in (results.trial_table(), results.expected_table()):
         print_table(table.title, table.columns, table.rows)

@@ -5,11 +5,13 @@ Ray starts a cluster on this machine where none is given. It restarts actors tha
 
 from __future__ import annotations
 
+import contextlib
 import logging
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.errors import ElmoTasksError, one_line
 from elmo_tasks.parts.folder import PartsFolder, TableFunction
 from elmo_tasks.parts.units import Unit
 from elmo_tasks.progress import progress_bar
@@ -28,6 +30,35 @@ class _Worker:
         except ElmoTasksError as error:
             return {"source": unit.source, "error": str(error)}
         return {"source": unit.source, "error": None}
+
+
+@contextlib.contextmanager
+def ray_cluster(address: str | None) -> Iterator[Any]:
+    """Connects to a Ray cluster within the block, and yields the package `ray`.
+
+    Arguments:
+        address: that of a running cluster, or "auto"; by default that in `RAY_ADDRESS`. Without one, a cluster is
+            started on this machine.
+
+    Raises:
+        ElmoTasksError: Ray is not installed, or there is no cluster, or it fails within the block.
+    """
+    try:
+        import ray
+        import ray.exceptions
+    except ImportError:
+        raise ElmoTasksError("Ray is not installed; install it with: pip install 'elmo-tasks[ray]'") from None
+    address = address or os.environ.get("RAY_ADDRESS", "local")  # without it, Ray may join another user's cluster
+    try:
+        ray.init(address, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
+    except ConnectionError as error:
+        raise ElmoTasksError(f"--address {address}: no Ray cluster there ({one_line(error)})") from None
+    try:
+        yield ray
+    except ray.exceptions.RayError as error:
+        raise ElmoTasksError(f"Ray: {error}") from error
+    finally:
+        ray.shutdown()
 
 
 def process_on_ray(
@@ -49,17 +80,11 @@ def process_on_ray(
     Raises:
         ElmoTasksError: as `PartsFolder.process`; or Ray is not installed.
     """
-    try:
-        import ray
-        import ray.exceptions
-    except ImportError:
-        raise ElmoTasksError("Ray is not installed; install it with: pip install 'elmo-tasks[ray]'") from None
     missing = [unit for unit in units if not folder.is_done(unit)]
     folder.begin()
     if not missing:
         return 0
-    ray.init(address, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
-    try:
+    with ray_cluster(address) as ray:
         logging.getLogger("ray.data").setLevel(logging.ERROR)  # it shows its plan otherwise
         ray.data.DataContext.get_current().enable_progress_bars = False
         available = ray.cluster_resources().get("GPU" if use_gpu else "CPU", 0)
@@ -76,8 +101,4 @@ def process_on_ray(
                 if row["error"] is not None:
                     raise ElmoTasksError(row["error"])
                 bar.update(task, advance=1, note=row["source"])
-    except ray.exceptions.RayError as error:
-        raise ElmoTasksError(f"Ray: {error}") from error
-    finally:
-        ray.shutdown()
     return len(missing)

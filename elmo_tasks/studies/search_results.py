@@ -98,6 +98,12 @@ class TrialResult(pydantic.BaseModel):
     def overrides(self) -> list[str]:
         return [f"{key}={as_text(value)}" for key, value in self.values.items()]
 
+    def describe(self, metric: str) -> str:
+        """How the trial ended, for the log."""
+        if self.state == "failed":
+            return f"failed: {self.error or 'the score is not a number'}"
+        return f"{metric} {self.score:.2f}" if self.state == "finished" else f"stopped after epoch {self.epochs}"
+
 
 @dataclasses.dataclass(frozen=True)
 class SearchResults:

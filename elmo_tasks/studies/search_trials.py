@@ -1,7 +1,7 @@
-"""The folder of a search, and training its trials, one after the other.
+"""The folder of a search, and training its trials, each by one of the processes that share the search.
 
 search.json     the search, and the command that made it
-trials.db       what Optuna knows about the trials, as SQLite
+trials.journal  what Optuna knows about the trials
 trials.jsonl    a line for each trial that has ended
 best.json       the config of the best trial, for `elmo-tasks train`
 trial_N         a run
@@ -9,28 +9,29 @@ trial_N         a run
 
 from __future__ import annotations
 
-import contextlib
 import json
 import logging
-from collections.abc import Iterator, Mapping
+import platform
+import shlex
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
 import optuna
-import sqlalchemy
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from elmo_tasks.config import to_json
-from elmo_tasks.errors import ElmoTasksError, RunError, WriteError, one_line
+from elmo_tasks.errors import ElmoTasksError, RunError, WriteError, counted, one_line
 from elmo_tasks.files.json_files import read_json, write_json
 from elmo_tasks.files.json_lines import write_records
-from elmo_tasks.files.locks import locked
 from elmo_tasks.files.overwriting import check_kind
 from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.runs.train import train
+from elmo_tasks.studies.processes import SECONDS_BETWEEN_CLAIMS, LoggedProcess
 from elmo_tasks.studies.search_results import SEARCH, TRIALS, SearchRecord, TrialResult, best_trials
+from elmo_tasks.studies.search_storage import SearchStorage
 from elmo_tasks.studies.searches import Search
 from elmo_tasks.training.callbacks import Callback, Progress
 from elmo_tasks.training.trainer_config import TrainerConfig
@@ -43,7 +44,6 @@ _STATES: dict[TrialState, Literal["finished", "pruned", "failed"]] = {
     TrialState.FAIL: "failed",
 }
 _ERROR = "error"  # a user attribute of a failed trial
-_STUDY = "search"  # the study's name in the database
 
 
 class Pruning(Callback):
@@ -67,36 +67,82 @@ class Pruning(Callback):
             raise optuna.TrialPruned
 
 
-def run_search(path: Path, search: Search, *, command: str) -> list[TrialResult]:
+def run_search(path: Path, search: Search, *, command: str, num_jobs: int = 1) -> list[TrialResult]:
     """Trains the trials that are missing. One that was interrupted continues; one that fails does not stop the others.
 
-    The values of a trial depend on the seed, its number and the trials before it, so an interrupted search ends like
-    one that was not.
+    The values of a trial depend on the seed, its number and the trials that were there when it began, so an interrupted
+    search ends like one that was not. Several processes, also on machines that share a disk, may work on one search:
+    each trial is trained by one of them, and all end when all trials have.
 
     Arguments:
         path: the folder of the search.
         command: what started the search, for its report.
+        num_jobs: the most trials at a time. With more than one, `command` is started this many times.
 
     Returns:
         the trials that have ended.
 
     Raises:
-        RunError: the folder has the trials of another search, or its database is damaged, or another process works on
-            it.
+        RunError: the folder has the trials of another search or of an earlier version, or its journal is damaged, or
+            the processes have ended before the search.
         WriteError: the disk is full.
     """
     check_kind(path, SEARCH, remedy="-s names another folder")
-    record = SearchRecord.of(search, command)
-    with locked(path):
+    record, storage = SearchRecord.of(search, command), SearchStorage(path, search)
+    with storage.lock:
         _check_same_search(path, record)
-        with _study(path, search) as (study, storage):
-            write_json(path / SEARCH, record.model_dump(mode="json"))
-            _write_results(path, search, study)
-            for number in range(search.config.trials):
-                if number >= len(study.trials) or not study.trials[number].state.is_finished():
-                    _run_trial(path, search, study, _trial(search, study, storage, number))
-                    _write_results(path, search, study)
-            return _results(study)
+        write_json(path / SEARCH, record.model_dump(mode="json"))
+    _write_results(path, search, storage)
+    if num_jobs == 1:
+        _train_trials(path, search, storage)
+    else:
+        _train_in_processes(path, search, storage, shlex.split(command)[1:], num_jobs)
+    return _write_results(path, search, storage)
+
+
+def _train_trials(path: Path, search: Search, storage: SearchStorage) -> None:
+    """Trains the trials, one after the other, and waits for those that other processes train."""
+    while storage.missing():
+        with storage.claimed_trial() as claimed:
+            if claimed is None:
+                time.sleep(SECONDS_BETWEEN_CLAIMS)
+                continue
+            trial, overrides = claimed
+            _run_trial(path, search, trial, overrides)
+        results = _write_results(path, search, storage)
+        _log_end(next(each for each in results if each.number == trial.number + 1), search)
+
+
+def _train_in_processes(
+    path: Path, search: Search, storage: SearchStorage, arguments: Sequence[str], num_jobs: int
+) -> None:
+    """Starts processes that train the trials, and logs which trials have ended, wherever they were trained."""
+    num_jobs = min(num_jobs, len(storage.missing()))
+    known = {each.number for each in _results(storage.study)}
+    logs = [path / f"log_{platform.node()}_{number}.txt" for number in range(1, num_jobs + 1)]
+    jobs = [LoggedProcess(arguments, log, num_jobs=num_jobs) for log in logs]
+    is_running = True
+    try:
+        while is_running:
+            time.sleep(SECONDS_BETWEEN_CLAIMS)
+            is_running = any(job.is_running() for job in jobs)  # before looking a last time
+            for each in _results(storage.study):
+                if each.number not in known:
+                    known.add(each.number)
+                    _log_end(each, search, f"{len(known)} of {search.config.trials}: ")
+    finally:
+        for job in jobs:
+            job.stop()
+    errors = "".join(f"\n  {error} (see {job.log})" for job in jobs if (error := job.error()))
+    if missing := storage.missing():
+        raise RunError(f"{path}: {counted(len(missing), 'trial')} not trained; call again to go on:{errors}")
+    if errors:
+        logger.warning("processes that ended early, whose trials others have trained:%s", errors)
+
+
+def _log_end(trial: TrialResult, search: Search, progress: str = "") -> None:
+    level = logging.ERROR if trial.state == "failed" else logging.INFO
+    logger.log(level, "%strial %d: %s", progress, trial.number, trial.describe(search.experiment.trainer.metric_name))
 
 
 def _check_same_search(path: Path, record: SearchRecord) -> None:
@@ -112,57 +158,12 @@ def _check_same_search(path: Path, record: SearchRecord) -> None:
         )
 
 
-@contextlib.contextmanager
-def _study(path: Path, search: Search) -> Iterator[tuple[optuna.Study, optuna.storages.RDBStorage]]:
-    """Optuna's study in the folder's database. Its errors become those of a run."""
-    optuna.logging.disable_default_handler()  # trials are logged here
-    file = path / "trials.db"
-    url = sqlalchemy.URL.create("sqlite", database=str(file.resolve())).render_as_string()
-    pruning = search.config.pruning
-    pruner: optuna.pruners.BasePruner = optuna.pruners.NopPruner()
-    if pruning is not None:
-        pruner = optuna.pruners.MedianPruner(pruning.startup_trials, pruning.warmup_epochs + 1)
-    higher = search.experiment.trainer.higher_is_better
-    direction = StudyDirection.MAXIMIZE if higher else StudyDirection.MINIMIZE
-    try:
-        storage = optuna.storages.RDBStorage(url)
-        try:
-            study = optuna.create_study(
-                storage=storage, pruner=pruner, study_name=_STUDY, direction=direction, load_if_exists=True
-            )
-            yield study, storage
-        finally:
-            storage.remove_session()
-            storage.engine.dispose()
-    except (optuna.exceptions.OptunaError, sqlalchemy.exc.SQLAlchemyError) as error:
-        raise RunError(f"{file}: cannot be used as the database of a search ({one_line(error)})") from None
-
-
-def _sampler(search: Search, number: int) -> optuna.samplers.BaseSampler:
-    """A sampler for one trial, with a seed of its own: what an interrupted search has drawn is not lost."""
-    seed = int(np.random.SeedSequence([search.config.seed, number]).generate_state(1)[0])
-    if search.config.sampler == "random":
-        return optuna.samplers.RandomSampler(seed)
-    return optuna.samplers.TPESampler(seed=seed)
-
-
-def _trial(search: Search, study: optuna.Study, storage: optuna.storages.RDBStorage, number: int) -> Trial:
-    """A new trial, or one that was interrupted, which only Optuna's constructor gives."""
-    study.sampler = _sampler(search, number)
-    if number >= len(study.trials):
-        return study.ask()
-    study_id = storage.get_study_id_from_name(_STUDY)
-    return Trial(study, storage.get_trial_id_from_study_id_trial_number(study_id, number))
-
-
-def _run_trial(path: Path, search: Search, study: optuna.Study, trial: Trial) -> None:
+def _run_trial(path: Path, search: Search, trial: Trial, overrides: Sequence[str]) -> None:
     """Trains one trial and reports to Optuna how it ended."""
-    number = trial.number
-    overrides = [f"{parameter.key}={parameter.suggest(trial)}" for parameter in search.parameters]
-    run, trainer = RunFolder(path / _folder_name(number)), search.experiment.trainer
+    run, trainer = RunFolder(path / _folder_name(trial.number)), search.experiment.trainer
     resume = any(file.exists() for file in run.files)
     how = "resumed" if resume else "begins"
-    logger.info("trial %d of %d %s: %s", number + 1, search.config.trials, how, " ".join(overrides))
+    logger.info("trial %d of %d %s: %s", trial.number + 1, search.config.trials, how, " ".join(overrides))
     try:
         config = search.resolve(overrides)
         results = train(
@@ -174,18 +175,16 @@ def _run_trial(path: Path, search: Search, study: optuna.Study, trial: Trial) ->
             callbacks=[Pruning(trial, config.trainer)],
         )
     except optuna.TrialPruned:
-        study.tell(number, state=TrialState.PRUNED)
-        logger.info("trial %d: stopped after epoch %d", number + 1, max(_epochs(trial)))
-    except (WriteError, OSError, optuna.exceptions.OptunaError, sqlalchemy.exc.SQLAlchemyError):
+        trial.study.tell(trial.number, state=TrialState.PRUNED)
+    except (WriteError, OSError, optuna.exceptions.OptunaError):
         raise  # would hit the other trials, too; this one continues when the search is called again
     except Exception as error:  # what a model of the user's own, or torch without memory, can raise
-        logger.error("trial %d failed: %s", number + 1, one_line(error), exc_info=not isinstance(error, ElmoTasksError))
+        if not isinstance(error, ElmoTasksError):
+            logger.exception("trial %d: an unexpected error", trial.number + 1)
         trial.set_user_attr(_ERROR, one_line(error))
-        study.tell(number, state=TrialState.FAIL)
+        trial.study.tell(trial.number, state=TrialState.FAIL)
     else:
-        score = trainer.value_of(results["best"]["validation"])
-        study.tell(number, score)
-        logger.info("trial %d: %s %.2f", number + 1, trainer.metric_name, score)
+        trial.study.tell(trial.number, trainer.value_of(results["best"]["validation"]))
 
 
 def _folder_name(number: int) -> str:
@@ -219,9 +218,11 @@ def _results(study: optuna.Study) -> list[TrialResult]:
     return [result(trial) for trial in study.trials if trial.state in _STATES]
 
 
-def _write_results(path: Path, search: Search, study: optuna.Study) -> None:
-    """Writes what has ended, and the config of the best trial."""
-    results = _results(study)
-    write_records(path / TRIALS, results)
-    if ranked := best_trials(results, search.experiment.trainer.higher_is_better):
-        write_json(path / "best.json", to_json(search.resolve(ranked[0].overrides)))
+def _write_results(path: Path, search: Search, storage: SearchStorage) -> list[TrialResult]:
+    """Writes what has ended, and the config of the best trial. Returns what has ended."""
+    with storage.lock:  # otherwise older results could replace newer ones
+        results = _results(storage.study)
+        write_records(path / TRIALS, results)
+        if ranked := best_trials(results, search.experiment.trainer.higher_is_better):
+            write_json(path / "best.json", to_json(search.resolve(ranked[0].overrides)))
+    return results

@@ -59,10 +59,10 @@ DEFAULTS: dict[str, dict[str, Any]] = {
                 "max_bytes": 100_000, "max_requests": 256, "max_waiting_tokens": 20_000, "timeout": 30,
                 "include_package": []},
     "study": {
-        **CONFIG, "study": None, "study_folder": None, "jobs": 1, "arm": [], "shares": (), "seeds": (),
-        "dry_run": False, "list": False},
+        **CONFIG, "study": None, "study_folder": None, "jobs": None, "engine": "local", "address": None,
+        "arm": [], "shares": (), "seeds": (), "dry_run": False, "list": False},
     "report d": {"folder": "d"},
-    "tune": {**CONFIG, "search": None, "search_folder": None, "dry_run": False, "list": False},
+    "tune": {**CONFIG, "search": None, "search_folder": None, "jobs": 1, "dry_run": False, "list": False},
     "pretrain c": {**TRAINING, "config": "c", "dry_run": False, "prepare": None},
     "score t": {**TEXT, "device": "auto", "bilm": "default", "text": "t", "json": False, "substitutes": 0,
                 "output": None, "html": None, "force": False},
@@ -132,11 +132,13 @@ GIVEN: dict[str, dict[str, Any]] = {
     "--max-waiting-tokens 6 --include-package p": {
         "port": 0, "batch_tokens": 1, "batch_wait": 2, "max_tokens": 3, "max_bytes": 4, "max_requests": 5,
         "max_waiting_tokens": 6, "timeout": 7, "include_package": ["p"]},
-    f"study c {CHANGED} -s d --jobs 2 --arm A* --arm B --shares 0.1,1 --seeds 1-2 --dry-run": {
-        **CHANGES, "study": "c", "study_folder": "d", "jobs": 2, "arm": ["A*", "B"], "shares": (0.1, 1.0),
-        "seeds": (1, 2), "dry_run": True},
+    f"study c {CHANGED} -s d --jobs 2 --engine ray --address auto --arm A* --arm B --shares 0.1,1 --seeds 1-2 "
+    "--dry-run": {
+        **CHANGES, "study": "c", "study_folder": "d", "jobs": 2, "engine": "ray", "address": "auto",
+        "arm": ["A*", "B"], "shares": (0.1, 1.0), "seeds": (1, 2), "dry_run": True},
     "study --list --study-folder d": {"list": True, "study_folder": "d"},
-    f"tune c {CHANGED} -s d --dry-run": {**CHANGES, "search": "c", "search_folder": "d", "dry_run": True},
+    f"tune c {CHANGED} -s d --jobs 2 --dry-run": {
+        **CHANGES, "search": "c", "search_folder": "d", "jobs": 2, "dry_run": True},
     "tune --list --search-folder d": {"list": True, "search_folder": "d"},
     f"pretrain c {CHANGED} -s d --from default --resume --dry-run": {
         **CHANGES, "run_folder": "d", "start_from": "default", "resume": True, "dry_run": True},

@@ -49,9 +49,10 @@ def test_the_folder_of_a_search(
     run_search = Mock(side_effect=ElmoTasksError("called"))
     monkeypatch.setattr(elmo_tasks.studies.search_trials, "run_search", run_search)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: object())
-    assert cli.main(["tune", "mine.json", *given, "--set", "trials=2", "--ext-var", "N=V"]) == 2
+    assert cli.main(["tune", "mine.json", *given, "--set", "trials=2", "--ext-var", "N=V", "--jobs", "3"]) == 2
     assert capsys.readouterr().err == "error: called\n"
     (path, search), settings = run_search.call_args
     assert (path, search.config.trials) == (Path(folder), 2)
     quoted = f"'{folder}'" if " " in folder else folder
-    assert settings == {"command": f"elmo-tasks tune mine.json -s {quoted} --set trials=2 --ext-var N=V"}
+    command = f"elmo-tasks tune mine.json -s {quoted} --set trials=2 --ext-var N=V"
+    assert settings == {"command": command, "num_jobs": 3}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import json
 import signal
 import subprocess
@@ -21,7 +22,7 @@ from elmo_tasks.errors import ElmoTasksError, RunError, WriteError
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.studies import search_trials
-from elmo_tasks.studies.search_results import SearchResults, TrialResult
+from elmo_tasks.studies.search_results import SearchResults
 from elmo_tasks.studies.search_trials import Pruning, run_search
 from elmo_tasks.studies.searches import Search
 from elmo_tasks.training.callbacks import Progress
@@ -192,9 +193,56 @@ def test_a_folder_of_another_search_or_with_damage_is_refused(
     search(search_file(trials=1), folder, monkeypatch)
     with pytest.raises(RunError, match="trials of another search, which differs in seed; -s names another folder"):
         search(search_file(trials=1, seed=2), folder, monkeypatch)
-    (folder / "trials.db").write_bytes(b"not a database" * 100)
-    with pytest.raises(RunError, match=r"trials\.db: cannot be used as the database of a search"):
+    for damaged in (b"not a journal\n" * 100, b"[]\n", b"{}\n", b'{"op_code": 99}\n'):
+        (folder / "trials.journal").write_bytes(damaged)
+        with pytest.raises(RunError, match=r"trials\.journal: not the journal of a search"):
+            search(search_file(trials=2), folder, monkeypatch)
+    (folder / "trials.journal").rename(folder / "trials.db")
+    with pytest.raises(RunError, match=r"the trials of an earlier version \(trials.db\).*; -s names another folder"):
         search(search_file(trials=2), folder, monkeypatch)
+
+
+def test_a_line_of_the_journal_that_is_not_whole_is_written_again(
+    search_file: SearchFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "s"
+    first, _ = search(search_file(trials=1), folder, monkeypatch)
+    with (folder / "trials.journal").open("ab") as journal:
+        journal.write(b'{"op_code": 4, "wor')
+    again, trained = search(search_file(trials=2), folder, monkeypatch)
+    assert (again[:1], trained) == (first, names([2]))
+    assert search(search_file(trials=2), folder, monkeypatch) == (again, [])
+
+
+def test_a_full_disk_ends_the_search_and_no_trial(
+    search_file: SearchFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(file: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    search(search_file(trials=1), tmp_path / "s", monkeypatch)
+    source = search_file(trials=2)
+    with monkeypatch.context() as full:
+        full.setattr("os.fsync", fail)
+        with pytest.raises(WriteError, match=r"trials\.journal: cannot be written: No space"):
+            search(source, tmp_path / "s", monkeypatch)
+    found, trained = search(source, tmp_path / "s", monkeypatch)
+    assert ([each.state for each in found], trained) == (["finished"] * 2, names([2]))
+
+
+def test_processes_that_end_before_the_search_are_named(
+    search_file: SearchFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (python := tmp_path / "python").write_text('#!/bin/sh\n[ "$3 $5" = "tune -s" ] && kill -9 $$\n')
+    python.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(python))
+    folder, source = tmp_path / "s", search_file(trials=3)
+    search(search_file(trials=1), folder, monkeypatch)
+    problem = (
+        rf"s: 2 trials not trained; call again to go on:(\n  killed by SIGKILL \(see {folder}/log_.*_[12]\.txt\)){{2}}$"
+    )
+    with pytest.raises(RunError, match=problem):
+        run_search(folder, Search.load(search_file(trials=3)), command=f"elmo-tasks tune {source} -s", num_jobs=2)
 
 
 def test_the_random_sampler_draws_each_trial_by_itself(
@@ -239,30 +287,39 @@ def test_a_search_trains_and_its_best_config_gives_the_same_score(
     assert "<svg role" in (folder / "report.html").read_text()
 
 
-def state(folder: Path) -> dict[str, int]:
-    return {path.parent.name: path.stat().st_mtime_ns for path in sorted(folder.glob("*/metrics.json"))}
+def report(folder: Path, whole: Path) -> str:
+    """The report of a search, as if its folder were that of the whole one."""
+    assert cli.main(["report", str(folder)]) == 0
+    return (folder / "report.md").read_text(encoding="utf-8").replace(str(folder), str(whole))
 
 
 @pytest.mark.slow
-def test_a_killed_search_goes_on_without_repeating_a_finished_trial(search_file: SearchFile, tmp_path: Path) -> None:
-    source = search_file(trials=4, changes={"trainer": {"num_epochs": 4}}, pruning=None)
+def test_processes_share_a_search_and_take_over_the_trial_of_one_that_is_killed(
+    search_file: SearchFile, tmp_path: Path
+) -> None:
+    source = search_file(trials=4, sampler="random", pruning=None)
 
-    def start(folder: Path) -> subprocess.Popen[bytes]:
-        return subprocess.Popen([sys.executable, "-m", "elmo_tasks", "tune", source, "-s", str(folder)])
+    def start(folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen([sys.executable, "-m", "elmo_tasks", "tune", source, "-s", str(folder), *arguments])
 
-    assert start(tmp_path / "whole").wait() == 0
-    folder, deadline = tmp_path / "killed", time.monotonic() + 300
-    process = start(folder)
+    whole, folder, deadline = tmp_path / "whole", tmp_path / "shared", time.monotonic() + 300
+    assert cli.main(["tune", source, "-s", str(whole)]) == 0
+    killed = start(folder)
     while not (folder / "trial_2" / "training.pt").is_file() and time.monotonic() < deadline:
-        assert process.poll() is None
+        assert killed.poll() is None
         time.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    before = state(folder)
-    assert list(before) == ["trial_1"]
-    assert start(folder).wait() == 0
-    assert before.items() <= state(folder).items()
-    trials: list[list[TrialResult]] = [list(SearchResults.read(tmp_path / name).trials) for name in ("whole", "killed")]
-    assert trials[0] == trials[1]
-    assert len(trials[0]) == 4
-    assert (tmp_path / "whole" / "best.json").read_bytes() == (folder / "best.json").read_bytes()
+    killed.send_signal(signal.SIGSTOP)  # its trial is still claimed
+    sharing = start(folder, "--jobs", "2")
+    while len(list(folder.glob("*/metrics.json"))) < 2 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not (folder / "trial_2" / "metrics.json").exists()
+    killed.send_signal(signal.SIGKILL)
+    killed.wait()
+    assert sharing.wait() == 0
+
+    logs = "".join(path.read_text(encoding="utf-8") for path in folder.glob("log_*.txt"))
+    began = [f"trial {number} of 4 {how}" for number in (1, 2, 3, 4) for how in ("begins", "resumed")]
+    assert [logs.count(line) for line in began] == [0, 0, 0, 1, 1, 0, 1, 0]
+    for name in ("trials.jsonl", "best.json"):
+        assert (folder / name).read_bytes() == (whole / name).read_bytes()
+    assert report(folder, whole) == report(whole, whole)

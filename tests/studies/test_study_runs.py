@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,17 +19,17 @@ from elmo_tasks import cli
 from elmo_tasks.config import to_json
 from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.sample_data import write_sample_data
-from elmo_tasks.studies import study_training
+from elmo_tasks.studies import processes
 from elmo_tasks.studies.study import Study
 from elmo_tasks.studies.study_runs import StudyFolder, read_study
-from elmo_tasks.studies.study_training import run_study, train_arguments
+from elmo_tasks.studies.study_training import Ended, Training, run_study, train_arguments
 
 # The study of the package in its smallest form: two tasks, one of them with shares of the data.
 SMALLEST = """
 local quick = import 'elmo_tasks/studies/quick.jsonnet';
 quick {
   arms: [
-    arm { [if std.objectHas(arm, 'shares') then 'shares']: [0.5, 1] }
+    arm + if std.objectHas(arm, 'shares') then { shares: [0.5, 1] } else { seeds: [1, 2] }
     for arm in quick.arms
     if std.member(%s, arm.name)
   ],
@@ -80,34 +81,32 @@ def trainings(folder: Path) -> list[int]:
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="only on Linux do trainings end with the study")
-def test_processes_that_share_a_study_go_on_without_repeating_a_run(
+def test_processes_share_a_study_and_take_over_the_run_of_one_that_is_killed(
     study_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "study"
-    process = start("-s", str(folder), "--jobs", "2")
+    killed, other = (start("-s", str(folder)) for _ in range(2))
     deadline = time.monotonic() + 300
-    while not (len(changed_times(folder)) >= 1 and trainings(folder)) and time.monotonic() < deadline:
-        assert process.poll() is None
+    while not (len(changed_times(folder)) >= 2 and len(trainings(folder)) == 2) and time.monotonic() < deadline:
+        assert killed.poll() is None
         time.sleep(0.05)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    while trainings(folder) and time.monotonic() < deadline:  # they end with the study
+    killed.send_signal(signal.SIGKILL)
+    killed.wait()
+    while len(trainings(folder)) > 1 and time.monotonic() < deadline:  # they end with the study
         time.sleep(0.05)
-    assert trainings(folder) == []
     before = changed_times(folder)
-    assert 1 <= len(before) < 6
-
-    sharing = [start("-s", str(folder)) for _ in range(2)]
-    assert [process.wait() for process in sharing] == [0, 0]
+    assert 2 <= len(before) < 8
+    assert other.wait() == 0
     after = changed_times(folder)
-    assert len(after) == 6
+    assert len(after) == 8
+    assert before.items() <= after.items()
     logs = [path.read_text(encoding="utf-8") for path in folder.rglob("log.txt")]
     assert not any("finished before" in log or "in use" in log for log in logs)  # no run was started a second time
-    assert before.items() <= after.items()
     _, results = read_study(folder)
-    assert [(each.arm, each.share) for each in results] == [
-        (NAMES[0], 1.0), (NAMES[1], 1.0), (NAMES[2], 0.5), (NAMES[2], 1.0), (NAMES[3], 0.5), (NAMES[3], 1.0)
-    ]  # fmt: skip
+    assert [(each.arm, each.share, each.seed) for each in results] == [
+        *((NAMES[arm], 1.0, seed) for arm in (0, 1) for seed in (1, 2)),
+        *((NAMES[arm], share, 1) for arm in (2, 3) for share in (0.5, 1.0)),
+    ]
     for each in results:
         metrics = json.loads((folder / each.folder / "metrics.json").read_text())
         measured = metrics["test"] if each.split == "test" else metrics["best"]["validation"]
@@ -117,7 +116,7 @@ def test_processes_that_share_a_study_go_on_without_repeating_a_run(
     capsys.readouterr()
     assert cli.main(["study", str(study_file), "-s", str(folder), "--dry-run"]) == 0
     plan = capsys.readouterr().out
-    assert plan.count("finished") == 6
+    assert plan.count("finished") == 8
     assert "to go: 0 s" in plan
     assert all(RunFolder(folder / each.folder).predictions_for(each.split).is_file() for each in results)
     report = report_without_times(folder)
@@ -126,8 +125,13 @@ def test_processes_that_share_a_study_go_on_without_repeating_a_run(
     assert "## Errors" in report
     assert "in the way" not in report
 
-    assert start("-s", str(tmp_path / "whole"), "--jobs", "2").wait() == 0
-    assert report_without_times(tmp_path / "whole").replace(str(tmp_path / "whole"), str(folder)) == report
+    def train_here(training: Training, stop: threading.Event) -> Ended:
+        assert cli.main(training.arguments) == 0
+        return Ended(None, 1.0)
+
+    whole = StudyFolder(tmp_path / "whole", Study.load("study.jsonnet"))
+    assert run_study(whole, command=f"elmo-tasks study study.jsonnet -s {whole.path}", train=train_here) == []
+    assert report_without_times(whole.path).replace(str(whole.path), str(folder)) == report
 
 
 @pytest.mark.slow
@@ -330,7 +334,7 @@ def test_runs_share_the_cores_unless_the_environment_says_how_many_threads_they_
 ) -> None:
     folder = planned(config_file, {"name": "a"})
     python('echo "$OMP_NUM_THREADS threads"; exit 3')
-    monkeypatch.setattr(study_training, "_num_cores", lambda: 10)
+    monkeypatch.setattr(processes, "num_cores", lambda: 10)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     for num_jobs, used in ((2, 5), (20, 1)):
         (failure,) = run_study(folder, command="c", num_jobs=num_jobs)
