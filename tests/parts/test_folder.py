@@ -12,9 +12,12 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
+import pyarrow.dataset
 import pytest
 
+import elmo_tasks
 from elmo_tasks import cli
 from tests.stopping import ENVIRONMENT
 
@@ -165,3 +168,21 @@ def test_the_manifest_says_what_the_parts_were_made_with(arguments: list[str], t
     assert cli.main([*arguments, "--output", f"{tmp_path / 'out'}/", "--pool", "max"]) == 0
     written = json.loads((tmp_path / "out" / "_manifest.json").read_text())
     assert (written["layers"], written["pool"], written["number_type"]) == ("mix", "max", "float16")
+
+
+def test_predictions_of_an_ensemble_with_the_tokens_that_count(
+    settings: dict[str, Any], texts: Path, tmp_path: Path
+) -> None:
+    runs = [str(tmp_path / "run1"), str(tmp_path / "run2")]
+    for seed, run in enumerate(runs):
+        elmo_tasks.train(
+            settings, run, overrides={"trainer.num_epochs": 1, "trainer.trackers": [], "random_seed": seed}
+        )
+    command = ["predict", *runs, str(texts), "--explain", "gradient", "--quiet"]
+    assert cli.main([*command, "--output", f"{tmp_path / 'out'}/"]) == 0
+    assert cli.main([*command, "--output", f"{tmp_path / 'out'}/", "--check"]) == 0
+    assert cli.main(["predict", *runs, str(texts), "--output", f"{tmp_path / 'out'}/"]) == 2  # other settings
+    (row, *_) = pyarrow.dataset.dataset(tmp_path / "out").to_table().to_pylist()
+    (expected, *_) = elmo_tasks.load(runs)(["Line 0 of the first text."], explain="gradient")
+    assert row["tokens"] == expected["tokens"]
+    assert json.loads(row["saliency"]) == expected["saliency"]
