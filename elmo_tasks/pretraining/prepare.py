@@ -93,6 +93,9 @@ class _Source:
     key: dict[str, Any]
     description: dict[str, Any]
 
+    def processes(self, workers: int | None) -> int | None:
+        return 1 if self.num_bytes < _MIN_PARALLEL_BYTES else workers
+
 
 class TextCorpus(CorpusConfig):
     """Text files.
@@ -136,7 +139,7 @@ class TextCorpus(CorpusConfig):
             CacheError, WriteError: the cache's folder cannot be written, or its disk is full.
         """
         source = self._source()
-        workers = 1 if source.num_bytes < _MIN_PARALLEL_BYTES else workers
+        workers = source.processes(workers)
         texts = tokenize_files(source.files, source.tokenizer, deduplicate=self.deduplicate, workers=workers)
         return _prepare(source.key, source.description, lambda writer: self._write(source, texts, writer))
 
@@ -151,16 +154,18 @@ class TextCorpus(CorpusConfig):
         """
         source = self._source()
         folder = _folder(source.key)
+        if folder.exists():
+            return self.build(workers)
         pieces = folder.with_name(f"{folder.name}.pieces")
-        paths = []
-        if not folder.exists():
-            jobs = tokenizing_jobs(source.files, source.tokenizer, deduplicate=self.deduplicate)
-            paths = make_pieces(pieces, jobs, share, workers)
-        with claimed(pieces / "lock") as is_ours:
+        jobs = tokenizing_jobs(source.files, source.tokenizer, deduplicate=self.deduplicate)
+        paths = make_pieces(pieces, jobs, share, source.processes(workers))
+        with contextlib.ExitStack() as stack:
+            with write_errors(folder.parent):
+                is_ours = stack.enter_context(claimed(pieces / "lock"))
             missing = sum(not path.is_file() for path in paths)
             if not folder.exists() and (missing or not is_ours):
                 problem = (
-                    f"{missing} of {counted(len(paths), 'piece')} missing" if missing else "another process has all"
+                    f"{missing} of {counted(len(paths), 'piece')} missing" if missing else "another process joins them"
                 )
                 logger.info("%s: the share is prepared; %s", pieces, problem)
                 return None
