@@ -125,15 +125,16 @@ def _train_in_processes(
     try:
         while is_running:
             time.sleep(SECONDS_BETWEEN_CLAIMS)
-            is_running = any(job.is_running() for job in jobs)  # before looking a last time
+            is_running = bool(storage.missing()) and any(job.is_running() for job in jobs)  # before the last look
             for each in _results(storage.study):
                 if each.number not in known:
                     known.add(each.number)
                     _log_end(each, search, f"{len(known)} of {search.config.trials}: ")
+        ended = [job for job in jobs if not job.is_running()]
     finally:
         for job in jobs:
-            job.stop()
-    errors = "".join(f"\n  {error} (see {job.log})" for job in jobs if (error := job.error()))
+            job.stop()  # when all trials have ended, they only write the same report
+    errors = "".join(f"\n  {error} (see {job.log})" for job in ended if (error := job.error()))
     if missing := storage.missing():
         raise RunError(f"{path}: {counted(len(missing), 'trial')} not trained; call again to go on:{errors}")
     if errors:
