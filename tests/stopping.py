@@ -17,11 +17,17 @@ from typing import Any
 
 import pytest
 
+from elmo_tasks import cli
 from elmo_tasks.training.callbacks import Callback, Progress
 from elmo_tasks.training.trainer import Trainer
 
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
 TWO_PROCESSES = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2")  # for `run`, before a command
+
+
+def run_here(*arguments: str) -> None:
+    """Runs `-m elmo_tasks ARGUMENT...` in this process, without waiting for its imports."""
+    assert cli.main([*arguments[2:]]) == 0
 
 
 def run(*arguments: str) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from elmo_tasks.files.tensor_files import read_state
-from tests.stopping import ENVIRONMENT, TWO_PROCESSES, run, run_and_kill
+from tests.stopping import ENVIRONMENT, TWO_PROCESSES, run, run_and_kill, run_here
 
 
 def command(config_file: Path, folder: Path, *arguments: str) -> list[str]:
@@ -23,7 +23,7 @@ def command(config_file: Path, folder: Path, *arguments: str) -> list[str]:
 @pytest.mark.slow
 def test_killed_and_resumed_is_the_same_training_bit_for_bit(config_file: Path, tmp_path: Path) -> None:
     arguments = ("--set=trainer.checkpoint_every_steps=3",)
-    run(*command(config_file, tmp_path / "whole", *arguments))
+    run_here(*command(config_file, tmp_path / "whole", *arguments))
     killed, state = tmp_path / "killed", tmp_path / "killed" / "training.pt"
     run_and_kill(*command(config_file, killed, *arguments), state=state)
     last = read_state(tmp_path / "whole" / "training.pt")["progress"]["step"]

@@ -12,7 +12,15 @@ import pytest
 import torch
 
 from elmo_tasks.files.tensor_files import read_state
-from tests.stopping import TWO_PROCESSES, assert_same_run, read_records, run, run_and_kill, run_on_two_machines
+from tests.stopping import (
+    TWO_PROCESSES,
+    assert_same_run,
+    read_records,
+    run,
+    run_and_kill,
+    run_here,
+    run_on_two_machines,
+)
 
 # What depends on each process's own random numbers is off, so that one process and two compute the same.
 NO_DROPOUT = (
@@ -30,7 +38,7 @@ def command(config_file: Path, folder: Path, *arguments: str) -> list[str]:
 @pytest.mark.slow
 def test_killed_and_resumed_is_the_same_run_bit_for_bit(config_file: Path, tmp_path: Path) -> None:
     arguments = ("--set=trainer.checkpoint_every_steps=3", "--set=trainer.num_epochs=12")
-    run(*command(config_file, tmp_path / "whole", *arguments))
+    run_here(*command(config_file, tmp_path / "whole", *arguments))
 
     killed, state = tmp_path / "killed", tmp_path / "killed" / "training.pt"
     run_and_kill(*command(config_file, killed, *arguments), state=state)
@@ -59,7 +67,7 @@ def test_two_processes_train_as_one_with_the_same_batches(
     config_file: Path, tmp_path: Path, more: tuple[str, ...], run_both: Callable[..., None]
 ) -> None:
     arguments = (*NO_DROPOUT, *more, "--set=trainer.optimizer.type=sgd", "--set=data_loader.batch_size=7")
-    run(*command(config_file, tmp_path / "one", *arguments))
+    run_here(*command(config_file, tmp_path / "one", *arguments))
     run_both(*command(config_file, tmp_path / "two", *arguments))
 
     one, two = (read_records(tmp_path / name) for name in ("one", "two"))
@@ -75,11 +83,10 @@ def test_two_processes_train_as_one_with_the_same_batches(
 
 @pytest.mark.slow
 def test_two_processes_evaluate_as_one(config_file: Path, settings: dict[str, Any], tmp_path: Path) -> None:
-    run(*command(config_file, tmp_path / "run", "--set=trainer.num_epochs=1"))
-    for name, start in (("one", ()), ("two", TWO_PROCESSES)):
+    run_here(*command(config_file, tmp_path / "run", "--set=trainer.num_epochs=1"))
+    for name, run_all in (("one", run_here), ("two", partial(run, *TWO_PROCESSES))):
         evaluate = ["-m", "elmo_tasks", "evaluate", str(tmp_path / "run"), settings["test_data_path"]]
-        files = [f"--predictions={tmp_path / name}.jsonl", f"--output={tmp_path / name}.json"]
-        run(*start, *evaluate, *files)
+        run_all(*evaluate, f"--predictions={tmp_path / name}.jsonl", f"--output={tmp_path / name}.json")
     one, two = (json.loads((tmp_path / f"{name}.json").read_text()) for name in ("one", "two"))
     assert two == pytest.approx(one, abs=1e-4)
     examples = [
