@@ -26,10 +26,10 @@ def run_command(address: str, arguments: list[str]) -> int:
 
 
 def serve(address: str) -> None:
-    import elmo_tasks.commands.experiments
-    import elmo_tasks.runs.load  # noqa: F401
     from tests import shared_training
+    from tests.torture.workshop import import_everything
 
+    import_everything()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no zombies
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(address)

@@ -19,13 +19,16 @@ such differences larger: see `TOLERANCE`. So choose examples of which the model 
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import dataclasses
+import functools
 import io
 import json
 import os
 import pty
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -119,19 +122,19 @@ def run(page: Path, folder: Path, shared: Path, epochs: int | None = None) -> It
     """
     names: dict[str, Any] = {}
     before, printed, log = None, "", ""
-    with Shell(folder, shared, epochs) as shell:
-        for block in blocks(page):
-            if block.is_output:
-                if before is None or not before.is_run:
-                    raise AssertionError(f"{page}: no commands above the output\n{block.content}")
-                yield Shown(block, printed, log)
-            elif block.language == "python":
-                printed, log = _run_python(block, page, names), ""
-            elif block.language == "":
-                printed, log = shell.run(block.content)
-            elif block.file and not (folder / block.file).exists():
-                (folder / block.file).write_text(block.content, encoding="utf-8")
-            before = block
+    shell = Shell(folder, shared, epochs)
+    for block in blocks(page):
+        if block.is_output:
+            if before is None or not before.is_run:
+                raise AssertionError(f"{page}: no commands above the output\n{block.content}")
+            yield Shown(block, printed, log)
+        elif block.language == "python":
+            printed, log = _run_python(block, page, names), ""
+        elif block.language == "":
+            printed, log = shell.run(block.content)
+        elif block.file and not (folder / block.file).exists():
+            (folder / block.file).write_text(block.content, encoding="utf-8")
+        before = block
 
 
 def _run_python(block: Block, page: Path, names: dict[str, Any]) -> str:
@@ -141,7 +144,7 @@ def _run_python(block: Block, page: Path, names: dict[str, Any]) -> str:
 
 
 class Shell:
-    """Runs commands in a folder. It is a context manager, because its commands share a process with all imports.
+    """Runs commands in a folder.
 
     Arguments: those of `run`.
     """
@@ -149,23 +152,9 @@ class Shell:
     def __init__(self, folder: Path, shared: Path, epochs: int | None = None) -> None:
         settings = {"PYTHON": sys.executable, "PYTHONPATH": str(REPOSITORY), "ELMO_TASKS_CACHE": str(folder / ".cache")}
         settings |= {"OMP_NUM_THREADS": "1", "LC_ALL": "C.UTF-8", "SHARED_TRAININGS": str(shared)}
-        settings |= {"EPOCHS": str(epochs or "")}
+        settings |= {"EPOCHS": str(epochs or ""), "COMMAND_SERVER": _command_server()}
         self.folder = folder
         self.environment = {name: value for name, value in os.environ.items() if name != "ELMO_TASKS_DATA"} | settings
-
-    def __enter__(self) -> Shell:
-        self._temporary = tempfile.TemporaryDirectory()
-        address = self.environment["COMMAND_SERVER"] = f"{self._temporary.name}/socket"
-        command = [sys.executable, "-m", "tests.command_server", address]
-        self._server = subprocess.Popen(command, env=self.environment, stdout=subprocess.PIPE)
-        assert self._server.stdout
-        assert self._server.stdout.readline()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        with self._server:
-            self._server.kill()
-        self._temporary.cleanup()
 
     def run(self, script: str, *, colors: bool = False) -> tuple[str, str]:
         """What commands print on a terminal, and their log."""
@@ -184,6 +173,20 @@ class Shell:
             logged = _LOG.sub("", log.read().decode())
         assert code == 0, f"{script}\n{printed}\n{logged}"
         return printed if colors else _ESCAPE.sub("", printed), logged
+
+
+@functools.cache
+def _command_server() -> str:
+    """The address of the server for all commands of this process, see `tests/command_server.py`."""
+    folder = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, folder)
+    command = [sys.executable, "-m", "tests.command_server", address := f"{folder}/socket"]
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "OMP_NUM_THREADS": "1"}
+    server = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE)
+    atexit.register(server.kill)
+    assert server.stdout
+    assert server.stdout.readline()
+    return address
 
 
 def _read(terminal: int) -> Iterator[bytes]:

@@ -64,8 +64,7 @@ def demo_settings() -> tuple[dict[str, str], str]:
 def train_demo(folder: Path, shared: Path) -> None:
     """Trains the runs of `make demo` in `folder/runs`."""
     trainings = [f"elmo-tasks train {settings} -s runs/{name}" for name, settings in demo_settings()[0].items()]
-    with pages.Shell(folder, shared) as shell:
-        shell.run("\n".join(["elmo-tasks sample-data data", *trainings]))
+    pages.Shell(folder, shared).run("\n".join(["elmo-tasks sample-data data", *trainings]))
 
 
 def terminal(folder: Path, shared: Path) -> str:
@@ -74,10 +73,10 @@ def terminal(folder: Path, shared: Path) -> str:
     from rich.text import Text
 
     console = Console(record=True, width=84, file=io.StringIO(), force_terminal=True, color_system="truecolor")
-    with pages.Shell(folder, shared) as shell:
-        for command, text in _PREDICT.items():
-            printed, _ = shell.run(f"echo '{text}' | {command}", colors=True)
-            console.print(Text(f"$ {command}", style="bold"), Text.from_ansi(printed.strip("\n")), "", sep="\n")
+    shell = pages.Shell(folder, shared)
+    for command, text in _PREDICT.items():
+        printed, _ = shell.run(f"echo '{text}' | {command}", colors=True)
+        console.print(Text(f"$ {command}", style="bold"), Text.from_ansi(printed.strip("\n")), "", sep="\n")
     return console.export_svg(title="elmo-tasks predict", unique_id="predict")
 
 
