@@ -110,6 +110,7 @@ benchmark: $(STAMP)
 	$(BIN)/python -m benchmarks.pretraining_step
 	$(BIN)/python -m benchmarks.alternating_lstm
 	$(BIN)/python -m benchmarks.heads
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.peers
 	$(BIN)/python -m benchmarks.significance
 
 torture: $(STAMP)

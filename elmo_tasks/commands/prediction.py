@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import logging
 import sys
 from collections import deque
@@ -47,6 +48,7 @@ def predict_stream(predictor: Predictor, arguments: argparse.Namespace, reader: 
     files = [path for path in (arguments.output, arguments.html) if path]
     typed = arguments.input == _STANDARD_INPUT and sys.stdin is not None and sys.stdin.isatty()
     skipped, notes, count = _Skipped(), list[str](), 0
+    gc.freeze()  # what is loaded stays; garbage collection then reads only what the inputs bring
     on_error = skipped if arguments.on_error == "skip" else None
     options: dict[str, Any] = {"on_error": on_error, "explain": arguments.explain}
     with contextlib.ExitStack() as stack:

@@ -98,8 +98,10 @@ class CachedLayers:
         """
         output, missing = self.store.read(sentences)
         if missing:
-            computed = self._compute([sentences[row] for row in missing]).layers.to(output.layers)
-            output.layers[missing, :, : computed.shape[2]] = computed
+            computed = self._compute([sentences[row] for row in missing]).to("cpu")
+            if len(missing) == len(sentences):
+                return computed
+            output.layers[missing, :, : computed.layers.shape[2]] = computed.layers
         return output
 
     @torch.no_grad()

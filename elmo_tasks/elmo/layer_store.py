@@ -111,7 +111,7 @@ class LayerStore:
             vectors = torch.frombuffer(buffer, dtype=TORCH_TYPES[self.key.storage]).view(-1, self.key.features)
             for row, part in zip(stored, vectors.split([lengths[row] for row in stored]), strict=True):
                 layers[row, : lengths[row], omitted:] = part
-        layers[..., :omitted] = layers[..., omitted : 2 * omitted]
+            layers[..., :omitted] = layers[..., omitted : 2 * omitted]
         layers = layers.unflatten(-1, (self.key.num_layers, -1)).transpose(1, 2)  # (B, L+1, T, D)
         missing = [row for row, tokens in enumerate(sentences) if tokens and row not in stored]
         return LayerOutput(layers, mask_of_lengths(lengths, longest)), missing

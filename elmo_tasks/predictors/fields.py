@@ -90,14 +90,14 @@ def sentence_examples(fields: Mapping[str, Any], tokenizer: Tokenizer) -> Iterat
         yield from ({"tokens": tokens} for tokens in sentences_field(fields, "tokens"))
         return
     text = string_field(fields, "text")
-    for sentence in tokenizer.tokenize(text):
-        start, end = sentence[0].start, sentence[-1].end
+    for spans in tokenizer.spans(text):
+        start, end = spans[0][0], spans[-1][1]
         yield {
             "text": text[start:end],
             "start_char": start,
             "end_char": end,
-            "tokens": [token.text for token in sentence],
-            "offsets": [[token.start, token.end] for token in sentence],
+            "tokens": [text[first:last] for first, last in spans],
+            "offsets": list(map(list, spans)),
         }
 
 

@@ -6,7 +6,7 @@ import ctypes
 import functools
 from collections.abc import Callable
 
-_TOKENS_BETWEEN = 1 << 13  # of all predictors of the process: about two seconds, of which trimming takes one percent
+_TOKENS_BETWEEN = 1 << 17  # of all predictors of the process; more often, new pages would take two percent of the time
 _tokens = 0
 
 
