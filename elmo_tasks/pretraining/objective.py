@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -83,6 +84,8 @@ def _recorded(losses: _Losses, arguments: tuple[Any, ...]) -> _Losses:
 
     The gradients of a step are where those of the next one will be: they cannot be accumulated over steps.
     """
+    # PyTorch warns, once, that the gradients come from another stream than that of this recording.
+    warnings.filterwarnings("ignore", "The AccumulateGrad node's stream")
     samples = recursively_apply(lambda each: each.detach().clone().requires_grad_(each.requires_grad), arguments)
     with torch.autocast("cuda", enabled=False):  # all factors have their type
         recorded: Any = torch.cuda.make_graphed_callables(losses, samples, allow_unused_input=True)

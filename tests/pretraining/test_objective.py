@@ -62,3 +62,21 @@ def test_what_is_carried_into_the_next_step_goes_round() -> None:
     assert other(second).equal(objective(second))
     with pytest.raises(TypeError, match="nn is not a type of numbers"):
         other.load_state({"dtype": "nn", "states": None})
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+@pytest.mark.parametrize("softmax", [FullSoftmax(), SampledSoftmax(num_samples=2)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_recorded_steps_on_a_gpu_are_those_that_are_not_recorded(softmax: SoftmaxConfig, dtype: torch.dtype) -> None:
+    found = []
+    for records in (False, True):
+        objective = StreamObjective(make_objective(softmax).cuda().model, softmax, dtype, records=records)
+        torch.manual_seed(5)
+        losses = []
+        for window in make_windows():
+            objective.zero_grad()
+            loss = objective(window.to("cuda"))
+            loss.backward()
+            losses.append(loss.detach())
+        found.append((losses, [parameter.grad for parameter in objective.parameters()], objective.states))
+    torch.testing.assert_close(*found)
