@@ -98,6 +98,15 @@ def test_processes_share_the_rows() -> None:
         assert columns == [read_column(part, row) for part in parts for row in range(2)]
 
 
+def test_processes_prepare_the_same_windows() -> None:
+    torch.manual_seed(1)
+    before = torch.get_rng_state()
+    streams = TokenStreams(make_reader(), batch_size=2, steps=3, seed=1)
+    expected, found = list(streams.windows(1, first=1)), list(streams.windows(1, first=1, num_workers=1))
+    assert [read_column(window, 0) for window in found] == [read_column(window, 0) for window in expected]
+    assert torch.get_rng_state().equal(before)
+
+
 def test_resets_are_only_at_beginnings_of_sentences() -> None:
     reader = make_reader()
     every = TokenStreams(reader, batch_size=2, steps=3, seed=1, reset_share=1.0)
