@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Annotated, Literal
 
 import torch
@@ -13,6 +12,7 @@ from elmo_tasks.elmo.options import PUBLISHED_OPTIONS, TINY_OPTIONS, BiLMOptions
 from elmo_tasks.pretraining import dataset_corpus  # noqa: F401 - registers its type
 from elmo_tasks.pretraining.prepare import CorpusConfig
 from elmo_tasks.pretraining.softmax import SampledSoftmax, SoftmaxConfig
+from elmo_tasks.pretraining.tokenize_files import num_processors
 from elmo_tasks.training.optimizers import AdamW, OptimizerConfig
 from elmo_tasks.training.precision import Precision
 from elmo_tasks.training.schedules import CosineDecay, SchedulerConfig
@@ -54,7 +54,7 @@ class PretrainerConfig(BaseTrainerConfig):
         """The number of processes that prepare windows for a device."""
         if self.num_workers is not None:
             return self.num_workers
-        return 0 if device.type == "cpu" else min(8, max(1, (os.cpu_count() or 1) - 1))
+        return 0 if device.type == "cpu" else min(8, max(1, num_processors() - 1))
 
     @field_validator("learning_rate_scheduler")
     @classmethod

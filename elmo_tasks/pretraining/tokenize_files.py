@@ -105,11 +105,16 @@ def _tokenize_chunk(chunk: Chunk, tokenizer: Tokenizer, lines_are_documents: boo
     return number_tokens(sentences, chunk.num_bytes)
 
 
+def num_processors() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def in_processes(
     jobs: Iterable[Callable[[], NumberedText]], workers: int | None = None
 ) -> Generator[NumberedText, None, None]:
     """The results in the order of the jobs; only a few jobs run or wait at any time. See `tokenize_files`."""
-    workers = workers or (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+    workers = workers or num_processors()
     if workers == 1:
         yield from (job() for job in jobs)
         return
