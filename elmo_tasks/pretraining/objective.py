@@ -43,7 +43,8 @@ class StreamObjective(Objective):
         arguments = self.model.vectors(window, self.dtype), window.targets, window.resets, states, *candidates
         if self._losses is None:
             losses = _Losses(self.model, self.dtype)
-            self._losses = (_recorded(losses, arguments) if self._records else losses).__call__  # not a part of its own
+            # As a function: a module would become a part of this one.
+            self._losses = (_recorded(losses, arguments) if self._records else losses).__call__
         forward, backward, states = self._losses(*arguments)
         self.states = recursively_apply(Tensor.detach, states)  # a recorded graph says that all results have gradients
         return (forward + backward) / window.targets.numel()
