@@ -57,7 +57,8 @@ def test_two_processes_train_as_one_on_the_same_streams(config_file: Path, tmp_p
     arguments = ("--set=dropout=0", '--set=softmax={"type": "full"}', "--set=trainer.num_epochs=0.5")
     for name, launcher, shared in (("one", (), ""), ("two", TWO_PROCESSES, " in each of 2 processes")):
         plan, memory = run_measured(*launcher, *command(config_file, tmp_path / name, *arguments))
-        assert memory / 2 < number(rf"([\d.]+) GB{shared} │", plan) < memory * 2
+        # The plan leaves out the evaluations, which take more than the training of so small a biLM.
+        assert memory / 3 < number(rf"([\d.]+) GB{shared} │", plan) < memory * 3
         sizes = {path.name: path.stat().st_size / 1e6 for path in (tmp_path / name).iterdir()}
         written = sizes["weights.hdf5"] + sizes["softmax.safetensors"] + 2 * sizes["training.pt"]
         assert number(r"([\d.]+) MB for the run", plan) == pytest.approx(written, rel=0.15)
