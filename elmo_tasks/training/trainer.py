@@ -296,7 +296,7 @@ class Trainer:
         if self._regularized:
             loss = loss + self.penalty()
         # A device goes on with what follows while its loss is read: it need not wait for the next step's operations.
-        value = FromDevice(self.accelerator.reduce(total + loss.detach(), "mean"))
+        own_loss = FromDevice(total + loss.detach())
         self.accelerator.backward(loss)
         if self.config.grad_norm is not None:
             nn.utils.clip_grad_norm_(self.parameters.values(), self.config.grad_norm)
@@ -306,13 +306,16 @@ class Trainer:
         self.schedule.after_step()
         if self.average:
             self.average.update()
-        if not math.isfinite(loss_of_step := value.read()):
+        value = own_loss.read()
+        if self.accelerator.num_processes > 1:
+            value = self.accelerator.reduce(torch.tensor(value, device=self.accelerator.device), "mean").item()
+        if not math.isfinite(value):
             raise ElmoTasksError(
-                f"the loss is {loss_of_step} at step {self.progress.step + 1}; "
+                f"the loss is {value} at step {self.progress.step + 1}; "
                 "a lower trainer.optimizer.lr or a trainer.grad_norm may help"
             )
-        self._advance(loss_of_step)
-        return loss_of_step
+        self._advance(value)
+        return value
 
     def loss_of(self, batch: Any) -> Tensor:
         """The mean loss of a batch, ()."""
