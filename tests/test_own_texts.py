@@ -1,0 +1,66 @@
+"""The texts with gold labels in `trained_models/own_texts`: the project's readers take them, and they hold what their README says."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pytest
+
+from tests.data_readers.readers import build
+
+FOLDER = Path(__file__).parents[1] / "trained_models" / "own_texts"
+
+READERS: dict[str, dict[str, Any]] = {
+    "ner.txt": {"type": "conll2003"},
+    "sentiment_films.txt": {"type": "sst"},
+    "sentiment_other.txt": {"type": "sst"},
+    "coreference.v4_gold_conll": {"type": "coref_conll2012"},
+}
+
+
+def read(name: str) -> datasets.Dataset:
+    return build(READERS[name]).read(FOLDER / name)
+
+
+def texts_of(name: str) -> list[str]:
+    return [str([row[key] for key in ("tokens", "sentences") if key in row]) for row in read(name)]
+
+
+def test_every_file_is_described_and_has_a_reader() -> None:
+    files = {path.name for path in FOLDER.iterdir()} - {"README.md"}
+    assert files == READERS.keys()
+    readme = (FOLDER / "README.md").read_text()
+    assert not [name for name in files if f"`{name}`" not in readme]
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_no_text_comes_twice(name: str) -> None:
+    texts = texts_of(name)
+    assert len(set(texts)) == len(texts)
+
+
+def test_names() -> None:
+    rows = read("ner.txt")
+    kinds = Counter(tag[2:] for tags in rows["tags"] for tag in tags if tag[:2] in ("B-", "U-"))
+    assert len(rows) == 300
+    assert kinds.keys() == {"PER", "ORG", "LOC", "MISC"}
+    assert min(kinds.values()) > 100
+
+
+@pytest.mark.parametrize("name", ["sentiment_films.txt", "sentiment_other.txt"])
+def test_sentiment_has_as_many_sentences_of_each_class(name: str) -> None:
+    assert sorted(Counter(read(name)["label"]).values()) == [30] * 5
+
+
+def test_coreference_has_no_singletons_and_no_mention_in_two_clusters() -> None:
+    rows = read("coreference.v4_gold_conll")
+    assert len(rows) == 100
+    for row in rows:
+        mentions = [tuple(mention) for mention in itertools.chain(*row["clusters"])]
+        assert min(map(len, row["clusters"])) > 1
+        assert len(set(mentions)) == len(mentions)
+        assert 3 <= len(row["sentences"]) <= 6
