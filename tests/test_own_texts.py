@@ -1,4 +1,4 @@
-"""The texts with gold labels in `trained_models/own_texts`: the project's readers take them, and they hold what their README says."""
+"""The texts with gold labels in `trained_models/own_texts`: readers take them, and they hold what their README says."""
 
 from __future__ import annotations
 
