@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,8 @@ READERS: dict[str, dict[str, Any]] = {
     "sentiment_films.txt": {"type": "sst"},
     "sentiment_other.txt": {"type": "sst"},
     "coreference.v4_gold_conll": {"type": "coref_conll2012"},
+    "reading.json": {"type": "squad"},
+    "inference.jsonl": {"type": "snli"},
 }
 
 
@@ -27,7 +30,8 @@ def read(name: str) -> datasets.Dataset:
 
 
 def texts_of(name: str) -> list[str]:
-    return [str([row[key] for key in ("tokens", "sentences") if key in row]) for row in read(name)]
+    columns = ("tokens", "sentences", "question", "premise", "hypothesis")
+    return [str([row[column] for column in columns if column in row]) for row in read(name)]
 
 
 def test_every_file_is_described_and_has_a_reader() -> None:
@@ -64,3 +68,19 @@ def test_coreference_has_no_singletons_and_no_mention_in_two_clusters() -> None:
         assert min(map(len, row["clusters"])) > 1
         assert len(set(mentions)) == len(mentions)
         assert 3 <= len(row["sentences"]) <= 6
+
+
+def test_reading_has_five_questions_about_each_passage_with_answers_in_it() -> None:
+    articles = json.loads((FOLDER / "reading.json").read_text())["data"]
+    passages = [passage for article in articles for passage in article["paragraphs"]]
+    assert [len(passage["qas"]) for passage in passages] == [5] * 60
+    for passage in passages:
+        assert 80 <= len(passage["context"].split()) <= 150
+        for question in passage["qas"]:
+            assert question["answers"]
+            for answer in question["answers"]:
+                assert passage["context"].startswith(answer["text"], answer["answer_start"])
+
+
+def test_inference_has_as_many_pairs_of_each_class() -> None:
+    assert Counter(read("inference.jsonl")["label"]) == {"entailment": 100, "neutral": 100, "contradiction": 100}
