@@ -38,6 +38,8 @@ FILES_PAGE = "reference/files.md"  # shows the files of these folders
 FOLDERS = {"configs": "elmo_tasks/configs", "studies": "elmo_tasks/studies"}
 NOTEBOOKS = "notebooks"  # the folder, and the page that shows them
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
+COLORS = "stylesheets/colors.css"  # made of those of the server's page
+SERVER_STYLE = "elmo_tasks/server/page/style.css"
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -51,6 +53,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         (f"{NOTEBOOKS}.md", notebooks()),
     ):
         files.append(File.generated(config, name, content="\n".join(lines) + "\n"))
+    style = (REPOSITORY / SERVER_STYLE).read_text(encoding="utf-8")
+    files.append(File.generated(config, COLORS, content=colors(style)))
     return files
 
 
@@ -91,6 +95,14 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         return markdown
     parts = re.split(r"(^```.*?^```$)", markdown, flags=re.DOTALL | re.MULTILINE)  # code is left as it is
     return "".join(part if part.startswith("```") else LINK.sub(rewrite, part) for part in parts)
+
+
+def colors(style: str) -> str:
+    """The colours of a style sheet, `--name: light-dark(one, other);`, for the schemes of the site."""
+    found = re.findall(r"^  (--[a-z-]+): light-dark\((#\w+), (#\w+)\);", style, re.MULTILINE)
+    schemes = (("default", 1), ("slate", 2))
+    rules = ((scheme, " ".join(f"{each[0]}: {each[place]};" for each in found)) for scheme, place in schemes)
+    return "".join(f'[data-md-color-scheme="{scheme}"] {{ {rule} }}\n' for scheme, rule in rules)
 
 
 def anchor(name: str) -> str:
