@@ -109,20 +109,19 @@ def same_lines(shown: str, printed: str) -> bool:
     return _matches(sorted(_lines(shown)), sorted(_lines(printed)))
 
 
-def run(page: Path, folder: Path, shared: Path, epochs: int | None = None) -> Iterator[Shown]:
+def run(page: Path, folder: Path, shared: Path) -> Iterator[Shown]:
     """Runs a page, and yields each of its outputs.
 
     Arguments:
         folder: where it is run.
         shared: where finished trainings are kept for the next page.
-        epochs: of trainings that do not say how many; by default those of their configs.
 
     Raises:
         AssertionError: a block failed, or an output is not below a block that is run.
     """
     names: dict[str, Any] = {}
     before, printed, log = None, "", ""
-    shell = Shell(folder, shared, epochs)
+    shell = Shell(folder, shared)
     for block in blocks(page):
         if block.is_output:
             if before is None or not before.is_run:
@@ -149,10 +148,10 @@ class Shell:
     Arguments: those of `run`.
     """
 
-    def __init__(self, folder: Path, shared: Path, epochs: int | None = None) -> None:
+    def __init__(self, folder: Path, shared: Path) -> None:
         settings = {"PYTHON": sys.executable, "PYTHONPATH": str(REPOSITORY), "ELMO_TASKS_CACHE": str(folder / ".cache")}
         settings |= {"OMP_NUM_THREADS": "1", "LC_ALL": "C.UTF-8", "SHARED_TRAININGS": str(shared)}
-        settings |= {"EPOCHS": str(epochs or ""), "COMMAND_SERVER": _command_server()}
+        settings |= {"COMMAND_SERVER": _command_server()}
         self.folder = folder
         self.environment = {name: value for name, value in os.environ.items() if name != "ELMO_TASKS_DATA"} | settings
 

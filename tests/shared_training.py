@@ -1,7 +1,6 @@
 """`elmo-tasks` for the pages of the documentation. A training that another page has run already is copied.
 
-Two trainings are the same if their config with all defaults is the same, and the files that it names. `$EPOCHS` is the
-number of epochs of trainings that do not have one on their command line.
+Two trainings are the same if their config with all defaults is the same, and the files that it names.
 """
 
 from __future__ import annotations
@@ -23,9 +22,6 @@ _NOT_SHARED = ("dry_run", "folds", "from", "resume", "seeds", "predictions", "in
 
 
 def main(arguments: list[str]) -> int:
-    epochs = os.environ.get("EPOCHS")
-    if arguments[:1] in (["train"], ["pretrain"]) and epochs and "trainer.num_epochs" not in " ".join(arguments):
-        arguments = [*arguments, "--set", f"trainer.num_epochs={epochs}"]
     if arguments[:1] != ["train"] or any(f"--{name.replace('_', '-')}" in arguments for name in _NOT_SHARED):
         return cli.main(arguments)
     from elmo_tasks.commands.options import default_run_folder

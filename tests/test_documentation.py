@@ -16,12 +16,13 @@ from elmo_tasks import cli, tasks
 from elmo_tasks.config.packaged import find_config
 from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
 from elmo_tasks.runs import load
-from elmo_tasks.sample_data import sample_sentences, write_sample_data
+from elmo_tasks.sample_data import write_sample_data
 from elmo_tasks.server.app import PAGE
 from tests import pages, pictures
 
 REPOSITORY = Path(__file__).parent.parent
-FILES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md"))]
+README = REPOSITORY / "README.md"
+FILES = [README, *sorted((REPOSITORY / "docs").rglob("*.md"))]
 BILM_CARDS = [REPOSITORY / "elmo_tasks" / "elmo" / "default_bilm" / "README.md"]
 PREDICTING = REPOSITORY / "docs" / "predicting.md"
 LARGE_TEXTS = REPOSITORY / "docs" / "large_texts.md"
@@ -42,8 +43,9 @@ def blocks(path: Path, language: str) -> list[str]:
 
 
 # Pages that are run as a whole. The others have no outputs; what they have of Python is run, too.
-SIMPLE = [*TUTORIALS, PREDICTING, LARGE_TEXTS, WORDS_IN_CONTEXT, OTHER_PACKAGES]  # they begin in an empty folder
-RUN = {REPOSITORY / "README.md", TOUR, SPECIAL_DOMAIN, REPOSITORY / "docs" / "own_data.md", *SIMPLE}
+# These begin in an empty folder.
+SIMPLE = [README, *TUTORIALS, PREDICTING, LARGE_TEXTS, WORDS_IN_CONTEXT, OTHER_PACKAGES]
+RUN = {TOUR, SPECIAL_DOMAIN, REPOSITORY / "docs" / "own_data.md", *SIMPLE}
 PYTHON = [path for path in FILES if blocks(path, "python") and path not in RUN]
 
 
@@ -73,10 +75,10 @@ def test_python_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def check_page(shared_trainings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """A function that runs a page in an empty folder, and compares what it shows with what is printed."""
 
-    def check(page: Path, epochs: int | None = None) -> None:
+    def check(page: Path) -> None:
         monkeypatch.chdir(tmp_path)
         monkeypatch.delenv("ELMO_TASKS_DATA", raising=False)
-        wrong = [each for each in pages.run(page, tmp_path, shared_trainings, epochs) if not each.is_right()]
+        wrong = [each for each in pages.run(page, tmp_path, shared_trainings) if not each.is_right()]
         texts = [f"shown:\n{each.block.content}\nprinted:\n{each.printed}\nlog:\n{each.log}" for each in wrong]
         assert not wrong, f"python -m tests.pages {page} mends it, or better sentences\n" + "\n".join(texts)
 
@@ -87,21 +89,6 @@ def check_page(shared_trainings: Path, tmp_path: Path, monkeypatch: pytest.Monke
 @pytest.mark.parametrize("path", SIMPLE, ids=lambda path: path.stem)
 def test_pages_show_what_their_commands_print(path: Path, check_page: Callable[..., None]) -> None:
     check_page(path)
-
-
-@pytest.mark.slow
-def test_the_readme(tmp_path: Path, check_page: Callable[..., None]) -> None:
-    """Trainings that do not say their epochs have one here; no output is theirs."""
-    write_sample_data(tmp_path / "runs" / "quickstart-data", "ner", sentences=(40, 10, 10))
-    random_bilm(TINY_OPTIONS).save(tmp_path / "DIR" / "options.json", tmp_path / "DIR" / "weights.hdf5")
-    for name, source in {"train.txt": "eng.train", "dev.txt": "eng.testa"}.items():
-        shutil.copy(tmp_path / "runs" / "quickstart-data" / "ner_conll2003" / source, tmp_path / name)
-    for name in ("train.csv", "dev.csv"):
-        shutil.copy(REPOSITORY / "tests" / "small_data" / "table.csv", tmp_path / name)
-    lines = [" ".join(sentence) + "\n" for sentence in sample_sentences(400)]
-    for name in ("text.txt", "other.txt", "sentences.txt"):
-        (tmp_path / name).write_text("".join(lines), encoding="utf-8")
-    check_page(REPOSITORY / "README.md", epochs=1)
 
 
 @pytest.mark.slow

@@ -1,7 +1,7 @@
 // Named entity recognition, CoNLL-2003 English: the biLSTM-CRF tagger of Peters et al. (2018), section 4 and supplement A.5.
 // The published training has a rate of 0.001, and stops when the validation score does. This one is shorter: it has a fixed
 // number of epochs, in which a higher rate falls to zero, and averages the weights.
-// The data is in $ELMO_TASKS_DATA, laid out as the README says.
+// The data is in $ELMO_TASKS_DATA, laid out as docs/data_sets.md says.
 local data = std.extVar('ELMO_TASKS_DATA');
 
 {

@@ -1,5 +1,5 @@
 // Part-of-speech tagging, Penn Treebank tags of UD English-EWT: a smaller version of the tagger of ner_conll03.jsonnet, with
-// tags that do not form spans. The data is in $ELMO_TASKS_DATA, laid out as the README says.
+// tags that do not form spans. The data is in $ELMO_TASKS_DATA, laid out as docs/data_sets.md says.
 local data = std.extVar('ELMO_TASKS_DATA');
 
 {

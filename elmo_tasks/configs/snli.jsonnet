@@ -1,5 +1,5 @@
 // Natural language inference, SNLI 1.0: ESIM of Chen et al. (2017) as trained by Peters et al. (2018), section 4 and
-// supplement. The data is in $ELMO_TASKS_DATA, laid out as the README says.
+// supplement. The data is in $ELMO_TASKS_DATA, laid out as docs/data_sets.md says.
 local data = std.extVar('ELMO_TASKS_DATA');
 
 {

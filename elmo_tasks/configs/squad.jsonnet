@@ -1,6 +1,6 @@
 // Reading comprehension, SQuAD v1.1: the reader of Peters et al. (2018), section 4 and supplement. It is the bidirectional
 // attention flow with self-attention of Clark and Gardner (2018).
-// The data is in $ELMO_TASKS_DATA, laid out as the README says.
+// The data is in $ELMO_TASKS_DATA, laid out as docs/data_sets.md says.
 local data = std.extVar('ELMO_TASKS_DATA');
 local encoder = { type: 'stacked_bigru', hidden_sizes: [90], dropout: 0.2 };
 

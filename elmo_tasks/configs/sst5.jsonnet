@@ -1,7 +1,7 @@
 // Sentiment in five classes, Stanford Sentiment Treebank: the biattentive classification network of McCann et al. (2017)
 // as trained by Peters et al. (2018), section 4 and supplement. Dropout, batch size, number of epochs and the sizes of the
 // last layers are not in the paper; they are AllenNLP's.
-// The data is in $ELMO_TASKS_DATA, laid out as the README says.
+// The data is in $ELMO_TASKS_DATA, laid out as docs/data_sets.md says.
 local data = std.extVar('ELMO_TASKS_DATA');
 
 {
