@@ -22,6 +22,9 @@ READERS: dict[str, dict[str, Any]] = {
     "coreference.v4_gold_conll": {"type": "coref_conll2012"},
     "reading.json": {"type": "squad"},
     "inference.jsonl": {"type": "snli"},
+    "pos.conllu": {"type": "conllu", "tag_column": "xpos"},
+    "roles.gold_conll": {"type": "srl_conll2012"},
+    "predicates.gold_conll": {"type": "predicates", "source": {"type": "srl_conll2012"}},
 }
 
 
@@ -30,7 +33,7 @@ def read(name: str) -> datasets.Dataset:
 
 
 def texts_of(name: str) -> list[str]:
-    columns = ("tokens", "sentences", "question", "premise", "hypothesis")
+    columns = ("tokens", "sentences", "question", "premise", "hypothesis", "predicate")
     return [str([row[column] for column in columns if column in row]) for row in read(name)]
 
 
@@ -68,6 +71,18 @@ def test_coreference_has_no_singletons_and_no_mention_in_two_clusters() -> None:
         assert min(map(len, row["clusters"])) > 1
         assert len(set(mentions)) == len(mentions)
         assert 3 <= len(row["sentences"]) <= 6
+
+
+def test_parts_of_speech_and_predicates_are_of_the_same_sentences() -> None:
+    sentences = read("pos.conllu")["tokens"]
+    assert len(sentences) == 300
+    assert sentences == read("predicates.gold_conll")["tokens"]
+
+
+def test_roles_are_of_all_predicates_of_the_first_hundred_sentences() -> None:
+    roles = Counter(read("roles.gold_conll")["sentence"])
+    predicates = read("predicates.gold_conll")["tags"][:100]
+    assert dict(roles) == {sentence: tags.count("B-V") for sentence, tags in enumerate(predicates)}
 
 
 def test_reading_has_five_questions_about_each_passage_with_answers_in_it() -> None:
