@@ -149,7 +149,7 @@ class _LossAgainstCandidates(torch.autograd.Function):
 def _exponentials(scores: Tensor, bias: Tensor, own: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Scores (n, S) without their biases (S,), own scores (n,) -> losses (n,), exponentials (n, S), (n,), their sums.
 
-    The exponentials of a row are all divided by that of its highest score.
+    The highest score of a row is subtracted before, so that no exponential is too large.
     """
     scores = scores.to(own.dtype).add_(bias)
     highest = torch.maximum(scores.amax(dim=1), own)

@@ -10,6 +10,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from elmo_tasks.pretraining.tokenize_files import num_processors
+
 SECONDS_BETWEEN_LOOKS = 0.1  # whether a process has ended
 SECONDS_BETWEEN_CLAIMS = 0.5  # whether another process still trains a run
 
@@ -30,7 +32,7 @@ class LoggedProcess:
 
     def __init__(self, arguments: Sequence[str], log: Path, *, num_jobs: int) -> None:
         command = [sys.executable, "-m", "elmo_tasks", *arguments]
-        env = {"OMP_NUM_THREADS": str(max(1, num_cores() // num_jobs)), **os.environ}
+        env = {"OMP_NUM_THREADS": str(max(1, num_processors() // num_jobs)), **os.environ}
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("ab") as stream:
             self.log, self._begin = log, stream.tell()
@@ -61,10 +63,6 @@ class LoggedProcess:
         lines = [line for line in text.splitlines() if line.strip()]
         errors = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
         return (errors or lines or [""])[-1]
-
-
-def num_cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _end_with_parent() -> None:

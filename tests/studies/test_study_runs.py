@@ -334,7 +334,7 @@ def test_runs_share_the_cores_unless_the_environment_says_how_many_threads_they_
 ) -> None:
     folder = planned(config_file, {"name": "a"})
     python('echo "$OMP_NUM_THREADS threads"; exit 3')
-    monkeypatch.setattr(processes, "num_cores", lambda: 10)
+    monkeypatch.setattr(processes, "num_processors", lambda: 10)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     for num_jobs, used in ((2, 5), (20, 1)):
         (failure,) = run_study(folder, command="c", num_jobs=num_jobs)
