@@ -25,7 +25,7 @@ from elmo_tasks.pretraining.pretraining_config import PretrainingConfig
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 
 REPOSITORY = Path(__file__).parent.parent.parent
-# The pages made from files outside of docs/.
+# The pages and pictures made from files outside of docs/.
 PAGES = {
     "index.md": "README.md",
     "contributing.md": "CONTRIBUTING.md",
@@ -33,6 +33,7 @@ PAGES = {
     "changes.md": "CHANGELOG.md",
     "licence.md": "LICENSE",
     "default_bilm.md": "elmo_tasks/elmo/default_bilm/README.md",
+    "images/elmo.svg": "elmo_tasks/server/page/elmo.svg",
 }
 FILES_PAGE = "reference/files.md"  # shows the files of these folders
 FOLDERS = {"configs": "elmo_tasks/configs", "studies": "elmo_tasks/studies"}
@@ -45,7 +46,8 @@ SERVER_STYLE = "elmo_tasks/server/page/style.css"
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     for name, source in PAGES.items():
         text = (REPOSITORY / source).read_text(encoding="utf-8")
-        files.append(File.generated(config, name, content=text if source.endswith(".md") else f"```text\n{text}```\n"))
+        content = text if source.endswith((".md", ".svg")) else f"```text\n{text}```\n"
+        files.append(File.generated(config, name, content=content))
     for name, lines in (
         ("reference/commands.md", commands()),
         ("reference/configs.md", configs()),

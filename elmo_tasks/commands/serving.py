@@ -32,7 +32,8 @@ def add_serve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--neighbors",
         metavar="FILE",
-        help="the text among whose tokens neighbours are looked for, compressed or not (default: sample data)",
+        help="the text among whose tokens neighbours are looked for, compressed or not (default: 2,000 sentences "
+        "of the package)",
     )
     parser.add_argument(
         "--allow-origin",
@@ -64,6 +65,7 @@ def add_serve(parser: argparse.ArgumentParser) -> None:
 def run_serve(arguments: argparse.Namespace) -> None:
     if any(importlib.util.find_spec(name) is None for name in _NEEDED):
         raise ElmoTasksError("serve needs packages that are not installed: pip install 'elmo-tasks[server]'")
+    from elmo_tasks.sample_data import SENTENCES
     from elmo_tasks.server.app import create_app
     from elmo_tasks.server.bilm_vectors import bilms_of_runs
     from elmo_tasks.server.bounds import Limits
@@ -84,7 +86,7 @@ def run_serve(arguments: argparse.Namespace) -> None:
         runs = load_runs(
             arguments.runs, batch_tokens=limits.batch_tokens, overrides=options.device_overrides(arguments)
         )
-        bilms = bilms_of_runs(runs, Path(arguments.neighbors) if arguments.neighbors else None)
+        bilms = bilms_of_runs(runs, Path(arguments.neighbors or SENTENCES))
         for run in runs.values():
             run.predictor.warm_up()
         for bilm in bilms.values():

@@ -53,7 +53,7 @@ def run_card(target: str, config: ExperimentConfig, results: Results, bilm: BiLM
     facts = {
         "task": f"{task.name} ({task.summary})",
         "model": f"`{head}`; all settings are in [config.json](config.json)",
-        "biLM": _architecture(bilm) if bilm else "none",
+        "biLM": architecture(bilm) if bilm else "none",
         "training data": ", ".join(trained_on),
         "validation data": ", ".join(validated_on) or "none",
         "test data": ", ".join(tested_on) or "none",
@@ -78,7 +78,7 @@ def bilm_card(target: str, options: BiLMOptions, results: PretrainingResults | N
         target: `hub:ORG/NAME`.
         results: of its pretraining, as far as they are known.
     """
-    facts = {"architecture": _architecture(options), "text": _FILL_IN}
+    facts = {"architecture": architecture(options), "text": _FILL_IN}
     if results:
         facts |= {
             "tokens read": f"{results.trained_targets:,}, from a text of {results.training_targets:,}",
@@ -113,7 +113,8 @@ def _score(target: str, task: str, data: str, metric: str, value: float) -> dict
     return {"model_name": target.rpartition("/")[2], "eval_results": [score], "metrics": [metric]}
 
 
-def _architecture(options: BiLMOptions) -> str:
+def architecture(options: BiLMOptions) -> str:
+    """What a biLM reads, and its sizes, in words."""
     lstm, read = options.lstm, "words and characters" if options.lexicon else "characters"
     return (
         f"reads {read}; {lstm.n_layers} LSTM layers of {lstm.dim:,} cells in each direction, {options.output_size:,} "

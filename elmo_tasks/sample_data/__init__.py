@@ -40,6 +40,13 @@ _TASKS: dict[str, tuple[SampleTask, ...]] = {
 SAMPLE_TASKS = tuple(_TASKS)
 ALL_TASKS = "all"
 
+SENTENCES = Path(__file__).parent / "sentences.txt"
+"""2,000 English sentences, one a line, written for this project and under its licence.
+
+Each paragraph has a word with several senses, such as *bank*, in about 18 sentences, some for each sense. The last
+paragraph has other sentences.
+"""
+
 # Named after the vectors that they replace.
 VECTORS = Path("glove") / "glove.6B.50d.txt.xz"
 

@@ -19,7 +19,7 @@ from pydantic import Field
 from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
-from starlette.responses import JSONResponse, StreamingResponse
+from starlette.responses import JSONResponse, PlainTextResponse, StreamingResponse
 from starlette.staticfiles import StaticFiles
 
 from elmo_tasks import __version__
@@ -267,6 +267,13 @@ def _add_runs(router: APIRouter, service: Service) -> None:
     async def list_runs() -> JSONResponse:
         """The runs: task, labels, scores, config, biLM and the learned weights of its layers."""
         return JSONResponse({"runs": [run.about for run in service.runs.values()], "note": service.note})
+
+    @router.get("/api/runs/{name}/card", response_class=PlainTextResponse)
+    async def card(name: str) -> PlainTextResponse:
+        """The model card of a run: the README.md in its folder."""
+        if (text := service.run(name).card) is None:
+            raise HTTPException(404, f"the run {name!r} has no README.md")
+        return PlainTextResponse(text)
 
     @router.post("/api/runs/{name}/predict", response_model=Answer)
     async def predict(

@@ -28,7 +28,7 @@ from elmo_tasks.predictors.fields import one_of, text_field, tokens_field
 from elmo_tasks.predictors.free_memory import release_memory_after
 from elmo_tasks.pretraining.language_model import LanguageModel
 from elmo_tasks.probes.neighbors import EmbeddedTokens
-from elmo_tasks.sample_data import sample_sentences
+from elmo_tasks.sample_data import SENTENCES
 from elmo_tasks.server.served_runs import ServedRun, to_bytes
 from elmo_tasks.text.prose import raw_lines
 from elmo_tasks.text.tokenizer_config import tokenizer_of_bilm
@@ -39,8 +39,7 @@ logger = logging.getLogger(__name__)
 _ADVICE = "neighbours are looked for in a text"
 
 _DIGITS = 6  # of numbers in answers
-_SAMPLE_SENTENCES = 700  # of the sample data, among which neighbours are looked for
-_POOL_TOKENS = 20_000  # of a file
+_POOL_TOKENS = 25_000  # among which neighbours are looked for
 _WORK_OF_A_SCORE = 10  # how much longer it takes to score a token than to make its vectors: 9.2 times was measured
 
 
@@ -80,7 +79,7 @@ class ServedBiLM:
     """A biLM, which the models of the runs may use too. It is loaded by `warm_up`, or for the first request.
 
     Arguments:
-        pool: the text among whose first 20,000 tokens neighbours are looked for; None for the sample data.
+        pool: the text among whose first 25,000 tokens neighbours are looked for.
 
     Raises:
         DataError: the text is missing, damaged or without tokens.
@@ -89,7 +88,7 @@ class ServedBiLM:
     def __init__(
         self,
         files: BiLMFiles,
-        pool: Path | None = None,
+        pool: Path = SENTENCES,
         precision: Precision = "float32",
         device: torch.device | None = None,
     ) -> None:
@@ -98,8 +97,7 @@ class ServedBiLM:
         self._device = device or torch.device("cpu")
         self._load = functools.partial(load_frozen, files, precision, self._device)
         self._tokenizer = tokenizer_of_bilm(self._folder)
-        sentences = sample_sentences(_SAMPLE_SENTENCES) if pool is None else _first_sentences(pool, self._tokenizer)
-        self._sentences = list(dict.fromkeys(map(tuple, sentences)))
+        self._sentences = list(dict.fromkeys(map(tuple, _first_sentences(pool, self._tokenizer))))
 
     @functools.cached_property
     def _bilm(self) -> FastBiLM:
@@ -208,7 +206,7 @@ class ServedBiLM:
         return layer
 
 
-def bilms_of_runs(runs: Mapping[str, ServedRun], neighbors: Path | None = None) -> dict[str, ServedBiLM]:
+def bilms_of_runs(runs: Mapping[str, ServedRun], neighbors: Path = SENTENCES) -> dict[str, ServedBiLM]:
     """The biLMs by the names of the runs that use them, each once; under `""` the first, or the one in the package.
 
     Arguments:
@@ -226,7 +224,7 @@ def bilms_of_runs(runs: Mapping[str, ServedRun], neighbors: Path | None = None) 
 
 
 def _first_sentences(path: Path, tokenizer: Tokenizer) -> list[list[str]]:
-    """The sentences of a text with its first 20,000 tokens."""
+    """The sentences of a text with its first 25,000 tokens."""
     sentences: list[list[str]] = []
     tokens = 0
     for sentence in (

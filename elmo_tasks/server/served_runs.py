@@ -13,12 +13,14 @@ from elmo_tasks.config import to_json
 from elmo_tasks.data_readers.in_memory import HUB_PREFIX
 from elmo_tasks.data_readers.row_examples import ROW_TASKS
 from elmo_tasks.elmo import ElmoConfig
+from elmo_tasks.elmo.options import BiLMOptions
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.files.json_files import json_text, read_json
 from elmo_tasks.models.saliency import Method, num_gradients
 from elmo_tasks.predictors.free_memory import release_memory_after
 from elmo_tasks.predictors.predictor import ExampleError, Fields
 from elmo_tasks.predictors.semantic_roles import SemanticRolesPredictor
+from elmo_tasks.publishing.card import architecture
 from elmo_tasks.runs.archive import open_run
 from elmo_tasks.runs.experiment_config import Results
 from elmo_tasks.runs.folder import RunFolder
@@ -31,6 +33,7 @@ logger = logging.getLogger(__name__)
 
 _NAME = re.compile(r"\w[\w.-]*")
 _MOST_CARRIED = 1_000_000  # bytes of an input's other keys in all of its results
+_MOST_OF_CARD = 100_000  # characters
 _ARCHIVE = re.compile(r"\.(tar\.gz|tgz)$")
 
 
@@ -59,17 +62,24 @@ class ServedRun:
         predictor: computes its results.
         elmo: the config of its biLM, None without a frozen one.
         about: what `GET /api/runs` says of it.
+        card: the text of its model card, None without one.
     """
 
     def __init__(self, name: str, path: str | Path, *, batch_tokens: int, overrides: Sequence[str] = ()) -> None:
-        run = load_run(path, overrides=overrides)
+        run, folder = load_run(path, overrides=overrides), open_run(path)
         self.name = name
+        self.card = _card(folder)
         self.predictor = run_predictor(run, batch_tokens=batch_tokens)
         elmo = run.config.elmo()
         self.elmo: ElmoConfig | None = elmo if elmo and not elmo.requires_grad else None
         self.device = run.config.trainer.torch_device()
-        fingerprint = self.elmo.files().fingerprint() if self.elmo else None
-        self.about = {"name": name, **_description(run, path), "bilm": fingerprint}
+        self.about = {
+            "name": name,
+            **_description(run, folder),
+            "bilm": self.elmo.files().fingerprint() if self.elmo else None,
+            "bilm_size": architecture(BiLMOptions.load(self.elmo.files().options)) if self.elmo else None,
+            "has_card": self.card is not None,
+        }
 
     def prepare(self, inputs: Sequence[Any], added: Additions, *, numbered: bool) -> PredictionRequest:
         """Checks and tokenizes inputs.
@@ -194,9 +204,17 @@ def _name_and_path(text: str) -> tuple[str, Path]:
     return name, Path(path)
 
 
-def _description(run: Run, path: str | Path) -> dict[str, Any]:
+def _card(folder: RunFolder) -> str | None:
+    """The beginning of the README.md of a run's folder. A link to another file of this machine is not followed."""
+    path = folder.path / "README.md"
+    if not path.is_file() or (path.is_symlink() and not folder.archive):
+        return None
+    with path.open(encoding="utf-8", errors="replace") as file:
+        return file.read(_MOST_OF_CARD)
+
+
+def _description(run: Run, folder: RunFolder) -> dict[str, Any]:
     """What others may know of a run. The folders of its files are not among it."""
-    folder = open_run(path)
     scores, scored_on = None, None
     if folder.metrics.is_file():
         results = read_json(folder.metrics, Results, "the metrics of a run")
@@ -211,6 +229,7 @@ def _description(run: Run, path: str | Path) -> dict[str, Any]:
         ),
         "scores": scores,
         "scored_on": scored_on,
+        "metric": run.config.trainer.metric_name,
         "config": _without_folders(to_json(run.config)),
         "mixes": mixes or None,
     }

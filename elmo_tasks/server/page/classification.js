@@ -1,11 +1,12 @@
 // Classification, sets of labels and regression: what is predicted, and the attention that the model pays to each token.
-import { element, percent, predicted, predictedBars } from "./shared.js";
+import { element, percent, predicted, predictedBars, predictedKeys } from "./shared.js";
 
 export const about = "Gives a text a label, such as its sentiment.";
 export const fields = [{ name: "text", label: "Text", rows: 2 }];
 
 export const summary = ([result]) => predicted(result);
-export const draw = ([result]) => [predictedBars(result), attention(result)];
+export const keys = predictedKeys;
+export const draw = (results, _, differs) => [predictedBars(results, differs), attention(results[0])];
 
 /** The tokens and the attention to each, if the model has any. */
 function attention(result) {

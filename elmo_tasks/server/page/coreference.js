@@ -1,5 +1,5 @@
 // Coreference: mentions as nested boxes. A click, or the key on a mention's number, lights its chain.
-import { color, counted, element, marked, percent } from "./shared.js";
+import { color, counted, element, frame, marked, only, percent } from "./shared.js";
 
 export const about = "Finds which words mean the same person or thing.";
 export const fields = [{ name: "text", label: "Text", rows: 4 }];
@@ -9,11 +9,21 @@ export function summary(results) {
   return `${counted(mentions, "mention")} in ${counted(chains, "chain")}`;
 }
 
-export function draw(results) {
-  return results.map(drawDocument);
+/** The key of a mention: the one before it in its chain is a part of it. */
+function keyOf(mention, result) {
+  const chain = result.mentions.filter(({ cluster }) => cluster === mention.cluster);
+  const before = chain[chain.indexOf(mention) - 1];
+  return [before?.start_char, before?.end_char, mention.start_char, mention.end_char].join(" ");
 }
 
-function drawDocument(result) {
+export const keys = (results) =>
+  results.flatMap((result) => result.mentions.map((mention) => keyOf(mention, result)));
+
+export function draw(results, _, differs) {
+  return results.map((result) => drawDocument(result, differs));
+}
+
+function drawDocument(result, differs) {
   const picture = element("section.chains");
   const buttons = [];
   const light = (chain) => {
@@ -31,12 +41,18 @@ function drawDocument(result) {
   };
   const wrap = (mention, nodes) =>
     element(
-      "mark.mention",
+      `mark.mention${frame(mention.differs)}`,
       { "data-chain": mention.cluster, ...color(mention.cluster), title: percent(mention.probability) },
       button(mention.cluster, String(mention.cluster + 1), `chain ${mention.cluster + 1}: ${mention.text}`),
       nodes,
+      only(mention.differs),
     );
-  const mentions = result.mentions.map((each) => ({ ...each, start: each.start_char, end: each.end_char }));
+  const mentions = result.mentions.map((each) => ({
+    ...each,
+    start: each.start_char,
+    end: each.end_char,
+    differs: differs(keyOf(each, result)),
+  }));
   const chains = result.clusters.map((_, chain) => {
     const parts = mentions.filter((each) => each.cluster === chain);
     const items = parts.map((each, place) =>

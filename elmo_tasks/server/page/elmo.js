@@ -1,18 +1,23 @@
 // ELMo itself: one word in two sentences, layer by layer; nearest tokens; what the biLM expects; the runs' mixes.
 import { eachWord, expected, scoresOf } from "./expected.js";
 import { ask, bars, element, heatMap, save } from "./shared.js";
-import { inputForm, ResultView } from "./result.js";
+import { exampleList, inputForm, ResultView } from "./result.js";
+import { sharedWord } from "./shared_word.js";
 import { toSvg } from "./svg.js";
 
 const NEIGHBORS = 5;
+const SAME_WORD = "Each pair has a word in common, often in two senses.";
 
 const nameOfLayer = (layer) => (layer === 0 ? "Layer 0, tokens" : `Layer ${layer}`);
 const threeDigits = (value) => value.toFixed(3);
 
 export class ElmoPanel {
+  isOpen = false;
+  #runs;
   #go;
 
   constructor(runs, examples, go) {
+    this.#runs = runs;
     this.#go = go;
     const withBilm = runs.filter(
       (run, place) => run.bilm && runs.findIndex((each) => each.bilm === run.bilm) === place,
@@ -41,27 +46,34 @@ export class ElmoPanel {
         "The vector of a word depends on its sentence. Compare a word in two sentences, layer by layer, and see which " +
           "words the biLM expects.",
       ),
-      inputForm([choice, this.sides.map((side) => side.element)], examples, {
-        submit,
-        fill: (example) => this.#go(this.#full(example)),
-      }),
+      picture(),
+      inputForm([choice, this.sides.map((side) => side.element)], submit),
       this.view.element,
+      exampleList(examples, SAME_WORD, (example) => this.#go(this.#full(example))),
       mixes(runs),
     );
+    this.sides[0].input.value = examples[0].one;
+    this.sides[1].input.value = examples[0].other;
   }
 
   get link() {
     const [one, other] = this.sides;
-    return this.#full({ one: one.text, at: one.index, other: other.text, other_at: other.index });
+    const chosen = one.isChosen && other.isChosen ? { at: one.index, other_at: other.index } : {};
+    return this.#full({ one: one.text, other: other.text, ...chosen });
   }
 
   async open(link) {
+    this.isOpen = true;
     if (link.run) this.run.value = link.run;
     const [one, other] = this.sides;
     if (!link.one && !link.other) return;
     await this.view.show(async (signal) => {
-      await one.write(link.one ?? "", Number(link.at ?? 0), this.run.value, signal);
-      await other.write(link.other ?? "", Number(link.other_at ?? 0), this.run.value, signal);
+      const begin = performance.now();
+      await one.write(link.one ?? "", this.run.value, signal);
+      await other.write(link.other ?? "", this.run.value, signal);
+      const [at, otherAt] = sharedWord(one.tokens, other.tokens);
+      one.choose(Number(link.at ?? at));
+      other.choose(Number(link.other_at ?? otherAt));
       const sentences = [one, other].map((side) => ({ tokens: side.tokens, index: side.index }));
       const run = this.run.value || null;
       const similarity = await ask("api/similarity", { one: sentences[0], other: sentences[1], run }, signal);
@@ -83,6 +95,7 @@ export class ElmoPanel {
       return {
         answer: { sentences, similarity: similarity.layers, neighbors, scores: scores.sentences ?? null },
         summary: `${words[0]} and ${words[1]}: similarity ${threeDigits(last.cosine)} in layer ${last.layer}`,
+        note: `Answered in ${Math.round(performance.now() - begin)} ms${this.#bilm(run)}`,
         picture: [
           bars(`Cosine similarity of “${words[0]}” and “${words[1]}”`, items, { text: threeDigits, best: -1 }),
           expected(
@@ -94,6 +107,12 @@ export class ElmoPanel {
         more: eachWord(scores),
       };
     });
+  }
+
+  /** What the chosen biLM is; nothing for the one in the package, if no run has one. */
+  #bilm(name) {
+    const size = (this.#runs.find((run) => run.name === name) ?? this.#runs.find((run) => run.bilm))?.bilm_size;
+    return size ? ` by a biLM: ${size}` : "";
   }
 
   #full(link) {
@@ -109,6 +128,7 @@ export class ElmoPanel {
 class Side {
   tokens = [];
   #tokensOf = null;
+  #text = null;
 
   constructor(name, title, submit) {
     this.name = name;
@@ -132,13 +152,19 @@ class Side {
     );
   }
 
-  /** Shows a sentence, whose tokens the server knows, and the chosen one. */
-  async write(text, index, run, signal) {
+  /** Whether a word of the sentence as it is written now has been chosen. */
+  get isChosen() {
+    return this.#text === this.text;
+  }
+
+  /** Shows a sentence, whose tokens the server knows. */
+  async write(text, run, signal) {
     this.input.value = text;
     if (this.#tokensOf !== text + run) {
       const { tokens } = await ask("api/embed", { text, layers: [], run: run || null }, signal);
       this.tokens = tokens;
       this.#tokensOf = text + run;
+      this.#text = text;
       this.choice.replaceChildren(
         ...tokens.map((token) =>
           element(
@@ -150,9 +176,30 @@ class Side {
         ),
       );
     }
+  }
+
+  choose(index) {
     const radios = [...this.choice.querySelectorAll("input")];
     (radios[index] ?? radios[0]).checked = true;
   }
+}
+
+/** How ELMo works, to be opened. */
+function picture() {
+  const about =
+    "The words of a sentence pass through two layers of LSTMs, one reading from the left and one from the right. " +
+    "A task’s model reads a mix of all layers, whose weights it learns.";
+  return element(
+    "details.how",
+    {},
+    element("summary", {}, "How ELMo works"),
+    element("p", {}, about),
+    element(
+      "div.scroll",
+      { tabindex: 0, role: "region", "aria-label": "How ELMo works" },
+      element("img", { src: "elmo.svg", alt: about, width: 980, height: 520, loading: "lazy" }),
+    ),
+  );
 }
 
 /** The nearest tokens in each layer, each in its sentence. */
@@ -196,10 +243,14 @@ function mixes(runs) {
   const layers = [...new Set(rows.flatMap((row) => row.layers))].sort((one, other) => one - other);
   const values = rows.map((row) => layers.map((layer) => row.weights[row.layers.indexOf(layer)] ?? null));
   const names = rows.map((row) => `${row.run}, ${row.name}, γ ${threeDigits(row.gamma)}`);
-  const caption = "Weights of the layers in each mix, which sum to 1; as Figure 2 of Peters et al. (2018)";
+  const caption = "Weights of the layers in each mix, as Figure 2 of Peters et al. (2018)";
+  const even = 1 / layers.length;
   const figure = heatMap(caption, names, layers.map(nameOfLayer), values, {
+    how:
+      "A row is the mix of a run, a column a layer; the weights of a row sum to 1. " +
+      `Orange weights are above ${threeDigits(even)}, their mean, and blue ones below.`,
     say: (down, across, value) => `${names[down]}. ${nameOfLayer(layers[across])}: weight ${value.toFixed(4)}`,
-    shade: (value) => (value * layers.length) / 2,
+    shade: (value) => (value - even) / even,
     digits: 3,
     corner: "Run, mix and its scale γ",
   });

@@ -12,6 +12,7 @@ export function input({ json }) {
   }
 }
 
+export const keys = (results) => results.map((result) => JSON.stringify(result));
 export const summary = (results) => counted(results.length, "result");
 export const draw = (results) =>
   results.map((result) => element("pre", { tabindex: 0 }, JSON.stringify(result, null, 2)));

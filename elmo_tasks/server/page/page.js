@@ -37,7 +37,7 @@ async function start() {
   const unknown = [...new Set(runs.map((run) => run.task))].filter((task) => !known.includes(task));
   for (const [task, title, picture] of [...TASKS, ...unknown.map((task) => [task, task, other])]) {
     const own = runs.filter((run) => run.task === task);
-    if (own.length) addTab(title, new TaskPanel(picture, title, own, examples[task] ?? [], go), own);
+    if (own.length) addTab(title, new TaskPanel(picture, title, own, examples, go), own);
   }
   addTab("ELMo", new ElmoPanel(runs, examples.elmo, go), []);
   addEventListener("hashchange", route);
@@ -82,15 +82,17 @@ function route() {
   const link = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
   const elmo = tabs.at(-1);
   const tab = link.tab === "elmo" ? elmo : tabs.find(({ runs }) => runs.some((run) => run.name === link.run));
+  if (!tab && !link.run) return select(tabs[0]);
   show(tab ?? tabs[0]);
   if (tab) tab.view.open(link);
-  else if (link.run) tabs[0].view.view.show(() => Promise.reject(new Error(`There is no run ${link.run} here.`)));
+  else tabs[0].view.view.show(() => Promise.reject(new Error(`There is no run ${link.run} here.`)));
 }
 
-/** Shows a tab whose form the user left as it is. */
+/** Shows a tab whose form the user left as it is. The first time, its first example runs. */
 function select(tab) {
   show(tab);
   history.replaceState(null, "", `#${new URLSearchParams(tab.view.link)}`);
+  if (!tab.view.isOpen) tab.view.open(tab.view.link);
 }
 
 function show(tab) {

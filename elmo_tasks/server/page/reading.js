@@ -1,5 +1,5 @@
 // Reading: the answer in its passage, and the best five. Each of them can be shown in the passage.
-import { bars, color, element, marked, percent } from "./shared.js";
+import { bars, color, element, frame, marked, only, percent } from "./shared.js";
 
 export const about = "Answers a question with words of a passage.";
 export const fields = [
@@ -11,14 +11,19 @@ const noAnswer = "(no answer)";
 
 export const summary = ([result]) => `Answer: ${result.answer || noAnswer}, ${percent(result.probability)}`;
 
-export function draw([result]) {
+const keyOf = (answer) => `${answer.answer} ${answer.start_char}`;
+export const keys = ([result]) => [keyOf(result)];
+
+export function draw([result], _, differs) {
   const passage = element("p.text");
   const buttons = result.best.map((answer) =>
     element("button.link", { type: "button", "aria-pressed": false, onclick: () => show(answer) }, answer.answer),
   );
   const show = (answer) => {
     const span = { start: answer.start_char, end: answer.end_char };
-    passage.replaceChildren(...marked(result.passage, [span], (_, nodes) => element("mark", color(0), nodes)));
+    const framed = keyOf(answer) === keyOf(result) && differs(keyOf(answer));
+    const wrap = (_, nodes) => element(`mark${frame(framed)}`, color(0), nodes, only(framed));
+    passage.replaceChildren(...marked(result.passage, [span], wrap));
     buttons.forEach((button, number) => button.setAttribute("aria-pressed", result.best[number] === answer));
   };
   const items = result.best.map((answer, number) => [buttons[number], answer.probability]);

@@ -11,6 +11,7 @@ export class ResultView {
   constructor(name) {
     this.#name = name;
     this.summary = element("h3.summary");
+    this.note = element("p.caption");
     this.error = element("p.error", { role: "alert" });
     this.picture = element("div.picture");
     this.more = element("div.more");
@@ -26,6 +27,7 @@ export class ResultView {
       "div.found",
       { hidden: true },
       element("div.row", {}, this.summary, downloads),
+      this.note,
       this.picture,
       this.more,
     );
@@ -33,7 +35,7 @@ export class ResultView {
   }
 
   /**
-   * Shows what `compute` finds: `{answer, summary, picture, more}`. What an earlier call still waits for is dropped.
+   * Shows what `compute` finds: `{answer, summary, note, picture, more}`. What an earlier call still waits for is dropped.
    */
   async show(compute) {
     this.#request?.abort();
@@ -41,13 +43,14 @@ export class ResultView {
     this.element.ariaBusy = "true";
     announce("");
     try {
-      const { answer, summary, picture, more = null } = await compute(request.signal);
+      const { answer, summary, note = "", picture, more = [] } = await compute(request.signal);
       if (request.signal.aborted) return;
       this.#answer = answer;
       this.error.textContent = "";
       this.summary.textContent = summary;
+      this.note.textContent = note;
       this.picture.replaceChildren(...[picture].flat(Infinity));
-      this.more.replaceChildren(...[more ?? []].flat(Infinity));
+      this.more.replaceChildren(...[more].flat(Infinity).filter(Boolean));
       this.found.hidden = false;
       announce(summary);
     } catch (error) {
@@ -79,8 +82,8 @@ export class ResultView {
   }
 }
 
-/** A form whose text fields are submitted by Enter, and buttons that fill it with examples. */
-export function inputForm(controls, examples, { submit, fill }) {
+/** A form whose text fields are submitted by Enter. */
+export function inputForm(controls, submit) {
   const form = element("form", { novalidate: true }, controls, element("button.run", { type: "submit" }, "Run"));
   form.addEventListener("submit", (event) => {
     event.preventDefault();
@@ -91,11 +94,27 @@ export function inputForm(controls, examples, { submit, fill }) {
     event.preventDefault();
     submit();
   });
-  const chips = examples.map((example) => {
+  return form;
+}
+
+/** Buttons that fill a form with examples. `caption` says something of all, and `about` of an example what it shows. */
+export function exampleList(examples, caption, fill) {
+  const chips = examples.map(({ about, ...example }) => {
     const texts = Object.values(example).filter((value) => typeof value === "string");
     const text = example.question ?? texts.join(" · ");
-    return element("li", {}, element("button.example", { type: "button", onclick: () => fill(example) }, text));
+    const button = element(
+      "button.example",
+      { type: "button", onclick: () => fill(example) },
+      about ? [element("b", {}, about), " "] : [],
+      text,
+    );
+    return element("li", {}, button);
   });
-  const shown = element("div.examples", {}, element("h3", {}, "Examples"), element("ul", {}, chips));
-  return element("div", {}, form, chips.length ? shown : null);
+  return element(
+    "section.examples",
+    { hidden: !chips.length },
+    element("h3", {}, "Examples"),
+    element("p.caption", {}, caption),
+    element("ul", {}, chips),
+  );
 }

@@ -1,5 +1,5 @@
 // Semantic roles: the tokens of a sentence, and under them a row for each predicate.
-import { color, counted, element, kindsOfTags, percent, unseen } from "./shared.js";
+import { color, counted, element, frame, kindsOfTags, only, percent, unseen } from "./shared.js";
 
 export const about = "Finds who did what to whom: a row for each predicate.";
 export const fields = [{ name: "text", label: "Text", rows: 3 }];
@@ -9,11 +9,24 @@ export function summary(results) {
   return `${counted(frames.length, "predicate")} in ${counted(results.length, "sentence")}`;
 }
 
-export function draw(results, run) {
+/** The keys of a predicate and of a role; sentences are told apart by their place. */
+const frameKey = (place, { predicate }) => `${place} ${predicate}`;
+const roleKey = (place, found, { role, start, end }) => `${frameKey(place, found)} ${role} ${start} ${end}`;
+
+export const keys = (results) =>
+  results.flatMap(({ frames }, place) =>
+    frames.flatMap((found) => [frameKey(place, found), ...found.roles.map((role) => roleKey(place, found, role))]),
+  );
+
+export function draw(results, run, differs) {
   const kinds = [...new Set(kindsOfTags(run).map(roleOf))];
-  return results.map((result) => {
+  return results.map((result, place) => {
+    const own = (found) => ({
+      predicate: differs(frameKey(place, found)),
+      role: (role) => differs(roleKey(place, found, role)),
+    });
     const heads = result.tokens.map((token) => element("th", { scope: "col" }, token));
-    const rows = result.frames.map((frame) => row(frame, result.tokens, kinds));
+    const rows = result.frames.map((found) => row(found, result.tokens, kinds, own(found)));
     const empty = element("p.faint", {}, "No predicate was found.");
     const table = element(
       "table.frames",
@@ -30,9 +43,9 @@ export function draw(results, run) {
   });
 }
 
-/** A predicate's row: its roles span the columns of their tokens. */
-function row(frame, tokens, kinds) {
-  const spans = [...frame.roles, ...predicateSpans(frame)].sort((one, other) => one.start - other.start);
+/** A predicate's row: its roles span the columns of their tokens. `differs` says what is framed. */
+function row(found, tokens, kinds, differs) {
+  const spans = [...found.roles, ...predicateSpans(found)].sort((one, other) => one.start - other.start);
   const cells = [];
   let at = 0;
   for (const span of spans) {
@@ -42,26 +55,28 @@ function row(frame, tokens, kinds) {
       span.role === "V"
         ? element("span.role.verb", {}, "V", words)
         : element(
-            "span.role",
+            `span.role${frame(differs.role(span))}`,
             color(kinds.indexOf(roleOf(span.role))),
             element("b", {}, span.role),
             words,
             " ",
             element("span.sure", {}, percent(span.probability)),
+            only(differs.role(span)),
           );
     cells.push(element("td", { colspan: span.end - span.start + 1 }, inside));
     at = span.end + 1;
   }
   for (; at < tokens.length; at++) cells.push(element("td", {}));
-  return element("tr", {}, element("th", { scope: "row" }, frame.predicate_text), cells);
+  const name = element(`span${frame(differs.predicate)}`, {}, found.predicate_text, only(differs.predicate));
+  return element("tr", {}, element("th", { scope: "row" }, name), cells);
 }
 
 /** The tokens of the predicate, which are not among the roles. */
-function predicateSpans(frame) {
-  return frame.tags.flatMap((tag, place) => {
+function predicateSpans({ tags }) {
+  return tags.flatMap((tag, place) => {
     if (tag !== "B-V") return [];
     let end = place;
-    while (frame.tags[end + 1] === "I-V") end++;
+    while (tags[end + 1] === "I-V") end++;
     return [{ role: "V", start: place, end }];
   });
 }

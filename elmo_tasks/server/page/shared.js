@@ -15,6 +15,8 @@ export function element(kind, attributes = {}, ...children) {
   return made;
 }
 
+const ALMOST_NONE = 0.05; // a share whose number is faint
+
 /** Text for screen readers only. */
 export const unseen = (text) => element("span.unseen", {}, text);
 
@@ -86,16 +88,28 @@ export function predicted(result) {
   return `${result.label}, ${percent(result.probabilities[result.label])}`;
 }
 
+/** What two runs may predict differently for a whole text or pair. */
+export const predictedKeys = ([result]) => [String(result.label ?? result.labels ?? result.score.toPrecision(6))];
+
 /** The probabilities of the labels, the highest first; nothing for a number. */
-export function predictedBars(result) {
+export function predictedBars([result], differs) {
   const sorted = Object.entries(result.probabilities ?? {}).sort((one, other) => other[1] - one[1]);
-  return sorted.length ? bars("Probabilities", sorted) : [];
+  const framed = differs(...predictedKeys([result]));
+  const chosen = [result.label ?? result.labels].flat();
+  const items = sorted.map(([label, share]) =>
+    framed && chosen.includes(label) ? [element("span.differs", {}, label, only(true)), share] : [label, share],
+  );
+  return items.length ? bars("Probabilities", items) : [];
 }
 
-/** A labelled span. */
-export function mark(label, probability, number, nodes) {
+/** A class and a word for what only one of two runs has: `element(`mark${frame(differs)}`, {}, text, only(differs))`. */
+export const frame = (differs) => (differs ? ".differs" : "");
+export const only = (differs) => (differs ? unseen(" (only in this run)") : null);
+
+/** A labelled span; framed if it `differs` from what another run finds. */
+export function mark(label, probability, number, nodes, differs) {
   const sure = probability === null ? null : [" ", element("span.sure", {}, percent(probability))];
-  return element("mark", color(number), nodes, " ", element("b", {}, label), sure);
+  return element(`mark${frame(differs)}`, color(number), nodes, " ", element("b", {}, label), sure, only(differs));
 }
 
 /** Names with a share each, as a table with bars. Items are `[name, share]`; the name can be an element. */
@@ -114,14 +128,15 @@ export function bars(caption, items, { text = percent, best = 0 } = {}) {
 
 /**
  * A table of numbers as a heat map. Arrow keys move from cell to cell; a line below says what the cell is.
- * Arguments: the caption, names of rows and columns, rows of numbers; `say` makes the line, `shade` the share of colour.
+ * Arguments: the caption, names of rows and columns, rows of numbers; `how` says how to read it, `say` makes the line,
+ * `shade` the share of colour, which is another one below 0.
  */
 export function heatMap(
   caption,
   rows,
   columns,
   values,
-  { say, shade = (value) => value, digits = 2, corner = "" } = {},
+  { how, say, shade = (value) => value, digits = 2, corner = "" },
 ) {
   const readout = element("p.readout", { "aria-hidden": true }, "\u00a0");
   const cells = values.map((row, down) =>
@@ -129,9 +144,10 @@ export function heatMap(
       const shown = value === null ? "" : value.toFixed(digits).replace(/^0\./, ".");
       const label = value === null ? "" : say(down, across, value);
       const show = () => (readout.textContent = label || "\u00a0");
+      const share = value === null ? 0 : shade(value);
       return element(
-        "td",
-        { tabindex: -1, "--share": value === null ? 0 : Math.min(1, shade(value)), onfocus: show, onmouseenter: show },
+        `td${share < 0 ? ".against" : ""}${Math.abs(share) < ALMOST_NONE ? ".low" : ""}`,
+        { tabindex: -1, "--share": Math.min(1, Math.abs(share)), onfocus: show, onmouseenter: show },
         shown,
       );
     }),
@@ -160,7 +176,8 @@ export function heatMap(
   grid.addEventListener("focusin", (event) => {
     for (const cell of cells.flat()) cell.tabIndex = cell === event.target ? 0 : -1;
   });
-  return element("figure", {}, element("figcaption", {}, caption), element("div.scroll", {}, grid), readout);
+  const captions = element("figcaption", {}, caption, element("br"), how);
+  return element("figure", {}, captions, element("div.scroll", {}, grid), readout);
 }
 
 function moveInGrid(event, cells) {

@@ -4,15 +4,28 @@ import { counted, element, kindsOfTags, mark, marked, percent } from "./shared.j
 export const about = "Marks names, or whatever else the run was trained to find.";
 export const fields = [{ name: "text", label: "Text", rows: 3 }];
 
+/** Which examples a run gets, by its labels. */
+export function examplesOf(run) {
+  const kinds = kindsOfTags(run);
+  if (kinds.includes("NOUN") || kinds.includes("NN")) return "parts_of_speech";
+  return kinds.length === 1 && kinds[0] === "V" ? "semantic_roles" : "tagging";
+}
+
+const keyOf = (span, result) => `${span.label} ${result.start_char + span.start} ${result.start_char + span.end}`;
+
+/** What two runs may find differently. */
+export const keys = (results) => results.flatMap((result) => spansOf(result).map((span) => keyOf(span, result)));
+
 export function summary(results) {
   const spans = results.flatMap(spansOf);
   return `${counted(spans.length, "span")} in ${counted(results.length, "sentence")}`;
 }
 
-export function draw(results, run) {
+export function draw(results, run, differs) {
   const kinds = kindsOfTags(run);
   return results.map((result) => {
-    const wrap = (span, nodes) => mark(span.label, span.probability, kinds.indexOf(span.label), nodes);
+    const wrap = (span, nodes) =>
+      mark(span.label, span.probability, kinds.indexOf(span.label), nodes, differs(keyOf(span, result)));
     return element("section.sentence", {}, element("p.text", {}, marked(result.text, spansOf(result), wrap)));
   });
 }

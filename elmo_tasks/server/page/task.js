@@ -1,28 +1,35 @@
-// The panel of a task: a form, examples, the picture of a result, and what is known of the run.
+// The panel of a task: a form, the picture of a result, examples, and what is known of the run.
 import { ask, element } from "./shared.js";
+import { comparable, shown } from "./comparison.js";
 import { explanation } from "./explanation.js";
-import { inputForm, ResultView } from "./result.js";
+import { aboutRun, modelLine } from "./model.js";
+import { exampleList, inputForm, ResultView } from "./result.js";
+
+const LIMITS = "A good model gets most of these right, and some of them wrong.";
+
+const option = (run) => element("option", { value: run.name }, run.name);
 
 export class TaskPanel {
+  isOpen = false;
   #picture;
   #runs;
+  #examples;
+  #described = null;
   #go;
 
   /**
-   * Arguments: the module with the task's picture, its runs, examples, and `go`, which opens a permalink:
-   * `go({run: ..., <fields>})`.
+   * Arguments: the module with the task's picture, its runs, the examples of all tasks, and `go`, which opens a
+   * permalink: `go({run: ..., <fields>})`.
    */
   constructor(picture, title, runs, examples, go) {
     this.#picture = picture;
     this.#runs = runs;
+    this.#examples = examples;
     this.#go = go;
     this.view = new ResultView(() => this.select.value);
-    this.select = element(
-      "select",
-      { id: `run-of-${title}` },
-      runs.map((run) => element("option", { value: run.name }, run.name)),
-    );
-    this.select.addEventListener("change", () => this.#describe());
+    const submit = () => this.#submit();
+    this.select = element("select", { id: `run-of-${title}`, onchange: submit }, runs.map(option));
+    this.other = element("select", { id: `other-run-of-${title}`, onchange: submit });
     this.inputs = picture.fields.map(({ name, rows }) =>
       element("textarea", { name, rows, id: `${title}-${name}`, spellcheck: "false", required: true }),
     );
@@ -35,52 +42,77 @@ export class TaskPanel {
       element("label", { for: this.select.id }, "Run"),
       this.select,
     );
-    const fill = (example) => {
-      this.#write(example);
-      this.#submit();
-    };
+    this.otherChoice = element("div.choice", {}, element("label", { for: this.other.id }, "Side by side with"), this.other);
+    this.model = element("div");
+    this.examples = element("div");
     this.about = element("div.about");
     this.element = element(
       "div",
       {},
       element("h2", {}, title),
       element("p.lead", {}, picture.about),
-      inputForm([choice, labels], examples, { submit: () => this.#submit(), fill }),
+      inputForm([element("div.choices", {}, choice, this.otherChoice), this.model, labels], submit),
       this.view.element,
+      this.examples,
       this.about,
     );
     this.#describe();
+    this.#write(this.#ownExamples[0] ?? {});
   }
 
-  /** The permalink of the run and, if anything is written, of what is in the form. */
+  /** The permalink of the runs and, if anything is written, of what is in the form. */
   get link() {
-    const isEmpty = this.inputs.every((input) => !input.value);
-    return { run: this.select.value, ...(isEmpty ? {} : this.#fields) };
+    return this.#isEmpty ? { run: this.select.value } : this.#fullLink;
   }
 
   /** Shows what a permalink stands for. */
   async open(link) {
+    this.isOpen = true;
     this.select.value = link.run;
     this.#describe();
-    if (!this.inputs.some((input) => input.name in link)) return;
-    this.#write(link);
-    const run = this.#runs.find((each) => each.name === link.run);
+    this.other.value = link.with ?? "";
+    if (this.other.selectedIndex < 0) this.other.value = ""; // that run is not here, or of another kind
+    if (this.inputs.some((input) => input.name in link)) this.#write(link);
+    else if (this.#isEmpty) return;
     const fields = this.#fields;
+    const names = [this.select.value, this.other.value].filter(Boolean);
     await this.view.show(async (signal) => {
-      const input = this.#picture.input ? this.#picture.input(fields) : fields;
-      const address = `api/runs/${encodeURIComponent(run.name)}/predict`;
-      const answer = await ask(`${address}?details=true`, input, signal);
-      const { results } = answer;
-      if (!results.length) return { answer, summary: "The text is blank.", picture: [] };
-      const { summary, draw, more } = this.#picture;
-      const explained = explanation((method) => ask(`${address}?explain=${method}`, input));
-      const added = [more?.(results) ?? [], explained];
-      return { answer, summary: summary(results, run), picture: draw(results, run), more: added };
+      const found = []; // one after the other, so that each has its own time
+      for (const name of names) found.push(await this.#answer(this.#named(name), fields, signal));
+      return shown(this.#picture, found);
     });
+  }
+
+  async #answer(run, fields, signal) {
+    const input = this.#picture.input ? this.#picture.input(fields) : fields;
+    const address = `api/runs/${encodeURIComponent(run.name)}/predict`;
+    const begin = performance.now();
+    const answer = await ask(`${address}?details=true`, input, signal);
+    const milliseconds = performance.now() - begin;
+    const explained = explanation((method) => ask(`${address}?explain=${method}`, input));
+    return { run, answer, milliseconds, explained };
   }
 
   get #fields() {
     return Object.fromEntries(this.inputs.map((input) => [input.name, input.value]));
+  }
+
+  get #isEmpty() {
+    return this.inputs.every((input) => !input.value);
+  }
+
+  get #fullLink() {
+    const other = this.other.value ? { with: this.other.value } : {};
+    return { run: this.select.value, ...other, ...this.#fields };
+  }
+
+  get #ownExamples() {
+    const run = this.#named(this.select.value);
+    return this.#examples[this.#picture.examplesOf?.(run) ?? run.task] ?? [];
+  }
+
+  #named(name) {
+    return this.#runs.find((each) => each.name === name);
   }
 
   #write(fields) {
@@ -88,31 +120,23 @@ export class TaskPanel {
   }
 
   #submit() {
-    this.#go({ run: this.select.value, ...this.#fields });
+    this.#go(this.#fullLink);
   }
 
+  /** Shows what belongs to the chosen run. */
   #describe() {
-    const run = this.#runs.find((each) => each.name === this.select.value);
-    const scores = Object.entries(run.scores ?? {}).filter(([name]) => !name.includes("/"));
-    const items = [
-      ["Run", run.name],
-      [`Scores (${run.scored_on})`, scores.map(([name, value]) => `${name} ${value?.toFixed(2) ?? "–"}`).join(", ")],
-      ["Labels", run.labels?.join(", ")],
-      ["Predicates found by", run.predicates],
-      ["biLM", run.bilm?.slice(0, 12)],
-    ].filter(([, value]) => value);
-    this.about.replaceChildren(
-      element(
-        "details",
-        {},
-        element("summary", {}, `About the run ${run.name}`),
-        element(
-          "dl",
-          {},
-          items.map(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]),
-        ),
-        element("pre", { tabindex: 0, role: "region", "aria-label": "Config" }, JSON.stringify(run.config, null, 2)),
-      ),
-    );
+    const run = this.#named(this.select.value);
+    if (run === this.#described) return; // the example with the focus stays where it is
+    this.#described = run;
+    const others = this.#runs.filter((each) => comparable(run, each));
+    this.other.replaceChildren(element("option", { value: "" }, "no other run"), ...others.map(option));
+    this.otherChoice.hidden = !others.length;
+    this.model.replaceChildren(modelLine(run));
+    this.about.replaceChildren(aboutRun(run));
+    const fill = (example) => {
+      this.#write(example);
+      this.#submit();
+    };
+    this.examples.replaceChildren(exampleList(this.#ownExamples, LIMITS, fill));
   }
 }

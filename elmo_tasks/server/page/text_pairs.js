@@ -1,5 +1,5 @@
 // Inference and regression of pairs: what is predicted, and the soft alignments of both sentences.
-import { element, heatMap, predicted, predictedBars } from "./shared.js";
+import { element, heatMap, predicted, predictedBars, predictedKeys } from "./shared.js";
 
 export const about = "Tells whether a premise entails a hypothesis, contradicts it, or does neither.";
 export const fields = [
@@ -8,22 +8,25 @@ export const fields = [
 ];
 
 export const summary = ([result]) => predicted(result);
+export const keys = predictedKeys;
 
-export function draw([result]) {
-  if (!result.premise_attention) return [predictedBars(result)]; // the model does not align the texts
+export function draw(results, _, differs) {
+  const [result] = results;
+  if (!result.premise_attention) return [predictedBars(results, differs)]; // the model does not align the texts
   const premise = result.premise_tokens;
   const hypothesis = result.hypothesis_tokens;
-  const map = (side, rows, columns, values) =>
+  const map = (side, other, rows, columns, values) =>
     heatMap(`Where the ${side} looks`, rows, columns, values, {
+      how: `A row is a word of the ${side}, a column one of the ${other}; the numbers of a row sum to 1.`,
       say: (down, across, value) => `${rows[down]} → ${columns[across]}: ${value.toFixed(3)}`,
     });
   return [
-    predictedBars(result),
+    predictedBars(results, differs),
     element(
       "div.pair",
       {},
-      map("premise", premise, hypothesis, result.premise_attention),
-      map("hypothesis", hypothesis, premise, result.hypothesis_attention),
+      map("premise", "hypothesis", premise, hypothesis, result.premise_attention),
+      map("hypothesis", "premise", hypothesis, premise, result.hypothesis_attention),
     ),
   ];
 }

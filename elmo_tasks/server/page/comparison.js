@@ -1,0 +1,59 @@
+// Results of one run, or of two side by side: what only one of them has is framed.
+import { counted, element } from "./shared.js";
+import { modelLine } from "./model.js";
+
+/** Whether two runs can be compared: a tagger of names and one of parts of speech cannot. */
+export const comparable = (one, other) =>
+  one !== other && (!one.labels || !other.labels || other.labels.some((label) => one.labels.includes(label)));
+
+/**
+ * What `ResultView` shows. Arguments: the module with the task's picture, and for each run `{run, answer, milliseconds,
+ * explained}`.
+ */
+export function shown(picture, found) {
+  const [first] = found;
+  if (found.length === 1) {
+    const { results } = first.answer;
+    if (!results.length) return { answer: first.answer, summary: "The text is blank.", picture: [] };
+    const { run } = first;
+    return {
+      answer: first.answer,
+      summary: picture.summary(results, run),
+      note: time(first),
+      picture: picture.draw(results, run, () => false),
+      more: [picture.more?.(results) ?? [], first.explained],
+    };
+  }
+  const keys = found.map(({ answer }) => new Set(picture.keys(answer.results)));
+  const differs = found.map((_, place) => (key) => !keys[1 - place].has(key));
+  const differences = keys.reduce((sum, own, place) => sum + [...own].filter(differs[place]).length, 0);
+  const names = found.map(({ run }) => run.name);
+  return {
+    answer: Object.fromEntries(found.map(({ run, answer }) => [run.name, answer])),
+    summary: `${names.join(" and ")}: ${differences ? counted(differences, "difference") : "the same result"}`,
+    note: differences ? "What only one of the two has is framed." : "",
+    picture: element(
+      "div.sides",
+      {},
+      found.map((each, place) => side(picture, each, differs[place])),
+    ),
+    more: found.map(({ run, answer, explained }) =>
+      element("section", {}, element("h4", {}, run.name), picture.more?.(answer.results) ?? [], explained),
+    ),
+  };
+}
+
+function side(picture, found, differs) {
+  const { run, answer } = found;
+  const { results } = answer;
+  return element(
+    "section.side",
+    { "aria-label": run.name },
+    modelLine(run),
+    results.length ? element("h4", {}, picture.summary(results, run)) : null,
+    element("p.caption", {}, time(found)),
+    results.length ? picture.draw(results, run, differs) : [],
+  );
+}
+
+const time = ({ milliseconds }) => `Answered in ${Math.round(milliseconds)} ms`;

@@ -1,0 +1,65 @@
+"""A server with a small run of each task, and a browser that visits its page."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvicorn
+
+from elmo_tasks.server.app import create_app
+from elmo_tasks.server.bilm_vectors import bilms_of_runs
+from elmo_tasks.server.served_runs import load_runs
+from elmo_tasks.server.serving import bind
+from tests.server.conftest import train_all
+from tests.server.page.visits import CHROMIUM, NOTE, TABS, Served, Visit
+
+
+@pytest.fixture(scope="session")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A server with a run for each task, each trained for an epoch on few sentences. One of them has a second name."""
+    folder = tmp_path_factory.mktemp("page")
+    configs = {Path(config).name: config for config in (*TABS.values(), "predicates_ewt")}
+    folders = train_all(folder, configs)
+    (folder / "ner_conll03" / "README.md").write_text("# Names <b>& more</b>\n", encoding="utf-8")
+    seconds = [f"again_{name}={folder / name}" for name in configs if name != "predicates_ewt"]
+    runs = load_runs([*folders, *seconds], batch_tokens=256)
+    bilms = bilms_of_runs(runs)
+    bilms[""].warm_up()
+    server = uvicorn.Server(uvicorn.Config(create_app(runs, bilms, note=NOTE), log_config=None))
+    with bind("127.0.0.1", 0) as bound:
+        thread = threading.Thread(target=server.run, args=([bound],))
+        thread.start()
+        yield Served("http://127.0.0.1:{1}/".format(*bound.getsockname()), folder, runs, bilms[""])
+        server.should_exit = True
+        thread.join()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    with (
+        sync_playwright() as playwright,
+        playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]) as browser,
+    ):
+        yield browser
+
+
+@pytest.fixture
+def visit(browser: Any, served: Served, request: pytest.FixtureRequest) -> Iterator[Visit]:
+    """A fresh visit. In the end it must not have asked other servers, nor have complained."""
+    with browser.new_context(**getattr(request, "param", {"viewport": {"width": 1000, "height": 900}})) as context:
+        visit = Visit(context.new_page())
+        context.on("request", lambda asked: visit.requests.append(asked.url))
+        visit.page.on("pageerror", lambda error: visit.complaints.append(str(error)))
+        visit.page.on("console", lambda message: visit.complaints.append(message.text))
+        visit.page.goto(served.address)
+        visit.page.get_by_role("tab").first.wait_for()
+        yield visit
+    assert all(url.startswith((served.address, f"blob:{served.address}")) for url in visit.requests)
+    allowed = [f"the server responded with a status of {status}" for status in visit.expected_status]
+    assert [text for text in visit.complaints if not any(each in text for each in allowed)] == []

@@ -1,0 +1,225 @@
+"""The results of each task in a browser: they are those of `predict`, in a picture that can be used."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from elmo_tasks import cli
+from elmo_tasks.rendering.drawing import PALETTE
+from elmo_tasks.rendering.html import Sections
+from elmo_tasks.rendering.tasks import describe
+from elmo_tasks.tasks import Coreference, SemanticRoles, Tagging, Task
+from tests.server.page.visits import (
+    EXAMPLES,
+    NOTE,
+    TABS,
+    TASKS,
+    TWO_CHAINS,
+    Served,
+    Visit,
+    answer_with,
+    downloaded,
+    expect,
+    first_example,
+    first_input,
+    found,
+    in_a_browser,
+    open_tab,
+    page_percents,
+    percents,
+)
+
+pytestmark = in_a_browser
+
+
+def html_percents(task: Task, result: dict[str, Any]) -> set[str]:
+    """The shares that `predict --html` shows of a result."""
+    return percents(Sections().section(describe(task, result)))
+
+
+def test_there_is_a_tab_for_each_task_and_the_note_is_shown(visit: Visit) -> None:
+    expect(visit.page.get_by_role("tab")).to_have_text(list(TASKS))
+    expect(visit.page.get_by_role("note")).to_have_text(NOTE)
+
+
+@pytest.mark.parametrize("tab", TASKS)
+def test_the_first_example_runs_by_itself_and_the_result_stands_above_the_examples(tab: str, visit: Visit) -> None:
+    panel = visit.page.get_by_role("tabpanel") if tab == "Tagging" else open_tab(visit.page, tab)
+    result, examples = found(panel).bounding_box(), panel.locator(".examples").bounding_box()
+    assert result["y"] + result["height"] < examples["y"]
+    written = panel.locator("textarea").evaluate_all("all => all.map((each) => each.value)")
+    assert written == [value for key, value in EXAMPLES[TASKS[tab]][0].items() if key != "about"]
+    expect(panel.locator(".example")).to_have_count(12)
+    expect(panel.locator(".found > .caption")).to_have_text(re.compile(r"Answered in \d+ ms"))
+
+
+def test_the_page_says_what_the_model_is(visit: Visit, served: Served) -> None:
+    line = open_tab(visit.page, "Tagging").locator(".model").first
+    (about, metric) = ((run := served.of("Tagging")).about, "f1")
+    score = f"{metric} {about['scores'][metric]:.2f} on the validation data (eng.testa)"
+    expect(line).to_have_text(f"ner_conll03 · {score} · trained on eng.train · ELMo: {about['bilm_size']} · model card")
+    with visit.page.expect_navigation():
+        line.get_by_role("link", name="model card").click()
+    assert visit.page.locator("body").inner_text() == run.card.strip()  # as text: its tags have no effect
+    visit.page.go_back()
+
+
+def test_the_examples_are_those_of_the_labels(visit: Visit) -> None:
+    panel = open_tab(visit.page, "Tagging")
+    expect(panel.locator(".example").first).to_contain_text(EXAMPLES["tagging"][0]["text"])
+    panel.get_by_label("Run", exact=True).select_option("predicates_ewt")
+    expect(panel.locator(".example").first).to_contain_text(EXAMPLES["semantic_roles"][0]["text"])
+
+
+@pytest.mark.parametrize("tab", ["Reading", "Inference", "Classification"])
+def test_predict_html_shows_the_same_numbers(tab: str, visit: Visit, served: Served, tmp_path: Path) -> None:
+    (tmp_path / "input.jsonl").write_text(json.dumps(first_input(tab)) + "\n", encoding="utf-8")
+    run = served.folder / Path(TABS[tab]).name
+    assert cli.main(["predict", str(run), str(tmp_path / "input.jsonl"), "--html", str(tmp_path / "page.html")]) == 0
+    written = (tmp_path / "page.html").read_text(encoding="utf-8")
+    shown = first_example(open_tab(visit.page, tab))
+    assert percents(written)
+    assert percents(written) <= page_percents(shown)
+    heat = [f"{float(value):.2f}" for value in re.findall(r'title="[^"]+ → [^"]+: ([\d.]+)"', written)]
+    assert heat == [f"{float(text):.2f}" for text in shown.locator(".heat tbody td").all_inner_texts()]
+    assert bool(heat) == (tab == "Inference")
+
+
+@pytest.mark.parametrize("tab", TABS)
+def test_results_are_those_of_predict(tab: str, visit: Visit, served: Served) -> None:
+    panel = open_tab(visit.page, tab)
+    shown = first_example(panel)
+    example, predictor = first_input(tab), served.of(tab).predictor
+    expected = predictor(example)
+    results = json.loads(downloaded(panel, "JSON"))["results"]
+    assert [{key: result[key] for key in plain} for result, plain in zip(results, expected, strict=True)] == expected
+    expect(visit.page.get_by_role("status")).to_have_text(shown.locator(".summary").inner_text())
+    words = re.findall(r"\w+", " ".join(value for value in example.values() if isinstance(value, str)))
+    assert set(words) <= set(re.findall(r"\w+", shown.locator(".picture").inner_text()))
+    for result in expected:
+        for label, share in result.get("probabilities", {}).items() if tab in ("Inference", "Classification") else ():
+            row = shown.get_by_role("row").filter(has=visit.page.get_by_role("rowheader", name=label, exact=True))
+            expect(row.locator(".number")).to_have_text(f"{100 * share:.1f} %")
+
+
+def test_a_tagged_token_shows_its_probabilities(visit: Visit, served: Served) -> None:
+    panel = open_tab(visit.page, "Tagging")
+    first_example(panel).get_by_text("Each token").click()
+    result = served.of("Tagging").predictor(first_input("Tagging"))[0]
+    row = panel.get_by_role("row").nth(1)
+    expect(row.get_by_role("rowheader")).to_have_text(result["tokens"][0])
+    expect(row.get_by_role("cell").nth(1)).to_have_text(f"{100 * result['probabilities'][0]:.1f} %")
+
+
+def test_spans_have_the_colours_of_their_labels(visit: Visit) -> None:
+    text = "Ångström 😀 met Orla."
+    spans = [
+        {"label": "LOC", "start": 0, "end": 1, "start_char": 0, "end_char": 10, "text": text[:10], "probability": 0.5},
+        {"label": "ORG", "start": 3, "end": 3, "start_char": 15, "end_char": 19, "text": "Orla", "probability": 0.75},
+    ]
+    result = {"text": text, "start_char": 0, "tokens": text.split(), "spans": spans}
+    answer_with(visit.page, result)
+    shown = first_example(open_tab(visit.page, "Tagging"))
+    assert page_percents(shown) == html_percents(Tagging(), result) == {"50.0 %", "75.0 %"}
+    expect(shown.locator("mark")).to_have_text(["Ångström 😀 LOC 50.0 %", "Orla ORG 75.0 %"])
+    colors = shown.locator("mark").evaluate_all("marks => marks.map((each) => getComputedStyle(each).backgroundColor)")
+    assert colors == [f"rgb({', '.join(str(int(PALETTE[n][at : at + 2], 16)) for at in (1, 3, 5))})" for n in (0, 2)]
+
+
+def test_roles_stand_under_their_tokens(visit: Visit) -> None:
+    tokens = ["They", "can", "turn", "the", "wheel"]
+    role = {"role": "ARG1", "start": 3, "end": 4, "text": "the wheel", "probability": 0.5}
+    tags = ["O", "O", "B-V", "B-ARG1", "I-ARG1"]
+    frame = {"predicate": 2, "predicate_text": "turn", "tags": tags, "roles": [role]}
+    result = {"text": " ".join(tokens), "tokens": tokens, "frames": [frame]}
+    answer_with(visit.page, result)
+    shown = first_example(open_tab(visit.page, "Roles"))
+    assert page_percents(shown) == html_percents(SemanticRoles(), result) == {"50.0 %"}
+    expect(shown.locator(".summary")).to_have_text("1 predicate in 1 sentence")
+    cell = shown.locator(".role", has_text="ARG1").bounding_box()
+    first, last = (shown.get_by_role("columnheader", name=name, exact=True).bounding_box() for name in tokens[3:])
+    assert cell
+    assert first
+    assert last
+    assert first["x"] <= cell["x"] < cell["x"] + cell["width"] <= last["x"] + last["width"]
+
+
+def test_a_click_or_a_key_on_a_mention_lights_its_chain(visit: Visit) -> None:
+    answer_with(visit.page, TWO_CHAINS)
+    shown = first_example(open_tab(visit.page, "Coreference"))
+    assert page_percents(shown) == html_percents(Coreference(), TWO_CHAINS) == {"12.5 %", "50.0 %"}
+    expect(shown.locator("mark mark")).to_have_text("1her")
+    lit = shown.locator("mark.lit")
+    shown.locator("mark", has_text="It").click()
+    expect(lit).to_have_text(["21her boat", "2It"])
+    key = shown.get_by_role("button", name="chain 1: her", exact=True)
+    key.press("Enter")
+    expect(lit).to_have_text(["1Orla", "1her"])
+    expect(key).to_have_attribute("aria-pressed", "true")
+    shown.get_by_role("button", name="Light chain 1").press("Space")
+    expect(lit).to_have_count(0)
+
+
+def test_each_answer_can_be_seen_in_the_passage(visit: Visit, served: Served) -> None:
+    shown = first_example(open_tab(visit.page, "Reading"))
+    best = served.of("Reading").predictor(first_input("Reading"))[0]["best"]
+    buttons = shown.get_by_role("row").get_by_role("button")
+    expect(buttons).to_have_text([each["answer"] for each in best])
+    for button, each in zip(buttons.all(), best, strict=True):
+        button.click()
+        expect(shown.locator("mark")).to_have_text(each["answer"])
+        expect(button).to_have_attribute("aria-pressed", "true")
+
+
+def test_alignments_are_tables_in_which_arrow_keys_move(visit: Visit, served: Served) -> None:
+    shown = first_example(open_tab(visit.page, "Inference"))
+    result = served.of("Inference").predictor(first_input("Inference"))[0]
+    for number, side in enumerate(("premise", "hypothesis")):
+        grid = shown.get_by_role("grid").nth(number)
+        cells = [text.strip() for text in grid.locator("tbody td").all_inner_texts()]
+        values = [value for row in result[f"{side}_attention"] for value in row]
+        assert list(map(float, cells)) == pytest.approx(values, abs=0.0051)
+    grid = shown.get_by_role("grid").first
+    grid.locator("tbody td").first.focus()
+    visit.page.keyboard.press("ArrowDown")
+    visit.page.keyboard.press("ArrowRight")
+    row, column = result["premise_tokens"][1], result["hypothesis_tokens"][1]
+    value = result["premise_attention"][1][1]
+    expect(shown.locator(".readout").first).to_have_text(f"{row} → {column}: {value:.3f}")
+
+
+def test_attention_is_shown_for_each_token(visit: Visit, served: Served) -> None:
+    shown = first_example(open_tab(visit.page, "Classification"))
+    result = served.of("Classification").predictor(first_input("Classification"))[0]
+    expect(shown.locator(".token .word")).to_have_text(result["tokens"])
+    expect(shown.locator(".token .sure")).to_have_text([f"{100 * share:.1f} %" for share in result["attention"]])
+
+
+@pytest.mark.parametrize("tab", ["Classification", "Inference", "Reading"])
+def test_a_result_is_explained_token_by_token(tab: str, visit: Visit, served: Served) -> None:
+    panel = open_tab(visit.page, tab)
+    first_example(panel).get_by_text("Explain: which tokens count").click()
+    predictor, example = served.of(tab).predictor, first_input(tab)
+    for name, method in (("Gradient times input", "gradient"), ("Integrated gradients", "integrated")):
+        panel.get_by_role("button", name=name).click()
+        items = predictor(example, explain=method)[0]["saliency"]
+        tokens = [each for item in items for value in item.values() if isinstance(value, list) for each in value]
+        shown = panel.locator(".explained .token")
+        expect(shown.locator(".word")).to_have_text([token for token, _ in tokens])
+        expect(shown.locator(".sure")).to_have_text([f"{100 * share:.1f} %" for _, share in tokens])
+        expect(panel.locator(".explained .against")).to_have_count(sum(share < 0 for _, share in tokens))
+
+
+def test_what_cannot_be_explained_is_said(visit: Visit) -> None:
+    visit.expected_status = (422,)
+    answer = {"status": 422, "json": {"error": "too much to explain"}}
+    visit.page.route("**/predict?explain=gradient", lambda route: route.fulfill(**answer))
+    shown = first_example(open_tab(visit.page, "Tagging"))
+    shown.get_by_text("Explain: which tokens count").click()
+    shown.get_by_role("button", name="Gradient times input").click()
+    expect(shown.get_by_role("alert")).to_have_text("too much to explain")
