@@ -102,7 +102,9 @@ def demo_page(folder: Path) -> Iterator[Any]:
 
     settings, note = demo_settings()
     runs = load_runs([str(folder / "runs" / name) for name in settings], batch_tokens=256)
-    server = uvicorn.Server(uvicorn.Config(create_app(runs, bilms_of_runs(runs), note=note), log_config=None))
+    bilms = bilms_of_runs(runs)
+    bilms[""].warm_up()
+    server = uvicorn.Server(uvicorn.Config(create_app(runs, bilms, note=note), log_config=None))
     with bind("127.0.0.1", 0) as bound:
         thread = threading.Thread(target=server.run, args=([bound],))
         thread.start()

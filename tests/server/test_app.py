@@ -101,6 +101,10 @@ def test_the_runs_are_described_without_places_on_the_machine(
     assert (mix["name"], mix["layers"]) == ("input", [0, 1, 2])
     assert sum(mix["weights"]) == pytest.approx(1)
     assert run["config"]["train_data_path"] == "eng.train"
+    assert run["metric"] == "f1"
+    assert run["bilm_size"].startswith("reads characters; 2 LSTM layers of ")
+    card = client.get("/api/runs/ner/card")
+    assert (card.status_code, card.json()["error"]) == (404, "the run 'ner' has no README.md")
     assert str(Path(settings["train_data_path"]).parent) not in answer.text
     assert run["predicates"] is None
 

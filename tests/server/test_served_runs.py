@@ -39,9 +39,12 @@ def test_names(run_folder: Path, tmp_path: Path, runs: dict[str, ServedRun]) -> 
             load_runs(list(map(str, paths)), batch_tokens=256)
 
 
-def test_without_a_run_that_has_one_the_package_s_bilm_is_used(tmp_path: Path) -> None:
+def test_without_a_run_that_has_one_the_package_s_bilm_is_used(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     (bilm,) = bilms_of_runs({}).values()
     assert bilm.num_layers == 3
+    assert not caplog.messages  # all sentences of the package are among its first tokens
     (tmp_path / "empty.txt").write_text("\n")
     with pytest.raises(ElmoTasksError, match=r"empty\.txt: no sentence"):
         bilms_of_runs({}, tmp_path / "empty.txt")
@@ -55,6 +58,21 @@ def test_folders_that_are_not_trained_runs_are_left_out(
     assert f"{tmp_path}/data: not a run that has finished an epoch; left out" in caplog.text
     with pytest.raises(ElmoTasksError, match=r"data, .*data: none of them is a run"):
         load_runs([str(tmp_path / "data")] * 2, batch_tokens=256)
+
+
+def test_the_model_card_is_that_of_the_run_s_folder(run_folder: Path, tmp_path: Path) -> None:
+    run = shutil.copytree(run_folder, tmp_path / "ner")
+    (tmp_path / "secret").write_text("a file of this machine")
+    (run / "README.md").symlink_to(tmp_path / "secret")
+    served = load_runs([str(run)], batch_tokens=256)["ner"]
+    assert (served.card, served.about["has_card"]) == (None, False)
+    (run / "README.md").unlink()
+    (run / "README.md").write_text("# Ner\n\n" + "x" * 200_000, encoding="utf-8")
+    served = load_runs([str(run)], batch_tokens=256)["ner"]
+    assert served.card == "# Ner\n\n" + "x" * 99_993
+    with TestClient(create_app({"ner": served}, {})) as client:
+        answer = client.get("/api/runs/ner/card")
+    assert (answer.text, answer.headers["content-type"]) == (served.card, "text/plain; charset=utf-8")
 
 
 def test_settings_of_a_run_can_be_replaced(run_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

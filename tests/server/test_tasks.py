@@ -11,7 +11,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 import elmo_tasks
-from elmo_tasks.server.app import create_app
+from elmo_tasks.server.app import PAGE, create_app
 from elmo_tasks.server.bilm_vectors import bilms_of_runs
 from elmo_tasks.server.bounds import Limits
 from elmo_tasks.server.served_runs import Additions, ServedRun, load_runs
@@ -94,6 +94,26 @@ def test_results_are_those_of_predict(name: str, folder: Path, client: TestClien
     wrong = client.post(path, json={"other": 1})
     assert wrong.status_code == 422
     assert "expected" in wrong.json()["error"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "examples"),
+    [
+        ("ner", "tagging"),
+        ("ner", "parts_of_speech"),
+        ("roles", "semantic_roles"),
+        ("coreference", "coreference"),
+        ("reading", "reading"),
+        ("inference", "text_pairs"),
+        ("sentiment", "classification"),
+    ],
+)
+def test_every_example_of_the_page_gets_a_result(name: str, examples: str, client: TestClient) -> None:
+    inputs = json.loads((PAGE / "examples.json").read_text(encoding="utf-8"))[examples]
+    assert len({json.dumps(each) for each in inputs}) == 12
+    answer = client.post(f"/api/runs/{name}/predict-batch", json={"inputs": inputs})
+    assert {result["about"] for result in answer.json()["results"]} == {each["about"] for each in inputs}
 
 
 @pytest.mark.slow

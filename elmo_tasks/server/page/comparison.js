@@ -1,10 +1,10 @@
 // Results of one run, or of two side by side: what only one of them has is framed.
-import { counted, element } from "./shared.js";
+import { counted, element, kindsOfTags } from "./shared.js";
 import { modelLine } from "./model.js";
 
 /** Whether two runs can be compared: a tagger of names and one of parts of speech cannot. */
 export const comparable = (one, other) =>
-  one !== other && (!one.labels || !other.labels || other.labels.some((label) => one.labels.includes(label)));
+  one !== other && (!one.labels || kindsOfTags(other).some((kind) => kindsOfTags(one).includes(kind)));
 
 /**
  * What `ResultView` shows. Arguments: the module with the task's picture, and for each run `{run, answer, milliseconds,
@@ -24,7 +24,7 @@ export function shown(picture, found) {
       more: [picture.more?.(results) ?? [], first.explained],
     };
   }
-  const keys = found.map(({ answer }) => new Set(picture.keys(answer.results)));
+  const keys = found.map(({ answer: { results } }) => new Set(results.length ? picture.keys(results) : []));
   const differs = found.map((_, place) => (key) => !keys[1 - place].has(key));
   const differences = keys.reduce((sum, own, place) => sum + [...own].filter(differs[place]).length, 0);
   const names = found.map(({ run }) => run.name);
@@ -38,7 +38,7 @@ export function shown(picture, found) {
       found.map((each, place) => side(picture, each, differs[place])),
     ),
     more: found.map(({ run, answer, explained }) =>
-      element("section", {}, element("h4", {}, run.name), picture.more?.(answer.results) ?? [], explained),
+      ofRun(run, element("section", {}, element("h4", {}, run.name), picture.more?.(answer.results) ?? [], explained)),
     ),
   };
 }
@@ -46,7 +46,7 @@ export function shown(picture, found) {
 function side(picture, found, differs) {
   const { run, answer } = found;
   const { results } = answer;
-  return element(
+  const shown = element(
     "section.side",
     { "aria-label": run.name },
     modelLine(run),
@@ -54,6 +54,13 @@ function side(picture, found, differs) {
     element("p.caption", {}, time(found)),
     results.length ? picture.draw(results, run, differs) : [],
   );
+  return ofRun(run, shown);
+}
+
+/** Adds the name of the run to those of the regions in its part of the page, so that no two have the same. */
+function ofRun(run, part) {
+  for (const region of part.querySelectorAll("[role=region]")) region.ariaLabel += `, ${run.name}`;
+  return part;
 }
 
 const time = ({ milliseconds }) => `Answered in ${Math.round(milliseconds)} ms`;

@@ -1,5 +1,5 @@
 // What is known of a run: a line with its score, data and biLM, and all the rest to be opened.
-import { element } from "./shared.js";
+import { counted, element } from "./shared.js";
 
 /** The run in a line: task, score, data, biLM, and a link to its model card if it has one. */
 export function modelLine(run) {
@@ -8,7 +8,7 @@ export function modelLine(run) {
   const parts = [
     element("b", {}, run.name),
     scoreOf(run),
-    score && `mean of ${score.seeds} runs ${score.elmo.toFixed(2)}${withoutElmo(score)}`,
+    score && `mean of ${counted(score.seeds, "run")} ${score.elmo.toFixed(2)}${withoutElmo(score)}`,
     dataOf(run, "train") && `trained on ${dataOf(run, "train")}`,
     run.bilm_size ? `ELMo: ${run.bilm_size}` : "without ELMo",
     licence,

@@ -72,6 +72,7 @@ export class TaskPanel {
     this.#describe();
     this.other.value = link.with ?? "";
     if (this.other.selectedIndex < 0) this.other.value = ""; // that run is not here, or of another kind
+    this.model.hidden = this.other.value !== ""; // each side has its own
     if (this.inputs.some((input) => input.name in link)) this.#write(link);
     else if (this.#isEmpty) return;
     const fields = this.#fields;

@@ -53,7 +53,7 @@ def test_the_same_model_finds_the_same(tab: str, visit: Visit, served: Served) -
     assert answers[first] == answers[second]
     expected = served.of(tab).predictor(first_input(tab))
     assert [
-        {key: result[key] for key in plain} for result, plain in zip(answers[first]["results"], expected)
+        {key: result[key] for key in plain} for result, plain in zip(answers[first]["results"], expected, strict=True)
     ] == expected
     expect(panel.locator(".side .model b")).to_have_text([first, second])
     expect(panel.get_by_text("Explain: which tokens count")).to_have_count(2)
