@@ -249,7 +249,7 @@ def test_pages_need_nothing_from_elsewhere(client: TestClient) -> None:
     answer = predict["responses"]["200"]["content"]["application/json"]["schema"]
     assert answer == {"$ref": "#/components/schemas/Answer"}
     assert set(schema["paths"]) == {
-        *("/api/runs", "/api/runs/{name}/predict", "/api/runs/{name}/predict-batch"),
+        *("/api/runs", "/api/runs/{name}/card", "/api/runs/{name}/predict", "/api/runs/{name}/predict-batch"),
         *("/api/embed", "/api/similarity", "/api/neighbors", "/api/score", "/healthz", "/metrics"),
     }
 
