@@ -103,12 +103,6 @@ def write_sample_data(
     return list(texts)
 
 
-def sample_sentences(number: int, seed: int = 13) -> list[list[str]]:
-    """Tokenized sentences of the benchmarks' tasks in turn, without labels."""
-    in_turn = zip(*(task.corpus(seed) for task, *_ in _TASKS.values() if task.num_texts), strict=False)
-    return list(itertools.islice(itertools.chain.from_iterable(in_turn), number))
-
-
 def _holds(path: Path, text: str) -> bool:
     """Whether a file has this text already."""
     try:

@@ -16,7 +16,7 @@ import pytest
 from elmo_tasks.data_readers import Conll2003Config
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.modules.word_vectors import WordVectorFile
-from elmo_tasks.sample_data import SAMPLE_TASKS, VECTORS, ner, sample_sentences, write_sample_data
+from elmo_tasks.sample_data import SAMPLE_TASKS, VECTORS, ner, write_sample_data
 from elmo_tasks.sample_data.names import make_names
 from elmo_tasks.sample_data.word_vectors import word_vectors_text
 from elmo_tasks.text.tag_schemes import detect_scheme, find_fault, spans_of_tags
@@ -160,14 +160,6 @@ def test_names_are_distinct_and_reproducible() -> None:
     assert len(set(names)) == 500
     assert lists == make_names(random.Random(1), (400, 100))
     assert all(name.isalpha() and name.istitle() for name in names)
-
-
-def test_sentences_of_all_tasks_come_in_turn() -> None:
-    sentences = sample_sentences(2 * len(SAMPLE_TASKS) + 1)
-    assert len(sentences) == 2 * len(SAMPLE_TASKS) + 1
-    assert sentences[0] == next(ner.NER.corpus(13))
-    assert all(isinstance(token, str) for sentence in sentences for token in sentence)
-    assert sample_sentences(3, seed=14) != sentences[:3] == sample_sentences(3)
 
 
 def test_chunks_are_those_of_the_sentences_with_names(folder: Path) -> None:
