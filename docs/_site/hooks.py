@@ -33,6 +33,7 @@ PAGES = {
     "changes.md": "CHANGELOG.md",
     "licence.md": "LICENSE",
     "default_bilm.md": "elmo_tasks/elmo/default_bilm/README.md",
+    "own_texts.md": "trained_models/own_texts/README.md",
     "images/elmo.svg": "elmo_tasks/server/page/elmo.svg",
 }
 FILES_PAGE = "reference/files.md"  # shows the files of these folders

@@ -1,6 +1,7 @@
 """Sample data for named entity recognition, in the four columns of CoNLL-2003 with IOB1 tags, and for chunking.
 
 A name can be a person, a place, an organization or something else. Only the words before and after it show which.
+Development and test data also have words there that training data lacks, such as "composed" for "wrote".
 """
 
 from __future__ import annotations
@@ -17,6 +18,58 @@ FILES = ("eng.train", "eng.testa", "eng.testb")
 
 _GRAMMAR = load_grammar("ner")
 _NUMBERS = {"digit": list(map(str, range(1, 10))), "two_digits": list(map(str, range(10, 31)))}
+# A word that shows the type of a name is replaced by another that shows the same.
+_SYNONYMS = {
+    "North": ("Mount", "Port"),
+    "Bay": ("Island", "Valley"),
+    "United": ("University", "Corporation"),
+    "Bank": ("Church", "Museum"),
+    "Cup": ("Prize", "Marathon"),
+    "Open": ("Festival",),
+    "Games": ("Olympics",),
+    "wrote": ("composed", "sang"),
+    "painted": ("sketched", "designed"),
+    "remembered": ("admired", "enjoyed"),
+    "read": ("burned", "recited"),
+    "forgot": ("hated", "destroyed"),
+    "married": ("kissed", "divorced"),
+    "joined": ("quit", "advised"),
+    "thanked": ("praised", "attacked"),
+    "bought": ("acquired", "purchased"),
+    "closed": ("demolished", "expanded"),
+    "leased": ("operated", "owned"),
+    "rebuilt": ("constructed", "financed"),
+    "opposed": ("criticized", "rejected"),
+    "welcomed": ("celebrated", "defended"),
+    "cleaned": ("visited", "damaged"),
+    "makes": ("exports", "produces"),
+    "hired": ("fired", "employed"),
+    "shares": ("stocks", "bonds"),
+    "rose": ("climbed", "jumped"),
+    "fell": ("dropped", "slipped"),
+    "gained": ("added", "advanced"),
+    "merged": ("competed", "negotiated"),
+    "people": ("inhabitants", "citizens"),
+    "flooded": ("occupied", "bombed"),
+    "rain": ("snow", "fighting"),
+    "won": ("dominated", "attended"),
+    "firm": ("company", "manufacturer"),
+    "moved": ("travelled", "returned"),
+    "coach": ("goalkeeper", "director"),
+    "minister": ("ambassador", "president"),
+    "pilot": ("engineer", "driver"),
+    "judge": ("lawyer", "editor"),
+    "doctor": ("surgeon", "scientist"),
+    "clocks": ("bicycles", "toys"),
+    "boats": ("ships", "engines"),
+    "shoes": ("clothes", "carpets"),
+    "glass": ("steel", "furniture"),
+    "letter": ("novel", "speech"),
+    "song": ("poster", "opera"),
+    "poems": ("plays", "essays"),
+    "story": ("report", "tale"),
+    "reporters": ("journalists", "police"),
+}
 
 
 def _sentence(symbol: str, names: Sequence[str], generator: random.Random) -> MarkedSentence:
@@ -62,6 +115,7 @@ NER = SampleTask(
     seed_prefix="",
     split_seed="{split}",
     num_names=(400, 100, 100),
+    synonyms=_SYNONYMS,
 )
 # The task has no development data.
 CHUNKS = dataclasses.replace(

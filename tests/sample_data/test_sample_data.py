@@ -20,6 +20,7 @@ from elmo_tasks.sample_data import SAMPLE_TASKS, VECTORS, ner, write_sample_data
 from elmo_tasks.sample_data.names import make_names
 from elmo_tasks.sample_data.word_vectors import word_vectors_text
 from elmo_tasks.text.tag_schemes import detect_scheme, find_fault, spans_of_tags
+from tests.sample_data.every import NER_SYNONYMS
 
 SPLITS = ("train", "dev", "test")
 FILES = dict(zip(SPLITS, ner.FILES, strict=True))
@@ -92,12 +93,21 @@ def test_a_name_alone_does_not_tell_its_type(folder: Path) -> None:
 def test_word_vectors_know_the_words_and_put_like_ones_together(folder: Path) -> None:
     file = WordVectorFile(folder / VECTORS)
     assert file.dimension == 50
-    words = [token.lower() for example in read(folder, "test") for token in example["tokens"] if token[0].isalpha()]
+    words = [token.lower() for example in read(folder, "train") for token in example["tokens"] if token[0].isalpha()]
     known = np.isfinite(file.rows(words)).all(axis=1)
     assert known.mean() > 0.95
     rows = file.rows(["monday", "friday", "harbour"])
     unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
     assert unit[0] @ unit[1] > unit[0] @ unit[2]
+
+
+def test_only_development_and_test_data_have_synonyms(folder: Path) -> None:
+    train, *others = ({token for example in read(folder, split) for token in example["tokens"]} for split in SPLITS)
+    assert ner.NER.synonyms.keys() <= train
+    assert not train & NER_SYNONYMS
+    assert all(len(each & NER_SYNONYMS) > 0.8 * len(NER_SYNONYMS) for each in others)
+    known = np.isfinite(WordVectorFile(folder / VECTORS).rows([word.lower() for word in NER_SYNONYMS])).all(axis=1)
+    assert not known.any()
 
 
 def test_word_vectors_are_the_same_on_all_machines(folder: Path) -> None:

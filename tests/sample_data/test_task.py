@@ -46,3 +46,19 @@ def test_a_split_has_its_own_names_and_as_many_sentences_as_are_asked_for() -> N
     assert (len(train), len(dev)) == (4, 2)
     assert not {*train} & {*dev}
     assert list(task.corpus(1)) == [[*train, *dev]] * 3
+
+
+def test_a_synonym_takes_the_place_of_a_word_in_a_whole_line_of_development_and_test_data() -> None:
+    task = SampleTask(
+        files=[["train.txt"], ["dev.txt"]],
+        lines=lambda names, count, generator, file: ["(2 old) older (3 old)"] * count,
+        text=lambda names, generator: [],
+        num_texts=0,
+        seed_prefix="x ",
+        split_seed="{split}",
+        synonyms={"old": ("aged", "ancient")},
+    )
+    texts = dict(task.texts(1, (20, 40, 1)))
+    assert set(texts["train.txt"].splitlines()) == {"(2 old) older (3 old)"}
+    expected = {f"(2 {word}) older (3 {word})" for word in ("old", "aged", "ancient")}
+    assert set(texts["dev.txt"].splitlines()) == expected
