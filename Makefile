@@ -6,7 +6,7 @@
 #   make test          all tests; SELECT=slow or another marker expression of pytest runs only some of them
 #   make format        format the code
 #   make docs          build the documentation site in build/site
-#   make wheel         build the wheel, and use it in an empty folder outside of this one
+#   make wheel         build the wheels of elmo-tasks and of its trained models, and use them in an empty folder outside of this one
 #   make benchmark     measure speed and memory on sentences of $ELMO_TASKS_DATA; takes an hour or more on an otherwise idle
 #                      machine; ALLENNLP=CHECKOUT also measures AllenNLP's Elmo
 #   make torture       damaged and hostile files, kills, full disks; takes minutes, HOURS=1 takes an hour
@@ -42,9 +42,9 @@ help:
 environment: $(STAMP)
 
 # pip would compile all files in one process. Some are for other versions of Python and cannot be compiled.
-$(STAMP): pyproject.toml constraints.txt
+$(STAMP): pyproject.toml trained_models/pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --no-compile --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/python -m pip install --no-compile --constraint constraints.txt --editable '.[dev]' --editable trained_models
 	$(BIN)/python -W ignore -m compileall -qq -j 0 -x '/tests?/' $(VENV)/lib || true
 	touch $@
 

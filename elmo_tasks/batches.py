@@ -35,7 +35,7 @@ from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, Predictor
 from elmo_tasks.predictors.fields import sentence_examples
 from elmo_tasks.predictors.predictor import ExampleError, Fields
 from elmo_tasks.runs.folder import RunFolder
-from elmo_tasks.runs.load import Device, RunPaths, load_predictor, open_run, with_device
+from elmo_tasks.runs.load import Device, RunPaths, load_predictor, open_run, predicates_for, with_device
 from elmo_tasks.text.tokenizer_config import parse_tokenizer, tokenizer_of_bilm
 from elmo_tasks.text.tokenizers import Tokenizer
 
@@ -251,7 +251,8 @@ class Predict(TableFunction):
 
     Arguments:
         run: the folder or the archive of a run, or of several, which are an ensemble.
-        predicates: for semantic roles, the run of a tagger that finds the predicates.
+        predicates: for semantic roles, the run of a tagger that finds the predicates; by default, that of an installed
+            model, see `predicates_for`.
         explain: adds the column `saliency`, see `Predictor.explain`.
         device, batch_tokens, overrides: see `elmo_tasks.load`.
     """
@@ -266,8 +267,8 @@ class Predict(TableFunction):
     @functools.cached_property
     def _predictor(self) -> Predictor:
         predicates: Predict | None = None
-        if self.predicates:
-            predicates = dataclasses.replace(self, run=self.predicates, predicates=None, overrides=())
+        if tagger := self.predicates or predicates_for(self.run):
+            predicates = dataclasses.replace(self, run=tagger, predicates=None, overrides=())
         configs = [read_json(each.config, dict[str, Any], "a config") for each in _folders(self.run)]
         embedders = [config["model"]["embedder"] for config in configs]
         frozen = [name for name in ("elmo", "transformer") if all(each.get(name) for each in embedders)]
@@ -280,7 +281,8 @@ class Predict(TableFunction):
         )
 
     def settings(self) -> dict[str, Any]:
-        predicates = open_run(self.predicates) if self.predicates else None
+        tagger = self.predicates or predicates_for(self.run)
+        predicates = open_run(tagger) if tagger else None
         runs = _folders(self.run)
         return {
             "run": [content_hash(file) for each in runs for file in (each.config, each.vocabulary, each.model)],

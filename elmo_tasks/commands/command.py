@@ -55,6 +55,11 @@ COMMANDS = {
         "check a config and print all of its values; list, copy or describe configs",
         "elmo-tasks config ner_conll03 --set random_seed=2",
     ),
+    "models": _command(
+        "publishing.models",
+        "list the trained models that installed packages bring, or print the card of one",
+        "elmo-tasks models ner",
+    ),
     "archive": _command(
         "experiments.archive",
         "pack a run into a single file",
@@ -169,7 +174,7 @@ COMMANDS = {
 
 GROUPS = {
     "train and evaluate": ("train", "evaluate"),
-    "use a run": ("predict", "serve", "archive", "push", "import-allennlp"),
+    "use a run": ("predict", "serve", "models", "archive", "push", "import-allennlp"),
     "look at results": ("plot", "compare", "errors"),
     "many runs": ("study", "report", "tune"),
     "language models": (

@@ -27,12 +27,13 @@ _TRAINING = ("resume", "force", "self_contained", "predictions")  # arguments of
 
 def add_train(parser: argparse.ArgumentParser) -> None:
     options.add_config_and_folder(parser, "the experiment", "the run")
-    options.add_from(
+    start = options.add_from(
         parser,
         "RUN",
-        "start from what fits of this run's weights, its folder or archive: rows of words, characters and labels are "
+        "start from what fits of this run's weights, its folder or archive or an installed model: rows of words, characters and labels are "
         "copied by name; with --resume, a run that has begun continues with its own state",
     )
+    options.complete_runs(start)
     options.add_config_arguments(parser)
     repeated = parser.add_mutually_exclusive_group()
     repeated.add_argument(
@@ -228,9 +229,8 @@ def add_predict(parser: argparse.ArgumentParser) -> None:
     )
     options.add_force(parser)
     options.add_flag(parser, "--json", "print JSON lines on a terminal too, instead of coloured text")
-    parser.add_argument(
-        "--predicates", metavar="RUN", help="for semantic roles: the run of a tagger that finds the predicates"
-    )
+    about = "for semantic roles: the run of a tagger that finds the predicates (default: that of an installed model)"
+    options.complete_runs(parser.add_argument("--predicates", metavar="RUN", help=about))
     add_parts(parser)
 
 

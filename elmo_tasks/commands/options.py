@@ -14,6 +14,7 @@ from elmo_tasks.errors import ElmoTasksError
 if TYPE_CHECKING:
     import torch
 
+_RUN = "the folder or the archive of a run, the name of an installed model (`elmo-tasks models`), or hub:ORG/NAME"
 BILM_TOKENIZER = "that of the text that the biLM was trained on, if its folder has it, otherwise treebank"
 
 
@@ -65,6 +66,25 @@ def complete_config(prefix: str, **_: object) -> list[str]:
     return [*names, *FilesCompleter()(prefix)]
 
 
+def complete_runs(action: argparse.Action) -> None:
+    """Has the shell complete an argument that names runs."""
+    action.completer = complete_run  # type: ignore[attr-defined]  # for argcomplete
+
+
+def complete_run(prefix: str, **_: object) -> list[str]:
+    """The names of installed models, and files, for the shell."""
+    from argcomplete.completers import FilesCompleter
+
+    return [*complete_model(prefix), *FilesCompleter()(prefix)]
+
+
+def complete_model(prefix: str, **_: object) -> list[str]:
+    """The names of installed models, for the shell."""
+    from elmo_tasks.runs.installed_models import installed_models
+
+    return [model.name for model in installed_models() if model.name.startswith(prefix)]
+
+
 def add_config_and_folder(parser: argparse.ArgumentParser, described: str, written: str) -> None:
     add_config_path(
         parser, f"the Jsonnet or JSON file that describes {described}, or the name of a config in the package"
@@ -102,8 +122,8 @@ def _add_set(parser: argparse.ArgumentParser, described: str) -> None:
     parser.add_argument("--set", type=override, action="append", default=[], metavar="A.B=C", help=help)
 
 
-def add_from(parser: argparse.ArgumentParser, metavar: str, help: str) -> None:
-    parser.add_argument("--from", dest="start_from", metavar=metavar, help=help)
+def add_from(parser: argparse.ArgumentParser, metavar: str, help: str) -> argparse.Action:
+    return parser.add_argument("--from", dest="start_from", metavar=metavar, help=help)
 
 
 def add_training_arguments(parser: argparse.ArgumentParser) -> None:
@@ -139,12 +159,12 @@ def add_force(parser: argparse._ActionsContainer) -> None:
 
 
 def add_run_path(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run_path", metavar="RUN", help="the folder or the archive of a run, or hub:ORG/NAME")
+    complete_runs(parser.add_argument("run_path", metavar="RUN", help=_RUN))
 
 
 def add_run_arguments(parser: argparse.ArgumentParser) -> None:
-    help = "the folder or the archive of a run, or hub:ORG/NAME; several folders or archives are an ensemble"
-    parser.add_argument("run_paths", metavar="RUN", nargs="+", help=help)
+    help = f"{_RUN}; several are an ensemble"
+    complete_runs(parser.add_argument("run_paths", metavar="RUN", nargs="+", help=help))
     parser.add_argument(
         "--batch-tokens",
         type=positive,

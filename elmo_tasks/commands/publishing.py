@@ -1,18 +1,52 @@
-"""The commands that download models and write them to the hub."""
+"""The commands that list installed models, download models, and write them to the hub."""
 
 from __future__ import annotations
 
 import argparse
 import logging
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from elmo_tasks.commands import options
+from elmo_tasks.commands.console import print_json, print_table
 from elmo_tasks.errors import ElmoTasksError, did_you_mean
 
 if TYPE_CHECKING:
     from elmo_tasks.elmo.bilm_files import BiLMFiles
+    from elmo_tasks.runs.installed_models import InstalledModel
 
 logger = logging.getLogger(__name__)
+
+
+def add_models(parser: argparse.ArgumentParser) -> None:
+    name = parser.add_argument("name", metavar="NAME", nargs="?", help="print the card of this model (default: list all)")
+    name.completer = options.complete_model  # type: ignore[attr-defined]  # for argcomplete
+    options.add_flag(parser, "--json", "print JSON instead of a table or a card")
+
+
+def run_models(arguments: argparse.Namespace) -> None:
+    from elmo_tasks.runs.installed_models import INSTALL, how_to_get, installed_models, model_named
+
+    if name := arguments.name:
+        if not (model := model_named(name)):
+            raise ElmoTasksError(f"{name}: expected the name of an installed model{how_to_get(Path(name))}")
+        print_json(model.to_json()) if arguments.json else print(model.card())
+        return
+    models = installed_models()
+    if not models:
+        logger.info("no models are installed; %s brings some", INSTALL)
+    if arguments.json:
+        print_json([model.to_json() for model in models])
+    elif models:
+        columns = ("name", "task", "data", "score", "licence", "MB", "biLM")
+        print_table("installed models", columns, map(_row, models))
+
+
+def _row(model: InstalledModel) -> list[str]:
+    about, bilm = model.about(), model.bilm()
+    shown = f"{bilm.get('bilm', 'own')} {str(bilm.get('fingerprint'))[:12]}" if bilm else "none"
+    facts = (model.name, about.task, ", ".join(about.data), about.score, about.licence, f"{model.size() / 1e6:.1f}")
+    return [*("" if fact is None else str(fact) for fact in facts), shown]
 
 
 def add_fetch(parser: argparse.ArgumentParser) -> None:
@@ -63,7 +97,8 @@ def _fetched(names: tuple[str, ...]) -> tuple[BiLMFiles, dict[str, str]]:
 
 
 def add_push(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", metavar="RUN|BILM", help="the folder or the archive of a run, or the folder of a biLM")
+    about = "the folder or the archive of a run, an installed model, or the folder of a biLM"
+    options.complete_runs(parser.add_argument("model", metavar="RUN|BILM", help=about))
     parser.add_argument("target", metavar="hub:ORG/NAME", help="the model on the hub, which is made if it is missing")
     options.add_flag(parser, "--private", "make a new model one that only its owners can see")
     options.add_flag(parser, "--dry-run", "print the model card and the names of the files, and write nothing")

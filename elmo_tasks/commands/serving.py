@@ -15,12 +15,14 @@ _NEEDED = ("fastapi", "fastapi_offline", "prometheus_client", "uvicorn")
 def add_serve(parser: argparse.ArgumentParser) -> None:
     from elmo_tasks.server.bounds import Limits
 
-    parser.add_argument(
+    runs = parser.add_argument(
         "runs",
         metavar="RUN",
-        nargs="+",
-        help="the folder or the archive of a run, whose name it gets; NAME=RUN gives it another name",
+        nargs="*",
+        help="the folder or the archive of a run, whose name it gets, or an installed model; NAME=RUN gives it another "
+        "name (default: all installed models)",
     )
+    options.complete_runs(runs)
     parser.add_argument(
         "--host",
         default="127.0.0.1",
@@ -84,7 +86,7 @@ def run_serve(arguments: argparse.Namespace) -> None:
     )
     with bind(arguments.host, arguments.port) as bound:  # before the runs are loaded, which takes a while
         runs = load_runs(
-            arguments.runs, batch_tokens=limits.batch_tokens, overrides=options.device_overrides(arguments)
+            arguments.runs or _installed(), batch_tokens=limits.batch_tokens, overrides=options.device_overrides(arguments)
         )
         bilms = bilms_of_runs(runs, Path(arguments.neighbors or SENTENCES))
         for run in runs.values():
@@ -95,6 +97,15 @@ def run_serve(arguments: argparse.Namespace) -> None:
         origins = arguments.allow_origin
         app = create_app(runs, bilms, limits, note=arguments.note, allowed_hosts=hosts, allowed_origins=origins)
         serve(app, bound, limits)
+
+
+def _installed() -> list[str]:
+    """All installed models, with their names; raises an `ElmoTasksError` if there are none."""
+    from elmo_tasks.runs.installed_models import INSTALL, installed_models
+
+    if not (models := installed_models()):
+        raise ElmoTasksError(f"no run given, and no models are installed; expected RUN, or install some: {INSTALL}")
+    return [f"{model.name}={model.folder}" for model in models]
 
 
 def _port(text: str) -> int:

@@ -22,6 +22,7 @@ from elmo_tasks.errors import DataError, ElmoTasksError, RunError, one_line
 from elmo_tasks.files.json_files import parse_json
 from elmo_tasks.files.paths import local_path, refuse_stream
 from elmo_tasks.files.text import read_lines
+from elmo_tasks.runs.archive import is_run
 from elmo_tasks.runs.load import UnknownLabels, evaluate_run, load_run
 from elmo_tasks.tasks import Reading, Tagging, Task
 from elmo_tasks.text.tag_schemes import TagScheme, is_tag, spans_of_tags
@@ -138,7 +139,7 @@ def is_system(path: str | Path) -> bool:
     """Whether a path is a run, a folder of seeds or a file of predictions, and not a data set."""
     path = Path(path)
     if not is_data_file(path):
-        return path.is_file() or (path / "config.json").is_file() or bool(_find_system("", path).seeds)
+        return is_run(path) or bool(_find_system("", path).seeds)
     try:
         _, line = next(read_lines(path), (0, ""))
         record = parse_json(line, path, _EXPECTED)

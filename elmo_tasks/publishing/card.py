@@ -13,6 +13,7 @@ from elmo_tasks.data_readers.in_memory import HUB_PREFIX, Source, path_list
 from elmo_tasks.elmo.options import BiLMOptions
 from elmo_tasks.pretraining.pretrain import Results as PretrainingResults
 from elmo_tasks.runs.experiment_config import ExperimentConfig, Results
+from elmo_tasks.runs.installed_models import About
 from elmo_tasks.tasks.registry import TaskRegistry
 
 # What the hub calls the tasks; it has no name for coreference.
@@ -40,12 +41,15 @@ trained on may have licences that restrict it.
 """
 
 
-def run_card(target: str, config: ExperimentConfig, results: Results, bilm: BiLMOptions | None) -> str:
+def run_card(
+    target: str, config: ExperimentConfig, results: Results, bilm: BiLMOptions | None, about: About
+) -> str:
     """The model card of a run.
 
     Arguments:
-        target: `hub:ORG/NAME`.
+        target: `hub:ORG/NAME`, or the name of an installed model.
         bilm: the options of the run's biLM, if it has one.
+        about: what else is known of it, such as the licence, which otherwise has to be filled in.
     """
     task, head = config.model.task, str(to_json(config.model)["type"])
     paths = (config.train_data_path, config.validation_data_path, config.test_data_path)
@@ -58,9 +62,13 @@ def run_card(target: str, config: ExperimentConfig, results: Results, bilm: BiLM
         "validation data": ", ".join(validated_on) or "none",
         "test data": ", ".join(tested_on) or "none",
     }
+    if about.data:
+        facts["data sets"] = ", ".join(about.data)
     validation, test = results.best.validation, results.test or {}
     scores = [[name, *(_number(each.get(name)) for each in (validation, test))] for name in {**validation, **test}]
     known: dict[str, Any] = {"pipeline_tag": _HUB_TASKS.find(task)}
+    if about.licence:
+        known |= {"license": "other", "license_name": about.licence}
     if on_hub := [name for name in trained_on if name.startswith(HUB_PREFIX)]:
         known["datasets"] = [re.split("[:#]", name.removeprefix(HUB_PREFIX))[0] for name in on_hub]
     metric, scored_on = config.trainer.metric_name, " + ".join(tested_on if test else validated_on) or "held-out data"
@@ -68,7 +76,10 @@ def run_card(target: str, config: ExperimentConfig, results: Results, bilm: BiLM
         known |= _score(target, known["pipeline_tag"] or "other", scored_on, metric, value)
     use = f"elmo-tasks predict {target} INPUT\nelmo-tasks evaluate {target} DATA"
     table = _table(["metric", "validation", "test"], scores)
-    return _card(target, [task.name, head], known, "A model", use, facts) + f"\n## Scores\n\n{table}{_TO_FILL_IN}"
+    others = f"\nThe mean of several runs: {about.score}.\n" if about.score else ""
+    licence = f"\n## Licence\n\n{about.licence}\n" if about.licence else _TO_FILL_IN
+    card = _card(target, [task.name, head], known, "A model", use, facts)
+    return f"{card}\n## Scores\n\n{table}{others}{licence}"
 
 
 def bilm_card(target: str, options: BiLMOptions, results: PretrainingResults | None) -> str:
@@ -97,9 +108,10 @@ def _card(target: str, tags: Sequence[str], known: dict[str, Any], what: str, us
     """The beginning of a card: what the hub reads, how the model is used, and a table of facts."""
     from huggingface_hub import ModelCardData
 
-    values = ModelCardData(library_name="elmo-tasks", license="unknown", tags=["elmo", *tags], **known).to_yaml()
+    values = ModelCardData(library_name="elmo-tasks", tags=["elmo", *tags], **{"license": "unknown", **known}).to_yaml()
+    missing = "language (such as en)" + ("" if "license" in known else " and license (such as apache-2.0)")
     return (
-        f"---\n{values}\n# Fill in: language (such as en) and license (such as apache-2.0).\n---\n\n"
+        f"---\n{values}\n# Fill in: {missing}.\n---\n\n"
         f"# {target.rpartition('/')[2]}\n\n{what}, from elmo-tasks {__version__}. To use it:\n\n```\n{use}\n```\n\n"
         f"{_table(['', ''], facts.items())}"
     )

@@ -17,6 +17,7 @@ from elmo_tasks.publishing.card import bilm_card, run_card
 from elmo_tasks.runs.archive import open_run, trained_files
 from elmo_tasks.runs.experiment_config import ExperimentConfig, Results
 from elmo_tasks.runs.folder import RunFolder
+from elmo_tasks.runs.installed_models import About
 
 
 def push(model: str | Path, target: str, *, private: bool = False) -> str:
@@ -51,7 +52,7 @@ def files_and_card(model: str | Path, target: str) -> tuple[dict[str, Path], str
     config = load_config(run.config, ExperimentConfig)
     results = read_json(run.metrics, Results, "the metrics of a run")
     bilm = BiLMOptions.load(run.bilm.files().paths["options.json"]) if config.elmo() else None
-    return files, run_card(target, config, results, bilm)
+    return files, run_card(target, config, results, bilm, About.of(run.path))
 
 
 def _bilm(model: str | Path, target: str) -> tuple[dict[str, Path], str]:

@@ -13,6 +13,7 @@ from elmo_tasks.files.hashes import content_hash
 from elmo_tasks.files.hub import HUB, hub_folder
 from elmo_tasks.files.paths import local_path
 from elmo_tasks.runs.folder import RunFolder
+from elmo_tasks.runs.installed_models import find_model, how_to_get, package_of
 
 _ALLENNLP_WEIGHTS = "weights.th"
 
@@ -38,8 +39,9 @@ def trained_files(folder: RunFolder, *, with_bilm: bool) -> dict[str, Path]:
             f"{folder.path}: no {folder.model.name}; expected the folder of a run that has finished an epoch"
         )
     packed = {name: path for name, path in folder.packed().items() if path.is_file() and path.parent == folder.path}
-    for path in packed.values() if not folder.archive else ():  # the hub's cache has links to files of its own
-        if path.resolve().parent != folder.path.resolve():  # someone else's run could name any file of this machine
+    # The hub's cache and some installers have links to files of their own. Others could name any file of this machine.
+    for path in packed.values() if not folder.archive else ():
+        if path.resolve().parent != folder.path.resolve() and not package_of(folder.path):
             raise RunError(
                 f"{path}: a link to {path.resolve()}; expected a file of the run, so put a copy in its place"
             )
@@ -49,17 +51,20 @@ def trained_files(folder: RunFolder, *, with_bilm: bool) -> dict[str, Path]:
 
 
 def is_run(path: str | Path) -> bool:
-    """Whether a path is the folder of a run or an archive, and not data."""
+    """Whether a path is the folder of a run or an archive, or the name of an installed model, and not data."""
     path = Path(path)
-    return path.name.endswith((".tar.gz", ".tgz")) if path.is_file() else (path / "config.json").is_file()
+    if path.is_file():
+        return path.name.endswith((".tar.gz", ".tgz"))
+    return (path / "config.json").is_file() or find_model(path) is not None
 
 
 def open_run(path: str | Path) -> RunFolder:
     """The folder of a run; an archive is unpacked once into the cache.
 
     Arguments:
-        path: the folder, or the archive; `hub:ORG/NAME`, optionally with `@REVISION`; or the address of an archive,
-            with its hash. What is downloaded is treated as an archive: it names no files outside of it.
+        path: the folder, or the archive; the name of an installed model, if there is no file or folder of this name;
+            `hub:ORG/NAME`, optionally with `@REVISION`; or the address of an archive, with its hash. What is downloaded
+            is treated as an archive: it names no files outside of it.
 
     Raises:
         RunError: `path` is not a run, or the archive is damaged or contains anything that is not of a run.
@@ -73,6 +78,8 @@ def open_run(path: str | Path) -> RunFolder:
             raise RunError(f"{path}: has no {folder.config.name}; {expected}")
         return folder
     path = downloaded(path) if is_address(path) else local_path(path)
+    if model := find_model(path):
+        return RunFolder(model.folder)
     if (path / _ALLENNLP_WEIGHTS).is_file():
         raise AllenNlpArchiveError(path)
     archive = path if path.is_file() else None
@@ -84,7 +91,8 @@ def open_run(path: str | Path) -> RunFolder:
                 f"{path / runs[0]}"
             )
     if not folder.is_started():
-        raise RunError(f"{path}: expected a run's folder, with a {folder.config.name}, or its archive (.tar.gz)")
+        expected = f"a run's folder, with a {folder.config.name}, its archive (.tar.gz), or the name of an installed model"
+        raise RunError(f"{path}: expected {expected}{how_to_get(path)}")
     return folder
 
 

@@ -27,6 +27,7 @@ from elmo_tasks.files.json_files import read_json, write_json
 from elmo_tasks.modules.embedder import EmbedderConfig
 from elmo_tasks.modules.transformer import TransformerConfig
 from elmo_tasks.modules.transformer_files import TransformerFiles
+from elmo_tasks.runs.installed_models import package_of
 
 logger = logging.getLogger(__name__)
 
@@ -166,6 +167,9 @@ class FrozenModel(abc.ABC):
         if actual != expected:
             is_newer = reference.bilm == DEFAULT_BILM and files == self.find(reference.location())
             newer = f"the package has a newer {self.title} than when the run was trained; train again, or "
+            if is_newer and (package := package_of(self.run)):
+                fitting = f"pip install --upgrade elmo-tasks {package}"
+                newer = f"{package} is for another version of elmo-tasks; install versions that fit ({fitting}), or "
             raise RunError(
                 f"{files.shown_path}: not the {self.title} that the run was trained with (expected fingerprint "
                 f"{expected[:12]}, got {actual[:12]}): {newer if is_newer else ''}name a folder with the run's "

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import logging
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,8 +27,10 @@ from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, Predictor, build_predict
 from elmo_tasks.runs.archive import open_run, write_archive
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.experiment_data import read_examples
+from elmo_tasks.runs.folder import RunFolder
+from elmo_tasks.runs.installed_models import About, model_named, package_of
 from elmo_tasks.runs.model_building import build_model, check_frozen_models, tensor_shapes
-from elmo_tasks.tasks import Task
+from elmo_tasks.tasks import SemanticRoles, Task
 from elmo_tasks.text.tokenizer_config import build_tokenizer
 from elmo_tasks.text.vocabulary import Vocabulary
 from elmo_tasks.training.batching import BatchLoader, DataLoaderConfig
@@ -36,6 +39,8 @@ from elmo_tasks.training.evaluation import evaluate as evaluate_model
 from elmo_tasks.training.processes import start_accelerator
 
 logger = logging.getLogger(__name__)
+
+_DEVICE = "trainer.device="  # the beginning of an override
 
 UnknownLabels = Literal["error", "count"]
 """What becomes of gold labels that a run does not know: the data is refused, or they count as errors of the run."""
@@ -62,7 +67,7 @@ class Run:
 
 
 def load_run(path: RunPaths, *, overrides: Overrides = ()) -> Run:
-    """A trained run, with the best epoch's parameters, from its folder or archive.
+    """A trained run, with the best epoch's parameters.
 
     Arguments:
         path: see `open_run`. Several runs make an ensemble, whose config, reader and vocabulary are those of the first.
@@ -86,13 +91,27 @@ def load_run(path: RunPaths, *, overrides: Overrides = ()) -> Run:
             f"{path}: has parts of other packages; add {options} (in Python, elmo_tasks.include_packages({packages}))"
         ) from None
     reader = config.evaluation_reader().build()
-    vocabulary = Vocabulary.load(folder.vocabulary)
     check_frozen_models(config, folder)  # before any of them is read
-    folder.check_tensors(tensor_shapes(config, vocabulary, folder))
-    model = build_model(config, vocabulary, pretrained=False)
-    model.load_state_dict({**read_tensors(folder.frozen), **read_tensors(folder.model)})
+    with _repaired_by_installing(folder, overrides):
+        vocabulary = Vocabulary.load(folder.vocabulary)
+        folder.check_tensors(tensor_shapes(config, vocabulary, folder))
+        model = build_model(config, vocabulary, pretrained=False)
+        model.load_state_dict({**read_tensors(folder.frozen), **read_tensors(folder.model)})
     is_elsewhere = str(path).startswith(HUB) or is_address(path)
-    return Run(Path(path) if is_elsewhere else Path(path).resolve(), config, reader, vocabulary, model.eval())
+    own_path = Path(path) if is_elsewhere else (folder.archive or folder.path).resolve()
+    return Run(own_path, config, reader, vocabulary, model.eval())
+
+
+@contextlib.contextmanager
+def _repaired_by_installing(folder: RunFolder, overrides: Sequence[str]) -> Iterator[None]:
+    """Within the block, errors about the files of an installed model say that it can be installed again."""
+    try:
+        yield
+    except RunError as error:
+        if overrides or not (package := package_of(folder.path)):
+            raise
+        repair = f"pip install --force-reinstall --no-deps {package}"
+        raise RunError(f"{error}; the installed model is damaged: {repair}") from None
 
 
 def _load_ensemble(paths: Sequence[str | Path], overrides: Overrides) -> Run:
@@ -116,14 +135,33 @@ def load_predictor(
 ) -> Predictor:
     """The predictor of a run, on its config's device; arguments and errors: see `load_run` and `build_predictor`.
 
-    It is pickled as the run's path, the packages of its parts and these settings, and loaded again from there.
+    Without `predicates`, those that an installed model names find the predicates for it, see `predicates_for`. It is
+    pickled as the run's path, the packages of its parts and these settings, and loaded again from there.
     """
     run = load_run(path, overrides=overrides)
+    if predicates is None and isinstance(run.model.task, SemanticRoles) and (tagger := predicates_for(path)):
+        device = [each for each in override_list(overrides) if each.startswith(_DEVICE)]
+        predicates = load_predictor(tagger, overrides=device, batch_tokens=batch_tokens)
     settings = {"overrides": overrides, "batch_tokens": batch_tokens, "predicates": predicates}
     predictor = run_predictor(run, batch_tokens=batch_tokens, predicates=predicates)
     packages = sorted(own_packages(run.config))
     predictor.load_again = functools.partial(_load_again, packages, run.path, **settings)
     return predictor
+
+
+def predicates_for(path: RunPaths) -> Path | None:
+    """The installed model that finds the predicates for an installed model of semantic roles, as its folder.
+
+    Arguments:
+        path: of the run, or of the runs of an ensemble, of which the first counts.
+
+    Raises:
+        RunError: there is no such run.
+    """
+    first = path if isinstance(path, (str, Path)) else path[0]
+    name = About.of(open_run(first).path).predicates
+    model = model_named(name) if name else None
+    return model.folder if model else None
 
 
 def _load_again(packages: Sequence[str], path: RunPaths, **settings: Any) -> Predictor:
@@ -154,7 +192,7 @@ def _described(run: Run) -> str:
 
 def with_device(device: Device | None, overrides: Overrides) -> list[str]:
     """The overrides of a run's config, with a device before them."""
-    return [*([f"trainer.device={device}"] if device else []), *override_list(overrides)]
+    return [*([f"{_DEVICE}{device}"] if device else []), *override_list(overrides)]
 
 
 def evaluate(

@@ -24,7 +24,7 @@ from elmo_tasks.publishing.card import architecture
 from elmo_tasks.runs.archive import open_run
 from elmo_tasks.runs.experiment_config import Results
 from elmo_tasks.runs.folder import RunFolder
-from elmo_tasks.runs.load import Run, load_run, run_predictor
+from elmo_tasks.runs.load import Run, load_predictor, load_run, predicates_for, run_predictor
 from elmo_tasks.tasks.classification import LABELS
 from elmo_tasks.tasks.tagging import TAGS
 from elmo_tasks.text.label_order import natural_order
@@ -155,10 +155,11 @@ class ServedRun:
 
 
 def load_runs(paths: Sequence[str], *, batch_tokens: int, overrides: Sequence[str] = ()) -> dict[str, ServedRun]:
-    """Loads runs by name. A run of semantic roles gets the first one that finds predicates.
+    """Loads runs by name. A run of semantic roles gets the first one that finds predicates, or that of an installed model.
 
     Arguments:
-        paths: folders and archives. The name of a run is that of its folder or archive, or the given one: `NAME=PATH`.
+        paths: folders, archives and installed models. The name of a run is that of its folder or archive, or the given
+            one: `NAME=PATH`.
             Of several, folders without a trained model are left out with a warning, so that a shell may list them all.
 
     Raises:
@@ -181,6 +182,10 @@ def load_runs(paths: Sequence[str], *, batch_tokens: int, overrides: Sequence[st
         run.about["predicates"] = None
         if isinstance(run.predictor, SemanticRolesPredictor):
             run.about["predicates"] = _find_predicates(run.predictor, runs)
+            if run.about["predicates"] is None and (tagger := predicates_for(named[run.name])):
+                found = load_predictor(tagger, overrides=overrides, batch_tokens=batch_tokens)
+                run.predictor.with_predicates(found)
+                run.about["predicates"] = tagger.name
     return runs
 
 
