@@ -1,4 +1,4 @@
-"""Packs a finished run as a model of `elmo_tasks_models`: python trained_models/pack.py RUN NAME --data ... --licence ...
+"""Packs a finished run as a model of `elmo_tasks_models`: `python trained_models/pack.py RUN NAME --help`.
 
 Weights get float16, except vectors and single numbers. They are float32 again once they are loaded.
 """

@@ -25,9 +25,9 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
         "paths",
         metavar="SYSTEM",
         nargs="+",
-        help="runs, as folders, archives or installed models; folders that `train --seeds` made; or files that `evaluate --predictions` "
-        "wrote. The others are compared with the first. The last one can be the data to evaluate runs on (default: the "
-        "test data of each run's config)",
+        help="runs, as folders, archives or installed models; folders that `train --seeds` made; or files that "
+        "`evaluate --predictions` wrote. The others are compared with the first. The last one can be the data to "
+        "evaluate runs on (default: the test data of each run's config)",
     )
     options.complete_runs(systems)
     parser.add_argument("--metric", metavar="NAME", help="the score to compare (default: the main one of the task)")

@@ -30,8 +30,8 @@ def add_train(parser: argparse.ArgumentParser) -> None:
     start = options.add_from(
         parser,
         "RUN",
-        "start from what fits of this run's weights, its folder or archive or an installed model: rows of words, characters and labels are "
-        "copied by name; with --resume, a run that has begun continues with its own state",
+        "start from what fits of this run's weights, its folder or archive or an installed model: rows of words, "
+        "characters and labels are copied by name; with --resume, a run that has begun continues with its own state",
     )
     options.complete_runs(start)
     options.add_config_arguments(parser)

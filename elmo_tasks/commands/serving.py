@@ -86,7 +86,9 @@ def run_serve(arguments: argparse.Namespace) -> None:
     )
     with bind(arguments.host, arguments.port) as bound:  # before the runs are loaded, which takes a while
         runs = load_runs(
-            arguments.runs or _installed(), batch_tokens=limits.batch_tokens, overrides=options.device_overrides(arguments)
+            arguments.runs or _installed(),
+            batch_tokens=limits.batch_tokens,
+            overrides=options.device_overrides(arguments),
         )
         bilms = bilms_of_runs(runs, Path(arguments.neighbors or SENTENCES))
         for run in runs.values():

@@ -41,9 +41,7 @@ trained on may have licences that restrict it.
 """
 
 
-def run_card(
-    target: str, config: ExperimentConfig, results: Results, bilm: BiLMOptions | None, about: About
-) -> str:
+def run_card(target: str, config: ExperimentConfig, results: Results, bilm: BiLMOptions | None, about: About) -> str:
     """The model card of a run.
 
     Arguments:

@@ -91,7 +91,9 @@ def open_run(path: str | Path) -> RunFolder:
                 f"{path / runs[0]}"
             )
     if not folder.is_started():
-        expected = f"a run's folder, with a {folder.config.name}, its archive (.tar.gz), or the name of an installed model"
+        expected = (
+            f"a run's folder, with a {folder.config.name}, its archive (.tar.gz), or the name of an installed model"
+        )
         raise RunError(f"{path}: expected {expected}{how_to_get(path)}")
     return folder
 

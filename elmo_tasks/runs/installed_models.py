@@ -124,8 +124,10 @@ def _models(point: importlib.metadata.EntryPoint) -> Iterator[InstalledModel]:
     except ImportError:
         spec = None
     if spec is None or not spec.submodule_search_locations:
-        raise RunError(f"{package}: its entry point of {ENTRY_POINTS} names {point.value}; expected a package that is "
-                       f"installed: install {package} again, or uninstall it")
+        raise RunError(
+            f"{package}: its entry point of {ENTRY_POINTS} names {point.value}; expected a package that is "
+            f"installed: install {package} again, or uninstall it"
+        )
     for folder in spec.submodule_search_locations:
         for config in Path(folder).glob("*/config.json"):
             yield InstalledModel(config.parent.name, config.parent, package)

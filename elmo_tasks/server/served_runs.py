@@ -155,7 +155,7 @@ class ServedRun:
 
 
 def load_runs(paths: Sequence[str], *, batch_tokens: int, overrides: Sequence[str] = ()) -> dict[str, ServedRun]:
-    """Loads runs by name. A run of semantic roles gets the first one that finds predicates, or that of an installed model.
+    """Loads runs by name. A run of semantic roles gets the first one that finds predicates, or an installed model.
 
     Arguments:
         paths: folders, archives and installed models. The name of a run is that of its folder or archive, or the given

@@ -49,6 +49,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
                     "predicates": None},
     "data c": {**CONFIG, "config": "c", "output": None, "force": False, "json": False},
     "config": {**CONFIG, "config": None, "list": False, "copy": None, "force": False, "schema": False},
+    "models": {"name": None, "json": False},
     "archive r f": {"run_path": "r", "file": "f", "force": False, "without_bilm": False},
     "plot r --output f": {"run_paths": ["r"], "output": "f", "force": False, "confusion": None, "device": None,
                           "unknown_labels": "error", "include_package": []},
@@ -117,6 +118,7 @@ GIVEN: dict[str, dict[str, Any]] = {
     f"config c {CHANGED} --copy f --force": {**CHANGES, "config": "c", "copy": "f", "force": True},
     "config --list": {"list": True},
     "config --schema": {"schema": True},
+    "models n --json": {"name": "n", "json": True},
     "archive r f --force --without-bilm": {"force": True, "without_bilm": True},
     "plot r s --output f --force --confusion d --device cpu --include-package p": {
         "run_paths": ["r", "s"], "force": True, "confusion": "d", "device": "cpu", "include_package": ["p"]},

@@ -13,10 +13,14 @@ import elmo_tasks.server.bilm_vectors
 import elmo_tasks.server.served_runs
 import elmo_tasks.server.serving
 from elmo_tasks import cli
+from elmo_tasks.runs import installed_models
+from elmo_tasks.runs.installed_models import InstalledModel
 from elmo_tasks.server.bounds import Limits
 
 
-def test_serve_passes_on_its_arguments_and_loads_all_before_it_listens(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_serve_passes_on_its_arguments_and_loads_all_before_it_listens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     predictors, bilms = [Mock(), Mock()], {"one": Mock(), "other": Mock()}
     runs = {name: SimpleNamespace(predictor=each) for name, each in zip("ab", predictors, strict=True)}
     load_runs, bilms_of_runs, create_app = Mock(return_value=runs), Mock(return_value=bilms), Mock(return_value="app")
@@ -44,6 +48,15 @@ def test_serve_passes_on_its_arguments_and_loads_all_before_it_listens(monkeypat
     assert create_app.call_args.args == (runs, bilms, served[0])
     names = ["localhost", "127.0.0.1", "::1", "[::1]", "127.0.0.1"]
     assert create_app.call_args.kwargs == {"note": "n", "allowed_hosts": names, "allowed_origins": ["o"]}
+
+    monkeypatch.setattr(
+        installed_models,
+        "installed_models",
+        lambda: [InstalledModel("one", tmp_path / "a", "x"), InstalledModel("two", tmp_path / "b", "x")],
+    )
+    assert cli.main(["serve", "--port", "0"]) == 0
+    assert load_runs.call_args.args == ([f"one={tmp_path}/a", f"two={tmp_path}/b"],)
+    assert served.pop() == Limits()
 
     assert cli.main(["serve", "two", "--port", "0"]) == 0
     assert served[1] == Limits()

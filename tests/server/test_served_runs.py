@@ -12,8 +12,10 @@ import pytest
 import torch
 from fastapi.testclient import TestClient
 
+from elmo_tasks.batches import Predict
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
 from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.files.hashes import content_hash
 from elmo_tasks.runs import load, train
 from elmo_tasks.sample_data import write_sample_data
 from elmo_tasks.server import bilm_vectors
@@ -21,6 +23,7 @@ from elmo_tasks.server.app import create_app
 from elmo_tasks.server.bilm_vectors import ServedBiLM, bilms_of_runs
 from elmo_tasks.server.bounds import Limits
 from elmo_tasks.server.served_runs import Additions, ServedRun, load_runs, to_bytes
+from tests.installed import install
 
 
 def test_names(run_folder: Path, tmp_path: Path, runs: dict[str, ServedRun]) -> None:
@@ -146,7 +149,9 @@ def test_neighbors_are_those_of_the_first_tokens_of_a_long_text(
     assert caplog.messages == [f"{tmp_path}/text: neighbours are looked for among its first 7 tokens only"]
 
 
-def test_semantic_roles_get_the_first_run_that_finds_predicates(run_folder: Path, tmp_path: Path) -> None:
+def test_semantic_roles_get_the_first_run_that_finds_predicates(
+    run_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write_sample_data(tmp_path / "data", "srl", sentences=(6, 2, 2))
     overrides = ["trainer.num_epochs=1", "trainer.trackers=[]", "trainer.regularizers=[]", "trainer.precision=float32"]
     overrides += ["evaluate_on_test=false", "model.embedder.elmo=null"]
@@ -160,6 +165,15 @@ def test_semantic_roles_get_the_first_run_that_finds_predicates(run_folder: Path
     assert [run.about["task"] for run in runs.values()] == ["semantic_roles", "tagging", "tagging"]
     single_run = load_runs([paths["roles"]], batch_tokens=256)["roles"]
     assert single_run.about["predicates"] is None
+    installed = install(
+        tmp_path / "packages", "models", {name: tmp_path / name for name in paths}, {"predicates": "predicates"}
+    )
+    monkeypatch.syspath_prepend(tmp_path / "packages")
+    monkeypatch.chdir(tmp_path / "data")
+    for given in (["roles"], [f"roles={installed / 'roles'}", str(run_folder)]):
+        assert load_runs(given, batch_tokens=256)["roles"].about["predicates"] == "predicates"
+    assert Predict("roles").settings()["predicates"] == content_hash(tmp_path / "predicates" / "model.safetensors")
+    assert "frames" in load.load_predictor("roles")({"text": "Orla sold the mill."})[0]
     request = single_run.prepare([{"tokens": ["a", "b", "c"], "predicates": [0, 2]}], Additions(), numbered=False)
     assert (request.tokens, request.cost) == (3, 6)  # the sentence is read once for each predicate
     with TestClient(create_app(runs, {}, Limits(request_tokens=8, queue_tokens=8))) as client:
