@@ -204,7 +204,6 @@ WRONG = {
     "compare r --examples x": "'x' is not a whole number greater than 0",
     "compare r --device gpu": "invalid choice: 'gpu'",
     "errors r --examples 0": "'0' is not a whole number greater than 0",
-    "serve": "the following arguments are required: RUN",
     "serve r --port 65536": "'65536' is not a port, from 0 to 65535",
     "serve r --port http": "'http' is not a port, from 0 to 65535",
     "serve r --timeout 0": "'0' is not a whole number greater than 0",
