@@ -166,7 +166,7 @@ def test_semantic_roles_get_the_first_run_that_finds_predicates(
     single_run = load_runs([paths["roles"]], batch_tokens=256)["roles"]
     assert single_run.about["predicates"] is None
     installed = install(
-        tmp_path / "packages", "models", {name: tmp_path / name for name in paths}, {"predicates": "predicates"}
+        tmp_path / "packages", "srl-models", {name: tmp_path / name for name in paths}, {"predicates": "predicates"}
     )
     monkeypatch.syspath_prepend(tmp_path / "packages")
     monkeypatch.chdir(tmp_path / "data")
