@@ -172,7 +172,7 @@ def test_semantic_roles_get_the_first_run_that_finds_predicates(
     monkeypatch.chdir(tmp_path / "data")
     for given in (["roles"], [f"roles={installed / 'roles'}", str(run_folder)]):
         assert load_runs(given, batch_tokens=256)["roles"].about["predicates"] == "predicates"
-    assert Predict("roles").settings()["predicates"] == content_hash(tmp_path / "predicates" / "model.safetensors")
+    assert Predict(run="roles").settings()["predicates"] == content_hash(tmp_path / "predicates" / "model.safetensors")
     assert "frames" in load.load_predictor("roles")({"text": "Orla sold the mill."})[0]
     request = single_run.prepare([{"tokens": ["a", "b", "c"], "predicates": [0, 2]}], Additions(), numbered=False)
     assert (request.tokens, request.cost) == (3, 6)  # the sentence is read once for each predicate
