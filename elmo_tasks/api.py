@@ -102,8 +102,10 @@ def load(
     """The predictor of a trained run: call it with a text, a dict, or a list of them.
 
     Arguments:
-        run: the folder or the archive of the run; a list of them for an ensemble, which averages their outputs.
-        predicates: for semantic roles, the run of a tagger that finds the predicates.
+        run: the folder or the archive of the run, or the name of an installed model; a list of them for an ensemble,
+            which averages their outputs.
+        predicates: for semantic roles, the run of a tagger that finds the predicates; by default, the installed model
+            that `run` names.
         device: `auto` uses a GPU if there is one, `cuda` requires one; by default, the setting of the run's config.
         batch_tokens: the most tokens of a batch.
         overrides: changes of the run's config, `{"key.path": value}` or `["key.path=value"]`.

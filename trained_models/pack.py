@@ -21,7 +21,7 @@ from elmo_tasks.config.data_folder import DEFAULT_DATA_FOLDER, data_folder
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM
 from elmo_tasks.errors import ElmoTasksError, RunError
 from elmo_tasks.files.atomic import atomic_folder
-from elmo_tasks.files.json_files import write_json
+from elmo_tasks.files.json_files import json_text, write_json
 from elmo_tasks.files.tensor_files import read_tensors, write_tensors
 from elmo_tasks.publishing.push import files_and_card
 from elmo_tasks.runs.archive import open_run, trained_files
@@ -85,8 +85,11 @@ def _shorten(packed: RunFolder, words: int | None) -> None:
     vocabulary, frozen = Vocabulary.load(packed.vocabulary), read_tensors(packed.frozen)
     if words is not None and _FIXED in frozen:
         kept = vocabulary.words[: vocabulary.num_trained_words + words]
-        dataclasses.replace(vocabulary, words=kept).save(packed.vocabulary)
+        vocabulary = dataclasses.replace(vocabulary, words=kept)
         write_tensors(packed.frozen, {**frozen, _FIXED: frozen[_FIXED][:words]})
+    packed.vocabulary.write_text(
+        f"{json_text(vocabulary.to_json())}\n", encoding="utf-8"
+    )  # a word a line is a third more
 
 
 def _halved(name: str, tensor: Tensor) -> Tensor:

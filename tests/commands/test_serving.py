@@ -15,6 +15,7 @@ import elmo_tasks.server.serving
 from elmo_tasks import cli
 from elmo_tasks.runs import installed_models
 from elmo_tasks.runs.installed_models import InstalledModel
+from elmo_tasks.sample_data import SENTENCES
 from elmo_tasks.server.bounds import Limits
 
 
@@ -61,5 +62,5 @@ def test_serve_passes_on_its_arguments_and_loads_all_before_it_listens(
     assert cli.main(["serve", "two", "--port", "0"]) == 0
     assert served[1] == Limits()
     assert load_runs.call_args.kwargs == {"batch_tokens": Limits().batch_tokens, "overrides": []}
-    assert bilms_of_runs.call_args.args == (runs, None)
+    assert bilms_of_runs.call_args.args == (runs, SENTENCES)
     assert create_app.call_args.kwargs == {"note": None, "allowed_hosts": names, "allowed_origins": []}
