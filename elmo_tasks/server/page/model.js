@@ -1,12 +1,13 @@
 // What is known of a run: a line with its score, data and biLM, and all the rest to be opened.
 import { counted, element } from "./shared.js";
 
-/** The run in a line: task, score, data, biLM, and a link to its model card if it has one. */
+/** The run in a line: model, score, data, biLM, and a link to its model card if it has one. */
 export function modelLine(run) {
   const { score, licence } = run.facts ?? {};
   const card = `api/runs/${encodeURIComponent(run.name)}/card`;
   const parts = [
     element("b", {}, run.name),
+    run.config.model?.type,
     scoreOf(run),
     score && `mean of ${counted(score.seeds, "run")} ${score.elmo.toFixed(2)}${withoutElmo(score)}`,
     dataOf(run, "train") && `trained on ${dataOf(run, "train")}`,

@@ -62,12 +62,25 @@ def test_the_page_says_what_the_model_is(visit: Visit, served: Served) -> None:
     line = open_tab(visit.page, "Tagging").locator(".model").first
     (about, metric) = ((run := served.of("Tagging")).about, "f1")
     score = f"{metric} {about['scores'][metric]:.2f} on the validation data (eng.testa)"
-    expect(line).to_have_text(f"ner_conll03 · {score} · trained on eng.train · ELMo: {about['bilm_size']} · model card")
+    expect(line).to_have_text(
+        f"ner_conll03 · crf_tagger · {score} · trained on eng.train · ELMo: {about['bilm_size']} · model card"
+    )
     visit.expected_status = (404,)  # the browser asks for an icon of the text
     with visit.page.expect_navigation():
         line.get_by_role("link", name="model card").click()
     assert visit.page.locator("body").inner_text() == run.card  # as text: its tags have no effect
     visit.page.go_back()
+
+
+def test_the_facts_of_an_installed_model_are_shown(visit: Visit, served: Served) -> None:
+    score = {"metric": "f1", "split": "test", "seeds": 3, "elmo": 91.5, "baseline": 90.25, "p": 0.0123}
+    facts = {"data": ["A corpus", "another"], "licence": "for research only", "score": score}
+    runs = [{**served.of("Tagging").about, "facts": facts}]
+    visit.page.route("**/api/runs", lambda route: route.fulfill(json={"runs": runs, "note": None}))
+    visit.page.reload()
+    line = open_tab(visit.page, "Tagging").locator(".model").first
+    expect(line).to_contain_text("mean of 3 runs 91.50, without ELMo 90.25 (p = 0.012) · trained on A corpus, another")
+    expect(line).to_contain_text("features in each layer · for research only · model card")
 
 
 def test_the_examples_are_those_of_the_labels(visit: Visit) -> None:
