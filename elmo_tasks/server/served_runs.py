@@ -24,6 +24,7 @@ from elmo_tasks.publishing.card import architecture
 from elmo_tasks.runs.archive import open_run
 from elmo_tasks.runs.experiment_config import Results
 from elmo_tasks.runs.folder import RunFolder
+from elmo_tasks.runs.installed_models import About
 from elmo_tasks.runs.load import Run, load_predictor, load_run, predicates_for, run_predictor
 from elmo_tasks.tasks.classification import LABELS
 from elmo_tasks.tasks.tagging import TAGS
@@ -79,6 +80,7 @@ class ServedRun:
             "bilm": self.elmo.files().fingerprint() if self.elmo else None,
             "bilm_size": architecture(BiLMOptions.load(self.elmo.files().options)) if self.elmo else None,
             "has_card": self.card is not None,
+            "facts": _facts(About.of(folder.path)),
         }
 
     def prepare(self, inputs: Sequence[Any], added: Additions, *, numbered: bool) -> PredictionRequest:
@@ -207,6 +209,11 @@ def _name_and_path(text: str) -> tuple[str, Path]:
     if not _NAME.fullmatch(name):
         raise ElmoTasksError(f"{text}: {name!r} cannot be the name of a run; give it one: NAME={path}")
     return name, Path(path)
+
+
+def _facts(about: About) -> dict[str, Any]:
+    """What is known of an installed model beyond its run: all None or empty for any other run."""
+    return {"data": about.data, "licence": about.licence, "score": str(about.score) if about.score else None}
 
 
 def _card(folder: RunFolder) -> str | None:

@@ -1,15 +1,15 @@
 // What is known of a run: a line with its score, data and biLM, and all the rest to be opened.
-import { counted, element } from "./shared.js";
+import { element } from "./shared.js";
 
 /** The run in a line: model, score, data, biLM, and a link to its model card if it has one. */
 export function modelLine(run) {
-  const { score, licence } = run.facts ?? {};
+  const { score, licence } = run.facts;
   const card = `api/runs/${encodeURIComponent(run.name)}/card`;
   const parts = [
     element("b", {}, run.name),
-    run.config.model?.type,
+    run.config.model.type,
     scoreOf(run),
-    score && `mean of ${counted(score.seeds, "run")} ${score.elmo.toFixed(2)}${withoutElmo(score)}`,
+    score && `mean of several runs: ${score}`,
     dataOf(run, "train") && `trained on ${dataOf(run, "train")}`,
     run.bilm_size ? `ELMo: ${run.bilm_size}` : "without ELMo",
     licence,
@@ -25,13 +25,10 @@ function scoreOf(run) {
   return `${run.metric} ${value.toFixed(2)} on the ${run.scored_on} data${data ? ` (${data})` : ""}`;
 }
 
-const withoutElmo = ({ baseline, p }) =>
-  `${baseline === null ? "" : `, without ELMo ${baseline.toFixed(2)}`}${p === null ? "" : ` (p = ${p.toPrecision(2)})`}`;
-
 /** The names of the files or data sets that a run was trained or scored on. */
 function dataOf(run, split) {
   const data = run.config[`${split}_data_path`];
-  return [run.facts?.data?.length && split === "train" ? run.facts.data : (data ?? [])].flat().join(", ");
+  return (split === "train" && run.facts.data.length ? run.facts.data : [data ?? []].flat()).join(", ");
 }
 
 /** Everything else, such as all scores and the config. */

@@ -59,7 +59,8 @@ def test_the_word_that_two_sentences_share_is_chosen(
 
 
 def test_weights_have_the_colour_of_their_difference_from_the_mean(visit: Visit) -> None:
-    about = {"name": "x", "task": "tagging", "config": {}, "has_card": False, "bilm": "1"}
+    about = {"name": "x", "task": "tagging", "config": {"model": {"type": "x"}}, "has_card": False, "bilm": "1"}
+    about["facts"] = {"data": []}
     mixes = [
         {"name": name, "layers": [0, 1], "weights": weights, "gamma": 1}
         for name, weights in (("learned", [0.8, 0.2]), ("even", [0.5, 0.5]))

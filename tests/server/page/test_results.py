@@ -73,13 +73,12 @@ def test_the_page_says_what_the_model_is(visit: Visit, served: Served) -> None:
 
 
 def test_the_facts_of_an_installed_model_are_shown(visit: Visit, served: Served) -> None:
-    score = {"metric": "f1", "split": "test", "seeds": 3, "elmo": 91.5, "baseline": 90.25, "p": 0.0123}
-    facts = {"data": ["A corpus", "another"], "licence": "for research only", "score": score}
+    facts = {"data": ["A corpus", "another"], "licence": "for research only", "score": "f1 91.50, p = 0.012"}
     runs = [{**served.of("Tagging").about, "facts": facts}]
     visit.page.route("**/api/runs", lambda route: route.fulfill(json={"runs": runs, "note": None}))
     visit.page.reload()
     line = open_tab(visit.page, "Tagging").locator(".model").first
-    expect(line).to_contain_text("mean of 3 runs 91.50, without ELMo 90.25 (p = 0.012) · trained on A corpus, another")
+    expect(line).to_contain_text("mean of several runs: f1 91.50, p = 0.012 · trained on A corpus, another")
     expect(line).to_contain_text("features in each layer · for research only · model card")
 
 
