@@ -1,5 +1,5 @@
 # All commands run in a virtual environment, which is created on first use:
-#   make quickstart    train, evaluate and use a small tagger on made-up data
+#   make quickstart    train, evaluate and use a small tagger on made-up data, and use one that was trained on real data
 #   make demo          train a small model of each task on made-up data, for a few minutes, then serve them to browsers at
 #                      http://127.0.0.1:8000; PORT=N is another port
 #   make check         format, lint, types and fast tests; run it before each commit
@@ -53,6 +53,7 @@ quickstart: $(STAMP)
 	$(ELMO_TASKS) train quickstart -s $(RUNS)/quickstart --force
 	$(ELMO_TASKS) evaluate $(RUNS)/quickstart $(RUNS)/quickstart-data/ner_conll2003/eng.testb
 	printf 'Mira Dolvane joined Karvel as coach. Karvel closed a mill in Dolvane Bay.' | $(ELMO_TASKS) predict $(RUNS)/quickstart -
+	printf 'Alan Turing worked at Bletchley Park, and the BBC filmed it.' | $(ELMO_TASKS) predict ner -
 
 # What each run of the demo is trained with: sensible results in as little time as possible. The tutorials train the same.
 DEMO := $(RUNS)/demo
