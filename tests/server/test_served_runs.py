@@ -179,15 +179,15 @@ def test_semantic_roles_get_the_first_run_that_finds_predicates(
     assert [run.about["task"] for run in runs.values()] == ["semantic_roles", "tagging", "tagging"]
     single_run = load_runs([paths["roles"]], batch_tokens=256)["roles"]
     assert single_run.about["predicates"] is None
-    installed = install(
-        tmp_path / "packages", "srl-models", {name: tmp_path / name for name in paths}, {"predicates": "predicates"}
-    )
+    models = {"own_roles": tmp_path / "roles", "own_predicates": tmp_path / "predicates"}
+    installed = install(tmp_path / "packages", "srl-models", models, {"predicates": "own_predicates"})
     monkeypatch.syspath_prepend(tmp_path / "packages")
     monkeypatch.chdir(tmp_path / "data")
-    for given in (["roles"], [f"roles={installed / 'roles'}", str(run_folder)]):
-        assert load_runs(given, batch_tokens=256)["roles"].about["predicates"] == "predicates"
-    assert Predict(run="roles").settings()["predicates"] == content_hash(tmp_path / "predicates" / "model.safetensors")
-    assert "frames" in load.load_predictor("roles")({"text": "Orla sold the mill."})[0]
+    for given in (["own_roles"], [f"own_roles={installed / 'own_roles'}", str(run_folder)]):
+        assert load_runs(given, batch_tokens=256)["own_roles"].about["predicates"] == "own_predicates"
+    own_hash = content_hash(tmp_path / "predicates" / "model.safetensors")
+    assert Predict(run="own_roles").settings()["predicates"] == own_hash
+    assert "frames" in load.load_predictor("own_roles")({"text": "Orla sold the mill."})[0]
     request = single_run.prepare([{"tokens": ["a", "b", "c"], "predicates": [0, 2]}], Additions(), numbered=False)
     assert (request.tokens, request.cost) == (3, 6)  # the sentence is read once for each predicate
     with TestClient(create_app(runs, {}, Limits(request_tokens=8, queue_tokens=8))) as client:
