@@ -47,7 +47,7 @@ DARK = ("Inference",)
 _PREDICT = {
     "elmo-tasks predict runs/ner -": "Mira Dolvane joined Karvel as coach. Karvel closed a mill in Dolvane Bay.",
     "elmo-tasks predict runs/srl - --predicates runs/predicates": "They can not turn the wheel that Orla broke.",
-    "elmo-tasks predict runs/coref -": "Tavo was a rich man. Orla was a young nun. He bought a heavy horse. "
+    "elmo-tasks predict runs/coref -": "Tavo was a rich man. He bought a heavy horse. Orla was a young nun. "
     "She blamed him.",
     "elmo-tasks predict runs/sst5 -": "The plot was remarkably thin, but the welcome was never cold.",
 }
