@@ -21,11 +21,21 @@ from accelerate.state import AcceleratorState
 
 from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
 from elmo_tasks.sample_data import VECTORS, write_sample_data
+from tests.browser import MARKS, open_browser
 from tests.fake_hub import hub  # noqa: F401 - a fixture
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 torch.set_num_threads(1)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What asks for a browser is slow, wherever it stands."""
+    for item in items:
+        if "browser" in getattr(item, "fixturenames", ()):
+            for mark in MARKS:
+                item.add_marker(mark)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -52,6 +62,12 @@ def fresh_logging() -> Iterator[None]:
     yield
     package.handlers = []
     package.setLevel(logging.NOTSET)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with open_browser() as opened:
+        yield opened
 
 
 @pytest.fixture

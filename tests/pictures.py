@@ -14,9 +14,7 @@ import html
 import io
 import os
 import re
-import shutil
 import tempfile
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,12 +24,11 @@ from PIL import Image, PngImagePlugin
 from elmo_tasks.server.app import create_app
 from elmo_tasks.server.bilm_vectors import bilms_of_runs
 from elmo_tasks.server.served_runs import load_runs
-from elmo_tasks.server.serving import bind
 from tests import pages
+from tests.browser import open_browser, served
 
 IMAGES = pages.REPOSITORY / "docs" / "images"
 TERMINAL = IMAGES / "predict.svg"
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 # The tabs of the page, and their pictures.
 TABS = {
     "Tagging": IMAGES / "server_tagging.png",
@@ -95,31 +92,17 @@ def text_of_page(picture: Path) -> str:
 
 
 @contextlib.contextmanager
-def demo_page(folder: Path) -> Iterator[Any]:
+def demo_page(folder: Path, browser: Any) -> Iterator[Any]:
     """Serves the runs of a folder as `make demo` does, and opens their page in a browser."""
-    import uvicorn
-    from playwright.sync_api import sync_playwright
-
     settings, note = demo_settings()
     runs = load_runs([str(folder / "runs" / name) for name in settings], batch_tokens=256)
     bilms = bilms_of_runs(runs)
     bilms[""].warm_up()
-    server = uvicorn.Server(uvicorn.Config(create_app(runs, bilms, note=note), log_config=None))
-    with bind("127.0.0.1", 0) as bound:
-        thread = threading.Thread(target=server.run, args=([bound],))
-        thread.start()
-        try:
-            with (
-                sync_playwright() as playwright,
-                playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]) as browser,
-            ):
-                page = browser.new_page(viewport={"width": 960, "height": 700})
-                page.goto("http://127.0.0.1:{1}/".format(*bound.getsockname()))
-                page.get_by_role("tab").first.wait_for()
-                yield page
-        finally:
-            server.should_exit = True
-            thread.join()
+    with served(create_app(runs, bilms, note=note)) as address:
+        page = browser.new_page(viewport={"width": 960, "height": 700})
+        page.goto(address)
+        page.get_by_role("tab").first.wait_for()
+        yield page
 
 
 def show_first_example(page: Any, tab: str) -> str:
@@ -137,7 +120,7 @@ def main() -> None:
         shared, folder = Path(os.environ.get("SHARED_TRAININGS", f"{temporary}/shared")), Path(temporary)
         train_demo(folder, shared)
         TERMINAL.write_text(terminal(folder, shared), encoding="utf-8")
-        with demo_page(folder) as page:
+        with open_browser() as browser, demo_page(folder, browser) as page:
             for tab, picture in TABS.items():
                 description = PngImagePlugin.PngInfo()
                 description.add_itxt("Description", show_first_example(page, tab))

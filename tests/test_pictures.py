@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,12 +26,8 @@ def test_the_terminal(demo: Path, shared_trainings: Path) -> None:
     assert pages.same_lines(shown, printed), f"shown:\n{shown}\nprinted:\n{printed}"  # labels of 0.0 % in any order
 
 
-@pytest.mark.skipif(pictures.CHROMIUM is None, reason="no Chromium on this machine: apt-get install chromium")
-# Playwright's own event loop is closed after that of a test
-@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
-def test_the_page(demo: Path) -> None:
-    pytest.importorskip("playwright.sync_api", reason="no Playwright: pip install playwright")
-    with pictures.demo_page(demo) as page:
+def test_the_page(demo: Path, browser: Any) -> None:
+    with pictures.demo_page(demo, browser) as page:
         for tab, picture in pictures.TABS.items():
             # Without numbers: shares of attention differ much between processors.
             assert pages.words(pictures.text_of_page(picture)) == pages.words(pictures.show_first_example(page, tab))

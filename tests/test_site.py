@@ -5,21 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests import pages, pictures
+from tests import pages
 
-pytest.importorskip("playwright.sync_api", reason="no Playwright: pip install playwright")
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(pictures.CHROMIUM is None, reason="no Chromium on this machine: apt-get install chromium"),
-    # Playwright's own event loop is closed after that of a test
-    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"),
-]
 # Tables whose right end cannot be reached.
 CUT_TABLES = """() => [...document.querySelectorAll("table")].filter((table) =>
     !table.closest(".md-typeset__scrollwrap, .highlight") && table.getBoundingClientRect().right > innerWidth).length"""
@@ -31,18 +23,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(folder)]
     subprocess.run(command, cwd=pages.REPOSITORY, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"}, check=True)
     return folder
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    arguments = ["--no-sandbox", "--disable-gpu"]
-    with (
-        sync_playwright() as playwright,
-        playwright.chromium.launch(executable_path=pictures.CHROMIUM, args=arguments) as browser,
-    ):
-        yield browser
 
 
 def test_the_search_works_without_a_server(site: Path, browser: Any) -> None:

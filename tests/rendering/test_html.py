@@ -1,16 +1,14 @@
 from __future__ import annotations
 
 import re
-import shutil
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from elmo_tasks.rendering.drawing import Bars, Drawing, HeatMap, Mark, MarkedText, Part, Rows, ShadedText, SignedText
 from elmo_tasks.rendering.html import END, Sections, page_start
-
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 EVIL = """<script>alert("x")</script> & '"><img src=//x>"""
 EVERY_PART: Drawing = [
@@ -115,25 +113,18 @@ def test_shares_are_widths_and_shades() -> None:
         assert expected in Sections().section([part])
 
 
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.skipif(not CHROMIUM, reason="no Chromium on this machine: apt-get install chromium")
-def test_a_phone_shows_that_a_wide_heat_map_goes_on(tmp_path: Path) -> None:
-    sync_api = pytest.importorskip("playwright.sync_api", reason="no Playwright: pip install playwright")
+def test_a_phone_shows_that_a_wide_heat_map_goes_on(tmp_path: Path, browser: Any) -> None:
     words = [f"word{number}" for number in range(40)]
     wide = HeatMap(words[:3], words, [[0.5] * 40] * 3)
     (tmp_path / "page.html").write_text(page_start("title") + Sections().section([wide]) + END, encoding="utf-8")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 390, "height": 700})
-        page.goto(f"file://{tmp_path}/page.html")
-        assert page.evaluate("document.documentElement.scrollWidth") == 390  # the page itself does not scroll
-        box = page.locator(".scroll").bounding_box()
-        strip = {"x": box["x"] + box["width"] - 6, "y": box["y"], "width": 6, "height": box["height"]}
-        begin = page.screenshot(clip=strip)
-        page.evaluate("document.querySelector('.scroll').style.background = 'none'")
-        assert page.screenshot(clip=strip) != begin  # the shadow is what makes the difference
-        browser.close()
+    page = browser.new_page(viewport={"width": 390, "height": 700})
+    page.goto(f"file://{tmp_path}/page.html")
+    assert page.evaluate("document.documentElement.scrollWidth") == 390  # the page itself does not scroll
+    box = page.locator(".scroll").bounding_box()
+    strip = {"x": box["x"] + box["width"] - 6, "y": box["y"], "width": 6, "height": box["height"]}
+    begin = page.screenshot(clip=strip)
+    page.evaluate("document.querySelector('.scroll').style.background = 'none'")
+    assert page.screenshot(clip=strip) != begin  # the shadow is what makes the difference
 
 
 def test_tokens_for_and_against_have_their_own_classes() -> None:

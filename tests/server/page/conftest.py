@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import uvicorn
 
 from elmo_tasks.server.app import create_app
 from elmo_tasks.server.bilm_vectors import bilms_of_runs
 from elmo_tasks.server.served_runs import load_runs
-from elmo_tasks.server.serving import bind
+from tests import browser
 from tests.server.conftest import train_all
-from tests.server.page.visits import CHROMIUM, NOTE, TABS, Served, Visit
+from tests.server.page.visits import NOTE, TABS, Served, Visit
 
 
 @pytest.fixture(scope="session")
@@ -29,24 +27,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     runs = load_runs([*folders, *seconds], batch_tokens=256)
     bilms = bilms_of_runs(runs)
     bilms[""].warm_up()
-    server = uvicorn.Server(uvicorn.Config(create_app(runs, bilms, note=NOTE), log_config=None))
-    with bind("127.0.0.1", 0) as bound:
-        thread = threading.Thread(target=server.run, args=([bound],))
-        thread.start()
-        yield Served("http://127.0.0.1:{1}/".format(*bound.getsockname()), folder, runs, bilms[""])
-        server.should_exit = True
-        thread.join()
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    with (
-        sync_playwright() as playwright,
-        playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]) as browser,
-    ):
-        yield browser
+    with browser.served(create_app(runs, bilms, note=NOTE)) as address:
+        yield Served(address, folder, runs, bilms[""])
 
 
 @pytest.fixture

@@ -9,21 +9,9 @@ from urllib.parse import quote, urlencode
 
 import pytest
 
-from tests.server.page.visits import (
-    TASKS,
-    Served,
-    Visit,
-    downloaded,
-    expect,
-    first_example,
-    found,
-    in_a_browser,
-    open_tab,
-)
+from tests.server.page.visits import TASKS, Served, Visit, downloaded, expect, first_example, found, open_tab
 
 axe_core = pytest.importorskip("axe_core_python.sync_playwright", reason="no axe: pip install axe-core-python")
-
-pytestmark = in_a_browser
 
 
 @pytest.mark.parametrize("tab", TASKS)

@@ -18,11 +18,8 @@ from tests.server.page.visits import (
     expect,
     first_input,
     found,
-    in_a_browser,
     open_tab,
 )
-
-pytestmark = in_a_browser
 
 
 def side_by_side(visit: Visit, tab: str, results: tuple[dict[str, Any], dict[str, Any]] | None = None) -> Any:

@@ -9,9 +9,7 @@ import re
 import pytest
 
 import elmo_tasks
-from tests.server.page.visits import EXAMPLES, Served, Visit, expect, first_example, found, in_a_browser, open_tab
-
-pytestmark = in_a_browser
+from tests.server.page.visits import EXAMPLES, Served, Visit, expect, first_example, found, open_tab
 
 
 def test_elmo_is_compared_layer_by_layer(visit: Visit, served: Served) -> None:

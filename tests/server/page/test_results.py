@@ -28,13 +28,10 @@ from tests.server.page.visits import (
     first_example,
     first_input,
     found,
-    in_a_browser,
     open_tab,
     page_percents,
     percents,
 )
-
-pytestmark = in_a_browser
 
 
 def html_percents(task: Task, result: dict[str, Any]) -> set[str]:

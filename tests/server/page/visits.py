@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +13,6 @@ import pytest
 from elmo_tasks.server.app import PAGE
 from elmo_tasks.server.bilm_vectors import ServedBiLM
 from elmo_tasks.server.served_runs import ServedRun
-
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-
-in_a_browser = [
-    pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine: apt-get install chromium"),
-    # Playwright's own event loop is closed after that of a test
-    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"),
-]
 
 NOTE = "Trained for a moment, on made-up sentences."
 EXAMPLES = json.loads((PAGE / "examples.json").read_text(encoding="utf-8"))
