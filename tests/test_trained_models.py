@@ -79,12 +79,8 @@ def test_a_packed_run_is_small_and_the_same(
     card = capsys.readouterr().out
     assert card.startswith("# tiny\n")
     assert "Fill in" not in card
-    for shown in (
-        "elmo-tasks predict tiny INPUT",
-        "| data sets | Sample names |",
-        "## Licence\n\nCC0",
-        str(about.score),
-    ):
+    lines = ("elmo-tasks predict tiny INPUT", "| data sets | Sample names |", "## Licence\n\nCC0", str(about.score))
+    for shown in lines:
         assert shown in card, shown
 
 
