@@ -1,7 +1,6 @@
 # All commands run in a virtual environment, which is created on first use:
 #   make quickstart    train, evaluate and use a small tagger on made-up data, and use one that was trained on real data
-#   make demo          train a small model of each task on made-up data, for a few minutes, then serve them to browsers at
-#                      http://127.0.0.1:8000; PORT=N is another port
+#   make demo          serve the trained models to browsers at http://127.0.0.1:8000; PORT=N is another port
 #   make check         format, lint, types and fast tests; run it before each commit
 #   make test          all tests; SELECT=slow or another marker expression of pytest runs only some of them
 #   make format        format the code
@@ -55,27 +54,8 @@ quickstart: $(STAMP)
 	printf 'Mira Dolvane joined Karvel as coach. Karvel closed a mill in Dolvane Bay.' | $(ELMO_TASKS) predict $(RUNS)/quickstart -
 	printf 'Alan Turing worked at Bletchley Park, and the BBC filmed it.' | $(ELMO_TASKS) predict ner -
 
-# What each run of the demo is trained with: sensible results in as little time as possible. The tutorials train the same.
-DEMO := $(RUNS)/demo
-config-ner := ner_conll03 --set trainer.num_epochs=6 --set data_loader.batch_size=8
-config-srl := cpu/srl_ewt --set trainer.num_epochs=4 --set data_loader.batch_size=16
-config-predicates := predicates_ewt --set trainer.num_epochs=2 --set data_loader.batch_size=8
-config-coref := cpu/coref_ontogum --set trainer.num_epochs=20
-config-squad := cpu/squad --set dataset_reader.share=1 --set trainer.num_epochs=8
-config-snli := cpu/snli --set trainer.num_epochs=15 --set data_loader.batch_size=8 --set trainer.optimizer.lr=0.003 --set model.dropout=0
-config-sst5 := cpu/sst5 --set trainer.num_epochs=12 --set data_loader.batch_size=16 --set trainer.optimizer.lr=0.002
-DEMO_RUNS := $(addprefix $(DEMO)/,ner srl predicates coref squad snli sst5)
-
-demo: $(addsuffix /metrics.json,$(DEMO_RUNS))
-	$(ELMO_TASKS) serve $(DEMO_RUNS) --port $(PORT) \
-	  --note 'A demo: these models were trained for a few minutes, on made-up sentences.'
-
-$(DEMO)/%/metrics.json: | $(DEMO)/data/.complete
-	ELMO_TASKS_DATA=$(DEMO)/data $(ELMO_TASKS) train $(config-$*) -s $(DEMO)/$* --force
-
-$(DEMO)/data/.complete: | $(STAMP)
-	$(ELMO_TASKS) sample-data $(DEMO)/data --task all --force
-	touch $@
+demo: $(STAMP)
+	$(ELMO_TASKS) serve --port $(PORT)
 
 check: $(STAMP)
 	$(BIN)/ruff format --check .

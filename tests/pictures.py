@@ -1,10 +1,9 @@
-"""The pictures of the documentation: what commands print, and the page of the server, for the runs of `make demo`.
+"""The pictures of the documentation: what commands print, and the page of the server, with the trained models.
 
 A picture of a terminal, `predict.svg`, has its text in itself. A picture of the page has the page's text as its
 description. So a test can compare what they show with what is shown today.
 
-`python -m tests.pictures` makes all of them again. It trains the runs first; see `tests/pages.py`
-for `SHARED_TRAININGS`.
+`python -m tests.pictures` makes all of them again.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import html
 import io
-import os
 import re
 import tempfile
 from collections.abc import Iterator
@@ -21,6 +19,7 @@ from typing import Any
 
 from PIL import Image, PngImagePlugin
 
+from elmo_tasks.runs.installed_models import installed_models
 from elmo_tasks.server.app import create_app
 from elmo_tasks.server.bilm_vectors import bilms_of_runs
 from elmo_tasks.server.served_runs import load_runs
@@ -50,27 +49,13 @@ _PREDICT = {
 }
 
 
-def demo_settings() -> tuple[dict[str, str], str]:
-    """The arguments of `elmo-tasks train` for each run of `make demo`, and the note on its page."""
-    makefile = (pages.REPOSITORY / "Makefile").read_text(encoding="utf-8")
-    return dict(re.findall(r"^config-(\w+) := (.*)$", makefile, re.MULTILINE)), re.findall(r"--note '(.*)'", makefile)[
-        0
-    ]
-
-
-def train_demo(folder: Path, shared: Path) -> None:
-    """Trains the runs of `make demo` in `folder/runs`."""
-    trainings = [f"elmo-tasks train {settings} -s runs/{name}" for name, settings in demo_settings()[0].items()]
-    pages.Shell(folder, shared).run("\n".join(["elmo-tasks sample-data data", *trainings]))
-
-
-def terminal(folder: Path, shared: Path) -> str:
+def terminal(folder: Path) -> str:
     """An SVG of what a terminal shows."""
     from rich.console import Console
     from rich.text import Text
 
     console = Console(record=True, width=84, file=io.StringIO(), force_terminal=True, color_system="truecolor")
-    shell = pages.Shell(folder, shared)
+    shell = pages.Shell(folder, shared=folder)
     for command, text in _PREDICT.items():
         printed, _ = shell.run(f"echo '{text}' | {command}", colors=True)
         console.print(Text(f"$ {command}", style="bold"), Text.from_ansi(printed.strip("\n")), "", sep="\n")
@@ -92,13 +77,12 @@ def text_of_page(picture: Path) -> str:
 
 
 @contextlib.contextmanager
-def demo_page(folder: Path, browser: Any) -> Iterator[Any]:
-    """Serves the runs of a folder as `make demo` does, and opens their page in a browser."""
-    settings, note = demo_settings()
-    runs = load_runs([str(folder / "runs" / name) for name in settings], batch_tokens=256)
+def page_of_the_models(browser: Any) -> Iterator[Any]:
+    """Serves the trained models as `elmo-tasks serve` does, and opens their page in a browser."""
+    runs = load_runs([model.name for model in installed_models()], batch_tokens=256)
     bilms = bilms_of_runs(runs)
     bilms[""].warm_up()
-    with served(create_app(runs, bilms, note=note)) as address:
+    with served(create_app(runs, bilms)) as address:
         page = browser.new_page(viewport={"width": 960, "height": 700})
         page.goto(address)
         page.get_by_role("tab").first.wait_for()
@@ -117,18 +101,15 @@ def show_first_example(page: Any, tab: str) -> str:
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
-        shared, folder = Path(os.environ.get("SHARED_TRAININGS", f"{temporary}/shared")), Path(temporary)
-        train_demo(folder, shared)
-        TERMINAL.write_text(terminal(folder, shared), encoding="utf-8")
-        with open_browser() as browser, demo_page(folder, browser) as page:
-            for tab, picture in TABS.items():
-                description = PngImagePlugin.PngInfo()
-                description.add_itxt("Description", show_first_example(page, tab))
-                page.mouse.move(0, 0)
-                image = Image.open(io.BytesIO(page.screenshot(full_page=True)))
-                image.convert("P", palette=Image.Palette.ADAPTIVE, colors=256).save(
-                    picture, pnginfo=description, optimize=True
-                )
+        TERMINAL.write_text(terminal(Path(temporary)), encoding="utf-8")
+    with open_browser() as browser, page_of_the_models(browser) as page:
+        for tab, picture in TABS.items():
+            description = PngImagePlugin.PngInfo()
+            description.add_itxt("Description", show_first_example(page, tab))
+            page.mouse.move(0, 0)
+            image = Image.open(io.BytesIO(page.screenshot(full_page=True)))
+            image = image.convert("P", palette=Image.Palette.ADAPTIVE, colors=256)
+            image.save(picture, pnginfo=description, optimize=True)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from elmo_tasks.config.packaged import find_config
 from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
 from elmo_tasks.runs import load
 from elmo_tasks.sample_data import write_sample_data
-from tests import pages, pictures
+from tests import pages
 
 REPOSITORY = Path(__file__).parent.parent
 README = REPOSITORY / "README.md"
@@ -129,30 +129,6 @@ def table_row(line: str) -> tuple[str, list[float]]:
     """The first cell of a row, and the numbers in the others."""
     label, *cells = line.strip("│ ").split("│")
     return label.strip(), [float(number) for cell in cells for number in re.findall(r"-?\d+\.\d+", cell)]
-
-
-def test_the_tutorials_train_the_runs_of_the_demo() -> None:
-    trained = {}
-    for path in TUTORIALS:
-        for words in commands(path):
-            if words[0] == "train":
-                parsed = cli.make_parser(words).parse_args(words)
-                trained[Path(parsed.run_folder or "").name] = (parsed.config, parsed.set)
-    for name, settings in pictures.demo_settings()[0].items():
-        words = ["train", *settings.split()]
-        parsed = cli.make_parser(words).parse_args(words)
-        assert trained[name] == (parsed.config, parsed.set)
-
-
-def test_the_notebooks_train_the_runs_of_the_demo() -> None:
-    cells = [json.loads(path.read_text(encoding="utf-8"))["cells"] for path in NOTEBOOKS]
-    sources = ["\n".join("".join(cell["source"]) for cell in each) for each in cells]
-    for settings in pictures.demo_settings()[0].values():
-        config, *words = settings.split()
-        (source,) = [each for each in sources if f'"{config}", "runs/' in each]
-        for name, _, value in (word.partition("=") for word in words if "=" in word):
-            is_parameter = name == "trainer.num_epochs" and f"\nepochs = {value}\n" in source
-            assert is_parameter or f'"{name}={value}"' in source
 
 
 def test_every_output_is_compared() -> None:

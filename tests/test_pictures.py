@@ -12,22 +12,14 @@ from tests import pages, pictures
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory, shared_trainings: Path) -> Path:
-    """A folder with the runs of `make demo`."""
-    folder = tmp_path_factory.mktemp("demo")
-    pictures.train_demo(folder, shared_trainings)
-    return folder
-
-
-def test_the_terminal(demo: Path, shared_trainings: Path) -> None:
+def test_the_terminal(tmp_path: Path) -> None:
     shown = pictures.text_of_terminal(pictures.TERMINAL.read_text(encoding="utf-8"))
-    printed = pictures.text_of_terminal(pictures.terminal(demo, shared_trainings))
+    printed = pictures.text_of_terminal(pictures.terminal(tmp_path))
     assert pages.same_lines(shown, printed), f"shown:\n{shown}\nprinted:\n{printed}"  # labels of 0.0 % in any order
 
 
-def test_the_page(demo: Path, browser: Any) -> None:
-    with pictures.demo_page(demo, browser) as page:
+def test_the_page(browser: Any) -> None:
+    with pictures.page_of_the_models(browser) as page:
         for tab, picture in pictures.TABS.items():
             # Without numbers: shares of attention differ much between processors.
             assert pages.words(pictures.text_of_page(picture)) == pages.words(pictures.show_first_example(page, tab))
