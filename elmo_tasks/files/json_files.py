@@ -36,6 +36,10 @@ class _NotFinite(ValueError):
     """A number of a JSON text that JSON or float64 does not have; `args` has it as it is written."""
 
 
+class _Twice(ValueError):
+    """A key that an object of a JSON text has twice; `args` has it. Python would keep the last value."""
+
+
 def _refuse(text: str) -> NoReturn:
     raise _NotFinite(text)
 
@@ -44,7 +48,15 @@ def _finite(text: str) -> float:
     return value if math.isfinite(value := float(text)) else _refuse(text)
 
 
-_JSON = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite)
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise _Twice(next(key for key in keys if keys.count(key) > 1))
+    return value
+
+
+_JSON = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite, object_pairs_hook=_object)
 _JSON_STRING = r'"(?:[^"\\]|\\.)*"'
 
 # An escape sequence in a JSON string: a surrogate pair, half of one (group "half"), or any other.
@@ -85,8 +97,8 @@ def parse_json(text: str, source: str | Path, expected: str, line: int | None = 
 
     Raises:
         DataError: the text is not JSON; Python cannot read it, because a number has thousands of digits or the nesting
-            is too deep; a number is NaN, infinite or too large for float64; or an escape sequence is half of a
-            surrogate pair, which cannot be written as UTF-8.
+            is too deep; a number is NaN, infinite or too large for float64; an object has a key twice; or an escape
+            sequence is half of a surrogate pair, which cannot be written as UTF-8.
     """
     text = text.removeprefix("\ufeff")
     try:
@@ -103,6 +115,9 @@ def parse_json(text: str, source: str | Path, expected: str, line: int | None = 
         column = found.start() - text.rfind("\n", 0, found.start())
         problem = f"{number} at column {column}; expected a finite number, or null where there is none"
         raise DataError(source, problem, line or text.count("\n", 0, found.start()) + 1) from None
+    except _Twice as error:
+        problem = f"an object has the key {error.args[0]!r} twice; expected {expected}, each key once"
+        raise DataError(source, problem, line) from None
     except ValueError:
         raise DataError(source, f"a whole number has too many digits; expected {expected}", line) from None
     except RecursionError:

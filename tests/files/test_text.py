@@ -49,6 +49,7 @@ def test_a_value() -> None:
         ('{"a": -Infinity}', "-Infinity at column 7; expected a finite number"),
         ('{"1e400": [1e-400, 1e400]}', "1e400 at column 20; expected a finite number"),
         ("-1.5E+999", "-1.5E+999 at column 1; expected a finite number"),
+        ('[{"a": 1}, {"b": {"a": 1, "c": 2, "a": 1}}]', "an object has the key 'a' twice; expected a number, each key"),
     ],
 )
 def test_what_is_wrong_with_a_line(text: str, problem: str) -> None:
