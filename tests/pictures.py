@@ -41,11 +41,11 @@ TABS = {
 DARK = ("Inference",)
 # What is printed below the commands that the terminal shows.
 _PREDICT = {
-    "elmo-tasks predict runs/ner -": "Mira Dolvane joined Karvel as coach. Karvel closed a mill in Dolvane Bay.",
-    "elmo-tasks predict runs/srl - --predicates runs/predicates": "They can not turn the wheel that Orla broke.",
-    "elmo-tasks predict runs/coref -": "Tavo was a rich man. He bought a heavy horse. Orla was a young nun. "
-    "She blamed him.",
-    "elmo-tasks predict runs/sst5 -": "The plot was remarkably thin, but the welcome was never cold.",
+    "elmo-tasks predict ner -": "Maria Lopez, a Spanish diplomat, joined the United Nations in Geneva last May.",
+    "elmo-tasks predict roles -": "The nurse gave the old man a blanket before the doctor arrived.",
+    "elmo-tasks predict coreference -": "Anna lent her bicycle to Peter because he had missed the bus. "
+    "She got it back on Friday.",
+    "elmo-tasks predict sentiment -": "The story is thin, but the two leads are a joy to watch.",
 }
 
 
