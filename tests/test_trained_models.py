@@ -74,7 +74,7 @@ def test_a_packed_run_is_small_and_the_same(
     assert evaluate("tiny", data) == pytest.approx(evaluate(run, data), rel=0.01)
     about = About.of(folder)
     assert (about.task, about.data, about.licence) == ("tagging", ("Sample names",), "CC0")
-    assert str(about.score) == "f1 50.00 on the test data, without ELMo 40.00, 2 seeds"
+    assert str(about.score) == "f1 50.00 on the test data (mean of 2 seeds), without ELMo 40.00"
     assert cli.main(["models", "tiny"]) == 0
     card = capsys.readouterr().out
     assert card.startswith("# tiny\n")

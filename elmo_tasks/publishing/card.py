@@ -74,7 +74,7 @@ def run_card(target: str, config: ExperimentConfig, results: Results, bilm: BiLM
         known |= _score(target, known["pipeline_tag"] or "other", scored_on, metric, value)
     use = f"elmo-tasks predict {target} INPUT\nelmo-tasks evaluate {target} DATA"
     table = _table(["metric", "validation", "test"], scores)
-    others = f"\nThe mean of several runs: {about.score}.\n" if about.score else ""
+    others = f"\nWith and without ELMo: {about.score}.\n" if about.score else ""
     licence = f"\n## Licence\n\n{about.licence}\n" if about.licence else _TO_FILL_IN
     card = _card(target, [task.name, head], known, "A model", use, facts)
     return f"{card}\n## Scores\n\n{table}{others}{licence}"

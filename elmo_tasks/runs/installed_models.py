@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from elmo_tasks.config import Config, to_json
-from elmo_tasks.errors import RunError, counted, did_you_mean
+from elmo_tasks.errors import RunError, did_you_mean
 from elmo_tasks.files.json_files import read_json
 
 logger = logging.getLogger(__name__)
@@ -47,10 +47,11 @@ class Score(Config):
     p: float | None = None  # that the difference is by chance
 
     def __str__(self) -> str:
-        parts = [f"{self.metric} {self.elmo:.2f} on the {self.split} data"]
+        mean = f" (mean of {self.seeds} seeds)" if self.seeds > 1 else ""
+        parts = [f"{self.metric} {self.elmo:.2f} on the {self.split} data{mean}"]
         parts += [] if self.baseline is None else [f"without ELMo {self.baseline:.2f}"]
         parts += [] if self.p is None else [f"p = {self.p:.2g}"]
-        return ", ".join([*parts, counted(self.seeds, "seed")])
+        return ", ".join(parts)
 
 
 class About(Config):

@@ -8,8 +8,7 @@ export function modelLine(run) {
   const parts = [
     element("b", {}, run.name),
     run.config.model.type,
-    scoreOf(run),
-    score && `mean of several runs: ${score}`,
+    score ?? scoreOf(run),
     dataOf(run, "train") && `trained on ${dataOf(run, "train")}`,
     run.bilm_size ? `ELMo: ${run.bilm_size}` : "without ELMo",
     licence,

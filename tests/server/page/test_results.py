@@ -75,7 +75,7 @@ def test_the_facts_of_an_installed_model_are_shown(visit: Visit, served: Served)
     visit.page.route("**/api/runs", lambda route: route.fulfill(json={"runs": runs, "note": None}))
     visit.page.reload()
     line = open_tab(visit.page, "Tagging").locator(".model").first
-    expect(line).to_contain_text("mean of several runs: f1 91.50, p = 0.012 · trained on A corpus, another")
+    expect(line).to_contain_text("crf_tagger · f1 91.50, p = 0.012 · trained on A corpus, another")
     expect(line).to_contain_text("features in each layer · for research only · model card")
 
 
