@@ -92,6 +92,7 @@ benchmark: $(STAMP)
 	$(BIN)/python -m benchmarks.alternating_lstm
 	$(BIN)/python -m benchmarks.heads
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.peers
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.trained_models
 	$(BIN)/python -m benchmarks.significance
 
 torture: $(STAMP)
