@@ -25,7 +25,7 @@ _SICK = (
 )
 _MULTINLI = "gold_label\tsentence1\tsentence2\nneutral\tRain fell.\tIt was cold.\n-\tA b.\tC d.\n"
 
-# Inputs for each head of `tests/models/test_every_head.py`, as lines of JSON or text.
+# Inputs for each head of `tests/models/heads.py`, as lines of JSON or text.
 _PREDICTED = {
     "crf_tagger, BIOUL": [{"text": "Orla left. Tavo too!"}, {"tokens": ["Orla", "left"], "id": 1}],
     "bcn, relu": [{"text": "A bright film."}, {"tokens": ["Bright"], "label": "x"}],
@@ -207,7 +207,7 @@ def _predictor(name: str) -> Any:
     from elmo_tasks.models import ModelConfig
     from elmo_tasks.predictors import build_predictor
     from elmo_tasks.text.vocabulary import VocabularyConfig
-    from tests.models.test_every_head import HEADS
+    from tests.models.heads import HEADS
 
     torch.manual_seed(5)
     head = HEADS[name]
