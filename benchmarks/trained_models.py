@@ -9,6 +9,7 @@ repetition computes each word anew. The times are processor seconds of the faste
 from __future__ import annotations
 
 import argparse
+import collections
 import gc
 import time
 from pathlib import Path
@@ -37,7 +38,8 @@ def main() -> None:
     print("| model | examples | tokens | tokens per second |\n|---|---:|---:|---:|")
     for name in (model.name for model in installed_models() if model.name in FILES):
         reader, predictor = load_run(name).reader, load_predictor(name)
-        examples = reader.read(OWN_TEXTS / FILES[name]).to_list()
+        inputs = list(predictor.inputs_of(reader.read(OWN_TEXTS / FILES[name]).to_list()))
+        examples = [example for each in inputs for example in predictor.checked_examples(each)]
         tokens = sum(len(text) for example in examples for text in reader.task.texts(example))
         predictor.warm_up()
         gc.freeze()  # as the command
@@ -45,9 +47,9 @@ def main() -> None:
         for _ in range(arguments.repeats):
             forget_words()
             begin = time.process_time()
-            predictor.predictions(examples)
+            collections.deque(predictor.predict(inputs), maxlen=0)
             seconds.append(time.process_time() - begin)
-        print(f"| `{name}` | {len(examples):,} | {tokens:,} | {tokens / min(seconds):,.0f} |", flush=True)
+        print(f"| `{name}` | {len(inputs):,} | {tokens:,} | {tokens / min(seconds):,.0f} |", flush=True)
 
 
 if __name__ == "__main__":
