@@ -6,13 +6,12 @@ import contextlib
 import shutil
 import threading
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-import uvicorn
-from fastapi import FastAPI
 
-from elmo_tasks.server.serving import bind
+if TYPE_CHECKING:
+    from fastapi import FastAPI
 
 _CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
@@ -40,6 +39,10 @@ def open_browser() -> Iterator[Any]:
 @contextlib.contextmanager
 def served(app: FastAPI) -> Iterator[str]:
     """Serves in a thread of its own; gives the address of the page."""
+    import uvicorn  # here, because all tests import this file, and few need a server
+
+    from elmo_tasks.server.serving import bind
+
     server = uvicorn.Server(uvicorn.Config(app, log_config=None))
     with bind("127.0.0.1", 0) as bound:
         thread = threading.Thread(target=server.run, args=([bound],))
