@@ -24,7 +24,7 @@ FILES = {
     "inference": "inference.jsonl",
     "ner": "ner.txt",
     "pos": "pos.conllu",
-    "predicates": "predicates.gold_conll",
+    "predicates": "roles.gold_conll",
     "reading": "reading.json",
     "roles": "roles.gold_conll",
     "sentiment": "sentiment_films.txt",

@@ -24,7 +24,6 @@ READERS: dict[str, dict[str, Any]] = {
     "inference.jsonl": {"type": "snli"},
     "pos.conllu": {"type": "conllu", "tag_column": "xpos"},
     "roles.gold_conll": {"type": "srl_conll2012"},
-    "predicates.gold_conll": {"type": "predicates", "source": {"type": "srl_conll2012"}},
 }
 
 
@@ -73,16 +72,11 @@ def test_coreference_has_no_singletons_and_no_mention_in_two_clusters() -> None:
         assert 3 <= len(row["sentences"]) <= 6
 
 
-def test_parts_of_speech_and_predicates_are_of_the_same_sentences() -> None:
+def test_parts_of_speech_and_roles_are_of_the_same_sentences() -> None:
     sentences = read("pos.conllu")["tokens"]
     assert len(sentences) == 300
-    assert sentences == read("predicates.gold_conll")["tokens"]
-
-
-def test_roles_are_of_all_predicates_of_the_same_sentences() -> None:
-    roles = Counter(read("roles.gold_conll")["sentence"])
-    predicates = read("predicates.gold_conll")["tags"]
-    assert roles == Counter({sentence: tags.count("B-V") for sentence, tags in enumerate(predicates)})
+    predicates = build({"type": "predicates", "source": READERS["roles.gold_conll"]})
+    assert sentences == predicates.read(FOLDER / "roles.gold_conll")["tokens"]
 
 
 def test_reading_has_five_questions_about_each_passage_with_answers_in_it() -> None:
