@@ -14,14 +14,16 @@ from elmo_tasks.errors import DataError, counted, some_of
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.experiment_data import TRAINING, Data
 from elmo_tasks.tasks import Task
+from elmo_tasks.tasks.tagging import TAGS
 from elmo_tasks.tasks.task import Example
+from elmo_tasks.text.tag_schemes import OUTSIDE
 from elmo_tasks.training.advice import few_steps
 from elmo_tasks.training.batching import BatchLoader
 from elmo_tasks.training.task_training import TaskSteps
 
 # The kinds of warnings, the most important first.
 KINDS = (
-    "broken", "suspicious", "unseen_labels", "same_texts", "few_steps", "few_vectors", "several_labels",
+    "broken", "suspicious", "no_spans", "unseen_labels", "same_texts", "few_steps", "few_vectors", "several_labels",
     "similar_labels", "one_label", "few_examples", "rare_labels", "long",
 )  # fmt: skip
 _FEW_EXAMPLES, _RARE = 30, 5  # of held-out data; of a label in the training data
@@ -74,6 +76,9 @@ def training_warnings(
         num_steps: optimizer steps of the run; None for a run that starts from another, which needs fewer.
     """
     learned = data.counts[TRAINING].labels
+    if set(learned.get(TAGS, ())) == {OUTSIDE}:
+        text = f"all tags of the training data are {OUTSIDE!r}, so there is nothing to learn"
+        yield DataWarning("no_spans", f"{text}; is it the right file, and the right column of tags?")
     for name in data.held_out:
         unseen = Counter(
             {

@@ -20,6 +20,7 @@ Row = tuple[str, str]
 TRAINING: list[Row] = [(f"word number {row} is here", ("good", "bad")[row % 2]) for row in range(40)]
 VALIDATION: list[Row] = [(f"here is {row} word", ("good", "bad")[row % 2]) for row in range(30)]
 TEST: list[Row] = [(f"is word {row} here", ("good", "bad")[row % 2]) for row in range(30)]
+LSTM = {"type": "stacked_bilstm", "hidden_sizes": [2]}
 NUMBERS = [f"word{number}" for number in range(400)]
 
 
@@ -31,7 +32,6 @@ def config(folder: Path, parts: dict[str, Sequence[Row | str]], **changes: Any) 
         ]
         (folder / f"{name}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
     (folder / "vectors.txt").write_text("".join(f"{word} 0.1 0.2\n" for word in ("word", "number", "is", "here")))
-    lstm = {"type": "stacked_bilstm", "hidden_sizes": [2]}
     values = {
         "dataset_reader": {"type": "jsonl", "task": "classification"},
         "train_data_path": str(folder / "train.jsonl"),
@@ -41,8 +41,8 @@ def config(folder: Path, parts: dict[str, Sequence[Row | str]], **changes: Any) 
             "type": "bcn",
             "embedder": {"words": {"size": 2}, "characters": {"embedding_size": 2, "filters": 2}},
             "pre_encoder": {"hidden_sizes": [2]},
-            "encoder": lstm,
-            "integrator": lstm,
+            "encoder": LSTM,
+            "integrator": LSTM,
             "output": {"hidden_sizes": [2]},
         },
         "data_loader": {"batch_size": 4, "min_batches": 200},
@@ -58,9 +58,17 @@ def report(path: Path, capsys: pytest.CaptureFixture[str], *options: str) -> dic
 
 
 WORDS = "model.embedder.words"
+NO_SPANS = [f'{{"tokens": ["word", "{number}"], "tags": ["O", "O"]}}' for number in range(80)]
+SPANS = {"type": "jsonl", "task": "tagging", "tag_scheme": "IOB2"}
+TAGGER = {"type": "simple_tagger", "embedder": {"words": {"size": 2}}, "encoder": LSTM}
 PLANTED: dict[str, tuple[dict[str, Sequence[Row | str]], list[str], str]] = {
     "broken": ({"train": [*TRAINING, '{"text": "no label"}']}, [], "1 part does not follow the format, the first: "),
     "suspicious": ({"train": [("text", "label"), *TRAINING]}, [], "train.jsonl:1: what looks like the names of"),
+    "no_spans": (
+        {"train": NO_SPANS[:40], "dev": NO_SPANS[40:], "test": NO_SPANS[40:]},
+        [f"dataset_reader={json.dumps(SPANS)}", f"model={json.dumps(TAGGER)}"],
+        "all tags of the training data are 'O', so there is nothing to learn; is it the right file",
+    ),
     "unseen_labels": (
         {"dev": [*VALIDATION, ("odd", "ugly")]}, [],
         "labels of the validation data that the training data lacks, so no model learns them: 'ugly' of the labels (1",
