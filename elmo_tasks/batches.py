@@ -21,6 +21,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 import torch
+from pydantic_core import to_jsonable_python
 
 from elmo_tasks.config import Overrides, override_list
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
@@ -106,7 +107,8 @@ class TableFunction(abc.ABC):
         results.sort(key=lambda each: each[0])
         for row, result in results:
             source, line = _location(row, rows[row])
-            result["id"] = str(inputs.get(row, rows[row]).get("id", f"{source}:{line}"))
+            given = inputs.get(row, rows[row]).get("id")
+            result["id"] = f"{source}:{line}" if given is None else str(given)
         return self._table(table, results)
 
     def _table(self, table: pa.Table, results: Sequence[tuple[int, Result]]) -> pa.Table:
@@ -319,7 +321,8 @@ class Predict(TableFunction):
             result = self._predictor.complete_result(fields, example, prediction)
             other = {key: value for key, value in result.items() if key not in {"id", *self._predictor.result_types}}
             as_json = {key: json_text(value) for key, value in saliency.items()}
-            yield row, {**result, **as_json, "other": json_text(other) if other else None}
+            plain = to_jsonable_python(other, bytes_mode="base64")  # a Parquet file may have dates, decimals and bytes
+            yield row, {**result, **as_json, "other": json_text(plain) if other else None}
 
 
 def _folders(run: RunPaths) -> list[RunFolder]:

@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -58,14 +58,18 @@ def run_and_kill(*arguments: str, state: Path) -> None:
     assert process.wait() == -signal.SIGKILL
 
 
+class Killed(BaseException):
+    """Stands for the end of a process by SIGKILL: nothing is saved."""
+
+
 @contextlib.contextmanager
 def stop_at(step: int) -> Iterator[None]:
-    """Ends a training before it makes a step, with `SystemExit`, as a killed process ends."""
+    """Ends a training before it makes a step, with `Killed`."""
     plain_step = Trainer.step
 
     def stopping(trainer: Trainer, parts: Any) -> float:
         if trainer.progress.step == step:
-            raise SystemExit
+            raise Killed
         return plain_step(trainer, parts)
 
     with pytest.MonkeyPatch.context() as patch:
@@ -74,18 +78,32 @@ def stop_at(step: int) -> Iterator[None]:
 
 
 class CtrlC(Callback):
-    """Sends SIGINT once, as Ctrl-C does: within a step, or while the record of an epoch is written."""
+    """Sends SIGINT once, as Ctrl-C does: within a step, or while the record of an epoch is written.
 
-    def __init__(self, *, step: int | None = None, epoch: int | None = None) -> None:
-        self._step, self._epoch = step, epoch
+    Arguments:
+        signals: sent one after the other.
+    """
+
+    def __init__(
+        self,
+        *,
+        step: int | None = None,
+        epoch: int | None = None,
+        signals: Sequence[signal.Signals] = (signal.SIGINT,),
+    ) -> None:
+        self._step, self._epoch, self._signals = step, epoch, signals
 
     def on_step(self, progress: Progress, loss: float) -> None:
         if progress.step == self._step:
-            signal.raise_signal(signal.SIGINT)
+            self._send()
 
     def on_epoch(self, progress: Progress, record: Mapping[str, Any]) -> None:
         if record["epoch"] == self._epoch:
-            signal.raise_signal(signal.SIGINT)
+            self._send()
+
+    def _send(self) -> None:
+        for number in self._signals:
+            signal.raise_signal(number)
 
 
 def read_records(folder: Path, *, seconds: bool = True) -> list[dict[str, Any]]:

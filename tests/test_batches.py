@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import pickle
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -67,16 +69,18 @@ def test_rows_of_no_use(sample_folder: Path) -> None:
         {"json": "[1]", "error": None},
         {"json": '{"text": 1e999}', "error": None},
         {"json": None, "error": "a.txt:5: byte 0xe4"},
+        {"json": '{"id": null, "tokens": ["Tavo"]}', "error": None},
     ]
     table = pa.Table.from_pylist(rows)
     found = Embed(bilm=sample_folder / "bilm", on_error="record")(table).to_pylist()
-    assert [row["id"] for row in found] == ["7", *(f"table:{line}" for line in range(2, 6))]
+    assert [row["id"] for row in found] == ["7", *(f"table:{line}" for line in range(2, 7))]
     assert [row["error"] and row["error"][:40] for row in found] == [
         None,
         "table:2: 'tokens' has '' at position 1; ",
         "table:3: a JSON list; expected a JSON ob",
         "table:4: 1e999 at column 10; expected a ",
         "a.txt:5: byte 0xe4",
+        None,
     ]
     with pytest.raises(DataError, match="table:2: 'tokens' has ''"):
         Embed(bilm=sample_folder / "bilm")(table)
@@ -111,14 +115,15 @@ def test_tables_hold_all_of_the_results(task: str) -> None:
 
 def test_predictions_are_those_of_the_run(settings: dict[str, Any], tmp_path: Path) -> None:
     elmo_tasks.train(settings, tmp_path / "run", overrides={"trainer.num_epochs": 1, "trainer.trackers": []})
-    names = pa.schema([("source", pa.string()), ("line", pa.int64()), ("text", pa.string()), ("topic", pa.string())])
-    table = pa.Table.from_pylist([*ROWS, {"source": "a.txt", "line": 5, "text": "Tavo left.", "topic": "news"}], names)
+    more = {"day": datetime.date(2026, 5, 3), "price": Decimal("1.50"), "topic": b"\xff"}
+    table = pa.Table.from_pylist([{**ROWS[0], **dict.fromkeys(more)}, *ROWS[1:], {**ROWS[2], "line": 5, **more}])
     predict = pickle.loads(pickle.dumps(Predict(run=tmp_path / "run")))
     found = predict(table).to_pylist()
     expected = elmo_tasks.load(tmp_path / "run")([text for text in table["text"].to_pylist() if text.strip()])
     assert [row["tags"] for row in found] == [each["tags"] for each in expected]
     assert [plain(row["spans"]) for row in found] == [each["spans"] for each in expected]
-    assert [row["other"] for row in found] == [None, None, None, '{"topic": "news"}']
+    other = '{"day": "2026-05-03", "price": "1.50", "topic": "_w=="}'
+    assert [row["other"] for row in found] == [None, None, None, other]
 
 
 def test_an_ensemble_explains_its_predictions(settings: dict[str, Any], tmp_path: Path) -> None:

@@ -66,6 +66,7 @@ def run_study(arguments: argparse.Namespace) -> None:
     if arguments.list:
         print_summaries(packaged_studies())
         return
+    options.refuse_torchrun("study")
     if arguments.study is None:
         raise ElmoTasksError("no study given; give a file or a name of --list")
     import shlex  # here, because it makes every command start later

@@ -118,10 +118,11 @@ class Conll2003Reader(DatasetReader):
             yield text
 
     def hub_examples(self, rows: datasets.Dataset, source: str) -> Iterator[dict[str, Any]]:
-        columns = self.config.hub_columns
-        require_columns(columns, rows.column_names, source, "name the columns of tokens and tags in hub_columns")
-        names = label_names(rows, columns[1], source)
-        return self._row_examples(hub_records(rows, source), columns, names, source)
+        tokens, tags = self.config.hub_columns[0], self.config.hub_columns[1] if self.needs_labels else None
+        needed = [tokens, tags] if tags else [tokens]
+        require_columns(needed, rows.column_names, source, "name the columns of tokens and tags in hub_columns")
+        names = label_names(rows, tags, source) if tags else None
+        return self._row_examples(hub_records(rows, source), (tokens, tags), names, source)
 
     def memory_examples(self, examples: Examples, name: str) -> Iterator[dict[str, Any]]:
         """See `DatasetReader`. Tags may be in any scheme, as in files; documents and sentences are numbered anew."""
@@ -133,9 +134,12 @@ class Conll2003Reader(DatasetReader):
         return self._row_examples(records, columns, None, name)
 
     def _row_examples(
-        self, records: Iterable[Record], columns: tuple[str, str], names: Sequence[str] | None, source: str
+        self, records: Iterable[Record], columns: tuple[str, str | None], names: Sequence[str] | None, source: str
     ) -> Iterator[dict[str, Any]]:
-        """The examples of rows with lists of tokens and tags; `names` are those of the tags if they are class ids."""
+        """The examples of rows with lists of tokens and tags; `names` are those of the tags if they are class ids.
+
+        The column of the tags is None for rows to predict.
+        """
         tag_reader = TagReader(self.config.tag_scheme, self.config.input_scheme)
         numbers = DocumentNumbers()
         for record in records:

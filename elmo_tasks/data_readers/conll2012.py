@@ -28,6 +28,7 @@ from typing import NamedTuple
 from elmo_tasks.config.data_folder import MissingDataError
 from elmo_tasks.data_readers.bad_units import BadUnits
 from elmo_tasks.data_readers.columns import read_rows
+from elmo_tasks.data_readers.several_sources import without_copies
 from elmo_tasks.errors import DataError
 from elmo_tasks.files.paths import is_clutter, plain_name, refuse_stream, stored_file
 from elmo_tasks.text.tag_schemes import Span
@@ -85,8 +86,9 @@ class Conll2012Document(NamedTuple):
 def conll2012_files(path: Path) -> list[Path]:
     """The files of a path: a file itself, see `stored_file`; of a folder, all below it, in the order of their names.
 
-    In a folder, names end in `_conll` or `.conll`, before the ending of a compressed file. Official folders have each
-    document twice, annotated by hand (`*gold_conll`) and by machine: then only those by hand are read.
+    In a folder, names end in `_conll` or `.conll`, before the ending of a compressed file (see `without_copies`).
+    Official folders have each document twice, annotated by hand (`*gold_conll`) and by machine: then only those by hand
+    are read.
 
     Raises:
         DataError: there is neither such a file nor such a folder, or the folder has no file with such a name.
@@ -97,13 +99,13 @@ def conll2012_files(path: Path) -> list[Path]:
     if not path.is_dir():
         raise MissingDataError(path, "no such file or folder")
     found = (file for file in path.rglob("*") if not is_clutter(file.relative_to(path)))
-    named = [file for file in found if plain_name(file).endswith(("_conll", ".conll")) and file.is_file()]
+    named = without_copies(file for file in found if plain_name(file).endswith(("_conll", ".conll")) and file.is_file())
     if not named:
         raise DataError(path, "the folder has no file whose name ends in _conll or .conll, compressed or not")
     gold = [file for file in named if plain_name(file).endswith("gold_conll")]
     if gold and len(gold) < len(named):
         logger.info("%s: %d of %d files are read, those named *gold_conll", path, len(gold), len(named))
-    return sorted(gold or named, key=lambda file: file.relative_to(path).parts)
+    return gold or named
 
 
 def read_conll2012(path: Path, least: int = ALL_COLUMNS) -> Iterator[Conll2012Document]:

@@ -24,7 +24,7 @@ from elmo_tasks.files.limits import MAX_LINE_BYTES, limit
 from elmo_tasks.files.paths import plain_name
 from elmo_tasks.files.text import CR_TO_LF, read_lines
 
-# The number of a row's first line, that line, and the row's cells or what is wrong with them.
+# The number of a row's first line, its lines, and its cells, none for a comment; or what is wrong with its first line.
 _Row = tuple[int, str, "list[str] | DataError"]
 SENTENCE = "sentence"  # what `columns` calls the column of the sentence, if a line has a token
 _SENTENCE_NAME = re.compile(r"sent(?:ence)?s?(?:[^a-z]|id|num|$)", re.IGNORECASE)
@@ -148,6 +148,8 @@ class DelimitedReader(RowReader):
         sentence, after_border = "", False
         for row in rows:
             cells = row[2] if isinstance(row[2], list) else []
+            if _is_comment(row[1], self.config.comment):
+                continue
             is_blank, is_border, number = _is_blank(row[2]), DOCUMENT_BORDER in cells, ""
             if column is not None and cells:
                 index = self._column_index(column, names, len(cells), f"{path}:{row[0]}")
@@ -199,9 +201,10 @@ class DelimitedReader(RowReader):
                 if "\r" in lines.taken[-1][1]:
                     remedy = f"a CR ends no line next to LF; convert the file with: {CR_TO_LF}"
                 row = DataError(path, f"not a row of a table ({error}{quoted}){remedy and '; '}{remedy}", first)
-            yield *lines.taken[0], row
             if isinstance(row, DataError):
                 lines.give_back(lines.taken[1:])  # the next line may begin a row
+                del lines.taken[1:]
+            yield lines.taken[0][0], "\n".join(line for _, line in lines.taken), row
 
     def _has_quotes(self, delimiter: str) -> bool:
         return self.config.quotes if self.config.quotes is not None else delimiter not in "\t "
@@ -226,7 +229,7 @@ class DelimitedReader(RowReader):
 
 
 class _Lines:
-    """The lines of a file for Python's `csv`.
+    """The lines of a file for Python's `csv`. It gets a blank line for a comment.
 
     Attributes:
         taken: the numbers and lines that were read. The reader clears it.
@@ -242,10 +245,9 @@ class _Lines:
 
     def __next__(self) -> str:
         number, line = self._next.popleft() if self._next else next(self._lines)
-        while self._comment and not self.taken and line.startswith(self._comment):  # not within a cell in quotes
-            number, line = self._next.popleft() if self._next else next(self._lines)
+        is_comment = not self.taken and _is_comment(line, self._comment)  # not within a cell in quotes
         self.taken.append((number, line))
-        return f"{line}\n"
+        return "\n" if is_comment else f"{line}\n"
 
     def give_back(self, lines: Sequence[tuple[int, str]]) -> None:
         """Lines that were taken, which come next."""
@@ -273,6 +275,10 @@ def _without_errors(rows: list[_Row]) -> list[Line]:
 def _stripped(cells: list[str]) -> list[str]:
     """The cells without spaces around them."""
     return [cell.strip(" ") for cell in cells] if " " in "".join(cells) else cells
+
+
+def _is_comment(line: str, comment: str | None) -> bool:
+    return comment is not None and line.startswith(comment)
 
 
 def _is_blank(cells: list[str] | DataError) -> bool:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
+import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -16,6 +16,7 @@ from elmo_tasks.data_readers.bad_units import BadUnits
 from elmo_tasks.data_readers.records import UNLABELLED, class_names, is_no_label, read_label
 from elmo_tasks.errors import DataError, some_of
 from elmo_tasks.tasks import Task
+from elmo_tasks.tasks.task import NUMBER
 from elmo_tasks.text.tokenizers import Tokenizer
 
 HUB_PREFIX, MEMORY_PREFIX = "hub:", "memory:"
@@ -73,18 +74,39 @@ def config_value(source: Source) -> str | list[str]:
 
 
 def task_keys(fields: Mapping[str, Any], own_columns: Mapping[str, str]) -> dict[str, Any]:
-    """Values under the task's names instead of those of the data's own columns, unless there are values under both."""
-    names = {key: own_columns.get(key, key) for key in fields}
+    """Values under the task's names instead of those of the data's own columns, unless there are values under both.
+
+    A text stays under `text` where the data has tokens there, and tokens are `tokens` where it has texts.
+    """
+    names = {key: _task_key(key, value, own_columns) for key, value in fields.items()}
     return {key if names[key] in fields else names[key]: value for key, value in fields.items()}
 
 
+def _task_key(key: str, value: Any, own_columns: Mapping[str, str]) -> str:
+    name = own_columns.get(key, key)
+    if key == "text" and isinstance(value, str) and name in ("tokens", "sentences"):
+        return key
+    return "tokens" if name == "text" != key and isinstance(value, list) else name
+
+
 def with_task_columns(examples: Examples, own_columns: Mapping[str, str]) -> Examples:
-    """The examples with the task's names of columns; see `task_keys`."""
+    """The examples with the task's names of columns. As in files, the data's own columns come before those."""
     if isinstance(examples, datasets.Dataset):
-        present = examples.column_names
-        names = {own: name for own, name in own_columns.items() if own in present and name not in present}
-        return examples.rename_columns(names)
-    return [task_keys(example, own_columns) for example in examples]
+        names, replaced = _renaming(examples.column_names, own_columns)
+        return examples.remove_columns(replaced).rename_columns(names)
+    return [_in_task_columns(example, own_columns) for example in examples]
+
+
+def _in_task_columns(example: Mapping[str, Any], own_columns: Mapping[str, str]) -> dict[str, Any]:
+    names, replaced = _renaming(example, own_columns)
+    return {names.get(column, column): value for column, value in example.items() if column not in replaced}
+
+
+def _renaming(columns: Collection[str], own_columns: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+    """The new names of the data's own columns, and the columns that they replace; a text also replaces tokens."""
+    names = {own: name for own, name in own_columns.items() if own in columns}
+    given = {*names.values(), *(["tokens"] if "text" in names.values() else [])}
+    return names, [column for column in columns if column in given and column not in names]
 
 
 def checked_examples(
@@ -124,6 +146,8 @@ def _with_tokens(given: Mapping[str, Any], task: Task, tokenizer: Tokenizer) -> 
         key = "text" if column == "tokens" else column
         if isinstance(text := given.get(key), str) and (key == column or column not in given):
             texts[column] = [token.text for token in tokenizer.words(text)]
+        elif isinstance(text, list) and column not in given:  # as in files, a text may be its tokens
+            texts[column] = text
     return {**given, **texts}
 
 
@@ -141,6 +165,8 @@ def _checked(given: Mapping[str, Any], task: Task, names: Mapping[str, Sequence[
         if not (_fits(value, feature) or (value is None and column in task.optional)):
             found = f"{column!r} is {value!r}" if column in given else f"there is no {column!r}"
             raise DataError(location, f"{found}; expected {_described(feature)}")
+        if feature == NUMBER and value is not None:  # Arrow does not take every whole number as one with a fraction
+            example[column] = float(value)
     if fault := task.fault(example):
         raise DataError(location, fault)
     return example
@@ -161,7 +187,7 @@ def _fits(value: Any, feature: Any) -> bool:
     if feature.dtype == "string":
         return isinstance(value, str) and value != ""
     if feature.dtype == "float64":
-        return type(value) in (int, float) and math.isfinite(value)
+        return type(value) in (int, float) and abs(value) <= sys.float_info.max
     return type(value) is int and abs(value) < _INTEGER_BOUND
 
 

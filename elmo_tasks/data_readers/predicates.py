@@ -50,7 +50,6 @@ class PredicatesReader(DatasetReader):
     def __init__(self, config: PredicatesConfig) -> None:
         super().__init__(config)
         self._source = config.source.build()
-        self._source.bad_units = self.bad_units  # what is skipped is decided and counted here
         self._source.warnings = self.warnings
 
     def cache_key(self) -> list[Any]:
@@ -60,6 +59,7 @@ class PredicatesReader(DatasetReader):
         return self._source.files(path)
 
     def examples(self, path: Path) -> Iterator[dict[str, Any]]:
+        self._source.bad_units = self.bad_units  # what is skipped is decided and counted here
         files = {file: number for number, file in enumerate(self.files(path))}
         numbers, document = DocumentNumbers(), None
         for sentence in self._source.sentences(path):

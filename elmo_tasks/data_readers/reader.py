@@ -214,7 +214,9 @@ class DatasetReader(abc.ABC):
         """
         self.needs_labels, self.bad_units = False, BadUnits(on_error=on_error)
         is_hub = source.startswith(HUB_PREFIX)
-        examples = self.hub_examples(self._hub_rows(source), source) if is_hub else self.examples(Path(source))
+        examples = (
+            self.hub_examples(self._hub_rows(source), source) if is_hub else self.examples(stored_file(Path(source)))
+        )
         for example in examples:
             yield {"line": None, **example}
         for what, number in self.left_out.items():

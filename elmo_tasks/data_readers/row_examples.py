@@ -238,10 +238,10 @@ class RowExamples:
         value = record.value(column)
         try:
             number = math.nan if isinstance(value, bool) else float(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             number = math.nan
         if not math.isfinite(number):
-            raise DataError(record.location, f"{column!r} is {value!r}; expected a number, such as 3.5")
+            raise DataError(record.location, f"{column!r} is {value!r:.80}; expected a number, such as 3.5")
         return number
 
     def _tagged(self, record: Record, tag_reader: TagReader) -> tuple[list[str], list[str]]:

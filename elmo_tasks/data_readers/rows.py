@@ -127,7 +127,7 @@ class RowReader(DatasetReader):
         DataError: a row lacks a column, or a value is not of these kinds. File and line, or row, are named.
     """
 
-    version = 4
+    version = 5
     config: RowReaderConfig
     reads_text = True
 
@@ -226,13 +226,15 @@ class JsonlReader(RowReader):
         return json_records(read_lines(path), path, self.bad_units)
 
     def with_predictions(self, path: Path, predicted: Predicted) -> Iterator[str]:
-        """See `DatasetReader`: objects have one more key, `predicted`, a string."""
+        """See `DatasetReader`: objects have one more key, `predicted`, a string; other lines stay as they are."""
         if self.config.task_name in ("semantic_roles", "coreference"):
             return super().with_predictions(path, predicted)
-        records = json_records(read_lines(path), path, BadUnits(skip=True))
-        return (
-            json_text({**record.columns, PREDICTED: predicted(record.number, self.separator())}) for record in records
-        )
+        return (self._with_prediction(number, line, path, predicted) for number, line in read_lines(path))
+
+    def _with_prediction(self, number: int, line: str, path: Path, predicted: Predicted) -> str:
+        for record in json_records([(number, line)], path, BadUnits(skip=True)):
+            return json_text({**record.columns, PREDICTED: predicted(number, self.separator())})
+        return line
 
 
 class HubConfig(RowReaderConfig):

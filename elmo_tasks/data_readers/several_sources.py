@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +12,14 @@ import numpy as np
 
 from elmo_tasks.data_readers.in_memory import HUB_PREFIX, MEMORY_PREFIX, Source, path_list
 from elmo_tasks.errors import DataError
-from elmo_tasks.files.paths import is_clutter, matching_paths, stored_file
+from elmo_tasks.files.paths import is_clutter, matching_paths, plain_name, stored_file
 
 
 def single_sources(source: Source) -> list[Source]:
     """The sources that a source consists of, in their order: those of a list, and what a pattern of names matches.
 
-    A path that is there comes only once. The matches of a pattern are in the order of their names: files or, if it
-    matches no file, folders.
+    A path that is there comes only once. The matches of a pattern are in the order of their names: files (see
+    `without_copies`) or, if it matches no file, folders.
 
     Raises:
         DataError: no file's name matches a pattern.
@@ -35,7 +35,15 @@ def _matches(path: str) -> list[str]:
     found = [each for each in matching_paths(path) if not is_clutter(each.name)]
     if not found:
         raise DataError(path, "no such file, and no file's name matches this pattern")
-    return [str(each) for each in found if each.is_file()] or [str(each) for each in found]
+    return [str(each) for each in without_copies(each for each in found if each.is_file()) or found]
+
+
+def without_copies(files: Iterable[Path]) -> list[Path]:
+    """The files in the order of their names; of one that is there compressed too, only the one that is not."""
+    kept: dict[Path, Path] = {}
+    for file in sorted(files):
+        kept.setdefault(file.with_name(plain_name(file)), file)
+    return list(kept.values())
 
 
 def joined(parts: Sequence[datasets.Dataset], first_files: Sequence[int]) -> datasets.Dataset:

@@ -22,7 +22,7 @@ from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
 from elmo_tasks.data_readers.records import Record, hub_records, json_records, label_names, require_columns
 from elmo_tasks.data_readers.tag_reading import clean
 from elmo_tasks.data_readers.treebank import unescape
-from elmo_tasks.errors import DataError
+from elmo_tasks.errors import DataError, OnError
 from elmo_tasks.files.text import BYTE_ORDER_MARK, read_lines
 from elmo_tasks.tasks import Task, TextPairs
 from elmo_tasks.text.label_order import INFERENCE_LABELS
@@ -95,9 +95,17 @@ class SnliReader(DatasetReader):
         if not isinstance(source, (str, Path)):
             return super().read(source)
         path, semeval_set = _split_source(source)
-        if semeval_set is not None:
-            return SnliReader(self.config.model_copy(update={"semeval_set": semeval_set})).read(path)
-        return super().read(source)
+        return super().read(source) if semeval_set is None else self._reader_of(semeval_set).read(path)
+
+    def unlabelled(self, source: str, on_error: OnError | None = None) -> Iterator[dict[str, Any]]:
+        """As every reader; see `read`."""
+        path, semeval_set = _split_source(source)
+        if semeval_set is None:
+            return super().unlabelled(source, on_error)
+        return self._reader_of(semeval_set).unlabelled(path, on_error)
+
+    def _reader_of(self, semeval_set: SemEvalSet) -> SnliReader:
+        return SnliReader(self.config.model_copy(update={"semeval_set": semeval_set}))
 
     def files(self, path: Path) -> Sequence[Path]:
         return super().files(Path(_split_source(path)[0]))
@@ -107,6 +115,8 @@ class SnliReader(DatasetReader):
 
     def hub_examples(self, rows: datasets.Dataset, source: str) -> Iterator[dict[str, Any]]:
         *_, label = self._find_columns(rows.column_names, source)
+        if not self.needs_labels:
+            return self._pairs(hub_records(rows, source))
         names = label_names(rows, label, source)
         labels: dict[Any, str] = {None: NO_LABEL, -1: NO_LABEL, **dict(enumerate(names or ()))}
         return self._pairs(

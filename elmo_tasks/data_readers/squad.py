@@ -78,12 +78,12 @@ class SquadReader(DatasetReader):
             `is_impossible`. The path in the file, or the row of a hub data set, and the question's id are named.
     """
 
+    version = 4
     config: SquadConfig
     reads_text = True
 
     def examples(self, path: Path) -> Iterator[dict[str, Any]]:
-        builder = QuestionBuilder(self.tokenizer, self.config.no_answer if self.needs_labels else None)
-        is_taken = _evenly_spread(self.config.share)
+        builder, is_taken = self._builder(), _evenly_spread(self.config.share)
         document = parse_json("\n".join(line for _, line in read_lines(path)), path, "JSON")
         for article in Record(document, 0, str(path)).objects("data", separator=": "):
             with self.bad_units.caught():
@@ -93,8 +93,9 @@ class SquadReader(DatasetReader):
         builder.report(path)
 
     def hub_examples(self, rows: datasets.Dataset, source: str) -> Iterator[dict[str, Any]]:
-        require_columns(_HUB_COLUMNS, rows.column_names, source, "expected the columns of SQuAD v1.1")
-        builder, is_taken = QuestionBuilder(self.tokenizer, self.config.no_answer), _evenly_spread(self.config.share)
+        needed = _HUB_COLUMNS if self.needs_labels else _HUB_COLUMNS[:-1]
+        require_columns(needed, rows.column_names, source, "expected the columns of SQuAD v1.1")
+        builder, is_taken = self._builder(), _evenly_spread(self.config.share)
         passage = None  # that of the row before: all questions about a passage are next to each other
         is_read = False
         for row in hub_records(rows, source):
@@ -103,8 +104,11 @@ class SquadReader(DatasetReader):
                 if passage is None or passage.text != context:
                     passage, is_read = builder.passage(context, row.location), next(is_taken)
                 if is_read:
-                    yield builder.build(with_answers_as_in_files(row), passage)
+                    yield builder.build(with_answers_as_in_files(row) if self.needs_labels else row, passage)
         builder.report(source)
+
+    def _builder(self) -> QuestionBuilder:
+        return QuestionBuilder(self.tokenizer, self.config.no_answer if self.needs_labels else None)
 
     def _questions(self, paragraph: Record, builder: QuestionBuilder) -> Iterator[dict[str, Any]]:
         """The examples of the questions about a passage."""

@@ -21,6 +21,7 @@ from pydantic import Field
 from elmo_tasks.data_readers.columns import read_rows
 from elmo_tasks.data_readers.conll2012 import Conll2012Sentence, bracketed_spans, conll2012_files, faultless_documents
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
+from elmo_tasks.data_readers.several_sources import without_copies
 from elmo_tasks.errors import DataError, counted
 from elmo_tasks.files.paths import is_clutter, plain_name
 from elmo_tasks.metrics.srl import VERB
@@ -256,7 +257,7 @@ def _file_pairs(folder: Path) -> list[tuple[Path, Path]]:
     """The files of words and of props in a folder of the distribution, in the order of their names."""
     by_name: list[dict[str, Path]] = []
     for kind in ("words", "props"):
-        files = sorted(file for file in (folder / kind).glob(f"*.{kind}*") if not is_clutter(file.name))
+        files = without_copies(file for file in (folder / kind).glob(f"*.{kind}*") if not is_clutter(file.name))
         named = {plain_name(file): file for file in files if plain_name(file).endswith(f".{kind}")}
         if not named:
             expected = "expected a folder with words and props, or a single file"

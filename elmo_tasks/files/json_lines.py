@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,6 +12,7 @@ import pydantic
 from elmo_tasks.errors import RunError
 from elmo_tasks.files.atomic import atomic_write, write_errors
 from elmo_tasks.files.json_files import from_json, json_text
+from elmo_tasks.files.tensor_files import BEGIN_AGAIN
 from elmo_tasks.files.text import read_lines
 
 _T = TypeVar("_T")
@@ -24,6 +26,7 @@ def append_line(path: Path, record: Mapping[str, Any]) -> None:
         try:
             while line:
                 line = line[stream.write(line) :]
+            os.fsync(stream.fileno())  # a state that is saved later counts on it
         except OSError:
             stream.truncate(size)
             raise
@@ -38,8 +41,14 @@ def read_record(path: Path, number: int, kind: type[_T]) -> _T:
 
 
 def keep_lines(path: Path, count: int) -> None:
-    """Cuts a JSON lines file after its first `count` records; a resumed run writes the later ones again."""
+    """Cuts a JSON lines file after its first `count` records; a resumed run writes the later ones again.
+
+    Raises:
+        RunError: it has fewer.
+    """
     lines = path.read_bytes().splitlines(keepends=True) if path.is_file() else []
+    if len(lines) < count:
+        raise RunError(f"{path}: {len(lines)} lines; expected the records of {count} evaluations; {BEGIN_AGAIN}")
     with atomic_write(path) as stream:
         stream.writelines(lines[:count])
 

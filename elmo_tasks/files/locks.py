@@ -16,7 +16,7 @@ from pathlib import Path
 import filelock
 
 from elmo_tasks.errors import RunError, WriteError
-from elmo_tasks.files.json_files import write_json
+from elmo_tasks.files.atomic import atomic_write
 
 logger = logging.getLogger(__name__)
 
@@ -62,6 +62,9 @@ def claimed(path: Path) -> Iterator[bool]:
     """Locks a file, which is made if it does not exist, and yields whether no other process has locked it.
 
     Unlike that of `locked`, the file stays. Where locks do not work, a warning says so, and the file counts as locked.
+
+    Raises:
+        PermissionError: the file cannot be written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     lock, is_ours = filelock.FileLock(path), True
@@ -69,7 +72,9 @@ def claimed(path: Path) -> Iterator[bool]:
         lock.acquire(timeout=0)
     except filelock.Timeout:
         is_ours = False
-    except NotImplementedError as error:
+    except PermissionError:
+        raise
+    except (OSError, NotImplementedError) as error:
         logger.warning("%s: no lock (%s); make sure that no other command works there", path, error)
     try:
         yield is_ours
@@ -99,8 +104,9 @@ def _acquire(lock: filelock.BaseFileLock, folder: Path) -> None:
     command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
     now = datetime.datetime.now().astimezone().isoformat(" ", "seconds")
     holder = {"process": os.getpid(), "host": platform.node(), "command": command, "since": now}
-    with contextlib.suppress(WriteError):  # the disk is full: who holds the lock is then not known
-        write_json(folder / _HOLDER, holder)
+    # If the disk is full, it is not known who holds the lock.
+    with contextlib.suppress(WriteError), atomic_write(folder / _HOLDER) as stream:
+        stream.write(json.dumps(holder).encode())  # ASCII: an argument may have bytes that are not UTF-8
 
 
 def _release(lock: filelock.BaseFileLock, folder: Path) -> None:

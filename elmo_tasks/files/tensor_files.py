@@ -22,12 +22,12 @@ _SAFE_UNPICKLER = "2.10"  # of torch: CVE-2025-32434 and CVE-2026-24747 pass `we
 BEGIN_AGAIN = f"{FORCE} begins the run again"
 
 
-def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
+def write_tensors(path: Path, tensors: Mapping[str, Tensor], **metadata: str) -> None:
     """Writes tensors as safetensors, atomically; raises `WriteError` if they cannot be written."""
     contents = {name: tensor.contiguous().cpu() for name, tensor in tensors.items()}
     with atomic_write(path) as stream:
         try:
-            safetensors.torch.save_file(contents, stream.name)
+            safetensors.torch.save_file(contents, stream.name, metadata or None)
         except SafetensorError as error:
             reason = str(error).replace(str(stream.name), str(path))
             raise WriteError(path, reason, sum(tensor.nbytes for tensor in contents.values())) from None
@@ -43,6 +43,12 @@ def tensor_shapes(path: Path) -> dict[str, tuple[int, ...]]:
     """The shapes of the tensors of a safetensors file, from its header; errors as for `read_tensors`."""
     with _reading_tensors(path, RunError), safetensors.safe_open(path, "pt") as file:
         return {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118 - not a dict
+
+
+def tensor_metadata(path: Path) -> dict[str, str]:
+    """What `write_tensors` has written with the tensors; errors as for `read_tensors`."""
+    with _reading_tensors(path, RunError), safetensors.safe_open(path, "pt") as file:
+        return file.metadata() or {}
 
 
 @contextlib.contextmanager

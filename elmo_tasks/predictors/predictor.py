@@ -272,6 +272,10 @@ class Predictor(ABC):
         """How many tokens the model reads for an example, as far as the example says it."""
         return self.task.length(example)
 
+    def completed(self, examples: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
+        """The examples with all that decides their `cost`; by default they have it."""
+        return examples
+
     def complete_result(self, fields: Fields, example: Fields, prediction: Fields) -> dict[str, Any]:
         """The `result` of an example, after the items of its input that are carried over, under names of their own."""
         result = self.result(example, prediction)
@@ -300,6 +304,12 @@ class Predictor(ABC):
             return [ExplainedPart({"of": label}, example, {field: [label]}) for label in value]
         return [ExplainedPart({"of": value if isinstance(value, str) else field}, example, prediction)]
 
+    def cost_of_explaining(self, example: Fields, prediction: Fields, method: Method | None) -> int:
+        """How many tokens the model reads to explain a prediction."""
+        if method is None:
+            return 0
+        return len(list(self.explained_parts(example, prediction))) * num_gradients(method) * self.task.length(example)
+
     def explain(
         self, examples: Sequence[dict[str, Any]], predictions: Sequence[Fields], method: Method
     ) -> list[dict[str, Any]]:
@@ -315,7 +325,7 @@ class Predictor(ABC):
         rows: list[tuple[int, ExplainedPart]] = []
         for row, (example, prediction) in enumerate(zip(examples, predictions, strict=True)):
             parts = list(self.explained_parts(example, prediction))
-            read = len(parts) * num_gradients(method) * self.task.length(example)
+            read = self.cost_of_explaining(example, prediction, method)
             if read > (most := limit(self.most_explained)):
                 problem = f"to explain {len(parts)} parts, the model reads {read:,} tokens; expected at most {most:,}"
                 raise ExampleError(row, f"{problem}; {ADVICE}")

@@ -58,7 +58,7 @@ class SemanticRolesPredictor(Predictor):
 
     read_keys = frozenset({"text", "tokens", "predicates"})
     result_types = MappingProxyType({**SENTENCE, "frames": pa.list_(_FRAME)})
-    most_tags = 200_000  # a minute with a small model; 250 tokens and 40 predicates, a very long sentence, are 10,000
+    most_tags = 200_000  # half a minute to a minute with a small model; 250 tokens x 40 predicates are 10,000
     sample = {"tokens": ["Orla", "sold", "the", "mill", "."], "predicates": [1]}  # noqa: RUF012
     predicates: Predictor | None = None
 
@@ -110,6 +110,17 @@ class SemanticRolesPredictor(Predictor):
     def cost(self, example: Fields) -> int:
         return super().cost(example) * max(1, len(example.get("predicates", ())))
 
+    def completed(self, examples: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        """The examples with `predicates`: the tagger finds those that are not given."""
+        completed = list(examples)
+        unknown = [row for row, example in enumerate(examples) if "predicates" not in example]
+        if unknown and self.predicates is not None:
+            tagged = self.predicates.predictions([examples[row] for row in unknown])
+            for row, prediction in zip(unknown, tagged, strict=True):
+                found = [start for label, start, _ in spans_of_tags(prediction["tags"]) if label == VERB]
+                completed[row] = {**examples[row], "predicates": found}
+        return completed
+
     def predictions(self, examples: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """`{"frames": [...]}` for each sentence, with `predicate`, `tags` and `probabilities`.
 
@@ -119,12 +130,7 @@ class SemanticRolesPredictor(Predictor):
         Raises:
             ExampleError: a sentence has too many predicates.
         """
-        predicates: list[list[int]] = [example.get("predicates", []) for example in examples]
-        unknown = [row for row, example in enumerate(examples) if "predicates" not in example]
-        if unknown and self.predicates is not None:
-            tagged = self.predicates.predictions([examples[row] for row in unknown])
-            for row, prediction in zip(unknown, tagged, strict=True):
-                predicates[row] = [start for label, start, _ in spans_of_tags(prediction["tags"]) if label == VERB]
+        predicates: list[list[int]] = [example.get("predicates", []) for example in self.completed(examples)]
         most = limit(self.most_tags)
         for row, (example, found) in enumerate(zip(examples, predicates, strict=True)):
             sizes = len(example["tokens"]), len(found)

@@ -84,18 +84,16 @@ def open_run(path: str | Path) -> RunFolder:
         raise AllenNlpArchiveError(path)
     archive = path if path.is_file() else None
     folder = RunFolder(_unpacked(path) if archive else path, archive)
+    if folder.is_started():
+        return folder
     for kind in ("seed", "fold"):
         if runs := sorted(each.parent.name for each in path.glob(f"{kind}_*/config.json")):
             raise RunError(
                 f"{path}: a folder of runs, one for each {kind} ({', '.join(runs)}); name one of them, such as "
                 f"{path / runs[0]}"
             )
-    if not folder.is_started():
-        expected = (
-            f"a run's folder, with a {folder.config.name}, its archive (.tar.gz), or the name of an installed model"
-        )
-        raise RunError(f"{path}: expected {expected}{how_to_get(path)}")
-    return folder
+    expected = f"a run's folder, with a {folder.config.name}, its archive (.tar.gz), or the name of an installed model"
+    raise RunError(f"{path}: expected {expected}{how_to_get(path)}")
 
 
 def _unpacked(archive: Path) -> Path:

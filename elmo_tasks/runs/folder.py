@@ -102,6 +102,8 @@ class Folder:
                 Or it holds other files that a run would overwrite, such as those of a biLM, and `force` is not given.
             ElmoTasksError: the folder cannot be written to.
         """
+        if resume and force:
+            raise RunError(f"{self.path}: expected `resume`, which continues a run, or `force`, which removes it")
         self._check_files(resume=resume, force=force)
         if force or not self.is_started():
             if resume:
@@ -167,7 +169,7 @@ class Folder:
         return []
 
     def begun_precision(self) -> str | None:
-        """The precision that a run with the setting 'auto' began with; it is resumed with the same."""
+        """The precision that a run with the setting 'auto' began with; it is resumed and evaluated with the same."""
         with contextlib.suppress(RunError):
             return read_json(self.versions, dict[str, Any], "versions").get(_PRECISION)
         return None

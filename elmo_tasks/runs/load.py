@@ -90,6 +90,8 @@ def load_run(path: RunPaths, *, overrides: Overrides = ()) -> Run:
         raise RunError(
             f"{path}: has parts of other packages; add {options} (in Python, elmo_tasks.include_packages({packages}))"
         ) from None
+    if begun := folder.begun_precision():
+        config = config.model_copy(update={"trainer": config.trainer.with_precision(begun)})
     reader = config.evaluation_reader().build()
     check_frozen_models(config, folder)  # before any of them is read
     with _repaired_by_installing(folder, overrides):

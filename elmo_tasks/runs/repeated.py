@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -89,5 +90,12 @@ def mean_and_deviation(results: Sequence[Mapping[str, Any]]) -> dict[str, dict[s
     values = {name: [result[name] for result in flat] for name in names}
     return {
         "mean": {name: statistics.fmean(each) for name, each in values.items()},
-        "std": {name: statistics.stdev(each) if len(each) > 1 else 0.0 for name, each in values.items()},
+        "std": {name: deviation(each) or 0.0 for name, each in values.items()},
     }
+
+
+def deviation(values: Sequence[float]) -> float | None:
+    """The sample standard deviation (n - 1): None of a single value, and NaN if one of them is not finite."""
+    if len(values) < 2:
+        return None
+    return statistics.stdev(values) if all(map(math.isfinite, values)) else math.nan

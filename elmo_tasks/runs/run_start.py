@@ -104,6 +104,12 @@ class RunStart:
             )
         elif self.from_run and Path(self.from_run).resolve() == run.path.resolve():
             raise RunError(f"{run.path}: contains the run to start from; choose another folder for the result")
+        for frozen in run.frozen_models:
+            if self.begins and frozen.is_own_copy(self.config.model.embedder):
+                raise RunError(
+                    f"{frozen.copies}: the config has this {frozen.title}, and a run that begins here removes it; copy "
+                    "it to another place, or choose another folder for the run"
+                )
 
     def check_data(self, data: Data) -> dict[str, str]:
         """The hashes of the data; raises `RunError` if the run began with other data."""

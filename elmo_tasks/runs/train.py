@@ -14,11 +14,11 @@ from elmo_tasks.data_readers.in_memory import Source, config_value
 from elmo_tasks.elmo import BiLM
 from elmo_tasks.elmo.options import BiLMOptions
 from elmo_tasks.elmo.shapes_only import shapes_only
-from elmo_tasks.errors import ElmoTasksError, counted
+from elmo_tasks.errors import ElmoTasksError, RunError, counted
 from elmo_tasks.files.json_files import write_json
 from elmo_tasks.files.json_lines import read_record
 from elmo_tasks.files.locks import locked
-from elmo_tasks.files.tensor_files import read_tensors
+from elmo_tasks.files.tensor_files import BEGIN_AGAIN, read_tensors, tensor_metadata
 from elmo_tasks.models.model import TaskModel
 from elmo_tasks.runs.data_analysis import training_warnings
 from elmo_tasks.runs.experiment_config import BestEpoch, ExperimentConfig
@@ -147,6 +147,9 @@ def _evaluate_best(
     if best is None:
         metric = config.trainer.metric_name
         raise ElmoTasksError(f"no epoch had a value of {metric!r} that is a number; nothing was saved")
+    # The run may have been killed between writing these and its state, and resumed with fewer epochs.
+    if (epoch := tensor_metadata(run.model).get("epoch", str(best))) != str(best):
+        raise RunError(f"{run.model}: has the weights of epoch {epoch}; expected those of epoch {best}; {BEGIN_AGAIN}")
     tensors = read_tensors(run.model)
     trainer.set_parameters(tensors)
     if model.threshold is not None:

@@ -27,7 +27,6 @@ from elmo_tasks.config import Config
 from elmo_tasks.errors import ElmoTasksError, did_you_mean
 from elmo_tasks.files.json_files import parse_json
 from elmo_tasks.models.saliency import Method
-from elmo_tasks.predictors.semantic_roles import SemanticRolesPredictor
 from elmo_tasks.rendering.drawing import INK, PALETTE
 from elmo_tasks.server.bilm_vectors import ServedBiLM
 from elmo_tasks.server.bounds import Limits
@@ -170,9 +169,7 @@ class Service:
         self.runs, self.limits, self.metrics, self.note = runs, limits, metrics, note
         self._bilms = bilms
         for run in runs.values():
-            run.predictor.most_explained = limits.queue_tokens
-            if isinstance(run.predictor, SemanticRolesPredictor):  # how many predicates it finds is not known before
-                run.predictor.most_tags = min(run.predictor.most_tags, limits.queue_tokens)
+            run.most_cost = limits.queue_tokens
         self._batcher = Batcher(limits.batch_tokens, limits.wait_seconds, metrics.computed)
         self._preparing = ThreadPoolExecutor(1, "preparing")  # splitting text must not hold up the other requests
 

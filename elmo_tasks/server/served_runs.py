@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,6 +27,7 @@ from elmo_tasks.runs.experiment_config import Results
 from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.runs.installed_models import About
 from elmo_tasks.runs.load import Run, load_predictor, load_run, predicates_for, run_predictor
+from elmo_tasks.server.bounds import Limits
 from elmo_tasks.tasks.classification import LABELS
 from elmo_tasks.tasks.tagging import TAGS
 from elmo_tasks.text.label_order import natural_order
@@ -64,7 +66,10 @@ class ServedRun:
         elmo: the config of its biLM, None without a frozen one.
         about: what `GET /api/runs` says of it.
         card: the text of its model card, None without one.
+        most_cost: the most tokens that the model reads for the results of a request, and to explain them.
     """
+
+    most_cost = Limits.queue_tokens
 
     def __init__(self, name: str, path: str | Path, *, batch_tokens: int, overrides: Sequence[str] = ()) -> None:
         run, folder = load_run(path, overrides=overrides), open_run(path)
@@ -122,10 +127,14 @@ class ServedRun:
                 if number not in refused
                 for row in request.rows
             ]
-            examples = [example for *_, example in rows]
+            numbers, wanted = [number for number, *_ in rows], [requests[number].added for number, *_ in rows]
             try:
+                examples = self.predictor.completed([example for *_, example in rows])
+                self._check_cost(numbers, map(self.predictor.cost, examples))
                 predictions = self.predictor.predictions(examples)
-                additions = self._additions([requests[number].added for number, *_ in rows], examples, predictions)
+                methods = [each.explain for each in wanted]
+                self._check_cost(numbers, map(self.predictor.cost_of_explaining, examples, predictions, methods))
+                additions = self._additions(wanted, examples, predictions)
                 break
             except ExampleError as error:
                 number, input_name, *_ = rows[error.row]
@@ -135,6 +144,20 @@ class ServedRun:
             results[number].append(self.predictor.complete_result(fields, example, prediction) | added)
         release_memory_after(sum(request.tokens for request in requests))
         return [refused.get(number) or to_bytes({"results": each}) for number, each in enumerate(results)]
+
+    def _check_cost(self, numbers: Sequence[int], costs: Iterable[int]) -> None:
+        """Raises an `ExampleError` if the rows of a request cost too much together.
+
+        Arguments:
+            numbers: the request of each row.
+        """
+        sums = Counter[int]()
+        for row, (number, cost) in enumerate(zip(numbers, costs, strict=True)):
+            sums[number] += cost
+            if (total := sums[number]) > self.most_cost:
+                problem = f"so far the work of {total:,} tokens; expected at most {self.most_cost:,} in a request"
+                reason = "sentences are read once for each predicate, and to explain results for each of their parts"
+                raise ExampleError(row, f"{problem}: {reason}")
 
     def _additions(
         self, wanted: Sequence[Additions], examples: Sequence[dict[str, Any]], predictions: Sequence[Fields]

@@ -36,8 +36,9 @@ def bind(host: str, port: int) -> socket.socket:
             bound.bind(address)
             stack.pop_all()  # it stays open
             return bound
-    except OSError as error:
-        raise ElmoTasksError(f"{host}:{port}: {error.strerror}; --host and --port name another address") from None
+    except (OSError, UnicodeError) as error:
+        problem = error.strerror if isinstance(error, OSError) else "not the name of a host"
+        raise ElmoTasksError(f"{host}:{port}: {problem}; --host and --port name another address") from None
 
 
 def is_loopback(host: str) -> bool:

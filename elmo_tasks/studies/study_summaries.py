@@ -6,6 +6,7 @@ import dataclasses
 import statistics
 from collections.abc import Sequence
 
+from elmo_tasks.runs.repeated import deviation
 from elmo_tasks.studies.study import Arm
 from elmo_tasks.studies.study_runs import Result, StudyRecord
 
@@ -41,7 +42,7 @@ class Summary:
     @property
     def std(self) -> float | None:
         """The sample standard deviation (n - 1) over the seeds; None for a single one."""
-        return statistics.stdev(self.scores) if len(self.scores) > 1 else None
+        return deviation(self.scores)
 
     @property
     def minutes(self) -> float:

@@ -88,8 +88,8 @@ class Reading(Task):
         if len(starts) != len(ends) or borders != sorted(borders) or not all(is_token):
             return f"expected a start and an end for each token, in order, in a passage of {length} characters"
         answers, spans = example["answers"], example["answer_spans"]
-        if not (answers or spans):
-            return None if self.no_answer else NO_ANSWER
+        if not (answers or spans or self.no_answer):
+            return NO_ANSWER
         if len(answers) != len(spans):
             return f"{len(answers)} answers and {len(spans)} spans; expected a span for each answer"
         for span in spans:

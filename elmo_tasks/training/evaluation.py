@@ -15,6 +15,7 @@ from accelerate.utils import gather_object
 
 from elmo_tasks.files.atomic import OutputFile, atomic_write
 from elmo_tasks.files.json_files import json_text
+from elmo_tasks.files.paths import open_file_number
 from elmo_tasks.models.model import TaskModel
 from elmo_tasks.progress import progress_bar
 from elmo_tasks.tasks import Task
@@ -97,7 +98,8 @@ def ordered_lines(path: str | Path | None) -> Iterator[Callable[[int, Any], None
     positions: dict[int, tuple[int, int]] = {}  # of each line its start and its length in bytes
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    folder = path.parent if path.is_file() or not path.exists() else None  # that of a pipe or device has no room
+    has_room = open_file_number(path) is None and (path.is_file() or not path.exists())  # not /dev, or that of a pipe
+    folder = path.parent if has_room else None
     with (
         tempfile.TemporaryFile(buffering=0, dir=folder) as file,
         io.BufferedRandom(OutputFile(file.fileno(), path, "rb+")) as lines,

@@ -34,4 +34,4 @@ def set_random_state(state: dict[str, Any]) -> None:
     np.random.set_state((kind, np.array(keys), *rest))
     torch.set_rng_state(state["torch"])
     if torch.cuda.is_available():
-        torch.cuda.set_rng_state_all(state["cuda"])
+        torch.cuda.set_rng_state_all(state["cuda"][: torch.cuda.device_count()])  # it may have been saved with more

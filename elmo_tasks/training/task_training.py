@@ -58,7 +58,8 @@ class Validation:
         if better and trainer.accelerator.is_main_process:
             tensors = {name: each.detach() for name, each in trainer.parameters.items()}
             threshold = self.model.threshold
-            write_tensors(self.best, tensors if threshold is None else {**tensors, "threshold": threshold})
+            tensors |= {} if threshold is None else {"threshold": threshold}
+            write_tensors(self.best, tensors, epoch=str(trainer.progress.best_epoch))
         record = self._record(trainer, metrics, better, time.monotonic() - begin)
         return record, math.nan if value is None else value
 

@@ -12,8 +12,9 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import FrameType
 from typing import Any, Protocol
 
 import torch
@@ -77,8 +78,9 @@ class Evaluation(Protocol):
 class Trainer:
     """Trains one model: `fit` makes all steps, evaluations and checkpoints.
 
-    Ctrl-C during `fit` lets a step that is under way end, saves the state and raises `KeyboardInterrupt`. The state
-    is not saved with several processes, whose steps may differ, nor while averaged parameters are evaluated.
+    Ctrl-C during `fit` lets a step that is under way end, saves the state and raises `KeyboardInterrupt`. Other signals
+    that end the process by an exception, as SIGTERM does in `elmo-tasks`, are treated alike. The state is not saved
+    with several processes, whose steps may differ, nor while averaged parameters are evaluated.
 
     Attributes:
         progress: how far the training has come; always the same object.
@@ -135,8 +137,9 @@ class Trainer:
         bar = ProgressBar(num_steps, config.num_epochs, visible=accelerator.is_main_process)
         self._callbacks = [Trackers(accelerator, records.parent), bar, *callbacks]
         self._clock = time.monotonic()
-        self._in_step = self._interrupted = self._is_whole = False  # the last: a state that `save` could write
-        self._earlier_handler: Any = None
+        self._is_busy = self._is_whole = False  # a signal has to wait; there is a state that `save` could write
+        self._signal: int | None = None  # the one that waits
+        self._handlers: dict[int, Callable[[int, FrameType | None], Any]] = {}
         self._start(seed, resume=resume)
         self._generators = random_state()  # with which `fit` begins
 
@@ -235,9 +238,10 @@ class Trainer:
 
     def __enter__(self) -> Trainer:
         if threading.current_thread() is threading.main_thread():
-            self._earlier_handler = signal.getsignal(signal.SIGINT)
-            if self._earlier_handler is signal.default_int_handler:
-                signal.signal(signal.SIGINT, self._interrupt)
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                if callable(handler := signal.getsignal(number)):
+                    self._handlers[number] = handler
+                    signal.signal(number, self._defer)
         if self.accelerator.is_main_process:
             keep_lines(self.records, self.progress.records)  # later ones are made again
         for callback in self._callbacks:
@@ -246,21 +250,24 @@ class Trainer:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if self._earlier_handler is signal.default_int_handler:
-            signal.signal(signal.SIGINT, self._earlier_handler)
+        is_ended = kind is not None and issubclass(kind, (KeyboardInterrupt, SystemExit))
         try:
-            if kind is KeyboardInterrupt and self._is_whole and self.accelerator.num_processes == 1:
+            if is_ended and self._is_whole and self.accelerator.num_processes == 1:
+                self._is_busy = True
                 self.save()
                 logger.info("saved the state of step %d", self.progress.step)
         finally:
+            for number, handler in self._handlers.items():
+                if signal.getsignal(number) == self._defer:  # a handler may have changed it, to end in peace
+                    signal.signal(number, handler)
             for callback in self._callbacks:
                 callback.on_end()
 
-    def _interrupt(self, *_: object) -> None:
-        """Handles Ctrl-C; a second one does not wait for the end of the step."""
-        if not self._in_step or self._interrupted:
-            raise KeyboardInterrupt
-        self._interrupted = True
+    def _defer(self, number: int, frame: FrameType | None) -> None:
+        """Handles a signal that ends the process; the same one again does not wait for the end of the step."""
+        if not self._is_busy or self._signal == number:
+            self._handlers[number](number, frame)
+        self._signal = number
 
     def step(self, parts: Sequence[tuple[Any, float]]) -> float:
         """Makes one optimizer step on the weighted parts of a batch.
@@ -271,14 +278,14 @@ class Trainer:
         Raises:
             ElmoTasksError: the loss is not finite.
         """
-        self._in_step, self._is_whole = True, False
+        self._is_busy, self._is_whole = True, False
         try:
             loss = self._step(parts)
         finally:
-            self._in_step = False
+            self._is_busy = False
         self._is_whole = True
-        if self._interrupted:
-            raise KeyboardInterrupt
+        if self._signal is not None:
+            self._handlers[self._signal](self._signal, None)
         return loss
 
     def _step(self, parts: Sequence[tuple[Any, float]]) -> float:

@@ -193,6 +193,7 @@ def test_a_config_s_problems_are_printed(
         ("archive run run.zip", "run.zip: an archive is a .tar.gz file"),
         ("predict run in.txt", "start it without torchrun"),
         ("tune mine.json", "tune runs in one process"),
+        ("study benchmarks", "study runs in one process"),
     ],
 )
 def test_what_commands_cannot_do(

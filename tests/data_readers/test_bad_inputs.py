@@ -294,6 +294,7 @@ def test_paragraphs_of_squad(change: Callable[[Any], object], expected: str, tmp
         ("multi_label", {"topics": "['a']"}, ": 'topics' is a list that was printed as text: \"['a']\"; expected its"),
         ("regression", {"stars": "good"}, ": 'stars' is 'good'; expected a number, such as 3.5"),
         ("regression", {"stars": True}, ": 'stars' is True; expected a number"),
+        ("regression", {"stars": 10**400}, f": 'stars' is {10**79}; expected a number"),
         ("pair_regression", {"score": "nan"}, ": 'score' is 'nan'; expected a number"),
         ("text_pairs", {"premise": 3}, ": 'premise' is 3; expected a list of strings, or a string"),
         ("tagging", {"pos": ["NNP"]}, ": 1 tags for 2 tokens"),

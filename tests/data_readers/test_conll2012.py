@@ -51,7 +51,11 @@ def test_a_folder_is_read_in_the_order_of_the_names(tmp_path: Path) -> None:
     write(tmp_path / "a" / "README.txt", "not a data file")
     for name in ("._a.conll", "__MACOSX/b.conll", "b/._c.conll"):  # what macOS adds to a folder
         write(tmp_path / name, "text")
-    assert [each.name for each in documents(tmp_path)] == ["first; part 000", "second; part 000", "third; part 000"]
+    names = ["first; part 000", "second; part 000", "third; part 000"]
+    assert [each.name for each in documents(tmp_path)] == names
+    for name in ("a/1.conll.zip", "b/1.conll.gz"):  # of a file that is there twice, one is read
+        write(tmp_path / name, "")
+    assert [each.name for each in documents(tmp_path)] == names
 
 
 def test_only_the_gold_files_of_a_folder_are_read(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

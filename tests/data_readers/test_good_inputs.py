@@ -139,6 +139,7 @@ def test_documents_in_memory_are_numbered_too() -> None:
 def test_the_set_of_sick_can_follow_its_path(tmp_path: Path) -> None:
     path = write(tmp_path / "SICK.txt", SICK)
     assert build(SNLI).read(f"{path}:TRIAL")["label"][:] == ["neutral"]
+    assert [each["line"] for each in build(SNLI).unlabelled(f"{path}:TEST")] == [4, 5]
     assert build(SNLI | {"semeval_set": "TRAIN"}).read(f"{path}:TEST")["label"][:] == ["contradiction", "entailment"]
     write(path, SICK.replace("TRIAL", "DEV"))
     for source, settings, message in (

@@ -9,7 +9,21 @@ import pytest
 
 from elmo_tasks.data_readers.in_memory import source_name
 from elmo_tasks.errors import DataError
-from tests.data_readers.readers import CONLLU, COREF, HERE, NER, ROLES, SNLI, SQUAD, SST, STARS, Settings, build
+from tests.data_readers.readers import (
+    CONLLU,
+    COREF,
+    HERE,
+    LINES,
+    NER,
+    ROLES,
+    SNLI,
+    SQUAD,
+    SQUAD2,
+    SST,
+    STARS,
+    Settings,
+    build,
+)
 
 RATINGS: Settings = {"type": "jsonl", "task": "regression"}
 PROPOSITION = {"tokens": ["She", "left"], "tags": ["B-ARG0", "B-V"], "predicate": 1}
@@ -22,6 +36,7 @@ ANSWER = {
     "answers": ["b"],
     "answer_spans": [[1, 1]],
 }
+UNANSWERED = ANSWER | {"answers": [], "answer_spans": []}
 DOCUMENT = {"sentences": [["a"], ["b"]], "clusters": [[[0, 0], [1, 1]]]}
 
 PAIRS: Settings = {
@@ -29,6 +44,7 @@ PAIRS: Settings = {
     "task": "text_pairs",
     "columns": {"premise": "q1", "hypothesis": "q2", "label": "same"},
 }
+SWAPPED = PAIRS | {"columns": {"premise": "hypothesis", "hypothesis": "premise"}}
 
 
 def test_the_name_depends_on_the_content_only() -> None:
@@ -69,6 +85,7 @@ def test_an_example_that_is_no_json_is_named(wrong: object) -> None:
         (SST, {"tokens": ["a"], "label": ""}, "'label' is ''; expected a string that is not empty"),
         (RATINGS, {"tokens": ["a"], "score": "3"}, "'score' is '3'; expected a number"),
         (RATINGS, {"tokens": ["a"], "score": float("inf")}, "'score' is inf; expected a number"),
+        (RATINGS, {"tokens": ["a"], "score": 10**400}, "'score' is 10+; expected a number"),
         (NER, {"tokens": ["a"], "tags": ["O"], "sentence": 2**31}, "expected a whole number"),
         (NER, {"tokens": ["a"], "tags": ["O"], "document": "a"}, "'document' is 'a'; expected a whole number"),
         (NER, {"tokens": ["a"]}, "there is no 'tags'; expected a list of strings"),
@@ -77,11 +94,13 @@ def test_an_example_that_is_no_json_is_named(wrong: object) -> None:
         (SNLI, {"premise": ["a"], "hypothesis": [], "label": "x"}, "there is a text without a token"),
         (ROLES, PROPOSITION | {"predicate": 2}, "no token 2 in a sentence of 2 tokens; expected the index of"),
         (ROLES, PROPOSITION | {"tags": ["ARG1", "B-V"]}, "'ARG1' is not a tag of IOB2; expected O or a tag such as"),
-        (SQUAD, ANSWER | {"answers": [], "answer_spans": []}, "no answer; expected one, as in SQuAD v1.1"),
+        (SQUAD, UNANSWERED, "no answer; expected one, as in SQuAD v1.1"),
         (SQUAD, ANSWER | {"answers": ["a", "b"]}, "2 answers and 1 spans; expected a span for each answer"),
         (SQUAD, ANSWER | {"answer_spans": [[1, 2]]}, r"the answer span \[1, 2\]; expected \[first, last token\]"),
         (SQUAD, ANSWER | {"answer_spans": [[1]]}, r"the answer span \[1\]; expected \[first, last token\]"),
         (SQUAD, ANSWER | {"token_ends": [1]}, "expected a start and an end for each token"),
+        (SQUAD2, UNANSWERED | {"question_tokens": []}, "there is a text without a token"),
+        (SQUAD2, UNANSWERED | {"token_starts": [], "token_ends": []}, "there is a text without a token"),
         (SQUAD, ANSWER | {"token_ends": [1, 2]}, "in order, in a passage of 3 characters"),
         (SQUAD, ANSWER | {"token_ends": [1, 4]}, "in order, in a passage of 3 characters"),
         (COREF, DOCUMENT | {"clusters": [[[0, 2]]]}, r"the mention \[0, 2\]; expected"),
@@ -100,7 +119,16 @@ def test_wrong_values_are_named(reader: Settings, example: dict[str, object], me
         build(reader).read([example])
 
 
-@pytest.mark.parametrize(("reader", "example"), [(ROLES, PROPOSITION), (SQUAD, ANSWER), (COREF, DOCUMENT)])
+@pytest.mark.parametrize(
+    ("reader", "example"),
+    [
+        (ROLES, PROPOSITION),
+        (SQUAD, ANSWER),
+        (SQUAD2, UNANSWERED),
+        (COREF, DOCUMENT),
+        (RATINGS, {"tokens": ["a"], "score": 10**300}),
+    ],
+)
 def test_examples_without_a_fault_are_read(reader: Settings, example: dict[str, object]) -> None:
     assert len(build(reader).read([example])) == 1
 
@@ -154,8 +182,17 @@ def test_tags_in_another_scheme_are_converted_and_bad_examples_skipped(
          {"premise": ["It", "'s", "Bo", "."], "hypothesis": ["Bo"], "label": "x"}),
         (PAIRS, {"q1": "Who?", "q2": "Who now?", "same": "yes"},
          {"premise": ["Who", "?"], "hypothesis": ["Who", "now", "?"], "label": "yes"}),
+        *((LINES | {"columns": {"text": name}}, {name: ["It's"], "label": "5"}, {"tokens": ["It's"], "label": "5"})
+          for name in ("review", "tokens")),
+        # The columns of the config are read, as from files
+        (STARS, {"text": "No.", "review": "It's fine.", "label": "1", "stars": "5"},
+         {"tokens": ["It", "'s", "fine", "."], "label": "5"}),
+        (STARS, {"review": "Fine.", "tokens": ["No"], "stars": "5"}, {"tokens": ["Fine", "."], "label": "5"}),
+        (SWAPPED, {"premise": "Who?", "hypothesis": "Who now?", "label": "yes"},
+         {"hypothesis": ["Who", "?"], "premise": ["Who", "now", "?"], "label": "yes"}),
     ],
 )  # fmt: skip
 def test_texts_and_own_columns(reader: Settings, own: dict[str, Any], of_the_task: dict[str, Any]) -> None:
     for given in ([own], datasets.Dataset.from_list([own])):
-        assert build(reader).read(given).to_list() == build(reader).read([of_the_task]).to_list()
+        plain = {key: reader[key] for key in reader if key != "columns"}
+        assert build(reader).read(given).to_list() == build(plain).read([of_the_task]).to_list()

@@ -12,11 +12,12 @@ import pytest
 from elmo_tasks.data_readers import DatasetReaderConfig
 from elmo_tasks.data_readers.reader import DatasetReader
 from elmo_tasks.errors import DataError, ElmoTasksError
+from tests.data_readers.readers import build, write_hub
 
 CONLL = "# comment\n-DOCSTART- O\n\nOrla U-PER\nleft O\n\n# two\nBrusk\tU-LOC\n"
 CONLLU = "# text\n1-2\tdu\t_\t_\n1\tde\t_\tADP\n2\tle\t_\tDET\n\n1\tOrla\t_\tPROPN\n1.1\tleft\t_\t_\n"
-TABLE = 'text,label,id\n"Warm, and ""funny"".",good,1\n\n"Two\nlines.",bad,2\n'
-TOKENS = "word\ttag\nOrla\tNN\nleft\tVB\n\nBrusk\tNN\n"
+TABLE = 'text,label,id\n"Warm, and ""funny"".",good,1\n"\n",,\n\n"Two\nlines.",bad,2\n'
+TOKENS = "# one\nword\ttag\nOrla\tNN\nleft\tVB\n\n# two\nBrusk\tNN\n# three\n"
 ROWS = '{"text": "Warm.", "label": "good", "id": 1}\n\n{"text": "Cold.", "label": "bad"}\n'
 PAIRS = '{"premise": "It rains.", "hypothesis": "It is wet.", "label": "yes"}\n'
 SETS = '{"text": "Warm.", "labels": "good|short"}\n'
@@ -58,19 +59,20 @@ READERS: dict[str, tuple[dict[str, Any], str, str, str | None]] = {
         {"type": "delimited", "task": "classification"},
         TABLE,
         TABLE.replace(",label", "").replace(",good", "").replace(",bad", ""),
-        'text,label,id,predicted\n"Warm, and ""funny"".",good,1,"a2, b2"\n\n"Two\nlines.",bad,2,"a4, b4"\n',
+        'text,label,id,predicted\n"Warm, and ""funny"".",good,1,"a2, b2"\n"\n",,\n\n"Two\nlines.",bad,2,"a6, b6"\n',
     ),
     "table of tokens": (
-        {"type": "delimited", "task": "tagging", "delimiter": "\t", "columns": {"tokens": "word", "tags": "tag"}},
+        {"type": "delimited", "task": "tagging", "delimiter": "\t", "comment": "#"}
+        | {"columns": {"tokens": "word", "tags": "tag"}},
         TOKENS,
         TOKENS.replace("\ttag", "").replace("\tNN", "").replace("\tVB", ""),
-        "word\ttag\tpredicted\nOrla\tNN\ta2\nleft\tVB\tb3\n\nBrusk\tNN\ta5\n",
+        "# one\nword\ttag\tpredicted\nOrla\tNN\ta3\nleft\tVB\tb4\n\n# two\nBrusk\tNN\ta7\n# three\n",
     ),
     "JSON lines": (
         {"type": "jsonl", "task": "classification"},
         ROWS,
         '{"text": "Warm.", "id": 1}\n\n{"text": "Cold."}\n',
-        '{"text": "Warm.", "label": "good", "id": 1, "predicted": "a1, b1"}\n'
+        '{"text": "Warm.", "label": "good", "id": 1, "predicted": "a1, b1"}\n\n'
         '{"text": "Cold.", "label": "bad", "predicted": "a3, b3"}\n',
     ),
     "tagged JSON lines": ({"type": "jsonl", "task": "tagging"}, TAGGED, TAGGED.replace('"tags"', '"other"'), None),
@@ -125,6 +127,44 @@ def test_data_is_written_with_predictions(name: str, tmp_path: Path) -> None:
         return f"{next(letters)}{number}"
 
     assert "".join(f"{line}\n" for line in reader.with_predictions(path, predicted)) == filled
+
+
+@pytest.mark.parametrize(
+    ("config", "content", "filled"),
+    [
+        (
+            {"type": "jsonl"},
+            '{"text": \n \n{"text": "Warm."}\n[]\n',
+            '{"text": \n \n{"text": "Warm.", "predicted": "x3"}\n[]\n',
+        ),
+        ({"type": "delimited"}, 'text\n"Warm."x\nCold.\n"Odd\n', 'text,predicted\n"Warm."x\nCold.,x3\n"Odd\n'),
+    ],
+)
+def test_lines_that_are_not_rows_stay_as_they_are(
+    config: dict[str, Any], content: str, filled: str, tmp_path: Path
+) -> None:
+    reader, path = make(tmp_path, content, task="classification", **config)
+    lines = reader.with_predictions(path, lambda number, separator: f"x{number}")
+    assert "".join(f"{line}\n" for line in lines) == filled
+
+
+@pytest.mark.parametrize(
+    ("config", "row"),
+    [
+        ({"type": "conll2003"}, {"tokens": ["Orla", "left"]}),
+        ({"type": "snli"}, {"premise": "It rains.", "hypothesis": "It is wet."}),
+        ({"type": "snli", "columns": ["a", "b", "c"]}, {"a": "It rains.", "b": "It is wet."}),
+        ({"type": "squad"}, {"id": "a", "question": "Who?", "context": "Orla left."}),
+    ],
+)
+def test_hub_data_sets_to_predict_need_no_gold_labels(
+    config: dict[str, Any], row: dict[str, Any], tmp_path: Path
+) -> None:
+    (example,) = build(config).unlabelled(write_hub(tmp_path / "hub", [row]))
+    answers = {"text": ["Orla"], "answer_start": [0]}
+    gold = {"label": "neutral", "c": "neutral", "ner_tags": ["O", "O"], "answers": answers}
+    (labelled,) = build(config).unlabelled(write_hub(tmp_path / "labelled", [row | gold]))
+    assert example == labelled
 
 
 def test_examples_before_a_fault_come_first_and_faults_can_be_reported(tmp_path: Path) -> None:

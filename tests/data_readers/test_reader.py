@@ -160,6 +160,13 @@ def test_what_is_read_twice_must_be_a_file(read: Callable[[Path], object], cache
         read(Path("/dev/null"))
 
 
+def test_a_file_that_a_pattern_finds_twice_is_read_once(cache: Path, path: Path) -> None:
+    for ending in (".bz2", ".gz"):
+        write(Path(f"{path}{ending}"), b"")
+    assert READER.read(f"{path.parent}/*")["tokens"][:] == TOKENS
+    assert READER.origins(f"{path.parent}/*") == [str(path)]
+
+
 def test_hub_sources() -> None:
     assert parse_hub_source("hub:conll") == ("conll", None, None)
     assert parse_hub_source("hub:owner/conll:test") == ("owner/conll", None, "test")

@@ -9,7 +9,18 @@ import pytest
 
 from elmo_tasks.data_readers.srl import SrlConll2005Config, SrlConll2005Reader, SrlConll2012Config
 from elmo_tasks.errors import DataError
-from tests.data_readers.readers import PREDICATES, PROPS, ROLES, build, problem, read, sample, sample_examples, write
+from tests.data_readers.readers import (
+    PREDICATES,
+    PROPS,
+    ROLES,
+    Settings,
+    build,
+    problem,
+    read,
+    sample,
+    sample_examples,
+    write,
+)
 
 ROLES_TEXT, ROLES_EXAMPLES = sample("srl_conll2012.conll"), sample_examples("srl_conll2012.conll")
 WORDS = "Mira\nlikes\ndiving\n\nRain\n\nShe\nsank\n"
@@ -54,6 +65,7 @@ def test_conll_2005_as_distributed(tmp_path: Path) -> None:
     plain = tmp_path / "words" / "train.02.words"
     plain.with_suffix(".words.gz").write_bytes(gzip.compress(plain.read_bytes()))
     plain.unlink()
+    write(tmp_path / "props" / "train.02.props.gz", b"")  # a file that is there twice
     reader = SrlConll2005Config().build()
     names = ["train.02.words.gz", "train.02.props", "train.03.words", "train.03.props"]
     assert [file.name for file in reader.files(tmp_path)] == names
@@ -116,3 +128,19 @@ def test_a_wrong_proposition_leaves_its_predicate(tmp_path: Path) -> None:
     assert read(path, PREDICATES | {"on_error": "skip"})[1]["tags"] == ["O", "B-V", "O", "O", "B-V"]
     with pytest.raises(DataError):  # what the source's setting says does not count
         read(path, PREDICATES | {"source": ROLES | {"on_error": "skip"}})
+
+
+def test_what_is_skipped_in_data_to_predict_does_not_depend_on_the_settings(tmp_path: Path) -> None:
+    path = write(tmp_path / "props.txt", "Mira - (A0*)\nsank sink (V*)\n\nRain\n\nSnow -\n")
+    for on_error in ("fail", "skip"):
+        reader, problems = build(PREDICATES | {"source": PROPS, "on_error": on_error}), list[DataError]()
+        assert [each["line"] for each in reader.unlabelled(str(path), problems.append)] == [1, 6]
+        assert [str(error).split(": ")[0] for error in problems] == [f"{path}:4"]
+        with pytest.raises(DataError, match=r"props\.txt:4: 1 column"):
+            list(reader.unlabelled(str(path)))
+
+
+@pytest.mark.parametrize("settings", [PROPS, PREDICATES | {"source": PROPS}])
+def test_compressed_data_to_predict(settings: Settings, tmp_path: Path) -> None:
+    write(tmp_path / "test.props.gz", gzip.compress(b"Mira - (A0*)\nsank sink (V*)\n"))
+    assert [each["line"] for each in build(settings).unlabelled(f"{tmp_path}/test.props")] == [1]

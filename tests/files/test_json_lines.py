@@ -17,6 +17,8 @@ def test_keep_lines_cuts_what_came_later(tmp_path: Path) -> None:
     path.write_text('{"epoch": 1}\n{"epoch": 2}\n{"epo')
     keep_lines(path, 1)
     assert path.read_text() == '{"epoch": 1}\n'
+    with pytest.raises(RunError, match=r"metrics\.jsonl: 1 lines; expected the records of 2 evaluations; --force"):
+        keep_lines(path, 2)
 
 
 def test_a_record_that_is_missing_or_damaged_is_one_clear_error(tmp_path: Path) -> None:

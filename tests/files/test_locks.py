@@ -10,14 +10,16 @@ import platform
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import filelock
 import pytest
 
 from elmo_tasks.errors import RunError
-from elmo_tasks.files.locks import locked
+from elmo_tasks.files.locks import claimed, locked
 from elmo_tasks.runs import load, train
 
 HOLD = """
@@ -56,6 +58,16 @@ def test_a_second_process_is_refused_and_told_who_is_there(held: subprocess.Pope
     assert list((tmp_path / "run").iterdir()) == []
 
 
+def test_an_argument_of_the_command_need_not_be_utf8(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["elmo-tasks", "train", "caf\udce9"])
+    with (
+        locked(tmp_path / "run"),
+        pytest.raises(RunError, match=r"\(elmo-tasks train 'caf.'\)"),
+        locked(tmp_path / "run"),
+    ):
+        pass
+
+
 def test_a_holder_that_did_not_say_who_it_is_is_another_process(held: subprocess.Popen[str], tmp_path: Path) -> None:
     for content in ("", "[]", "{}", '{"process": 1}'):
         (tmp_path / "run" / ".lock.json").write_text(content)
@@ -86,16 +98,21 @@ def test_what_is_made_for_the_lock_is_removed_and_what_the_block_writes_stays(tm
     assert [path.name for path in (tmp_path / "a").rglob("*")] == ["run", "config.json"]
 
 
+@pytest.mark.parametrize("lock", [locked, claimed])
 @pytest.mark.parametrize("error", [OSError(errno.ENOLCK, "No locks available"), NotImplementedError("no flock")])
 def test_without_locks_a_warning_says_so(
-    error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    error: Exception,
+    lock: Callable[[Path], AbstractContextManager[Any]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     def fail(lock: filelock.BaseFileLock, timeout: float) -> None:
         raise error
 
     monkeypatch.setattr(filelock.FileLock, "acquire", fail)
-    with caplog.at_level(logging.WARNING), locked(tmp_path):
-        pass
+    with caplog.at_level(logging.WARNING), lock(tmp_path) as is_ours:
+        assert is_ours is not False
     assert f"{tmp_path}: no lock ({error}); make sure" in caplog.text
 
 

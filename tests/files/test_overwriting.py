@@ -148,4 +148,4 @@ def test_a_run_does_not_begin_over_other_files(kind: type[Folder], name: str, re
     problem = f"holds {name}, which the run would overwrite; choose another folder, or --force"
     with pytest.raises(RunError, match=problem):
         kind(tmp_path).reserve({}, resume=resume, force=False)
-    assert kind(tmp_path).reserve({}, resume=resume, force=True)
+    assert kind(tmp_path).reserve({}, resume=False, force=True)

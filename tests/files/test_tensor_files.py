@@ -39,7 +39,7 @@ def test_an_interrupted_write_leaves_the_old_file_whole(
     write(path, {"a": torch.ones(2)})
     before = path.read_bytes()
 
-    def stopped_half_way(values: object, target: Any) -> None:
+    def stopped_half_way(values: object, target: Any, *_: object) -> None:
         with contextlib.ExitStack() as stack:
             stream = target if hasattr(target, "write") else stack.enter_context(open(target, "wb"))
             stream.write(b"half of it")

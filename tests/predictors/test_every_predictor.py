@@ -95,3 +95,27 @@ def test_results_are_json_with_the_other_keys_of_their_inputs(task: str) -> None
     (result,) = predictor.predict([fields])
     assert result.items() >= fields.items()
     assert json.loads(json.dumps(result)) == result
+
+
+@pytest.mark.parametrize(
+    ("task", "own_columns", "fields", "same_fields"),
+    [
+        *(
+            (task, {"text": name}, {"text": given}, {key: given})
+            for task, name in (("tagging", "tokens"), ("semantic_roles", "tokens"), ("coreference", "sentences"))
+            for given, key in (("Orla left.", "text"), ([["Orla", "left", "."]], name))
+        ),
+        ("classification", {"tokens": "text"}, {"tokens": ["Orla", "left", "."]}, {"tokens": ["Orla", "left", "."]}),
+    ],
+)
+def test_a_text_is_a_text_where_tokens_have_this_name(
+    task: str,
+    own_columns: dict[str, str],
+    fields: dict[str, Any],
+    same_fields: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    predictor = MAKERS[task]()
+    expected = predictor(same_fields)
+    monkeypatch.setattr(predictor, "own_columns", own_columns)
+    assert predictor(fields) == expected

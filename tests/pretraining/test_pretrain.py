@@ -31,7 +31,7 @@ from elmo_tasks.pretraining.pretraining_config import PretrainingConfig
 from elmo_tasks.pretraining.run_files import PretrainingFolder
 from elmo_tasks.text.tokenizers import WhitespaceTokenizer
 from elmo_tasks.training.optimizers import Adagrad
-from tests.stopping import CtrlC, stop_at
+from tests.stopping import CtrlC, Killed, stop_at
 
 
 def weights(folder: Path) -> dict[str, np.ndarray]:
@@ -190,7 +190,7 @@ def test_the_plan_says_how_much_is_written(optimizer: str, config_file: Path, tm
 def test_a_killed_training_ends_with_the_same_weights(config_file: Path, tmp_path: Path) -> None:
     whole = trained(config_file, tmp_path / "whole")
     for stop, files in ((5, False), (37, True)):
-        with stop_at(stop), pytest.raises(SystemExit):
+        with stop_at(stop), pytest.raises(Killed):
             pretrain(config_file, tmp_path / "resumed", resume=stop > 5)
         assert LanguageModel.is_in_folder(tmp_path / "resumed") is files  # as it was evaluated last
     assert read_state(tmp_path / "resumed" / "training.pt")["progress"]["step"] == 30
@@ -328,7 +328,7 @@ def test_resuming_repeats_no_line_of_the_log(
         overrides = ["trainer.num_epochs=0.5"]
         return trained(config_file, run, overrides=overrides, start_from=tmp_path / "first", resume=resume)
 
-    with stop_at(3), pytest.raises(SystemExit):  # before the first checkpoint but that of the beginning
+    with stop_at(3), pytest.raises(Killed):  # before the first checkpoint but that of the beginning
         tune(resume=False)
     before = records(run)
     assert [record["step"] for record in before] == [0]
@@ -368,7 +368,7 @@ def test_force_removes_nothing_before_the_new_training_can_begin(
         pretrain(config_file, run, start_from=tmp_path / "x" / ".." / "run", force=True)
     assert all(np.array_equal(values, before[name]) for name, values in weights(run).items())
     text_file.write_text(text.replace("hill", "hall"))
-    with stop_at(1), pytest.raises(SystemExit):
+    with stop_at(1), pytest.raises(Killed):
         pretrain(config_file, run, overrides=overrides, force=True)
     begun = {"config.json", "versions.json", "text.json", "tensorboard", "log.jsonl"}
     assert {path.name for path in run.iterdir()} <= begun

@@ -121,3 +121,5 @@ def test_a_folder_of_seeds_says_what_it_is(tmp_path: Path) -> None:
     problem = r"a folder of runs, one for each seed \(seed_1, seed_2\); name one of them, such as .*seed_1"
     with pytest.raises(RunError, match=problem):
         open_run(tmp_path)
+    RunFolder(tmp_path).create({"a": 1})  # a run of its own beside them
+    assert open_run(tmp_path).path == tmp_path

@@ -40,6 +40,8 @@ def test_a_folder_says_what_can_be_done_with_the_run_it_holds(tmp_path: Path) ->
     problem = r"differ: data, model\.bias, model\.dropout, model\.layers, model\.size, trainer$"
     with pytest.raises(RunError, match=problem):
         folder.reserve(many, resume=True, force=False)
+    with pytest.raises(RunError, match="expected `resume`, which continues a run, or `force`, which removes it"):
+        folder.reserve(config, resume=True, force=True)
     assert folder.reserve(other, resume=False, force=True)
     assert folder.is_started()  # until the new run begins
 

@@ -48,6 +48,19 @@ def test_archive_predicts_the_same_where_nothing_else_is_left(run: SmallRun, bil
     assert expected[-1]["tokens"] == ["Mira", "slept"]
 
 
+def test_a_run_does_not_remove_the_bilm_that_it_needs(run: SmallRun, bilm: Path) -> None:
+    run.train(elmo(bilm=str(bilm)), "trainer.num_epochs=1", self_contained=True)
+    shutil.rmtree(bilm)
+    copies = run.path / "bilm"
+    run.refuses(
+        "bilm: the config has this biLM, and a run that begins here removes it",
+        elmo(bilm=str(copies)),
+        resume=False,
+        force=True,
+    )
+    assert copies.is_dir()
+
+
 def test_a_bilm_that_was_trained_is_part_of_the_run(
     settings: dict[str, Any], run: SmallRun, bilm: Path, sample_folder: Path, tmp_path: Path
 ) -> None:

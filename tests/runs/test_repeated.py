@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import statistics
 from pathlib import Path
 
@@ -75,4 +76,5 @@ def test_folds_hold_out_every_training_example_once(
 def test_mean_and_deviation_of_what_all_runs_have() -> None:
     summary = mean_and_deviation([{"test": {"f1": 90.0, "f1/LOC": 80.0}}, {"test": {"f1": 92.0}}])
     assert summary == {"mean": {"test/f1": 91.0}, "std": {"test/f1": pytest.approx(2**0.5)}}
+    assert math.isnan(mean_and_deviation([{"loss": math.nan}, {"loss": 1.0}])["std"]["loss"])
     assert mean_and_deviation([{"loss": 2.5}]) == {"mean": {"loss": 2.5}, "std": {"loss": 0.0}}

@@ -15,6 +15,7 @@ import torch
 from elmo_tasks.config import load_config
 from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
 from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.files.tensor_files import read_tensors, tensor_metadata, write_tensors
 from elmo_tasks.files.text import read_lines
 from elmo_tasks.runs import load, train
 from elmo_tasks.runs.experiment_config import ExperimentConfig
@@ -40,6 +41,15 @@ def test_resuming_with_a_damaged_file_is_one_clear_error(
 ) -> None:
     finished.write(name, content)
     finished.refuses(rf"{name}(:1)?: .*{problem}")
+
+
+def test_the_weights_of_another_epoch_than_the_best_one_are_not_taken_for_them(finished: SmallRun) -> None:
+    """A run may be killed when it has written the weights of a better epoch, but not its state."""
+    path, epoch = finished.path / "model.safetensors", finished.json("metrics.json")["best"]["epoch"]
+    assert tensor_metadata(path) == {"epoch": str(epoch)}
+    write_tensors(path, read_tensors(path), epoch="9")
+    finished.remove("metrics.json")
+    finished.refuses(rf"model\.safetensors: has the weights of epoch 9; expected those of epoch {epoch}; --force")
 
 
 def test_a_folder_with_a_run_is_not_overwritten(finished: SmallRun) -> None:
@@ -124,6 +134,7 @@ def test_a_run_resumes_in_the_precision_that_it_began_with(run: SmallRun, monkey
     run.resume("trainer.precision=auto")
     assert precisions == ["bfloat16"]
     assert run.json("config.json")["trainer"]["precision"] == "auto"
+    assert load.load_run(run.path).config.trainer.precision == "bfloat16"
 
 
 OTHER_DATA: dict[str, Callable[[str], str]] = {

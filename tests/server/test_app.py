@@ -85,6 +85,11 @@ def test_too_much_to_explain_is_refused(
         assert problem.startswith("the work of 660 tokens; expected at most 50: sentences are read once for each")
         assert "explain: Input should be 'gradient'" in post(client, "/api/runs/ner/predict?explain=lime", long, 422)
         post(client, "/api/runs/ner/predict?explain=gradient", {"tokens": ["the"]})
+        short = {"tokens": TEXT.split()[:4]}  # has four spans, for which 16 tokens are read
+        path = "/api/runs/ner/predict-batch?explain=gradient"
+        assert len(post(client, path, {"inputs": [short] * 3})["results"]) == 3
+        problem = post(client, path, {"inputs": [short] * 4}, 422)
+        assert problem.startswith("inputs:4: so far the work of 64 tokens; expected at most 50 in a request: ")
 
 
 def test_the_runs_are_described_without_places_on_the_machine(

@@ -26,6 +26,8 @@ from elmo_tasks.server.bilm_vectors import ServedBiLM, bilms_of_runs
 from elmo_tasks.server.bounds import Limits
 from elmo_tasks.server.served_runs import Additions, ServedRun, load_runs, to_bytes
 from tests.installed import install
+from tests.predictors.stub_models import make_predicate_tagger, make_roles
+from tests.server.conftest import post
 
 
 def test_names(run_folder: Path, tmp_path: Path, runs: dict[str, ServedRun]) -> None:
@@ -198,4 +200,18 @@ def test_semantic_roles_get_the_first_run_that_finds_predicates(
         assert answer.json()["error"].startswith(
             "the work of 12 tokens; expected at most 8: sentences are read once for"
         )
-    assert runs["roles"].predictor.most_tags == 8
+
+
+def test_the_predicates_of_all_sentences_of_a_request_are_bounded(runs: dict[str, ServedRun]) -> None:
+    run = copy.copy(runs["ner"])
+    run.predictor = make_roles(make_predicate_tagger("O", "B-V"))
+    inputs = [{"tokens": ["asked"] * 4}] * 3  # 16 tokens are read for each
+    with TestClient(create_app({"roles": run}, {}, Limits(request_tokens=40, queue_tokens=40))) as client:
+        assert len(post(client, "/api/runs/roles/predict-batch", {"inputs": inputs[:2]})["results"]) == 2
+        refused = post(client, "/api/runs/roles/predict-batch", {"inputs": inputs}, 422)
+        text = post(client, "/api/runs/roles/predict", {"text": "Bo asked and asked and asked and asked.\n\n" * 2}, 422)
+    assert refused.startswith("inputs:3: so far the work of 48 tokens; expected at most 40 in a request: sentences are")
+    assert text.startswith("so far the work of 72 tokens; expected at most 40 in a request: sentences are read once")
+    assert sum(size * longest for size, longest in run.predictor.model.shapes) == 32  # nothing of what is refused
+    several = [run.prepare(inputs[:count], Additions(), numbered=True) for count in (2, 3, 1)]
+    assert [type(answer) for answer in run.answer(several)] == [bytes, ElmoTasksError, bytes]

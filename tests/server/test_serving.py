@@ -201,6 +201,14 @@ def test_addresses(capsys: pytest.CaptureFixture[str]) -> None:
     assert "Address already in use" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("host", ["192.168..1", "a" * 64])
+def test_what_cannot_be_a_host_is_named(host: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["serve", "runs/none", "--host", host]) == 2
+    assert capsys.readouterr().err == (
+        f"error: {host}:8000: not the name of a host; --host and --port name another address\n"
+    )
+
+
 def test_what_is_not_a_run_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["serve", str(tmp_path / "none"), "--port", "0"]) == 2
     assert capsys.readouterr().err.startswith(f"error: {tmp_path / 'none'}: expected a run's folder")

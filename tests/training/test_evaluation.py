@@ -3,10 +3,12 @@ from __future__ import annotations
 import json
 import os
 import re
+import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -116,6 +118,20 @@ def test_lines_can_be_written_to_a_pipe(tmp_path: Path) -> None:
             write(1, "b")
             write(0, "a")
         assert text.result(10) == '"a"\n"b"\n'
+
+
+def test_lines_can_be_written_to_an_open_file_whose_folder_is_a_device(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with `--predictions /dev/stdout >> FILE`."""
+    path = tmp_path / "lines.jsonl"
+    path.write_text("earlier\n")
+    folders = Mock(wraps=tempfile.TemporaryFile)
+    monkeypatch.setattr(tempfile, "TemporaryFile", folders)
+    with path.open("a") as stream, ordered_lines(f"/dev/fd/{stream.fileno()}") as write:
+        write(0, "a")
+    assert folders.call_args.kwargs["dir"] is None
+    assert path.read_text() == 'earlier\n"a"\n'
 
 
 def test_an_error_leaves_no_lines(tmp_path: Path) -> None:

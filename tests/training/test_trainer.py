@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import argparse
 import json
 import logging
 import math
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,6 +14,8 @@ import pytest
 import safetensors.torch
 import torch
 
+from elmo_tasks import cli
+from elmo_tasks.commands.command import Command
 from elmo_tasks.config import load_config
 from elmo_tasks.errors import ConfigError, ElmoTasksError, RunError
 from elmo_tasks.files.tensor_files import read_state, write_state
@@ -27,7 +31,7 @@ from elmo_tasks.training.callbacks import Callback, Progress
 from elmo_tasks.training.processes import start_accelerator
 from elmo_tasks.training.random_state import seed_everything
 from elmo_tasks.training.trainer import Objective, Trainer
-from tests.stopping import CtrlC, assert_same_run, read_records, stop_at
+from tests.stopping import CtrlC, Killed, assert_same_run, read_records, stop_at
 
 
 def make_trainer(config_file: Path, folder: Path, *overrides: str) -> tuple[Trainer, BatchLoader]:
@@ -298,7 +302,7 @@ def test_stopped_between_steps_and_resumed_is_the_same_run(
     overrides = (*more, "trainer.checkpoint_every_steps=4")
     train(config_file, tmp_path / "whole", overrides=overrides)
     for stop in stops:
-        with stop_at(stop), pytest.raises(SystemExit):
+        with stop_at(stop), pytest.raises(Killed):
             train(config_file, tmp_path / "parts", overrides=overrides, resume=True)
     assert read_state(tmp_path / "parts" / "training.pt")["progress"]["recent_steps"] == recent_steps
     train(config_file, tmp_path / "parts", overrides=overrides, resume=True)
@@ -327,6 +331,26 @@ def test_ctrl_c_saves_the_state_and_the_run_goes_on_bit_for_bit(
         assert read_state(run / "training.pt")["progress"]["step"] == step
     train(config_file, run, overrides=overrides, resume=True)
     assert_same_run(run, tmp_path / "whole")
+
+
+@pytest.mark.parametrize("signals", [[signal.SIGTERM], [signal.SIGINT, signal.SIGTERM]], ids=["one", "two"])
+@pytest.mark.usefixtures("interruptible")
+def test_a_signal_that_ends_the_process_lets_the_step_end_too(
+    signals: list[signal.Signals], config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two are what a training gets when Ctrl-C ends the study that it is a part of."""
+
+    def interrupted(_: argparse.Namespace) -> None:
+        train(config_file, tmp_path / "run", callbacks=[CtrlC(step=4, signals=signals)])
+
+    monkeypatch.setattr(cli, "COMMANDS", {"do": Command("does", "do", lambda parser: None, interrupted)})
+    with pytest.raises(SystemExit) as end:
+        cli.main(["do"])
+    assert end.value.code == 143
+    assert read_state(tmp_path / "run" / "training.pt")["progress"]["step"] == 4
+    train(config_file, tmp_path / "whole")
+    train(config_file, tmp_path / "run", resume=True)
+    assert_same_run(tmp_path / "run", tmp_path / "whole")
 
 
 @pytest.mark.parametrize(("average", "epochs"), [('{"decay": 0.9}', 1), ("null", 2)])
