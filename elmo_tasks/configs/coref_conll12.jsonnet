@@ -11,10 +11,12 @@ local data = std.extVar('ELMO_TASKS_DATA');
   train_data_path: data + '/conll-2012/v4/data/train/data/english',
   validation_data_path: data + '/conll-2012/v4/data/development/data/english',
   test_data_path: data + '/conll-2012/v4/data/test/data/english',
+  vocabulary: { lowercase_words: true },
   model: {
     type: 'coref',
     embedder: {
-      // The paper uses GloVe's 300 features and the 50 of Turian et al.: set the file to glove.840B.300d.txt and the size to 300.
+      // The paper uses 300 features of GloVe 840B, which is cased, and the 50 of Turian et al.: set the file, the size, and
+      // vocabulary.lowercase_words to false.
       words: { vectors: data + '/glove/glove.6B.50d.txt.xz', size: 50, trainable: false },
       // The paper uses 50 filters of each of the widths 3, 4 and 5.
       characters: { embedding_size: 8, filters: 150, width: 4 },

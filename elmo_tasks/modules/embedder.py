@@ -54,12 +54,16 @@ class EmbedderConfig(Config):
         file = self._word_vectors()
         return file.words if file else ()
 
-    def words_without_vector(self, words: Iterable[str]) -> set[str] | None:
-        """Those of the words that the file of vectors has neither as written nor in lower case; None without a file."""
+    def words_without_vector(self, words: Iterable[str], *, exactly: bool = False) -> set[str] | None:
+        """Those of the words that the file of vectors lacks; None without a file.
+
+        Arguments:
+            exactly: also those that it has in lower case only.
+        """
         if (file := self._word_vectors()) is None:
             return None
         known = set(file.words)
-        return {word for word in words if word not in known and word.lower() not in known}
+        return {word for word in words if word not in known and (exactly or word.lower() not in known)}
 
     def word_vectors_hash(self) -> str | None:
         """The hash of the file of vectors; None without a file."""

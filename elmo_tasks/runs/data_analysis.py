@@ -23,11 +23,11 @@ from elmo_tasks.training.task_training import TaskSteps
 
 # The kinds of warnings, the most important first.
 KINDS = (
-    "broken", "suspicious", "no_spans", "unseen_labels", "same_texts", "few_steps", "few_vectors", "several_labels",
-    "similar_labels", "one_label", "few_examples", "rare_labels", "long",
+    "broken", "suspicious", "no_spans", "unseen_labels", "same_texts", "few_steps", "few_vectors", "lower_case_vectors",
+    "several_labels", "similar_labels", "one_label", "few_examples", "rare_labels", "long",
 )  # fmt: skip
 _FEW_EXAMPLES, _RARE = 30, 5  # of held-out data; of a label in the training data
-_SAME, _WITH_VECTOR, _ONE_LABEL = 1, 20, 90  # percentages
+_SAME, _WITH_VECTOR, _LOWER_CASE, _ONE_LABEL = 1, 20, 10, 90  # percentages
 _LONG = 10  # times as long as 95 % of the examples
 
 
@@ -106,6 +106,11 @@ def training_warnings(
             f"the file of word vectors has only {share}; is it the right file, in the language of the data? Words are"
         )
         yield DataWarning("few_vectors", f"{text} looked up as they are written, then in lower case")
+    in_lower_case = len(config.model.embedder.words_without_vector(words, exactly=True) or ()) - len(lacking)
+    if 100 * in_lower_case >= _LOWER_CASE * len(words):
+        text = f"the file of word vectors has {in_lower_case} of the {len(words)} words of the training data only in"
+        remedy = "set vocabulary.lowercase_words=true, so that new words are found there, too"
+        yield DataWarning("lower_case_vectors", f"{text} lower case; {remedy}")
 
 
 def _report(config: ExperimentConfig, data: Data, name: str) -> dict[str, Any]:

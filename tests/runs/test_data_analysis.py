@@ -76,6 +76,11 @@ PLANTED: dict[str, tuple[dict[str, Sequence[Row | str]], list[str], str]] = {
     "same_texts": ({"test": [*TEST, *TRAINING[:3]]}, [], "3 of 33 test examples have the same texts as a training"),
     "few_steps": ({}, ["data_loader.min_batches=1"], "only 10 optimizer steps in all, for 40 training examples"),
     "few_vectors": ({}, [f"{WORDS}.vectors=vectors.txt"], "has only 4 of the 44 words of the training data; is it"),
+    "lower_case_vectors": (
+        {"train": [*TRAINING, ("Word Number Is Here", "good"), ("WORD NUMBER IS HERE", "bad")]},
+        [f"{WORDS}.vectors=vectors.txt"],
+        "has 8 of the 52 words of the training data only in lower case; set vocabulary.lowercase_words=true",
+    ),
     "several_labels": ({"train": [*TRAINING, (TRAINING[0][0], "bad")]}, [], "1 training example with the same texts"),
     "similar_labels": ({"train": [*TRAINING, *((f"x {n}", "Good") for n in range(9))]}, [], "'good' and 'Good'"),
     "one_label": ({"train": [*TRAINING, *((f"x {n}", "good") for n in range(400))]}, [], "always giving the label "),
