@@ -147,7 +147,7 @@ def embed(
     sentences: str | Sequence[Sequence[str]],
     *,
     bilm: str | Path | BiLM | FastBiLM = DEFAULT_BILM,
-    layers: str = "all",
+    layers: str | int = "all",
     pool: Pooling = "none",
     precision: Precision = "float32",
 ) -> list[Tensor]:
@@ -157,7 +157,7 @@ def embed(
         sentences: a text, which is split into sentences as that of the biLM was (a biLM that is already loaded: in
             English, see `tokenize`); or sentences as lists of tokens.
         bilm: the folder of a biLM, `default` for the one in the package, or a biLM that is already loaded.
-        layers: "all"; "mix", the mean of all; "top"; or one layer's number, "0" being the token layer.
+        layers: "all"; "mix", the mean of all; "top"; or one layer's number, 0 being the token layer.
         pool: what is kept of a sentence's tokens: "none" keeps each, "mean" and "max" make one vector of them.
         precision: of the products, if the biLM is loaded here; bfloat16 and int8 are less exact, and faster on
             processors with AVX-512 or AMX.
@@ -168,7 +168,7 @@ def embed(
 
     Raises:
         WeightsError: the biLM's files are missing or damaged.
-        ElmoTasksError: `layers` names no layer of the biLM.
+        ElmoTasksError: `layers` names no layer of the biLM, or `pool` or `precision` is unknown.
         TypeError: one of several sentences is a string, or a token is not.
     """
     bilm, tokenizer = _with_tokenizer(bilm, precision)

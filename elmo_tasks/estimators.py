@@ -268,8 +268,8 @@ class ElmoClassifier(ClassifierMixin, RunEstimator):
         check_classification_targets(y)
         labels, rows = column_or_1d(y, warn=True), _rows(X)
         check_consistent_length(rows, labels)
-        self.classes_ = np.unique(labels)
         self._train([{**row, "label": str(label)} for row, label in zip(rows, labels, strict=True)])
+        self.classes_ = np.unique(labels)
         return self
 
     def predict(self, X: Texts) -> NDArray[Any]:
@@ -310,7 +310,8 @@ class ElmoTagger(RunEstimator):
         examples = [{**row, "tags": each} for row, each in zip(rows, tags, strict=True)]
         has_spans = any(_is_span_tag(tag) for each in tags for tag in each)
         self._train(examples, **({} if has_spans else self._plain_tags()))
-        self.tag_scheme_ = next(filter(None, map(detect_scheme, tags)), None) if has_spans else None
+        # Without a longer span, BIOES has the same tags as BMES; see `TagReader`.
+        self.tag_scheme_ = next(filter(None, map(detect_scheme, tags)), "BIOES") if has_spans else None
         return self
 
     def _plain_tags(self) -> dict[str, Any]:

@@ -127,6 +127,7 @@ def test_wrong_settings_are_found_by_fit(bilm: str) -> None:
     for wrong, problem in {
         "layers": r"layers: got 'x'; expected all, mix, top or a number from 0 to 2",
         "pool": "pool: got 'x'; expected 'mean' or 'max'",
+        "precision": "precision: got 'x'; expected float32, bfloat16 or int8",
         "device": "device: got 'x'; expected 'auto', 'cpu' or 'cuda'",
         "bilm": "x: no such folder",
     }.items():
@@ -204,8 +205,10 @@ def test_labels_are_of_any_type_and_a_share_can_be_held_out(classifier: ElmoClas
     ],
 )
 def test_what_cannot_be_learned(settings: Any, texts: Any, labels: Any, error: type[Exception], problem: str) -> None:
+    classifier = ElmoClassifier(**settings)
     with pytest.raises(error, match=problem):
-        ElmoClassifier(**settings).fit(texts, labels)
+        classifier.fit(texts, labels)
+    assert not hasattr(classifier, "classes_")
 
 
 def test_a_tagger_predicts_in_the_scheme_that_it_was_given(tagger: ElmoTagger) -> None:
@@ -216,6 +219,8 @@ def test_a_tagger_predicts_in_the_scheme_that_it_was_given(tagger: ElmoTagger) -
     assert tagger.score(SENTENCES[:3], bioul) == 1
     again = clone(tagger).fit(SENTENCES, bioul * 4)
     assert again.predict(SENTENCES[:3]) == bioul
+    short = [["S-PER", "O", "S-LOC"], ["B-LOC", "E-LOC", "O"]]  # BIOES and BMES differ only in longer spans
+    assert clone(tagger).set_params(num_epochs=1).fit(SENTENCES[:2], short).tag_scheme_ == "BIOES"
     for texts in (["a text"], [["a", 1]]):
         with pytest.raises(TypeError, match=r"X\[0\] is .*; expected a list of tokens"):
             tagger.predict(texts)

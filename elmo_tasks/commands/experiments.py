@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_TRAINING = ("resume", "force", "self_contained", "predictions")  # arguments of `experiment.train`
+_TRAINING = ("resume", "force", "self_contained", "predictions")  # arguments of `runs.train.train`
 
 
 def add_train(parser: argparse.ArgumentParser) -> None:
@@ -250,8 +250,6 @@ def run_predict(arguments: argparse.Namespace) -> None:
     if writes_parts(arguments):
         _predict_parts(arguments)
         return
-    if arguments.on_error == "record":
-        raise ElmoTasksError("--on-error record: only for an output folder; expected --output DIR/ with it")
     arguments.input = arguments.input[0]
     for output in (arguments.output, arguments.html):
         check_output(output, force=arguments.force, stream=True)

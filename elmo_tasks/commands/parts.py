@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_PART_TOKENS = 1_000_000
+
 
 def add_parts(parser: argparse.ArgumentParser) -> None:
     """The options for an output folder."""
@@ -30,7 +32,12 @@ def add_parts(parser: argparse.ArgumentParser) -> None:
     options.add_flag(group, "--check", "only say which parts are missing; the exit code is 1 if there are any")
     options.add_engine(group, "local: this process; ray: a Ray cluster, with one process for each processor")
     group.add_argument("--workers", type=options.positive, metavar="N", help="the number of Ray's processes")
-    options.add_number(group, "--part-tokens", 1_000_000, "the approximate number of tokens of the text of a part")
+    group.add_argument(
+        "--part-tokens",
+        type=options.positive,
+        metavar="N",
+        help=f"the approximate number of tokens of the text of a part (default: {_PART_TOKENS})",
+    )
 
 
 def writes_parts(arguments: argparse.Namespace) -> bool:
@@ -39,9 +46,18 @@ def writes_parts(arguments: argparse.Namespace) -> bool:
     if output and (output.endswith("/") or Path(output).is_dir()):
         return True
     several = len(arguments.input) > 1 or any(map(_needs_folder, arguments.input))
-    if several or arguments.shard or arguments.check:
-        given = "several files" if several else "--shard" if arguments.shard else "--check"
-        raise ElmoTasksError(f"{given}: expected an output folder, with a slash at its end: --output DIR/")
+    given = {
+        "several files": several,
+        "--shard": arguments.shard,
+        "--check": arguments.check,
+        "--engine ray": arguments.engine == "ray",
+        "--address": arguments.address,
+        "--workers": arguments.workers,
+        "--part-tokens": arguments.part_tokens,
+        "--on-error record": arguments.on_error == "record",
+    }
+    if found := [name for name, value in given.items() if value]:
+        raise ElmoTasksError(f"{found[0]}: expected an output folder, with a slash at its end: --output DIR/")
     return False
 
 
@@ -63,14 +79,15 @@ def make_parts(arguments: argparse.Namespace, function: TableFunction, *, tokeni
         raise ElmoTasksError("-: standard input cannot be cut into parts; expected files")
     check_kind(arguments.output, remedy="choose another folder")
     check_folder(arguments.output)
+    part_tokens = arguments.part_tokens or _PART_TOKENS
     settings: dict[str, Any] = {
         "results": type(function).__name__,
         **function.settings(),
-        "part_tokens": arguments.part_tokens,
+        "part_tokens": part_tokens,
         "torch": torch.__version__,
     }
     folder = PartsFolder(arguments.output, settings)
-    found = find_units(arguments.input, tokens=arguments.part_tokens, tokenized=tokenized, output=arguments.output)
+    found = find_units(arguments.input, tokens=part_tokens, tokenized=tokenized, output=arguments.output)
     units = list(found)
     number, total = arguments.shard or (1, 1)
     units = units[number - 1 :: total]

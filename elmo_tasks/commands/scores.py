@@ -132,7 +132,9 @@ def _drawing(scores: SentenceScores) -> Drawing:
     starts = [sum(len(word) + 1 for word in words[:index]) for index in range(len(words))]
     offsets = [(start, start + len(word)) for start, word in zip(starts, words, strict=True)]
     bits = math.log(2)
-    text = ShadedText(" ".join(words), offsets, [each.both for each in scores.tokens], "surprisal by both directions")
+    both = [each.both / bits for each in scores.tokens]
+    tips = [f"{each:.1f} bits" for each in both]
+    text = ShadedText(" ".join(words), offsets, both, "surprisal by both directions", tips)
     rows = []
     for each in scores.tokens:
         expected = " ".join(f"{word} {100 * probability:.0f}%" for word, probability in each.substitutes)

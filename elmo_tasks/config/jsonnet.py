@@ -15,8 +15,8 @@ import pydantic_core
 
 from elmo_tasks.config.data_folder import DATA_VARIABLE, DEFAULT_DATA_FOLDER
 from elmo_tasks.config.packaged import IMPORT_FOLDER, find_config
-from elmo_tasks.errors import ConfigError
-from elmo_tasks.files.json_files import read_json
+from elmo_tasks.errors import ConfigError, DataError
+from elmo_tasks.files.json_files import parse_json, read_json
 from elmo_tasks.files.limits import MAX_JSON_DEPTH
 from elmo_tasks.files.paths import COMPRESSIONS
 from elmo_tasks.files.text import foreign_encoding
@@ -86,7 +86,7 @@ def _evaluate(
     if path.suffix.lower() in (".jsonl", ".jsonlines"):  # Jsonnet would read the sum of the objects
         raise ConfigError(f"{path}: JSON lines; expected a Jsonnet or JSON file")
     if path.suffix == ".json":
-        return read_json(path, dict[str, Any], _JSON_CONFIG, error=ConfigError)
+        return _read_json(path)
     try:
         content = path.read_bytes()
         if problem := foreign_encoding(content):
@@ -113,6 +113,15 @@ def _evaluate(
     if not isinstance(value, dict):
         raise ConfigError(f"{path}: expected an object, got {shown(value)}")
     return value
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    values = read_json(path, dict[str, Any], _JSON_CONFIG, error=ConfigError)
+    try:
+        parse_json(path.read_text("utf-8-sig"), path, _JSON_CONFIG)  # of a key that an object has twice, one is lost
+    except DataError as error:
+        raise ConfigError(str(error)) from None
+    return values
 
 
 def _imported(folder: str, name: str) -> tuple[str, bytes]:
@@ -165,7 +174,9 @@ def apply_overrides(values: dict[str, Any], overrides: Sequence[str]) -> tuple[d
             problems.append(f"--set {override[:60]}...: {len(path)} keys; expected at most {MAX_JSON_DEPTH}")
             continue
         try:
-            written = write(values, path, _parse(text))
+            written = write(values, path, _parse(text, f"--set {key}"))
+        except DataError as error:
+            problems.append(str(error))
         except LookupError as error:
             problems.append(f"--set {key}: {error.args[0]}")
         else:
@@ -175,11 +186,13 @@ def apply_overrides(values: dict[str, Any], overrides: Sequence[str]) -> tuple[d
     return origins, problems
 
 
-def _parse(text: str) -> Any:
+def _parse(text: str, source: str) -> Any:
+    """Raises a `DataError` that names the source if the text is JSON with a key twice."""
     try:
-        return pydantic_core.from_json(text, allow_inf_nan=False)  # JSON and Jsonnet do not know NaN and Infinity
+        value = pydantic_core.from_json(text, allow_inf_nan=False)  # JSON and Jsonnet do not know NaN and Infinity
     except (ValueError, TypeError):  # the latter for half of a surrogate pair
         return text
+    return parse_json(text, source, "JSON") if isinstance(value, (dict, list)) else value
 
 
 def write(values: dict[str, Any], path: Sequence[str], value: Any) -> KeyPath:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO, Literal, get_args
 
 import h5py
 import numpy as np
@@ -38,18 +38,18 @@ def embed_sentences(
     sentences: Sequence[Sequence[str]],
     bilm: BiLM | FastBiLM,
     *,
-    layers: str = "all",
+    layers: str | int = "all",
     pool: Pooling = "none",
     max_tokens: int = 4096,
 ) -> list[Tensor]:
     """The vectors of tokenized sentences, (L+1, T, D), as `embed_file` writes them; arguments: see there.
 
     Raises:
-        ElmoTasksError: `layers` names no layer of the biLM.
+        ElmoTasksError: `layers` names no layer of the biLM, or `pool` is unknown.
         TypeError: a sentence is a string, or a token is not.
     """
     check_sentences(sentences)
-    choose, _ = _selection(layers, bilm.num_layers)
+    choose, _ = _selection(layers, bilm.num_layers, pool)
     vectors: dict[int, Tensor] = {}
     batches: Iterable[list[int]] = batches_of_like_lengths([len(tokens) for tokens in sentences], max_padded=max_tokens)
     if _reset_state(bilm):
@@ -74,10 +74,10 @@ def _pooled(vectors: Tensor, pool: Pooling) -> Tensor:
 
 
 def sentence_vectors(
-    sentences: Sequence[Sequence[str]], bilm: FastBiLM, *, layers: str, pool: Pooling, max_tokens: int
+    sentences: Sequence[Sequence[str]], bilm: FastBiLM, *, layers: str | int, pool: Pooling, max_tokens: int
 ) -> list[np.ndarray]:
     """The vectors that `embed_file` writes of tokenized sentences, in memory; arguments: see there."""
-    choose, kept_layers = _selection(layers, bilm.num_layers)
+    choose, kept_layers = _selection(layers, bilm.num_layers, pool)
     vectors: dict[int, np.ndarray] = {}
     numbered = (_Sentence(number, list(tokens), 0) for number, tokens in enumerate(sentences))
     with torch.no_grad():
@@ -89,7 +89,7 @@ def sentence_vectors(
     return [vectors[number] for number in range(len(sentences))]
 
 
-def shape_of_layers(bilm: FastBiLM, layers: str) -> tuple[int, ...]:
+def shape_of_layers(bilm: FastBiLM, layers: str | int) -> tuple[int, ...]:
     """The shape of a token's vectors: (D,), or (L+1, D) for all layers; raises `ElmoTasksError` as `embed_file`."""
     return (*_selection(layers, bilm.num_layers)[1], bilm.output_size)
 
@@ -99,7 +99,7 @@ def embed_file(
     output: str | Path,
     bilm: BiLM | FastBiLM,
     *,
-    layers: str = "all",
+    layers: str | int = "all",
     pool: Pooling = "none",
     tokenize: Tokenizer | None = None,
     max_tokens: int = 4096,
@@ -132,9 +132,9 @@ def embed_file(
 
     Raises:
         DataError: `source` is missing, damaged or not UTF-8, or a data file; see `text.prose`.
-        ElmoTasksError: `layers` names no layer of the biLM, or `output` has an unknown ending.
+        ElmoTasksError: `layers` names no layer of the biLM, `pool` is unknown, or `output` has an unknown ending.
     """
-    choose, kept_layers = _selection(layers, bilm.num_layers)
+    choose, kept_layers = _selection(layers, bilm.num_layers, pool)
     sentence_to_index: dict[str, str] = {}
     total = 0
     with create_vector_file(output) as file, torch.no_grad(), progress_bar(visible=show_progress) as progress:
@@ -178,8 +178,17 @@ def _reset_state(bilm: BiLM | FastBiLM) -> bool:
     return bilm.stateful
 
 
-def _selection(layers: str, num_layers: int) -> tuple[Callable[[Tensor], Tensor], tuple[int, ...]]:
-    """What chooses layers, (L+1, T, P) -> (L+1, T, P) or (T, P); and the axes of layers that are left."""
+def _selection(
+    layers: str | int, num_layers: int, pool: Pooling = "none"
+) -> tuple[Callable[[Tensor], Tensor], tuple[int, ...]]:
+    """What chooses layers, (L+1, T, P) -> (L+1, T, P) or (T, P); and the axes of layers that are left.
+
+    Raises:
+        ElmoTasksError: `layers` names no layer, or `pool` is unknown.
+    """
+    if pool not in get_args(Pooling):
+        raise ElmoTasksError(f"pool: got {pool!r}; expected none, mean or max")
+    layers = str(layers)
     if layers == "all":
         return lambda every: every, (num_layers,)
     if layers == "mix":

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 import weakref
+from typing import get_args
 
 import torch
 
 from elmo_tasks.elmo.bilm import BiLM
 from elmo_tasks.elmo.bilm_files import BiLMFiles
 from elmo_tasks.elmo.fast import FastBiLM, Precision
+from elmo_tasks.errors import ElmoTasksError
 
 _CPU = torch.device("cpu")
 
@@ -24,7 +26,11 @@ def load_frozen(files: BiLMFiles, precision: Precision = "float32", device: torc
 
     Raises:
         WeightsError: a file is missing or damaged, or the two do not fit together.
+        ElmoTasksError: the precision is unknown.
     """
+    if precision not in get_args(Precision):
+        raise ElmoTasksError(f"precision: got {precision!r}; expected float32, bfloat16 or int8")
+    device = torch.empty(0, device=device).device  # "cuda" may be "cuda:0"
     key = (files.fingerprint(), precision, str(device))
     with _lock:
         bilm = _loaded.get(key)

@@ -63,14 +63,14 @@ class ChangedUnit:
 
 @dataclasses.dataclass(frozen=True)
 class Difference:
-    """By how much a system is better than the first one.
+    """How a system differs from the first one.
 
     Arguments:
         difference: of the scores, with its bootstrap interval.
         p_values: two-sided, by test: `randomization`, `bootstrap` and, if both have several seeds, `seeds`.
         corrected: the same with Holm's correction, if the first one is compared to several systems; otherwise empty.
         seeds: the difference over seeds, if both have several.
-        better, worse, equal: how many units have changed the score up, down, or not.
+        better, worse, equal: how many units have made the score better, worse, or neither.
         changed: the most changed units, the largest gain or loss first.
     """
 
@@ -179,7 +179,8 @@ def compare_predictions(
             _changed(float(gains[unit]), first.examples, units[unit], (measured[0], each))
             for unit in most[:num_examples]
         ]
-        differences.append(_difference(scores[0], ours, p_value, values - resampled[0], gains, changed))
+        improved = -gains if name in kind.lower_is_better else gains
+        differences.append(_difference(scores[0], ours, p_value, values - resampled[0], improved, changed))
     if len(differences) > 1:
         found = corrected([each.p_values for each in differences])
         differences = [dataclasses.replace(each, corrected=own) for each, own in zip(differences, found, strict=True)]
@@ -230,16 +231,22 @@ def _difference(
     other: SystemScore,
     randomization: float,
     resampled: Array,
-    gains: Array,
+    improved: Array,
     changed: list[ChangedUnit],
 ) -> Difference:
-    """The difference of two systems: from their scores, a p-value, the differences of resamples, and the gains."""
+    """The difference of two systems.
+
+    Arguments:
+        randomization: the p-value of this test.
+        resampled: the differences of resamples.
+        improved: by how much each unit makes the score better; negative where it makes it worse.
+    """
     difference = other.score - one.score
     seeds = seed_difference(one.scores, other.scores, paired=one.seeds == other.seeds)
     p_values = {"randomization": randomization, "bootstrap": bootstrap_p(resampled, difference)}
     if seeds and seeds.p_value is not None:
         p_values["seeds"] = seeds.p_value
-    better, worse = int((gains > EQUAL).sum()), int((gains < -EQUAL).sum())
+    better, worse = int((improved > EQUAL).sum()), int((improved < -EQUAL).sum())
     return Difference(
         name=other.name,
         against=one.name,
@@ -250,7 +257,7 @@ def _difference(
         seeds=seeds,
         better=better,
         worse=worse,
-        equal=len(gains) - better - worse,
+        equal=len(improved) - better - worse,
         changed=changed,
     )
 

@@ -22,6 +22,7 @@ class Correlation(Metric):
     """
 
     main: ClassVar[str] = "pearson"
+    lower_is_better: ClassVar[frozenset[str]] = frozenset({"mse"})
     field = "score"
 
     def _add(self, prediction: Mapping[str, Any], example: Mapping[str, Any]) -> None:

@@ -24,10 +24,12 @@ class Metric(ABC):
 
     Attributes:
         main: the name of the score by which systems are compared.
+        lower_is_better: the names of the scores of which a lower value is better, such as errors.
         field: the key of a prediction and of an example that the metric reads; a class has its usual one.
     """
 
     main: ClassVar[str]
+    lower_is_better: ClassVar[frozenset[str]] = frozenset()
     field: str
 
     def __init__(self, field: str | None = None) -> None:

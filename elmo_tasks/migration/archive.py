@@ -3,7 +3,7 @@
 config.json            the config, as plain JSON
 weights.th             the tensors, a pickle; best.th in the folder of a training
 vocabulary/            a file of names for each namespace, and non_padded_namespaces.txt
-meta.json              the version of AllenNLP, since 1.1
+meta.json              the version of AllenNLP, since 2.5.0
 fta/                   until 1.0: other files that the config names, each named by its key; among them a biLM's options
 """
 
@@ -41,7 +41,7 @@ class Archive:
 
     path: Path
     config: dict[str, Any]
-    version: str | None  # of AllenNLP, such as 2.1.0; None before 1.1
+    version: str | None  # of AllenNLP, such as 2.8.0; None before 2.5.0
     vocabulary: AllenNlpVocabulary
     tensors: dict[str, Tensor]
     bilm_options: BiLMOptions | None  # those in the archive

@@ -287,6 +287,12 @@ def _character_cnn(
     least = indexer.get("min_padding_length", 0)
     if _has_masked_cnn(result.params, result.version):
         config["padding"] = "none"
+        if result.version is None:
+            config["token_min_padding_length"] = least  # so that the note's setting is enough
+            result.notes.append(
+                "the archive does not say its version: characters are read as AllenNLP has done since 1.2.1; for an "
+                "archive of 1.0.0 to 1.2.0, which padded them, set model.embedder.characters.padding=right"
+            )
     else:
         config |= {"padding": "right", "token_min_padding_length": least}
         result.notes.append(

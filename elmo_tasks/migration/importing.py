@@ -24,6 +24,7 @@ from elmo_tasks.files.atomic import write_errors
 from elmo_tasks.files.json_files import write_json
 from elmo_tasks.files.locks import locked
 from elmo_tasks.files.overwriting import check_folder, check_kind
+from elmo_tasks.files.paths import is_clutter
 from elmo_tasks.files.tensor_files import write_tensors
 from elmo_tasks.migration.archive import Archive, opened
 from elmo_tasks.migration.embedder import ConvertedEmbedder, convert_embedder
@@ -57,6 +58,14 @@ class Imported:
     unread: tuple[str, ...]  # the keys of AllenNLP's config that mean nothing here
 
 
+@dataclasses.dataclass(frozen=True)
+class _PresentBiLM:
+    """The files that a folder for a biLM holds before the import. `weights` are only there with `options`."""
+
+    options: Path | None
+    weights: Path | None
+
+
 def import_allennlp(
     path: str | Path, folder: str | Path, *, bilm: str | Path | None = None, force: bool = False
 ) -> Imported:
@@ -66,17 +75,20 @@ def import_allennlp(
         path: AllenNLP's `model.tar.gz`, or the folder that it unpacks to.
         folder: the folder of the run.
         bilm: the folder for the files of the model's biLM; by default one within the run. If it holds them already,
-            they are used. If it only holds their options.json, that says what the weights do not: clips and the like.
+            as *options.json and *weights.hdf5, they are used. If it only holds their options, these say what the
+            weights do not: clips and the like.
         force: removes an earlier run in the folder.
 
     Raises:
-        MigrationError: the archive is missing or damaged, or this project does not have its model; nothing is written.
+        MigrationError: the archive is missing or damaged, or this project does not have its model; or `bilm` holds
+            another biLM, several, or weights without options. Nothing is written.
         RunError: the folder holds a run, and `force` is not given; or `bilm` is a folder of the run.
     """
     run = RunFolder(folder)
     check_folder(run.path)
     check_kind(run.path, run.config.name, remedy="name another folder for the run")
-    if bilm is not None and not Path(bilm, _WEIGHTS).is_file():
+    present_bilm = _present_bilm(bilm)
+    if bilm is not None and not present_bilm.weights:
         check_kind(bilm, remedy="name another folder with --bilm")
     if bilm is not None and Path(bilm).resolve() == run.bilm.copies.resolve():
         raise RunError(f"{bilm}: belongs to the run; leave --bilm out, or name a folder outside of {run.path}")
@@ -87,10 +99,10 @@ def import_allennlp(
         tempfile.TemporaryDirectory(prefix=".elmo-tasks.", dir=run.path) as temporary,
         opened(path, Path(temporary)) as archive,
     ):
-        params, shared = Params(archive.config), None if bilm is None else Path(bilm)
+        params = Params(archive.config)
         with _mismatches(archive):
-            embedder, head = _convert(archive, params, shared)
-            files = _stored_bilm(embedder.bilm, shared, Path(temporary, "bilm")) if embedder.bilm else None
+            embedder, head = _convert(archive, params, present_bilm.options)
+            files = _stored_bilm(embedder.bilm, present_bilm, Path(temporary, "bilm")) if embedder.bilm else None
             embedder = dataclasses.replace(embedder, bilm=None)  # its memory is free again
             values = _config(params, embedder, head)
             if files:
@@ -107,7 +119,7 @@ def import_allennlp(
             run.clear()
         resolved = to_json(config)
         if files:
-            files = _moved_bilm(files, shared or run.bilm.copies)
+            files = _moved_bilm(files, run.bilm.copies if bilm is None else Path(bilm))
             resolved["model"]["embedder"]["elmo"] |= run.bilm.refer_to(files)
         embedder.vocabulary.save(run.vocabulary)
         write_tensors(run.frozen, {name: tensor for name, tensor in tensors.items() if name not in trained})
@@ -130,15 +142,19 @@ def _mismatches(archive: Archive) -> Iterator[None]:
         raise MigrationError(f"{archive.path}: {problem}") from None
 
 
-def _convert(archive: Archive, params: Params, bilm: Path | None) -> tuple[ConvertedEmbedder, Head]:
-    """The embedder and the head; raises `MigrationError` if this project does not have them."""
+def _convert(archive: Archive, params: Params, bilm_options: Path | None) -> tuple[ConvertedEmbedder, Head]:
+    """The embedder and the head; raises `MigrationError` if this project does not have them.
+
+    Arguments:
+        bilm_options: the file of the biLM's options, if the archive does not have them.
+    """
     kind, weights = params.part("model").get("type", None), Weights(archive.tensors)
     if not isinstance(kind, str) or kind not in KINDS:
         taken = ", ".join(sorted(KINDS))
         raise MigrationError(f"a model of the type {str(kind)[:80]!r}; the types that are taken: {taken}")
     options = archive.bilm_options
-    if options is None and bilm and (bilm / _OPTIONS).is_file():
-        options = BiLMOptions.load(bilm / _OPTIONS)
+    if options is None and bilm_options:
+        options = BiLMOptions.load(bilm_options)
     embedder = convert_embedder(params, weights, archive.vocabulary, options, archive.version)
     module = importlib.import_module(f"elmo_tasks.migration.heads.{KINDS[kind]}")
     head: Head = module.convert(params, weights, archive.vocabulary, embedder.columns)
@@ -201,23 +217,42 @@ def _check(config: ExperimentConfig, embedder: ConvertedEmbedder, tensors: Mappi
     return {name for name, parameter in model.named_parameters() if parameter.requires_grad}
 
 
-def _stored_bilm(bilm: BiLM, shared: Path | None, scratch: Path) -> BiLMFiles:
-    """The biLM's files: those in the shared folder if they are there, otherwise new ones in a temporary folder.
+def _present_bilm(folder: str | Path | None) -> _PresentBiLM:
+    """The files of a biLM in the folder that is given for it.
 
     Raises:
-        MigrationError: another biLM is there.
+        MigrationError: there are several of a kind, or weights without options.
     """
-    if shared and (shared / _OPTIONS).exists():
-        is_whole = (shared / _WEIGHTS).exists()
-        there = BiLM.load(shared / _OPTIONS, shared / _WEIGHTS) if is_whole else None
-        options = BiLMOptions.load(shared / _OPTIONS)
+    if folder is None:
+        return _PresentBiLM(None, None)
+    options, weights = (
+        sorted(path for path in Path(folder).glob(f"*{name}") if not is_clutter(path.name))
+        for name in (_OPTIONS, _WEIGHTS)
+    )
+    if max(len(options), len(weights)) > 1 or len(options) < len(weights):
+        names = ", ".join(path.name for path in (*options, *weights))
+        expected = f"at most one *{_OPTIONS}, and one *{_WEIGHTS} only next to it"
+        raise MigrationError(f"{folder}: holds {names}; expected {expected}; choose another folder with --bilm")
+    return _PresentBiLM(next(iter(options), None), next(iter(weights), None))
+
+
+def _stored_bilm(bilm: BiLM, present: _PresentBiLM, scratch: Path) -> BiLMFiles:
+    """The biLM's files: those that are present, and for those that are not new ones in a temporary folder.
+
+    Raises:
+        MigrationError: another biLM is present.
+    """
+    if present.options:
+        there = BiLM.load(present.options, present.weights) if present.weights else None
+        options = BiLMOptions.load(present.options)
         if options.architecture() != bilm.options.architecture() or (there and not _alike(bilm, there)):
-            raise MigrationError(f"its biLM is not the one in {shared}; choose another folder with --bilm")
-        if is_whole:
-            return BiLMFiles(shared / _OPTIONS, shared / _WEIGHTS)
+            folder = present.options.parent
+            raise MigrationError(f"its biLM is not the one in {folder}; choose another folder with --bilm")
+        if present.weights:
+            return BiLMFiles(present.options, present.weights)
     scratch.mkdir()
     bilm.save(scratch / _OPTIONS, scratch / _WEIGHTS)
-    return BiLMFiles(scratch / _OPTIONS, scratch / _WEIGHTS)
+    return BiLMFiles(present.options or scratch / _OPTIONS, scratch / _WEIGHTS)
 
 
 def _alike(one: BiLM, other: BiLM) -> bool:
@@ -228,7 +263,7 @@ def _alike(one: BiLM, other: BiLM) -> bool:
 
 def _moved_bilm(files: BiLMFiles, folder: Path) -> BiLMFiles:
     """The biLM's files after they are moved to a folder; what is there already stays."""
-    moved = BiLMFiles(folder / _OPTIONS, folder / _WEIGHTS)
+    moved = BiLMFiles(folder / files.options.name, folder / files.weights.name)
     folder.mkdir(parents=True, exist_ok=True)
     for source, target in ((files.options, moved.options), (files.weights, moved.weights)):
         if not target.exists():

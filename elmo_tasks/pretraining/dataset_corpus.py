@@ -36,7 +36,7 @@ class DatasetCorpus(CorpusConfig):
         reader = self.dataset_reader.build()
         training, held_out = reader.read(self.train_data_path), reader.read(self.validation_data_path)
         # The readers' cache names its files by reader, settings and content.
-        names = [Path(data.cache_files[0]["filename"]).stem for data in (training, held_out)]
+        names = ["+".join(Path(file["filename"]).stem for file in data.cache_files) for data in (training, held_out)]
         return prepare_documents(
             _documents(reader.task, training),
             _documents(reader.task, held_out),

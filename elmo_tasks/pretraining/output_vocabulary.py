@@ -10,10 +10,10 @@ from pathlib import Path
 from elmo_tasks.elmo.characters import BEGIN_SENTENCE, END_SENTENCE
 from elmo_tasks.errors import DataError
 from elmo_tasks.files.atomic import atomic_write
-from elmo_tasks.files.text import read_lines
+from elmo_tasks.files.text import BYTE_ORDER_MARK, read_lines
 
 UNKNOWN = "<UNK>"
-_LINE_BREAK = re.compile(r"[\r\n]")
+_NOT_A_LINE = re.compile(rf"^$|^{BYTE_ORDER_MARK}|[\r\n]")  # readers leave out a byte order mark that begins a line
 _FIRST = (BEGIN_SENTENCE, END_SENTENCE, UNKNOWN)
 UNKNOWN_NUMBER = _FIRST.index(UNKNOWN)
 NUM_SPECIAL_WORDS = len(_FIRST)
@@ -79,5 +79,5 @@ def most_frequent(types: Sequence[str], counts: Iterable[int], size: int | None,
         min_count: less frequent words are unknown.
     """
     frequent = (word for word, count in zip(types, counts, strict=True) if count >= min_count)
-    words = [word for word in frequent if not _LINE_BREAK.search(word)]
+    words = [word for word in frequent if not _NOT_A_LINE.search(word)]
     return OutputVocabulary(words if size is None else words[: max(0, size - len(_FIRST))])

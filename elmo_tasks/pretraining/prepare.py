@@ -159,15 +159,17 @@ class TextCorpus(CorpusConfig):
         pieces = folder.with_name(f"{folder.name}.pieces")
         jobs = tokenizing_jobs(source.files, source.tokenizer, deduplicate=self.deduplicate)
         paths = make_pieces(pieces, jobs, share, source.processes(workers))
+        # Only a machine that sees all pieces claims them; otherwise, the one that makes the last piece could find them
+        # claimed by one that does not join them.
+        missing = sum(not path.is_file() for path in paths)
+        if missing and not folder.exists():
+            logger.info("%s: the share is prepared; %d of %s missing", pieces, missing, counted(len(paths), "piece"))
+            return None
         with contextlib.ExitStack() as stack:
             with write_errors(folder.parent):
                 is_ours = stack.enter_context(claimed(pieces / "lock"))
-            missing = sum(not path.is_file() for path in paths)
-            if not folder.exists() and (missing or not is_ours):
-                problem = (
-                    f"{missing} of {counted(len(paths), 'piece')} missing" if missing else "another process joins them"
-                )
-                logger.info("%s: the share is prepared; %s", pieces, problem)
+            if not is_ours and not folder.exists():
+                logger.info("%s: the share is prepared; another process joins them", pieces)
                 return None
             texts = read_pieces(paths)
             corpus = _prepare(source.key, source.description, lambda writer: self._write(source, texts, writer))

@@ -92,6 +92,8 @@ def softmax_losses(
         candidates: from `SoftmaxConfig.draw`; None for all words.
         dtype: of the products' factors, torch.bfloat16 or that of the weights.
     """
+    if not torch.is_grad_enabled():  # an autograd function is not told, and would compute the gradients of weights
+        weight, bias = weight.detach(), bias.detach()
     all_targets = torch.cat(list(targets))
     words = all_targets if candidates is None else torch.cat([all_targets, candidates.words])
     rows = functional.embedding(words, weight)  # at once: the gradient of each such call is as large as the table

@@ -39,12 +39,18 @@ class MarkedText:
 
 @dataclasses.dataclass(frozen=True)
 class ShadedText:
-    """A text whose tokens are as dark as their weight, from 0 to 1, is large."""
+    """A text whose tokens are as dark as their weight is large.
+
+    Arguments:
+        offsets: first and last character of each token, the end exclusive.
+        tips: what a page shows for each token below the pointer; by default its weight in percent, a share from 0 to 1.
+    """
 
     text: str
-    offsets: Sequence[tuple[int, int]]  # first and last character of each token, the end exclusive
+    offsets: Sequence[tuple[int, int]]
     weights: Sequence[float]
     title: str = ""
+    tips: Sequence[str] | None = None
 
     def shares(self) -> list[float]:
         """The weights as shares of the largest."""

@@ -147,8 +147,9 @@ class Sections:
     @_write.register
     def _(self, part: ShadedText) -> str:
         written, last = [], 0
-        for (start, end), weight, share in zip(part.offsets, part.weights, part.shares(), strict=True):
-            shade = f'<span class="heat shaded" style="--share:{share:.2f}" title="{percent(weight)}">'
+        tips = [percent(weight) for weight in part.weights] if part.tips is None else part.tips
+        for (start, end), tip, share in zip(part.offsets, tips, part.shares(), strict=True):
+            shade = f'<span class="heat shaded" style="--share:{share:.2f}" title="{escape(tip)}">'
             written.append(f"{escape(part.text[last:start])}{shade}{escape(part.text[start:end])}</span>")
             last = end
         return f"<p>{''.join(written)}{escape(part.text[last:])}</p>"

@@ -1,6 +1,6 @@
 """Small made-up data sets for trying things out, with the formats and file names of the benchmarks.
 
-Each task has a module. The modules share `SampleTask`, which writes their files, and a small grammar engine.
+Each task has a module. The modules share `SampleTask`, which makes their files, and a small grammar engine.
 """
 
 from __future__ import annotations

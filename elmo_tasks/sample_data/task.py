@@ -20,7 +20,7 @@ _SHARE_OF_SYNONYMS = 0.8
 
 @dataclasses.dataclass(frozen=True)
 class SampleTask:
-    """Writes the files of a task. The development and test files have other names than the training file.
+    """Makes the files of a task. The development and test files have other names than the training file.
 
     They may also have other words, `synonyms`, which the word vectors do not know either. A model without ELMo can only
     guess them from their context and spelling, while a biLM has read them in other text.
@@ -47,12 +47,8 @@ class SampleTask:
     num_names: Sequence[int] = (200, 50, 50)
     synonyms: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=dict)
 
-    def write(self, folder: Path, seed: int, sentences: tuple[int, int, int]) -> list[Path]:
-        """Writes the files of all splits with about this many sentences each, and returns their paths."""
-        return [write_text(folder / file, text) for file, text in self.texts(seed, sentences)]
-
     def texts(self, seed: int, sentences: tuple[int, int, int]) -> Iterator[tuple[str, str]]:
-        """The files of all splits, below the folder of all data, and their texts."""
+        """The files of all splits, below the folder of all data, and their texts with about this many sentences."""
         for split, files, names, count in zip(SPLITS, self.files, self._names(seed), sentences, strict=False):
             file = Path(files[0]).name
             name = f"{seed} {self.split_seed.format(split=split, file=file)}"

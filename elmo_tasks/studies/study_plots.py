@@ -23,7 +23,7 @@ _BASELINE, _COLORS = "0.6", ("C0", "C1", "C2", "C3", "C4", "C5", "C6", "C8", "C9
 
 @dataclasses.dataclass(frozen=True)
 class Family:
-    """Arms that are compared with each other: those with the same baseline, and it.
+    """Arms that are compared with each other: those with the same baseline and metric, and it.
 
     Arguments:
         title: what their names have in common.
@@ -45,11 +45,11 @@ class Family:
 def families(summaries: Sequence[Summary]) -> list[Family]:
     """The families of a study, in its order."""
     followed = {each.arm.baseline for each in summaries}
-    found: dict[tuple[str, str], dict[str, list[Summary]]] = {}
+    found: dict[tuple[str, str, str], dict[str, list[Summary]]] = {}
     for each in summaries:
         head = each.arm.baseline or (each.arm.name if each.arm.name in followed else "")
-        found.setdefault((each.arm.group, head), {}).setdefault(each.arm.name, []).append(each)
-    return [_family(group, arms) for (group, _), arms in found.items()]
+        found.setdefault((each.arm.group, head, each.metric), {}).setdefault(each.arm.name, []).append(each)
+    return [_family(group, arms) for (group, *_), arms in found.items()]
 
 
 def _family(group: str, arms: dict[str, list[Summary]]) -> Family:

@@ -196,6 +196,8 @@ class Trainer:
             if evaluate_first and self.progress.records == 0:
                 self._evaluate(evaluation)
                 self.save()
+            if self._is_due(self.evaluate_every_steps) and self.progress.recent_steps and not self.is_finished():
+                self._evaluate(evaluation)  # a signal ended the training before this evaluation, or within it
             while not self.is_finished():
                 for batches in steps.rest_of_epoch(self.progress):
                     self.step(batches)

@@ -33,7 +33,7 @@ from elmo_tasks.sample_data import write_sample_data
 # What a command has if nothing but what it must have is given.
 CONFIG: dict[str, Any] = {"set": [], "ext_var": [], "include_package": []}
 PARTS: dict[str, Any] = {"shard": None, "check": False, "engine": "local", "address": None, "workers": None,
-                         "part_tokens": 1_000_000}  # fmt: skip
+                         "part_tokens": None}  # fmt: skip
 TEXT: dict[str, Any] = {"tokenizer": None, "tokenized": False, "include_package": []}
 RUN: dict[str, Any] = {"batch_tokens": None, "device": None, "set": [], "include_package": []}
 TRAINING: dict[str, Any] = {**CONFIG, "run_folder": None, "start_from": None, "resume": False, "force": False}

@@ -1,19 +1,20 @@
 from __future__ import annotations
 
+import functools
 import gzip
 import io
 import json
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import h5py
 import numpy as np
 import pytest
 
 from elmo_tasks.elmo import BiLM
-from elmo_tasks.elmo.embed import Pooling, embed_file, embed_sentences
+from elmo_tasks.elmo.embed import Pooling, embed_file, embed_sentences, sentence_vectors
 from elmo_tasks.elmo.layers import LayerChunk, LayerOutput
 from elmo_tasks.errors import DataError, ElmoTasksError
 
@@ -172,10 +173,25 @@ def test_sentences_in_memory(bilm: BiLM) -> None:
         embed_sentences(["the cat"], bilm)
 
 
-@pytest.mark.parametrize("layers", ["3", "-1", "middle", ""])
-def test_layers_that_are_not_there(text: Path, bilm: BiLM, layers: str) -> None:
+@pytest.mark.parametrize("layers", ["3", "-1", "middle", "", 3])
+def test_layers_that_are_not_there(text: Path, bilm: BiLM, layers: str | int) -> None:
     with pytest.raises(ElmoTasksError, match=f"got '{layers}'; expected all, mix, top or a number from 0 to 2"):
         _embed(text, bilm, layers=layers)
+
+
+def test_a_layer_may_be_named_by_a_number(bilm: BiLM) -> None:
+    [by_number], [by_string] = (embed_sentences([["the", "cat"]], bilm, layers=layer) for layer in (2, "2"))
+    np.testing.assert_array_equal(by_number.numpy(), by_string.numpy())
+
+
+@pytest.mark.parametrize("pool", ["average", "Mean", None])
+def test_poolings_that_are_not_there(text: Path, bilm: BiLM, pool: Any) -> None:
+    problem = f"pool: got {pool!r}; expected none, mean or max"
+    with pytest.raises(ElmoTasksError, match=problem):
+        _embed(text, bilm, pool=pool)
+    for embed in (embed_sentences, functools.partial(sentence_vectors, layers="top", max_tokens=99)):
+        with pytest.raises(ElmoTasksError, match=problem):
+            embed([["the", "cat"]], bilm, pool=pool)
 
 
 def test_nothing_is_left_behind_by_an_error(text: Path, bilm: BiLM) -> None:

@@ -16,7 +16,7 @@ from elmo_tasks.elmo import embedder as embedder_module
 from elmo_tasks.elmo.bilm_files import BiLMFiles
 from elmo_tasks.elmo.fast import products
 from elmo_tasks.elmo.shared_bilms import load_frozen
-from elmo_tasks.errors import ConfigError
+from elmo_tasks.errors import ConfigError, ElmoTasksError
 
 Files = tuple[Path, Path]
 
@@ -200,7 +200,10 @@ def test_models_share_a_frozen_bilm(bilm_files: Files, tmp_path: Path) -> None:
     sources = {id(embedder._source()) for embedder in embedders}
     bilm = load_frozen(copies)
     assert sources == {id(bilm)}
+    assert load_frozen(copies, device=torch.device("cpu", 0)) is bilm  # another name of the same device
     assert load_frozen(copies, "bfloat16") is not bilm
+    with pytest.raises(ElmoTasksError, match="precision: got 'fp16'; expected float32, bfloat16 or int8"):
+        load_frozen(copies, "fp16")  # type: ignore[arg-type]
     gone = weakref.ref(bilm)
     del bilm, embedders
     gc.collect()

@@ -316,6 +316,16 @@ def test_word_vectors_are_computed_once_and_bounded() -> None:
     assert len(vectors) == 4
 
 
+def test_an_interruption_leaves_no_word_with_the_vector_of_another() -> None:
+    encoder = Encoder()
+    vectors = WordVectors(lambda words: torch.ones(1, 3) if words == ["bad"] else encoder(words), capacity=2)
+    vectors.look_up(["aa", "b"])
+    with pytest.raises(RuntimeError):  # two numbers are kept of a word, and three do not fit
+        vectors.look_up(["bad"])
+    for word in ("ccc", "b", "aa", "ccc"):
+        assert vectors.look_up([word]).tolist() == [[float(len(word)), float(ord(word[0]))]]
+
+
 def test_word_vectors_are_safe_to_look_up_from_several_threads() -> None:
     vectors = WordVectors(Encoder(), capacity=5)
 

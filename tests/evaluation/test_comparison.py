@@ -56,6 +56,19 @@ def test_the_scores_are_those_of_the_metric(write_case: WriteCase, tmp_path: Pat
         assert compare([file], metric=name, resamples=10).systems[0].score == pytest.approx(metric.compute()[name])
 
 
+def test_a_lower_error_is_better(write: Write, tmp_path: Path) -> None:
+    gold = [1.0, 2.0, 4.0]
+    files = [
+        write(tmp_path / name, [({"tokens": ["a"], "score": score}, {"score": score + off}) for score in gold])
+        for name, off in (("far.jsonl", 2.0), ("near.jsonl", 1.0))
+    ]
+    comparison = compare(files, metric="mse", resamples=10, num_examples=1)
+    assert [each.score for each in comparison.systems] == pytest.approx([4, 1])
+    (difference,) = comparison.differences
+    assert (difference.better, difference.worse, difference.equal) == (3, 0, 0)
+    assert difference.changed[0].gain == pytest.approx(-1)  # by how much the score changes
+
+
 def test_the_predicates_of_a_sentence_are_one_unit(
     cases: Cases, write: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

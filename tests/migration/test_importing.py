@@ -241,13 +241,18 @@ def test_options_of_the_archive_say_what_the_weights_do_not(tmp_path: Path) -> N
     assert BiLM.load(tmp_path / "run" / "bilm").options.lstm == lstm
 
 
-def test_runs_share_a_bilm(archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("prefix", ["", "elmo_2x4096_"], ids=["ours", "published"])
+def test_runs_share_a_bilm(prefix: str, archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shared = tmp_path / "of" / "all"
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))  # needs no room anywhere else
     import_allennlp(archive, tmp_path / "one", bilm=shared)
-    before = (shared / "weights.hdf5").stat().st_mtime_ns
+    files = [(shared / name).rename(shared / f"{prefix}{name}") for name in ("options.json", "weights.hdf5")]
+    (shared / "._weights.hdf5").touch()  # as macOS leaves it
+    before = [file.stat().st_mtime_ns for file in files]
+    import_allennlp(archive, tmp_path / "one", bilm=shared, force=True)
     import_allennlp(archive, tmp_path / "two", bilm=shared)
-    assert (shared / "weights.hdf5").stat().st_mtime_ns == before
+    assert sorted(shared.iterdir()) == sorted([*files, shared / "._weights.hdf5"])
+    assert [file.stat().st_mtime_ns for file in files] == before
     assert not (tmp_path / "two" / "bilm").exists()
     assert torch.equal(logits(tmp_path / "one", SENTENCES[0]), logits(tmp_path / "two", SENTENCES[0]))
     tensors = ner_tensors()
@@ -258,19 +263,32 @@ def test_runs_share_a_bilm(archive: Path, tmp_path: Path, monkeypatch: pytest.Mo
     assert not (tmp_path / "three").exists()
 
 
-def test_a_folder_with_only_the_options_gets_the_weights(archive: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["options.json", "elmo_2x4096_options.json"])
+def test_a_folder_with_only_the_options_gets_the_weights(name: str, archive: Path, tmp_path: Path) -> None:
     (shared := tmp_path / "bilm").mkdir()
     lstm = OPTIONS.lstm.model_copy(update={"cell_clip": 2.0})
-    OPTIONS.model_copy(update={"lstm": lstm}).save(shared / "options.json")
-    before = (shared / "options.json").read_bytes()
+    OPTIONS.model_copy(update={"lstm": lstm}).save(shared / name)
+    before = (shared / name).read_bytes()
     import_allennlp(archive, tmp_path / "run", bilm=shared)
-    assert (shared / "options.json").read_bytes() == before
+    assert (shared / name).read_bytes() == before
+    assert {each.name for each in shared.iterdir()} == {name, "weights.hdf5"}
     assert BiLM.load(shared).options.lstm.cell_clip == 2.0
     assert logits(tmp_path / "run", SENTENCES[0]).isfinite().all()
     (shared / "weights.hdf5").unlink()
-    OPTIONS.model_copy(update={"lstm": lstm.model_copy(update={"n_layers": 3})}).save(shared / "options.json")
+    OPTIONS.model_copy(update={"lstm": lstm.model_copy(update={"n_layers": 3})}).save(shared / name)
     with pytest.raises(MigrationError, match="its biLM is not the one in"):
         import_allennlp(archive, tmp_path / "other", bilm=shared)
+
+
+@pytest.mark.parametrize("names", [["weights.hdf5"], ["a_weights.hdf5"], ["a_options.json", "options.json"]])
+def test_files_that_are_not_those_of_one_bilm_are_refused(names: list[str], archive: Path, tmp_path: Path) -> None:
+    (shared := tmp_path / "bilm").mkdir()
+    for name in names:
+        (shared / name).write_bytes(b"of another biLM")
+    with pytest.raises(MigrationError, match=f"bilm: holds {', '.join(names)}; expected at most one"):
+        import_allennlp(archive, tmp_path / "run", bilm=shared)
+    assert sorted(each.name for each in shared.iterdir()) == names
+    assert not (tmp_path / "run").exists()
 
 
 def test_an_earlier_run_is_kept_without_force(archive: Path, tmp_path: Path) -> None:
@@ -342,9 +360,20 @@ def test_characters_as_bytes_in_an_lstm(borders: tuple[list[int], list[int]], tm
     ("version", "padding"), [("0.9.0", "right"), ("1.2.0", "right"), ("1.2.1", "none"), ("1.10.0", "none")]
 )
 def test_padding_of_characters_counts_before_1_2_1(version: str, padding: str, tmp_path: Path) -> None:
-    meta = member("meta.json", json.dumps({"version": version}).encode())
+    meta = member("meta.json", json.dumps({"version": version}).encode())  # AllenNLP itself writes it since 2.5.0
     path = write_archive(tmp_path / "model.tar.gz", NER, ner_tensors(), VOCABULARY, more=[meta])
     assert imported_config(path, tmp_path / "run")["model"]["embedder"]["characters"]["padding"] == padding
+
+
+def test_archives_of_1_0_to_2_4_do_not_say_whether_padding_counts(archive: Path, tmp_path: Path) -> None:
+    old = imported_config(archive, tmp_path / "old")["model"]["embedder"]["characters"]
+    config = with_changes(NER, {})
+    config["data_loader"] = config.pop("iterator")
+    imported = import_allennlp(write_archive(tmp_path / "a", config, ner_tensors(), VOCABULARY), tmp_path / "run")
+    assert any("1.0.0 to 1.2.0" in note and "characters.padding=right" in note for note in imported.notes)
+    characters = json.loads((tmp_path / "run" / "config.json").read_text())["model"]["embedder"]["characters"]
+    assert characters["padding"] == "none"
+    assert {**characters, "padding": "right"} == old
 
 
 def test_our_elmo_reads_what_the_tests_call_allennlp_s() -> None:

@@ -164,6 +164,21 @@ def test_options_that_do_not_fit(
     assert problem in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "given",
+    ["--shard 1/2", "--engine ray", "--address auto", "--workers 2", "--part-tokens 9", "--on-error record"],
+)
+@pytest.mark.parametrize("command", ["embed in.txt --output a.hdf5", "predict run in.txt --output a.jsonl"])
+def test_one_file_has_no_parts(
+    command: str, given: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in.txt").write_text("Orla left.\n", encoding="utf-8")
+    assert cli.main([*command.split(), *given.split()]) == 2
+    option = given if given.startswith(("--engine", "--on-error")) else given.split()[0]
+    assert f"{option}: expected an output folder, with a slash at its end: --output DIR/" in capsys.readouterr().err
+
+
 def test_the_manifest_says_what_the_parts_were_made_with(arguments: list[str], tmp_path: Path) -> None:
     assert cli.main([*arguments, "--output", f"{tmp_path / 'out'}/", "--pool", "max"]) == 0
     written = json.loads((tmp_path / "out" / "_manifest.json").read_text())

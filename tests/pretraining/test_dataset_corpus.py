@@ -47,3 +47,21 @@ def test_a_text_that_neighbours_share_is_read_once(
     tokens, sentences = corpus.training.tokens, corpus.training.sentences
     texts = [" ".join(corpus.types[number] for number in tokens[a:b]) for a, b in itertools.pairwise(sentences)]
     assert [texts[a:b] for a, b in itertools.pairwise(corpus.training.documents)] == documents
+
+
+def test_a_change_in_any_of_several_files_is_seen(tmp_path: Path) -> None:
+    texts = {"a": "she sang", "b": "it rains", "held_out": "she left"}
+
+    def types() -> set[str]:
+        for name, text in texts.items():
+            (tmp_path / f"{name}.jsonl").write_text(json.dumps({"text": text, "label": "good"}) + "\n")
+        config = {
+            "dataset_reader": {"type": "jsonl", "task": "classification"},
+            "train_data_path": str(tmp_path / "[ab].jsonl"),
+            "validation_data_path": str(tmp_path / "held_out.jsonl"),
+        }
+        return set(DatasetCorpus.model_validate(config).build().types)
+
+    assert types() == {"she", "sang", "it", "rains", "left"}
+    texts["b"] = "it snows"
+    assert types() == {"she", "sang", "it", "snows", "left"}

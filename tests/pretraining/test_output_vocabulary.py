@@ -19,7 +19,7 @@ def test_the_most_frequent_words_and_the_special_ones_among_them(
 
 
 def test_words_that_its_file_cannot_hold_are_unknown(tmp_path: Path) -> None:
-    vocabulary = most_frequent(["a", "\n", "b\r", "c\u2028"], [4, 3, 2, 1], None, 1)
+    vocabulary = most_frequent(["a", "\n", "b\r", "\ufeff", "\ufeffa", "", "c\u2028"], range(7, 0, -1), None, 1)
     vocabulary.save(tmp_path / "words.txt")
     assert OutputVocabulary.load(tmp_path / "words.txt").words == ("<S>", "</S>", "<UNK>", "a", "c\u2028")
     OutputVocabulary([]).save(tmp_path / "words.txt")

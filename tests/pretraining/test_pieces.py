@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import shutil
 from pathlib import Path
 
@@ -64,6 +65,23 @@ def test_what_a_lost_machine_leaves_is_made_by_another(corpus: TextCorpus, cache
     together = corpus.prepare_share((1, 1), workers=1)
     assert together is not None
     assert files(together.folder) == expected
+
+
+def test_the_last_piece_may_come_while_another_machine_ends(
+    corpus: TextCorpus, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    made = []
+
+    class OtherMachine(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if " missing" in record.getMessage():
+                made.append(corpus.prepare_share((2, 2), workers=1))
+
+    logger = logging.getLogger("elmo_tasks")
+    monkeypatch.setattr(logger, "handlers", [*logger.handlers, OtherMachine()])
+    with caplog.at_level(logging.INFO, "elmo_tasks"):
+        assert corpus.prepare_share((1, 2), workers=1) is None
+    assert made[0] is not None
 
 
 def test_a_damaged_piece_is_named(corpus: TextCorpus, cache: Path) -> None:

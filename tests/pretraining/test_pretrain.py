@@ -274,17 +274,18 @@ def test_it_does_not_resume_with_another_config(config_file: Path, tmp_path: Pat
 
 @pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_saves_the_state(config_file: Path, tmp_path: Path) -> None:
-    overrides = ["trainer.num_epochs=0.5"]
-    whole = trained(config_file, tmp_path / "whole", overrides=overrides)
-    for step in (3, 11):
+    whole = trained(config_file, tmp_path / "whole")
+    for step in (3, 11, 30):  # after the last one comes an evaluation
         callbacks = [CtrlC(step=step)]
         with pytest.raises(KeyboardInterrupt):
-            pretrain(config_file, tmp_path / "run", overrides=overrides, callbacks=callbacks, resume=step > 3)
+            pretrain(config_file, tmp_path / "run", callbacks=callbacks, resume=step > 3)
         assert read_state(tmp_path / "run" / "training.pt")["progress"]["step"] == step
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    resumed = trained(config_file, tmp_path / "run", overrides=overrides, resume=True)
+    resumed = trained(config_file, tmp_path / "run", resume=True)
     assert resumed["held_out"] == whole["held_out"]
     assert_same_weights(tmp_path / "whole", tmp_path / "run")
+    logs = [[(line["step"], line["training_loss"]) for line in records(tmp_path / name)] for name in ("whole", "run")]
+    assert logs[0] == logs[1]
 
 
 def test_text_that_has_moved_can_be_resumed(config_file: Path, text_file: Path, tmp_path: Path) -> None:

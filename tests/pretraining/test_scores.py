@@ -166,6 +166,8 @@ def test_the_command_writes_tables_objects_and_pages(
         assert own[1]["substitutes"].split()[0].split(":")[0] == each.tokens[0].substitutes[0][0]
     page = (tmp_path / "page.html").read_text()
     assert "zebra (unknown)" in page
+    bits = [f"{token.both / math.log(2):.1f} bits" for each in found for token in each.tokens]
+    assert re.findall('title="([^"]*)"', page) == bits
     assert page.endswith("</html>\n")
 
     assert cli.main([*call, "--json"]) == 0

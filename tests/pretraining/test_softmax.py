@@ -7,6 +7,7 @@ import math
 import pytest
 import torch
 from torch.nn import functional
+from torch.utils.flop_counter import FlopCounterMode
 
 from elmo_tasks.pretraining import softmax
 from elmo_tasks.pretraining.softmax import Candidates, FullSoftmax, SampledSoftmax, softmax_losses
@@ -55,6 +56,21 @@ def test_sampled_softmax_is_its_definition() -> None:
     variables = (hidden, weight, bias)
     torch.testing.assert_close(loss, expected)
     torch.testing.assert_close(torch.autograd.grad(loss, variables), torch.autograd.grad(expected, variables))
+
+
+@pytest.mark.parametrize("num_samples", [6, WORDS])
+def test_without_gradients_the_losses_are_the_same_and_cost_a_third(num_samples: int) -> None:
+    hidden, targets, weight, bias = draw_inputs()
+    candidates = SampledSoftmax(num_samples=num_samples).draw(WORDS)
+    losses, costs = [], []
+    for with_gradients in (True, False):
+        with torch.set_grad_enabled(with_gradients), FlopCounterMode(display=False) as counter:
+            # As a model gives them: computed from its weights.
+            [loss] = softmax_losses([hidden * 1.0], [targets], weight, bias, candidates, torch.float64)
+        losses.append(loss.item())
+        costs.append(counter.get_total_flops())
+    assert losses[0] == losses[1]
+    assert costs[0] == 3 * costs[1] > 0
 
 
 def test_drawn_words_are_distinct_and_as_frequent_as_stated() -> None:

@@ -26,7 +26,7 @@ from elmo_tasks.sample_data.snli import SNLI
 from elmo_tasks.sample_data.squad import SQUAD, SQUAD2
 from elmo_tasks.sample_data.srl import SRL
 from elmo_tasks.sample_data.sst5 import SST5
-from elmo_tasks.sample_data.task import SampleTask
+from elmo_tasks.sample_data.task import SampleTask, write_text
 
 Examples = list[dict[str, Any]]
 
@@ -127,11 +127,16 @@ SAMPLES = {
 }
 
 
+def write_files(task: SampleTask, path: Path, seed: int, sentences: tuple[int, int, int]) -> list[Path]:
+    """Writes the files of a task to a folder, and returns their paths."""
+    return [write_text(path / file, text) for file, text in task.texts(seed, sentences)]
+
+
 @functools.cache
 def folder(name: str) -> Path:
     """A folder with the data of a task, for all tests of this process."""
     path = Path(_temporary().name) / name
-    SAMPLES[name].task.write(path, 13, SAMPLES[name].sentences)
+    write_files(SAMPLES[name].task, path, 13, SAMPLES[name].sentences)
     return path
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from elmo_tasks.sample_data import SAMPLE_TASKS
-from tests.sample_data.every import SAMPLES, folder, read, read_file
+from tests.sample_data.every import SAMPLES, folder, read, read_file, write_files
 
 
 def names(name: str, split: int) -> set[str]:
@@ -39,7 +39,7 @@ def test_every_task_is_here() -> None:
 @pytest.mark.parametrize("name", SAMPLES)
 def test_files_and_sizes(name: str, tmp_path: Path) -> None:
     sample = SAMPLES[name]
-    written = sample.task.write(tmp_path, 13, (1, 1, 1))
+    written = write_files(sample.task, tmp_path, 13, (1, 1, 1))
     assert [path for path in written if str(path.relative_to(tmp_path)) in sample.files] == [
         tmp_path / file for file in sample.files
     ]
@@ -59,8 +59,8 @@ def test_every_version_writes_the_same_files(name: str) -> None:
 def test_the_seed_decides_everything_and_fewer_sentences_are_the_first_ones(name: str, tmp_path: Path) -> None:
     sample = SAMPLES[name]
     fewer = (100, 20, 20)
-    sample.task.write(tmp_path / "same", 13, fewer)
-    sample.task.write(tmp_path / "other", 14, fewer)
+    write_files(sample.task, tmp_path / "same", 13, fewer)
+    write_files(sample.task, tmp_path / "other", 14, fewer)
     for split, file in enumerate(sample.files):
         examples = read_file(name, tmp_path / "same" / file)
         assert examples == read(name, split)[: len(examples)]

@@ -11,7 +11,7 @@ from elmo_tasks.data_readers.predicates import PredicatesConfig
 from elmo_tasks.data_readers.srl import SrlConll2005Config, SrlConll2012Config
 from elmo_tasks.sample_data.srl import SRL, SRL_PROPS, SRL_WORDS
 from elmo_tasks.text.tag_schemes import spans_of_tags
-from tests.sample_data.every import EWT, file, read, read_file
+from tests.sample_data.every import EWT, file, read, read_file, write_files
 
 
 def test_sizes_and_documents() -> None:
@@ -63,7 +63,7 @@ def test_some_words_are_predicates_here_and_none_there() -> None:
 
 def test_one_sentence_is_enough_for_an_example(tmp_path: Path) -> None:
     for seed in range(10):
-        SRL.write(tmp_path, seed, (1, 1, 1))
+        write_files(SRL, tmp_path, seed, (1, 1, 1))
         for name in EWT:
             (document,) = read_conll2012(tmp_path / name)
             assert len(document.sentences) == 1
@@ -72,7 +72,7 @@ def test_one_sentence_is_enough_for_an_example(tmp_path: Path) -> None:
 
 def test_the_same_sentences_in_the_form_of_2005(tmp_path: Path) -> None:
     for task in (SRL, SRL_WORDS, SRL_PROPS):
-        task.write(tmp_path, 13, (30, 1, 1))
+        write_files(task, tmp_path, 13, (30, 1, 1))
     then = SrlConll2005Config().build().read(tmp_path / "conll05st-release" / "train")
     now = read_file("srl", tmp_path / EWT[0])
     assert len(then) == len(now) > 20
@@ -84,7 +84,7 @@ def test_the_same_sentences_in_the_form_of_2005(tmp_path: Path) -> None:
 
 
 def test_entities(tmp_path: Path) -> None:
-    SRL.write(tmp_path, 13, (100, 1, 1))
+    write_files(SRL, tmp_path, 13, (100, 1, 1))
     examples = NerConll2012Config().build().read(tmp_path / EWT[0])
     spans = [(each["tokens"], span) for each in examples for span in spans_of_tags(each["tags"])]
     assert {span.label for _, span in spans} == {"PERSON", "GPE", "LOC", "DATE"}

@@ -21,16 +21,18 @@ from elmo_tasks.studies.study_summaries import Summary
 from tests.prediction_files import write_run
 
 
-def summary(name: str, scores: Sequence[float], share: float = 1.0, folders: str = "", **settings: Any) -> Summary:
+def summary(
+    name: str, scores: Sequence[float], share: float = 1.0, folders: str = "", metric: str = "f1", **settings: Any
+) -> Summary:
     """An arm with a run for each score. `folders`: of the runs, a letter each; `settings`: of the arm."""
-    common = {"config": "x.json", "changes": [], "share": share, "metric": "f1", "higher_is_better": True}
+    common = {"config": "x.json", "changes": [], "share": share, "metric": metric, "higher_is_better": True}
     results = [
         Result(
             arm=name,
             seed=seed,
             split="test",
             score=score,
-            metrics={"validation": {"f1": score}},
+            metrics={"validation": {metric: score}},
             seconds=1,
             folder=folder,
             **common,
@@ -121,6 +123,12 @@ def test_families_are_arms_of_a_group_with_the_same_baseline() -> None:
     assert found == [
         ("x", ["one", "two"]), ("y", ["one", "two"]), ("g", ["alone"]), ("h", ["other"]), ("", ["x: far"])
     ]  # fmt: skip
+
+
+def test_every_axis_has_one_metric() -> None:
+    arms = [summary("tags", [80]), summary("errors", [0.5], metric="mse"), summary("more tags", [90])]
+    assert [list(family.arms) for family in families(arms)] == [["tags", "more tags"], ["errors"]]
+    assert [axes.get_xlabel() for axes in panels(draw_scores(arms))] == ["test f1", "test mse"]
 
 
 def test_the_error_bars_of_shares_are_standard_deviations() -> None:

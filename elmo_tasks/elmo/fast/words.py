@@ -136,7 +136,12 @@ class WordVectors:
             else:
                 missing.append(word)
         if missing:
-            self._keep(missing, self._encode(missing))
+            vectors = self._encode(missing)
+            try:
+                self._keep(missing, vectors)
+            except BaseException:  # such as Ctrl-C: some rows may have been given away, but not yet to these words
+                self._rows.clear()
+                raise
         assert self._table is not None
         return self._table[torch.tensor([self._rows[token] for token in tokens], device=self._table.device)]
 

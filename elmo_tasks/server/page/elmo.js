@@ -1,6 +1,6 @@
 // ELMo itself: one word in two sentences, layer by layer; nearest tokens; what the biLM expects; the runs' mixes.
 import { eachWord, expected, scoresOf } from "./expected.js";
-import { ask, bars, element, heatMap, save } from "./shared.js";
+import { ask, bars, element, heatMap, noRun, save } from "./shared.js";
 import { exampleList, inputForm, ResultView } from "./result.js";
 import { sharedWord } from "./shared_word.js";
 import { toSvg } from "./svg.js";
@@ -63,8 +63,13 @@ export class ElmoPanel {
   }
 
   async open(link) {
+    const named = this.#runs.find((run) => run.name === link.run);
+    if (link.run && !named?.bilm) {
+      const problem = named ? `The run ${link.run} has no frozen biLM.` : noRun(link.run);
+      return this.view.show(() => Promise.reject(new Error(problem)));
+    }
     this.isOpen = true;
-    if (link.run) this.run.value = link.run;
+    if (named) this.run.value = this.#runs.find((run) => run.bilm === named.bilm).name; // the first that has this biLM
     const [one, other] = this.sides;
     if (!link.one && !link.other) return;
     await this.view.show(async (signal) => {
@@ -244,13 +249,14 @@ function mixes(runs) {
   const values = rows.map((row) => layers.map((layer) => row.weights[row.layers.indexOf(layer)] ?? null));
   const names = rows.map((row) => `${row.run}, ${row.name}, γ ${threeDigits(row.gamma)}`);
   const caption = "Weights of the layers in each mix, as Figure 2 of Peters et al. (2018)";
-  const even = 1 / layers.length;
+  const means = rows.map((row) => 1 / row.layers.length);
+  const different = [...new Set(means)].map(threeDigits).join(" or ");
   const figure = heatMap(caption, names, layers.map(nameOfLayer), values, {
     how:
       "A row is the mix of a run, a column a layer; the weights of a row sum to 1. " +
-      `Orange weights are above ${threeDigits(even)}, their mean, and blue ones below.`,
+      `Orange weights are above the mean of their row, ${different}, and blue ones below.`,
     say: (down, across, value) => `${names[down]}. ${nameOfLayer(layers[across])}: weight ${value.toFixed(4)}`,
-    shade: (value) => (value - even) / even,
+    shade: (value, down) => value / means[down] - 1,
     digits: 3,
     corner: "Run, mix and its scale γ",
   });

@@ -6,23 +6,29 @@ const METHODS = [
   ["gradient", "Gradient times input"],
 ];
 
-/** Arguments: `load(method)`, which gives the answer with the results. */
+/** Arguments: `load(method, signal)`, which gives the answer with the results. */
 export function explanation(load) {
   const found = element("div.explained", { "aria-live": "polite" });
+  let request = null;
   const show = async (method) => {
+    request?.abort();
+    const { signal } = (request = new AbortController());
+    buttons.forEach((button, number) => button.setAttribute("aria-pressed", METHODS[number][0] === method));
     found.replaceChildren(element("p.faint", {}, "Computing …"));
     try {
-      const { results } = await load(method);
+      const { results } = await load(method, signal);
+      if (signal.aborted) return;
       const items = results.flatMap((result) => result.saliency);
       const nothing = element("p", {}, "There is nothing to explain.");
       found.replaceChildren(...(items.length ? items.flatMap(drawn) : [nothing]));
     } catch (error) {
+      if (signal.aborted) return;
       found.replaceChildren(element("p.error", { role: "alert" }, error.message));
       announce(error.message);
     }
   };
   const buttons = METHODS.map(([method, name]) =>
-    element("button", { type: "button", onclick: () => show(method) }, name),
+    element("button", { type: "button", "aria-pressed": false, onclick: () => show(method) }, name),
   );
   return element(
     "details",

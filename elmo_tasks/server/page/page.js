@@ -1,5 +1,5 @@
 // The page: a tab for each task of the runs, and one for ELMo itself. The address after # says what is shown.
-import { ask, element } from "./shared.js";
+import { ask, element, noRun } from "./shared.js";
 import { ElmoPanel } from "./elmo.js";
 import { TaskPanel } from "./task.js";
 import * as classification from "./classification.js";
@@ -85,7 +85,7 @@ function route() {
   if (!tab && !link.run) return select(tabs[0]);
   show(tab ?? tabs[0]);
   if (tab) tab.view.open(link);
-  else tabs[0].view.view.show(() => Promise.reject(new Error(`There is no run ${link.run} here.`)));
+  else tabs[0].view.view.show(() => Promise.reject(new Error(noRun(link.run))));
 }
 
 /** Shows a tab whose form the user left as it is. The first time, its first example runs. */
@@ -121,6 +121,15 @@ document.querySelector(".skip").addEventListener("click", (event) => {
   panels.focus();
 });
 
+/** What `use` does with the browser's storage; nothing where the browser blocks it. */
+function stored(use) {
+  try {
+    return use(localStorage);
+  } catch {
+    return null;
+  }
+}
+
 /** Light or dark: as the system has it, until the user decides. */
 function startTheme() {
   const button = document.getElementById("theme");
@@ -128,11 +137,11 @@ function startTheme() {
   const system = matchMedia("(prefers-color-scheme: dark)");
   const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : system.matches);
   const label = () => (button.textContent = isDark() ? "Light" : "Dark");
-  const kept = localStorage.getItem("theme");
+  const kept = stored((storage) => storage.getItem("theme"));
   if (kept) root.dataset.theme = kept;
   button.addEventListener("click", () => {
     root.dataset.theme = isDark() ? "light" : "dark";
-    localStorage.setItem("theme", root.dataset.theme);
+    stored((storage) => storage.setItem("theme", root.dataset.theme));
     label();
   });
   system.addEventListener("change", label);

@@ -24,6 +24,8 @@ export const percent = (share) => `${(100 * share).toFixed(1)} %`;
 
 export const counted = (number, one, many = `${one}s`) => `${number} ${number === 1 ? one : many}`;
 
+export const noRun = (name) => `There is no run ${name} here.`;
+
 /** The server's answer to a request. Throws an `Error` with the sentence in which the server says what is wrong. */
 export async function ask(address, body, signal) {
   let response;
@@ -39,7 +41,11 @@ export async function ask(address, body, signal) {
     if (error.name === "AbortError") throw error;
     throw new Error("The server does not answer. Is it still running?");
   }
-  const answer = await response.json().catch(() => ({}));
+  const answer = await response.json().catch((error) => {
+    if (error.name === "AbortError") throw error;
+    if (response.ok) throw new Error("The answer of the server was cut off, or is not JSON.");
+    return {};
+  });
   if (!response.ok) throw new Error(answer.error ?? `The server answered with status ${response.status}.`);
   return answer;
 }
@@ -129,7 +135,7 @@ export function bars(caption, items, { text = percent, best = 0 } = {}) {
 /**
  * A table of numbers as a heat map. Arrow keys move from cell to cell; a line below says what the cell is.
  * Arguments: the caption, names of rows and columns, rows of numbers; `how` says how to read it, `say` makes the line,
- * `shade` the share of colour, which is another one below 0.
+ * `shade(value, down)` the share of colour, which is another one below 0.
  */
 export function heatMap(
   caption,
@@ -144,7 +150,7 @@ export function heatMap(
       const shown = value === null ? "" : value.toFixed(digits).replace(/^0\./, ".");
       const label = value === null ? "" : say(down, across, value);
       const show = () => (readout.textContent = label || "\u00a0");
-      const share = value === null ? 0 : shade(value);
+      const share = value === null ? 0 : shade(value, down);
       return element(
         `td${share < 0 ? ".against" : ""}${Math.abs(share) < ALMOST_NONE ? ".low" : ""}`,
         { tabindex: -1, "--share": Math.min(1, Math.abs(share)), onfocus: show, onmouseenter: show },

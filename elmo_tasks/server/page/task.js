@@ -90,7 +90,7 @@ export class TaskPanel {
     const begin = performance.now();
     const answer = await ask(`${address}?details=true`, input, signal);
     const milliseconds = performance.now() - begin;
-    const explained = explanation((method) => ask(`${address}?explain=${method}`, input));
+    const explained = explanation((method, signal) => ask(`${address}?explain=${method}`, input, signal));
     return { run, answer, milliseconds, explained };
   }
 

@@ -110,6 +110,13 @@ def test_a_server_that_is_gone_is_told(visit: Visit) -> None:
     visit.complaints.clear()
 
 
+def test_an_answer_that_is_cut_off_is_told(visit: Visit) -> None:
+    visit.page.route("**/predict?details=true", lambda route: route.fulfill(body='{"results": ['))
+    panel = open_tab(visit.page, "Classification")
+    panel.locator(".example").first.click()
+    expect(panel.get_by_role("alert")).to_have_text("The answer of the server was cut off, or is not JSON.")
+
+
 @pytest.mark.parametrize("tab", TASKS)
 @pytest.mark.parametrize(
     "visit",
@@ -157,3 +164,12 @@ def test_dark_mode_is_chosen_and_kept(visit: Visit) -> None:
     page.reload()
     expect(page.get_by_role("button", name="Light")).to_be_visible()
     assert page.evaluate(background) == dark
+
+
+def test_the_page_works_where_the_browser_blocks_site_data(visit: Visit) -> None:
+    blocked = "get: () => { throw new DOMException('blocked', 'SecurityError'); }"
+    visit.page.add_init_script(f"Object.defineProperty(window, 'localStorage', {{ {blocked} }})")
+    visit.page.reload()
+    found(open_tab(visit.page, "Tagging"))
+    visit.page.get_by_role("button", name="Dark").click()
+    expect(visit.page.get_by_role("button", name="Light")).to_be_visible()

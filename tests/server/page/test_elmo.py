@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from urllib.parse import urlencode
 
 import pytest
 
@@ -60,20 +61,31 @@ def test_weights_have_the_colour_of_their_difference_from_the_mean(visit: Visit)
     about = {"name": "x", "task": "tagging", "config": {"model": {"type": "x"}}, "has_card": False, "bilm": "1"}
     about["facts"] = {"data": []}
     mixes = [
-        {"name": name, "layers": [0, 1], "weights": weights, "gamma": 1}
-        for name, weights in (("learned", [0.8, 0.2]), ("even", [0.5, 0.5]))
+        {"name": name, "layers": list(range(len(weights))), "weights": weights, "gamma": 1}
+        for name, weights in (("learned", [0.8, 0.2]), ("even", [0.5, 0.5]), ("three", [0.5, 0.25, 0.25]))
     ]
     runs = {"runs": [{**about, "mixes": mixes}], "note": None}
     visit.expected_status = (404,)  # the server does not know this run
     visit.page.route("**/api/runs", lambda route: route.fulfill(json=runs))
     visit.page.reload()
     cells = open_tab(visit.page, "ELMo").locator(".mixes tbody td")
-    expect(cells).to_have_text([".800", ".200", ".500", ".500"])
+    expect(cells).to_have_text([".800", ".200", "", ".500", ".500", "", ".500", ".250", ".250"])
     style = "all => all.map((each) => [each.className, Number(each.style.getPropertyValue('--share')).toFixed(2)])"
-    assert cells.evaluate_all(style) == [["", "0.60"], ["against", "0.60"], ["low", "0.00"], ["low", "0.00"]]
+    low, three = ["low", "0.00"], [["", "0.50"], ["against", "0.25"], ["against", "0.25"]]
+    assert cells.evaluate_all(style) == [["", "0.60"], ["against", "0.60"], low, low, low, low, *three]
     colors = cells.evaluate_all("all => all.map((each) => getComputedStyle(each).backgroundColor)")
-    assert len(set(colors)) == 3
-    expect(visit.page.locator(".mixes figcaption")).to_contain_text("above 0.500, their mean")
+    assert len(set(colors)) == 5
+    expect(visit.page.locator(".mixes figcaption")).to_contain_text("above the mean of their row, 0.500 or 0.333,")
+
+
+def test_a_link_names_a_run_that_shares_its_bilm_or_one_that_is_gone(visit: Visit, served: Served) -> None:
+    link = {"tab": "elmo", "run": "again_ner_conll03", "one": "Orla left.", "other": "Orla stayed."}
+    visit.page.goto(f"{served.address}#{urlencode(link)}")
+    panel = visit.page.get_by_role("tabpanel", name="ELMo", exact=True)
+    expect(panel.locator(".summary")).to_have_text(re.compile("^Orla and Orla: similarity"))
+    visit.page.goto(f"{served.address}#{urlencode({**link, 'run': 'gone'})}")
+    expect(panel.locator(".result").get_by_role("alert")).to_have_text("There is no run gone here.")
+    expect(panel.locator(".found")).to_be_hidden()
 
 
 def test_a_picture_of_elmo_is_one_click_away(visit: Visit) -> None:

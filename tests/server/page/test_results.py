@@ -233,3 +233,20 @@ def test_what_cannot_be_explained_is_said(visit: Visit) -> None:
     shown.get_by_text("Explain: which tokens count").click()
     shown.get_by_role("button", name="Gradient times input").click()
     expect(shown.get_by_role("alert")).to_have_text("too much to explain")
+
+
+def test_a_slow_explanation_does_not_replace_a_newer_one(visit: Visit) -> None:
+    fast = {"results": [{"saliency": [{"of": "fast", "tokens": [["Orla", 1.0]]}]}]}
+    visit.page.route("**/predict?explain=integrated", lambda _: None)  # never answered
+    visit.page.route("**/predict?explain=gradient", lambda route: route.fulfill(json=fast))
+    shown = first_example(open_tab(visit.page, "Tagging"))
+    shown.get_by_text("Explain: which tokens count").click()
+    older, newer = (shown.get_by_role("button", name=name) for name in ("Integrated gradients", "Gradient times input"))
+    with visit.page.expect_event("requestfailed") as dropped:
+        older.click()
+        expect(older).to_have_attribute("aria-pressed", "true")
+        newer.click()
+    assert dropped.value.url.endswith("?explain=integrated")
+    expect(shown.locator(".explained .caption")).to_have_text(re.compile("^fast"))
+    expect(newer).to_have_attribute("aria-pressed", "true")
+    expect(older).to_have_attribute("aria-pressed", "false")
