@@ -54,16 +54,14 @@ class EmbedderConfig(Config):
         file = self._word_vectors()
         return file.words if file else ()
 
-    def words_without_vector(self, words: Iterable[str], *, exactly: bool = False) -> set[str] | None:
-        """Those of the words that the file of vectors lacks; None without a file.
-
-        Arguments:
-            exactly: also those that it has in lower case only.
-        """
+    def words_without_vector(self, words: Iterable[str]) -> tuple[set[str], set[str]] | None:
+        """The words that the file of vectors lacks, and those that it has only in lower case; None without a file."""
         if (file := self._word_vectors()) is None:
             return None
         known = set(file.words)
-        return {word for word in words if word not in known and (exactly or word.lower() not in known)}
+        not_as_written = {word for word in words if word not in known}
+        in_lower_case = {word for word in not_as_written if word.lower() in known}
+        return not_as_written - in_lower_case, in_lower_case
 
     def word_vectors_hash(self) -> str | None:
         """The hash of the file of vectors; None without a file."""

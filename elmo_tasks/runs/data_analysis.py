@@ -99,18 +99,17 @@ def training_warnings(
     if num_steps is not None and (problem := few_steps(config.trainer, loader, num_steps)):
         yield DataWarning("few_steps", problem)
     words = data.words(config, TRAINING)
-    lacking = config.model.embedder.words_without_vector(words) or ()
+    lacking, in_lower_case = config.model.embedder.words_without_vector(words) or (set(), set())
     if 100 * (len(words) - len(lacking)) < _WITH_VECTOR * len(words):
         share = f"{len(words) - len(lacking)} of the {len(words)} words of the training data"
         text = (
             f"the file of word vectors has only {share}; is it the right file, in the language of the data? Words are"
         )
         yield DataWarning("few_vectors", f"{text} looked up as they are written, then in lower case")
-    in_lower_case = len(config.model.embedder.words_without_vector(words, exactly=True) or ()) - len(lacking)
-    if 100 * in_lower_case >= _LOWER_CASE * len(words):
-        text = f"the file of word vectors has {in_lower_case} of the {len(words)} words of the training data only in"
+    if 100 * len(in_lower_case) >= _LOWER_CASE * len(words):
+        text = f"{len(in_lower_case)} of the {len(words)} words of the training data only in lower case"
         remedy = "set vocabulary.lowercase_words=true, so that new words are found there, too"
-        yield DataWarning("lower_case_vectors", f"{text} lower case; {remedy}")
+        yield DataWarning("lower_case_vectors", f"the file of word vectors has {text}; {remedy}")
 
 
 def _report(config: ExperimentConfig, data: Data, name: str) -> dict[str, Any]:
@@ -130,7 +129,7 @@ def _report(config: ExperimentConfig, data: Data, name: str) -> dict[str, Any]:
         "length_of_95_percent": int(np.percentile(lengths, 95, method="inverted_cdf")),  # at most
         "longest_length": int(lengths.max()),
         "percent_of_tokens_not_in_training": _percentage(words, words.keys() - data.words(config, TRAINING)),
-        "percent_of_tokens_without_vector": None if without is None else _percentage(words, without),
+        "percent_of_tokens_without_vector": None if without is None else _percentage(words, without[0]),
         "examples_with_training_texts": 0 if name == TRAINING else data.same_texts(name),
         "longest": {location: int(lengths[row]) for location, row in zip(locations, rows, strict=True)},
         # For tags in a scheme, the tokens with each label.
