@@ -55,6 +55,7 @@ def writes_parts(arguments: argparse.Namespace) -> bool:
         "--workers": arguments.workers,
         "--part-tokens": arguments.part_tokens,
         "--on-error record": arguments.on_error == "record",
+        "--number-type": getattr(arguments, "number_type", None),  # of embed
     }
     if found := [name for name, value in given.items() if value]:
         raise ElmoTasksError(f"{found[0]}: expected an output folder, with a slash at its end: --output DIR/")

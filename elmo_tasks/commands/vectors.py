@@ -86,7 +86,6 @@ def add_embed(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--number-type",
         choices=("float16", "float32"),
-        default="float16",
         help="of the vectors in a folder (default: float16); those in a file are float32",
     )
 
@@ -145,7 +144,7 @@ def _embed_parts(arguments: argparse.Namespace, files: BiLMFiles, device: torch.
         bilm=files,
         layers=arguments.layers or "mix",
         pool=arguments.pool,
-        number_type=arguments.number_type,
+        number_type=arguments.number_type or "float16",
         precision=arguments.precision,
         tokenizer=tokenizer,
         batch_tokens=arguments.batch_tokens,

@@ -179,6 +179,16 @@ def test_one_file_has_no_parts(
     assert f"{option}: expected an output folder, with a slash at its end: --output DIR/" in capsys.readouterr().err
 
 
+def test_vectors_in_a_file_are_float32(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in.txt").write_text("Orla left.\n", encoding="utf-8")
+    assert cli.main(["embed", "in.txt", "--output", "a.hdf5", "--number-type", "float16"]) == 2
+    assert "--number-type: expected an output folder" in capsys.readouterr().err
+    assert not (tmp_path / "a.hdf5").exists()
+
+
 def test_the_manifest_says_what_the_parts_were_made_with(arguments: list[str], tmp_path: Path) -> None:
     assert cli.main([*arguments, "--output", f"{tmp_path / 'out'}/", "--pool", "max"]) == 0
     written = json.loads((tmp_path / "out" / "_manifest.json").read_text())
