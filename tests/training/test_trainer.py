@@ -1,11 +1,8 @@
 from __future__ import annotations
 
-import argparse
 import json
 import logging
 import math
-import signal
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,46 +11,15 @@ import pytest
 import safetensors.torch
 import torch
 
-from elmo_tasks import cli
-from elmo_tasks.commands.command import Command
-from elmo_tasks.config import load_config
-from elmo_tasks.errors import ConfigError, ElmoTasksError, RunError
-from elmo_tasks.files.tensor_files import read_state, write_state
+from elmo_tasks.errors import ConfigError, ElmoTasksError
+from elmo_tasks.files.tensor_files import read_state
 from elmo_tasks.runs import train as train_module
-from elmo_tasks.runs.experiment_config import ExperimentConfig
-from elmo_tasks.runs.folder import RunFolder
-from elmo_tasks.runs.model_building import build_model
 from elmo_tasks.runs.train import train
-from elmo_tasks.text.vocabulary import Vocabulary
 from elmo_tasks.training import task_training
-from elmo_tasks.training.batching import BatchLoader
 from elmo_tasks.training.callbacks import Callback, Progress
-from elmo_tasks.training.processes import start_accelerator
-from elmo_tasks.training.random_state import seed_everything
-from elmo_tasks.training.trainer import Objective, Trainer
-from tests.stopping import CtrlC, Killed, assert_same_run, read_records, stop_at
-
-
-def make_trainer(config_file: Path, folder: Path, *overrides: str) -> tuple[Trainer, BatchLoader]:
-    """A trainer on the experiment's data, its model freshly made, and the training data."""
-    config = load_config(config_file, ExperimentConfig, overrides)
-    seed_everything(1)
-    reader = config.dataset_reader.build()
-    data = reader.read(config.train_data_path)
-    vocabulary: Vocabulary = config.vocabulary.build(reader.task, data, [], config.model.embedder.pretrained_words())
-    model = build_model(config, vocabulary, pretrained=True)
-    training = BatchLoader(config.data_loader, data, reader.task, vocabulary, seed=1)
-    folder.mkdir(exist_ok=True)
-    settings, records = config.trainer, RunFolder(folder).records
-    num_steps, accelerator = settings.num_epochs * 7, start_accelerator(settings)
-    trainer = Trainer(settings, Objective(model), records, accelerator, num_steps, seed=1, resume=False)
-    return trainer, training
-
-
-def resumed(trainer: Trainer) -> Trainer:
-    """A trainer of the same model that continues from the saved state."""
-    settings, records, accelerator = trainer.config, trainer.records, trainer.accelerator
-    return Trainer(settings, trainer.objective, records, accelerator, trainer.num_steps, seed=1, resume=True)
+from elmo_tasks.training.trainer import Trainer
+from tests.stopping import read_records
+from tests.training.trainers import GRADUALLY, LEARNS, make_trainer
 
 
 @pytest.fixture
@@ -281,101 +247,6 @@ def test_bfloat16_trains(config_file: Path, tmp_path: Path, trainers: list[Train
     assert all(parameter.dtype == torch.float32 for parameter in trainers[0].parameters.values())
 
 
-LEARNS = "model.embedder.elmo.requires_grad=true"
-BY_LAYER = [
-    {"parameters": r"bilm.*layers\.1", "epoch": 2},
-    {"parameters": r"bilm.*layers\.0", "epoch": 3},
-    {"parameters": "bilm|characters", "epoch": 4},
-]
-GRADUALLY = (LEARNS, f"trainer.unfreeze={json.dumps(BY_LAYER)}")
-
-
-@pytest.mark.parametrize(
-    ("more", "stops", "recent_steps"),
-    [((), [10], 1), ((*GRADUALLY, "trainer.num_epochs=4"), [6, 13, 20], 6)],  # epochs have 7 steps
-    ids=["once", "unfrozen layer by layer"],
-)
-def test_stopped_between_steps_and_resumed_is_the_same_run(
-    config_file: Path, tmp_path: Path, more: tuple[str, ...], stops: list[int], recent_steps: int
-) -> None:
-    """An exception stands for a kill, at a step after the last saved state; see also test_processes.py."""
-    overrides = (*more, "trainer.checkpoint_every_steps=4")
-    train(config_file, tmp_path / "whole", overrides=overrides)
-    for stop in stops:
-        with stop_at(stop), pytest.raises(Killed):
-            train(config_file, tmp_path / "parts", overrides=overrides, resume=True)
-    assert read_state(tmp_path / "parts" / "training.pt")["progress"]["recent_steps"] == recent_steps
-    train(config_file, tmp_path / "parts", overrides=overrides, resume=True)
-    assert_same_run(tmp_path / "parts", tmp_path / "whole")
-
-
-@pytest.mark.parametrize(
-    ("stops", "saved"),
-    [
-        ([{"step": 4}], [4]),
-        ([{"step": 7}], [7]),  # the last of the first epoch
-        ([{"step": 2}, {"step": 3}, {"step": 16}], [2, 3, 16]),
-        ([{"epoch": 2}], [7]),  # between the record and the state: the epoch is repeated
-    ],
-)
-@pytest.mark.parametrize("average", ['{"decay": 0.9}', "null"])
-@pytest.mark.usefixtures("interruptible")
-def test_ctrl_c_saves_the_state_and_the_run_goes_on_bit_for_bit(
-    stops: list[dict[str, int]], saved: list[int], average: str, config_file: Path, tmp_path: Path
-) -> None:
-    overrides, run = (f"trainer.moving_average={average}",), tmp_path / "run"
-    train(config_file, tmp_path / "whole", overrides=overrides)
-    for number, (stop, step) in enumerate(zip(stops, saved, strict=True)):
-        with pytest.raises(KeyboardInterrupt):
-            train(config_file, run, overrides=overrides, callbacks=[CtrlC(**stop)], resume=number > 0)
-        assert read_state(run / "training.pt")["progress"]["step"] == step
-    train(config_file, run, overrides=overrides, resume=True)
-    assert_same_run(run, tmp_path / "whole")
-
-
-@pytest.mark.parametrize("signals", [[signal.SIGTERM], [signal.SIGINT, signal.SIGTERM]], ids=["one", "two"])
-@pytest.mark.usefixtures("interruptible")
-def test_a_signal_that_ends_the_process_lets_the_step_end_too(
-    signals: list[signal.Signals], config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Two are what a training gets when Ctrl-C ends the study that it is a part of."""
-
-    def interrupted(_: argparse.Namespace) -> None:
-        train(config_file, tmp_path / "run", callbacks=[CtrlC(step=4, signals=signals)])
-
-    monkeypatch.setattr(cli, "COMMANDS", {"do": Command("does", "do", lambda parser: None, interrupted)})
-    with pytest.raises(SystemExit) as end:
-        cli.main(["do"])
-    assert end.value.code == 143
-    assert read_state(tmp_path / "run" / "training.pt")["progress"]["step"] == 4
-    train(config_file, tmp_path / "whole")
-    train(config_file, tmp_path / "run", resume=True)
-    assert_same_run(tmp_path / "run", tmp_path / "whole")
-
-
-@pytest.mark.parametrize(("average", "epochs"), [('{"decay": 0.9}', 1), ("null", 2)])
-def test_ctrl_c_during_an_evaluation(
-    average: str, epochs: int, config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    overrides, run = (f"trainer.moving_average={average}",), tmp_path / "run"
-    train(config_file, tmp_path / "whole", overrides=overrides)
-    evaluate = task_training.evaluate
-
-    def interrupted(*arguments: Any, **settings: Any) -> dict[str, float]:
-        metrics = evaluate(*arguments, **settings)
-        if (run / "training.pt").exists():  # after the first epoch
-            raise KeyboardInterrupt
-        return metrics
-
-    with monkeypatch.context() as patch:
-        patch.setattr(task_training, "evaluate", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            train(config_file, run, overrides=overrides)
-    assert read_state(run / "training.pt")["progress"]["step"] == 7 * epochs
-    train(config_file, run, overrides=overrides, resume=True)
-    assert_same_run(run, tmp_path / "whole")
-
-
 def test_what_is_frozen_at_first_is_trained_from_its_epoch_on(
     config_file: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -429,17 +300,6 @@ def test_the_bilm_has_a_learning_rate_of_its_own(config_file: Path, tmp_path: Pa
     assert [group["lr"] for group in trainer.optimizer.param_groups] == [0.0001, 0.5]  # as in the records
 
 
-def test_records_that_came_after_the_saved_state_are_made_again(config_file: Path, tmp_path: Path) -> None:
-    trainer, _ = make_trainer(config_file, tmp_path / "run", "trainer.trackers=[]")
-    for epoch in (1, 2):
-        trainer.record({"epoch": epoch})
-    trainer.save()
-    trainer.record({"epoch": 3})
-    with resumed(trainer):
-        pass
-    assert trainer.records.read_text() == '{"epoch": 1}\n{"epoch": 2}\n'
-
-
 def test_cached_layers_give_the_losses_of_computed_ones(config_file: Path, tmp_path: Path) -> None:
     def losses(name: str, cache: str) -> list[float]:
         folder = tmp_path / name
@@ -449,57 +309,3 @@ def test_cached_layers_give_the_losses_of_computed_ones(config_file: Path, tmp_p
     computed = losses("computed", "null")
     assert losses("exact", '{"storage": "float32"}') == computed
     assert losses("half", '{"storage": "float16"}') == pytest.approx(computed, rel=1e-3)
-
-
-def _without(state: dict[str, Any], *keys: Any) -> None:
-    for key in keys[:-1]:
-        state = state[key]
-    del state[keys[-1]]
-
-
-DAMAGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
-    "another version": (lambda state: state.update(version=1), "saved by another version"),
-    "no version": (lambda state: _without(state, "version"), "saved by another version.*--force"),
-    "more processes": (lambda state: state.update(processes=state["processes"] * 2), "saved by 2 processes"),
-    "no progress": (lambda state: _without(state, "progress"), "the key 'progress' is missing; expected a training"),
-    "a wrong step": (lambda state: state["progress"].update(step="x"), r"progress\.step: .*integer.*; got 'x'"),
-    "a wrong parameter": (lambda state: state.update(parameters=[1]), r"parameters\.0: .*Tensor; got 1"),
-    "fewer parameters": (lambda state: state["parameters"].pop(), "the parameters have other shapes"),
-    "another shape": (
-        lambda state: state["parameters"].__setitem__(0, torch.zeros(7, 7)), "the parameters have other shapes"
-    ),
-    "no groups": (lambda state: _without(state, "optimizer", "param_groups"), "not of this run .'param_groups'"),
-    "no rate": (lambda state: _without(state, "optimizer", "param_groups", 0, "lr"), "of this run .lr is .missing"),
-    "a wrong rate": (
-        lambda state: state["optimizer"]["param_groups"][0].update(lr="x"), "not of this run .lr is 'x'; expected"
-    ),
-    "a wrong moment": (
-        lambda state: state["optimizer"]["state"][0].update(exp_avg=torch.zeros(7, 7)), "exp_avg has another shape"
-    ),
-    "a wrong schedule": (lambda state: state["schedule"].update(last_epoch=None), "last_epoch is None; expected"),
-    "no averages": (lambda state: _without(state, "average", "averages"), "not of this run .'averages'"),
-    "no generator": (lambda state: _without(state, "processes", 0, "generators", "torch"), "not of this run .'torch'"),
-    "a wrong generator": (
-        lambda state: state["processes"][0]["generators"].update(torch=torch.zeros(3)), "not of this run .*ByteTensor"
-    ),
-    "no processes": (lambda state: state.update(processes=None), r"processes: .*list; got None"),
-}  # fmt: skip
-
-
-def test_a_damaged_state_or_one_of_an_earlier_version_is_one_clear_error(config_file: Path, tmp_path: Path) -> None:
-    trainer, training = make_trainer(
-        config_file, tmp_path / "run", "trainer.trackers=[]", "model.embedder.elmo=null", "trainer.regularizers=[]"
-    )
-    trainer.step(next(training.steps(0)))
-    trainer.save()
-    path = trainer.state_file
-    whole = path.read_bytes()
-    resumed(trainer)
-    for name, (damage, problem) in DAMAGES.items():
-        path.write_bytes(whole)
-        state = read_state(path)
-        damage(state)
-        write_state(path, state)
-        with pytest.raises(RunError, match=rf"training\.pt: .*{problem}") as caught:
-            resumed(trainer)
-        assert "\n" not in str(caught.value), name

@@ -1,0 +1,40 @@
+"""A trainer of the sample experiment, for tests of single steps."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from elmo_tasks.config import load_config
+from elmo_tasks.runs.experiment_config import ExperimentConfig
+from elmo_tasks.runs.folder import RunFolder
+from elmo_tasks.runs.model_building import build_model
+from elmo_tasks.text.vocabulary import Vocabulary
+from elmo_tasks.training.batching import BatchLoader
+from elmo_tasks.training.processes import start_accelerator
+from elmo_tasks.training.random_state import seed_everything
+from elmo_tasks.training.trainer import Objective, Trainer
+
+LEARNS = "model.embedder.elmo.requires_grad=true"
+BY_LAYER = [
+    {"parameters": r"bilm.*layers\.1", "epoch": 2},
+    {"parameters": r"bilm.*layers\.0", "epoch": 3},
+    {"parameters": "bilm|characters", "epoch": 4},
+]
+GRADUALLY = (LEARNS, f"trainer.unfreeze={json.dumps(BY_LAYER)}")
+
+
+def make_trainer(config_file: Path, folder: Path, *overrides: str) -> tuple[Trainer, BatchLoader]:
+    """A trainer on the experiment's data, its model freshly made, and the training data."""
+    config = load_config(config_file, ExperimentConfig, overrides)
+    seed_everything(1)
+    reader = config.dataset_reader.build()
+    data = reader.read(config.train_data_path)
+    vocabulary: Vocabulary = config.vocabulary.build(reader.task, data, [], config.model.embedder.pretrained_words())
+    model = build_model(config, vocabulary, pretrained=True)
+    training = BatchLoader(config.data_loader, data, reader.task, vocabulary, seed=1)
+    folder.mkdir(exist_ok=True)
+    settings, records = config.trainer, RunFolder(folder).records
+    num_steps, accelerator = settings.num_epochs * 7, start_accelerator(settings)
+    trainer = Trainer(settings, Objective(model), records, accelerator, num_steps, seed=1, resume=False)
+    return trainer, training
