@@ -33,7 +33,7 @@ class _Pass:
             `tanh_by_sigmoid`.
         clips: bounds of the doubled cells and of the projected outputs.
         keeps: (T, B, 1) 0 where a row starts from zero at a step, otherwise 1.
-        trains: whether `backward` will be called.
+        trains: whether `backward` will be called; if not, no step keeps what only it needs.
     """
 
     def __init__(
@@ -46,14 +46,14 @@ class _Pass:
     ) -> None:
         self._weight, self._bias, self._projection = weights
         self._cell_clip, self._output_clip = clips
-        self._keeps = keeps
+        self._keeps, self._trains = keeps, trains
         # In evaluations windows have many shapes: each would be compiled anew.
         compiles = trains and self._weight.is_cuda
         self._forward_cells = fused(_forward_cells) if compiles else _forward_cells
         self._backward_cells = fused(_backward_cells) if compiles else _backward_cells
 
     def forward(self, inputs: Tensor, hidden: Tensor, cells: Tensor) -> Tensor:
-        """(T, D, B, P), (D, B, P), (D, B, H) -> (T, D, B, P); keeps what `backward` needs, and the cells."""
+        """(T, D, B, P), (D, B, P), (D, B, H) -> (T, D, B, P); keeps what `backward` needs, and the last cells."""
         *shape, size = inputs.shape
         dtype = self._weight.dtype
         self._read = inputs.new_empty(*shape, 2 * size, dtype=dtype)  # (T, D, B, Q)
@@ -73,10 +73,13 @@ class _Pass:
         sums = torch.baddbmm(self._bias, self._read[step], self._weight.transpose(1, 2))
         cell_outputs, outputs = self._cell_outputs[step], self.outputs[step]
         keep = None if self._keeps is None else self._keeps[step]
-        gates, cells, curve = self._forward_cells(sums, self.cells[step], keep, self._cell_clip, cell_outputs)
-        self._gates.append(gates)
-        self.cells.append(cells)
-        self._cell_curves.append(curve)
+        gates, cells, curve = self._forward_cells(sums, self.cells[-1], keep, self._cell_clip, cell_outputs)
+        if self._trains:
+            self._gates.append(gates)
+            self.cells.append(cells)
+            self._cell_curves.append(curve)
+        else:
+            self.cells = [cells]
         if self._projection is None:
             return torch.mul(cell_outputs, 2.0, out=outputs)
         projected = torch.bmm(cell_outputs, self._projection.transpose(1, 2))

@@ -67,6 +67,10 @@ def test_outputs_states_and_gradients_equal_the_plain_layers(options: LstmOption
         assert any((output.abs() == options.proj_clip).any() for output in outputs), "the clip must bite"
     torch.testing.assert_close(list(after), list(expected_states))
     assert_same(outputs, expected, variables)
+    with torch.no_grad():
+        evaluated, after = run_layer(lstms, (inputs[0], inputs[1]), (states[0], states[1]), torch.float64)
+    torch.testing.assert_close(evaluated, outputs, rtol=0, atol=0)
+    torch.testing.assert_close(list(after), list(expected_states))
 
 
 def test_a_reset_row_starts_from_zero_and_lets_no_gradient_through() -> None:
