@@ -43,8 +43,8 @@ DARK = ("Inference",)
 _PREDICT = {
     "elmo-tasks predict ner -": "Maria Lopez, a Spanish diplomat, joined the United Nations in Geneva last May.",
     "elmo-tasks predict roles -": "The nurse gave the old man a blanket before the doctor arrived.",
-    "elmo-tasks predict coreference -": "Marie Curie won two Nobel Prizes. The physicist shared the first "
-    "with her husband, and she received the second alone.",
+    "elmo-tasks predict coreference -": "Charles Darwin sailed around the world on the Beagle. The voyage "
+    "took five years, and it changed his view of nature.",
     "elmo-tasks predict sentiment -": "The story is thin, but the two leads are a joy to watch.",
 }
 
