@@ -69,7 +69,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
                 "output": None, "html": None, "force": False},
     "perplexity b t": {**TEXT, "device": "auto", "bilm": "b", "text": ["t"], "json": False},
     "embed i --output f": {**TEXT, **PARTS, "device": "auto", "input": ["i"], "output": "f", "force": False,
-                           "number_type": "float16", "on_error": "fail",
+                           "number_type": None, "on_error": "fail",
                            "bilm": None, "options": None, "weights": None, "layers": None, "pool": "none",
                            "precision": "float32", "stateful": False, "no_index": False, "batch_tokens": 4096},
     "neighbors s --word w --pool p": {**TEXT, "device": "auto", "sentence": "s", "word": "w", "pool": "p",
