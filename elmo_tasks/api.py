@@ -12,7 +12,7 @@ from torch import Tensor
 
 from elmo_tasks.commands.console import set_up_logging
 from elmo_tasks.config import Overrides, include_packages
-from elmo_tasks.data_readers.in_memory import Source
+from elmo_tasks.data_readers.sources import Source
 from elmo_tasks.elmo import BiLM, FastBiLM
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
 from elmo_tasks.elmo.devices import Device

@@ -96,7 +96,7 @@ def _say_what_is_next(folder: Path, packages: Sequence[str]) -> None:
     import shlex
 
     from elmo_tasks.config import load_config
-    from elmo_tasks.data_readers.in_memory import path_list
+    from elmo_tasks.data_readers.sources import path_list
     from elmo_tasks.runs.experiment_config import ExperimentConfig
     from elmo_tasks.tasks import PairRegression, Reading, SemanticRoles, TextPairs
 

@@ -42,7 +42,7 @@ def predict_stream(predictor: Predictor, arguments: argparse.Namespace, reader: 
         DataError: an input is not usable, and there are no results or they are printed.
         IncompleteError: an input is not usable, and files have the results of those before it.
     """
-    from elmo_tasks.predictors.inputs import LiveLines, read_inputs, reader_inputs, source_name
+    from elmo_tasks.predictors.inputs import LiveLines, input_name, read_inputs, reader_inputs
 
     input_format: InputFormat = "auto" if arguments.format == "allennlp" else arguments.format
     files = [path for path in (arguments.output, arguments.html) if path]
@@ -70,7 +70,7 @@ def predict_stream(predictor: Predictor, arguments: argparse.Namespace, reader: 
                 given = read_inputs(source, input_format, on_error)
             inputs = _counted(given, source, visible=bool(files) and not typed)
             try:
-                for result in predictor.predict(inputs, source=source_name(source), **options):
+                for result in predictor.predict(inputs, source=input_name(source), **options):
                     show(result)
                     count += 1
                 break

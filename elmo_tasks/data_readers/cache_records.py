@@ -8,8 +8,8 @@ from pathlib import Path
 import datasets
 import pydantic
 
-from elmo_tasks.data_readers.in_memory import Source, source_name
 from elmo_tasks.data_readers.several_sources import single_sources
+from elmo_tasks.data_readers.sources import Source, source_name
 from elmo_tasks.errors import one_line
 from elmo_tasks.files.hashes import content_hash
 from elmo_tasks.files.json_files import write_json

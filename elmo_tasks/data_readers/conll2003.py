@@ -15,9 +15,9 @@ import pydantic
 from pydantic import Field
 
 from elmo_tasks.data_readers.columns import DOCUMENT_BORDER, DocumentNumbers, read_rows
-from elmo_tasks.data_readers.in_memory import Examples
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig, Predicted
 from elmo_tasks.data_readers.records import Record, hub_records, label_names, read_tagged_tokens, require_columns
+from elmo_tasks.data_readers.sources import Examples
 from elmo_tasks.data_readers.tag_reading import InputScheme, TagReader, clean
 from elmo_tasks.files.text import read_lines
 from elmo_tasks.tasks import Tagging

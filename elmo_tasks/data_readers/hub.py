@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datasets
 
-from elmo_tasks.data_readers.in_memory import HUB_PREFIX
+from elmo_tasks.data_readers.sources import HUB_PREFIX
 from elmo_tasks.errors import ElmoTasksError
 
 

@@ -23,7 +23,8 @@ from elmo_tasks.config.data_folder import MissingDataError
 from elmo_tasks.data_readers.bad_units import BadUnits
 from elmo_tasks.data_readers.cache_records import CacheRecord, is_intact
 from elmo_tasks.data_readers.hub import load_from_hub
-from elmo_tasks.data_readers.in_memory import (
+from elmo_tasks.data_readers.several_sources import joined, single_sources
+from elmo_tasks.data_readers.sources import (
     HUB_PREFIX,
     MEMORY_PREFIX,
     Examples,
@@ -33,7 +34,6 @@ from elmo_tasks.data_readers.in_memory import (
     source_name,
     with_task_columns,
 )
-from elmo_tasks.data_readers.several_sources import joined, single_sources
 from elmo_tasks.data_readers.suspicions import is_header, long_sentences
 from elmo_tasks.errors import DataError, ElmoTasksError, OnError, UnknownLabelError, counted
 from elmo_tasks.files.atomic import atomic_write

@@ -16,7 +16,7 @@ from elmo_tasks.data_readers.records import (
     read_tagged_tokens,
     split_items,
 )
-from elmo_tasks.data_readers.squad import QuestionBuilder, located, with_answers_as_in_files
+from elmo_tasks.data_readers.squad import QuestionBuilder, at_location, with_answers_as_in_files
 from elmo_tasks.data_readers.tag_reading import InputScheme, TagReader
 from elmo_tasks.errors import DataError
 from elmo_tasks.files.text import BYTE_ORDER_MARK
@@ -165,7 +165,7 @@ class RowExamples:
         column = self._columns["sentences"]
         sentences = [check_tokens(sentence, record, column) for sentence in record.get(column, list)]
         given = self._optional(record, "speakers")
-        speakers = located(
+        speakers = at_location(
             lambda: token_speakers(given and record.value(given), sentences, str(given)), record.location
         )
         sentences, speakers = ([part for part in parts if part] for parts in (sentences, speakers))

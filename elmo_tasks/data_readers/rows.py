@@ -16,7 +16,6 @@ import pydantic
 from pydantic import Field
 
 from elmo_tasks.data_readers.bad_units import BadUnits
-from elmo_tasks.data_readers.in_memory import Examples
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig, Predicted
 from elmo_tasks.data_readers.records import (
     UNLABELLED,
@@ -28,6 +27,7 @@ from elmo_tasks.data_readers.records import (
     require_columns,
 )
 from elmo_tasks.data_readers.row_examples import GOLD, ROW_TASKS, RowExamples
+from elmo_tasks.data_readers.sources import Examples
 from elmo_tasks.data_readers.squad import NoAnswer
 from elmo_tasks.data_readers.tag_reading import InputScheme, TagReader
 from elmo_tasks.errors import DataError, ElmoTasksError

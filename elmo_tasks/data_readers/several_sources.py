@@ -10,7 +10,7 @@ from typing import Any
 import datasets
 import numpy as np
 
-from elmo_tasks.data_readers.in_memory import HUB_PREFIX, MEMORY_PREFIX, Source, path_list
+from elmo_tasks.data_readers.sources import HUB_PREFIX, MEMORY_PREFIX, Source, path_list
 from elmo_tasks.errors import DataError
 from elmo_tasks.files.paths import is_clutter, matching_paths, plain_name, stored_file
 

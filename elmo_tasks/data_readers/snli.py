@@ -17,9 +17,9 @@ from typing import Annotated, Any, Literal, cast, get_args
 import datasets
 from pydantic import Field
 
-from elmo_tasks.data_readers.in_memory import HUB_PREFIX, Source
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
 from elmo_tasks.data_readers.records import Record, hub_records, json_records, label_names, require_columns
+from elmo_tasks.data_readers.sources import HUB_PREFIX, Source
 from elmo_tasks.data_readers.tag_reading import clean
 from elmo_tasks.data_readers.treebank import unescape
 from elmo_tasks.errors import DataError, OnError

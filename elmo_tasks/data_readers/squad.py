@@ -119,7 +119,7 @@ class SquadReader(DatasetReader):
                     yield builder.build(question, passage)
 
 
-def located(make: Callable[[], _ValueT], location: str) -> _ValueT:
+def at_location(make: Callable[[], _ValueT], location: str) -> _ValueT:
     """What `make` returns; errors name the location."""
     try:
         return make()
@@ -160,7 +160,7 @@ class QuestionBuilder:
 
     def passage(self, text: str, location: str) -> Passage:
         """A tokenized passage; errors name the location."""
-        return located(lambda: Passage.of(text, self._tokenizer), location)
+        return at_location(lambda: Passage.of(text, self._tokenizer), location)
 
     def build(self, question: Record, passage: Passage) -> dict[str, Any]:
         """The example of a question, an object with `id`, `question` and `answers` as files have them."""
@@ -186,7 +186,7 @@ class QuestionBuilder:
         self._num_answers += len(answers)
         return {
             "id": question_id,
-            **located(lambda: question_columns(text, self._tokenizer), location),
+            **at_location(lambda: question_columns(text, self._tokenizer), location),
             **passage.columns(),
             "answers": [answer for answer, _ in answers],
             "answer_spans": spans,

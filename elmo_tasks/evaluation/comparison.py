@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from elmo_tasks.config import Overrides
-from elmo_tasks.data_readers.in_memory import Source
+from elmo_tasks.data_readers.sources import Source
 from elmo_tasks.elmo.devices import Device
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.evaluation.significance import (

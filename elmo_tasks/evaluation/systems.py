@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from elmo_tasks.config import Overrides
 from elmo_tasks.data_readers.bad_units import BadUnits
-from elmo_tasks.data_readers.in_memory import Source, checked_examples
+from elmo_tasks.data_readers.sources import Source, checked_examples
 from elmo_tasks.errors import DataError, ElmoTasksError, RunError, one_line
 from elmo_tasks.files.json_files import parse_json
 from elmo_tasks.files.paths import local_path, refuse_stream

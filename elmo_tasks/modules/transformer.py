@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Any, Literal
 
@@ -22,6 +21,7 @@ from elmo_tasks.elmo.cached_layers import CachedLayers, LayerCacheConfig
 from elmo_tasks.elmo.layers import LayerSource
 from elmo_tasks.elmo.mixed_layers import MixedLayers
 from elmo_tasks.errors import ConfigError, WeightsError
+from elmo_tasks.modules.overlapping_windows import overlapping_windows
 from elmo_tasks.modules.transformer_files import CONFIG, TOKENIZER, TransformerFiles
 from elmo_tasks.text.batches import batches_of_like_lengths
 from elmo_tasks.text.tokens import mask_of_lengths
@@ -197,11 +197,11 @@ class FrozenTransformer:
         for index, word in enumerate(words):
             is_first[index] = counts[word] == 0
             counts[word] += 1
-        for begin, end, first, last in _overlapping(len(ids), self._room):
-            kept = [index for index in range(first, last) if is_first[index] or self._pooling == "mean"]
+        for read, used in overlapping_windows(len(ids), self._room):
+            kept = [index for index in range(used.start, used.stop) if is_first[index] or self._pooling == "mean"]
             yield _Window(
-                ids=[*self._before, *ids[begin:end], *self._after],
-                kept=[len(self._before) + index - begin for index in kept],
+                ids=[*self._before, *ids[read], *self._after],
+                kept=[len(self._before) + index - read.start for index in kept],
                 words=[first_row + words[index] for index in kept],
                 shares=[1.0 if self._pooling == "first" else 1.0 / counts[words[index]] for index in kept],
             )
@@ -223,18 +223,6 @@ class FrozenTransformer:
         for number, layer in enumerate(self._layers):
             pieces = states[layer].flatten(0, 1)[chosen]  # (W P, D) -> (kept pieces, D)
             vectors[:, number].index_add_(0, words.long(), pieces * shares[:, None])
-
-
-def _overlapping(length: int, room: int) -> Iterator[tuple[int, int, int, int]]:
-    """Windows over this many pieces: where each begins and ends, and where the part of it that is used does.
-
-    They overlap by half of the room; the last one ends with the text. Overlaps are used up to their middle from the
-    earlier window.
-    """
-    begins = [*range(0, max(length - room, 0), room - room // 2), max(length - room, 0)]
-    middles = [(later + begin + room) // 2 for begin, later in itertools.pairwise(begins)]
-    for begin, first, last in zip(begins, [0, *middles], [*middles, length], strict=True):
-        yield begin, min(begin + room, length), first, last
 
 
 def _special_pieces(tokenizer: Any) -> tuple[list[int], list[int]]:

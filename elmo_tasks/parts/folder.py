@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -85,7 +85,7 @@ class PartsFolder:
     def _write(self, unit: Unit, results: Iterator[pa.Table]) -> None:
         first = next(results)
         with atomic_write(self.path / unit.part_name) as stream:
-            with pq.ParquetWriter(stream, first.schema, compression="zstd") as writer:
+            with _writer(stream, first.schema) as writer:
                 for table in itertools.chain([first], results):
                     writer.write_table(table)
             self.check_settings()  # another process may have begun with others at the same moment
@@ -97,3 +97,9 @@ class PartsFolder:
             shown = "".join(f"\n  {unit.source}, from line {unit.first}" for unit in missing[:10])
             more = f"\n  and {len(missing) - 10} more" if len(missing) > 10 else ""
             raise IncompleteError(f"{self.path}: {counted(len(missing), 'part')} missing:{shown}{more}")
+
+
+def _writer(stream: IO[bytes], schema: pa.Schema) -> pq.ParquetWriter:
+    """Writes a part. Dictionaries and statistics of the numbers of vectors only take time, also when they are read."""
+    plain = [field.name for field in schema if not pa.types.is_nested(field.type)]
+    return pq.ParquetWriter(stream, schema, compression="zstd", use_dictionary=plain, write_statistics=plain)

@@ -85,8 +85,9 @@ def process_on_ray(
     if not missing:
         return 0
     with ray_cluster(address) as ray:
-        logging.getLogger("ray.data").setLevel(logging.ERROR)  # it shows its plan otherwise
         ray.data.DataContext.get_current().enable_progress_bars = False
+        # It shows its plan otherwise. Only now, because `ray.data` sets the level when it is first used.
+        logging.getLogger("ray.data").setLevel(logging.ERROR)
         available = ray.cluster_resources().get("GPU" if use_gpu else "CPU", 0)
         made = ray.data.range(len(missing), override_num_blocks=len(missing)).map(
             _Worker,

@@ -85,7 +85,7 @@ class _CountingFile(io.FileIO):
         return number
 
 
-def source_name(source: str | Path | LiveLines) -> str:
+def input_name(source: str | Path | LiveLines) -> str:
     """The name of a source in messages."""
     return source.name if isinstance(source, LiveLines) else str(source)
 
@@ -111,7 +111,7 @@ def read_inputs(
     """
     number, found = 0, False
     expected = "a JSON object on each line (or, for raw text, the format 'text')"
-    name = source_name(source)
+    name = input_name(source)
     live = source if isinstance(source, LiveLines) else None
     lines = _counted_lines(live, on_error) if live else read_lines(name, on_error=on_error)
     if format != "text":

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, get_args
 import pyarrow as pa
 import torch
 
-from elmo_tasks.data_readers.in_memory import task_keys
+from elmo_tasks.data_readers.sources import task_keys
 from elmo_tasks.errors import DataError, ElmoTasksError, OnError, some_of
 from elmo_tasks.files.limits import ADVICE, limit
 from elmo_tasks.models.model import TaskModel

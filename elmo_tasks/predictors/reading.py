@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from types import MappingProxyType
 from typing import Any
@@ -14,6 +13,7 @@ import pyarrow as pa
 import torch
 
 from elmo_tasks.models.reading import ReadingModel, ReadingOutput
+from elmo_tasks.modules.overlapping_windows import overlapping_windows
 from elmo_tasks.predictors.fields import one_of, text_field
 from elmo_tasks.predictors.predictor import ExplainedPart, Fields, Predictor
 from elmo_tasks.predictors.result_types import ANSWER
@@ -83,7 +83,7 @@ class ReadingPredictor(Predictor):
         size = self.model.window
         if size is None or max(lengths) <= size:
             return super()._predict_batch(examples)
-        windows = [(row, *part) for row, length in enumerate(lengths) for part in _windows(length, size)]
+        windows = [(row, *part) for row, length in enumerate(lengths) for part in overlapping_windows(length, size)]
         # In a window's example only the positions of tokens differ from the whole passage's.
         parts = [
             {**examples[row], **{key: examples[row][key][read] for key in ("token_starts", "token_ends")}}
@@ -95,23 +95,10 @@ class ReadingPredictor(Predictor):
             output = self.model(self._collate([parts[number] for number in numbers]))
             scores = torch.stack([output.start_logits, output.end_logits]).to(logits.device)  # (2, W, S)
             for position, number in enumerate(numbers):
-                row, read, own = windows[number]
-                logits[:, row, own] = scores[:, position, own.start - read.start : own.stop - read.start]
+                row, read, used = windows[number]
+                logits[:, row, used] = scores[:, position, used.start - read.start : used.stop - read.start]
                 if no_answer is not None and output.no_answer_logits is not None:
                     no_answer[row] = min(no_answer[row], output.no_answer_logits[position].to(no_answer))
         mask = mask_of_lengths(lengths, max(lengths))  # (B, T)
         output = ReadingOutput(start_logits=logits[0], end_logits=logits[1], mask=mask, no_answer_logits=no_answer)
         return self.model.decode(output, self.task.collate(examples, self.vocabulary))
-
-
-def _windows(length: int, size: int) -> Iterator[tuple[slice, slice]]:
-    """The windows of `size` tokens of a passage, each with the part whose scores it gives; the parts make the passage.
-
-    A passage that is not longer than a window is the only one.
-    """
-    starts = list(range(0, max(1, length - size), max(1, size // 2)))
-    if length > size:
-        starts.append(length - size)  # the last one is at the passage's end
-    borders = [0, *((before + size + after) // 2 for before, after in itertools.pairwise(starts)), length]
-    for start, own in zip(starts, itertools.pairwise(borders), strict=True):
-        yield slice(start, min(length, start + size)), slice(*own)

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from elmo_tasks.data_readers import DatasetReader, DatasetReaderConfig
-from elmo_tasks.data_readers.in_memory import Source
+from elmo_tasks.data_readers.sources import Source
 from elmo_tasks.elmo.layers import LayerSource
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.files.atomic import OutputFile

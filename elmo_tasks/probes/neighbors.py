@@ -33,14 +33,14 @@ class Neighbor:
 
 
 @dataclasses.dataclass(frozen=True)
-class EmbeddedTokens:
+class TokenVectors:
     """Tokens of sentences with their vectors, to be compared with others."""
 
     tokens: list[TokenInContext]
     vectors: Tensor  # (T, L+1, D), each of length 1, in main memory
 
     @classmethod
-    def of(cls, bilm: LayerSource, sentences: Sequence[tuple[str, ...]], word: str | None = None) -> EmbeddedTokens:
+    def of(cls, bilm: LayerSource, sentences: Sequence[tuple[str, ...]], word: str | None = None) -> TokenVectors:
         """All tokens of sentences, or only the occurrences of a word, ignoring case; there must be at least one."""
         indices = [
             [index for index, token in enumerate(sentence) if word is None or token.lower() == word.lower()]
@@ -105,7 +105,7 @@ def nearest_tokens(
         if sentence != query.sentence and any(word is None or token.lower() == word.lower() for token in sentence)
     )
     while sentences := list(itertools.islice(others, _SENTENCES_AT_ONCE)):
-        found = EmbeddedTokens.of(bilm, sentences, word).nearest(vectors, count)
+        found = TokenVectors.of(bilm, sentences, word).nearest(vectors, count)
         best = [
             sorted([*earlier, *new], key=lambda neighbor: -neighbor.similarity)[:count]
             for earlier, new in zip(best, found, strict=True)

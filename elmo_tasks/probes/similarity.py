@@ -15,7 +15,7 @@ from elmo_tasks.elmo.characters import check_sentences
 from elmo_tasks.elmo.layers import LayerSource
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.modules.word_vectors import WordVectorFile
-from elmo_tasks.probes.neighbors import EmbeddedTokens
+from elmo_tasks.probes.neighbors import TokenVectors
 from elmo_tasks.probes.span_vectors import WordVectorLayer
 from elmo_tasks.text.token_in_context import TokenInContext
 
@@ -52,13 +52,13 @@ def word_similarities(
     for sentence in sentences:
         if word.lower() not in (token.lower() for token in sentence):
             raise ElmoTasksError(f"{word!r} is not in {' '.join(sentence)!r}; expected a token of each sentence")
-    embedded = EmbeddedTokens.of(bilm, list(map(tuple, sentences)), word)
+    embedded = TokenVectors.of(bilm, list(map(tuple, sentences)), word)
     if len(embedded.tokens) < 2:
         raise ElmoTasksError(f"{word!r} occurs once; expected two sentences with it, or more")
     of_words = None
     if static is not None:
         layer = WordVectorLayer(static, (token.word for token in embedded.tokens))
-        vectors = EmbeddedTokens.of(layer, [(token.word,) for token in embedded.tokens], word).vectors
+        vectors = TokenVectors.of(layer, [(token.word,) for token in embedded.tokens], word).vectors
         of_words = _cosines(vectors)[0] if vectors.any(dim=-1).all() else None
     return WordSimilarities(embedded.tokens, _cosines(embedded.vectors), of_words)
 

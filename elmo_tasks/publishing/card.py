@@ -9,7 +9,7 @@ from typing import Any
 
 from elmo_tasks import __version__
 from elmo_tasks.config import to_json
-from elmo_tasks.data_readers.in_memory import HUB_PREFIX, Source, path_list
+from elmo_tasks.data_readers.sources import HUB_PREFIX, Source, path_list
 from elmo_tasks.elmo.options import BiLMOptions
 from elmo_tasks.pretraining.pretrain import Results as PretrainingResults
 from elmo_tasks.runs.experiment_config import ExperimentConfig, Results

@@ -10,8 +10,8 @@ from typing import Any
 
 import datasets
 
-from elmo_tasks.data_readers.in_memory import Source, source_name
 from elmo_tasks.data_readers.reader import DatasetReader, examples_hash
+from elmo_tasks.data_readers.sources import Source, source_name
 from elmo_tasks.errors import DataError
 from elmo_tasks.models.model import TaskModel
 from elmo_tasks.runs.experiment_config import ExperimentConfig

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from elmo_tasks.config import Overrides, include_packages, load_config, override_list, own_packages
-from elmo_tasks.data_readers.in_memory import Source, source_name
 from elmo_tasks.data_readers.reader import DatasetReader
+from elmo_tasks.data_readers.sources import Source, source_name
 from elmo_tasks.elmo.devices import Device
 from elmo_tasks.errors import RunError, UnknownLabelError, UnknownTypeError, some_of
 from elmo_tasks.files.downloads import is_address

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from elmo_tasks.config import Overrides, load_config, to_json
-from elmo_tasks.data_readers.in_memory import Source, config_value
+from elmo_tasks.data_readers.sources import Source, config_value
 from elmo_tasks.elmo import BiLM
 from elmo_tasks.elmo.options import BiLMOptions
 from elmo_tasks.elmo.shapes_only import shapes_only

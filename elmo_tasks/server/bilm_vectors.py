@@ -27,7 +27,7 @@ from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.predictors.fields import one_of, text_field, tokens_field
 from elmo_tasks.predictors.free_memory import release_memory_after
 from elmo_tasks.pretraining.language_model import LanguageModel
-from elmo_tasks.probes.neighbors import EmbeddedTokens
+from elmo_tasks.probes.neighbors import TokenVectors
 from elmo_tasks.sample_data import SENTENCES
 from elmo_tasks.server.served_runs import ServedRun, to_bytes
 from elmo_tasks.text.prose import raw_lines
@@ -108,8 +108,8 @@ class ServedBiLM:
         return LanguageModel.load(self._folder).to(self._device)
 
     @functools.cached_property
-    def _pool(self) -> EmbeddedTokens:
-        return EmbeddedTokens.of(self._bilm, self._sentences)
+    def _pool(self) -> TokenVectors:
+        return TokenVectors.of(self._bilm, self._sentences)
 
     def warm_up(self) -> None:
         """Loads the biLM and computes the vectors among which neighbours are looked for."""

@@ -20,8 +20,8 @@ import pytest
 from elmo_tasks.data_readers import Conll2003Config, SnliConfig, SquadConfig, SrlConll2012Config, SstConfig
 from elmo_tasks.data_readers.conll2003 import Conll2003Reader
 from elmo_tasks.data_readers.hub import parse_hub_source
-from elmo_tasks.data_readers.in_memory import Source
 from elmo_tasks.data_readers.reader import DatasetReader
+from elmo_tasks.data_readers.sources import Source
 from elmo_tasks.errors import DataError, ElmoTasksError, UnknownLabelError
 from elmo_tasks.evaluation.systems import is_data_file
 from elmo_tasks.modules.word_vectors import WordVectorFile

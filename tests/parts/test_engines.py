@@ -45,10 +45,13 @@ def command(texts: Path, sample_folder: Path, tmp_path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_ray_makes_the_same_parts(workers: str, command: list[str], tmp_path: Path) -> None:
+def test_ray_makes_the_same_parts(
+    workers: str, command: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     pytest.importorskip("ray")
     assert cli.main([*command, "--output", f"{tmp_path / 'ray'}/", "--engine", "ray", "--workers", workers]) == 0
     assert contents(tmp_path / "ray") == contents(tmp_path / "plain")
+    assert "Execution plan" not in capfd.readouterr().err
 
 
 @contextlib.contextmanager

@@ -7,7 +7,7 @@ from typing import Any
 import datasets
 import pytest
 
-from elmo_tasks.data_readers.in_memory import source_name
+from elmo_tasks.data_readers.sources import source_name
 from elmo_tasks.errors import DataError
 from tests.data_readers.readers import (
     CONLLU,

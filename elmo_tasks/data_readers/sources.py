@@ -1,4 +1,4 @@
-"""Data sets that are given in memory instead of files: their names, and the check of their examples."""
+"""Data sets as users give them: paths, hub data sets or examples in memory; their names, and the check of examples."""
 
 from __future__ import annotations
 
