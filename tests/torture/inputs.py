@@ -193,9 +193,9 @@ def _predictor_inputs() -> Iterator[Target]:
 
 
 def _predict(head: str, path: Path) -> None:
-    from elmo_tasks.predictors.inputs import read_inputs, source_name
+    from elmo_tasks.predictors.inputs import input_name, read_inputs
 
-    for result in _predictor(head).predict(read_inputs(path), source=source_name(path)):
+    for result in _predictor(head).predict(read_inputs(path), source=input_name(path)):
         (json.dumps(result, ensure_ascii=False) + "\n").encode()
 
 
