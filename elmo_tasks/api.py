@@ -28,7 +28,8 @@ from elmo_tasks.pretraining.language_model import LanguageModel
 from elmo_tasks.probes.similarity import WordSimilarities, word_similarities
 from elmo_tasks.rendering import describe
 from elmo_tasks.rendering.html import END, Page, Sections, page_start
-from elmo_tasks.runs.load import RunPaths, evaluate, load_predictor, with_device
+from elmo_tasks.runs.evaluate import evaluate
+from elmo_tasks.runs.load import RunPaths, load_predictor, with_device
 from elmo_tasks.runs.train import train as train_run
 from elmo_tasks.text.tokenizer_config import parse_tokenizer, tokenizer_of_bilm
 from elmo_tasks.text.tokenizers import TREEBANK, Tokenizer

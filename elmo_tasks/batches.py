@@ -25,6 +25,7 @@ from pydantic_core import to_jsonable_python
 
 from elmo_tasks.config import Overrides, override_list
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
+from elmo_tasks.elmo.devices import Device
 from elmo_tasks.elmo.embed import Pooling, sentence_vectors, shape_of_layers
 from elmo_tasks.elmo.fast import FastBiLM, Precision
 from elmo_tasks.elmo.shared_bilms import load_frozen
@@ -35,8 +36,9 @@ from elmo_tasks.models.saliency import Method
 from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, Predictor
 from elmo_tasks.predictors.fields import sentence_examples
 from elmo_tasks.predictors.predictor import ExampleError, Fields
+from elmo_tasks.runs.archive import open_run
 from elmo_tasks.runs.folder import RunFolder
-from elmo_tasks.runs.load import Device, RunPaths, load_predictor, open_run, predicates_for, with_device
+from elmo_tasks.runs.load import RunPaths, load_predictor, predicates_for, with_device
 from elmo_tasks.text.tokenizer_config import parse_tokenizer, tokenizer_of_bilm
 from elmo_tasks.text.tokenizers import Tokenizer
 

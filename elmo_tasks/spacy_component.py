@@ -34,7 +34,8 @@ from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.files.atomic import atomic_folder, atomic_write
 from elmo_tasks.files.cache import used_cache
 from elmo_tasks.predictors import Predictor
-from elmo_tasks.runs.load import archive, load_predictor, with_device
+from elmo_tasks.runs.archive import archive
+from elmo_tasks.runs.load import load_predictor, with_device
 
 _RUN, _BILM = "run.tar.gz", "bilm"  # where a saved component has its run and its biLM
 _FILES = (_RUN, *(f"{_BILM}/{name}" for name in BiLMFiles.names))

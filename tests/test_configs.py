@@ -12,7 +12,8 @@ import pytest
 from elmo_tasks.config import load_config, to_json
 from elmo_tasks.config.packaged import CPU_RULE
 from elmo_tasks.predictors import build_predictor
-from elmo_tasks.runs import load, train
+from elmo_tasks.runs import train
+from elmo_tasks.runs.evaluate import evaluate
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.load import load_run
 from elmo_tasks.sample_data import ALL_TASKS, write_sample_data
@@ -65,7 +66,7 @@ def test_trains_evaluates_and_predicts(name: str, variables: dict[str, str], tmp
     held_out, expected = config.validation_data_path, metrics["best"]["validation"]
     if config.test_data_path:
         held_out, expected = config.test_data_path, metrics["test"]
-    assert load.evaluate(tmp_path / "run", held_out) == pytest.approx(expected, abs=1e-3)
+    assert evaluate(tmp_path / "run", held_out) == pytest.approx(expected, abs=1e-3)
     run = load_run(tmp_path / "run")
     predictor = build_predictor(run.model, run.vocabulary)
     results = list(predictor.predict([INPUTS[to_json(config)["model"]["type"]]]))

@@ -15,7 +15,7 @@ import pytest
 from elmo_tasks import cli, tasks
 from elmo_tasks.config.packaged import find_config
 from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
-from elmo_tasks.runs import load
+from elmo_tasks.runs.evaluate import evaluate
 from elmo_tasks.sample_data import write_sample_data
 from tests import pages
 
@@ -111,7 +111,7 @@ def test_small_data_is_learned_by_the_commands_of_the_guide(tmp_path: Path, chec
     shutil.copytree(REPOSITORY / "tests" / "small_data", tmp_path, dirs_exist_ok=True)
     check_page(REPOSITORY / "docs" / "own_data.md")
     for name, data in {"table": "train.csv", "pairs": "pairs.csv", "names": "names.tsv"}.items():
-        scores = load.evaluate(tmp_path / "runs" / name, tmp_path / data)
+        scores = evaluate(tmp_path / "runs" / name, tmp_path / data)
         assert scores["f1" if name == "names" else "accuracy"] >= 90
 
 

@@ -236,7 +236,7 @@ def run_plot(arguments: argparse.Namespace) -> None:
     if arguments.confusion:
         if len(arguments.run_paths) > 1:
             raise ElmoTasksError(f"--confusion with {len(arguments.run_paths)} runs; expected a single one")
-        from elmo_tasks.runs.load import evaluate
+        from elmo_tasks.runs.evaluate import evaluate
 
         metrics = evaluate(
             arguments.run_paths[0],

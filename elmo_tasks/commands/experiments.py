@@ -137,7 +137,7 @@ def add_evaluate(parser: argparse.ArgumentParser) -> None:
 
 def run_evaluate(arguments: argparse.Namespace) -> None:
     from elmo_tasks.files.json_files import write_json
-    from elmo_tasks.runs.load import evaluate
+    from elmo_tasks.runs.evaluate import evaluate
 
     for path in (arguments.predictions, arguments.output):
         check_output(path, force=arguments.force, stream=True)
@@ -357,7 +357,7 @@ def add_archive(parser: argparse.ArgumentParser) -> None:
 
 
 def run_archive(arguments: argparse.Namespace) -> None:
-    from elmo_tasks.runs.load import archive
+    from elmo_tasks.runs.archive import archive
 
     check_output(arguments.file, force=arguments.force, packed=True)
     if not arguments.file.endswith((".tar.gz", ".tgz")):

@@ -32,7 +32,8 @@ from elmo_tasks.evaluation.significance import (
     unit_gains,
 )
 from elmo_tasks.evaluation.systems import Predictions, System, find_systems, is_data_file, is_system, read_predictions
-from elmo_tasks.runs.load import UnknownLabels, with_device
+from elmo_tasks.runs.evaluate import UnknownLabels
+from elmo_tasks.runs.load import with_device
 from elmo_tasks.tasks import Task
 
 

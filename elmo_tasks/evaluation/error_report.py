@@ -29,7 +29,8 @@ from elmo_tasks.evaluation.span_errors import align, span_items, spans_of
 from elmo_tasks.evaluation.systems import Predictions, read_predictions
 from elmo_tasks.metrics import Accuracy, CoreferenceScores, LabelSetF1, Metric, SpanF1, Squad2Scores, SquadScores, SrlF1
 from elmo_tasks.metrics.confusion import Confusion, ConfusionTable
-from elmo_tasks.runs.load import UnknownLabels, with_device
+from elmo_tasks.runs.evaluate import UnknownLabels
+from elmo_tasks.runs.load import with_device
 from elmo_tasks.tasks import Reading, Task
 
 

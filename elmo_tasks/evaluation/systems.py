@@ -23,7 +23,8 @@ from elmo_tasks.files.json_files import parse_json
 from elmo_tasks.files.paths import local_path, refuse_stream
 from elmo_tasks.files.text import read_lines
 from elmo_tasks.runs.archive import is_run
-from elmo_tasks.runs.load import UnknownLabels, evaluate_run, load_run
+from elmo_tasks.runs.evaluate import UnknownLabels, evaluate_run
+from elmo_tasks.runs.load import load_run
 from elmo_tasks.tasks import Reading, Tagging, Task
 from elmo_tasks.text.tag_schemes import TagScheme, is_tag, spans_of_tags
 from elmo_tasks.text.vocabulary import Vocabulary

@@ -11,6 +11,7 @@ from elmo_tasks.files.cache import used_cache
 from elmo_tasks.files.downloads import downloaded, is_address
 from elmo_tasks.files.hashes import content_hash
 from elmo_tasks.files.hub import HUB, hub_folder
+from elmo_tasks.files.locks import locked
 from elmo_tasks.files.paths import local_path
 from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.runs.installed_models import find_model, how_to_get, package_of
@@ -18,9 +19,15 @@ from elmo_tasks.runs.installed_models import find_model, how_to_get, package_of
 _ALLENNLP_WEIGHTS = "weights.th"
 
 
-def write_archive(folder: RunFolder, archive: str | Path, *, with_bilm: bool) -> None:
-    """Packs the `trained_files` of a run into one `.tar.gz`, atomically."""
-    archives.pack(trained_files(folder, with_bilm=with_bilm), archive)
+def archive(path: str | Path, target: str | Path, *, self_contained: bool = True) -> None:
+    """Packs the `trained_files` of a run into one `.tar.gz`, by default with those of its biLM and of its transformer.
+
+    Raises:
+        RunError: there is no trained run, or it is being trained.
+    """
+    run = open_run(path)
+    with locked(run.path, writes=False):
+        archives.pack(trained_files(run, with_bilm=self_contained), target)
 
 
 def trained_files(folder: RunFolder, *, with_bilm: bool) -> dict[str, Path]:

@@ -9,7 +9,8 @@ import pytest
 from accelerate import PartialState
 
 import elmo_tasks.predictors
-import elmo_tasks.runs.load
+import elmo_tasks.runs.archive
+import elmo_tasks.runs.evaluate
 import elmo_tasks.runs.repeated
 import elmo_tasks.runs.train
 from elmo_tasks import cli
@@ -99,7 +100,7 @@ def test_of_several_processes_only_the_main_one_prints(
 
 def test_evaluate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     metrics = {"f1": 92.22, "f1/LOC": 93.41, "loss": 0.5}
-    monkeypatch.setattr(elmo_tasks.runs.load, "evaluate", Mock(return_value=metrics))
+    monkeypatch.setattr(elmo_tasks.runs.evaluate, "evaluate", Mock(return_value=metrics))
     target = tmp_path / "metrics.json"
     assert cli.main(["evaluate", "run", "data", "--json", "--output", str(target)]) == 0
     assert json.loads(capsys.readouterr().out) == json.loads(target.read_text()) == metrics
@@ -118,7 +119,7 @@ def test_evaluate_prints_support_and_confusions(
     confusion: ConfusionTable = {"labels": ["O", "LOC"], "counts": [[7, 0], [1, 12]]}
     metrics = {"f1": 92.22, "f1/LOC": 93.41, "support/LOC": 13, "confusion": confusion}
     metrics |= {"label_scores": label_scores(confusion)}
-    monkeypatch.setattr(elmo_tasks.runs.load, "evaluate", Mock(side_effect=lambda *_, **__: dict(metrics)))
+    monkeypatch.setattr(elmo_tasks.runs.evaluate, "evaluate", Mock(side_effect=lambda *_, **__: dict(metrics)))
     assert cli.main(["evaluate", "run", "data", "--confusion"]) == 0
     output = capsys.readouterr().out
     scores = ["O 87.50 100.00 93.33 7", "LOC 100.00 92.31 96.00 13", "macro F1 94.67"]
@@ -134,7 +135,7 @@ def test_evaluate_prints_every_measure_of_coreference(
 ) -> None:
     scores = CoreferenceScores()
     scores.update([{"clusters": [[[0, 0], [1, 1]]]}], [{"clusters": [[[0, 0], [1, 1]]]}])
-    monkeypatch.setattr(elmo_tasks.runs.load, "evaluate", Mock(return_value=scores.compute()))
+    monkeypatch.setattr(elmo_tasks.runs.evaluate, "evaluate", Mock(return_value=scores.compute()))
     assert cli.main(["evaluate", "run", "data"]) == 0
     overall, *measures = lines_of_tables(capsys.readouterr().out)
     assert overall == "conll_f1 100.00"
@@ -233,7 +234,7 @@ def test_archive(
     name: str, options: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     archive = Mock()
-    monkeypatch.setattr(elmo_tasks.runs.load, "archive", archive)
+    monkeypatch.setattr(elmo_tasks.runs.archive, "archive", archive)
     assert cli.main(["archive", "run", name, *options]) == 0
     assert (archive.call_args.args, archive.call_args.kwargs) == (("run", name), {"self_contained": not options})
     assert capsys.readouterr().out == f"{name}\n"

@@ -16,7 +16,8 @@ import pytest
 
 from elmo_tasks import cli
 from elmo_tasks.files.tensor_files import read_state, read_tensors
-from elmo_tasks.runs import load, train
+from elmo_tasks.runs import train
+from elmo_tasks.runs.evaluate import evaluate
 from elmo_tasks.training.trainer import Trainer
 
 pytestmark = pytest.mark.slow
@@ -68,7 +69,7 @@ def test_a_command_names_what_it_cannot_write(
     data = sample_folder / "ner_conll2003" / "eng.testb"
     paths = {"text": text, "out": out, "run": trained / "run", "bilm": sample_folder / "bilm", "data": data}
     before = names(trained)
-    load.evaluate(trained / "run", str(data))  # the data set is in the cache
+    evaluate(trained / "run", str(data))  # the data set is in the cache
     with room(2000):
         assert cli.main([part.format(**paths) for part in arguments.split()]) == 2
     *_, message = capsys.readouterr().err.splitlines()

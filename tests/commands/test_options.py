@@ -26,7 +26,7 @@ from elmo_tasks.migration.importing import import_allennlp
 from elmo_tasks.predictors import Predictor
 from elmo_tasks.pretraining.pretrain import pretrain
 from elmo_tasks.runs import train
-from elmo_tasks.runs.load import archive
+from elmo_tasks.runs.archive import archive
 from elmo_tasks.runs.repeated import train_folds, train_seeds
 from elmo_tasks.sample_data import write_sample_data
 

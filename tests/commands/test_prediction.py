@@ -23,6 +23,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 import elmo_tasks.predictors
+import elmo_tasks.runs.evaluate
 import elmo_tasks.runs.load
 import elmo_tasks.runs.train
 from elmo_tasks import cli
@@ -251,7 +252,7 @@ def test_the_progress_of_a_file_counts_its_lines(
 )
 @pytest.mark.usefixtures("load")
 def test_results_can_be_written_to_a_device(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(elmo_tasks.runs.load, "evaluate", Mock(return_value={"f1": 1.0}))
+    monkeypatch.setattr(elmo_tasks.runs.evaluate, "evaluate", Mock(return_value={"f1": 1.0}))
     (tmp_path / "in.txt").write_text("one\n")
     assert cli.main([*command.format(input=tmp_path / "in.txt").split(), "/dev/null"]) == 0
 

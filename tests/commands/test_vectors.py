@@ -15,6 +15,7 @@ import torch
 
 import elmo_tasks.elmo.embed
 import elmo_tasks.elmo.fast
+import elmo_tasks.runs.archive
 import elmo_tasks.runs.load
 import elmo_tasks.runs.train
 from elmo_tasks import cli
@@ -301,7 +302,7 @@ def test_cache_leaves_what_a_running_process_uses(
 @pytest.mark.usefixtures("cache")
 def test_what_a_run_reads_is_in_use(config_file: Path, sample_folder: Path, tmp_path: Path) -> None:
     elmo_tasks.runs.train.train(config_file, tmp_path / "run", overrides=["trainer.num_epochs=1"])
-    elmo_tasks.runs.load.archive(tmp_path / "run", tmp_path / "run.tar.gz")
+    elmo_tasks.runs.archive.archive(tmp_path / "run", tmp_path / "run.tar.gz")
     elmo_tasks.runs.load.load_run(tmp_path / "run.tar.gz")
     WordVectorFile(sample_folder / VECTORS)
     for kind in ("datasets", "word_vectors", "archives"):

@@ -14,7 +14,8 @@ from elmo_tasks import cli
 from elmo_tasks.errors import DataError, ElmoTasksError, RunError
 from elmo_tasks.evaluation.comparison import compare, compare_predictions
 from elmo_tasks.evaluation.systems import System, find_systems, is_system, read_predictions
-from elmo_tasks.runs import load, repeated
+from elmo_tasks.runs import repeated
+from elmo_tasks.runs.evaluate import evaluate
 from elmo_tasks.tasks import Tagging
 
 Cases = dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]]
@@ -210,7 +211,7 @@ def test_runs_of_several_seeds(
 ) -> None:
     metrics = [json.loads((seeds / f"seed_{seed}" / "metrics.json").read_text())["test"]["f1"] for seed in (1, 2)]
     data = str(sample_folder / "ner_conll2003" / "eng.testb")
-    load.evaluate(seeds / "seed_1", data, predictions=(file := tmp_path / "one.jsonl"))
+    evaluate(seeds / "seed_1", data, predictions=(file := tmp_path / "one.jsonl"))
     comparison = compare([seeds, seeds, file], resamples=100)  # on the test data of the config
     assert [each.name for each in comparison.systems] == [str(seeds), str(seeds), str(file)]
     assert [each.scores for each in comparison.systems] == [

@@ -31,7 +31,8 @@ from elmo_tasks.evaluation.mention_errors import mention_type
 from elmo_tasks.evaluation.reading_errors import answer_kind, question_buckets
 from elmo_tasks.evaluation.span_errors import LabelledSpan, align
 from elmo_tasks.evaluation.systems import read_predictions
-from elmo_tasks.runs import load, train
+from elmo_tasks.runs import train
+from elmo_tasks.runs.evaluate import evaluate
 from elmo_tasks.tasks import Classification
 from elmo_tasks.text.vocabulary import Vocabulary
 
@@ -332,7 +333,7 @@ def test_a_run_knows_its_words(settings: dict[str, Any], tmp_path: Path) -> None
     train.train(settings, tmp_path / "run", overrides=["trainer.num_epochs=1"])
     data = settings["test_data_path"]
     report = errors(tmp_path / "run")
-    metrics = load.evaluate(tmp_path / "run", data, predictions=(path := tmp_path / "a.jsonl"))
+    metrics = evaluate(tmp_path / "run", data, predictions=(path := tmp_path / "a.jsonl"))
     metrics.pop("loss")
     assert report.scores == metrics
     check_sums(report, path)

@@ -10,7 +10,7 @@ import pytest
 from matplotlib.colors import same_color
 from matplotlib.figure import Figure
 
-import elmo_tasks.runs.load
+import elmo_tasks.runs.evaluate
 from elmo_tasks import cli
 from elmo_tasks.errors import ElmoTasksError, RunError
 from elmo_tasks.evaluation import plots
@@ -116,7 +116,7 @@ def test_the_command_evaluates_for_confusions(
         evaluated.append((*data, unknown_labels, *overrides))
         return {"f1": 1.0, **({"confusion": CONFUSION} if confusion else {})}
 
-    monkeypatch.setattr(elmo_tasks.runs.load, "evaluate", evaluate)
+    monkeypatch.setattr(elmo_tasks.runs.evaluate, "evaluate", evaluate)
     folder, target = str(run(tmp_path / "ner")), str(tmp_path / "a.svg")
     assert cli.main(["plot", folder, "--output", target, "--confusion", "dev", "--device", "cpu"]) == 0
     assert capsys.readouterr().out == f"{target}\n"

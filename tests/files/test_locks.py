@@ -20,7 +20,8 @@ import pytest
 
 from elmo_tasks.errors import RunError
 from elmo_tasks.files.locks import claimed, locked
-from elmo_tasks.runs import load, train
+from elmo_tasks.runs import train
+from elmo_tasks.runs.archive import archive
 
 HOLD = """
 import sys, pathlib
@@ -81,7 +82,7 @@ def test_training_and_archiving_are_refused(held: subprocess.Popen[str], config_
             train.train(config_file, tmp_path / "run", **settings)
     (tmp_path / "run" / "config.json").write_text("{}")
     with pytest.raises(RunError, match="in use by process"):
-        load.archive(tmp_path / "run", tmp_path / "run.tar.gz")
+        archive(tmp_path / "run", tmp_path / "run.tar.gz")
     assert sorted(path.name for path in (tmp_path / "run").iterdir()) == [".lock", ".lock.json", "config.json"]
 
 

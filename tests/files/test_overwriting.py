@@ -20,10 +20,10 @@ from elmo_tasks.studies.search_trials import run_search
 from elmo_tasks.studies.study_training import run_study
 
 COMMANDS = {
-    "evaluate run data --output FILE": "runs.load.evaluate",
-    "evaluate run data --predictions FILE": "runs.load.evaluate",
+    "evaluate run data --output FILE": "runs.evaluate.evaluate",
+    "evaluate run data --predictions FILE": "runs.evaluate.evaluate",
     "predict run input --output FILE": "runs.load.load_predictor",
-    "archive run FILE": "runs.load.archive",
+    "archive run FILE": "runs.archive.archive",
     "embed text --output FILE": "elmo.embed.embed_file",
     "config sst5 --copy FILE": "config.packaged.summary",  # computes nothing
     "random-bilm FOLDER": "elmo.random_bilm",

@@ -19,6 +19,8 @@ from elmo_tasks.modules.embedder import EmbedderConfig  # noqa: E402
 from elmo_tasks.modules.transformer import FrozenTransformer, TransformerConfig  # noqa: E402
 from elmo_tasks.modules.transformer_files import TransformerFiles  # noqa: E402
 from elmo_tasks.runs import load, train  # noqa: E402
+from elmo_tasks.runs.archive import archive  # noqa: E402
+from elmo_tasks.runs.evaluate import evaluate  # noqa: E402
 from elmo_tasks.text.vocabulary import SPECIAL, Vocabulary  # noqa: E402
 from tests.modules.tiny_bert import PIECES, POSITIONS, TEXTS, frozen, save_bert, states  # noqa: E402
 
@@ -237,7 +239,7 @@ def test_a_run_refers_to_its_transformer(trained: Path, settings: dict[str, Any]
     metrics = json.loads((run / "metrics.json").read_text())
     assert metrics["best"]["transformer"]["layers"] == [0, 1, 2]
     assert metrics["best"]["transformer"]["gamma"] != 1.0
-    found = load.evaluate(run, settings["test_data_path"])
+    found = evaluate(run, settings["test_data_path"])
     assert found == pytest.approx(metrics["test"], abs=1e-4)
     assert load.load_predictor(run)(INPUTS)[-1]["tokens"] == ["Mira", "slept"]
 
@@ -250,8 +252,8 @@ def test_an_archive_predicts_the_same_where_nothing_else_is_left(
     expected = load.load_predictor(tmp_path / "run")(INPUTS)
     shutil.rmtree(model)
     assert load.load_predictor(tmp_path / "run")(INPUTS) == expected
-    load.archive(tmp_path / "run", tmp_path / "run.tar.gz")
-    load.archive(tmp_path / "run", tmp_path / "without.tar.gz", self_contained=False)
+    archive(tmp_path / "run", tmp_path / "run.tar.gz")
+    archive(tmp_path / "run", tmp_path / "without.tar.gz", self_contained=False)
     shutil.move(tmp_path / "run" / "transformer", model)
     shutil.rmtree(tmp_path / "run")
     assert load.load_predictor(tmp_path / "run.tar.gz")(INPUTS) == expected
@@ -283,14 +285,14 @@ def test_a_strangers_run_looks_for_no_other_file(
         (private / name).write_text('{"model_type": "the-secret"}')
     reference = {"model": str(private), "fingerprint": "0" * 64}
     (run / "transformer.json").write_text(json.dumps(reference))
-    for attempt in (lambda: load.load_run(run), lambda: load.archive(run, tmp_path / "a.tar.gz")):
+    for attempt in (lambda: load.load_run(run), lambda: archive(run, tmp_path / "a.tar.gz")):
         with pytest.raises(RunError, match="not the transformer that the run was trained with") as caught:
             attempt()
         assert "secret" not in str(caught.value)
     reference["fingerprint"] = TransformerFiles(private).fingerprint()  # even if the hash of the files is known
     (run / "transformer.json").write_text(json.dumps(reference))
     with pytest.raises(WeightsError, match=r"config\.json: model_type"):
-        load.archive(run, tmp_path / "a.tar.gz")
+        archive(run, tmp_path / "a.tar.gz")
     assert not (tmp_path / "a.tar.gz").exists()
     (run / "transformer.json").unlink()
     config = json.loads((run / "config.json").read_text())

@@ -20,6 +20,8 @@ from elmo_tasks.pretraining.language_model import LanguageModel
 from elmo_tasks.pretraining.output_vocabulary import OutputVocabulary
 from elmo_tasks.publishing.push import files_and_card, push
 from elmo_tasks.runs import load
+from elmo_tasks.runs.archive import archive
+from elmo_tasks.runs.evaluate import evaluate
 from elmo_tasks.runs.train import train
 from elmo_tasks.server.served_runs import load_runs
 from elmo_tasks.text.tokenizer_config import tokenizer_of_bilm
@@ -53,7 +55,7 @@ def test_a_run_remembers_the_commit_of_its_bilm(hub: FakeHub, run: Path, tmp_pat
     forget_downloads(hub, tmp_path)
     with pytest.raises(RunError, match=f"not downloaded to this machine yet; .*--set model.embedder.elmo.bilm={name}"):
         load.load_run(run)
-    load.archive(run, tmp_path / "run.tar.gz", self_contained=False)
+    archive(run, tmp_path / "run.tar.gz", self_contained=False)
     with pytest.raises(RunError, match=f"does not contain its biLM, .*--set model.embedder.elmo.bilm={name}"):
         load.load_run(tmp_path / "run.tar.gz")
     assert hub.asked == []
@@ -69,7 +71,7 @@ def test_a_run_goes_to_the_hub_and_back(
     expected, data = predictor(INPUTS), settings["test_data_path"]
     assert cli.main(["push", str(run), "hub:ann/ner"]) == 0
     assert capsys.readouterr().out == f"{hub.address}/ann/ner\n"
-    metrics = load.evaluate(run, data)
+    metrics = evaluate(run, data)
     shutil.rmtree(run)
     loaded = elmo_tasks.load("hub:ann/ner")
     assert loaded(INPUTS) == expected
@@ -80,7 +82,7 @@ def test_a_run_goes_to_the_hub_and_back(
     assert json.loads(capsys.readouterr().out)["tags"] == expected[0]["tags"]
     assert [*load_runs(["hub:ann/ner"], batch_tokens=100)] == ["ner"]
     address = tmp_path / "ner.tar.gz"
-    load.archive("hub:ann/ner", address)
+    archive("hub:ann/ner", address)
     assert load.load_predictor(hub.add_file(address))(INPUTS) == expected
 
 

@@ -13,7 +13,7 @@ from elmo_tasks.elmo.bilm_files import BiLMFiles
 from elmo_tasks.errors import RunError, WeightsError
 from elmo_tasks.files.json_files import write_json
 from elmo_tasks.files.tensor_files import write_tensors
-from elmo_tasks.runs.archive import open_run, write_archive
+from elmo_tasks.runs.archive import archive, open_run
 from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.runs.train import train
 
@@ -25,9 +25,9 @@ def test_archive_is_opened_like_its_folder(tmp_path: Path) -> None:
     folder.training_state.write_text("large")
     (folder.path / "notes.txt").write_text("mine")
     with pytest.raises(RunError, match=r"no model\.safetensors"):
-        write_archive(folder, tmp_path / "run.tar.gz", with_bilm=True)
+        archive(folder.path, tmp_path / "run.tar.gz")
     write_tensors(folder.model, {"a": torch.ones(2)})
-    write_archive(folder, tmp_path / "run.tar.gz", with_bilm=True)
+    archive(folder.path, tmp_path / "run.tar.gz")
     for _ in range(2):
         opened = open_run(tmp_path / "run.tar.gz")
         assert sorted(path.name for path in opened.path.iterdir()) == ["config.json", "model.safetensors"]
@@ -56,14 +56,14 @@ def test_an_archive_has_the_bilm_if_wanted_and_leaves_the_run_as_it_is(
     before = sorted(small_run.path.rglob("*"))
     without = {"bilm.json", "config.json", "model.safetensors"}
     for with_bilm, names in ((True, {"bilm/options.json", "bilm/weights.hdf5", *without}), (False, without)):
-        write_archive(small_run, tmp_path / "run.tar.gz", with_bilm=with_bilm)
+        archive(small_run.path, tmp_path / "run.tar.gz", self_contained=with_bilm)
         with tarfile.open(tmp_path / "run.tar.gz") as tar:
             assert set(tar.getnames()) == names
     assert sorted(small_run.path.rglob("*")) == before
     if not self_contained:
         (tmp_path / "small_weights.hdf5").unlink()
         with pytest.raises(RunError, match=r"no longer at .*small_weights\.hdf5"):
-            write_archive(small_run, tmp_path / "other.tar.gz", with_bilm=True)
+            archive(small_run.path, tmp_path / "other.tar.gz")
         assert not (tmp_path / "other.tar.gz").exists()
 
 
@@ -77,12 +77,12 @@ def test_a_self_contained_run_has_the_files_of_its_bilm(
 
 
 def test_an_archive_names_no_bilm_outside_of_it(small_run: RunFolder, tmp_path: Path) -> None:
-    write_archive(small_run, tmp_path / "run.tar.gz", with_bilm=False)
+    archive(small_run.path, tmp_path / "run.tar.gz", self_contained=False)
     opened = open_run(tmp_path / "run.tar.gz")
     with pytest.raises(RunError, match=r"run\.tar\.gz: does not contain its biLM.* --set model\.embedder\.elmo\.bilm"):
         opened.bilm.files()
     with pytest.raises(RunError, match=r"run\.tar\.gz: does not contain its biLM"):
-        write_archive(opened, tmp_path / "other.tar.gz", with_bilm=True)
+        archive(tmp_path / "run.tar.gz", tmp_path / "other.tar.gz")
 
 
 def test_packing_reads_no_private_file(small_run: RunFolder, tmp_path: Path) -> None:
@@ -95,14 +95,14 @@ def test_packing_reads_no_private_file(small_run: RunFolder, tmp_path: Path) -> 
         named = {"options": str(files.options), "weights": str(files.weights), "fingerprint": files.fingerprint()}
         write_json(small_run.bilm.reference, named)
         with pytest.raises(WeightsError, match="private"):
-            write_archive(small_run, tmp_path / "run.tar.gz", with_bilm=True)
+            archive(small_run.path, tmp_path / "run.tar.gz")
     write_json(small_run.bilm.reference, {**reference, "fingerprint": "0" * 64})
     with pytest.raises(RunError, match="not the biLM that the run was trained with"):
-        write_archive(small_run, tmp_path / "run.tar.gz", with_bilm=True)
+        archive(small_run.path, tmp_path / "run.tar.gz")
     write_json(small_run.bilm.reference, reference)
     small_run.metrics.symlink_to(private)
     with pytest.raises(RunError, match=r"metrics\.json: a link to .*private"):
-        write_archive(small_run, tmp_path / "run.tar.gz", with_bilm=True)
+        archive(small_run.path, tmp_path / "run.tar.gz")
     assert not (tmp_path / "run.tar.gz").exists()
 
 

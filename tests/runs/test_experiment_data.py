@@ -15,6 +15,8 @@ from elmo_tasks.errors import ConfigError, ElmoTasksError, RunError
 from elmo_tasks.evaluation.plots import RunCurves, plot_runs
 from elmo_tasks.files.tensor_files import read_state, read_tensors
 from elmo_tasks.runs import load, train
+from elmo_tasks.runs.archive import archive
+from elmo_tasks.runs.evaluate import evaluate
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.experiment_data import Data
 from elmo_tasks.studies.study import Study
@@ -41,8 +43,8 @@ def test_without_validation_data_the_last_epoch_is_kept(
     last, kept = read_state(run / "training.pt")["parameters"], read_tensors(run / "model.safetensors").values()
     assert sorted(each.numpy().tobytes() for each in kept) == sorted(each.numpy().tobytes() for each in last)
 
-    assert load.evaluate(run, settings["test_data_path"]) == pytest.approx(results["test"], abs=1e-4)
-    load.archive(run, tmp_path / "run.tar.gz")
+    assert evaluate(run, settings["test_data_path"]) == pytest.approx(results["test"], abs=1e-4)
+    archive(run, tmp_path / "run.tar.gz")
     said = load.load_predictor(run)("Mira went to Karvel.")
     assert load.load_predictor(tmp_path / "run.tar.gz")("Mira went to Karvel.") == said
     other = train.train(config_file, tmp_path / "other", overrides=["trainer.num_epochs=1"], from_run=run)

@@ -12,6 +12,8 @@ import pytest
 from elmo_tasks.elmo import TINY_OPTIONS, BiLM, random_bilm
 from elmo_tasks.errors import ConfigError, ElmoTasksError, RunError, WeightsError
 from elmo_tasks.runs import load
+from elmo_tasks.runs.archive import archive
+from elmo_tasks.runs.evaluate import evaluate
 from elmo_tasks.runs.load import load_run
 from tests.runs.small_runs import INPUTS, SmallRun
 
@@ -41,7 +43,7 @@ def refuses(run: SmallRun, problem: str, *overrides: str, error: type[ElmoTasksE
 def test_archive_predicts_the_same_where_nothing_else_is_left(run: SmallRun, bilm: Path, tmp_path: Path) -> None:
     run.train(elmo(bilm=str(bilm)))
     expected = load.load_predictor(run.path)(INPUTS)
-    load.archive(run.path, tmp_path / "run.tar.gz")
+    archive(run.path, tmp_path / "run.tar.gz")
     shutil.rmtree(bilm)
     shutil.rmtree(run.path)
     assert load.load_predictor(tmp_path / "run.tar.gz")(INPUTS) == expected
@@ -72,11 +74,11 @@ def test_a_bilm_that_was_trained_is_part_of_the_run(
     assert not learned.equal(BiLM.load(bilm).state_dict()["token_encoder.projection.weight"])
     archives = [tmp_path / "with.tar.gz", tmp_path / "without.tar.gz"]
     for path, self_contained in zip(archives, (True, False), strict=True):
-        load.archive(run.path, path, self_contained=self_contained)
+        archive(run.path, path, self_contained=self_contained)
     shutil.rmtree(bilm)
     for path in (run.path, *archives):
         assert load.load_predictor(path)(INPUTS) == expected
-        assert load.evaluate(path, settings["test_data_path"]) == pytest.approx(metrics["test"], abs=1e-4)
+        assert evaluate(path, settings["test_data_path"]) == pytest.approx(metrics["test"], abs=1e-4)
     (private := tmp_path / "private.json").write_text('{"lstm": "the-secret"}')
     other = elmo(options=str(private), weights=str(private), requires_grad=True)
     refuses(run, r"private\.json: not the biLM that the run was trained with", other)

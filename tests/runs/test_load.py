@@ -16,6 +16,7 @@ from elmo_tasks import cli
 from elmo_tasks.errors import DataError
 from elmo_tasks.metrics.span_f1 import SpanF1
 from elmo_tasks.runs import load
+from elmo_tasks.runs.evaluate import evaluate
 from elmo_tasks.text.tokenizers import TREEBANK
 from tests.runs.small_runs import SmallRun
 
@@ -30,7 +31,7 @@ def test_the_tokenizer_of_the_config_splits_what_is_predicted(trained: SmallRun)
 def test_evaluate_gives_the_metrics_of_training(trained: SmallRun, settings: dict[str, Any], tmp_path: Path) -> None:
     predictions = tmp_path / "predictions.jsonl"
     for limit in (None, 30):  # other batches change nothing
-        found = load.evaluate(trained.path, settings["test_data_path"], predictions=predictions, batch_tokens=limit)
+        found = evaluate(trained.path, settings["test_data_path"], predictions=predictions, batch_tokens=limit)
         assert found == pytest.approx(trained.json("metrics.json")["test"], abs=1e-4)
     records = [json.loads(line) for line in predictions.read_text().splitlines()]
     first = [record["example"]["sentence"] for record in records if record["example"]["document"] == 0]
@@ -39,7 +40,7 @@ def test_evaluate_gives_the_metrics_of_training(trained: SmallRun, settings: dic
 
 
 def test_evaluate_counts_confusions(trained: SmallRun, settings: dict[str, Any]) -> None:
-    table = load.evaluate(trained.path, settings["test_data_path"], confusion=True)["confusion"]
+    table = evaluate(trained.path, settings["test_data_path"], confusion=True)["confusion"]
     lines = (line.split() for line in Path(settings["test_data_path"]).read_text().splitlines())
     tags = [words[-1] for words in lines if words and words[0] != "-DOCSTART-"]
     gold = Counter(tag if tag == "O" else tag[2:] for tag in tags)
@@ -66,7 +67,7 @@ def test_a_label_that_the_run_does_not_know_is_located(trained: SmallRun, tmp_pa
     path.write_text("Ann -X- -X- I-PER\n\nBrusk -X- -X- I-LOC\n- -X- -X- I-ROCK\n")
     problem = r"other\.txt:3: in the example that begins here: the label '.-ROCK' is not among"
     with pytest.raises(DataError, match=problem):
-        load.evaluate(trained.path, str(path))
+        evaluate(trained.path, str(path))
 
 
 UNSEEN = Path(__file__).parents[1] / "odd_files" / "unseen.txt"  # a span TIME, which no run here knows
@@ -100,8 +101,8 @@ def test_examples_with_unknown_labels_have_no_loss(trained: SmallRun, tmp_path: 
     known, both = tmp_path / "known.txt", tmp_path / "both.txt"
     known.write_text(KNOWN)
     both.write_text(f"{UNSEEN.read_text()}\n{KNOWN}")
-    found, known_only = (load.evaluate(trained.path, path, unknown_labels="count") for path in (both, known))
-    assert known_only == load.evaluate(trained.path, known)
+    found, known_only = (evaluate(trained.path, path, unknown_labels="count") for path in (both, known))
+    assert known_only == evaluate(trained.path, known)
     assert found["loss"] == pytest.approx(known_only["loss"], rel=1e-5)
     assert found["support/TIME"] == 1
-    assert "loss" not in load.evaluate(trained.path, UNSEEN, unknown_labels="count")
+    assert "loss" not in evaluate(trained.path, UNSEEN, unknown_labels="count")

@@ -18,6 +18,7 @@ from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.files.tensor_files import read_tensors, tensor_metadata, write_tensors
 from elmo_tasks.files.text import read_lines
 from elmo_tasks.runs import load, train
+from elmo_tasks.runs.evaluate import evaluate
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.runs.run_start import check_before_reading
@@ -249,7 +250,7 @@ def test_a_run_keeps_its_balanced_weights_and_a_run_from_it_has_its_own(
         return dict(zip(loaded.vocabulary.labels["tags"], loaded.model.class_weights.tolist(), strict=True))
 
     assert weights(run)["O"] < 0.3 < 1 < weights(run)["U-PER"]
-    assert load.evaluate(run.path, settings["test_data_path"]) == pytest.approx(results["test"], abs=1e-4)
+    assert evaluate(run.path, settings["test_data_path"]) == pytest.approx(results["test"], abs=1e-4)
     after.train('model.class_weights={"O": 0.25}', from_run=run.path)
     assert set(weights(after).values()) == {0.25, 1}
 

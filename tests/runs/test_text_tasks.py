@@ -14,6 +14,8 @@ from elmo_tasks.rendering import describe, describe_versions
 from elmo_tasks.rendering.html import Sections
 from elmo_tasks.rendering.terminal import Terminal
 from elmo_tasks.runs import load, train
+from elmo_tasks.runs.archive import archive
+from elmo_tasks.runs.evaluate import evaluate
 
 TEXTS = [["cold", "soup"], ["warm", "soup"], ["warm", "bread"], ["cold", "day"], ["warm", "day"], ["dry", "bread"]]
 FOOD, COLD = {"soup", "bread"}, {"cold"}
@@ -48,13 +50,13 @@ def test_a_run_scores_and_predicts_the_same_wherever_it_is(task: str, tmp_path: 
     }
     data = dict.fromkeys(("train_data_path", "validation_data_path"), DATA[task])
     found = train.train(config, tmp_path / "run", datasets=data)["best"]["validation"]
-    load.archive(tmp_path / "run", tmp_path / "run.tar.gz")
+    archive(tmp_path / "run", tmp_path / "run.tar.gz")
     threshold = load.load_run(tmp_path / "run").model.threshold
     assert (threshold is None) == (task != "multi_label")
     assert threshold is None or threshold.item() != 0.5
     results = []
     for path in (tmp_path / "run", tmp_path / "run.tar.gz"):
-        assert load.evaluate(path, DATA[task]) == pytest.approx(found, abs=1e-4)
+        assert evaluate(path, DATA[task]) == pytest.approx(found, abs=1e-4)
         predictor = load.load_predictor(path)
         results += predictor(INPUTS[task])
     assert results[0] == results[1]

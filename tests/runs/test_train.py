@@ -14,6 +14,7 @@ from elmo_tasks.errors import ConfigError, DataError
 from elmo_tasks.evaluation.systems import read_predictions
 from elmo_tasks.files.tensor_files import read_state, read_tensors
 from elmo_tasks.runs import load
+from elmo_tasks.runs.evaluate import evaluate
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.experiment_data import Data
 from elmo_tasks.runs.folder import RunFolder
@@ -35,7 +36,7 @@ def test_training_stores_what_the_best_epoch_predicts(
 ) -> None:
     results, folder = run.train(predictions=["test", "validation"]), RunFolder(run.path)
     assert results["test"] == trained.json("metrics.json")["test"]  # as without
-    load.evaluate(run.path, settings["test_data_path"], predictions=tmp_path / "full.jsonl")
+    evaluate(run.path, settings["test_data_path"], predictions=tmp_path / "full.jsonl")
     for split, scores in (("test", results["test"]), ("validation", results["best"]["validation"])):
         stored = read_predictions(folder.predictions_for(split))
         metric = stored.task.build_metric()
@@ -142,7 +143,7 @@ def test_all_faults_are_named_at_once(run: SmallRun) -> None:
 @pytest.mark.parametrize(("reader", "problem"), MISMATCHES)
 def test_a_reader_that_does_not_fit_a_run_is_refused(reader: str, problem: str, trained: SmallRun) -> None:
     with pytest.raises(ConfigError, match=problem):
-        load.evaluate(trained.path, "no-such-file", overrides=[reader])
+        evaluate(trained.path, "no-such-file", overrides=[reader])
     with pytest.raises(ConfigError, match=problem):
         load.load_predictor(trained.path, overrides=[f"validation_{reader}"])
 
@@ -154,9 +155,9 @@ def test_what_is_evaluated_has_a_reader_of_its_own_where_the_config_says_so(
     other = 'validation_dataset_reader={"type": "conll2003", "input_scheme": "IOB2"}'
     run.refuses(r"eng\.testa", *overrides, other, resume=False, error=DataError)  # the files are in IOB1
     results = run.train(*overrides, other.replace("IOB2", "IOB1"))
-    assert load.evaluate(run.path, test_file) == pytest.approx(results["test"])
+    assert evaluate(run.path, test_file) == pytest.approx(results["test"])
     with pytest.raises(DataError, match=r"eng\.testb"):
-        load.evaluate(run.path, test_file, overrides=[other])
+        evaluate(run.path, test_file, overrides=[other])
 
 
 def test_a_run_learns_from_its_share_of_the_training_data(config_file: Path) -> None:

@@ -21,7 +21,7 @@ from elmo_tasks.config import load_config
 from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
 from elmo_tasks.errors import RunError
 from elmo_tasks.files.tensor_files import read_tensors, write_tensors
-from elmo_tasks.runs import load
+from elmo_tasks.runs.archive import archive
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.experiment_data import Data
 from elmo_tasks.runs.folder import RunFolder
@@ -219,17 +219,17 @@ def test_a_run_whose_every_tensor_has_another_shape_is_an_error(plain: dict[str,
 
 def test_a_run_records_its_origin_and_learns_on(plain: dict[str, Any], earlier: Path, tmp_path: Path) -> None:
     """Also from an archive; with a learning rate of almost nothing, the new run ends where the earlier one did."""
-    archive = tmp_path / "earlier.tar.gz"
-    load.archive(earlier, archive)
+    packed = tmp_path / "earlier.tar.gz"
+    archive(earlier, packed)
     sets = {"train": examples(BEFORE), "validation": examples(BEFORE)}
     still = (*SHORT, "trainer.optimizer.lr=1e-12", "trainer.regularizers=[]")
-    elmo_tasks.train(plain, tmp_path / "run", from_run=archive, overrides=still, **sets)
+    elmo_tasks.train(plain, tmp_path / "run", from_run=packed, overrides=still, **sets)
     origin = json.loads((tmp_path / "run" / "origin.json").read_text())
-    assert origin["run"] == str(archive)
+    assert origin["run"] == str(packed)
     source = tensors_of(earlier)
     for name, tensor in tensors_of(tmp_path / "run").items():
         torch.testing.assert_close(tensor, source[name], atol=1e-8, rtol=0)
-    load.archive(tmp_path / "run", tmp_path / "run.tar.gz")
+    archive(tmp_path / "run", tmp_path / "run.tar.gz")
     assert elmo_tasks.evaluate(tmp_path / "run.tar.gz", sets["train"])  # the origin may be in an archive
 
 

@@ -18,6 +18,7 @@ from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.files.hashes import content_hash
 from elmo_tasks.runs import load, train
+from elmo_tasks.runs.archive import archive
 from elmo_tasks.runs.installed_models import About, Score
 from elmo_tasks.sample_data import write_sample_data
 from elmo_tasks.server import bilm_vectors
@@ -32,9 +33,9 @@ from tests.server.conftest import post
 
 def test_names(run_folder: Path, tmp_path: Path, runs: dict[str, ServedRun]) -> None:
     assert list(runs) == ["ner", "again"]
-    archive = tmp_path / "packed.tar.gz"
-    load.archive(run_folder, archive)
-    (packed,) = load_runs([str(archive)], batch_tokens=256).values()
+    path = tmp_path / "packed.tar.gz"
+    archive(run_folder, path)
+    (packed,) = load_runs([str(path)], batch_tokens=256).values()
     assert packed.name == "packed"
     assert packed.about | {"name": "ner"} == runs["ner"].about | {"config": packed.about["config"]}
     for paths, message in (
