@@ -16,15 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from elmo_tasks.config import Overrides
+from elmo_tasks.config.data_folder import in_data_folder
 from elmo_tasks.data_readers.bad_units import BadUnits
-from elmo_tasks.data_readers.sources import Source, checked_examples
+from elmo_tasks.data_readers.sources import Source, checked_examples, path_list
 from elmo_tasks.errors import DataError, ElmoTasksError, RunError, one_line
 from elmo_tasks.files.json_files import parse_json
 from elmo_tasks.files.paths import local_path, refuse_stream
 from elmo_tasks.files.text import read_lines
 from elmo_tasks.runs.archive import is_run
 from elmo_tasks.runs.evaluate import UnknownLabels, evaluate_run
-from elmo_tasks.runs.load import load_run
+from elmo_tasks.runs.installed_models import package_of
+from elmo_tasks.runs.load import Run, load_run
 from elmo_tasks.tasks import Reading, Tagging, Task
 from elmo_tasks.text.tag_schemes import TagScheme, is_tag, spans_of_tags
 from elmo_tasks.text.vocabulary import Vocabulary
@@ -169,10 +171,7 @@ def read_predictions(
     if is_data_file(path):
         return _read_file(path)
     run = load_run(path, overrides=overrides)
-    data = run.config.test_data_path if data is None else data
-    if data is None:
-        held_out = f", or {path}/predictions.jsonl, the examples that the fold held out" if run.config.fold else ""
-        raise RunError(f"{path}: its config has no test_data_path; name the data to evaluate it on{held_out}")
+    data = _test_data(path, run) if data is None else data
     task, found = run.reader.task, dict[int, tuple[dict[str, Any], dict[str, Any]]]()
     field = task.build_metric().field  # probabilities and attention can be large
 
@@ -183,6 +182,16 @@ def read_predictions(
     pairs = [found[row] for row in sorted(found)]
     examples = [{column: example[column] for column in task.features} for example, _ in pairs]
     return _checked(str(path), task, examples, [prediction for _, prediction in pairs], run.vocabulary)
+
+
+def _test_data(path: Path, run: Run) -> Source:
+    """The test data of a run's config; that of an installed model is in the folder of the data on this machine."""
+    data = path_list(run.config.test_data_path or ())
+    if not data:
+        held_out = f", or {path}/predictions.jsonl, the examples that the fold held out" if run.config.fold else ""
+        raise RunError(f"{path}: its config has no test_data_path; name the data to evaluate it on{held_out}")
+    installed = isinstance(run.path, Path) and package_of(run.path)
+    return [in_data_folder(each) for each in data] if installed else data
 
 
 def _read_file(path: Path) -> Predictions:

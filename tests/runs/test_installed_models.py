@@ -84,6 +84,22 @@ def test_commands_take_the_name(tiny: Path, trained: SmallRun, capsys: pytest.Ca
     )
 
 
+def test_its_test_data_are_in_the_folder_of_the_data(
+    tiny: Path, trained: SmallRun, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_json(
+        tiny / "config.json", {**json.loads((tiny / "config.json").read_text()), "test_data_path": "data/ner/test.txt"}
+    )
+    monkeypatch.setenv("ELMO_TASKS_DATA", "elsewhere")
+    Path("elsewhere/ner").mkdir(parents=True)
+    shutil.copy(trained.config["test_data_path"], "elsewhere/ner/test.txt")
+    shown = []
+    for words in (["tiny"], ["tiny", "elsewhere/ner/test.txt"]):
+        assert cli.main(["errors", *words, "--json"]) == 0
+        shown.append(capsys.readouterr().out)
+    assert shown[0] == shown[1]
+
+
 def test_python_takes_the_name_and_a_predictor_goes_elsewhere(
     tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
