@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import pickle
 import struct
 from collections.abc import Iterator, Mapping
@@ -15,7 +16,7 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from elmo_tasks.errors import FORCE, ElmoTasksError, RunError, WriteError, one_line
-from elmo_tasks.files.atomic import atomic_output, atomic_write
+from elmo_tasks.files.atomic import atomic_folder, atomic_output
 from elmo_tasks.files.limits import ADVICE, unpacked_numbers
 
 _SAFE_UNPICKLER = "2.10"  # of torch: CVE-2025-32434 and CVE-2026-24747 pass `weights_only=True` in earlier versions
@@ -25,12 +26,16 @@ BEGIN_AGAIN = f"{FORCE} begins the run again"
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], **metadata: str) -> None:
     """Writes tensors as safetensors, atomically; raises `WriteError` if they cannot be written."""
     contents = {name: tensor.contiguous().cpu() for name, tensor in tensors.items()}
-    with atomic_write(path) as stream:
+    with atomic_folder(path.parent, merge=True) as folder:  # safetensors makes a temporary file of its own there
+        file = folder / path.name
         try:
-            safetensors.torch.save_file(contents, stream.name, metadata or None)
+            safetensors.torch.save_file(contents, file, metadata or None)
         except SafetensorError as error:
-            reason = str(error).replace(str(stream.name), str(path))
+            reason = str(error).replace(str(file), str(path))
             raise WriteError(path, reason, sum(tensor.nbytes for tensor in contents.values())) from None
+        file.chmod(folder.stat().st_mode & 0o666)  # it is only its owner's to read
+        with file.open("rb") as stream:
+            os.fsync(stream.fileno())
 
 
 def read_tensors(path: Path, error: type[ElmoTasksError] = RunError) -> dict[str, Tensor]:

@@ -1,6 +1,7 @@
 """Tensors and training states: written and read, interrupted, damaged."""
 
 import contextlib
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,20 @@ def test_tensors_and_states_go_round(tmp_path: Path) -> None:
     assert all(tensor.equal(tensors[name]) for name, tensor in read_tensors(tmp_path / "x.safetensors").items())
     write_state(tmp_path / "x.pt", {"tensor": torch.ones(2), "numbers": [1, 2.5, None], "text": "t"})
     assert read_state(tmp_path / "x.pt")["numbers"] == [1, 2.5, None]
+
+
+def test_tensors_may_be_read_by_whom_other_files_are_and_outlast_a_power_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced = []
+    monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(os.fstat(descriptor).st_ino))
+    (tmp_path / "other").touch()
+    for _ in range(2):
+        write_tensors(tmp_path / "x.safetensors", {"a": torch.ones(2)})
+        written = (tmp_path / "x.safetensors").stat()
+        assert written.st_mode == (tmp_path / "other").stat().st_mode
+        assert written.st_ino in synced
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["other", "x.safetensors"]
 
 
 @pytest.mark.parametrize(
