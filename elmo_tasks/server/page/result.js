@@ -52,7 +52,7 @@ export class ResultView {
       this.picture.replaceChildren(...[picture].flat(Infinity));
       this.more.replaceChildren(...[more].flat(Infinity).filter(Boolean));
       this.found.hidden = false;
-      announce(summary);
+      if (this.element.checkVisibility()) announce(summary); // not of a tab that was left
     } catch (error) {
       if (request.signal.aborted) return;
       this.found.hidden = true;

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import xml.etree.ElementTree
+from typing import Any
 from urllib.parse import quote, urlencode
 
 import pytest
@@ -106,8 +107,23 @@ def test_a_server_that_is_gone_is_told(visit: Visit) -> None:
     panel = open_tab(visit.page, "Classification")
     panel.locator(".example").first.click()
     expect(panel.get_by_role("alert")).to_have_text("The server does not answer. Is it still running?")
+    visit.page.goto("about:blank")  # no other request fails from here on
     assert all(text.startswith("Failed to load resource") for text in visit.complaints)
     visit.complaints.clear()
+
+
+def test_a_tab_that_was_left_says_nothing(visit: Visit) -> None:
+    waiting: list[Any] = []
+    visit.page.route("**/runs/ner_conll03/predict?details=true", lambda route: waiting.append(route))
+    open_tab(visit.page, "Tagging")
+    left = visit.page.get_by_role("tabpanel", name="Tagging", exact=True, include_hidden=True)
+    left.locator(".example").first.click()
+    expect(left.locator(".result")).to_have_attribute("aria-busy", "true")
+    shown = first_example(open_tab(visit.page, "Classification"))
+    waiting[-1].continue_()  # the page has dropped the ones before
+    expect(left.locator(".result")).to_have_attribute("aria-busy", "false")
+    expect(left.locator(".summary")).not_to_be_empty()
+    expect(visit.page.get_by_role("status")).to_have_text(shown.locator(".summary").inner_text())
 
 
 def test_an_answer_that_is_cut_off_is_told(visit: Visit) -> None:
