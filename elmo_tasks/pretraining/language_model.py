@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -33,6 +34,10 @@ from elmo_tasks.text.tokenizer_config import tokenizer_of_bilm
 from elmo_tasks.text.tokenizers import TREEBANK, Tokenizer
 
 VOCABULARY_FILE, SOFTMAX_FILE = "vocabulary.txt", "softmax.safetensors"
+
+# A byte is rare if a smaller share of the vocabulary's words has it. Training hardly changes its embedding. A random
+# one would stay longer than those that are learned, and make vectors of words in other scripts many times too long.
+_RARE = 1 / 5000
 
 LayerStates = list[tuple[LstmState, LstmState]]  # of each layer's forward and backward LSTM
 
@@ -80,9 +85,11 @@ class LanguageModel(nn.Module):
 
     @classmethod
     def untrained(cls, options: BiLMOptions, vocabulary: OutputVocabulary, dropout: float = 0.0) -> LanguageModel:
-        """A language model with random weights."""
+        """A language model with random weights, except that embeddings of rare bytes are zero; see `_RARE`."""
         bilm = BiLM(options)
         bilm.apply(_initialize)
+        with torch.no_grad():
+            bilm.token_encoder.embedding.weight[[byte + 1 for byte in _rare_bytes(vocabulary)]] = 0.0  # 0 is padding
         return cls(bilm, vocabulary, dropout)
 
     @staticmethod
@@ -251,6 +258,12 @@ class LanguageModel(nn.Module):
         with torch.no_grad():
             for name, parameter in own.items():
                 parameter.copy_(tensors[name])
+
+
+def _rare_bytes(vocabulary: OutputVocabulary) -> list[int]:
+    """The bytes of UTF-8 that hardly any word has, or none."""
+    counts = Counter(byte for word in vocabulary.words for byte in set(word.encode()))
+    return [byte for byte in range(256) if counts[byte] < _RARE * len(vocabulary)]
 
 
 def _initialize(module: nn.Module) -> None:
