@@ -35,9 +35,10 @@ from elmo_tasks.text.tokenizers import TREEBANK, Tokenizer
 
 VOCABULARY_FILE, SOFTMAX_FILE = "vocabulary.txt", "softmax.safetensors"
 
-# A byte is rare if a smaller share of the vocabulary's words has it. Training hardly changes its embedding. A random
-# one would stay longer than those that are learned, and make vectors of words in other scripts many times too long.
-_RARE = 1 / 5000
+# A byte outside ASCII is rare if a smaller share of the vocabulary has it. Training hardly changes its embedding: a
+# random one would stay longer than those that are learned, and make vectors of words in other scripts many times too
+# long. ASCII is another case: its punctuation is in few words, but often in a text.
+_RARE_SHARE = 1 / 5000
 
 LayerStates = list[tuple[LstmState, LstmState]]  # of each layer's forward and backward LSTM
 
@@ -85,7 +86,7 @@ class LanguageModel(nn.Module):
 
     @classmethod
     def untrained(cls, options: BiLMOptions, vocabulary: OutputVocabulary, dropout: float = 0.0) -> LanguageModel:
-        """A language model with random weights, except that embeddings of rare bytes are zero; see `_RARE`."""
+        """A language model with random weights, except that embeddings of rare bytes are zero."""
         bilm = BiLM(options)
         bilm.apply(_initialize)
         with torch.no_grad():
@@ -261,9 +262,9 @@ class LanguageModel(nn.Module):
 
 
 def _rare_bytes(vocabulary: OutputVocabulary) -> list[int]:
-    """The bytes of UTF-8 that hardly any word has, or none."""
+    """The bytes of UTF-8 that no word has or, outside ASCII, hardly any word."""
     counts = Counter(byte for word in vocabulary.words for byte in set(word.encode()))
-    return [byte for byte in range(256) if counts[byte] < _RARE * len(vocabulary)]
+    return [byte for byte in range(256) if counts[byte] < (1 if byte < 0x80 else _RARE_SHARE * len(vocabulary))]
 
 
 def _initialize(module: nn.Module) -> None:
