@@ -104,4 +104,4 @@ def test_the_command_prepares_a_share_and_stops(config_file: Path, tmp_path: Pat
 
 def test_only_text_files_are_shared() -> None:
     with pytest.raises(ElmoTasksError, match="only text files are prepared in shares"):
-        DatasetCorpus.model_construct().prepare_share((1, 2))
+        DatasetCorpus.model_construct().prepare_share((1, 2))  # type: ignore[call-arg]
