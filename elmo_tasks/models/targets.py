@@ -155,7 +155,7 @@ class NumberTarget(Target):
         return self.to_average(scores).squeeze(1)
 
     def to_average(self, scores: Tensor) -> Tensor:
-        return scores.float() * self.deviation + self.mean
+        return scores.double() * self.deviation + self.mean
 
     def from_average(self, means: Tensor) -> Tensor:
         return (means - self.mean) / self.deviation
