@@ -245,7 +245,10 @@ def _difference(
     difference = other.score - one.score
     equal = equal_below(one.score, other.score)
     seeds = seed_difference(one.scores, other.scores, paired=one.seeds == other.seeds)
-    p_values = {"randomization": randomization, "bootstrap": bootstrap_p(resampled, difference, max(one.score, other.score, key=abs))}
+    p_values = {
+        "randomization": randomization,
+        "bootstrap": bootstrap_p(resampled, difference, max(one.score, other.score, key=abs)),
+    }
     if seeds and seeds.p_value is not None:
         p_values["seeds"] = seeds.p_value
     better, worse = int((improved > equal).sum()), int((improved < -equal).sum())

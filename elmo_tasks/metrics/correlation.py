@@ -63,7 +63,7 @@ class Correlation(Metric):
 
 def _sums(pairs: _Array, origins: ArrayLike) -> list[float]:
     """The sums of pairs (N, 2), measured from two origins."""
-    predicted, gold = (pairs - origins).T
+    predicted, gold = (pairs - np.asarray(origins, np.float64)).T
     error = pairs[:, 0] - pairs[:, 1]
     parts = (predicted, gold, predicted**2, gold**2, predicted * gold, error**2)
     return [float(len(pairs)), *(float(each.sum()) for each in parts)]

@@ -83,9 +83,7 @@ def test_an_installed_model_finds_the_predicates_of_allennlps_roles(
     path = write_archive(tmp_path / "roles.tar.gz", config, tensors, vocabulary)
     sentences = [["orla", "is", "it", "?"], ["tarn", "vale", "is"], ["moro", "brusk"]]
     examples = [{"tokens": each, "tags": ["B-V" if word == "is" else "O" for word in each]} for each in sentences]
-    elmo_tasks.train(
-        settings, tmp_path / "tagger", train=examples * 40, overrides={"trainer.moving_average": None}
-    )
+    elmo_tasks.train(settings, tmp_path / "tagger", train=examples * 40, overrides={"trainer.moving_average": None})
     monkeypatch.setattr(load, "PREDICATES", "our_predicates")  # a package of this project may bring `predicates`
     with pytest.raises(DataError, match=r"in Python predicates=RUN, of a command --predicates RUN"):
         Predictor.from_path(path).predict(sentence="orla is it ?")
