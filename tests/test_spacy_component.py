@@ -103,6 +103,10 @@ def test_entities_are_those_of_the_run(run: Path) -> None:
     assert entities(empty) == []
     assert [(span.text, span.label_) for span in spaced.ents] == [("Karvel Bay", "LOC")]
     assert not nlp(TEXTS[0]).has_vector
+
+
+def test_a_pipeline_is_evaluated(run: Path) -> None:
+    nlp = pipeline(bilm=None, run=run)
     gold = [{"entities": [(0, 12, "PER"), (20, 26, "LOC")]}, {"entities": [(0, 4, "PER")]}]  # the 2nd, as ORG
     texts = (TEXTS[0], "Mira it closed.")
     found = [len(entities(doc)) for doc in nlp.pipe(texts)]
