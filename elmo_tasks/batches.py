@@ -321,10 +321,12 @@ class Predict(TableFunction):
                 examples = [each for each in examples if each[0] != refused]
         for (row, fields, example), prediction, saliency in zip(examples, predictions, explained, strict=True):
             result = self._predictor.complete_result(fields, example, prediction)
-            other = {key: value for key, value in result.items() if key not in {"id", *self._predictor.result_types}}
+            types = self._predictor.result_types
+            own = {key: value for key, value in result.items() if key in types}
+            other = {key: value for key, value in result.items() if key not in {"id", *types}}
             as_json = {key: json_text(value) for key, value in saliency.items()}
             plain = to_jsonable_python(other, bytes_mode="base64")  # a Parquet file may have dates, decimals and bytes
-            yield row, {**result, **as_json, "other": json_text(plain) if other else None}
+            yield row, {**own, **as_json, "other": json_text(plain) if other else None}
 
 
 def _folders(run: RunPaths) -> list[RunFolder]:

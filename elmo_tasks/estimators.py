@@ -40,6 +40,7 @@ from elmo_tasks.training.random_state import random_state as random_generators
 from elmo_tasks.training.random_state import set_random_state as set_random_generators
 
 _ROW = "row"  # a key of inputs, which results keep
+_MISSING = ("None", "nan", "<NA>", "NaT")  # how labels that are missing are written; those of pandas equal nothing
 
 Texts = Iterable[str | Sequence[str]]
 """Texts, each a string or a list of tokens: a list, an array of one dimension, or a column of a table."""
@@ -167,6 +168,7 @@ class RunEstimator(_TextEstimator):
         ConfigError: the config has problems; all are named.
         DataError: an example does not have what the config's task needs.
         TypeError: the input is not one column of texts or lists of tokens; the first wrong row is named, from 0.
+        ValueError: a label is missing; it is named, from 0.
     """
 
     default_config: str
@@ -265,6 +267,7 @@ class ElmoClassifier(ClassifierMixin, RunEstimator):
 
     def fit(self, X: Texts, y: ArrayLike) -> ElmoClassifier:
         """Trains on texts or lists of tokens and their labels, (N,)."""
+        _check_labels(np.asarray(y, dtype=object).ravel(), "y")  # otherwise NumPy makes a text of NaN among texts
         check_classification_targets(y)
         labels, rows = column_or_1d(y, warn=True), _rows(X)
         check_consistent_length(rows, labels)
@@ -305,7 +308,10 @@ class ElmoTagger(RunEstimator):
 
     def fit(self, X: Iterable[Sequence[str]], y: Iterable[Sequence[str]]) -> ElmoTagger:
         """Trains on lists of tokens and lists of tags. The tags may have any scheme."""
-        rows, tags = _rows(X, only_tokens=True), [list(map(str, each)) for each in y]
+        rows, given = _rows(X, only_tokens=True), [list(each) for each in y]
+        for number, each in enumerate(given):
+            _check_labels(each, f"y[{number}]")
+        tags = [list(map(str, each)) for each in given]
         check_consistent_length(rows, tags)
         examples = [{**row, "tags": each} for row, each in zip(rows, tags, strict=True)]
         has_spans = any(_is_span_tag(tag) for each in tags for tag in each)
@@ -355,6 +361,13 @@ def _rows(X: Texts, *, only_tokens: bool = False) -> list[dict[str, Any]]:
             expected = "a list of tokens" if only_tokens else "a text or a list of tokens"
             raise TypeError(f"X[{number}] is {row!r}; expected {expected}")
     return rows
+
+
+def _check_labels(labels: Iterable[Any], name: str) -> None:
+    """Raises a ValueError if a label is missing, as None or NaN of Python, NumPy or pandas."""
+    for number, label in enumerate(labels):
+        if not isinstance(label, str) and str(label) in _MISSING:
+            raise ValueError(f"{name}[{number}] is {label!r}; expected a label: leave out what has none")
 
 
 def _is_span_tag(tag: str) -> bool:

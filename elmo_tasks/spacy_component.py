@@ -22,7 +22,9 @@ from typing import Any
 import numpy as np
 import srsly
 from spacy.language import Language
+from spacy.scorer import get_ner_prf
 from spacy.tokens import Doc, Span, Token
+from spacy.training import Example
 from spacy.util import minibatch
 
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
@@ -103,6 +105,7 @@ class ElmoComponent:
         for doc in docs:
             doc.tensor = np.zeros((len(doc), self._vectors.output_size), np.float32)
             doc.user_token_hooks |= {"vector": _token_vector, "has_vector": _has_vector}
+            doc.user_hooks["vector"] = doc.user_span_hooks["vector"] = _mean_vector
             for hooks in (doc.user_hooks, doc.user_span_hooks, doc.user_token_hooks):
                 hooks["similarity"] = _similarity
         for words, vectors in zip(sentences, embed_sentences(texts, self._vectors, layers=self.layers), strict=True):
@@ -130,6 +133,10 @@ class ElmoComponent:
         if not getattr(tagger.task, "tag_scheme", None):
             raise ElmoTasksError(f"{self.run}: does not tag spans; expected a run such as that of `ner_conll03`")
         return tagger
+
+    def score(self, examples: Iterable[Example], **settings: Any) -> dict[str, Any]:
+        """What `nlp.evaluate` says of the entities, as for spaCy's `ner`; nothing without a run."""
+        return get_ner_prf(examples) if self.run is not None else {}
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
         """Writes the run, with its biLM, as an archive, and the files of the biLM, into a folder."""
@@ -190,6 +197,12 @@ def _sentences(doc: Doc) -> Iterator[list[Token]]:
 
 def _token_vector(token: Token) -> Any:
     return token.doc.tensor[token.i]
+
+
+def _mean_vector(text: Doc | Span) -> Any:
+    """The mean of the tokens' vectors; without tokens, zeros of the same length."""
+    first = text.start if isinstance(text, Span) else 0
+    return text.doc.tensor[first : first + len(text)].sum(axis=0) / max(1, len(text))
 
 
 def _has_vector(token: Token) -> bool:

@@ -124,6 +124,9 @@ def test_predictions_are_those_of_the_run(settings: dict[str, Any], tmp_path: Pa
     assert [plain(row["spans"]) for row in found] == [each["spans"] for each in expected]
     other = '{"day": "2026-05-03", "price": "1.50", "topic": "_w=="}'
     assert [row["other"] for row in found] == [None, None, None, other]
+    line = json.dumps({"text": "Orla left.", "error": "of the user", "spans": 3})
+    (row,) = predict(pa.table({"json": [line]})).to_pylist()
+    assert (row["error"], json.loads(row["other"])) == (None, {"error": "of the user", "input_spans": 3})
 
 
 def test_an_ensemble_explains_its_predictions(settings: dict[str, Any], tmp_path: Path) -> None:

@@ -202,6 +202,9 @@ def test_labels_are_of_any_type_and_a_share_can_be_held_out(classifier: ElmoClas
         ({}, ["a", " "], ["b", "c"], DataError, "example 1: there is a text without a token"),
         ({}, WORDS, LABELS[1:], ValueError, "inconsistent numbers of samples"),
         ({}, WORDS, np.arange(16) / 7, ValueError, "Unknown label type"),
+        ({}, WORDS, [*LABELS[:3], None, *LABELS[4:]], ValueError, r"y\[3\] is None; expected a label"),
+        ({}, WORDS, [*LABELS[:3], np.nan, *LABELS[4:]], ValueError, r"y\[3\] is nan; expected a label"),
+        ({}, WORDS, pd.array([1, 2, pd.NA, 1] * 4, dtype="Int64"), ValueError, r"y\[2\] is <NA>; expected a label"),
     ],
 )
 def test_what_cannot_be_learned(settings: Any, texts: Any, labels: Any, error: type[Exception], problem: str) -> None:
@@ -225,6 +228,8 @@ def test_a_tagger_predicts_in_the_scheme_that_it_was_given(tagger: ElmoTagger) -
     for texts in (["a text"], [["a", 1]]):
         with pytest.raises(TypeError, match=r"X\[0\] is .*; expected a list of tokens"):
             tagger.predict(texts)
+    with pytest.raises(ValueError, match=r"y\[1\]\[0\] is None; expected a label"):
+        clone(tagger).fit(SENTENCES[:2], [SPANS[0], [None, "O", "O"]])
     with pytest.raises(DataError, match="inputs:2: 'tokens' is \\[\\]; expected a list of at least one string"):
         tagger.predict([["a"], []])
 

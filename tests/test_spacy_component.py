@@ -12,6 +12,7 @@ import pytest
 import spacy
 from spacy.language import Language
 from spacy.tokens import Doc
+from spacy.training import Example
 
 import elmo_tasks
 from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
@@ -68,6 +69,8 @@ def test_vectors_are_those_of_the_sentences(bilm: Path, layers: str) -> None:
     np.testing.assert_allclose(docs[0][6].vector, second[1], rtol=0, atol=1e-6)
     np.testing.assert_allclose(docs[0].vector, docs[0].tensor.mean(axis=0), rtol=0, atol=1e-6)
     assert (docs[1].tensor.shape, docs[3].tensor.shape, docs[3].tensor.dtype) == ((0, 64), (1, 64), np.float32)
+    assert (docs[1].vector.tolist(), docs[0][2:2].vector.tolist()) == ([0] * 64, [0] * 64)
+    np.testing.assert_allclose(docs[0][1:4].vector, docs[0].tensor[1:4].mean(axis=0), rtol=0, atol=1e-6)
     assert [token.has_vector for token in docs[2]] == [bool(token.text.strip()) for token in docs[2]]
     assert not docs[2][0].vector.any()
 
@@ -100,6 +103,16 @@ def test_entities_are_those_of_the_run(run: Path) -> None:
     assert entities(empty) == []
     assert [(span.text, span.label_) for span in spaced.ents] == [("Karvel Bay", "LOC")]
     assert not nlp(TEXTS[0]).has_vector
+
+
+def test_a_pipeline_is_evaluated(run: Path) -> None:
+    nlp = pipeline(bilm=None, run=run)
+    gold = [{"entities": [(0, 12, "PER"), (20, 26, "LOC")]}, {"entities": [(0, 4, "PER")]}]  # the 2nd, as ORG
+    texts = (TEXTS[0], "Mira it closed.")
+    found = [len(entities(doc)) for doc in nlp.pipe(texts)]
+    scores = nlp.evaluate([Example.from_dict(nlp.make_doc(text), each) for text, each in zip(texts, gold, strict=True)])
+    right = 1 + (entities(nlp(texts[1])) == [(0, 1, "PER")])
+    assert (scores["ents_p"], scores["ents_r"]) == (right / sum(found), right / 3)
 
 
 def test_a_saved_pipeline_needs_nothing_else(bilm: Path, run: Path, tmp_path: Path) -> None:

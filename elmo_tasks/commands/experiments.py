@@ -202,6 +202,13 @@ def add_predict(parser: argparse.ArgumentParser) -> None:
         "for columns of tokens (CoNLL), tables and JSON lines (default: jsonl)",
     )
     parser.add_argument(
+        "--prediction-column",
+        metavar="NAME",
+        default="predicted",
+        help="the name of the column or key that --output-format reader adds to tables and JSON lines (default: "
+        "predicted)",
+    )
+    parser.add_argument(
         "--on-error",
         choices=("fail", "skip", "record"),
         default="fail",

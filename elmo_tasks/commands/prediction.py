@@ -158,7 +158,8 @@ def _results(
             )
         if arguments.output_format == "reader":
             assert reader
-            shows.append(stack.enter_context(_same_format(arguments.output, reader, arguments.input, notes)))
+            column = arguments.prediction_column
+            shows.append(stack.enter_context(_same_format(arguments.output, reader, arguments.input, column, notes)))
         elif arguments.output:
             shows.append(stack.enter_context(_json_lines(arguments.output)))
         if not shows:
@@ -184,10 +185,13 @@ def _json_lines(path: str | None) -> Iterator[Show]:
 
 
 @contextlib.contextmanager
-def _same_format(path: str | None, reader: DatasetReader, source: str, notes: Sequence[str]) -> Iterator[Show]:
+def _same_format(
+    path: str | None, reader: DatasetReader, source: str, column: str, notes: Sequence[str]
+) -> Iterator[Show]:
     """Keeps the predictions, and at the end writes the data with them; `_` for what was skipped.
 
     Arguments:
+        column: the name of what is added.
         notes: not empty if the predictions end at a bad input; then the data ends there, too.
     """
     predicted: deque[tuple[int, list[str]]] = deque()  # by the lines where examples begin
@@ -206,6 +210,7 @@ def _same_format(path: str | None, reader: DatasetReader, source: str, notes: Se
             values.extend(predicted.popleft()[1])
         return values.popleft() if values else "_"
 
+    reader.prediction_column = column
     lines = reader.with_predictions(Path(source), prediction)
     yield show
     with binary_output(path) as stream:

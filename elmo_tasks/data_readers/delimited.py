@@ -14,11 +14,12 @@ import datasets
 import pydantic
 from pydantic import Field
 
+from elmo_tasks.data_readers.column_names import check_free
 from elmo_tasks.data_readers.columns import DOCUMENT_BORDER, Line, LineWidths
 from elmo_tasks.data_readers.reader import Predicted
 from elmo_tasks.data_readers.records import Record
 from elmo_tasks.data_readers.row_examples import ROW_TASKS
-from elmo_tasks.data_readers.rows import PREDICTED, RowReader, RowReaderConfig, TableTaskName
+from elmo_tasks.data_readers.rows import RowReader, RowReaderConfig, TableTaskName
 from elmo_tasks.errors import DataError, ElmoTasksError, did_you_mean
 from elmo_tasks.files.limits import MAX_LINE_BYTES, limit
 from elmo_tasks.files.paths import plain_name
@@ -124,7 +125,12 @@ class DelimitedReader(RowReader):
             self._warn_of_sentences(sample, names, path, set(indices.values()), is_all=count == 1)
 
     def with_predictions(self, path: Path, predicted: Predicted) -> Iterator[str]:
-        """See `DatasetReader`: rows have one more column, `predicted`, the last."""
+        """See `DatasetReader`: rows have one more column, the last."""
+        if self.config.header and (header := _header(self._rows(path), path)):
+            check_free(self.prediction_column, header[2], path, header[0])
+        return self._with_predictions(path, predicted)
+
+    def _with_predictions(self, path: Path, predicted: Predicted) -> Iterator[str]:
         delimiter, is_header = self._delimiter(path), self.config.header
         separator = None if self.config.by_token else self.separator()
         quotes: Any = {} if self._has_quotes(delimiter) else {"quoting": csv.QUOTE_NONE, "quotechar": None}
@@ -133,7 +139,7 @@ class DelimitedReader(RowReader):
                 yield line
                 continue
             written = io.StringIO()
-            added = PREDICTED if is_header else predicted(number, separator)
+            added = self.prediction_column if is_header else predicted(number, separator)
             csv.writer(written, delimiter=delimiter, lineterminator="\n", **quotes).writerow([*cells, added])
             is_header = False
             yield written.getvalue().removesuffix("\n")

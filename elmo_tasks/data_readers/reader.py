@@ -143,11 +143,13 @@ class DatasetReader(abc.ABC):
             your own needs it only in a notebook: otherwise a change of your files is seen.
         reads_text: whether the tokenizer makes tokens of the source, so that its version is part of the cache's key.
         needs_labels: whether an example must have gold labels; False where `unlabelled` reads examples to predict.
+        prediction_column: the name of what `with_predictions` adds, where columns have names.
     """
 
     version: ClassVar[int] = 3
     reads_text: ClassVar[bool] = False
     needs_labels = True
+    prediction_column = "predicted"
 
     def __init__(self, config: DatasetReaderConfig) -> None:
         self.config = config
@@ -229,7 +231,7 @@ class DatasetReader(abc.ABC):
             predicted: called for each token or row, in their order, with the number of its line.
 
         Raises:
-            ElmoTasksError: the format has no place for predictions.
+            ElmoTasksError: the format has no place for predictions, or the file has a `prediction_column` already.
         """
         name = type(self.config).model_fields["type"].default
         raise ElmoTasksError(

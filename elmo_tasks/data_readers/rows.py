@@ -16,6 +16,7 @@ import pydantic
 from pydantic import Field
 
 from elmo_tasks.data_readers.bad_units import BadUnits
+from elmo_tasks.data_readers.column_names import check_free
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig, Predicted
 from elmo_tasks.data_readers.records import (
     UNLABELLED,
@@ -48,7 +49,6 @@ _MORE_COLUMNS = (
     ". Semantic roles: tokens, predicate, tags; optional: lemma. Reading: question, passage, answers; optional: id. "
     "Coreference: sentences, clusters; optional: speakers, genre, document"
 )
-PREDICTED = "predicted"  # the column of predictions
 TableTaskName = Literal["classification", "multi_label", "regression", "text_pairs", "pair_regression", "tagging"]
 RowTaskName = Literal[TableTaskName, "semantic_roles", "reading", "coreference"]
 
@@ -226,14 +226,16 @@ class JsonlReader(RowReader):
         return json_records(read_lines(path), path, self.bad_units)
 
     def with_predictions(self, path: Path, predicted: Predicted) -> Iterator[str]:
-        """See `DatasetReader`: objects have one more key, `predicted`, a string; other lines stay as they are."""
+        """See `DatasetReader`: objects have one more key, a string; other lines stay as they are."""
         if self.config.task_name in ("semantic_roles", "coreference"):
             return super().with_predictions(path, predicted)
+        for record in json_records(read_lines(path), path, BadUnits(skip=True)):
+            check_free(self.prediction_column, record.columns, path, record.number)
         return (self._with_prediction(number, line, path, predicted) for number, line in read_lines(path))
 
     def _with_prediction(self, number: int, line: str, path: Path, predicted: Predicted) -> str:
         for record in json_records([(number, line)], path, BadUnits(skip=True)):
-            return json_text({**record.columns, PREDICTED: predicted(number, self.separator())})
+            return json_text({**record.columns, self.prediction_column: predicted(number, self.separator())})
         return line
 
 

@@ -78,7 +78,7 @@ class SquadReader(DatasetReader):
             `is_impossible`. The path in the file, or the row of a hub data set, and the question's id are named.
     """
 
-    version = 4
+    version = 5
     config: SquadConfig
     reads_text = True
 
@@ -174,8 +174,9 @@ class QuestionBuilder:
         self._ids.add(question_id)
         if not answers and self._no_answer is False:
             raise DataError(location, f"{NO_ANSWER}; on_error: 'skip' leaves such questions out")
-        if self._no_answer and question.columns.get("is_impossible", not answers) != (not answers):
-            problem = f"'is_impossible' is {question.value('is_impossible')!r:.80}, with {len(answers)} answers"
+        is_impossible = question.columns.get("is_impossible")
+        if self._no_answer is not None and is_impossible not in (None, not answers):
+            problem = f"'is_impossible' is {is_impossible!r:.80}, with {len(answers)} answers"
             raise DataError(location, f"{problem}; expected true without any answer, or false with one")
         self._num_unanswerable += not answers
         spans = []

@@ -17,13 +17,13 @@ from elmo_tasks.data_readers.sources import Source
 from elmo_tasks.elmo.devices import Device
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.evaluation.significance import (
-    EQUAL,
     Array,
     Interval,
     Score,
     SeedDifference,
     bootstrap,
     bootstrap_p,
+    equal_below,
     holm,
     mean_score,
     percentile_interval,
@@ -171,11 +171,11 @@ def compare_predictions(
 
     resampled = bootstrap([each.sums for each in measured], score, resamples, seed)
     scores = [_system_score(each, score, values) for each, values in zip(measured, resampled, strict=True)]
-    differences = []
+    differences, equal = [], equal_below(*(each.score for each in scores))
     for each, ours, values in zip(measured[1:], scores[1:], resampled[1:], strict=True):
         p_value = randomization_p(measured[0].sums, each.sums, score, resamples, seed)
         gains = unit_gains(measured[0].sums, each.sums, score)
-        most = [unit for unit in np.argsort(-np.abs(gains), kind="stable").tolist() if abs(gains[unit]) > EQUAL]
+        most = [unit for unit in np.argsort(-np.abs(gains), kind="stable").tolist() if abs(gains[unit]) > equal]
         changed = [
             _changed(float(gains[unit]), first.examples, units[unit], (measured[0], each))
             for unit in most[:num_examples]
@@ -243,11 +243,15 @@ def _difference(
         improved: by how much each unit makes the score better; negative where it makes it worse.
     """
     difference = other.score - one.score
+    equal = equal_below(one.score, other.score)
     seeds = seed_difference(one.scores, other.scores, paired=one.seeds == other.seeds)
-    p_values = {"randomization": randomization, "bootstrap": bootstrap_p(resampled, difference)}
+    p_values = {
+        "randomization": randomization,
+        "bootstrap": bootstrap_p(resampled, difference, max(one.score, other.score, key=abs)),
+    }
     if seeds and seeds.p_value is not None:
         p_values["seeds"] = seeds.p_value
-    better, worse = int((improved > EQUAL).sum()), int((improved < -EQUAL).sum())
+    better, worse = int((improved > equal).sum()), int((improved < -equal).sum())
     return Difference(
         name=other.name,
         against=one.name,

@@ -23,7 +23,7 @@ from elmo_tasks.evaluation.breakdowns import Breakdown, Item, break_down, item_s
 from elmo_tasks.evaluation.mention_errors import MentionErrors, link_scores, mention_scores
 from elmo_tasks.evaluation.reading_errors import KINDS as READING_KINDS
 from elmo_tasks.evaluation.reading_errors import UNANSWERABLE, answer_kind, question_buckets
-from elmo_tasks.evaluation.significance import EQUAL, unit_gains
+from elmo_tasks.evaluation.significance import equal_below, unit_gains
 from elmo_tasks.evaluation.span_errors import KINDS as SPAN_KINDS
 from elmo_tasks.evaluation.span_errors import align, span_items, spans_of
 from elmo_tasks.evaluation.systems import Predictions, read_predictions
@@ -139,10 +139,11 @@ def _worst(found: Predictions, sums: np.ndarray, count: int) -> list[WorstExampl
     best = right.sums([[row] for row in range(len(found.examples))])
     losses = unit_gains(sums[None], best[None], lambda each: metric.scores(each)[metric.main])
     order = np.argsort(-losses, kind="stable")[:count].tolist()
+    equal = equal_below(float(metric.scores(best.sum(0))[metric.main]))
     return [
         WorstExample(float(losses[row]), found.examples[row], found.predictions[row])
         for row in order
-        if losses[row] > EQUAL
+        if losses[row] > equal
     ]
 
 

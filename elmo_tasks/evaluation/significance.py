@@ -24,7 +24,8 @@ Array = NDArray[np.float64]
 Score = Callable[[Array], Array]  # (..., K) -> (...)
 
 _CONFIDENCE = 0.95
-EQUAL = 1e-9  # scores in percent that differ by less are equal: sums in another order round differently
+_EQUAL = 1e-11  # of a score: a smaller difference comes from rounding, since sums in another order round differently
+_PERCENT = 100.0
 _NUMBERS_AT_ONCE = 4_000_000  # of a chunk of resamples: 32 MB
 
 
@@ -80,7 +81,12 @@ def percentile_interval(values: Array) -> Interval:
     return Interval(float(low), float(high))
 
 
-def bootstrap_p(differences: Array, observed: float) -> float:
+def equal_below(*scores: float) -> float:
+    """The largest difference of scores of this size that comes from rounding. An error may have any unit."""
+    return _EQUAL * max(map(abs, scores))
+
+
+def bootstrap_p(differences: Array, observed: float, size: float = _PERCENT) -> float:
     """The two-sided p-value of a paired bootstrap, from the differences of its resamples.
 
     How often a resample's difference is at least as far from the observed one as that is from 0. The bootstrap is
@@ -88,8 +94,11 @@ def bootstrap_p(differences: Array, observed: float) -> float:
 
     Source: Berg-Kirkpatrick et al. (2012), "An Empirical Investigation of Statistical Significance in NLP", section 2,
     there for one side. Koehn (2004) counts the resamples below 0; both are the same if the resamples are symmetric.
+
+    Arguments:
+        size: of the scores, see `equal_below`.
     """
-    return _p_value(np.abs(differences - observed), abs(observed))
+    return _p_value(np.abs(differences - observed), abs(observed), equal_below(size))
 
 
 def randomization_p(one: Array, other: Array, score: Score, resamples: int, seed: int) -> float:
@@ -104,7 +113,7 @@ def randomization_p(one: Array, other: Array, score: Score, resamples: int, seed
         resamples: R.
     """
     generator = np.random.default_rng(seed)
-    observed = abs(mean_score(one, score) - mean_score(other, score))
+    scores = mean_score(one, score), mean_score(other, score)
     first, second = _paired(one, other)
     change = _by_unit(second - first)
     change = change[change.any(1)]  # the other units make no difference
@@ -114,7 +123,7 @@ def randomization_p(one: Array, other: Array, score: Score, resamples: int, seed
         swapped = generator.integers(0, 2, (size, len(change)), dtype=np.int8).astype(np.float64)
         moved = (swapped @ change).reshape(size, len(first), -1)  # (r, M, K)
         differences.append((score(totals[0] + moved) - score(totals[1] - moved)).mean(1))
-    return _p_value(np.abs(np.concatenate(differences)), observed)
+    return _p_value(np.abs(np.concatenate(differences)), abs(scores[0] - scores[1]), equal_below(*scores))
 
 
 def unit_gains(one: Array, other: Array, score: Score) -> Array:
@@ -141,7 +150,7 @@ def seed_difference(one: Sequence[float], other: Sequence[float], *, paired: boo
         return None
     mean = float(np.mean(other) - np.mean(one))
     varied = [np.subtract(other, one)] if paired else [np.array(one), np.array(other)]
-    if max(map(np.ptp, varied)) < EQUAL:
+    if max(map(np.ptp, varied)) <= equal_below(*one, *other):
         return SeedDifference(mean, Interval(mean, mean), None, paired)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # of values that are nearly alike
@@ -162,9 +171,9 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return [float(value) for value in result]
 
 
-def _p_value(values: Array, observed: float) -> float:
+def _p_value(values: Array, observed: float, tolerance: float) -> float:
     """(count + 1) / (R + 1), which counts the observed value as one of the resamples (Noreen 1989)."""
-    return (int((values >= observed - EQUAL).sum()) + 1) / (len(values) + 1)
+    return (int((values >= observed - tolerance).sum()) + 1) / (len(values) + 1)
 
 
 def _paired(one: Array, other: Array) -> tuple[Array, Array]:

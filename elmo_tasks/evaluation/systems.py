@@ -68,6 +68,7 @@ class Predictions:
             DataError: a prediction does not fit its example; it is named.
         """
         metric = self.task.build_metric()
+        metric.prepare(self.examples)
         sums = []
         for rows in units:
             metric.reset()

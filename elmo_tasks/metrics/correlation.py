@@ -24,36 +24,49 @@ class Correlation(Metric):
     main: ClassVar[str] = "pearson"
     lower_is_better: ClassVar[frozenset[str]] = frozenset({"mse"})
     field = "score"
+    _origins: tuple[float, float] | None = None
 
     def _add(self, prediction: Mapping[str, Any], example: Mapping[str, Any]) -> None:
         self._pairs.append((float(prediction[self.field]), float(example[self.field])))
 
+    def prepare(self, examples: Sequence[Mapping[str, Any]]) -> None:
+        """Takes the mean of the gold numbers as the one from which all numbers are measured."""
+        self._origins = (float(np.mean([float(example[self.field]) for example in examples] or [0.0])),) * 2
+
     def sums(self) -> Sequence[float]:
-        """The number of pairs, and the sums of predicted p and gold g: of p, g, p², g² and pg."""
-        return _sums(*np.array(self._pairs).reshape(-1, 2).T)
+        """The number of pairs, and the sums of predicted p and gold g: of p, g, p², g², pg and (p - g)².
+
+        p and g are measured from the origin of `prepare`, or without one from their own means: sums of squares of large
+        numbers have no digits left for what makes the numbers differ. (p - g)² needs no origin.
+        """
+        pairs = np.array(self._pairs, np.float64).reshape(-1, 2)
+        origins = self._origins or (pairs.mean(0) if len(pairs) else 0.0)
+        return _sums(pairs, origins)
 
     @classmethod
     def scores(cls, sums: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
-        count, predicted, gold, predicted_squares, gold_squares, products = np.moveaxis(sums, -1, 0)
+        count, predicted, gold, predicted_squares, gold_squares, products, errors = np.moveaxis(sums, -1, 0)
         variances = _variance(count, predicted, predicted_squares) * _variance(count, gold, gold_squares)
         covariance = count * products - predicted * gold
-        error = quotient(predicted_squares - 2 * products + gold_squares, count)
-        return {"pearson": 100 * quotient(covariance, np.sqrt(variances)), "mse": error}
+        return {"pearson": 100 * quotient(covariance, np.sqrt(variances)), "mse": quotient(errors, count)}
 
     def compute(self) -> dict[str, float]:
         from scipy.stats import rankdata
 
-        predicted, gold = np.array(self._pairs).reshape(-1, 2).T
-        ranked = self.scores(np.array(_sums(rankdata(predicted), rankdata(gold))))
+        ranks = rankdata(np.array(self._pairs, np.float64).reshape(-1, 2), axis=0)
+        ranked = self.scores(np.array(_sums(ranks, (len(ranks) + 1) / 2)))
         return {**self.overall(), "spearman": float(ranked["pearson"])}
 
     def reset(self) -> None:
         self._pairs: list[tuple[float, float]] = []
 
 
-def _sums(predicted: ArrayLike, gold: ArrayLike) -> list[float]:
-    p, g = np.asarray(predicted, np.float64), np.asarray(gold, np.float64)
-    return [float(len(p)), *(float(each.sum()) for each in (p, g, p * p, g * g, p * g))]
+def _sums(pairs: _Array, origins: ArrayLike) -> list[float]:
+    """The sums of pairs (N, 2), measured from two origins."""
+    predicted, gold = (pairs - np.asarray(origins, np.float64)).T
+    error = pairs[:, 0] - pairs[:, 1]
+    parts = (predicted, gold, predicted**2, gold**2, predicted * gold, error**2)
+    return [float(len(pairs)), *(float(each.sum()) for each in parts)]
 
 
 def _variance(count: _Array, total: _Array, squares: _Array) -> _Array:

@@ -46,6 +46,12 @@ class Metric(ABC):
         for prediction, example in zip(predictions, examples, strict=True):
             self._add(prediction, example)
 
+    def prepare(self, examples: Sequence[Mapping[str, Any]]) -> None:  # noqa: B027 - most metrics need nothing
+        """Takes from all gold examples what the sums of their parts must have in common; by default nothing.
+
+        Without it, the sums add up for metrics that count, but not for those that measure numbers from their mean.
+        """
+
     @abstractmethod
     def _add(self, prediction: Mapping[str, Any], example: Mapping[str, Any]) -> None:
         """Adds one prediction and its gold example."""

@@ -28,7 +28,7 @@ class Predictor:
 
     Source: `allennlp.predictors.Predictor` of AllenNLP 0.9 and 2.10. `AllenNlpPredictor` describes inputs and results.
     Departures: text is split into tokens as the run's config says, and not by spaCy; the results have no `logits` and
-    other inner values of models; and the predicates of semantic roles have to come from somewhere, see `from_path`.
+    other inner values of models; and predicates of semantic roles are not all verbs that spaCy finds, see `from_path`.
 
     Arguments:
         predictor: the predictor of a run.
@@ -54,7 +54,9 @@ class Predictor:
             predictor_name: what AllenNLP calls the predictor, which must fit the run; not needed.
             cuda_device: -1 for the CPU; otherwise the GPU is used, if there is one.
             predicates: for semantic roles, the run of a tagger that finds the predicates, or a function from a list of
-                tokens to the indices of the predicates in it, such as that of the verbs that spaCy finds.
+                tokens to the indices of the predicates in it, such as that of the verbs that spaCy finds. By default,
+                the installed model `predicates` finds them for AllenNLP's models, and for an installed one the model
+                that it names.
 
         Raises:
             RunError: there is no run or no finished epoch, or its biLM has moved or changed.

@@ -34,6 +34,8 @@ from elmo_tasks.tasks.task import Example
 from elmo_tasks.text.tokens import TensorRecord
 from elmo_tasks.text.vocabulary import Vocabulary
 
+_MIN_SPANS = 6  # the best of 4 to 30 on single sentences of OntoGUM's development data; training texts are longer
+
 
 class CoreferenceResolverConfig(ModelConfig):
     """A coreference resolver: embedder, encoder, scores of spans and of pairs of spans."""
@@ -55,6 +57,9 @@ class CoreferenceResolverConfig(ModelConfig):
     max_span_width: PositiveInt = Field(10, description="the most tokens of a span")
     spans_per_word: PositiveFloat = Field(
         0.4, description="the number of spans that are kept as possible mentions, per token of the document"
+    )
+    min_spans: PositiveInt | None = Field(
+        None, description="at least this many are kept of a short document; null: 6, or 1 with `as_allennlp`"
     )
     max_antecedents: PositiveInt = Field(
         100, description="the number of possible antecedents of a span: the nearest kept spans before it"
@@ -112,6 +117,7 @@ class CoreferenceResolver(TaskModel[CoreferenceBatch, CoreferenceOutput]):
         super().__init__(embedder)
         encoder = config.encoder.build(embedder.output_size)
         self.spans_per_word = config.spans_per_word
+        self.min_spans = config.min_spans or (1 if config.as_allennlp else _MIN_SPANS)
         self.max_training_sentences = config.max_training_sentences
         self.unknown_genre_probability = config.unknown_genre_probability
         self.as_allennlp = config.as_allennlp
@@ -195,7 +201,7 @@ class CoreferenceResolver(TaskModel[CoreferenceBatch, CoreferenceOutput]):
         numbers, documents = [], []
         for document, (size, end) in enumerate(zip(sizes, itertools.accumulate(sizes), strict=True)):
             first = end - size
-            kept = choose(scores[first:end], max(1, int(self.spans_per_word * size)))
+            kept = choose(scores[first:end], max(self.min_spans, int(self.spans_per_word * size)))
             numbers.append(kept + first * scores.shape[1])
             documents.append(np.full_like(kept, document))
         return torch.from_numpy(np.concatenate(numbers)), torch.from_numpy(np.concatenate(documents))

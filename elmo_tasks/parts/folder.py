@@ -83,7 +83,7 @@ class PartsFolder:
         return len(missing)
 
     def _write(self, unit: Unit, results: Iterator[pa.Table]) -> None:
-        first = next(results)
+        first = next(results)  # a unit has at least one table, perhaps without rows
         with atomic_write(self.path / unit.part_name) as stream:
             with _writer(stream, first.schema) as writer:
                 for table in itertools.chain([first], results):

@@ -19,6 +19,7 @@ from typing import IO, Any, Literal
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from elmo_tasks.data_readers.column_names import free_name
 from elmo_tasks.errors import DataError
 from elmo_tasks.files.hashes import content_hash
 from elmo_tasks.files.limits import MAX_LINE_BYTES, limit
@@ -229,18 +230,24 @@ def _line_tables(unit: Unit, content: bytes) -> Iterator[pa.Table]:
 
 
 def _parquet_tables(unit: Unit) -> Iterator[pa.Table]:
-    """Some rows of a Parquet file at a time, with `source` and `line` in addition."""
+    """Some rows of a Parquet file at a time, with `source`, `line` and `error` in addition.
+
+    The file's own columns of these names are called `input_source` and so on, as in results of `Predictor`.
+    """
     line = unit.first
     try:
         with pq.ParquetFile(unit.path) as file:
-            for batch in file.iter_batches(_PARQUET_ROWS, list(range(unit.start, unit.end))):
-                table = pa.Table.from_batches([batch])
+            batches = file.iter_batches(_PARQUET_ROWS, list(range(unit.start, unit.end)))
+            tables = (pa.Table.from_batches([batch]) for batch in batches)
+            first = next(tables, file.schema_arrow.empty_table())  # Spark writes files without rows
+            for table in itertools.chain([first], tables):
                 own = {
                     "source": pa.array([unit.source] * len(table), pa.string()),
                     "line": pa.array(range(line, line + len(table)), pa.int64()),
                     "error": pa.nulls(len(table), pa.string()),
                 }
                 line += len(table)
-                yield pa.table({name: table[name] for name in table.column_names if name not in own} | own)
+                names = table.column_names
+                yield pa.table({free_name(name, own, names): table[name] for name in names} | own)
     except (pa.ArrowException, OSError) as error:
         raise DataError(unit.path, f"the Parquet file is damaged ({error})") from None

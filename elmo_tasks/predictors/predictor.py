@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, get_args
 import pyarrow as pa
 import torch
 
+from elmo_tasks.data_readers.column_names import free_name
 from elmo_tasks.data_readers.sources import task_keys
 from elmo_tasks.errors import DataError, ElmoTasksError, OnError, some_of
 from elmo_tasks.files.limits import ADVICE, limit
@@ -279,15 +280,9 @@ class Predictor(ABC):
     def complete_result(self, fields: Fields, example: Fields, prediction: Fields) -> dict[str, Any]:
         """The `result` of an example, after the items of its input that are carried over, under names of their own."""
         result = self.result(example, prediction)
-        carried: dict[str, Any] = {}
-        for key, value in task_keys(fields, self.own_columns).items():
-            if key in self.read_keys:
-                continue
-            name = key
-            while name in result or name in _POSITION_KEYS or (name != key and name in fields):
-                name = f"input_{name}"
-            carried[name] = value
-        return carried | result
+        others = {key: each for key, each in task_keys(fields, self.own_columns).items() if key not in self.read_keys}
+        taken = result.keys() | _POSITION_KEYS
+        return {free_name(key, taken, fields): value for key, value in others.items()} | result
 
     def predictions(self, examples: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """The model's prediction of each example, in their order, with rounded numbers.

@@ -95,8 +95,9 @@ class SemanticRolesPredictor(Predictor):
             return
         if self.predicates is None:
             raise ElmoTasksError(
-                "no 'predicates', and no tagger that finds them; name the run of one (--predicates RUN), or give "
-                "'tokens' with 'predicates', the indices of the predicates among the tokens, from 0"
+                "no 'predicates', and no tagger that finds them; name the run of one (in Python predicates=RUN, of a "
+                "command --predicates RUN; the installed model 'predicates' is one), or give 'tokens' with "
+                "'predicates', the indices of the predicates among the tokens, from 0"
             )
         yield from sentence_examples(fields, self.tokenizer)
 

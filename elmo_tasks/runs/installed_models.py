@@ -31,7 +31,10 @@ ENTRY_POINTS = "elmo_tasks.models"
 INSTALL = "pip install 'elmo-tasks[models]'"
 """What installs `elmo-tasks-models`, which brings `OWN_NAMES`."""
 
-OWN_NAMES = ("ner", "pos", "predicates", "sentiment", "inference", "reading", "coreference", "roles")
+PREDICATES = "predicates"
+"""The one of them that finds predicates for semantic roles."""
+
+OWN_NAMES = ("ner", "pos", PREDICATES, "sentiment", "inference", "reading", "coreference", "roles")
 
 _NAME = re.compile(r"\w[\w.-]*")  # of a model; anything else is a path
 

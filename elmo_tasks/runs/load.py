@@ -16,6 +16,7 @@ from elmo_tasks.elmo.devices import Device
 from elmo_tasks.errors import RunError, UnknownTypeError
 from elmo_tasks.files.downloads import is_address
 from elmo_tasks.files.hub import HUB
+from elmo_tasks.files.json_files import read_json
 from elmo_tasks.files.tensor_files import read_tensors
 from elmo_tasks.models.ensemble import Member, ensemble
 from elmo_tasks.models.model import TaskModel
@@ -23,13 +24,14 @@ from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, Predictor, build_predict
 from elmo_tasks.runs.archive import open_run
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.folder import RunFolder
-from elmo_tasks.runs.installed_models import About, model_named, package_of
+from elmo_tasks.runs.installed_models import PREDICATES, About, model_named, package_of
 from elmo_tasks.runs.model_building import build_model, check_frozen_models, tensor_shapes
 from elmo_tasks.tasks import SemanticRoles
 from elmo_tasks.text.tokenizer_config import build_tokenizer
 from elmo_tasks.text.vocabulary import Vocabulary
 
 _DEVICE = "trainer.device="  # the beginning of an override
+_ALLENNLP_ROLES = "srl"  # AllenNLP's type of a model of semantic roles
 
 RunPaths = str | Path | Sequence[str | Path]
 """A run, or several that are an ensemble."""
@@ -123,7 +125,7 @@ def load_predictor(
 ) -> Predictor:
     """The predictor of a run, on its config's device; arguments and errors: see `load_run` and `build_predictor`.
 
-    Without `predicates`, those that an installed model names find the predicates for it, see `predicates_for`. It is
+    Without `predicates`, an installed model may find the predicates, see `predicates_for`. It is
     pickled as the run's path, the packages of its parts and these settings, and loaded again from there.
     """
     run = load_run(path, overrides=overrides)
@@ -138,7 +140,9 @@ def load_predictor(
 
 
 def predicates_for(path: RunPaths) -> Path | None:
-    """The installed model that finds the predicates for an installed model of semantic roles, as its folder.
+    """The installed model that finds the predicates for a model of semantic roles, as its folder.
+
+    An installed model names it. For one of AllenNLP's, which does not find predicates either, it is `predicates`.
 
     Arguments:
         path: of the run, or of the runs of an ensemble, of which the first counts.
@@ -147,7 +151,11 @@ def predicates_for(path: RunPaths) -> Path | None:
         RunError: there is no such run.
     """
     first = path if isinstance(path, (str, Path)) else path[0]
-    name = About.of(open_run(first).path).predicates
+    folder = open_run(first)
+    name = About.of(folder.path).predicates
+    if name is None and folder.origin.is_file():
+        is_role_model = read_json(folder.origin, dict[str, Any], "the origin of a run").get("kind") == _ALLENNLP_ROLES
+        name = PREDICATES if is_role_model else None
     model = model_named(name) if name else None
     return model.folder if model else None
 

@@ -73,7 +73,7 @@ class PairRegression(_Numbers, Task):
 
 
 def _scores(examples: Sequence[Example]) -> Tensor | None:
-    """The examples' `"score"`, (B,); None unless all are known."""
+    """The examples' `"score"`, (B,) float64, in which large numbers keep their digits; None unless all are known."""
     if any(example.get("score") is None for example in examples):
         return None
-    return torch.tensor([example["score"] for example in examples], dtype=torch.float32)  # (B,)
+    return torch.tensor([example["score"] for example in examples], dtype=torch.float64)  # (B,)

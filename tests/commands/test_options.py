@@ -44,8 +44,8 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "evaluate r d": {**RUN, "run_paths": ["r"], "data": ["d"], "predictions": None, "confusion": False, "output": None,
                      "force": False, "json": False, "unknown_labels": "error"},
     "predict r -": {**RUN, **TEXT, **PARTS, "run_paths": ["r"], "input": ["-"], "format": "auto", "on_error": "fail",
-                    "explain": None,
-                    "output": None, "output_format": "jsonl", "html": None, "force": False, "json": False,
+                    "explain": None, "output": None, "output_format": "jsonl", "prediction_column": "predicted",
+                    "html": None, "force": False, "json": False,
                     "predicates": None},
     "data c": {**CONFIG, "config": "c", "output": None, "force": False, "json": False},
     "config": {**CONFIG, "config": None, "list": False, "copy": None, "force": False, "schema": False},
@@ -283,7 +283,8 @@ FUNCTIONS: dict[str, tuple[list[Callable[..., Any]], set[str]]] = {
     "evaluate r d": ([elmo_tasks.evaluate], PRINTING),
     "predict r -": (
         [elmo_tasks.load, Predictor.__call__],
-        PRINTING | {*PARTS, "html", "input", "output_format", "run_paths", "tokenizer", "tokenized"},
+        PRINTING
+        | {*PARTS, "html", "input", "output_format", "prediction_column", "run_paths", "tokenizer", "tokenized"},
     ),
     "compare r": ([compare], PRINTING),
     "errors r": ([errors], PRINTING),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import itertools
 import json
@@ -392,6 +393,34 @@ def test_data_is_predicted_and_written_with_its_predictions(
     ):
         assert cli.main(["predict", *wrong]) == 2
         assert capsys.readouterr().err.strip().endswith(problem)
+
+
+def test_a_second_model_over_the_output_of_the_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source, first, second = (tmp_path / name for name in ("data.csv", "first.csv", "second.csv"))
+    source.write_text("text,label\nwarm soup,good\ncold rain,bad\n")
+    config = {
+        "dataset_reader": {"type": "delimited", "task": "classification"},
+        "train_data_path": str(source),
+        "validation_data_path": str(source),
+        "model": {"type": "text_classifier", "embedder": {"words": {"size": 8}}},
+        "data_loader": {"batch_size": 2},
+        "trainer": {"num_epochs": 1, "trackers": [], "validation_metric": "-loss", "optimizer": {"type": "adam"}},
+    }
+    elmo_tasks.train(config, tmp_path / "run")
+    command = ["predict", str(tmp_path / "run"), "--format", "reader", "--output-format", "reader", "--output"]
+    assert cli.main([*command, str(first), str(source)]) == 0
+    capsys.readouterr()
+    assert cli.main([*command, str(second), str(first)]) == 2
+    error = capsys.readouterr().err
+    assert error == (
+        f"error: {first}:1: there is a column 'predicted' already; give the predictions another name: "
+        "--prediction-column NAME\n"
+    )
+    assert not second.exists()
+    assert cli.main([*command, str(second), str(first), "--prediction-column", "again"]) == 0
+    rows = list(csv.DictReader(second.read_text().splitlines()))
+    assert list(rows[0]) == ["text", "label", "predicted", "again"]
+    assert all(row["predicted"] == row["again"] for row in rows)
 
 
 def test_only_some_of_many_skipped_inputs_are_named(

@@ -149,6 +149,29 @@ def test_lines_that_are_not_rows_stay_as_they_are(
 
 
 @pytest.mark.parametrize(
+    ("config", "content", "line", "filled"),
+    [
+        (
+            {"type": "jsonl"},
+            '{"text": "Cold."}\n{"text": "Warm.", "predicted": "a"}\n',
+            2,
+            '{"text": "Cold.", "second": "x1"}\n{"text": "Warm.", "predicted": "a", "second": "x2"}\n',
+        ),
+        ({"type": "delimited"}, "text,predicted\nWarm.,a\n", 1, "text,predicted,second\nWarm.,a,x2\n"),
+    ],
+)
+def test_predictions_have_a_name_that_is_free(
+    config: dict[str, Any], content: str, line: int, filled: str, tmp_path: Path
+) -> None:
+    reader, path = make(tmp_path, content, task="classification", **config)
+    with pytest.raises(DataError, match=rf"data\.csv:{line}: there is a column 'predicted' already; .* NAME"):
+        reader.with_predictions(path, str)
+    reader.prediction_column = "second"
+    lines = reader.with_predictions(path, lambda number, separator: f"x{number}")
+    assert "".join(f"{line}\n" for line in lines) == filled
+
+
+@pytest.mark.parametrize(
     ("config", "row"),
     [
         ({"type": "conll2003"}, {"tokens": ["Orla", "left"]}),

@@ -165,6 +165,11 @@ def test_unanswerable_questions_that_are_inconsistent_or_missing(
     ):
         question["is_impossible"] = flag
         assert expected in problem(write(tmp_path / "data.json", json.dumps(document)), SQUAD2)
+        if question is answerable:
+            for value, shown in ((True, "True"), ("true", "'true'")):
+                question["is_impossible"] = value
+                found = problem(write(tmp_path / "data.json", json.dumps(document)), SQUAD)
+                assert f"(question 'q1'): 'is_impossible' is {shown}, with 1 answers" in found
         question["is_impossible"] = question is unanswerable
     assert len(read(write(tmp_path / "data.json", json.dumps(document)), SQUAD | {"on_error": "skip"})) == 1
     caplog.clear()

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from elmo_tasks import cli
@@ -68,6 +69,33 @@ def test_a_lower_error_is_better(write: Write, tmp_path: Path) -> None:
     (difference,) = comparison.differences
     assert (difference.better, difference.worse, difference.equal) == (3, 0, 0)
     assert difference.changed[0].gain == pytest.approx(-1)  # by how much the score changes
+
+
+@pytest.mark.parametrize("metric", ["mse", "pearson"])
+def test_numbers_of_any_unit_are_compared_alike(write: Write, tmp_path: Path, metric: str) -> None:
+    generator = np.random.default_rng(5)
+    gold, near, far = generator.integers(0, 9, 30), generator.normal(0, 0.4, 30), generator.normal(0.2, 0.7, 30)
+    found = []
+    for offset, unit in ((0.0, 1.0), (2.0**30, 1.0), (0.0, 2.0**-26), (0.0, 2.0**26)):
+        numbers = offset + unit * gold
+        files = [
+            write(
+                tmp_path / name,
+                [
+                    ({"tokens": ["a"], "score": float(number)}, {"score": float(number + unit * np.round(each, 3))})
+                    for number, each in zip(numbers, error, strict=True)
+                ],
+            )
+            for name, error in (("far.jsonl", far), ("near.jsonl", near))
+        ]
+        comparison = compare(files, metric=metric, resamples=300)
+        (difference,) = comparison.differences
+        size = unit**2 if metric == "mse" else 1.0
+        scores = [each.score / size for each in comparison.systems]
+        found.append([*scores, *difference.p_values.values(), difference.better, difference.worse, difference.equal])
+    assert found[1] == pytest.approx(found[0], rel=1e-4)
+    assert found[2] == found[3] == pytest.approx(found[0], rel=1e-9)
+    assert found[0][-3] + found[0][-2] == 30
 
 
 def test_the_predicates_of_a_sentence_are_one_unit(

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from torch import nn
 
+import elmo_tasks
 from elmo_tasks import cli
-from elmo_tasks.errors import AllenNlpArchiveError, RunError
+from elmo_tasks.errors import AllenNlpArchiveError, DataError, RunError
 from elmo_tasks.migration import Predictor, predictor
+from elmo_tasks.migration.importing import import_allennlp
+from elmo_tasks.predictors import AllenNlpPredictor
+from elmo_tasks.runs import load
 from elmo_tasks.runs.archive import open_run
+from tests.installed import install
 from tests.migration.archives import write_archive
+from tests.migration.heads import SIZE, make
+from tests.migration.heads import WORDS as HEAD_WORDS
 
 WORDS = ["@@PADDING@@", "@@UNKNOWN@@", "the", "cat", "sat", "down"]
 TAGS = ["DET", "NOUN", "VERB"]
@@ -62,6 +70,31 @@ def test_an_archive_is_imported_once(
         result = Predictor.from_path(archive, "sentence_tagger").predict(sentence=" ".join(TOKENS))
         assert result == {"words": TOKENS, "tags": tags, "mask": [True] * len(TOKENS)}
         monkeypatch.delattr(predictor, "import_allennlp", raising=False)
+
+
+def test_an_installed_model_finds_the_predicates_of_allennlps_roles(
+    settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    roles = make("srl")
+    embedder = {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": SIZE}}}
+    config = roles.config | {"train_data_path": "train", "model": {**roles.model, "text_field_embedder": embedder}}
+    tensors = roles.tensors | {"text_field_embedder.token_embedder_tokens.weight": roles.table}
+    vocabulary = {"tokens": ["@@UNKNOWN@@", *HEAD_WORDS], "labels": roles.labels}
+    path = write_archive(tmp_path / "roles.tar.gz", config, tensors, vocabulary)
+    sentences = [["orla", "is", "it", "?"], ["tarn", "vale", "is"], ["moro", "brusk"]]
+    examples = [{"tokens": each, "tags": ["B-V" if word == "is" else "O" for word in each]} for each in sentences]
+    elmo_tasks.train(settings, tmp_path / "tagger", train=examples * 40, overrides={"trainer.moving_average": None})
+    monkeypatch.setattr(load, "PREDICATES", "our_predicates")  # a package of this project may bring `predicates`
+    with pytest.raises(DataError, match=r"in Python predicates=RUN, of a command --predicates RUN"):
+        Predictor.from_path(path).predict(sentence="orla is it ?")
+    install(tmp_path / "packages", "tagger-models", {"our_predicates": tmp_path / "tagger"})
+    monkeypatch.syspath_prepend(tmp_path / "packages")
+    loaded = Predictor.from_path(path, "semantic_role_labeling")
+    found = loaded.predict_batch_json([{"sentence": " ".join(each)} for each in sentences])
+    assert [[verb["verb"] for verb in each["verbs"]] for each in found] == [["is"], ["is"], []]
+    imported = tmp_path / "run"
+    import_allennlp(path, imported)
+    assert AllenNlpPredictor(load.load_predictor(imported))({"sentence": "orla is it ?"}) == found[:1]
 
 
 def test_elsewhere_an_archive_says_how_it_is_imported(

@@ -58,7 +58,7 @@ def output_of(spans: list[tuple[int, int]], documents: list[int], scores: list[l
 
 def test_keeps_the_best_spans_within_sentences() -> None:
     batch = collate(make_document(4, 1, 6, 9), make_document(2, 3))
-    output = make_resolver(spans_per_word=0.6)(batch)
+    output = make_resolver(spans_per_word=0.6, min_spans=1)(batch)
     assert output.documents.tolist() == [0] * 12 + [1] * 3
     spans = list(zip(output.starts.tolist(), output.ends.tolist(), strict=True))
     assert spans == sorted(set(spans))
@@ -68,6 +68,23 @@ def test_keeps_the_best_spans_within_sentences() -> None:
         assert not any(start < border <= end for border in ends)
     assert not any(s < start <= e < end for start, end in spans for s, e in spans)
     assert output.antecedent_scores.shape == (15, 6)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "settings", "kept"),
+    [
+        (9, {"spans_per_word": 0.3}, 6),  # and not 2, as of 0.3 spans for each word
+        (20, {"spans_per_word": 0.3}, 6),
+        (24, {"spans_per_word": 0.3}, 7),
+        (9, {"spans_per_word": 0.3, "min_spans": 4}, 4),
+        (9, {"spans_per_word": 0.3, "as_allennlp": True}, 2),
+        (9, {"spans_per_word": 0.3, "as_allennlp": True, "min_spans": 3}, 3),
+    ],
+)
+def test_short_documents_keep_a_least_number_of_spans(tokens: int, settings: dict[str, Any], kept: int) -> None:
+    resolver = make_resolver(**settings)
+    for each in (resolver, resolver.train()):
+        assert each(collate(make_document(tokens), make_document(40))).documents.tolist().count(0) == kept
 
 
 def test_even_one_token_has_a_span() -> None:

@@ -42,16 +42,18 @@ def test_a_set_has_the_labels_from_the_threshold_on() -> None:
 
 
 @torch.no_grad()
-def test_numbers_are_learned_in_deviations_from_the_mean_of_training() -> None:
+@pytest.mark.parametrize("mean", [70.0, 1_700_000_000.0])
+def test_numbers_are_learned_in_deviations_from_the_mean_of_training(mean: float) -> None:
     model, vocabulary = make_classifier("regression")
-    data = [{"tokens": each, "score": score} for each, score in zip(texts_of_lengths(3, 1), (60, 80), strict=True)]
+    scores = (mean - 10, mean + 10)
+    data = [{"tokens": each, "score": score} for each, score in zip(texts_of_lengths(3, 1), scores, strict=True)]
     model.prepare_training(data)
     batch: Any = model.task.collate(data, vocabulary)
     output = model(batch)
     first, second = output.logits.squeeze(1).tolist()
     assert model.loss(output, batch).item() == pytest.approx(((first + 1) ** 2 + (second - 1) ** 2) / 2, rel=1e-4)
-    scores = [prediction["score"] for prediction in model.decode(output, batch)]
-    assert scores == pytest.approx([70 + 10 * first, 70 + 10 * second])
+    found = [prediction["score"] - mean for prediction in model.decode(output, batch)]
+    assert found == pytest.approx([10 * first, 10 * second], rel=1e-5)
     model.prepare_training([{"score": 3.0}] * 2)  # all the same
     assert model.decode(output, batch)[0]["score"] == pytest.approx(3 + first)
 

@@ -14,7 +14,9 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.dataset
+import pyarrow.parquet as pq
 import pytest
 
 import elmo_tasks
@@ -50,6 +52,23 @@ def test_shards_make_the_files_of_one_process(shards: int, arguments: list[str],
         assert cli.main([*arguments, "--output", f"{several}/", "--shard", f"{number}/{shards}"]) == 0
     assert cli.main([*arguments, "--output", f"{several}/", "--check"]) == 0
     assert contents(several) == contents(one)
+
+
+def test_files_without_rows_have_parts_without_rows(
+    arguments: list[str], texts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = pa.table({"text": ["Orla left."]})
+    pq.write_table(rows.slice(0, 0), texts / "a0.parquet")
+    with pq.ParquetWriter(texts / "a1.parquet", rows.schema) as writer:
+        assert writer.is_open  # and no row group is written
+    pq.write_table(rows, texts / "z.parquet")
+    output = tmp_path / "out"
+    assert cli.main([*arguments, "--output", f"{output}/"]) == 0
+    assert cli.main([*arguments, "--output", f"{output}/", "--check"]) == 0
+    found = pyarrow.dataset.dataset(output, format="parquet").to_table()
+    assert {"a.txt", "b.jsonl", "z.parquet"} == set(found["source"].to_pylist())
+    (empty,) = (pq.read_table(path) for path in output.glob("a0.parquet-*"))
+    assert (len(empty), empty.schema) == (0, found.schema)
 
 
 def test_only_missing_parts_are_made(arguments: list[str], texts: Path, tmp_path: Path) -> None:

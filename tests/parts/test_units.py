@@ -74,12 +74,15 @@ def test_compressed_text_and_json_lines(tmp_path: Path) -> None:
 
 
 def test_row_groups_of_parquet_files(tmp_path: Path) -> None:
-    table = pa.table({"text": [f"line {number}" for number in range(10)], "line": ["not ours"] * 10})
+    columns = {"line": ["not ours"] * 10, "error": ["nor this"] * 10, "input_error": [1] * 10}
+    table = pa.table({"text": [f"line {number}" for number in range(10)], **columns})
     pq.write_table(table, tmp_path / "a.parquet", row_group_size=3)
     assert len(list(find_units([tmp_path]))) == 1
     assert [unit.first for unit in find_units([tmp_path], tokens=1)] == [1, 4, 7, 10]
     found = rows_of(tmp_path, tokens=1)
     assert [(row["line"], row["text"]) for row in found] == [(n + 1, f"line {n}") for n in range(10)]
+    kept = [(row["input_line"], row["error"], row["input_input_error"], row["input_error"]) for row in found]
+    assert kept == [("not ours", None, "nor this", 1)] * 10
 
 
 def test_lines_of_no_use_have_an_error(tmp_path: Path) -> None:

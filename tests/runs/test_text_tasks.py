@@ -37,9 +37,8 @@ INPUTS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("task", DATA)
-def test_a_run_scores_and_predicts_the_same_wherever_it_is(task: str, tmp_path: Path) -> None:
-    config = {
+def text_classifier(task: str) -> dict[str, Any]:
+    return {
         "dataset_reader": {"type": "jsonl", "task": task},
         "train_data_path": "train",
         "validation_data_path": "dev",
@@ -48,6 +47,24 @@ def test_a_run_scores_and_predicts_the_same_wherever_it_is(task: str, tmp_path: 
         "data_loader": {"batch_size": 2},
         "trainer": {"num_epochs": 4, "validation_metric": "-loss", "optimizer": {"type": "adam", "lr": 0.05}},
     }
+
+
+def test_times_in_seconds_are_learned_as_small_numbers_are(tmp_path: Path) -> None:
+    found = []
+    for start in (0.0, 1_700_000_000.0):
+        data = [{**each, "score": start + each["score"]} for each in DATA["regression"]]
+        datasets = dict.fromkeys(("train_data_path", "validation_data_path"), data)
+        folder = tmp_path / str(start)
+        scores = train.train(text_classifier("regression"), folder, datasets=datasets)["best"]["validation"]
+        (result,) = load.load_predictor(folder)(INPUTS["regression"])
+        found.append([scores[name] for name in ("pearson", "mse", "loss")] + [result["score"] - start])
+    assert found[1] == pytest.approx(found[0], rel=1e-4)
+    assert found[0][1] > 0.1
+
+
+@pytest.mark.parametrize("task", DATA)
+def test_a_run_scores_and_predicts_the_same_wherever_it_is(task: str, tmp_path: Path) -> None:
+    config = text_classifier(task)
     data = dict.fromkeys(("train_data_path", "validation_data_path"), DATA[task])
     found = train.train(config, tmp_path / "run", datasets=data)["best"]["validation"]
     archive(tmp_path / "run", tmp_path / "run.tar.gz")

@@ -1,0 +1,28 @@
+"""Names that are added to a user's data, and those that the data have already."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+
+from elmo_tasks.errors import DataError
+
+
+def free_name(name: str, taken: Collection[str], names: Collection[str]) -> str:
+    """The name under which a column or key of the data is kept next to results: its own, or `input_<name>`.
+
+    Arguments:
+        taken: the names that results have.
+        names: all names of the data.
+    """
+    free = name
+    while free in taken or (free != name and free in names):
+        free = f"input_{free}"
+    return free
+
+
+def check_free(name: str, names: Collection[str], path: Path, line: int) -> None:
+    """Raises a `DataError` if the data already have the column or key that predictions get."""
+    if name in names:
+        remedy = "give the predictions another name: --prediction-column NAME"
+        raise DataError(path, f"there is a column {name!r} already; {remedy}", line)
