@@ -364,7 +364,7 @@ def compare(allennlp: AllenNlp, archive: Path, inputs: int, scratch: Path) -> Co
     seconds = time.perf_counter() - start
     run = load_run(scratch / "run")
     # AllenNLP wants the biLM's files before it reads the archive's weights over them.
-    bilm = RunFolder(scratch / "run").bilm
+    bilm = RunFolder(scratch / "run").bilm.copies
     model: Any = allennlp.load(folder, local(config, bilm / "options.json", bilm / "weights.hdf5"))
     allennlp.current_indexers = allennlp.indexers(config)
     allennlp.current_end = config["dataset_reader"].get("tokenizer", {}).get("end_tokens", ())
@@ -376,7 +376,8 @@ def compare(allennlp: AllenNlp, archive: Path, inputs: int, scratch: Path) -> Co
     for module in model.modules():
         if hasattr(module, "reset_states"):
             module.register_forward_pre_hook(lambda module, _: module.reset_states())
-    identical, largest, missed = 0, 0.0, []
+    missed: list[object] = []
+    identical, largest = 0, 0.0
     for _ in range(inputs):
         example = kind.example(words)
         (theirs,) = model.forward_on_instances([allennlp.data.Instance(kind.fields(allennlp, example))])

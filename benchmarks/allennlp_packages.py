@@ -67,7 +67,8 @@ def _prepare(checkout: Path) -> None:
         cached_path.cached_path = lambda path, *_, **__: path
         cached_path.FileLock = contextlib.nullcontext
     if "overrides" in absent:
-        importlib.import_module("overrides").overrides = lambda function: function
+        overrides: Any = importlib.import_module("overrides")
+        overrides.overrides = lambda function: function
     for name in ("bool", "float", "int", "object"):  # which NumPy had until 1.24
         if name not in np.__dict__:
             setattr(np, name, getattr(builtins, name))
@@ -92,7 +93,7 @@ class _EmptyType(type):
 class _EmptyPackage(types.ModuleType):
     """A package in which every name is an empty class."""
 
-    __path__: ClassVar[list[str]] = []
+    __path__: ClassVar[list[str]] = []  # type: ignore[misc]
 
     def __getattr__(self, name: str) -> type:
         if name.startswith("__"):

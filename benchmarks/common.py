@@ -113,7 +113,7 @@ def run_commands(*commands: Sequence[str]) -> list[CommandCost]:
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode:
-            raise SystemExit(f"a process failed: {process.args}")
+            raise SystemExit(f"a process failed: {process.args!r}")
         seconds = time.perf_counter() - begin
         found.append(CommandCost(seconds, usage.ru_utime + usage.ru_stime, _gigabytes(usage)))
     return found

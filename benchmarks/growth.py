@@ -183,6 +183,7 @@ def time_reader(name: str, sizes: Sequence[int], folder: Path) -> list[float]:
 
 
 def _read(config: ExperimentConfig) -> None:
+    assert isinstance(config.train_data_path, str)
     for _ in config.dataset_reader.build().examples(Path(config.train_data_path)):
         pass
 
@@ -216,9 +217,9 @@ def embed_parts(kind: str, count: int, sentences: Sentences) -> tuple[str, ...]:
 def _write_texts(kind: str, count: int, sentences: Sentences, folder: Path) -> int:
     """Writes `count` files of a sentence, or a file of this many sentences or words; returns the number of words."""
     folder.mkdir()
-    texts = itertools.islice(itertools.cycle(sentences), count)
+    texts: Iterable[Sequence[str]] = itertools.islice(itertools.cycle(sentences), count)
     if kind == "words of a line":
-        texts = iter([list(itertools.islice(itertools.cycle(itertools.chain.from_iterable(sentences)), count))])
+        texts = [list(itertools.islice(itertools.cycle(itertools.chain.from_iterable(sentences)), count))]
     words = 0
     for number, tokens in enumerate(texts):
         with Path(folder, f"{number if kind == 'files' else 0:05}.txt").open("a", encoding="utf-8") as stream:
@@ -280,8 +281,8 @@ def main() -> None:
         found["readers"] = _show_growth("readers", "sentences", READERS, time_of_files, arguments.readers)
     kinds = {"files": arguments.files, "lines of a file": arguments.lines, "words of a line": arguments.line_words}
     parts = [embed_parts(kind, count, sentences) for kind, counts in kinds.items() for count in counts]
-    header = ("`embed --output DIR/`", "value", "words", "parts", "s", "GB", "`--check`, s", "GB")
-    print(f"\n{common.markdown_table(header, parts)}" if parts else "")
+    columns = ("`embed --output DIR/`", "value", "words", "parts", "s", "GB", "`--check`, s", "GB")
+    print(f"\n{common.markdown_table(columns, parts)}" if parts else "")
     found["parts"] = parts
     common.write_json(arguments.json, found)
 

@@ -166,7 +166,7 @@ def main() -> None:
     print(f"{num_words:,} words, {sum(map(len, encoded)) / num_words:.2f} pieces for each\n", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         write_sample_data(folder, "ner")
-        elmo = {(_ELMO, each): build_elmo_tagger(each, folder) for each in _PRECISIONS}
+        elmo: dict[tuple[str, str], Tagger] = {(_ELMO, each): build_elmo_tagger(each, folder) for each in _PRECISIONS}
     best: dict[tuple[str, str], float] = {}
     for size in _SIZES:
         models = {way: build_transformer(size, tokenizer.get_vocab_size(), way) for way in _WAYS}

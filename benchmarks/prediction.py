@@ -33,7 +33,7 @@ class Stopwatch:
     """Measures the seconds of parts of a program, without those of other parts that they call."""
 
     def __init__(self) -> None:
-        self.seconds: collections.Counter[str] = collections.Counter()
+        self.seconds: dict[str, float] = collections.defaultdict(float)
         self._running = ["the rest: batches, results, JSON"]
         self._begin = time.process_time()
 

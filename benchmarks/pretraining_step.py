@@ -70,7 +70,8 @@ class Work:
         weights = self.model.softmax_weight, self.model.softmax_bias
         hidden = torch.randn(2, STEPS * BATCH, weights[0].shape[1], requires_grad=True)
         targets = torch.randint(0, VOCABULARY, (2, STEPS * BATCH))
-        sum(softmax_losses(list(hidden), list(targets), *weights, candidates, self.dtype)).backward()
+        losses = softmax_losses(list(hidden), list(targets), *weights, candidates, self.dtype)
+        torch.stack(losses).sum().backward()
 
     def reading(self) -> None:
         next(self.windows)

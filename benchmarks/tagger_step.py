@@ -106,12 +106,12 @@ def make_trainer(vocabulary: Vocabulary, loader: BatchLoader, elmo: bool, packed
         ElmoEmbedder(lambda _: CopiedLayers(), ELMO_SIZE, {"input": ScalarMix(NUM_LAYERS)}) if elmo else None,
     )
     encoder_config = StackedBiLstmConfig(hidden_sizes=(200, 100), dropout=0.5)
-    model_config = CrfTaggerConfig.model_construct(encoder=encoder_config, dropout=0.5)
+    model_config = CrfTaggerConfig.model_construct(encoder=encoder_config, dropout=0.5)  # type: ignore[call-arg]
     model = CrfTagger(embedder, model_config, LABELS).train()
     if packed:
-        layers = [(layer.input_size, layer.hidden_size) for layer in model.encoder.layers]
-        packed_layers = (PackedLstm(*sizes, batch_first=True, bidirectional=True) for sizes in layers)
-        model.encoder.layers = nn.ModuleList(packed_layers)
+        encoder: Any = model.encoder
+        sizes = [(layer.input_size, layer.hidden_size) for layer in encoder.layers]
+        encoder.layers = nn.ModuleList(PackedLstm(*each, batch_first=True, bidirectional=True) for each in sizes)
     settings = {"num_epochs": 25, "validation_metric": "+f1", "optimizer": {"type": "adam", "lr": 0.002}}
     settings |= {"grad_norm": 5.0, "moving_average": {"decay": 0.999}, "device": "cpu", "precision": precision}
     config = TrainerConfig.model_validate(settings)

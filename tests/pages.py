@@ -73,7 +73,8 @@ class Block:
 
 
 def blocks(page: Path) -> list[Block]:
-    text, found, end = page.read_text(encoding="utf-8"), [], 0
+    found: list[Block] = []
+    text, end = page.read_text(encoding="utf-8"), 0
     for match in _BLOCK.finditer(text):
         before = text[end : match.start()].rstrip()
         files = _FILE.findall(before) if match[1] not in OUTPUTS or before.endswith("`:") else []

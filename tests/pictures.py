@@ -107,8 +107,8 @@ def main() -> None:
             description = PngImagePlugin.PngInfo()
             description.add_itxt("Description", show_first_example(page, tab))
             page.mouse.move(0, 0)
-            image = Image.open(io.BytesIO(page.screenshot(full_page=True)))
-            image = image.convert("P", palette=Image.Palette.ADAPTIVE, colors=256)
+            screenshot = Image.open(io.BytesIO(page.screenshot(full_page=True)))
+            image = screenshot.convert("P", palette=Image.Palette.ADAPTIVE, colors=256)
             image.save(picture, pnginfo=description, optimize=True)
 
 

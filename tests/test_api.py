@@ -26,6 +26,7 @@ from elmo_tasks.data_readers import Conll2003Config
 from elmo_tasks.elmo import TINY_OPTIONS, BiLM, FastBiLM, ScalarMix, random_bilm
 from elmo_tasks.errors import ConfigError, DataError, ElmoTasksError
 from elmo_tasks.models import TaskModel
+from elmo_tasks.models.saliency import Method
 from elmo_tasks.predictors import AllenNlpPredictor, Predictor, build_predictor
 from elmo_tasks.runs import load
 from elmo_tasks.runs.experiment_config import ExperimentConfig
@@ -198,11 +199,12 @@ def test_what_is_shown_of_an_object_says_what_it_is(run: Path) -> None:
 
 def test_wrong_inputs_say_what_is_wanted(run: Path) -> None:
     tagger = elmo_tasks.load(run)
+    given: Any
     for given, kind in ((TEXT, "str"), ({"text": TEXT}, "dict"), (3, "int")):
         with pytest.raises(TypeError, match=f"predict got a {kind}; expected an iterable of inputs"):
             tagger.predict(given)
     with pytest.raises(DataError, match=r"inputs:2: \['Karvel'\]; expected a string or a dict"):
-        tagger([TEXT, ["Karvel"]])
+        tagger([TEXT, ["Karvel"]])  # type: ignore[list-item]
     with pytest.raises(ElmoTasksError, match="predicates are for semantic roles"):
         elmo_tasks.load(run, predicates=run)
 
@@ -316,7 +318,8 @@ def test_results_are_explained(
 
     monkeypatch.setattr(load, "load_predictor", lambda *_, **__: tagger)
     source.write_text("\n".join(map(json.dumps, inputs)))
-    for words, method in ((["--explain"], "integrated"), (["--explain", "gradient"], "gradient")):
+    methods: dict[Method, list[str]] = {"integrated": ["--explain"], "gradient": ["--explain", "gradient"]}
+    for method, words in methods.items():
         assert cli.main(["predict", str(run), str(source), *words]) == 0
         lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
         assert lines == tagger(inputs, explain=method)
@@ -330,7 +333,7 @@ def test_what_cannot_be_explained_is_said(
     tagger = elmo_tasks.load(run)
     favour_spans(tagger.model)
     with pytest.raises(ElmoTasksError, match="explain is 'lime'; expected gradient or integrated"):
-        tagger(TEXT, explain="lime")
+        tagger(TEXT, explain="lime")  # type: ignore[arg-type]
     monkeypatch.setattr(tagger, "most_explained", 100)
     results = tagger.predict([{"tokens": ["Karvel"]}, {"tokens": [*SENTENCES[0]] * 20}], explain="gradient")
     assert next(results)["tokens"] == ["Karvel"]

@@ -159,7 +159,7 @@ def environment(request: pytest.FixtureRequest) -> dict[str, str]:
 
 @pytest.mark.parametrize("code", [BYTES, TABLE])
 def test_a_closed_pipe_is_not_an_error(code: str, environment: dict[str, str]) -> None:
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen([sys.executable, "-c", COMMAND, code], env=environment, **pipes) as process:
         assert process.stdout is not None
         assert process.stderr is not None

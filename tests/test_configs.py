@@ -11,6 +11,7 @@ import pytest
 
 from elmo_tasks.config import load_config, to_json
 from elmo_tasks.config.packaged import CPU_RULE
+from elmo_tasks.models.crf_tagger import CrfTaggerConfig
 from elmo_tasks.predictors import build_predictor
 from elmo_tasks.runs import train
 from elmo_tasks.runs.evaluate import evaluate
@@ -116,8 +117,8 @@ def test_what_has_no_version_for_cpus_follows_the_rule(variables: dict[str, str]
     """The rule is printed after the list of configs: `packaged.CPU_RULE`."""
     published = [name for name in TASKS if "/" not in name]
     without = [name for name in published if f"cpu/{name}" not in TASKS]
-    types = {name: load_config(CONFIGS / name, ExperimentConfig, (), variables).model.type for name in without}
-    taggers = {name.removesuffix(".jsonnet") for name, kind in types.items() if kind == "crf_tagger"}
+    models = {name: load_config(CONFIGS / name, ExperimentConfig, (), variables).model for name in without}
+    taggers = {name.removesuffix(".jsonnet") for name, model in models.items() if isinstance(model, CrfTaggerConfig)}
     assert taggers == {
         "chunking_conll00",
         "ner_conll03",

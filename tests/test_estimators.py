@@ -100,7 +100,7 @@ def test_texts_and_tokens_come_in_any_column(bilm: str) -> None:
     expected = vectorizer.transform(TEXTS)
     for column in (tuple(TEXTS), np.array(TEXTS), np.array(TEXTS, dtype=object), pd.Series(TEXTS), iter(TEXTS)):
         np.testing.assert_array_equal(vectorizer.transform(column), expected)
-    tokens = [elmo_tasks.tokenize(TEXTS[1])[0], np.array(["Hello"]), ()]
+    tokens: list[Any] = [elmo_tasks.tokenize(TEXTS[1])[0], np.array(["Hello"]), ()]
     np.testing.assert_allclose(vectorizer.transform(tokens)[0], expected[1], rtol=0, atol=1e-6)
     assert vectorizer.transform([]).shape == (0, 64)
     table = vectorizer.set_output(transform="pandas").transform(pd.Series(TEXTS, index=[5, 6, 7, 8]))
@@ -221,6 +221,7 @@ def test_a_tagger_predicts_in_the_scheme_that_it_was_given(tagger: ElmoTagger) -
     assert again.predict(SENTENCES[:3]) == bioul
     short = [["S-PER", "O", "S-LOC"], ["B-LOC", "E-LOC", "O"]]  # BIOES and BMES differ only in longer spans
     assert clone(tagger).set_params(num_epochs=1).fit(SENTENCES[:2], short).tag_scheme_ == "BIOES"
+    texts: Any
     for texts in (["a text"], [["a", 1]]):
         with pytest.raises(TypeError, match=r"X\[0\] is .*; expected a list of tokens"):
             tagger.predict(texts)

@@ -97,7 +97,7 @@ def as_file(name: str, rows: Sequence[dict[str, Any]]) -> str:
     if name == "small/tagging":
         sentences = (zip(row["tokens"].split(), row["tags"].split(), strict=True) for row in rows)
         return "tokens,tags\n" + "\n".join("".join(f"{token},{tag}\n" for token, tag in each) for each in sentences)
-    if load_config(name, ExperimentConfig).train_data_path.endswith(".csv"):
+    if str(load_config(name, ExperimentConfig).train_data_path).endswith(".csv"):
         lines = [list(rows[0]), *(row.values() for row in rows)]
         return "".join(",".join(json.dumps(cell) for cell in line) + "\n" for line in lines)
     return "".join(json.dumps(row) + "\n" for row in rows)
@@ -113,6 +113,7 @@ def test_a_handful_of_rows_is_learned_by_heart(name: str, tmp_path: Path, monkey
     monkeypatch.chdir(tmp_path)
     config = load_config(name, ExperimentConfig)
     for path in (config.train_data_path, config.validation_data_path):
+        assert isinstance(path, str)
         Path(path).write_text(as_file(name, ROWS[name]), encoding="utf-8")
     results = train.train(name, "run", overrides=["trainer.num_epochs=3"])
     assert results["best"]["validation"][config.model.task.build_metric().main] > 90

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import runpy
 import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -120,10 +119,8 @@ def test_a_run_with_the_bilm_of_the_package(
     assert evaluate("tiny", data) == pytest.approx(evaluate(run, data), rel=0.01)
 
 
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="tomllib is new in Python 3.11")
 def test_the_distribution_is_found_and_holds_nothing_else() -> None:
-    import tomllib
-
+    tomllib = pytest.importorskip("tomllib")  # new in Python 3.11
     own = tomllib.loads((TRAINED_MODELS / "pyproject.toml").read_text())
     (package,) = own["project"]["entry-points"][ENTRY_POINTS].values()
     assert own["tool"]["setuptools"]["packages"] == [package]

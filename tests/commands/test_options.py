@@ -339,7 +339,7 @@ def test_a_command_hands_its_options_to_its_function(
     if options.get("config"):
         options["run_folder"] = options["run_folder"] or default_run_folder(options["config"])
     names = options.keys() - {"device", "paths"}  # the last path can be data
-    handed = {name: name if name in given else RENAMED.get(name) for name in names}
+    handed = {name: name if name in given else RENAMED.get(name, "") for name in names}
     handed = {name: parameter for name, parameter in handed.items() if parameter in given}
     assert len(handed) > 1
     for name, parameter in handed.items():

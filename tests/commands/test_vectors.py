@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 from unittest.mock import Mock
 
 import numpy as np
@@ -196,7 +197,8 @@ def test_similarity_compares_a_word_in_sentences(
     assert found["occurrences"][0]["sentence"] == ["A", "dog", "barked", "."]
     assert [each["pair"] for each in found["pairs"]] == [[0, 1], [0, 2], [1, 2]]
     for each in found["pairs"]:
-        assert each["layers"] == pytest.approx(expected.layers[(slice(None), *each["pair"])].tolist(), abs=1e-5)
+        one, other = each["pair"]
+        assert each["layers"] == pytest.approx(expected.layers[:, one, other].tolist(), abs=1e-5)
         assert each["static"] == pytest.approx(1)
     assert cli.main(call) == 0
     shown = capsys.readouterr().out
@@ -286,7 +288,7 @@ def test_cache_leaves_what_a_running_process_uses(
     cache: Path, entries: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     program = "import elmo_tasks.files.cache\nelmo_tasks.files.cache.used_cache('archives')\nprint(flush=True)\ninput()"
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with subprocess.Popen([sys.executable, "-c", program], text=True, **pipes) as process:
         assert process.stdout
         process.stdout.readline()

@@ -14,16 +14,16 @@ from elmo_tasks.errors import ElmoTasksError
 def test_a_type_name_is_taken_once(example: ModuleType) -> None:
     with pytest.raises(TypeError, match=r"Other: the type 'recurrent' is already taken by .*\.Recurrent"):
 
-        class Other(example.Encoder):
+        class Other(example.Encoder):  # type: ignore[name-defined]
             type: Literal["recurrent"] = "recurrent"
 
 
 def test_configs_are_frozen_and_build_from_python(example: ModuleType) -> None:
     model = example.Model(encoder=example.Stacked(layers=(example.Recurrent(hidden_size=1),)))
     with pytest.raises(pydantic.ValidationError, match="frozen"):
-        model.dropout = 0.1  # type: ignore[misc]
+        model.dropout = 0.1
     with pytest.raises(pydantic.ValidationError, match="dropuot"):
-        example.Model(dropuot=0.1)  # type: ignore[call-arg]
+        example.Model(dropuot=0.1)
 
 
 def test_a_part_is_named_on_the_command_line_or_given_as_json(example: ModuleType) -> None:

@@ -73,7 +73,7 @@ def test_speakers_with_a_space() -> None:
 TAGGED: Settings = {"type": "jsonl", "task": "tagging"}
 REST = "_\t_\t_\t_\t_\n"
 ROLE = "a b\t0\t0\tMira\tNN\t*\tgo\t01\t-\tA B\t*\t(V*)\t-\n"
-BORDERS = {"tokens": ["Mira", "Oslo", "left"], "document": [0, 1, 1], "sentence": [0, 0, 1]}
+BORDERS: dict[str, list[Any]] = {"tokens": ["Mira", "Oslo", "left"], "document": [0, 1, 1], "sentence": [0, 0, 1]}
 # The reader, a text, and columns of its examples; lists are joined by spaces
 CASES: list[tuple[Settings, str, dict[str, list[Any]]]] = [
     # Cells of lines with and without tabs

@@ -64,15 +64,15 @@ def test_examples_that_are_not_there(given: Any, message: str) -> None:
 
 
 @pytest.mark.parametrize("given", [{"tokens": ["a"]}, 3, iter([{"tokens": ["a"]}])])
-def test_what_is_no_data_set(given: object) -> None:
+def test_what_is_no_data_set(given: Any) -> None:
     with pytest.raises(TypeError, match=f"got {type(given).__name__} as a data set; expected a path, a list of dicts"):
-        source_name(given)  # type: ignore[arg-type]
+        source_name(given)
 
 
 @pytest.mark.parametrize("wrong", [3, {"tokens": {"a"}}, [["tokens", ["a"]]], {"tokens": ["\ud800"]}])
-def test_an_example_that_is_no_json_is_named(wrong: object) -> None:
+def test_an_example_that_is_no_json_is_named(wrong: Any) -> None:
     with pytest.raises(DataError, match=r"memory: example 1: .*; expected a dict of strings, numbers and lists"):
-        source_name([{"tokens": ["a"]}, wrong])  # type: ignore[list-item]
+        source_name([{"tokens": ["a"]}, wrong])
 
 
 @pytest.mark.parametrize(

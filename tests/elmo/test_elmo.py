@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import functools
 import inspect
 import logging
 import pydoc
 from pathlib import Path
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -12,7 +14,7 @@ import torch
 from elmo_tasks.elmo import BiLM, Elmo, batch_to_ids
 
 Files = tuple[Path, Path]
-CLOSE = {"rtol": 0.0, "atol": 1e-5}
+CLOSE: dict[str, Any] = {"rtol": 0.0, "atol": 1e-5}
 
 
 def test_keys_shapes_and_values(bilm: BiLM, bilm_files: Files, sentences: list[list[str]]) -> None:
@@ -45,10 +47,10 @@ def test_more_dimensions_and_none(bilm_files: Files) -> None:
 
 
 def test_sentence_boundaries_are_kept_on_request(bilm: BiLM, sentences: list[list[str]]) -> None:
-    arguments = {"options_file": None, "weight_file": None, "num_output_representations": 1, "dropout": 0.0}
+    build = functools.partial(Elmo, None, None, num_output_representations=1, dropout=0.0, module=bilm)
     ids = batch_to_ids(sentences)
-    without = Elmo(**arguments, module=bilm)(ids)
-    kept = Elmo(**arguments, module=bilm, keep_sentence_boundaries=True)(ids)
+    without = build()(ids)
+    kept = build(keep_sentence_boundaries=True)(ids)
     assert torch.equal(kept["mask"].sum(dim=1), without["mask"].sum(dim=1) + 2)
     mask = without["mask"]
     inner = kept["elmo_representations"][0][:, 1:-1]
@@ -118,9 +120,9 @@ def test_by_default_it_is_one_mix_of_a_frozen_bilm_without_state_and_half_of_it_
 
 
 def test_files_or_module_not_both(bilm: BiLM, bilm_files: Files) -> None:
-    for files in (bilm_files, (bilm_files[0], None), (None, bilm_files[1])):
+    for options, weights in (bilm_files, (bilm_files[0], None), (None, bilm_files[1])):
         with pytest.raises(ValueError, match="one or the other"):
-            Elmo(*files, num_output_representations=1, module=bilm)
+            Elmo(options, weights, num_output_representations=1, module=bilm)
     with pytest.raises(ValueError, match="without options_file"):
         Elmo(None, bilm_files[1], 1)
 

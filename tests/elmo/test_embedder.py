@@ -41,7 +41,7 @@ def test_defaults(bilm: BiLM, bilm_files: Files, sentences: list[list[str]]) -> 
 
 def test_two_mixes_of_one_run(bilm_files: Files) -> None:
     embedder = _config(bilm_files, mixes=("input", "output"), dropout=0.0).build()
-    embedder.mixes["output"].gamma.data.fill_(2.0)
+    embedder.get_parameter("mixes.output.gamma").data.fill_(2.0)
     mixes = embedder([["one", "two"]])
     torch.testing.assert_close(mixes["output"], 2 * mixes["input"])
     mixes["output"].sum().backward()
@@ -100,7 +100,9 @@ def test_a_bilm_is_trained_only_where_it_is_asked_for(bilm_files: Files, sentenc
         assert parameter.grad is not None, name
         assert parameter.grad.any(), name
     assert trained.bilm is not None
-    assert not trained.bilm.token_encoder.embedding.weight.grad[0].any()  # no character, only padding
+    gradient = trained.bilm.token_encoder.embedding.weight.grad
+    assert gradient is not None
+    assert not gradient[0].any()  # no character, only padding
     torch.testing.assert_close(trained.eval()(sentences), frozen.eval()(sentences), rtol=1e-3, atol=1e-3)
     alone = trained(sentences[:1])["input"]
     torch.testing.assert_close(trained(sentences)["input"][:1, : alone.shape[1]], alone, rtol=0, atol=1e-5)
@@ -110,6 +112,7 @@ def test_a_trained_bilm_that_is_loaded_takes_the_fast_path_in_the_precision_of_t
     bilm_files: Files, sentences: list[list[str]]
 ) -> None:
     trained = _config(bilm_files, requires_grad=True).build().eval()
+    assert trained.bilm is not None
     with torch.no_grad():
         for parameter in trained.bilm.parameters():
             parameter.mul_(0.9)
@@ -120,6 +123,7 @@ def test_a_trained_bilm_that_is_loaded_takes_the_fast_path_in_the_precision_of_t
         loaded = _config(files, requires_grad=True, precision=precision).build(pretrained=False).eval()
         loaded.load_state_dict(trained.state_dict())
         torch.testing.assert_close(loaded(sentences)["input"], expected, rtol=0, atol=close)
+        assert loaded.bilm is not None
         assert not loaded.bilm.directions[0].layers[0].bias.requires_grad
         copied = copy.deepcopy(loaded)
         loaded.load_state_dict(_config(bilm_files, requires_grad=True).build().state_dict())  # before the training
@@ -213,6 +217,6 @@ def test_models_share_a_frozen_bilm(bilm_files: Files, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "named", [{}, {"bilm": "a", "options": "b", "weights": "c"}, {"options": "b"}, {"bilm": "a", "weights": "c"}]
 )
-def test_one_way_to_name_the_bilm(named: dict[str, str]) -> None:
+def test_one_way_to_name_the_bilm(named: dict[str, Any]) -> None:
     with pytest.raises(pydantic.ValidationError, match="either 'bilm' or both"):
         ElmoConfig(**named)

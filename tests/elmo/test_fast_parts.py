@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 import torch
@@ -59,7 +60,7 @@ def test_products(
     start = random_tensor(rows, 40, seed=3)
     product = way(weight, bias)
     scale = float((inputs @ weight.t()).abs().max())
-    close = {"rtol": 0.0, "atol": TOLERANCES[precision] * scale}
+    close: dict[str, Any] = {"rtol": 0.0, "atol": TOLERANCES[precision] * scale}
     torch.testing.assert_close(product(inputs), inputs @ weight.t() + bias, **close)
     added = product.add(product.start(inputs), inputs)
     torch.testing.assert_close(added, 2 * (inputs @ weight.t()) + bias, **close)
@@ -109,7 +110,12 @@ HAS_PACKED_BFLOAT16 = isinstance(build_product(torch.ones(1, 1), None, "bfloat16
 def test_few_rows_are_filled_up_only_where_that_is_faster(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a large matrix in float32."""
     counts: list[int] = []
-    monkeypatch.setattr(PackedProduct, "_start", lambda _, inputs: counts.append(len(inputs)) or inputs)
+
+    def start(_: PackedProduct, inputs: Tensor) -> Tensor:
+        counts.append(len(inputs))
+        return inputs
+
+    monkeypatch.setattr(PackedProduct, "_start", start)
     for dtype, large, expected in (
         (torch.float32, 1200, [4, 4, 4, 5]),
         (torch.float32, 1201, [1, 3, 4, 5]),
@@ -242,8 +248,8 @@ def test_products_come_in_few_numbers_of_rows(adds: bool) -> None:
 @pytest.mark.parametrize(
     ("precision", "fastest", "plain"),
     [
-        ("float32", lambda *factors: PackedProduct(*factors, torch.float32), PlainProduct),
-        ("bfloat16", lambda *factors: PackedProduct(*factors, torch.bfloat16), PlainProduct),
+        ("float32", functools.partial(PackedProduct, dtype=torch.float32), PlainProduct),
+        ("bfloat16", functools.partial(PackedProduct, dtype=torch.bfloat16), PlainProduct),
         ("int8", Int8Product, PlainInt8Product),
     ],
 )
@@ -294,11 +300,11 @@ class Encoder:
     """Gives each word a vector of its length, and remembers what it was asked."""
 
     def __init__(self) -> None:
-        self.asked: list[list[str]] = []
+        self.asked: list[list[str | bytes]] = []
 
-    def __call__(self, words: Sequence[str]) -> Tensor:
+    def __call__(self, words: Sequence[str | bytes]) -> Tensor:
         self.asked.append(list(words))
-        return torch.tensor([[float(len(word)), float(ord(word[0]))] for word in words])
+        return torch.tensor([[float(len(word)), float(ord(word[:1]))] for word in words])
 
 
 def test_word_vectors_are_computed_once_and_bounded() -> None:

@@ -104,7 +104,7 @@ def test_random_spans_add_up(name: str, seed: int, write: Write, tmp_path: Path)
     pairs = []
     for row in range(20):
         gold, predicted = ([*generator.choices(tags, k=8), "O"] for _ in range(2))
-        example = {"tokens": [f"w{index}" for index in range(9)], "tags": gold}
+        example: dict[str, Any] = {"tokens": [f"w{index}" for index in range(9)], "tags": gold}
         if name == "SemanticRoles":
             example |= {"predicate": 0, "sentence": row}
         pairs.append((example, {"tags": predicted}))
@@ -285,7 +285,7 @@ def test_buckets_have_the_sums_of_their_items_in_order() -> None:
         Item({"size": BucketKey(1, "small")}, (False, True, False)),
         Item({"size": BucketKey(2, "large"), "kind": BucketKey(0, "x")}, (False, False, True)),
     ]
-    large = {"f1": pytest.approx(200 / 3), "precision": 100.0, "recall": 50.0}
+    large: dict[str, Any] = {"f1": pytest.approx(200 / 3), "precision": 100.0, "recall": 50.0}
     nothing = {"f1": 0.0, "precision": 0.0, "recall": 0.0}
     found = break_down("things", items, item_scores)
     assert found == [
@@ -385,8 +385,8 @@ def test_mentions_and_links_are_broken_down_by_their_words_and_distance(write: W
 
 
 def test_the_worst_examples_are_those_that_cost_the_most(write: Write, tmp_path: Path) -> None:
-    pairs = [({"tokens": [f"w{row}"], "label": "a"}, {"label": "b" if row % 2 else "a"}) for row in range(90)]
-    worst = errors(write(tmp_path / "a.jsonl", pairs)).worst
+    labels = [({"tokens": [f"w{row}"], "label": "a"}, {"label": "b" if row % 2 else "a"}) for row in range(90)]
+    worst = errors(write(tmp_path / "a.jsonl", labels)).worst
     assert [each.example["tokens"] for each in worst] == [[f"w{row}"] for row in range(1, 41, 2)]  # 20 that are equal
     assert [each.loss for each in worst] == pytest.approx([100 / 90] * 20)
     golds = [["X", "Y"], ["X", "Y"], ["X", "Y", "Z"], ["X", "Y"]]

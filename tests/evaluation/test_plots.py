@@ -16,6 +16,7 @@ from elmo_tasks.errors import ElmoTasksError, RunError
 from elmo_tasks.evaluation import plots
 from elmo_tasks.evaluation.plots import RunCurves, draw_mixes, plot_runs
 from elmo_tasks.metrics.confusion import ConfusionTable
+from tests.plotted import points
 
 CONFUSION: ConfusionTable = {"labels": ["O", "LOC"], "counts": [[7, 0], [1, 12]]}
 
@@ -157,14 +158,14 @@ def test_curves_have_a_point_for_each_epoch_and_a_star_at_the_best(tmp_path: Pat
     plot_runs("a.svg", [runs[0], RunCurves("other", "loss", runs[1].records)])
     losses, metric, _ = figures[0].axes
     training, validation = losses.lines
-    assert training.get_xydata().tolist() == [[1, 2], [2, 1], [3, 2 / 3]]
-    assert validation.get_xydata().tolist() == [[1, 3], [2, 1.5], [3, 1]]
+    assert points(training) == [[1, 2], [2, 1], [3, 2 / 3]]
+    assert points(validation) == [[1, 3], [2, 1.5], [3, 1]]
     assert (legend(losses), losses.get_title(), losses.get_xlabel()) == (["training", "validation"], "loss", "epoch")
     assert same_color(training.get_color(), validation.get_color())
     assert training.get_linestyle() != validation.get_linestyle()
     curve, star = metric.lines
-    assert curve.get_xydata().tolist() == [[1, 60], [2, 70], [3, 60]]
-    assert (star.get_xydata().tolist(), star.get_marker()) == ([[2, 70]], "*")
+    assert points(curve) == [[1, 60], [2, 70], [3, 60]]
+    assert (points(star), star.get_marker()) == ([[2, 70]], "*")
     assert (legend(metric), metric.get_title()) == (["one, best: 70.00"], "validation f1")
     assert all(tick == int(tick) for axes in (losses, metric) for tick in axes.get_xticks())
     losses, metric, _ = figures[1].axes
@@ -188,16 +189,17 @@ def test_a_confusion_is_as_dark_as_its_share_of_the_gold_label(tmp_path: Path, f
     numbers = {position: text.get_text() for position, text in texts.items() if text.get_text()}
     assert numbers == {(0, 0): "9", (1, 0): "1", (0, 1): "4", (1, 1): "3", (2, 1): "3"}
     assert [position for position, text in texts.items() if same_color(text.get_color(), "white")] == [(0, 0)]
-    assert {(text.get_ha(), text.get_va()) for text in axes.texts} == {("center", "center")}
+    assert {text.get_horizontalalignment() for text in axes.texts} == {"center"}
+    assert {text.get_verticalalignment() for text in axes.texts} == {"center"}
     for labels, ticks in ((axes.get_xticklabels(), axes.get_xticks()), (axes.get_yticklabels(), axes.get_yticks())):
         assert ([text.get_text() for text in labels], ticks.tolist()) == (["O", "X", "Y"], [0, 1, 2])
     assert {text.get_rotation() for text in axes.get_xticklabels()} == {90}
     assert axes.get_title() == "gold and predicted labels"
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("predicted", "gold")
-    sizes = []
+    sizes: list[set[Any]] = []
     for num, shown in ((10, 10), (11, 11), (20, 20), (21, 20)):  # the twentieth is for all others
-        labels = [f"L{number}" for number in range(num)]
-        plot_runs("a.svg", [curves], {"labels": labels, "counts": np.eye(num, dtype=int).tolist()})
+        names = [f"L{number}" for number in range(num)]
+        plot_runs("a.svg", [curves], {"labels": names, "counts": np.eye(num, dtype=int).tolist()})
         axes = figures[-1].axes[2]
         assert len(axes.get_xticks()) == shown
         sizes.append({text.get_fontsize() for text in (*axes.texts, *axes.get_xticklabels(), *axes.get_yticklabels())})
@@ -209,7 +211,7 @@ def test_plots_are_placed_by_what_there_is(tmp_path: Path, figures: list[Figure]
     mixed, plain = (RunCurves.read(run(tmp_path / f"{elmo}", elmo=elmo)) for elmo in (True, False))
     for runs, confusion in (([mixed], CONFUSION), ([mixed], None), ([plain], CONFUSION), ([plain], None)):
         plot_runs("a.svg", runs, confusion)
-    grid = [[each.get_subplotspec() for each in figure.axes] for figure in figures]
+    grid: list[list[Any]] = [[each.get_subplotspec() for each in figure.axes] for figure in figures]
     first = [(0, 1), (0, 1)]  # the row, and how many columns it spans: both curves share a row
     assert [[(spec.rowspan.start, len(spec.colspan)) for spec in each] for each in grid] == [
         [*first, (1, 1), (1, 1)], [*first, (1, 2)], [*first, (1, 2)], first

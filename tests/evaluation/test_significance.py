@@ -16,6 +16,7 @@ from elmo_tasks.evaluation import significance
 from elmo_tasks.evaluation.significance import (
     Array,
     Interval,
+    SeedDifference,
     bootstrap,
     bootstrap_p,
     holm,
@@ -202,16 +203,21 @@ def test_many_resamples_are_made_in_parts(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_differences_over_seeds() -> None:
-    paired = seed_difference([80, 81, 82], [81, 83, 85], paired=True)  # 2 on average, standard error 1 / sqrt(3)
+    def difference(one: list[float], other: list[float], *, paired: bool) -> SeedDifference:
+        found = seed_difference(one, other, paired=paired)
+        assert found is not None
+        return found
+
+    paired = difference([80, 81, 82], [81, 83, 85], paired=True)  # 2 on average, standard error 1 / sqrt(3)
     assert (paired.mean, paired.paired) == (2, True)
     assert paired.interval.low == pytest.approx(2 - 4.302653 / 3**0.5)
     assert paired.p_value == pytest.approx(0.0741799)
-    unpaired = seed_difference([80, 82], [81, 83, 85], paired=False)
+    unpaired = difference([80, 82], [81, 83, 85], paired=False)
     assert unpaired.mean == 2
     assert unpaired.interval.low < 0 < unpaired.interval.high
-    assert seed_difference([80, 81], [82, 83], paired=True).p_value is None
-    assert seed_difference([80, 80], [82, 82, 82], paired=False).interval == Interval(2, 2)
-    assert seed_difference([80, 80, 80], [82, 83, 84], paired=False).p_value == pytest.approx(0.0351, abs=1e-4)
+    assert difference([80, 81], [82, 83], paired=True).p_value is None
+    assert difference([80, 80], [82, 82, 82], paired=False).interval == Interval(2, 2)
+    assert difference([80, 80, 80], [82, 83, 84], paired=False).p_value == pytest.approx(0.0351, abs=1e-4)
 
 
 def test_holm_s_correction() -> None:

@@ -77,7 +77,8 @@ def test_a_holder_that_did_not_say_who_it_is_is_another_process(held: subprocess
 
 
 def test_training_and_archiving_are_refused(held: subprocess.Popen[str], config_file: Path, tmp_path: Path) -> None:
-    for settings in ({}, {"resume": True}, {"force": True}):
+    ways: tuple[dict[str, Any], ...] = ({}, {"resume": True}, {"force": True})
+    for settings in ways:
         with pytest.raises(RunError, match="in use by process"):
             train.train(config_file, tmp_path / "run", **settings)
     (tmp_path / "run" / "config.json").write_text("{}")

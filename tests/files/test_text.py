@@ -10,6 +10,7 @@ import os
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -93,7 +94,8 @@ def test_bounds_of_lines_and_of_what_is_unpacked(suffix: str, tmp_path: Path, mo
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr("text", content)
     else:
-        with {"": open, ".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}[suffix](path, "wb") as stream:
+        openers: dict[str, Any] = {"": open, ".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+        with openers[suffix](path, "wb") as stream:
             stream.write(content)
     assert len(list(read_lines(path))) == 3
     monkeypatch.setenv(limits.VARIABLE, "1e-5")  # lines of 1000 bytes

@@ -43,9 +43,9 @@ def test_reads_an_archive_that_was_packed_anew_on_macos(top: str, tmp_path: Path
             info, content = member(f"{top}{name}", b"\0\5\x16\7")
             tar.addfile(info, io.BytesIO(content))
         for info in old:
-            content = old.extractfile(info)
+            stream = old.extractfile(info)
             info.name, info.pax_headers = f"{top}{info.name}", {"LIBARCHIVE.xattr.com.apple.quarantine": "MDA4Mw"}
-            tar.addfile(info, content)
+            tar.addfile(info, stream)
         other, content = member(f"{top}backup/config.json", b"{}")  # is left out, like all other files
         tar.addfile(other, io.BytesIO(content))
     with opened(tmp_path / "anew.tar.gz", tmp_path) as archive:

@@ -42,7 +42,7 @@ def outputs(params: dict[str, Any], tensors: dict[str, Tensor], inputs: Tensor) 
 @pytest.mark.parametrize("num_layers", [1, 2])
 @pytest.mark.parametrize(("name", "kind"), [("lstm", nn.LSTM), ("gru", nn.GRU)])
 def test_torch_s_layers(name: str, kind: type[nn.RNNBase], num_layers: int, bidirectional: bool) -> None:
-    layers: Any = kind(5, SIZE, num_layers, batch_first=True, bidirectional=bidirectional)  # type: ignore[arg-type, call-arg]
+    layers: Any = kind(5, SIZE, num_layers, batch_first=True, bidirectional=bidirectional)  # type: ignore[arg-type]
     params = {"type": name, "batch_first": True, "bias": True, "stateful": False}
     params |= {"num_layers": 2} if num_layers == 2 else {}
     params |= {"bidirectional": True, "dropout": 0.2} if bidirectional else {}

@@ -40,7 +40,7 @@ def trainer(params: Params | None = None, **settings: Any) -> dict[str, Any]:
 
 
 def test_settings_of_the_same_name_are_kept_and_those_that_mean_nothing_count_as_read() -> None:
-    kept = {"num_epochs": 9, "patience": 2, "grad_norm": 1.5, "grad_clipping": 3.0}
+    kept: dict[str, Any] = {"num_epochs": 9, "patience": 2, "grad_norm": 1.5, "grad_clipping": 3.0}
     kept["num_gradient_accumulation_steps"] = 4
     assert trainer(**kept) == {**kept, "validation_metric": "-loss"}
     assert trainer() == {"num_epochs": 20, "validation_metric": "-loss"}
@@ -102,7 +102,7 @@ def test_the_optimizer_with_the_settings_that_torch_has(given: Any, expected: di
 def test_what_is_not_taken_over_is_noted(settings: dict[str, Any], note: str | None) -> None:
     _, notes = convert_trainer(Params(settings), Tagging("BIOUL").build_metric())
     assert len(notes) == (note is not None)
-    assert all(found.startswith(note) for found in notes)
+    assert all(note and found.startswith(note) for found in notes)
 
 
 @pytest.mark.parametrize(

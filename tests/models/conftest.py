@@ -18,5 +18,5 @@ def bilm_files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
             "char_cnn": {"embedding": {"dim": 4}, "filters": [[1, 8], [3, 8]], "activation": "relu", "n_highway": 1}}"""
     )
     paths = {"options": str(folder / "options.json"), "weights": str(folder / "weights.hdf5")}
-    random_bilm(options, seed=1).save(**paths)
+    random_bilm(options, seed=1).save(paths["options"], paths["weights"])
     return paths

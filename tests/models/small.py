@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,12 @@ from elmo_tasks.text.vocabulary import SPECIAL, Vocabulary
 WORDS = ("tarn", "vale", "moro", "orla", "END")
 
 
-def make_head(settings: dict[str, Any], labels: dict[str, tuple[str, ...]]) -> tuple[Any, Vocabulary]:
+def make_head(settings: dict[str, Any], labels: Mapping[str, tuple[str, ...]]) -> tuple[Any, Vocabulary]:
     """The head of a config in evaluation, and its vocabulary of `WORDS` and labels."""
     torch.manual_seed(4)
     config = ModelConfig.model_validate({"embedder": {"words": {"size": 6}}, **settings})
     words = (*SPECIAL, *WORDS)
-    vocabulary = Vocabulary(words=words, num_trained_words=len(words), characters=SPECIAL, labels=labels)
+    vocabulary = Vocabulary(words=words, num_trained_words=len(words), characters=SPECIAL, labels=dict(labels))
     return config.build(vocabulary, config.embedder.build(vocabulary)).eval(), vocabulary
 
 
@@ -27,7 +28,7 @@ def texts_of_lengths(*lengths: int) -> list[list[str]]:
     return [[WORDS[(row + token) % 4] for token in range(length)] for row, length in enumerate(lengths)]
 
 
-def linear(values: NDArray[np.float64], layer: torch.nn.Linear) -> NDArray[np.float64]:
+def linear(values: NDArray[np.float64], layer: Any) -> NDArray[np.float64]:
     return values @ layer.weight.detach().numpy().T + layer.bias.detach().numpy()
 
 

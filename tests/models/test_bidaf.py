@@ -129,7 +129,7 @@ def test_loss_is_the_mean_of_both_negative_log_likelihoods() -> None:
     assert model.loss(output, batch).item() == pytest.approx(expected, rel=1e-5)
     for side in ("starts", "ends"):
         with pytest.raises(ValueError, match="no gold answers"):
-            model.loss(output, dataclasses.replace(batch, **{side: None}))
+            model.loss(output, dataclasses.replace(batch, **{side: None}))  # type: ignore[arg-type]
 
 
 @torch.no_grad()
@@ -152,7 +152,7 @@ def test_the_score_of_no_answer_is_that_of_clark_and_gardner() -> None:
 def test_one_softmax_covers_every_span_and_no_answer() -> None:
     model, vocabulary = make(PLAIN, no_answer=True)
     spans: list[list[list[int]]] = [[[0, 1]], [], [[0, 0]]]
-    batch = model.task.collate(
+    batch = Reading().collate(
         [{**each, "answer_spans": s} for each, s in zip(examples(), spans, strict=True)], vocabulary
     )
     output = model(batch)

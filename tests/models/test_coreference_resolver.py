@@ -115,7 +115,7 @@ def test_without_gold_clusters_there_is_no_antecedent_to_choose() -> None:
 def test_decode_joins_the_best_links_of_each_document() -> None:
     batch = collate(make_document(4, 2), make_document(3))
     spans = [(0, 0), (1, 2), (2, 2), (4, 5), (5, 5), (6, 6), (7, 8)]
-    scores = [
+    scores: list[list[float]] = [
         [NONE, NONE, 0],
         [NONE, -1, 0],
         [3, 1, 0],  # to span 0

@@ -56,27 +56,29 @@ def test_probabilities_of_labels_are_averaged_by_their_names(task: str) -> None:
 
 def test_sets_of_labels_have_the_mean_threshold() -> None:
     members = [member({**CLASSIFIER, "task": "multi_label"}, {"labels": LABELS}, seed) for seed in range(2)]
-    for each, threshold in zip(members, (0.9, 0.3), strict=True):
-        each.model.threshold.fill_(threshold)
-    assert ensemble(members).threshold.item() == pytest.approx(0.6)
-    assert [each.model.threshold.item() for each in members] == pytest.approx([0.9, 0.3])
+    first, second = (each.model.get_buffer("threshold") for each in members)
+    first.fill_(0.9)
+    second.fill_(0.3)
+    assert ensemble(members).get_buffer("threshold").item() == pytest.approx(0.6)
+    assert (first.item(), second.item()) == pytest.approx((0.9, 0.3))
 
 
 def test_numbers_are_averaged_in_their_own_unit() -> None:
     members = [member({**CLASSIFIER, "task": "regression"}, {}, seed) for seed in range(3)]
     for number, each in enumerate(members):
-        each.model.target.mean.fill_(number)
-        each.model.target.deviation.fill_(number + 1)
-    for found, each in zip(together(*members), apart(*members), strict=True):
-        assert found["score"] == pytest.approx(sum(one["score"] for one in each) / 3, abs=1e-5)
+        each.model.get_buffer("target.mean").fill_(number)
+        each.model.get_buffer("target.deviation").fill_(number + 1)
+    for found, scored in zip(together(*members), apart(*members), strict=True):
+        assert found["score"] == pytest.approx(sum(one["score"] for one in scored) / 3, abs=1e-5)
 
 
 def test_a_tagger_averages_the_scores_of_tags_and_of_transitions() -> None:
     """The score of a sequence is the mean of its scores."""
     settings = {"type": "crf_tagger", "encoder": ENCODER, "tag_scheme": "IOB2"}
     members = [member(settings, {"tags": tags}, seed) for seed, tags in enumerate((TAGS, TAGS[::-1]))]
-    combined = ensemble(members)
-    (first, second), vocabulary = (each.model for each in members), members[0].vocabulary
+    combined: Any = ensemble(members)
+    models: list[Any] = [each.model for each in members]
+    (first, second), vocabulary = models, members[0].vocabulary
     batch = combined.task.collate(TEXTS, vocabulary)
     with torch.inference_mode():
         output = combined(batch)
@@ -97,7 +99,8 @@ def test_words_are_looked_up_in_each_members_own_vocabulary() -> None:
     words = other.vocabulary.words
     order = [0, 1, *range(len(words) - 1, 1, -1)]
     vocabulary = dataclasses.replace(other.vocabulary, words=tuple(words[row] for row in order))
-    other.model.embedder.words.trained.data = other.model.embedder.words.trained.data[order]
+    trained = other.model.get_parameter("embedder.words.trained")
+    trained.data = trained.data[order]
     assert together(one, other._replace(vocabulary=vocabulary)) == expected
 
 
@@ -105,9 +108,14 @@ def test_a_shared_bilm_computes_a_batch_once(bilm_files: dict[str, str], monkeyp
     embedder = {"elmo": {**bilm_files, "mixes": ("input", "output"), "layer_cache": None}}
     settings = {"type": "text_classifier", "task": "text_pairs", "embedder": embedder}
     members = [member(settings, {"labels": LABELS}, seed) for seed in range(3)]
-    calls = []
+    calls: list[Any] = []
     layers = FastBiLM._layers
-    monkeypatch.setattr(FastBiLM, "_layers", lambda self, texts: calls.append(texts) or layers(self, texts))
+
+    def noting(self: FastBiLM, texts: Any) -> Any:
+        calls.append(texts)
+        return layers(self, texts)
+
+    monkeypatch.setattr(FastBiLM, "_layers", noting)
     combined = ensemble(members)
     pairs = [{"premise": each["tokens"], "hypothesis": [*each["tokens"], "tarn"]} for each in TEXTS]
     batch = combined.task.collate(pairs, members[0].vocabulary)

@@ -13,7 +13,7 @@ from tests.models.small import make_head
 
 LABELS = ("bad", "good", "odd")
 LAYERS = {"type": "stacked_bilstm", "hidden_sizes": (4,)}
-HEADS = {
+HEADS: dict[str, dict[str, Any]] = {
     "bcn": {
         "pre_encoder": {"hidden_sizes": (5,)},
         "encoder": LAYERS,

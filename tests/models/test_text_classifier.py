@@ -25,7 +25,8 @@ def make_classifier(task: str, **settings: Any) -> tuple[TextClassifier, Vocabul
 @torch.no_grad()
 def test_a_set_has_the_labels_from_the_threshold_on() -> None:
     model, vocabulary = make_classifier("multi_label")
-    batch = model.task.collate([{"tokens": each, "labels": ["odd"]} for each in texts_of_lengths(3, 1)], vocabulary)
+    data = [{"tokens": each, "labels": ["odd"]} for each in texts_of_lengths(3, 1)]
+    batch: Any = model.task.collate(data, vocabulary)
     output = model(batch)
     shares = output.logits.sigmoid()
     gold = torch.tensor([[0.0, 0.0, 1.0]] * 2)
@@ -45,7 +46,7 @@ def test_numbers_are_learned_in_deviations_from_the_mean_of_training() -> None:
     model, vocabulary = make_classifier("regression")
     data = [{"tokens": each, "score": score} for each, score in zip(texts_of_lengths(3, 1), (60, 80), strict=True)]
     model.prepare_training(data)
-    batch = model.task.collate(data, vocabulary)
+    batch: Any = model.task.collate(data, vocabulary)
     output = model(batch)
     first, second = output.logits.squeeze(1).tolist()
     assert model.loss(output, batch).item() == pytest.approx(((first + 1) ** 2 + (second - 1) ** 2) / 2, rel=1e-4)
@@ -58,7 +59,7 @@ def test_numbers_are_learned_in_deviations_from_the_mean_of_training() -> None:
 @torch.no_grad()
 def test_the_features_of_a_pair() -> None:
     model, vocabulary = make_classifier("pair_regression", pooling="mean")
-    batch = model.task.collate([{**PAIR, "score": 1.0}], vocabulary)
+    batch: Any = model.task.collate([{**PAIR, "score": 1.0}], vocabulary)
     one, other = (model.embedder(each).inputs[0].mean(0) for each in (batch.premise, batch.hypothesis))
     features = torch.cat([one, other, (one - other).abs(), one * other])
     torch.testing.assert_close(model(batch).logits[0], model.scores(features))

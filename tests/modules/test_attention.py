@@ -112,7 +112,7 @@ def test_padding_changes_neither_alignment_nor_gradients() -> None:
         ]
         masks = [torch.cat([mask, torch.zeros(3, more, dtype=torch.bool)], dim=1) for mask in (first_mask, second_mask)]
         leaves = [each.requires_grad_() for each in padded]
-        found = align(*leaves, *masks)
+        found = align(leaves[0], leaves[1], masks[0], masks[1])
         assert (found.first[~masks[0]] == 0).all()
         assert (found.second[~masks[1]] == 0).all()
         loss = (found.first[:, :4] * weights[0]).sum() + (found.second[:, :5] * weights[1]).sum()

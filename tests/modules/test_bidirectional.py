@@ -34,7 +34,7 @@ def reference(layer: BidirectionalLayer, inputs: Tensor, mask: Tensor) -> Tensor
     return pad_packed_sequence(outputs, batch_first=True, total_length=mask.shape[1])[0]
 
 
-def torchs(layer_class: Layer) -> type[nn.LSTM] | type[nn.GRU]:
+def torchs(layer_class: type[BidirectionalLayer]) -> Any:
     return nn.LSTM if layer_class is BiLstm else nn.GRU
 
 

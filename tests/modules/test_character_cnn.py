@@ -27,7 +27,7 @@ def plain_word_vector(module: CharacterCnn, characters: list[int]) -> Tensor:
     """The definition, window by window: every window with at least one character of the word."""
     margin = torch.zeros(module.width - 1, module.embedding.embedding_dim)
     word = torch.cat([margin, module.embedding.weight[characters], margin])
-    kernel, bias = module.convolution.weight, module.convolution.bias
+    kernel, bias = module.convolution.parameters()
     windows = [
         (kernel * word[start : start + module.width].t()).sum((1, 2)) + bias
         for start in range(len(characters) + module.width - 1)
@@ -48,7 +48,7 @@ def assert_same(module: CharacterCnn, vectors: Tensor, expected: Tensor) -> None
 )
 def test_equals_the_definition_whatever_the_padding(width: int, activation: Activation, function: Any) -> None:
     module = CharacterCnnConfig(embedding_size=4, filters=6, width=width, activation=activation).build(12)
-    torch.nn.init.normal_(module.convolution.bias)
+    torch.nn.init.normal_(module.get_parameter("convolution.bias"))
     words = [[], [3], [4, 5], [6, 7, 8, 9, 10, 11, 2], [1, 1, 1]]
     for extra in (0, 4):
         longest = max(map(len, words)) + extra
@@ -74,7 +74,7 @@ def test_weights_start_as_described() -> None:
     assert -bound <= characters.min() < -0.99 * bound
     assert 0.99 * bound < characters.max() <= bound
     assert (module.embedding.weight[0] == 0).all()
-    assert (module.convolution.bias == 0).all()
+    assert (module.get_parameter("convolution.bias") == 0).all()
     bound = (6 / (3 * 12 + 3 * 300)) ** 0.5  # Glorot's uniform distribution
     assert 0.99 * bound < module.convolution.weight.abs().max() <= bound
 
@@ -107,7 +107,8 @@ def plain_embedding(module: CharacterCnn, word: str, longest: int) -> Tensor:
     padded[: len(ids)] = module.embedding.weight[ids]
     if longest < module.width:
         return torch.zeros(module.output_size)
-    features = torch.tanh(torch.nn.functional.conv1d(padded.t().unsqueeze(0), *module.convolution.parameters()))
+    kernel, bias = module.convolution.parameters()
+    features = torch.tanh(torch.nn.functional.conv1d(padded.t().unsqueeze(0), kernel, bias))
     return features[0].amax(1)
 
 

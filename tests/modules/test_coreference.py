@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -35,7 +37,7 @@ def tokens() -> TokenVectors:
 
 def vector(spans: SpanRepresentation, tokens: TokenVectors, start: int, end: int) -> Tensor:
     """g = [x*_start; x*_end; sum_t a_t x_t; phi], a the softmax of w · FFNN(x*_t) over the span."""
-    scorer = spans.attention
+    scorer: Any = spans.attention
     logits = [scorer.output(scorer.rest(torch.relu(scorer.first(tokens.encoded[t])))) for t in range(start, end + 1)]
     weights = torch.cat(logits).softmax(0)
     head = (weights.unsqueeze(1) * tokens.inputs[start : end + 1]).sum(0)
@@ -70,7 +72,7 @@ def test_mention_scores(
 
 def test_extreme_attention_is_finite(spans: SpanRepresentation, tokens: TokenVectors) -> None:
     with torch.no_grad():
-        spans.attention.output.weight.mul_(1e4)
+        spans.get_parameter("attention.output.weight").mul_(1e4)
     scores = spans.mention_scores(spans.features(tokens), TOKENS_LEFT)
     scores[scores > float("-inf")].sum().backward()
     assert all(p.grad.isfinite().all() for p in spans.parameters() if p.grad is not None)

@@ -14,7 +14,7 @@ def build(**settings: Any) -> FeedForward:
     torch.manual_seed(6)
     module = FeedForwardConfig(hidden_sizes=(5, 3), **settings).build(4)
     for layer in module.layers:
-        torch.nn.init.normal_(layer.bias)
+        torch.nn.init.normal_(layer.get_parameter("bias"))
     return module.eval()
 
 
@@ -24,7 +24,8 @@ def test_each_layer_is_linear_with_its_activation(activation: str) -> None:
     inputs = torch.randn(2, 7, 4)
     expected = inputs.numpy()
     for layer in module.layers:
-        values = expected @ layer.weight.detach().numpy().T + layer.bias.detach().numpy()
+        weight, bias = (parameter.detach().numpy() for parameter in layer.parameters())
+        values = expected @ weight.T + bias
         if activation == "relu":
             expected = np.maximum(values, 0)
         elif activation == "tanh":
@@ -38,8 +39,8 @@ def test_each_layer_is_linear_with_its_activation(activation: str) -> None:
 def test_dropout_is_on_every_layers_output() -> None:
     module = build(dropout=0.5).train()
     plain = FeedForward(1, (1000,), dropout=0.25)
-    torch.nn.init.zeros_(plain.layers[0].weight)
-    torch.nn.init.ones_(plain.layers[0].bias)
+    torch.nn.init.zeros_(plain.get_parameter("layers.0.weight"))
+    torch.nn.init.ones_(plain.get_parameter("layers.0.bias"))
     outputs = plain(torch.ones(1, 1))
     assert outputs.unique().tolist() == [0, pytest.approx(4 / 3)]
     assert outputs.mean().item() == pytest.approx(1, abs=0.1)
@@ -52,8 +53,8 @@ def test_dropout_is_on_every_layers_output() -> None:
 def test_weights_start_after_glorot_and_biases_at_zero() -> None:
     (layer,) = FeedForwardConfig(hidden_sizes=(50,)).build(30).layers
     bound = (6 / (30 + 50)) ** 0.5
-    assert 0.95 * bound < layer.weight.abs().max() <= bound
-    assert not layer.bias.any()
+    assert 0.95 * bound < layer.get_parameter("weight").abs().max() <= bound
+    assert not layer.get_parameter("bias").any()
 
 
 def test_config() -> None:

@@ -168,7 +168,8 @@ def test_stored_layers_are_the_computed_ones(bert: Path, monkeypatch: pytest.Mon
 
 
 def test_the_embedder_puts_its_stored_layers_after_the_words(bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    config = EmbedderConfig(words={"size": 3}, transformer={"model": str(bert), "pooling": "first"})
+    transformer = {"model": str(bert), "pooling": "first"}
+    config = EmbedderConfig.model_validate({"words": {"size": 3}, "transformer": transformer})
     vocabulary = Vocabulary(words=(*SPECIAL, "went"), num_trained_words=3, characters=(*SPECIAL,), labels={})
     config.build(vocabulary).prepare(TEXTS)
     monkeypatch.setattr(TransformerFiles, "load", lambda self: pytest.fail("computed again"))
@@ -199,7 +200,7 @@ def test_impossible_settings(bert: Path) -> None:
 # Runs
 
 
-INPUTS = [{"text": "Mira went to Karvel. She met Dolvane Group."}, {"tokens": ["Mira", "slept"]}]
+INPUTS: list[dict[str, Any]] = [{"text": "Mira went to Karvel. She met Dolvane Group."}, {"tokens": ["Mira", "slept"]}]
 
 
 @pytest.fixture(scope="module")

@@ -37,7 +37,7 @@ class StubModel(TaskModel[Batch, NoOutput]):
     """Predicts by a rule, and remembers its batches."""
 
     def __init__(self) -> None:
-        super().__init__(nn.Linear(1, 1))
+        super().__init__(nn.Linear(1, 1))  # type: ignore[arg-type]
         self.batches: list[Batch] = []
 
     @property
@@ -143,7 +143,8 @@ class CapitalReader(ReadingModel):
     """
 
     def __init__(self, window: int = 12, *, no_answer: bool = False) -> None:
-        super().__init__(nn.Linear(1, 1), max_answer_length=3, window=window, no_answer=no_answer)
+        embedder: Any = nn.Linear(1, 1)
+        super().__init__(embedder, max_answer_length=3, window=window, no_answer=no_answer)
         self.shapes: list[tuple[int, ...]] = []
         self.read: list[list[str]] = []
 
@@ -197,7 +198,7 @@ def untrained(
 ) -> tuple[TaskModel, Vocabulary]:
     """A small network with random weights, and its vocabulary."""
     torch.manual_seed(2)
-    parts = {key: {"hidden_sizes": (5,)} for key in layers}
+    parts: dict[str, Any] = {key: {"hidden_sizes": (5,)} for key in layers}
     parts |= {key: {"type": "stacked_bilstm", "hidden_sizes": (4,)} for key in encoders}
     config = kind.model_validate({"embedder": {"characters": {"embedding_size": 4, "filters": 6}}, **parts})
     known = VocabularyConfig().build(config.task, examples, [])

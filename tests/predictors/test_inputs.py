@@ -79,7 +79,7 @@ def test_long_lines_and_many_lines(pipe: tuple[LiveLines, int]) -> None:
 
 def test_a_prompt_comes_before_each_wait() -> None:
     read, write = os.pipe()
-    prompts = []
+    prompts: list[int] = []
 
     def prompt() -> None:
         prompts.append(len(prompts))
@@ -104,7 +104,7 @@ def test_a_closed_standard_input_is_an_error(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_lines_of_standard_input_can_be_prompted_for(monkeypatch: pytest.MonkeyPatch) -> None:
     read, write = os.pipe()
-    prompts = []
+    prompts: list[str] = []
 
     def prompt() -> None:
         prompts.append("more?")

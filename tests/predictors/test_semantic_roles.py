@@ -69,7 +69,8 @@ def test_given_predicates_are_taken_as_they_are(predictor: SemanticRolesPredicto
 
 
 def test_given_and_found_predicates_mixed(predictor: SemanticRolesPredictor) -> None:
-    inputs = [{"tokens": ["Bo", "agreed"]}, {"tokens": ["Bo", "agreed"], "predicates": [0]}, {"tokens": ["Ann"]}]
+    given: dict[str, Any] = {"tokens": ["Bo", "agreed"], "predicates": [0]}
+    inputs = [{"tokens": ["Bo", "agreed"]}, given, {"tokens": ["Ann"]}]
     indices = [[frame["predicate"] for frame in result["frames"]] for result in predictor.predict(inputs)]
     assert indices == [[1], [0], []]
 

@@ -82,7 +82,7 @@ def test_results_come_in_the_order_of_the_inputs_in_bounded_batches(predictor: T
     results = list(predictor.predict(inputs))
     assert [result["id"] for result in results] == list(range(len(lengths)))
     assert [result["tokens"] for result in results] == [fields["tokens"] for fields in inputs]
-    shapes: list[tuple[int, int]] = predictor.model.shapes  # type: ignore[assignment, union-attr]
+    shapes: list[tuple[int, int]] = predictor.model.shapes  # type: ignore[assignment]
     assert all(size * longest <= 12 or size == 1 for size, longest in shapes)
     assert len(shapes) < len(lengths) / 2
 
@@ -113,14 +113,15 @@ def test_results_come_before_a_wait_for_the_next_input(predictor: TaggerPredicto
     os.close(write)
     assert list(results) == []
     os.close(read)
-    shapes = predictor.model.shapes  # type: ignore[union-attr]
-    assert shapes == [(2, 3), (2, 3)]  # type: ignore[comparison-overlap]
+    shapes = predictor.model.shapes
+    assert shapes == [(2, 3), (2, 3)]
 
 
 def test_one_text_of_many_sentences_is_read_in_bounded_batches(predictor: TaggerPredictor) -> None:
     results = list(predictor.predict([{"text": "Ann left. " * 500}]))
     assert len(results) == 500
-    assert max(size for size, _ in predictor.model.shapes) <= 4  # type: ignore[union-attr]
+    shapes: list[tuple[int, int]] = predictor.model.shapes  # type: ignore[assignment]
+    assert max(size for size, _ in shapes) <= 4
 
 
 def test_what_is_none_is_passed_over_but_counted(predictor: TaggerPredictor) -> None:
@@ -136,7 +137,8 @@ def test_results_before_a_bad_input_are_given(predictor: TaggerPredictor) -> Non
         yield {"tokens": ["Moe"]}
         raise DataError("some.txt", "cut short", 3)
 
-    for inputs in ([{"tokens": ["Bo"]}, {"tokens": ["Moe"]}, {"tokens": []}], bad_source()):
+    listed: list[Any] = [{"tokens": ["Bo"]}, {"tokens": ["Moe"]}, {"tokens": []}]
+    for inputs in (listed, bad_source()):
         results = predictor.predict(inputs, source="some.txt")
         assert [next(results)["tokens"], next(results)["tokens"]] == [["Bo"], ["Moe"]]
         with pytest.raises(DataError, match=r"^some\.txt:3: "):
@@ -177,7 +179,7 @@ def test_memory_is_released_after_many_tokens(predictor: TaggerPredictor, monkey
 
 
 def test_the_keys_of_allennlp(predictor: TaggerPredictor) -> None:
-    inputs = [{"sentence": "Ann Lee left. Bo stayed.", "id": 7}, "Bo", {"tokens": ["Bo"]}]
+    inputs: list[Any] = [{"sentence": "Ann Lee left. Bo stayed.", "id": 7}, "Bo", {"tokens": ["Bo"]}]
     whole, text, tokens = AllenNlpPredictor(predictor)(inputs)
     assert whole == {
         "id": 7,

@@ -85,6 +85,7 @@ def test_weights_start_as_in_bilm_tf() -> None:
     (highway,) = encoder.highways
     assert (highway.carry.bias == -2).all()  # most of the inputs pass
     assert (highway.transform.bias == 0).all()
+    assert encoder.projection is not None
     assert (encoder.projection.bias == 0).all()
     for linear in (highway.carry, highway.transform, encoder.projection):
         assert linear.weight.std().item() == pytest.approx(1 / math.sqrt(FILTERS), rel=0.15)
@@ -92,11 +93,12 @@ def test_weights_start_as_in_bilm_tf() -> None:
     assert (model.softmax_bias == 0).all()
     for stack in model.bilm.directions:
         for lstm in stack.layers:
-            for weight, bound in (  # Glorot's
-                (lstm.input_weight, math.sqrt(6 / (4 * CELLS + SIZE + SIZE))),
-                (lstm.recurrent_weight, math.sqrt(6 / (4 * CELLS + SIZE + SIZE))),
-                (lstm.projection_weight, math.sqrt(6 / (CELLS + SIZE))),
+            for name, bound in (  # Glorot's
+                ("input_weight", math.sqrt(6 / (4 * CELLS + SIZE + SIZE))),
+                ("recurrent_weight", math.sqrt(6 / (4 * CELLS + SIZE + SIZE))),
+                ("projection_weight", math.sqrt(6 / (CELLS + SIZE))),
             ):
+                weight = lstm.get_parameter(name)
                 assert -bound <= weight.min() < -0.95 * bound
                 assert 0.95 * bound < weight.max() <= bound
             assert (lstm.bias == 0).all()

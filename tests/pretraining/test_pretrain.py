@@ -350,7 +350,8 @@ def test_resuming_repeats_no_line_of_the_log(
 
 def test_a_folder_that_another_process_writes_to_is_refused(config_file: Path, tmp_path: Path) -> None:
     with locked(tmp_path / "run"):
-        for settings in ({}, {"resume": True}, {"force": True}):
+        ways: tuple[dict[str, Any], ...] = ({}, {"resume": True}, {"force": True})
+        for settings in ways:
             with pytest.raises(RunError, match="in use by process"):
                 pretrain(config_file, tmp_path / "run", **settings)
         assert pretrain(config_file, tmp_path / "run", dry_run=True) is None
@@ -392,7 +393,7 @@ def test_fine_tuning_has_the_dropout_of_its_config(has_softmax: bool, config_fil
     pretrain(config_file, tmp_path / "first", overrides=["trainer.num_epochs=0.1"])
     if not has_softmax:
         (tmp_path / "first" / "softmax.safetensors").unlink()
-    tuned = []
+    tuned: list[dict[str, Any]] = []
     for dropout in ("0.0", "0.0", "0.5"):
         run = tmp_path / f"run{len(tuned)}"
         overrides = ["trainer.num_epochs=0.1", f"dropout={dropout}"]

@@ -33,8 +33,7 @@ def assert_same(outputs: Sequence[Tensor], expected: Sequence[Tensor], variables
     torch.testing.assert_close(list(outputs), list(expected))
     factors = [torch.randn_like(each) for each in expected]
     gradients, expected_gradients = (
-        torch.autograd.grad(sum((a * b).sum() for a, b in zip(each, factors, strict=True)), variables)
-        for each in (outputs, expected)
+        torch.autograd.grad(list(each), variables, factors) for each in (outputs, expected)
     )
     torch.testing.assert_close(gradients, expected_gradients)
 
@@ -88,12 +87,12 @@ def test_a_reset_row_starts_from_zero_and_lets_no_gradient_through() -> None:
         rows = []
         for row in range(ROWS):
             pieces = [(0, reset_at), (reset_at, STEPS)] if row == reset_row else [(0, STEPS)]
-            outputs, state = [], (hidden[row : row + 1], cells[row : row + 1])
+            chunks, state = [], (hidden[row : row + 1], cells[row : row + 1])
             for start, end in pieces:
                 state = lstm.initial_state(1) if start else state
                 output, state = lstm(read[start:end, row], [1] * (end - start), state)
-                outputs.append(output)
-            rows.append(torch.cat(outputs))
+                chunks.append(output)
+            rows.append(torch.cat(chunks))
         expected.append(torch.stack(rows, dim=1))
     outputs, _ = run_layer(lstms, (inputs[0], inputs[1]), (states[0], states[1]), torch.float64, resets)
     assert_same(outputs, expected, variables)

@@ -4,6 +4,7 @@ import bz2
 import gzip
 import lzma
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from elmo_tasks.errors import DataError
 from elmo_tasks.pretraining import text_files
 from elmo_tasks.pretraining.text_files import find_files, read_chunks, separates_documents, without_repeated_lines
 
-COMPRESSORS = {".gz": gzip.compress, ".xz": lzma.compress, ".bz2": bz2.compress}
+COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.compress, ".xz": lzma.compress, ".bz2": bz2.compress}
 
 
 def compress(path: Path, content: bytes) -> Path:

@@ -206,7 +206,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("config", [ConlluConfig(), Conll2003Config(), SrlConll2012Config()], ids=lambda c: c.type)
 def test_every_kind_of_reader(config: ConlluConfig, folder: Path, bilm: BiLM) -> None:
-    files = {
+    files: dict[str, str | Path] = {
         "conllu": "pos_ud_ewt/en_ewt-ud-dev.conllu",
         "conll2003": "ner_conll2003/eng.testb",
         "srl_conll2012": next(path for path in (folder / "srl_ewt").iterdir() if "test" in path.name),

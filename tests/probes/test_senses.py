@@ -196,10 +196,8 @@ def test_the_nearest_sense_is_that_of_brute_force() -> None:
         scale = 0.01 if number % 2 else 1.0
         vectors = scale * generator.normal(size=(3, 6)).astype(np.float32)
         means = scale * generator.normal(size=(5, 3, 6))
-        expected = [
-            max(range(5), key=lambda s, r=r: float(vectors[r] @ means[s, r]) / np.linalg.norm(means[s, r]))
-            for r in range(3)
-        ]
+        products = [[vectors[r] @ means[s, r] / np.linalg.norm(means[s, r]) for s in range(5)] for r in range(3)]
+        expected = [row.index(max(row)) for row in products]
         assert nearest_sense(vectors, means).tolist() == expected
 
 
@@ -224,7 +222,7 @@ def brute_force(bilm: BiLM, data: SenseData) -> dict[str, float]:
             for sense in instance.senses:
                 examples[instance.word, sense].append(vectors(sentence, instance))
     rows = ("layer 0", "layer 1", "layer 2", "mean of layers")
-    right = collections.Counter()
+    right: collections.Counter[str] = collections.Counter()
     total = 0
     for sentence in data.evaluation:
         for instance in sentence.instances:

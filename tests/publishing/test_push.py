@@ -138,7 +138,7 @@ def test_a_bilm_goes_to_the_hub_and_back(hub: FakeHub, tmp_path: Path, capsys: p
     model.save(tmp_path / "bilm")
     (tmp_path / "bilm" / "config.json").write_text('{"corpus": {"tokenizer": "unicode"}}')
     perplexities = dict.fromkeys(("forward", "backward", "mean"), 12.5)
-    results = {
+    results: dict[str, Any] = {
         "training_targets": 9000,
         "vocabulary": 5,
         "trained_targets": 18000,

@@ -138,7 +138,8 @@ def test_what_explains_a_result_comes_last() -> None:
     result = {"premise_tokens": ["a"], "hypothesis_tokens": ["b"], "label": "yes", "probabilities": {"yes": 1.0}}
     *plain, premise, hypothesis, whole, span = describe(TextPairs(), {**result, "saliency": saliency})
     assert plain == describe(TextPairs(), result)
-    assert premise == SignedText([["a", 0.5]], title="yes ← premise")
-    assert hypothesis == SignedText([["b", -0.5]], title="yes ← hypothesis")
-    assert whole == SignedText([["a", 1.0]], title="(no answer)")
+    assert premise == SignedText([["a", 0.5]], title="yes ← premise")  # type: ignore[list-item]
+    assert hypothesis == SignedText([["b", -0.5]], title="yes ← hypothesis")  # type: ignore[list-item]
+    assert whole == SignedText([["a", 1.0]], title="(no answer)")  # type: ignore[list-item]
+    assert isinstance(span, SignedText)
     assert span.title == "PER Ann"

@@ -49,7 +49,7 @@ def test_marks_have_brackets_without_colors() -> None:
 
 
 def test_control_characters_become_visible() -> None:
-    drawing = [
+    drawing: Drawing = [
         MarkedText("a\x1b[31mb\x9bc\r\x7f\n\td", [Mark(0, 1, "\x1bX")]),
         MarkedText("10\u00a0km"),
         Bars([("\x1b", 1.0)]),

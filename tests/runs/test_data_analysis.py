@@ -132,8 +132,8 @@ def test_planted_trouble_is_found(
 
 
 def test_train_says_the_three_most_important(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    parts = {"train": TRAINING, "dev": [*TRAINING[:1], ("odd", "ugly")], "test": [*TRAINING[:1], *TEST]}
-    path = config(tmp_path, parts, data_loader={"batch_size": 40})
+    held_out = {"dev": [*TRAINING[:1], ("odd", "ugly")], "test": [*TRAINING[:1], *TEST]}
+    path = config(tmp_path, {"train": TRAINING, **held_out}, data_loader={"batch_size": 40})
     train(path, tmp_path / "run")
     said = [record.message for record in caplog.records if record.levelno == logging.WARNING]
     assert said[0].startswith("labels of the validation data that the training data lacks, so no model learns them")

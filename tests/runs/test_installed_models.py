@@ -63,7 +63,7 @@ def refused(command: str, capsys: pytest.CaptureFixture[str]) -> str:
 
 
 def test_commands_take_the_name(tiny: Path, trained: SmallRun, capsys: pytest.CaptureFixture[str]) -> None:
-    data = trained.config["test_data_path"]
+    data = trained.json("config.json")["test_data_path"]
     Path("in.txt").write_text("Mira went to Karvel.\n")
     shown: dict[str, list[str]] = {"tiny": [], str(trained.path): []}
     for run, outputs in shown.items():
@@ -92,7 +92,7 @@ def test_its_test_data_are_in_the_folder_of_the_data(
     )
     monkeypatch.setenv("ELMO_TASKS_DATA", "elsewhere")
     Path("elsewhere/ner").mkdir(parents=True)
-    shutil.copy(trained.config["test_data_path"], "elsewhere/ner/test.txt")
+    shutil.copy(trained.json("config.json")["test_data_path"], "elsewhere/ner/test.txt")
     shown = []
     for words in (["tiny"], ["tiny", "elsewhere/ner/test.txt"]):
         assert cli.main(["errors", *words, "--json"]) == 0

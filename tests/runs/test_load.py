@@ -52,7 +52,7 @@ def test_evaluate_counts_confusions(trained: SmallRun, settings: dict[str, Any])
 def test_loading_a_run_does_not_import_the_compiler_of_torch(trained: SmallRun) -> None:
     """It takes a second, and a tensor without memory that gets random values imports it."""
     program = "import sys; from elmo_tasks.runs.load import load_run; load_run(sys.argv[1]); print(*sys.modules)"
-    command = [sys.executable, "-c", program, trained.path]
+    command = [sys.executable, "-c", program, str(trained.path)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     assert not {"torch._dynamo", "torch.fx.experimental.symbolic_shapes"} & {*done.stdout.split()}
 

@@ -247,7 +247,8 @@ def test_a_run_keeps_its_balanced_weights_and_a_run_from_it_has_its_own(
 
     def weights(of: SmallRun) -> dict[str, float]:
         loaded = load.load_run(of.path)
-        return dict(zip(loaded.vocabulary.labels["tags"], loaded.model.class_weights.tolist(), strict=True))
+        values = loaded.model.get_buffer("class_weights").tolist()
+        return dict(zip(loaded.vocabulary.labels["tags"], values, strict=True))
 
     assert weights(run)["O"] < 0.3 < 1 < weights(run)["U-PER"]
     assert evaluate(run.path, settings["test_data_path"]) == pytest.approx(results["test"], abs=1e-4)

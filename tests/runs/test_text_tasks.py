@@ -30,7 +30,7 @@ DATA: dict[str, list[dict[str, Any]]] = {
         for other in TEXTS[:4]
     ],
 }
-INPUTS = {
+INPUTS: dict[str, dict[str, Any]] = {
     "multi_label": {"text": "Warm soup."},
     "regression": {"tokens": ["warm", "soup"]},
     "pair_regression": {"premise": "Warm soup.", "hypothesis": "A cold day."},

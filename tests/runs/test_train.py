@@ -17,7 +17,7 @@ from elmo_tasks.runs import load
 from elmo_tasks.runs.evaluate import evaluate
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.experiment_data import Data
-from elmo_tasks.runs.folder import RunFolder
+from elmo_tasks.runs.folder import RunFolder, Split
 from tests.runs.small_runs import SmallRun
 
 
@@ -37,7 +37,8 @@ def test_training_stores_what_the_best_epoch_predicts(
     results, folder = run.train(predictions=["test", "validation"]), RunFolder(run.path)
     assert results["test"] == trained.json("metrics.json")["test"]  # as without
     evaluate(run.path, settings["test_data_path"], predictions=tmp_path / "full.jsonl")
-    for split, scores in (("test", results["test"]), ("validation", results["best"]["validation"])):
+    found: dict[Split, Any] = {"test": results["test"], "validation": results["best"]["validation"]}
+    for split, scores in found.items():
         stored = read_predictions(folder.predictions_for(split))
         metric = stored.task.build_metric()
         metric.update(stored.predictions, stored.examples)

@@ -37,7 +37,7 @@ def test_clusters() -> None:
 
 
 def test_pronouns_mean_somebody_else_from_story_to_story() -> None:
-    genders = collections.defaultdict(set)
+    genders: dict[str, set[str]] = collections.defaultdict(set)
     for example in read("coref"):
         for cluster in map(set, mentions(example)):
             pronouns = {text.lower() for text in cluster} & {"he", "she"}

@@ -33,7 +33,7 @@ def test_the_official_fields() -> None:
 
 
 def test_the_hypothesis_alone_does_not_tell() -> None:
-    labels = collections.defaultdict(collections.Counter)
+    labels: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
     for example in read("snli"):
         labels[" ".join(example["hypothesis"])][example["label"]] += 1
     often = [counts for counts in labels.values() if counts.total() >= 15]
@@ -45,7 +45,7 @@ def test_the_hypothesis_alone_does_not_tell() -> None:
 
 def test_the_labels_are_true() -> None:
     """Found again from the words: what a fact's wording stands for, and what the premise says on its topic."""
-    meaning = {}
+    meaning: dict[str, tuple[str, str]] = {}
     for topic, generals in snli._TOPICS.items():
         for general, particulars in generals.items():
             meaning |= dict.fromkeys((general, *particulars), (topic, general))

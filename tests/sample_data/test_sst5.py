@@ -46,7 +46,7 @@ def test_no_word_tells_the_sentiment_of_a_phrase() -> None:
 
 
 def test_many_sentences_hold_both_good_and_bad_and_either_can_decide() -> None:
-    mixed = collections.Counter()
+    mixed: collections.Counter[bool] = collections.Counter()
     for line in file("sst5").read_text().splitlines():
         _, (root, *nodes) = parse_tree(line)
         if {0, 1} & {phrase.sentiment for phrase in nodes} and {3, 4} & {phrase.sentiment for phrase in nodes}:
@@ -55,7 +55,7 @@ def test_many_sentences_hold_both_good_and_bad_and_either_can_decide() -> None:
 
 
 def test_the_main_clause_or_what_follows_but_decides() -> None:
-    forms = collections.Counter()
+    forms: collections.Counter[str] = collections.Counter()
     for line in file("sst5").read_text().splitlines():
         tokens, nodes = parse_tree(line)
         if "," not in tokens:

@@ -39,7 +39,7 @@ def test_results_are_those_of_predict(client: TestClient, runs: dict[str, Served
     predictor = runs["ner"].predictor
     single = {"text": TEXT, "id": 7}
     assert post(client, "/api/runs/ner/predict", single)["results"] == predictor(single)
-    inputs = [{"tokens": ["Karvel", "closed"]}, TEXT, {"text": " "}]
+    inputs: list[Any] = [{"tokens": ["Karvel", "closed"]}, TEXT, {"text": " "}]
     assert post(client, "/api/runs/ner/predict-batch", {"inputs": inputs})["results"] == predictor(inputs)
     assert post(client, "/api/runs/ner/predict-batch", {"inputs": []}) == {"results": []}
 
@@ -128,11 +128,11 @@ def test_vectors_are_those_of_embed(client: TestClient, sample_folder: Path) -> 
 
 def test_similarities_and_neighbors(client: TestClient, sample_folder: Path) -> None:
     one, other = ["The", "dog", "barks"], ["The", "old", "bark"]
-    vectors = [each[:, 2] for each in elmo_tasks.embed([one, other], bilm=sample_folder / "bilm")]
+    first, second = (each[:, 2] for each in elmo_tasks.embed([one, other], bilm=sample_folder / "bilm"))
     sides = {"one": {"tokens": one, "index": 2}, "other": {"text": "The old bark", "index": 2}}
     layers = post(client, "/api/similarity", sides)["layers"]
     assert [each["layer"] for each in layers] == [0, 1, 2]
-    expected = torch.cosine_similarity(*vectors, dim=-1).tolist()
+    expected = torch.cosine_similarity(first, second, dim=-1).tolist()
     assert [each["cosine"] for each in layers] == pytest.approx(expected, abs=1e-5)
 
     pool = elmo_tasks.tokenize("The dog barks at night. The bark of the tree is old.\n\nNobody barks.")
@@ -176,7 +176,7 @@ def test_a_bilm_is_in_memory_once(runs: dict[str, ServedRun], bilms: dict[str, S
     assert bilms["ner"] is bilms["again"] is bilms[""]
     for run in runs.values():
         run.predictor(TEXT)
-        cached = run.predictor.model.embedder.elmo._source()
+        cached: Any = run.predictor.model.embedder.elmo._source()  # type: ignore[union-attr]
         assert cached._source is bilms["ner"]._bilm
 
 

@@ -154,7 +154,7 @@ def test_neighbors_are_those_of_the_first_tokens_of_a_long_text(
     files = BiLMFiles.in_folder(DEFAULT_BILM)
     body = {"tokens": ["x"]}
 
-    def pool(lines: list[str]) -> list[list[str]]:
+    def pool(lines: list[str]) -> list[tuple[str, ...]]:
         (tmp_path / "text").write_text("\n".join(lines))
         bilm = ServedBiLM(files, tmp_path / "text")
         (answer,) = bilm.answer([bilm.neighbors(body, 0, 1, 50)])
@@ -213,6 +213,7 @@ def test_the_predicates_of_all_sentences_of_a_request_are_bounded(runs: dict[str
         text = post(client, "/api/runs/roles/predict", {"text": "Bo asked and asked and asked and asked.\n\n" * 2}, 422)
     assert refused.startswith("inputs:3: so far the work of 48 tokens; expected at most 40 in a request: sentences are")
     assert text.startswith("so far the work of 72 tokens; expected at most 40 in a request: sentences are read once")
-    assert sum(size * longest for size, longest in run.predictor.model.shapes) == 32  # nothing of what is refused
+    shapes: Any = run.predictor.model.shapes
+    assert sum(size * longest for size, longest in shapes) == 32  # nothing of what is refused
     several = [run.prepare(inputs[:count], Additions(), numbered=True) for count in (2, 3, 1)]
     assert [type(answer) for answer in run.answer(several)] == [bytes, ElmoTasksError, bytes]

@@ -31,7 +31,7 @@ from elmo_tasks.studies.study_summaries import Summary, summarize
 from elmo_tasks.text.vocabulary import Vocabulary
 from tests.prediction_files import write_run
 
-ARMS = [
+ARMS: list[dict[str, Any]] = [
     {"name": "NER, baseline", "config": "b.json", "paper": 90.0, "group": "table"},
     {"name": "NER, <ELMo>", "config": "e.json", "baseline": "NER, baseline", "paper": 92.0, "group": "table"},
     {"name": "loss", "config": "l.json", "shares": [1], "group": "other", "seeds": [1]},
@@ -66,7 +66,7 @@ def findings(folder: Path) -> Findings:
 def folder(tmp_path: Path) -> Path:
     """A study of which all but one run has finished."""
     config = {"title": "A <study>", "text": "What it shows.", "seeds": [1, 2, 3], "shares": [0.1, 1.0], "arms": ARMS}
-    results = []
+    results: list[dict[str, Any]] = []
     for (arm, share), scores in SCORES.items():
         for seed, score in enumerate(scores, start=1):
             run = tmp_path / f"{len(results)}"
@@ -244,7 +244,7 @@ def predicting(tmp_path: Path, write: Callable[..., Path], cases: dict[str, Any]
     config = {"title": "A study", "seeds": [1, 2], "arms": arms}
     (tmp_path / "study.json").write_text(json.dumps({"command": "elmo-tasks study s.jsonnet", "config": config}))
     example, right, wrong = cases["Classification"]
-    results = []
+    results: list[dict[str, Any]] = []
     for arm, numbers in RIGHT.items():
         for seed, number in enumerate(numbers, start=1):
             run = RunFolder(tmp_path / f"{len(results)}")

@@ -18,6 +18,7 @@ from elmo_tasks.studies.search_results import (
     write_search_report,
 )
 from elmo_tasks.studies.searches import SearchConfig, expected_best
+from tests.plotted import points
 
 SPACE = {"trainer.optimizer.lr": {"low": 0.1, "high": 1}, "model.dropout": {"choices": (0, None, "x")}}
 
@@ -90,7 +91,7 @@ def test_the_plot_has_the_expected_score_of_each_number_of_trials(higher_is_bett
         values = [
             expected_best(scores, n, higher_is_better=higher_is_better, replacement=replacement) for n in (1, 2, 3)
         ]
-        assert line.get_xydata().tolist() == [[n, value] for n, value in enumerate(values, start=1)]
+        assert points(line) == [[n, value] for n, value in enumerate(values, start=1)]
     legend = axes.get_legend()
     assert legend is not None
     assert [text.get_text() for text in legend.get_texts()] == ["with replacement", "without replacement"]

@@ -292,7 +292,9 @@ def test_a_run_with_another_bilm_does_not_belong_to_the_study(
 ) -> None:
     study = Study.load(study_file({"name": "one"}))
     (run,) = study.runs
-    files = run.config.elmo().files()
+    elmo = run.config.elmo()
+    assert elmo is not None
+    files = elmo.files()
     earlier = begin_run(tmp_path / "runs" / "one" / "seed_1", run.config)
     reference = {"options": str(files.options), "weights": str(files.weights), "fingerprint": files.fingerprint()}
     earlier.bilm.reference.write_text(json.dumps(reference))

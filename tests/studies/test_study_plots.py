@@ -18,6 +18,7 @@ from elmo_tasks.studies.study import Arm
 from elmo_tasks.studies.study_plots import draw_curves, draw_scores, draw_shares, draw_weights, families
 from elmo_tasks.studies.study_runs import Result
 from elmo_tasks.studies.study_summaries import Summary
+from tests.plotted import points
 from tests.prediction_files import write_run
 
 
@@ -63,7 +64,7 @@ def test_a_bar_shows_the_mean_the_deviation_the_seeds_and_the_papers_score() -> 
     assert (axes.get_title(), axes.get_xlabel()) == ("NER", "test f1")
     assert [label.get_text() for label in axes.get_yticklabels()] == ["base", "ELMo"]
     assert axes.get_ylim()[0] > axes.get_ylim()[1]  # the first arm is on top
-    bars = axes.patches
+    bars: list[Any] = list(axes.patches)
     assert [bar.get_width() for bar in bars] == [81, 93]
     assert [bar.get_y() + bar.get_height() / 2 for bar in bars] == pytest.approx(list(axes.get_yticks()))
     assert all(bar.get_height() < 1 for bar in bars)  # they do not touch
@@ -71,9 +72,9 @@ def test_a_bar_shows_the_mean_the_deviation_the_seeds_and_the_papers_score() -> 
     spreads = [each for each in axes.containers if isinstance(each, ErrorbarContainer)]
     ends = [each.lines[2][0].get_segments()[0][:, 0].tolist() for each in spreads]
     assert ends == [pytest.approx([81 - 2**0.5, 81 + 2**0.5]), [90, 96]]
-    dots = [list(line.get_xydata()) for line in axes.lines if line.get_marker() == "."]
-    assert np.concatenate(dots).tolist() == [[80, 0], [82, 0], [90, 1], [93, 1], [96, 1]]
-    diamonds = [line.get_xydata().tolist() for line in axes.lines if line.get_marker() == "D"]
+    dots = [points(line) for line in axes.lines if line.get_marker() == "."]
+    assert dots == [[[80, 0], [82, 0]], [[90, 1], [93, 1], [96, 1]]]
+    diamonds = [points(line) for line in axes.lines if line.get_marker() == "D"]
     assert diamonds == [[[84, 0]], [[110, 1]]]
     assert [text.get_text() for text in axes.texts] == ["81.0 ± 1.4", "93.0 ± 3.0"]
     assert [text.get_position()[1] for text in axes.texts] == [0, 1]
@@ -97,7 +98,8 @@ def test_every_family_has_a_panel_of_its_own() -> None:
     for count, shape in ((1, (1, 2)), (2, (1, 2)), (3, (1, 3)), (4, (2, 3)), (7, (3, 3))):
         figure = draw_scores(summaries[:count])
         assert [axes.get_title() for axes in panels(figure)] == [str(number) for number in range(count)]
-        assert figure.axes[0].get_subplotspec().get_gridspec().get_geometry() == shape
+        grid: Any = figure.axes[0].get_subplotspec()
+        assert grid.get_gridspec().get_geometry() == shape
     heights = [draw_scores(summaries[:count]).get_figheight() for count in (3, 7)]
     assert heights[1] == pytest.approx(3 * heights[0])
 
@@ -136,9 +138,10 @@ def test_the_error_bars_of_shares_are_standard_deviations() -> None:
     figure = draw_shares([half, tenth, summary("other", [1], 0.5), summary("alone", [1], group="g")])
     assert draw_shares([half, summary("alone", [1], group="g")]) is None  # no arm has several
     (axes,) = panels(figure)
-    one, other = (container.lines for container in axes.containers)
-    assert one[0].get_xydata().tolist() == [[10, 55], [50, 70]]
-    assert other[0].get_xydata().tolist() == [[50, 1]]
+    containers: list[Any] = list(axes.containers)
+    one, other = (container.lines for container in containers)
+    assert points(one[0]) == [[10, 55], [50, 70]]
+    assert points(other[0]) == [[50, 1]]
     low, high = (cap.get_ydata().tolist() for cap in one[1])
     assert low == pytest.approx([55 - 50**0.5, 70])
     assert high == pytest.approx([55 + 50**0.5, 70])
@@ -160,12 +163,13 @@ def test_a_curve_is_the_mean_of_the_seeds_until_the_first_one_stops(tmp_path: Pa
     arms = [summary("NER, one", [1, 1], folders="ab"), summary("NER, other", [1], folders="c")]
     (axes,) = panels(draw_curves([summary("NER, one", [1], 0.5, folders="d"), *arms], tmp_path))
     one, other = axes.lines
-    assert one.get_xydata().tolist() == [[1, 20], [2, 40], [3, 45]]
-    assert other.get_xydata().tolist() == [[1, 1], [2, 2]]
+    assert points(one) == [[1, 20], [2, 40], [3, 45]]
+    assert points(other) == [[1, 1], [2, 2]]
     area = axes.collections[0].get_paths()[0]
-    assert {tuple(point) for point in area.vertices.tolist()} >= {(1, 10), (1, 30), (2, 20), (2, 60), (3, 40), (3, 50)}
-    assert area.get_extents().extents.tolist() == [1, 10, 3, 60]
-    assert all(same_color(area.get_facecolor()[:, :3], line.get_color()) for area, line in
+    vertices = np.asarray(area.vertices).tolist()
+    assert set(map(tuple, vertices)) >= {(1, 10), (1, 30), (2, 20), (2, 60), (3, 40), (3, 50)}
+    assert list(area.get_extents().extents) == [1, 10, 3, 60]
+    assert all(same_color(tuple(np.asarray(area.get_facecolor())[0, :3]), line.get_color()) for area, line in
                zip(axes.collections, axes.lines, strict=True))  # fmt: skip
     assert (axes.get_title(), axes.get_xlabel(), axes.get_ylabel()) == ("NER", "epoch", "validation f1")
     assert labels(axes) == ["one", "other"]

@@ -189,7 +189,8 @@ def python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], N
 def test_a_training_is_told_its_predictions_and_whether_it_goes_on(
     config_file: Path, python: Callable[[str], None]
 ) -> None:
-    arms = [{"name": "a", "split": "validation"}, {"name": "b"}, {"name": "c", "changes": {"model": {"dropout": 0.1}}}]
+    changed: dict[str, Any] = {"name": "c", "changes": {"model": {"dropout": 0.1}}}
+    arms = [{"name": "a", "split": "validation"}, {"name": "b"}, changed]
     python('echo "$@"; exit 3')
     for number in range(2):
         folder = planned(config_file, *arms)

@@ -39,15 +39,20 @@ def mismatch(reader: dict[str, Any], model: ModelConfig) -> str | None:
     return config.mismatch(model.task, key="dataset_reader", other=model, other_key="model")
 
 
+def made(model: Any, **settings: Any) -> ModelConfig:
+    """A config with only these settings: no others matter."""
+    return model.model_construct(**settings)
+
+
 @pytest.mark.parametrize("model", FITTING)
 def test_a_model_learns_from_the_readers_of_its_task(model: type[ModelConfig]) -> None:
     for reader in READERS:
-        problem = mismatch(reader, model.model_construct(tag_scheme=None))
+        problem = mismatch(reader, made(model, tag_scheme=None))
         assert (problem is None) == (reader in FITTING[model])
 
 
 def test_both_types_and_what_would_fit_are_named() -> None:
-    problem = mismatch({"type": "sst"}, CrfTaggerConfig.model_construct())
+    problem = mismatch({"type": "sst"}, made(CrfTaggerConfig))
     assert problem is not None
     assert re.fullmatch(
         r"dataset_reader 'sst' does not fit model 'crf_tagger': texts with a label each \(Classification\); expected "
@@ -73,7 +78,7 @@ def test_both_types_and_what_would_fit_are_named() -> None:
     ],
 )
 def test_the_tagger_s_scheme_is_the_reader_s(reader: dict[str, Any], scheme: str | None, problem: str | None) -> None:
-    found = mismatch(reader, CrfTaggerConfig.model_construct(tag_scheme=scheme))
+    found = mismatch(reader, made(CrfTaggerConfig, tag_scheme=scheme))
     if problem is None:
         assert found is None
     else:
@@ -82,13 +87,13 @@ def test_the_tagger_s_scheme_is_the_reader_s(reader: dict[str, Any], scheme: str
 
 
 def test_the_end_token_is_the_reader_s() -> None:
-    model = DecomposableAttentionConfig.model_construct(end_token="NULL")
+    model = made(DecomposableAttentionConfig, end_token="NULL")
     assert mismatch({"type": "snli", "end_token": "NULL"}, model) is None
     assert mismatch({"type": "snli"}, model) == (
         "dataset_reader 'snli' does not fit model 'decomposable_attention': texts with the end token None; expected "
         "'NULL'. Set model.end_token to null, or dataset_reader.end_token to \"NULL\""
     )
-    problem = mismatch({"type": "snli", "end_token": "NULL"}, EsimConfig.model_construct())
+    problem = mismatch({"type": "snli", "end_token": "NULL"}, made(EsimConfig))
     assert problem is not None
     assert problem.endswith("Set dataset_reader.end_token to null")
 
@@ -115,7 +120,7 @@ def test_two_readers_are_compared_as_a_reader_and_a_model_are() -> None:
 
 
 def test_a_reader_of_questions_without_an_answer_needs_a_model_that_can_say_so() -> None:
-    plain, no_answer = (BidafConfig.model_construct(no_answer=value) for value in (False, True))
+    plain, no_answer = (made(BidafConfig, no_answer=value) for value in (False, True))
     assert mismatch({"type": "squad", "no_answer": True}, no_answer) is None
     assert mismatch({"type": "squad", "no_answer": True}, plain) == (
         "dataset_reader 'squad' does not fit model 'bidaf': questions that may have no answer; expected questions that "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -58,5 +59,5 @@ def test_batches_are_as_large_as_the_limits_allow(
         ({"least_share": 0.5}, [[2], [0, 3], [1]]),
     ],
 )
-def test_by_hand(limits: dict[str, float], batches: list[list[int]]) -> None:
+def test_by_hand(limits: dict[str, Any], batches: list[list[int]]) -> None:
     assert list(batches_of_like_lengths([4, 1, 10, 3], **limits)) == batches

@@ -110,7 +110,7 @@ def _runs(shop: Path) -> Iterator[Target]:
         if path.suffix == ".pt" or path.name in ("metrics.jsonl", "metrics.json", "versions.json"):
             run, weight = functools.partial(_resume, shop), 0.3
         else:
-            run, weight = _predict, 1.5
+            run, weight = functools.partial(_predict), 1.5
         write = functools.partial(_change_run, shop / "run")
         form = forms[path.suffix.lstrip(".")]
         yield Target(f"run: {path.name}", f"run/{path.name}", form, [path.read_bytes()], run, weight, write)

@@ -26,7 +26,7 @@ _SICK = (
 _MULTINLI = "gold_label\tsentence1\tsentence2\nneutral\tRain fell.\tIt was cold.\n-\tA b.\tC d.\n"
 
 # Inputs for each head of `tests/models/heads.py`, as lines of JSON or text.
-_PREDICTED = {
+_PREDICTED: dict[str, list[dict[str, Any]]] = {
     "crf_tagger, BIOUL": [{"text": "Orla left. Tavo too!"}, {"tokens": ["Orla", "left"], "id": 1}],
     "bcn, relu": [{"text": "A bright film."}, {"tokens": ["Bright"], "label": "x"}],
     "esim": [{"premise": "A man sleeps.", "hypothesis": "No"}, {"premise_tokens": ["A"], "hypothesis_tokens": ["B"]}],
@@ -78,7 +78,7 @@ def _data() -> Iterator[Target]:
     jsonl = b'{"a": "Orla left", "b": true}\n{"a": ["Tavo"], "b": 2}\n'
     yield _reader("jsonl", "jsonl", [jsonl], {"type": "jsonl", **reviews}, file="data.jsonl", weight=2)
     ner = NER.encode()
-    for suffix, pack in {"gz": gzip.compress, "xz": lzma.compress, "bz2": bz2.compress, "zip": _zipped}.items():
+    for suffix, pack in _PACKERS:
         yield _reader(f"compressed {suffix}", "binary", [pack(ner)], {"type": "conll2003"}, file=f"data.{suffix}")
 
 
@@ -87,6 +87,10 @@ def _zipped(data: bytes) -> bytes:
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("data.txt", data)
     return buffer.getvalue()
+
+
+_PACKERS: list[tuple[str, Callable[[bytes], bytes]]]
+_PACKERS = [("gz", gzip.compress), ("xz", lzma.compress), ("bz2", bz2.compress), ("zip", _zipped)]
 
 
 def _reader(
@@ -125,7 +129,7 @@ def _texts() -> Iterator[Target]:
     text = TEXT.encode()
     yield Target("text: tokenized", "text.txt", "text", [text], corpus(True), 2)
     yield Target("text: raw", "text.txt", "text", [text, TEXT.replace(" .", ".").encode()], corpus(False), 2)
-    for suffix, pack in {"gz": gzip.compress, "xz": lzma.compress, "bz2": bz2.compress, "zip": _zipped}.items():
+    for suffix, pack in _PACKERS:
         yield Target(f"text: {suffix}", f"text.{suffix}", "binary", [pack(text)], corpus(True), 0.5)
     seeds = [VECTORS.encode(), f"10 4\n{VECTORS}".encode()]
     yield Target("word vectors", "vectors.txt", "text", seeds, vectors, 2)
@@ -138,9 +142,9 @@ def _configs(shop: Path) -> Iterator[Target]:
             from elmo_tasks.pretraining.pretraining_config import PretrainingConfig
             from elmo_tasks.runs.experiment_config import ExperimentConfig
 
-            chosen = {"tagger": ExperimentConfig, "pretraining": PretrainingConfig}[kind]
+            chosen: Any = {"tagger": ExperimentConfig, "pretraining": PretrainingConfig}[kind]
             target = shop / f"{kind}.json" if path.suffix == ".txt" else path
-            describe(load_config(target, chosen, overrides(path), {"DATA": "data"}))  # type: ignore[type-var]
+            describe(load_config(target, chosen, overrides(path), {"DATA": "data"}))
 
         return run
 

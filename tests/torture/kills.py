@@ -52,7 +52,7 @@ class Kills:
             command = functools.partial(scenario.run, self._shop, folder, again=attempt > 0)
             if draw.random() < 0.7:
                 nth = draw.randint(1, calls)
-                wait_for(fork(lambda nth=nth, command=command: before_call(nth, command), folder / "log.txt"))
+                wait_for(fork(functools.partial(before_call, nth, command), folder / "log.txt"))
             else:
                 pid = fork(command, folder / "log.txt")
                 time.sleep(draw.uniform(0, seconds))

@@ -85,9 +85,15 @@ def test_only_the_files_of_failed_cases_stay(tmp_path: Path) -> None:
     def leave(folder: Path) -> None:
         (folder / "file").write_text("x")
 
-    failing: list[Callable[[Path], object]] = [lambda folder: fail(KeyError()), lambda folder: os.abort()]
-    runs = [leave, *(lambda folder, end=end: (leave(folder), end(folder)) for end in failing)]
-    fine, *failed = run_cases(Cases(runs), tmp_path)
+    def leave_and_fail(folder: Path) -> None:
+        leave(folder)
+        fail(KeyError())
+
+    def leave_and_abort(folder: Path) -> None:
+        leave(folder)
+        os.abort()
+
+    fine, *failed = run_cases(Cases([leave, leave_and_fail, leave_and_abort]), tmp_path)
     assert fine.folder == ""
     assert sorted(tmp_path.rglob("file")) == sorted(Path(outcome.folder) / "file" for outcome in failed)
 

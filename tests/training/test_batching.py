@@ -40,7 +40,7 @@ def test_every_row_once_and_no_batch_over_a_limit(limits: dict[str, int]) -> Non
 
 @pytest.mark.parametrize("sampling", [None, "balanced"])
 def test_plan_depends_only_on_seed_and_epoch(sampling: str | None) -> None:
-    given = {"batch_size": 4, "sampling": sampling}
+    given: dict[str, Any] = {"batch_size": 4, "sampling": sampling}
     assert loader(**given).plan(2) == loader(**given).plan(2)
     assert loader(**given).plan(2) != loader(**given).plan(3)
     assert loader(**given).plan(2) != loader(**given, seed=2).plan(2)
@@ -173,7 +173,7 @@ class TaskOfProcesses(Tagging):
 
 
 def test_workers_prepare_the_batches_and_by_default_the_training_process() -> None:
-    def processes(**settings: int) -> set[Any]:
+    def processes(**settings: Any) -> set[Any]:
         config = DataLoaderConfig(batch_size=4, **settings)
         batches = BatchLoader(config, DATA, TaskOfProcesses("BIOUL"), VOCABULARY).steps(0)
         return {batch for ((batch, _),) in batches}

@@ -37,7 +37,7 @@ def test_predictions_go_to_metric_and_sink_batch_by_batch(config_file: Path, mon
     def noting(self: Metric, predictions: Any, examples: Any) -> None:
         sizes.append(len(predictions))
         update(metric, predictions, examples)
-        update(self, predictions, examples)  # type: ignore[arg-type]
+        update(self, predictions, examples)
 
     rows: list[int] = []
     probabilities: list[int] = []

@@ -33,6 +33,7 @@ def test_each_optimizer_is_torchs_and_moves_parameters(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(OptimizerConfig.alternatives))
 def test_defaults_are_torchs(name: str) -> None:
     kind = OptimizerConfig.alternatives[name]
+    assert issubclass(kind, OptimizerConfig)
     torchs = inspect.signature(kind.torch_class).parameters
     own = {field: info.default for field, info in kind.model_fields.items() if field in torchs}
     changed = {"lr": 0.1} if name == "sgd" else {}

@@ -59,7 +59,7 @@ def test_stopped_between_steps_and_resumed_is_the_same_run(
 @pytest.mark.parametrize("average", ['{"decay": 0.9}', "null"])
 @pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_saves_the_state_and_the_run_goes_on_bit_for_bit(
-    stops: list[dict[str, int]], saved: list[int], average: str, config_file: Path, tmp_path: Path
+    stops: list[dict[str, Any]], saved: list[int], average: str, config_file: Path, tmp_path: Path
 ) -> None:
     overrides, run = (f"trainer.moving_average={average}",), tmp_path / "run"
     train(config_file, tmp_path / "whole", overrides=overrides)

@@ -8,6 +8,7 @@ import os
 import pickle
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 import torch
@@ -42,8 +43,8 @@ def test_the_key_of_a_sentence_depends_on_its_tokens_and_on_nothing_else() -> No
 
 
 def test_weights_precision_and_form_have_folders_of_their_own() -> None:
-    changes = [{"fingerprint": "4567"}, {"precision": "int8"}, {"num_layers": 2}, {"output_size": 10}]
-    changes += [{"storage": "float16"}, {"has_token_layer": False}]
+    changes: list[dict[str, Any]] = [{"fingerprint": "4567"}, {"precision": "int8"}, {"num_layers": 2}]
+    changes += [{"output_size": 10}, {"storage": "float16"}, {"has_token_layer": False}]
     names = {KEY.name, *(dataclasses.replace(KEY, **change).name for change in changes)}
     assert len(names) == 1 + len(changes)
 

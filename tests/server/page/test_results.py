@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from elmo_tasks import cli
+from elmo_tasks.models.saliency import Method
 from elmo_tasks.rendering.drawing import PALETTE
 from elmo_tasks.rendering.html import Sections
 from elmo_tasks.rendering.tasks import describe
@@ -215,7 +216,8 @@ def test_a_result_is_explained_token_by_token(tab: str, visit: Visit, served: Se
     panel = open_tab(visit.page, tab)
     first_example(panel).get_by_text("Explain: which tokens count").click()
     predictor, example = served.of(tab).predictor, first_input(tab)
-    for name, method in (("Gradient times input", "gradient"), ("Integrated gradients", "integrated")):
+    methods: dict[str, Method] = {"Gradient times input": "gradient", "Integrated gradients": "integrated"}
+    for name, method in methods.items():
         panel.get_by_role("button", name=name).click()
         items = predictor(example, explain=method)[0]["saliency"]
         tokens = [each for item in items for value in item.values() if isinstance(value, list) for each in value]

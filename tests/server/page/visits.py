@@ -40,7 +40,7 @@ TASKS = {
 _TEXT = "Orla sold her boat. It sank."
 _MENTIONS = ((0, 0, 4, 0, 0, 0.125), (1, 10, 18, 2, 3, 0.5), (0, 10, 13, 2, 2, 0.5), (1, 20, 22, 5, 5, 0.5))
 # A result of coreference, of our making.
-TWO_CHAINS = {
+TWO_CHAINS: dict[str, Any] = {
     "text": _TEXT,
     "tokens": ["Orla", "sold", "her", "boat", ".", "It", "sank", "."],
     "clusters": [[[0, 0], [2, 2]], [[2, 3], [5, 5]]],
