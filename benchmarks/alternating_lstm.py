@@ -1,11 +1,11 @@
-"""The time of a training step of the alternating highway LSTM, compared to torch's LSTM and to a plain loop.
+"""The time of a training step of the alternating highway LSTM, compared to torch's LSTM.
 
     python -m benchmarks.alternating_lstm [--layers 8] [--units 300] [--threads 1] [--device cuda] [--json FILE]
 
-All three run a forward and a backward pass on the same batch of sentences without padding, with the same number of
-layers and units. Torch's LSTM has one direction and no highway connections: it computes 8 of the 11 products of the
-alternating LSTM (4 of 6 on inputs, 4 of 5 on states), so that a ratio of 1.4 is the best possible one. The plain loop
-computes the same as the alternating LSTM, with a few torch operations per token and autograd. The kinds run in turns.
+Both run a forward and a backward pass on the same batch of sentences without padding, with the same number of layers
+and units. Torch's LSTM has one direction and no highway connections: it computes 8 of the 11 products of the
+alternating LSTM (4 of 6 on inputs, 4 of 5 on states), so that a ratio of 1.4 is the best possible one. The kinds run in
+turns.
 """
 
 from __future__ import annotations
@@ -21,38 +21,10 @@ from torch import Tensor, nn
 
 from benchmarks import common
 from benchmarks.common import Clock, Measurement
-from elmo_tasks.modules.alternating_lstm import AlternatingLstm, HighwayLstm
+from elmo_tasks.modules.alternating_lstm import AlternatingLstm
 
 TORCH = "nn.LSTM"
-KINDS = (TORCH, "alternating LSTM", "plain loop")
-
-
-class PlainLstm(AlternatingLstm):
-    """Computes the same as `AlternatingLstm`, directly from its equations and with autograd."""
-
-    def forward(self, inputs: Tensor, mask: Tensor) -> Tensor:
-        values = inputs.transpose(0, 1)  # (T, B, D)
-        for number, layer in enumerate(self.layers):
-            assert isinstance(layer, HighwayLstm)
-            values = _plain_layer(layer, values if number % 2 == 0 else values.flip(0))
-            values = values if number % 2 == 0 else values.flip(0)
-        return values.transpose(0, 1)
-
-
-def _plain_layer(layer: HighwayLstm, inputs: Tensor) -> Tensor:
-    """(T, B, D) -> (T, B, H)."""
-    size = layer.recurrent_weight.shape[1]
-    projected = nn.functional.linear(inputs, layer.input_weight)  # (T, B, 6H)
-    hidden = cell = projected.new_zeros(inputs.shape[1], size)
-    outputs = []
-    for starts, carried in zip(*(part.unbind() for part in projected.split([5 * size, size], dim=2)), strict=True):
-        sums = starts + nn.functional.linear(hidden, layer.recurrent_weight, layer.bias)
-        enter, candidate, forget, leave, carry = sums.chunk(5, dim=1)
-        cell = forget.sigmoid() * cell + enter.sigmoid() * candidate.tanh()
-        carry = carry.sigmoid()
-        hidden = carry * leave.sigmoid() * cell.tanh() + (1 - carry) * carried
-        outputs.append(hidden)
-    return torch.stack(outputs)
+KINDS = (TORCH, "alternating LSTM")
 
 
 def make_steps(arguments: argparse.Namespace, precision: str) -> dict[str, Callable[[], None]]:
@@ -64,7 +36,7 @@ def make_steps(arguments: argparse.Namespace, precision: str) -> dict[str, Calla
     mask = torch.ones(shape[:2], dtype=torch.bool, device=device)  # (B, T)
     sizes = arguments.input_size, arguments.units, arguments.layers
     theirs = nn.LSTM(*sizes, batch_first=True).to(device)
-    ours, plain = AlternatingLstm(*sizes).to(device), PlainLstm(*sizes).to(device)
+    ours = AlternatingLstm(*sizes).to(device)
 
     def step(run: Callable[[], Tensor]) -> Callable[[], None]:
         def forward_and_back() -> None:
@@ -77,7 +49,7 @@ def make_steps(arguments: argparse.Namespace, precision: str) -> dict[str, Calla
 
         return forward_and_back
 
-    runs = (lambda: theirs(inputs)[0], lambda: ours(inputs, mask), lambda: plain(inputs, mask))
+    runs = (lambda: theirs(inputs)[0], lambda: ours(inputs, mask))
     return dict(zip(KINDS, map(step, runs), strict=True))
 
 

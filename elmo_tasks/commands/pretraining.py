@@ -20,27 +20,16 @@ def add_pretrain(parser: argparse.ArgumentParser) -> None:
         "prepare the text, print the number of tokens and steps and the estimated time, memory and disk, then stop"
     )
     options.add_flag(parser, "--dry-run", dry_run)
-    parser.add_argument(
-        "--prepare",
-        type=options.share,
-        metavar="I/N",
-        help="only prepare the Ith of N shares of the text, then stop: 1/4 to 4/4 are four machines with the same "
-        "cache folder, the last of which puts the text together",
-    )
 
 
 def run_pretrain(arguments: argparse.Namespace) -> None:
-    from elmo_tasks.pretraining.pretrain import prepare_text, pretrain
+    from elmo_tasks.pretraining.pretrain import pretrain
 
-    changes = {"overrides": arguments.set, "variables": dict(arguments.ext_var)}
-    if arguments.prepare:
-        options.refuse_torchrun("pretrain --prepare")
-        prepare_text(arguments.config, arguments.prepare, **changes)
-        return
     results = pretrain(
         arguments.config,
         arguments.run_folder or options.default_run_folder(arguments.config),
-        **changes,
+        overrides=arguments.set,
+        variables=dict(arguments.ext_var),
         start_from=arguments.start_from,
         resume=arguments.resume,
         force=arguments.force,

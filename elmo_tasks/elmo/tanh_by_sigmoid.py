@@ -10,7 +10,7 @@ put into the weights beforehand, so that a step has no additional operation. The
   the projection's weights, is doubled.
 - Gradients: dq/dC = sigmoid(C) (1 - sigmoid(C)) = (1/2 + q) (1/2 - q) = 1/4 - q^2.
 
-# H cells, P features; gates in the order: enter, candidate, forget, leave, then any others
+# H cells, P features; gates in the order: enter, candidate, forget, leave
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from torch import Tensor
 from elmo_tasks.elmo.lstm import ProjectedLstm
 
 
-def gate_factors(bias: Tensor, num_gates: int = 4) -> Tensor:
+def gate_factors(bias: Tensor) -> Tensor:
     """What weights and biases are multiplied with, as large as `bias`: 2 for the candidate, 1 for the other gates."""
-    factors = bias.new_ones(num_gates, len(bias) // num_gates)
+    factors = bias.new_ones(4, len(bias) // 4)
     factors[1] = 2.0
     return factors.flatten()
 

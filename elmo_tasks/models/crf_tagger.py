@@ -136,7 +136,7 @@ class CrfTagger(TaskModel[TaggingBatch, TagScores]):
         `probabilities` are marginal: that of a tag at its token, summed over all sequences. They show where a
         prediction is uncertain. The most probable sequence may differ from the most probable tags of single tokens.
         """
-        tags, _ = self.crf.best_tags(output.logits, output.mask)  # (B, T)
+        tags = self.crf.best_tags(output.logits, output.mask)  # (B, T)
         chosen = None
         if probabilities:
             marginals = self.crf.marginals(output.logits, output.mask)  # (B, T, K)

@@ -1,13 +1,7 @@
-"""LSTM layers in alternating directions with highway connections, fast to train on the CPU too.
+"""LSTM layers in alternating directions with highway connections, which torch's own LSTMs do not have.
 
-The reference is the plain loop of `benchmarks/alternating_lstm.py`, which computes the equations of `HighwayLstm` one
-token after the other; the tests have them too. A training step is 1.1 times as fast (4 layers of 128, 32 sentences of
-20 tokens, float32, one core; the same benchmark), and keeps a small part of the tensors that autograd keeps.
-
-torch's own LSTMs have no highway connections, and autograd through a plain loop needs a dozen small operations and
-tensors per token. Here a layer computes one product for the inputs of all time steps. Each step then needs one more
-product and a few passes over the gates. The backward pass computes the slopes of all gates for all steps at once, so
-that each step needs one product and five passes. The gradients of the weights are two products for all steps.
+A layer computes one product for the inputs of all time steps. Each step then needs one more product and a few
+operations on the gates.
 
 # B batch, T time steps (tokens), D features of the input, H units; gates in the order: enter, candidate, forget, leave,
 # carry (the highway's)
@@ -15,16 +9,14 @@ that each step needs one product and five passes. The gradients of the weights a
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import torch
 from pydantic import Field, PositiveInt
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from elmo_tasks.elmo.dropout import dropout_factors
-from elmo_tasks.elmo.tanh_by_sigmoid import gate_factors
 from elmo_tasks.modules.bidirectional import reordered, reversal
 from elmo_tasks.modules.encoders import Encoder, EncoderConfig
 
@@ -178,144 +170,21 @@ class HighwayLstm(nn.Module):
 
     def forward(self, inputs: Tensor) -> Tensor:
         """(T, B, D) -> (T, B, H); a time step depends only on those before it."""
-        device = inputs.device.type
-        dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else inputs.dtype
-        state_dtype = torch.promote_types(dtype, torch.float32)
         hidden_size = self.recurrent_weight.shape[1]
-        # See `tanh_by_sigmoid`: the cells' output is halved; so is the highway, and dropout's factors are doubled.
-        gate_scales = gate_factors(self.bias, _GATES)  # (5H,)
-        scales = torch.cat([gate_scales, gate_scales.new_full((hidden_size,), 0.5)])  # (6H,)
-        size = inputs.shape[1], hidden_size
-        factors = inputs.new_full(size, 2.0, dtype=state_dtype)  # (B, H)
-        if self.training and self.dropout > 0:
-            factors *= dropout_factors(size, self.dropout, factors)
-        bias = functional.pad(self.bias * gate_scales, (0, hidden_size))  # (6H,)
-        if self.highway_bias is not None:
-            bias = torch.cat([self.bias, self.highway_bias]) * scales
-        with torch.autocast(device, enabled=False):
-            outputs: Tensor = _Layer.apply(
-                inputs.to(dtype),
-                (self.input_weight * scales.unsqueeze(1)).to(dtype),
-                (self.recurrent_weight * gate_scales.unsqueeze(1)).to(dtype),
-                bias.to(dtype),
-                factors,
-            )
-        return outputs
-
-
-class _Layer(torch.autograd.Function):
-    """A layer with the scaled weights of `HighwayLstm`; factors (B, H) are twice those of the dropout."""
-
-    @staticmethod
-    def forward(
-        ctx: Any, inputs: Tensor, input_weight: Tensor, recurrent_weight: Tensor, bias: Tensor, factors: Tensor
-    ) -> Tensor:
-        steps, rows, _ = inputs.shape
-        size = recurrent_weight.shape[1]
-        projected = functional.linear(inputs, input_weight, bias)  # (T, B, 6H)
-        starts, carried = projected.split([_GATES * size, size], dim=2)
-        gates = starts if projected.dtype == factors.dtype else torch.empty_like(starts, dtype=factors.dtype)
-        cells = factors.new_zeros(steps + 1, rows, size)  # twice the cells, before the first step and after each
-        curves = factors.new_empty(steps, rows, size)  # sigmoid(2c) - 1/2: half of tanh(c)
-        outputs = inputs.new_zeros(steps + 1, rows, size)
-        carried = carried.to(factors.dtype)
-        _run_forward_steps(starts, carried, recurrent_weight.t(), factors, gates, cells, curves, outputs)
-        ctx.save_for_backward(inputs, input_weight, recurrent_weight, factors, carried, gates, cells, curves, outputs)
-        return outputs[1:].detach()
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradients: Tensor) -> tuple[Tensor | None, ...]:
-        inputs, input_weight, recurrent_weight, factors, carried, gates, cells, curves, outputs = ctx.saved_tensors
-        steps, rows, size = gradients.shape
-        states = gradients * factors  # (T, B, H), gradients of the halved outputs, without those from later steps
-        sums = factors.new_empty(steps, rows, (_GATES + 1) * size)  # become the gradients of `projected`
-        slopes = sums[:, :, : _GATES * size]
-        cell_slopes = _fill_slopes(slopes, gates, cells, curves, carried)
-        forget, carry = gates[:, :, 2 * size : 3 * size], gates[:, :, 4 * size :]
-        _run_backward_steps(states, slopes, cell_slopes, forget, recurrent_weight, factors)
-        sums[:, :, _GATES * size :] = states.addcmul_(states, carry, value=-1)
-        flat = sums.flatten(0, 1).to(inputs.dtype)  # (T * B, 6H)
-        recurrent = flat[rows:, : _GATES * size], outputs[1:-1].flatten(0, 1)  # the first step begins at zero
-        return (
-            _product(flat, input_weight).view(inputs.shape),
-            _product(flat.t(), inputs.flatten(0, 1)),
-            _product(recurrent[0].t(), recurrent[1]),
-            flat.sum(dim=0),
-            None,
-        )
-
-
-def _product(one: Tensor, other: Tensor) -> Tensor:
-    """The product of two matrices; in single precision on the CPU, the transposed product of the transposed matrices.
-
-    Where the first matrix is the larger one, CPU libraries need half as much time again to compute it directly.
-    """
-    if one.dtype != torch.float32 or one.device.type != "cpu":
-        return one @ other
-    return (other.t() @ one.t()).t().contiguous()
-
-
-def _fill_slopes(slopes: Tensor, gates: Tensor, cells: Tensor, curves: Tensor, carried: Tensor) -> Tensor:
-    """Computes what the gradients of cells and states are multiplied with, for all steps at once.
-
-    Fills `slopes` (T, B, 5H): the slopes of the cells by the sums of the first three gates, and of the states by the
-    sums of the other two. Returns the slopes of the states by the cells, (T, B, H).
-    """
-    torch.addcmul(gates, gates, gates, value=-1, out=slopes)  # those of the sigmoids
-    enter, candidate, _, leave, carry = gates.chunk(_GATES, dim=2)
-    by_gate = slopes.chunk(_GATES, dim=2)
-    by_gate[0].mul_((candidate - 0.5).mul_(4.0))
-    by_gate[1].mul_(enter).mul_(4.0)
-    by_gate[2].mul_(cells[:-1])
-    by_gate[3].mul_(curves).mul_(carry)
-    by_gate[4].mul_((curves * leave).sub_(carried))
-    return (0.25 - curves.square()).mul_(leave).mul_(carry)
-
-
-def _run_forward_steps(
-    starts: Tensor,
-    carried: Tensor,
-    recurrent_weight: Tensor,
-    factors: Tensor,
-    gates: Tensor,
-    cells: Tensor,
-    curves: Tensor,
-    outputs: Tensor,
-) -> None:
-    """Fills (T, B, 5H) gates, (T + 1, B, H) cells, (T, B, H) curves and (T + 1, B, H) outputs.
-
-    The first of T + 1 steps stays as it is. The states' part of the gates is added to `starts` (T, B, 5H), the inputs'
-    part, which may be `gates`. `carried` (T, B, H) is the highway's part of the outputs. The other shapes:
-    recurrent_weight (H, 5H), factors (B, H).
-    """
-    for step in range(len(starts)):
-        gate, cell = gates[step], cells[step + 1]
-        start = starts[step].addmm_(outputs[step], recurrent_weight)
-        torch.sigmoid(start.to(gate.dtype), out=gate)
-        enter, candidate, forget, leave, carry = gate.chunk(_GATES, dim=1)  # each (B, H)
-        torch.mul(cells[step], forget, out=cell)
-        cell.addcmul_(enter, candidate - 0.5, value=4.0)
-        curve = torch.sigmoid(cell, out=curves[step]).sub_(0.5)
-        outputs[step + 1].copy_(torch.lerp(carried[step], curve * leave, carry).mul_(factors))
-
-
-def _run_backward_steps(
-    states: Tensor, slopes: Tensor, cell_slopes: Tensor, forget: Tensor, recurrent_weight: Tensor, factors: Tensor
-) -> None:
-    """Turns the slopes into gradients of the gates' sums, and adds the gradients from later steps to `states`.
-
-    states (T, B, H) are gradients. For slopes (T, B, 5H) and cell_slopes (T, B, H) see `_fill_slopes`. The other
-    shapes: forget (T, B, H), recurrent_weight (5H, H), factors (B, H).
-    """
-    cells = torch.zeros_like(factors)  # gradients of the cells after the step
-    state = torch.zeros_like(factors)
-    for step in reversed(range(len(states))):
-        state = states[step].addcmul_(state, factors)
-        cells = torch.addcmul(cells, state, cell_slopes[step])
-        slope = slopes[step]
-        by_gate = slope.unflatten(1, (_GATES, -1))  # (B, 5, H)
-        by_gate[:, :3].mul_(cells.unsqueeze(1))
-        by_gate[:, 3:].mul_(state.unsqueeze(1))
-        cells = cells * forget[step]
-        state = (slope.to(recurrent_weight.dtype) @ recurrent_weight).to(factors.dtype)
+        of_highway = self.bias.new_zeros(hidden_size) if self.highway_bias is None else self.highway_bias
+        # The inputs' part of all sums, for all time steps at once.
+        projected = functional.linear(inputs, self.input_weight, torch.cat([self.bias, of_highway]))  # (T, B, 6H)
+        starts, carried = projected.split([_GATES * hidden_size, hidden_size], dim=2)
+        hidden = projected.new_zeros(inputs.shape[1], hidden_size)  # (B, H)
+        cell = hidden.to(torch.promote_types(hidden.dtype, torch.float32))  # (B, H)
+        drops = self.training and self.dropout > 0
+        factors = dropout_factors(cell.shape, self.dropout, cell) if drops else None  # (B, H)
+        outputs = []
+        for start, highway in zip(starts.unbind(), carried.unbind(), strict=True):
+            sums = (start + functional.linear(hidden, self.recurrent_weight)).to(cell.dtype)  # (B, 5H)
+            enter, candidate, forget, leave, carry = sums.chunk(_GATES, dim=1)  # each (B, H)
+            cell = forget.sigmoid() * cell + enter.sigmoid() * candidate.tanh()
+            output = torch.lerp(highway.to(cell.dtype), leave.sigmoid() * cell.tanh(), carry.sigmoid())
+            hidden = (output if factors is None else output * factors).to(hidden.dtype)
+            outputs.append(hidden)
+        return torch.stack(outputs)

@@ -5,16 +5,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
 import torch
 import torchcrf
 from torch import Tensor, nn
 
-from elmo_tasks.modules.forward_backward import FORBIDDEN, ChainScores, at_last_token, log_partition, posteriors
 from elmo_tasks.text.tag_schemes import TagScheme, allowed_transitions
 from elmo_tasks.text.tokens import mask_of_lengths
+
+# The score of what is forbidden: far below every real score, but finite, since infinities would lead to NaN.
+FORBIDDEN = -1e30
 
 
 class TransitionConstraints(nn.Module):
@@ -47,16 +48,21 @@ class TransitionConstraints(nn.Module):
         """What a tag scheme allows; see `allowed_transitions`."""
         return cls(*map(torch.from_numpy, allowed_transitions(tags, scheme)))
 
+    def allow(self, tags: Tensor, mask: Tensor) -> Tensor:
+        """Whether each sentence's tags are allowed, (B,) bool; tags are (B, T) int64, the mask (B, T) bool."""
+        steps = self.between[tags[:, :-1], tags[:, 1:]] | ~mask[:, 1:]  # (B, T - 1)
+        last = tags.gather(1, mask.sum(1, keepdim=True) - 1).squeeze(1)  # (B,)
+        return self.start[tags[:, 0]] & steps.all(dim=1) & self.end[last]
+
 
 class ConditionalRandomField(torchcrf.CRF):
     """A distribution over the tag sequences of a sentence, from scores of single tags and of neighbouring pairs.
 
-    Source: Lafferty, McCallum and Pereira (2001). The parameters, their names and first values are those of
-    pytorch-crf, which this class extends. The inherited `forward` and `decode` ignore constraints. In addition:
+    Source: Lafferty, McCallum and Pereira (2001). The parameters, the likelihood and Viterbi are pytorch-crf's. In
+    addition:
 
     - What `constraints` forbid is never decoded and has no probability: allowed sequences share all of it.
-    - Sums over sequences and their gradient need no autograd through time (see `forward_backward`).
-    - Marginals of single tags.
+    - Marginals of single tags, and the probability of a set of tags at each token.
 
     It computes in double precision (single on devices that have no other), whatever the emissions' type. Masks must be
     contiguous: the real tokens of a sentence, at least one, come first.
@@ -88,15 +94,14 @@ class ConditionalRandomField(torchcrf.CRF):
         Raises:
             ValueError: shapes do not fit, the mask is not contiguous, or the constraints forbid one of the sequences.
         """
-        scores = self._chain_scores(emissions, mask)
+        emissions = _checked(emissions, mask, self.num_tags)
         if tags.shape != mask.shape:
             raise ValueError(f"tags: shape {tuple(tags.shape)}; expected that of the mask, {tuple(mask.shape)}")
-        gold = _score(scores, tags.t())
-        # Emissions are far from `FORBIDDEN`; so a score near it holds a forbidden step.
-        if (gold < FORBIDDEN / 2).any():
-            sentence = int(torch.nonzero(gold < FORBIDDEN / 2)[0])
+        tags = tags.masked_fill(~mask, 0)
+        if (forbidden := ~self.constraints.allow(tags, mask)).any():
+            sentence = int(torch.nonzero(forbidden)[0])
             raise ValueError(f"sentence {sentence} of the batch has tags that the constraints forbid")
-        return gold - log_partition(scores)
+        return self._constrained()(emissions, tags, mask, reduction="none")
 
     def log_probability(self, emissions: Tensor, allowed: Tensor, mask: Tensor) -> Tensor:
         """The log probability, (B,), that each token has one of its allowed tags, in double precision.
@@ -106,11 +111,11 @@ class ConditionalRandomField(torchcrf.CRF):
             allowed: (B, T, K) bool, for each token at least one; what stands in the padding does not matter.
             mask: (B, T) bool.
         """
-        scores = self._chain_scores(emissions, mask)
-        among_allowed = scores.emissions.masked_fill(~allowed.transpose(0, 1), FORBIDDEN)
-        return log_partition(dataclasses.replace(scores, emissions=among_allowed)) - log_partition(scores)
+        emissions, crf = _checked(emissions, mask, self.num_tags), self._constrained()
+        among_allowed = emissions.masked_fill(~allowed, FORBIDDEN)
+        return crf.log_partition(among_allowed, mask) - crf.log_partition(emissions, mask)
 
-    def best_tags(self, emissions: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    def best_tags(self, emissions: Tensor, mask: Tensor) -> Tensor:
         """The most probable allowed tag sequence of each sentence (Viterbi).
 
         Arguments:
@@ -118,24 +123,26 @@ class ConditionalRandomField(torchcrf.CRF):
             mask: (B, T) bool.
 
         Returns:
-            the tags, (B, T) int64, 0 in the padding, and their score, (B,), which less the log partition is their log
-            probability.
+            the tags, (B, T) int64, 0 in the padding.
 
         Raises:
             ValueError: shapes do not fit, the mask is not contiguous, or no sequence of a sentence's length is allowed.
         """
-        return _best_tags(self._chain_scores(emissions.detach(), mask))
+        return self._constrained().best_tags(emissions, mask)
 
     def marginals(self, emissions: Tensor, mask: Tensor) -> Tensor:
         """The probability of each tag at each token given the whole sentence, (B, T, K), 0 in the padding.
 
-        It has no gradient.
+        It is the gradient of the log partition by the emissions, and has no gradient itself.
         """
-        return posteriors(self._chain_scores(emissions.detach(), mask)).transpose(0, 1)
+        with torch.inference_mode(False), torch.enable_grad():
+            # A copy, since autograd takes no tensors of inference mode.
+            emissions = _checked(emissions, mask, self.num_tags).detach().clone().requires_grad_()
+            total = self._constrained().log_partition(emissions, mask.clone()).sum()
+            return torch.autograd.grad(total, emissions)[0]
 
-    def _chain_scores(self, emissions: Tensor, mask: Tensor) -> ChainScores:
-        transitions = self.start_transitions, self.transitions, self.end_transitions
-        return _chain_scores(emissions, mask, transitions, self.constraints)
+    def _constrained(self) -> _ConstrainedScores:
+        return _ConstrainedScores(self.start_transitions, self.transitions, self.end_transitions, self.constraints)
 
 
 class ConstrainedDecoder(nn.Module):
@@ -152,21 +159,54 @@ class ConstrainedDecoder(nn.Module):
         super().__init__()
         self.constraints = constraints
 
-    def best_tags(self, emissions: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    def best_tags(self, emissions: Tensor, mask: Tensor) -> Tensor:
         """The allowed tag sequence of each sentence with the highest sum of scores.
 
         Arguments, results and errors are those of `ConditionalRandomField.best_tags`.
         """
         zeros = emissions.new_zeros(len(self.constraints.start))
-        transitions = zeros, zeros.expand(len(zeros), -1), zeros
-        return _best_tags(_chain_scores(emissions.detach(), mask, transitions, self.constraints))
+        crf = _ConstrainedScores(zeros, zeros.expand(len(zeros), -1), zeros, self.constraints)
+        return crf.best_tags(emissions, mask)
 
 
-def _chain_scores(
-    emissions: Tensor, mask: Tensor, transitions: tuple[Tensor, Tensor, Tensor], constraints: TransitionConstraints
-) -> ChainScores:
-    """Checks shapes and mask; `transitions` are the scores of the first tags, of pairs and of the last tags."""
-    num_tags = len(constraints.start)
+class _ConstrainedScores(torchcrf.CRF):
+    """pytorch-crf's methods for scores that are given, in double precision, and `FORBIDDEN` where nothing is allowed.
+
+    It lives for one call, so that parameters, their names in files and their gradients stay those of the random field.
+    """
+
+    def __init__(self, start: Tensor, between: Tensor, end: Tensor, constraints: TransitionConstraints) -> None:
+        nn.Module.__init__(self)  # torchcrf's would make parameters
+        self.num_tags, self.batch_first = len(start), True
+        self.constraints = constraints
+        self.start_transitions = _double(start).masked_fill(~constraints.start, FORBIDDEN)
+        self.transitions = _double(between).masked_fill(~constraints.between, FORBIDDEN)
+        self.end_transitions = _double(end).masked_fill(~constraints.end, FORBIDDEN)
+
+    def log_partition(self, emissions: Tensor, mask: Tensor) -> Tensor:
+        """The log of the summed exponentials of the scores of all tag sequences, (B,)."""
+        return self._compute_normalizer(emissions.transpose(0, 1), mask.transpose(0, 1))
+
+    @torch.no_grad()
+    def best_tags(self, emissions: Tensor, mask: Tensor) -> Tensor:
+        """See `ConditionalRandomField.best_tags`. It runs on the CPU, since `decode` reads the tags one by one."""
+        emissions = _checked(emissions, mask, self.num_tags)
+        for name in ("start_transitions", "transitions", "end_transitions"):
+            setattr(self, name, getattr(self, name).cpu())
+        rows = self.decode(emissions.cpu(), mask.cpu())
+        tags = torch.zeros_like(mask, dtype=torch.int64)
+        tags[mask] = torch.tensor([tag for row in rows for tag in row], device=mask.device)
+        if (forbidden := ~self.constraints.allow(tags, mask)).any():
+            sentence = int(torch.nonzero(forbidden)[0])
+            raise ValueError(
+                f"the constraints allow no sequence of {len(rows[sentence])} tags "
+                f"(the length of sentence {sentence} of the batch)"
+            )
+        return tags
+
+
+def _checked(emissions: Tensor, mask: Tensor, num_tags: int) -> Tensor:
+    """The emissions in double precision, 0 in the padding; ValueError where shapes or mask are not as expected."""
     if emissions.dim() != 3 or emissions.shape[2] != num_tags or emissions.shape[:2] != mask.shape:
         raise ValueError(
             f"emissions: shape {tuple(emissions.shape)} with a mask of {tuple(mask.shape)}; "
@@ -176,57 +216,8 @@ def _chain_scores(
     is_contiguous = mask == mask_of_lengths(lengths, mask.shape[1])
     if not bool(is_contiguous.all() & (lengths > 0).all()):
         raise ValueError("the mask has a gap or an empty sentence; a sentence's tokens, at least one, must come first")
-    dtype = torch.float32 if emissions.device.type == "mps" else torch.float64
-    start, between, end = transitions
-    return ChainScores(
-        emissions=emissions.transpose(0, 1).to(dtype).contiguous(),
-        start=start.to(dtype).masked_fill(~constraints.start, FORBIDDEN),
-        transitions=between.to(dtype).masked_fill(~constraints.between, FORBIDDEN),
-        end=end.to(dtype).masked_fill(~constraints.end, FORBIDDEN),
-        lengths=lengths,
-    )
+    return _double(emissions).masked_fill(~mask.unsqueeze(2), 0)
 
 
-def _best_tags(scores: ChainScores) -> tuple[Tensor, Tensor]:
-    """The best sequences (B, T) and their scores (B,); ValueError where no sequence is allowed."""
-    tags, best = _viterbi(scores)
-    if (best < FORBIDDEN / 2).any():
-        sentence = int(torch.nonzero(best < FORBIDDEN / 2)[0])
-        raise ValueError(
-            f"the constraints allow no sequence of {int(scores.lengths[sentence])} tags "
-            f"(the length of sentence {sentence} of the batch)"
-        )
-    return tags.t(), best
-
-
-def _score(scores: ChainScores, tags: Tensor) -> Tensor:
-    """The score, (B,), of one tag sequence a sentence; tags (T, B)."""
-    tags = tags.masked_fill(~scores.is_real, 0)
-    num_tags = scores.emissions.shape[2]
-    emissions = scores.emissions.gather(2, tags.unsqueeze(2)).squeeze(2)  # (T, B)
-    steps = scores.transitions.flatten()[tags[:-1] * num_tags + tags[1:]]  # (T - 1, B)
-    inner = emissions.masked_fill(~scores.is_real, 0).sum(0) + steps.masked_fill(~scores.is_real[1:], 0).sum(0)
-    return scores.start[tags[0]] + inner + scores.end[at_last_token(tags, scores.lengths)]
-
-
-@torch.no_grad()
-def _viterbi(scores: ChainScores) -> tuple[Tensor, Tensor]:
-    """Tags (T, B), 0 in the padding, and scores (B,)."""
-    value = scores.start + scores.emissions[0]  # (B, K): the best sequence up to here that ends in each tag
-    values, origins = [value], []
-    for emission in scores.emissions[1:]:
-        value, origin = (value.unsqueeze(2) + scores.transitions).max(dim=1)  # (B, K), (B, K)
-        value += emission
-        values.append(value)
-        origins.append(origin)
-    best, tag = (at_last_token(torch.stack(values), scores.lengths) + scores.end).max(dim=1)  # (B,), (B,)
-
-    tags = [tag]
-    if origins:
-        # In the padding each tag comes from itself, so that the last real one is carried to where tracing begins.
-        itself = torch.arange(scores.emissions.shape[2], device=tag.device)
-        origin_of = torch.where(scores.is_real[1:].unsqueeze(2), torch.stack(origins), itself)  # (T - 1, B, K)
-        for origin in origin_of.flip(0):
-            tag = origin.gather(1, tag.unsqueeze(1)).squeeze(1)
-            tags.append(tag)
-    return torch.stack(tags[::-1]).masked_fill(~scores.is_real, 0), best
+def _double(scores: Tensor) -> Tensor:
+    return scores.to(torch.float32 if scores.device.type == "mps" else torch.float64)

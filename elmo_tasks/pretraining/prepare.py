@@ -22,22 +22,14 @@ import numpy.typing as npt
 from pydantic import Field
 
 from elmo_tasks.config import LocalPath, Part, own_code
-from elmo_tasks.errors import DataError, ElmoTasksError, counted
+from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.files.atomic import atomic_folder
 from elmo_tasks.files.cache import used_cache
 from elmo_tasks.files.hashes import content_hash
-from elmo_tasks.files.locks import claimed
 from elmo_tasks.files.paths import refuse_stream
 from elmo_tasks.pretraining.corpus import Corpus, CorpusPart, CorpusWriter, write_errors
-from elmo_tasks.pretraining.pieces import make_pieces, read_pieces
 from elmo_tasks.pretraining.text_files import Chunk, find_files, read_chunks
-from elmo_tasks.pretraining.tokenize_files import (
-    NumberedText,
-    number_tokens,
-    split_chunk,
-    tokenize_files,
-    tokenizing_jobs,
-)
+from elmo_tasks.pretraining.tokenize_files import NumberedText, number_tokens, split_chunk, tokenize_files
 from elmo_tasks.progress import progress_bar
 from elmo_tasks.text.prose import TOKENIZED_ADVICE, looks_like
 from elmo_tasks.text.tokenizer_config import TokenizerChoice, build_tokenizer
@@ -74,14 +66,6 @@ class CorpusConfig(Part):
         """
         raise NotImplementedError(f"{type(self).__name__} does not say how to build its corpus")
 
-    def prepare_share(self, share: tuple[int, int], workers: int | None = None) -> Corpus | None:
-        """Prepares a share of the corpus, (I, N) being the Ith of N, and returns the corpus if nothing is missing.
-
-        Raises:
-            ElmoTasksError: this kind of corpus cannot be shared.
-        """
-        raise ElmoTasksError("corpus.type: expected 'text'; only text files are prepared in shares")
-
 
 @dataclasses.dataclass(frozen=True)
 class _Source:
@@ -92,9 +76,6 @@ class _Source:
     tokenizer: Tokenizer
     key: dict[str, Any]
     description: dict[str, Any]
-
-    def processes(self, workers: int | None) -> int | None:
-        return 1 if self.num_bytes < _MIN_PARALLEL_BYTES else workers
 
 
 class TextCorpus(CorpusConfig):
@@ -139,42 +120,9 @@ class TextCorpus(CorpusConfig):
             CacheError, WriteError: the cache's folder cannot be written, or its disk is full.
         """
         source = self._source()
-        workers = source.processes(workers)
+        workers = 1 if source.num_bytes < _MIN_PARALLEL_BYTES else workers
         texts = tokenize_files(source.files, source.tokenizer, deduplicate=self.deduplicate, workers=workers)
         return _prepare(source.key, source.description, lambda writer: self._write(source, texts, writer))
-
-    def prepare_share(self, share: tuple[int, int], workers: int | None = None) -> Corpus | None:
-        """See `CorpusConfig`. The corpus is that of `build`.
-
-        All machines read all of the text and tokenize their pieces of it, which they leave in the cache. The one that
-        finds all pieces makes the corpus of them.
-
-        Raises:
-            DataError, ElmoTasksError, CacheError, WriteError: as `build`.
-        """
-        source = self._source()
-        folder = _folder(source.key)
-        if folder.exists():
-            return self.build(workers)
-        pieces = folder.with_name(f"{folder.name}.pieces")
-        jobs = tokenizing_jobs(source.files, source.tokenizer, deduplicate=self.deduplicate)
-        paths = make_pieces(pieces, jobs, share, source.processes(workers))
-        # Only a machine that sees all pieces claims them; otherwise, the one that makes the last piece could find them
-        # claimed by one that does not join them.
-        missing = sum(not path.is_file() for path in paths)
-        if missing and not folder.exists():
-            logger.info("%s: the share is prepared; %d of %s missing", pieces, missing, counted(len(paths), "piece"))
-            return None
-        with contextlib.ExitStack() as stack:
-            with write_errors(folder.parent):
-                is_ours = stack.enter_context(claimed(pieces / "lock"))
-            if not is_ours and not folder.exists():
-                logger.info("%s: the share is prepared; another process joins them", pieces)
-                return None
-            texts = read_pieces(paths)
-            corpus = _prepare(source.key, source.description, lambda writer: self._write(source, texts, writer))
-            shutil.rmtree(pieces, ignore_errors=True)
-        return corpus
 
     def _source(self) -> _Source:
         """What the corpus is made of."""

@@ -108,24 +108,6 @@ def pretrain(
         return _train(start, announce, callbacks, dry_run=dry_run)
 
 
-def prepare_text(
-    config_path: str | Path,
-    share: tuple[int, int],
-    *,
-    overrides: Sequence[str] = (),
-    variables: Mapping[str, str] | None = None,
-) -> Corpus | None:
-    """Prepares a share of a pretraining's text; the last one puts the shares together and returns the corpus.
-
-    Arguments:
-        share: (I, N), the Ith of N. Processes on several machines that share the cache's folder each take another one.
-
-    Raises:
-        ElmoTasksError: the text cannot be read, or its kind of corpus cannot be shared.
-    """
-    return load_config(config_path, PretrainingConfig, overrides, variables or {}).corpus.prepare_share(share)
-
-
 @dataclasses.dataclass(frozen=True)
 class _Start:
     """A pretraining that begins, or that is resumed from its folder."""

@@ -85,11 +85,11 @@ def tokenize_files(
         DataError: a file is missing, damaged or not UTF-8 text.
         ElmoTasksError: a process was ended from outside.
     """
-    return in_processes(tokenizing_jobs(files, tokenizer, deduplicate=deduplicate), workers)
+    return in_processes(_tokenizing_jobs(files, tokenizer, deduplicate), workers)
 
 
-def tokenizing_jobs(
-    files: Iterable[Path], tokenizer: Tokenizer, *, deduplicate: bool = False
+def _tokenizing_jobs(
+    files: Iterable[Path], tokenizer: Tokenizer, deduplicate: bool
 ) -> Iterator[Callable[[], NumberedText]]:
     """The jobs that tokenize a chunk of the files each, in order; see `tokenize_files`."""
     seen: set[bytes] = set()

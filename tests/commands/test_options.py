@@ -64,7 +64,6 @@ DEFAULTS: dict[str, dict[str, Any]] = {
         "arm": [], "shares": (), "seeds": (), "dry_run": False, "list": False},
     "report d": {"folder": "d"},
     "tune": {**CONFIG, "search": None, "search_folder": None, "jobs": 1, "dry_run": False, "list": False},
-    "pretrain c": {**TRAINING, "config": "c", "dry_run": False, "prepare": None},
     "score t": {**TEXT, "device": "auto", "bilm": "default", "text": "t", "json": False, "substitutes": 0,
                 "output": None, "html": None, "force": False},
     "perplexity b t": {**TEXT, "device": "auto", "bilm": "b", "text": ["t"], "json": False},

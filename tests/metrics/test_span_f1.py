@@ -3,9 +3,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
+from seqeval.metrics import accuracy_score, classification_report
 
 from elmo_tasks.metrics.span_f1 import SpanF1
+from elmo_tasks.text.tag_schemes import Span, TagScheme, tags_of_spans
 
 
 def score(predicted: list[str], gold: list[str]) -> dict[str, float]:
@@ -40,6 +43,31 @@ def test_schemes_score_alike(tags: str, others: str, accuracy: float) -> None:
     one, other = (score(*(each.split() for each in both.split("/"))) for both in (tags, others))
     assert one == other
     assert one["accuracy"] == accuracy
+
+
+@pytest.mark.parametrize("scheme", ["IOB1", "IOB2", "BIOUL", "BIOES", "BMES"])
+def test_random_spans_as_seqeval(scheme: TagScheme) -> None:
+    """seqeval reads no U, L and M: these are its S, E and I."""
+    generator = np.random.default_rng(11)
+
+    def sentence(length: int) -> list[str]:
+        starts = [start for start in range(0, length - 2, 3) if generator.random() < 0.5]
+        spans = [Span(str(generator.choice(["A", "B"])), start, start + int(generator.integers(3))) for start in starts]
+        return tags_of_spans(spans, length, scheme)
+
+    lengths = generator.integers(3, 12, 40)
+    gold, found = ([sentence(length) for length in lengths] for _ in range(2))
+    metric = SpanF1()
+    metric.update([{"tags": tags} for tags in found], [{"tags": tags} for tags in gold])
+    scores = metric.compute()
+    theirs = [[[tag.translate({ord("U"): "S", ord("L"): "E", ord("M"): "I"}) for tag in tags] for tags in side]
+              for side in (gold, found)]  # fmt: skip
+    report = classification_report(*theirs, output_dict=True, zero_division=0)
+    for label, suffix in (("micro avg", ""), ("A", "/A"), ("B", "/B")):
+        for ours, name in (("f1", "f1-score"), ("precision", "precision"), ("recall", "recall")):
+            assert scores[ours + suffix] == pytest.approx(100 * report[label][name])
+    if scheme == "IOB2":
+        assert scores["accuracy"] == pytest.approx(100 * accuracy_score(*theirs))
 
 
 def test_nothing_found_scores_zero() -> None:

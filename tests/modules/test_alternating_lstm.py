@@ -102,17 +102,6 @@ def test_dropout_is_one_mask_a_sentence_on_state_and_output() -> None:
     torch.testing.assert_close(layer(inputs)[:, 0], plain_layer(layer, inputs[:, 0]))
 
 
-def test_gradient_with_dropout_is_the_derivative() -> None:
-    layer = HighwayLstm(3, 4, dropout=0.5).double()
-    inputs = torch.randn(4, 2, 3, dtype=torch.float64, requires_grad=True)
-
-    def run(inputs: Tensor) -> Tensor:
-        torch.manual_seed(8)
-        return layer(inputs)
-
-    assert torch.autograd.gradcheck(run, (inputs,))
-
-
 def test_fresh_weights_are_orthogonal_and_cells_remember() -> None:
     layer = HighwayLstm(12, 8)
     for block in layer.input_weight.split(8):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import re
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,6 @@ import pytest
 from elmo_tasks import cli
 
 HERE = Path(__file__).parent
-GUIDE = HERE.parent.parent / "CONTRIBUTING.md"
 INCLUDE = ("--include-package", "fasttext_labels")
 
 WORDS = {"good": ("lovely", "bright", "clever"), "bad": ("dull", "slow", "noisy")}
@@ -57,12 +55,3 @@ def test_it_is_named_among_the_readers_that_fit(data: Path, capsys: pytest.Captu
     change = ("--set", 'dataset_reader={"type": "conllu"}')
     assert cli.main(["train", "reviews.jsonnet", "-s", str(data / "run"), *change, *INCLUDE]) == 2
     assert "Readers that fit: 'delimited', 'fasttext', 'hub', 'jsonl', 'sst'" in capsys.readouterr().err
-
-
-def test_the_guide_shows_these_files() -> None:
-    shown = dict(
-        re.findall(r"`tests/new_data_set/(\S+)`[^`]*```\w+\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
-    )
-    assert set(shown) == {"fasttext_labels.py", "reviews.jsonnet"}
-    for name, code in shown.items():
-        assert code == (HERE / name).read_text(encoding="utf-8"), name

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +13,6 @@ import pytest
 from elmo_tasks import cli
 
 HERE = Path(__file__).parent
-GUIDE = HERE.parent.parent / "CONTRIBUTING.md"
 
 TOPICS = {"weather": ("rain", "snow", "wind", "frost"), "kitchen": ("bread", "soup", "salt", "butter")}
 
@@ -91,12 +89,3 @@ def test_a_line_without_a_topic_is_named(
     arguments = ["train", "topics.jsonnet", "-s", str(tmp_path / "run"), "--include-package", "topics"]
     assert cli.main(arguments) == 2
     assert "train.tsv:2: 'Soup .'; expected a topic, a tab and a sentence" in capsys.readouterr().err
-
-
-def test_the_guide_shows_these_files() -> None:
-    shown = dict(
-        re.findall(r"`tests/new_task/(\S+)`[^`]*```\w+\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
-    )
-    assert set(shown) == {f"topics/{part}.py" for part in ("task", "reader", "model", "predictor")} | {"topics.jsonnet"}
-    for name, code in shown.items():
-        assert code == (HERE / name).read_text(encoding="utf-8"), name

@@ -74,7 +74,7 @@ SCENARIOS = (
     Scenario("train --resume", f"{_TRAIN} --resume", ("run",), start=(("half", "run"),), weight=2),
     Scenario("pretrain", _PRETRAIN, ("run",), more="--resume", weight=2),
     Scenario("pretrain --resume", f"{_PRETRAIN} --resume", ("run",), start=(("half_pretrained", "run"),)),
-    Scenario("pretrain --prepare", "pretrain {shop}/pretraining.json --prepare 1/1", ("cache/corpora",)),
+    Scenario("pretrain --dry-run", "pretrain {shop}/pretraining.json --dry-run", ("cache/corpora",)),
     Scenario("fill the layer cache", "fill", ("layers.npy",), weight=2),
     Scenario("archive", "archive {shop}/run {here}/run.tar.gz", ("run.tar.gz",), more="--force", weight=2),
     Scenario(
