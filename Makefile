@@ -1,5 +1,5 @@
 # All commands run in a virtual environment, which is created on first use:
-#   make quickstart    train, evaluate and use a small tagger on made-up data, and use one that was trained on real data
+#   make quickstart    train, evaluate and use a small tagger on sample data, and use one that was trained on CoNLL-2003
 #   make demo          serve the trained models to browsers at http://127.0.0.1:8000; PORT=N is another port
 #   make check         format, lint, types and fast tests; run it before each commit
 #   make test          all tests; SELECT=slow or another marker expression of pytest runs only some of them
@@ -51,7 +51,7 @@ quickstart: $(STAMP)
 	$(ELMO_TASKS) sample-data $(RUNS)/quickstart-data --task ner
 	$(ELMO_TASKS) train quickstart -s $(RUNS)/quickstart --force
 	$(ELMO_TASKS) evaluate $(RUNS)/quickstart $(RUNS)/quickstart-data/ner_conll2003/eng.testb
-	printf 'Mira Dolvane joined Karvel as coach. Karvel closed a mill in Dolvane Bay.' | $(ELMO_TASKS) predict $(RUNS)/quickstart -
+	printf 'Angela Merkel met Barack Obama in Berlin. They spoke English.' | $(ELMO_TASKS) predict $(RUNS)/quickstart -
 	printf 'Alan Turing worked at Bletchley Park, and the BBC filmed it.' | $(ELMO_TASKS) predict ner -
 
 demo: $(STAMP)

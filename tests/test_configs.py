@@ -44,11 +44,38 @@ INPUTS: dict[str, Mapping[str, Any]] = {
     "coref": {"text": TEXT},
 }
 
+# The formats that the sample data does not have.
+CHUNKS = """\
+The DT B-NP
+council NN I-NP
+closed VBD B-VP
+in IN B-PP
+May NNP B-NP
+
+Nobody NN B-NP
+minded VBD B-VP
+
+"""
+NAMES = """\
+#begin document (nw/names); part 000
+nw/names 0 0 Mira NNP * - - - - (PERSON* -
+nw/names 0 1 Dolvane NNP * - - - - *) -
+nw/names 0 2 left VBD * - - - - * -
+nw/names 0 3 Oslo NNP * - - - - (GPE) -
+
+#end document
+"""
+
 
 @pytest.fixture(scope="module")
 def sample_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("sample")
     write_sample_data(folder, ALL_TASKS, sentences=(24, 8, 8))
+    (folder / "chunking_conll2000").mkdir()
+    for name in ("train.txt", "test.txt"):
+        (folder / "chunking_conll2000" / name).write_text(CHUNKS * 12, encoding="utf-8")
+    for split in ("train", "development", "test"):
+        (folder / "conll-2012" / "v4" / "data" / split / "data" / "english" / "names.gold_conll").write_text(NAMES)
     return folder
 
 

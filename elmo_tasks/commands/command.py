@@ -167,7 +167,7 @@ COMMANDS = {
     ),
     "sample-data": _command(
         "data.sample_data",
-        "make small data sets for trying things out",
+        "write small real data sets for trying things out",
         "elmo-tasks sample-data data --task ner",
     ),
 }

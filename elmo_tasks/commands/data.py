@@ -1,4 +1,4 @@
-"""The commands that look at data sets, and make small ones for trying things out."""
+"""The commands that look at data sets, and write small ones for trying things out."""
 
 from __future__ import annotations
 
@@ -73,24 +73,20 @@ def add_sample_data(parser: argparse.ArgumentParser) -> None:
         "--task", default="all", metavar="TASK", help="the name of a task, for example ner, or all (default: all)"
     )
     options.add_force(parser)
-    options.add_seed(parser, 13)
     parser.add_argument(
         "--sentences",
         type=options.integers,
-        default=(1000, 200, 200),
         metavar="N,N,N",
-        help="the number of sentences for training, development and test; tasks whose examples are paragraphs or "
-        "documents get fewer examples (default: 1000,200,200)",
+        help="at most this many sentences, pairs or questions for training, development and test: the first ones, in "
+        "whole passages and documents (default: all)",
     )
 
 
 def run_sample_data(arguments: argparse.Namespace) -> None:
     from elmo_tasks.sample_data import write_sample_data
 
-    if len(arguments.sentences) != 3:
-        raise ElmoTasksError(
-            f"--sentences has {len(arguments.sentences)} number(s); expected three: training, development, test"
-        )
-    sizes, force = arguments.sentences, arguments.force
-    for path in write_sample_data(arguments.folder, arguments.task, arguments.seed, sizes, force=force):
+    sentences = arguments.sentences
+    if sentences and len(sentences) != 3:
+        raise ElmoTasksError(f"--sentences has {len(sentences)} number(s); expected three: training, development, test")
+    for path in write_sample_data(arguments.folder, arguments.task, sentences, force=arguments.force):
         print(path)

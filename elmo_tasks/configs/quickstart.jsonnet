@@ -1,4 +1,4 @@
-// The tagger of ner_conll03.jsonnet on data that `elmo-tasks sample-data runs/quickstart-data --task ner` makes.
+// The tagger of ner_conll03.jsonnet on data that `elmo-tasks sample-data runs/quickstart-data --task ner` writes.
 local data = 'runs/quickstart-data';
 
 (import 'ner_conll03.jsonnet') {
@@ -7,5 +7,5 @@ local data = 'runs/quickstart-data';
   test_data_path: data + '/ner_conll2003/eng.testb',
   model+: { embedder+: { words+: { vectors: data + '/glove/glove.6B.50d.txt.xz' } } },
   data_loader: { batch_size: 8 },
-  trainer+: { num_epochs: 5, moving_average: null },
+  trainer+: { num_epochs: 10, moving_average: null },
 }

@@ -1,5 +1,5 @@
-// Parts of five studies of this folder, on data that `elmo-tasks sample-data runs/quick-data --sentences 300,60,60` makes.
-// It takes a few minutes on two cores. Its scores say nothing about ELMo: the sentences are made up.
+// Parts of five studies of this folder, on data that `elmo-tasks sample-data runs/quick-data --sentences 300,60,60` writes.
+// It takes a few minutes on two cores. The data is a small part of each data set, so the scores are low.
 
 // Sentiment is learned from all phrases of a sentence, coreference from whole documents.
 local batch_sizes = { sst5: 64, coref_ontogum: 1 };
@@ -19,7 +19,7 @@ local part(title, study, tasks) = [
 
 {
   title: 'A quick look at all studies, on sample data',
-  text: 'The sentences are made up, so the scores only show that everything works.',
+  text: 'The data is a small part of each data set, so the scores are low and differences can be chance.',
   variables: { ELMO_TASKS_DATA: 'runs/quick-data' },
   seeds: [1, 2],
   changes: { trainer: { num_epochs: 4, moving_average: null }, data_loader: { batch_size: 16 } },

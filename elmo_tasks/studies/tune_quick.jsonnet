@@ -1,8 +1,8 @@
-// A small search on data that `elmo-tasks sample-data runs/quick-data --sentences 300,60,60` makes.
-// It takes about a minute on one core. Its scores say nothing about ELMo: the sentences are made up.
+// A small search on data that `elmo-tasks sample-data runs/quick-data --sentences 300,60,60` writes.
+// It takes about a minute on one core. The data is small, so differences can be chance.
 {
   title: 'A quick search, on sample data',
-  text: 'The sentences are made up, so the scores only show that everything works.',
+  text: 'The data is small, so differences can be chance.',
   variables: { ELMO_TASKS_DATA: 'runs/quick-data' },
   config: 'ner_conll03',
   changes: { trainer: { num_epochs: 3, moving_average: null }, data_loader: { batch_size: 16 } },

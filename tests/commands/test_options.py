@@ -84,7 +84,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "push m t": {"model": "m", "target": "t", "private": False, "dry_run": False,
                  "include_package": []},
     "import-allennlp a r": {"archive": "a", "run_folder": "r", "bilm": None, "force": False},
-    "sample-data d": {"folder": "d", "task": "all", "force": False, "seed": 13, "sentences": (1000, 200, 200)},
+    "sample-data d": {"folder": "d", "task": "all", "force": False, "sentences": None},
 }  # fmt: skip
 
 # Options, as people write them, and what they change.
@@ -170,8 +170,8 @@ GIVEN: dict[str, dict[str, Any]] = {
     "push m t --private --dry-run --include-package p": {
         "private": True, "dry_run": True, "include_package": ["p"]},
     "import-allennlp a r --bilm b --force": {"bilm": "b", "force": True},
-    "sample-data d --task ner --force --seed 3 --sentences 30,20,10": {
-        "task": "ner", "force": True, "seed": 3, "sentences": (30, 20, 10)},
+    "sample-data d --task ner --force --sentences 30,20,10": {
+        "task": "ner", "force": True, "sentences": (30, 20, 10)},
 }  # fmt: skip
 
 WRONG = {
@@ -227,7 +227,6 @@ WRONG = {
     "random-bilm d --seed 4294967296": "'4294967296' is not a whole number from 0 to 4294967295",
     "probe pos --pooling max": "invalid choice: 'max'",
     "probe pos --seed -1": "'-1' is not a whole number from 0 to 4294967295",
-    "sample-data d --seed x": "'x' is not a whole number from 0 to 4294967295",
     "sample-data d --sentences 1,,2": "'1,,2' is not a comma-separated list of whole numbers",
 }
 

@@ -1,139 +1,203 @@
-"""The sample data: its format, its names, its ambiguity, that it is the same every time."""
+"""The sample data: every file is read by the readers of its format, has gold labels, and is cut at sentences."""
 
 from __future__ import annotations
 
-import collections
-import hashlib
-import lzma
-import random
-import tracemalloc
+import itertools
+import json
+import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from elmo_tasks.data_readers import Conll2003Config
+from elmo_tasks.data_readers import DatasetReaderConfig
 from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.files.text import open_binary
 from elmo_tasks.modules.word_vectors import WordVectorFile
-from elmo_tasks.sample_data import SAMPLE_TASKS, VECTORS, ner, write_sample_data
-from elmo_tasks.sample_data.names import make_names
-from elmo_tasks.sample_data.word_vectors import word_vectors_text
-from elmo_tasks.text.tag_schemes import detect_scheme, find_fault, spans_of_tags
-from tests.sample_data.every import NER_SYNONYMS
+from elmo_tasks.sample_data import ALL_TASKS, SAMPLE_TASKS, SENTENCES, VECTORS, write_sample_data
 
-SPLITS = ("train", "dev", "test")
-FILES = dict(zip(SPLITS, ner.FILES, strict=True))
-CHUNK_FILES = ("chunking_conll2000/train.txt", "chunking_conll2000/test.txt")
+README = SENTENCES.parent / "files" / "README.md"
+CONLL_2012 = "conll-2012/v4/data/{}/data/english/annotations"
+
+# Each reader, the files, and how many sentences, pairs, questions, predicates or documents they have.
+SAMPLES: dict[str, tuple[Mapping[str, Any], tuple[str, ...], tuple[int, ...]]] = {
+    "ner": (
+        {"type": "conll2003"},
+        ("ner_conll2003/eng.train", "ner_conll2003/eng.testa", "ner_conll2003/eng.testb"),
+        (480, 80, 140),
+    ),
+    "sst5": ({"type": "sst"}, ("sst5/train.txt", "sst5/dev.txt", "sst5/test.txt"), (480, 80, 149)),
+    "snli": (
+        {"type": "snli"},
+        ("snli/snli_1.0_train.jsonl", "snli/snli_1.0_dev.jsonl", "snli/snli_1.0_test.jsonl"),
+        (2400, 300, 600),
+    ),
+    "squad": ({"type": "squad"}, ("squad/train-v1.1.json.xz", "squad/dev-v1.1.json"), (1602, 402)),
+    "squad2": (
+        {"type": "squad", "no_answer": True},
+        ("squad2/train-v2.0.json.xz", "squad2/dev-v2.0.json"),
+        (701, 250),
+    ),
+    "srl": (
+        {"type": "srl_conll2012"},
+        ("srl_ewt/ewt.train.gold_conll.xz", "srl_ewt/ewt.dev.gold_conll", "srl_ewt/ewt.test.gold_conll"),
+        (3104, 439, 589),
+    ),
+    "conll05": (
+        {"type": "srl_conll2005"},
+        ("conll05st-release/train", "conll05st-release/devel", "conll05st-release/test.wsj"),
+        (3104, 439, 589),
+    ),
+    "coref": (
+        {"type": "coref_conll2012"},
+        (
+            "coref_ontogum/ontogum.train.v4_gold_conll.xz",
+            "coref_ontogum/ontogum.dev.v4_gold_conll",
+            "coref_ontogum/ontogum.test.v4_gold_conll",
+        ),
+        (60, 12, 16),
+    ),
+    "pos": (
+        {"type": "conllu", "tag_column": "xpos"},
+        ("pos_ud_ewt/en_ewt-ud-train.conllu.xz", "pos_ud_ewt/en_ewt-ud-dev.conllu", "pos_ud_ewt/en_ewt-ud-test.conllu"),
+        (800, 150, 250),
+    ),
+    **{
+        task: (
+            {"type": "delimited", "task": task},
+            tuple(f"{task}/{split}.csv" for split in ("train", "dev", "test")),
+            n,
+        )
+        for task, n in (
+            ("multi_label", (480, 80, 140)),
+            ("regression", (480, 80, 149)),
+            ("pair_regression", (900, 150, 300)),
+        )
+    },
+}
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("sample")
-    paths = write_sample_data(folder, "ner")
-    files = (*(f"ner_conll2003/{FILES[split]}" for split in SPLITS), *CHUNK_FILES)
-    assert paths == [*(folder / file for file in files), folder / VECTORS]
+    write_sample_data(folder, ALL_TASKS)
     return folder
 
 
-def read(folder: Path, split: str) -> list[dict[str, Any]]:
-    return Conll2003Config(input_scheme="IOB1").build().read(folder / "ner_conll2003" / FILES[split]).to_list()
+def read(folder: Path, name: str) -> list[list[dict[str, Any]]]:
+    """The examples of each part of a task's data."""
+    config, files, _ = SAMPLES[name]
+    reader = DatasetReaderConfig.alternatives[config["type"]].model_validate(config).build()  # type: ignore[attr-defined]
+    return [reader.read(folder / file).to_list() for file in files]
 
 
-def entities(examples: list[dict[str, Any]]) -> list[tuple[str, str]]:
-    """(label, text) of every entity."""
-    return [
-        (span.label, " ".join(example["tokens"][span.start : span.end + 1]))
-        for example in examples
-        for span in spans_of_tags(example["tags"])
-    ]
+@pytest.mark.parametrize("name", SAMPLES)
+def test_readers_read_every_part_and_nothing_is_in_two(name: str, folder: Path) -> None:
+    parts = read(folder, name)
+    assert tuple(map(len, parts)) == SAMPLES[name][2]
+    texts = [{json.dumps(each.get("passage_text", each.get("tokens", each))) for each in part} for part in parts]
+    short = 12 if name in ("sst5", "ner") else 60  # sentences such as "Thank you!" may be in several parts
+    shared = {text for one, other in itertools.pairwise(texts) for text in one & other}
+    assert not {text for text in shared if len(text) > short}
 
 
-def test_sizes_and_documents(folder: Path) -> None:
-    sizes = collections.Counter(example["document"] for example in read(folder, "train"))
-    assert all(6 <= size <= 14 for document, size in sizes.items() if document != max(sizes))
-    assert len(sizes) > 50
+def test_every_set_is_in_the_readme_with_its_licence_and_counts(folder: Path) -> None:
+    rows = [line.split(" | ") for line in README.read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
+    named = {name for row in rows for name in re.findall(r"`(\w[\w-]*)`", row[0])}
+    copies = {"conll-2012", "pos_ud"}
+    assert named == {path.name for path in folder.iterdir()} - copies
+    assert all(re.search("CC BY|PDDL", row[3]) for row in rows)
+    numbers = {row[0].strip("| `"): row[4] for row in rows if "," not in row[0]}
+    for name in ("ner", "sst5", "snli", "squad", "squad2", "pos", "multi_label", "regression", "pair_regression"):
+        files, sizes = SAMPLES[name][1:]
+        assert numbers[files[0].split("/")[0]].startswith(", ".join(f"{size:,}" for size in sizes))
 
 
-def test_the_official_columns(folder: Path) -> None:
-    blocks = (folder / "ner_conll2003" / "eng.train").read_text().rstrip("\n").split("\n\n")
-    schemes = set()
-    for block in blocks:
-        if block == "-DOCSTART- -X- O O":
-            continue
-        columns = list(zip(*(line.split(" ") for line in block.split("\n")), strict=True))
-        assert len(columns) == 4
-        tokens, parts_of_speech, chunks, tags = columns
-        assert tokens[0][0] == tokens[0][0].upper()
-        assert all(part.isupper() or part in ",." for part in parts_of_speech)
-        assert find_fault(chunks, "IOB1") is None
-        assert find_fault(tags, "IOB1") is None
-        schemes.add(detect_scheme(tags))
-        # An entity begins with a name or with a word that is made of one, never with a verb.
-        assert all(parts_of_speech[span.start] in ("NNP", "JJ") for span in spans_of_tags(tags))
-    assert schemes == {"IOB1"}
-    assert "B-MISC" in (folder / "ner_conll2003" / "eng.train").read_text()
+def test_no_set_has_what_may_not_be_shared(data_folder: Path, folder: Path) -> None:
+    """No sentence of four words or more is one of CoNLL-2003 or of the Stanford Sentiment Treebank."""
+    ours = {
+        " ".join(each["tokens"]).lower() for name in ("ner", "sst5") for part in read(folder, name) for each in part
+    }
+    ner = DatasetReaderConfig.alternatives["conll2003"]().build()  # type: ignore[call-arg,attr-defined]
+    sst = DatasetReaderConfig.alternatives["sst"]().build()  # type: ignore[call-arg,attr-defined]
+    files = [ner.read(data_folder / "ner_conll2003" / f"eng.{split}") for split in ("train", "testa", "testb")]
+    files += [sst.read(data_folder / "sst5" / f"{split}.txt") for split in ("train", "dev", "test")]
+    theirs = {" ".join(tokens).lower() for file in files for tokens in file["tokens"]}
+    assert not {text for text in ours & theirs if text.count(" ") > 2}
 
 
-def test_all_types_are_frequent_in_all_files(folder: Path) -> None:
-    for split in SPLITS:
-        counts = collections.Counter(label for label, _ in entities(read(folder, split)))
-        assert set(counts) == {"PER", "LOC", "ORG", "MISC"}
-        assert min(counts.values()) > 50
+def test_coreference_has_only_free_genres_and_no_single_mentions(folder: Path) -> None:
+    free = {"news", "interview", "academic", "textbook", "bio", "voyage", "court", "speech"}
+    for file in SAMPLES["coref"][1]:
+        with open_binary(folder / file) as stream:
+            text = stream.read().decode()
+        assert set(re.findall(r"#begin document \((\w+)/", text)) <= free
+    for part in read(folder, "coref"):
+        assert all(len(cluster) > 1 for document in part for cluster in document["clusters"])
 
 
-def test_a_name_alone_does_not_tell_its_type(folder: Path) -> None:
-    labels = collections.defaultdict(set)
-    for label, text in entities(read(folder, "train")):
-        labels[text].add(label)
-    ambiguous = sum(len(found) >= 2 for text, found in labels.items() if " " not in text)
-    assert ambiguous > 200
+def test_every_label_is_frequent(folder: Path) -> None:
+    train = read(folder, "ner")[0]
+    tags = [tag[2:] for each in train for tag in each["tags"] if tag[0] in "BU"]
+    assert {tag: tags.count(tag) > 80 for tag in set(tags)} == dict.fromkeys(("PER", "LOC", "ORG", "MISC"), True)
+    sentiments = [each["label"] for each in read(folder, "sst5")[0]]
+    assert min(map(sentiments.count, set(sentiments))) > 50
+    answered = [bool(each["answers"]) for each in read(folder, "squad2")[0]]
+    assert 200 < sum(answered) < 500
 
 
-def test_word_vectors_know_the_words_and_put_like_ones_together(folder: Path) -> None:
-    file = WordVectorFile(folder / VECTORS)
-    assert file.dimension == 50
-    words = [token.lower() for example in read(folder, "train") for token in example["tokens"] if token[0].isalpha()]
-    known = np.isfinite(file.rows(words)).all(axis=1)
-    assert known.mean() > 0.95
-    rows = file.rows(["monday", "friday", "harbour"])
-    unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-    assert unit[0] @ unit[1] > unit[0] @ unit[2]
+def test_the_other_names_of_the_files_have_the_same(folder: Path) -> None:
+    for split, parts in (("train", 0), ("development", 1), ("test", 2)):
+        for name, below in (("srl", "nw"), ("coref", "coref")):
+            config, _, _ = SAMPLES[name]
+            reader = DatasetReaderConfig.alternatives[config["type"]].model_validate(config).build()  # type: ignore[attr-defined]
+            copied = reader.read(folder / CONLL_2012.format(split) / below).to_list()
+            assert copied == read(folder, name)[parts]
+    whole = (folder / "snli" / "snli_1.0_train.jsonl").read_bytes()
+    assert (folder / "snli" / "snli_1.0_train_subset.jsonl").read_bytes() == whole
 
 
-def test_only_development_and_test_data_have_synonyms(folder: Path) -> None:
-    train, *others = ({token for example in read(folder, split) for token in example["tokens"]} for split in SPLITS)
-    assert ner.NER.synonyms.keys() <= train
-    assert not train & NER_SYNONYMS
-    assert all(len(each & NER_SYNONYMS) > 0.8 * len(NER_SYNONYMS) for each in others)
-    known = np.isfinite(WordVectorFile(folder / VECTORS).rows([word.lower() for word in NER_SYNONYMS])).all(axis=1)
-    assert not known.any()
+def test_roles_in_the_columns_of_2005_are_those_of_2012(folder: Path) -> None:
+    def roles(name: str) -> list[Any]:
+        return [(each["tokens"], [tag.replace("-ARG", "-A") for tag in each["tags"]]) for each in read(folder, name)[1]]
+
+    assert roles("conll05") == roles("srl")
 
 
-def test_word_vectors_are_the_same_on_all_machines(folder: Path) -> None:
-    text = lzma.decompress((folder / VECTORS).read_bytes())
-    assert hashlib.sha256(text).hexdigest()[:16] == "189079fbecda6729"
+def test_word_vectors_are_those_of_glove(folder: Path, data_folder: Path) -> None:
+    ours = WordVectorFile(folder / VECTORS)
+    words = ["the", "london", "pizza", "happily", "no-such-word"]
+    whole = WordVectorFile(data_folder / "glove" / "glove.6B.50d.txt.xz").rows(words)
+    assert ours.dimension == 50
+    np.testing.assert_allclose(ours.rows(words), whole, atol=0.026)
+    assert np.isnan(whole[-1]).all()
 
 
-def test_word_vectors_need_memory_only_for_pairs_that_occur() -> None:
-    corpus = [[f"w{number}", f"w{number + 1}"] for number in range(2000)]
-    tracemalloc.start()
-    try:
-        word_vectors_text(corpus, dimension=2)
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert peak < 2000 * 4000  # bytes: less than one for each pair of a word and a context
+def test_the_first_sentences_of_every_format(folder: Path, tmp_path: Path) -> None:
+    write_sample_data(tmp_path, ALL_TASKS, sentences=(12, 4, 3))
+    for name, (_, files, _) in SAMPLES.items():
+        for first, whole, count in zip(read(tmp_path, name), read(folder, name), (12, 4, 3), strict=False):
+            assert first == whole[: len(first)]
+            if name in ("ner", "sst5", "snli", "pos") or files[0].endswith("csv"):
+                assert len(first) == count
+            if name.startswith("squad"):  # at most five questions have a passage
+                assert count <= len(first) < count + 5
+            if name == "coref":  # at least twenty sentences have a document
+                assert len(first) == 1
+    more = tmp_path / "more"
+    write_sample_data(more, "sst5", sentences=(10_000, 10_000, 10_000))
+    assert (more / "sst5" / "train.txt").read_bytes() == (folder / "sst5" / "train.txt").read_bytes()
 
 
-@pytest.mark.slow
 def test_other_files_are_not_overwritten(tmp_path: Path) -> None:
     small = (3, 1, 1)
     paths = write_sample_data(tmp_path, "sst5", sentences=small)
     assert write_sample_data(tmp_path, "sst5", sentences=small) == paths  # nothing changes
     write_sample_data(tmp_path, "ner", sentences=small)  # has the same vectors
-    real = {tmp_path / "sst5" / "dev.txt": b"(2 real)", tmp_path / VECTORS: b"not even an archive"}
-    for path, content in real.items():
+    other = {tmp_path / "sst5" / "dev.txt": b"(2 real)", tmp_path / VECTORS: b"not even an archive"}
+    for path, content in other.items():
         path.write_bytes(content)
     before = {path: path.stat().st_mtime_ns for path in paths}
     message = r"dev.txt, .*glove.6B.50d.txt.xz: would be replaced by sample data; --force does so"
@@ -141,7 +205,7 @@ def test_other_files_are_not_overwritten(tmp_path: Path) -> None:
         write_sample_data(tmp_path, "sst5", sentences=small)
     assert {path: path.stat().st_mtime_ns for path in paths} == before
     write_sample_data(tmp_path, "sst5", sentences=small, force=True)
-    assert not any(path.read_bytes() == content for path, content in real.items())
+    assert not any(path.read_bytes() == content for path, content in other.items())
 
 
 def test_real_data_with_another_compression_are_not_hidden(tmp_path: Path) -> None:
@@ -163,17 +227,5 @@ def test_errors(tmp_path: Path) -> None:
     assert "ner" in SAMPLE_TASKS
 
 
-def test_names_are_distinct_and_reproducible() -> None:
-    lists = make_names(random.Random(1), (400, 100))
-    names = [name for each in lists for name in each]
-    assert [len(each) for each in lists] == [400, 100]
-    assert len(set(names)) == 500
-    assert lists == make_names(random.Random(1), (400, 100))
-    assert all(name.isalpha() and name.istitle() for name in names)
-
-
-def test_chunks_are_those_of_the_sentences_with_names(folder: Path) -> None:
-    reader = Conll2003Config(columns=(0, 2)).build()
-    chunks, both = (reader.read(folder / file).to_list() for file in (CHUNK_FILES[0], "ner_conll2003/eng.train"))
-    assert [(each["tokens"], each["tags"]) for each in chunks] == [(each["tokens"], each["tags"]) for each in both]
-    assert {span.label for each in chunks for span in spans_of_tags(each["tags"])} >= {"NP", "VP", "PP", "SBAR"}
+def test_the_files_are_small() -> None:
+    assert sum(path.stat().st_size for path in README.parent.rglob("*.*") if path.is_file()) < 2_000_000

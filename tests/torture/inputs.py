@@ -41,36 +41,38 @@ _PREDICTED: dict[str, list[dict[str, Any]]] = {
 
 
 def targets(shop: Path) -> list[Target]:
-    return [*_data(), *_texts(), *_configs(shop), *_predictor_inputs()]
+    return [*_data(shop), *_texts(), *_configs(shop), *_predictor_inputs()]
 
 
-def _data() -> Iterator[Target]:
-    from elmo_tasks.sample_data.coref import COREF
-    from elmo_tasks.sample_data.names import make_names
-    from elmo_tasks.sample_data.pos import POS
-    from elmo_tasks.sample_data.snli import SNLI
-    from elmo_tasks.sample_data.squad import SQUAD
-    from elmo_tasks.sample_data.srl import SRL
-    from elmo_tasks.sample_data.sst5 import SST5
+def _data(shop: Path) -> Iterator[Target]:
+    from elmo_tasks.sample_data import ALL_TASKS, write_sample_data
 
-    def made(task: Any) -> list[bytes]:
-        names = make_names(random.Random(1), (40,))[0]
-        lines = (task.lines(names, 3, random.Random(seed), "sample") for seed in (1, 2))
-        return ["".join(f"{line}\n" for line in each).encode() for each in lines]
+    folder = shop / "sample_data"
+    write_sample_data(folder, ALL_TASKS, sentences=(3, 3, 3), force=True)
 
-    snli = made(SNLI)
+    def sample(name: str) -> list[bytes]:
+        return [(folder / name).read_bytes()]
+
+    roles = sample("srl_ewt/ewt.dev.gold_conll")
     srl = {"type": "srl_conll2012"}
     yield _reader("conll2003", "text", [NER.encode()], {"type": "conll2003"}, weight=3)
-    yield _reader("conllu", "text", made(POS), {"type": "conllu"}, weight=2)
-    yield _reader("snli jsonl", "jsonl", snli, {"type": "snli"}, file="data.jsonl", weight=2)
-    yield _reader("snli columns", "text", [_SICK.encode(), _MULTINLI.encode()], {"type": "snli"}, weight=2)
-    yield _reader("squad", "json", made(SQUAD), {"type": "squad"}, file="data.json", weight=2)
-    yield _reader("srl conll2012", "text", made(SRL), srl, file="data.v4_gold_conll", weight=2)
-    yield _reader("srl conll2005", "text", [_PROPS.encode()], {"type": "srl_conll2005"}, weight=2)
-    yield _reader("predicates", "text", made(SRL), {"type": "predicates", "source": srl}, file="data.v4_gold_conll")
-    yield _reader("sst", "text", made(SST5), {"type": "sst", "subtrees": True}, weight=3)
+    yield _reader("conllu", "text", sample("pos_ud_ewt/en_ewt-ud-dev.conllu"), {"type": "conllu"}, weight=2)
     yield _reader(
-        "coref conll2012", "text", made(COREF), {"type": "coref_conll2012"}, file="data.v4_gold_conll", weight=2
+        "snli jsonl", "jsonl", sample("snli/snli_1.0_dev.jsonl"), {"type": "snli"}, file="data.jsonl", weight=2
+    )
+    yield _reader("snli columns", "text", [_SICK.encode(), _MULTINLI.encode()], {"type": "snli"}, weight=2)
+    yield _reader("squad", "json", sample("squad/dev-v1.1.json"), {"type": "squad"}, file="data.json", weight=2)
+    yield _reader("srl conll2012", "text", roles, srl, file="data.v4_gold_conll", weight=2)
+    yield _reader("srl conll2005", "text", [_PROPS.encode()], {"type": "srl_conll2005"}, weight=2)
+    yield _reader("predicates", "text", roles, {"type": "predicates", "source": srl}, file="data.v4_gold_conll")
+    yield _reader("sst", "text", sample("sst5/dev.txt"), {"type": "sst", "subtrees": True}, weight=3)
+    yield _reader(
+        "coref conll2012",
+        "text",
+        sample("coref_ontogum/ontogum.dev.v4_gold_conll"),
+        {"type": "coref_conll2012"},
+        file="data.v4_gold_conll",
+        weight=2,
     )
     reviews = {"task": "classification", "columns": {"text": "a", "label": "b"}}
     csv = b'a,b\n"Orla, who left",1\nTavo,2\n'
