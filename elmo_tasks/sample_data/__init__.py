@@ -118,9 +118,9 @@ def write_sample_data(
     contents: dict[Path, bytes] = {}
     for data_set in chosen:
         for split, file in enumerate(data_set.files):
-            content = _stored(Path(file), sentences[split] if sentences else None)
-            contents |= {Path(folder) / name: content for name in (file, *data_set.copies[split : split + 1])}
-    contents[Path(folder) / VECTORS] = _stored(VECTORS)
+            for name in (file, *data_set.copies[split : split + 1]):
+                contents[Path(folder) / name] = _content(file, name, sentences[split] if sentences else None)
+    contents[Path(folder) / VECTORS] = _content(str(VECTORS), str(VECTORS), None)
     changed = {
         path: content for path, content in contents.items() if not (path.is_file() and path.read_bytes() == content)
     }
@@ -132,12 +132,12 @@ def write_sample_data(
     return list(contents)
 
 
-def _stored(file: Path, sentences: int | None = None) -> bytes:
-    """A file of the package as it is to be written, or one with its first sentences."""
-    packed = (_FILES / file.with_name(f"{file.name.removesuffix('.xz')}.xz")).read_bytes()
-    if file.suffix == ".xz" and sentences is None:
+def _content(file: str, name: str, sentences: int | None) -> bytes:
+    """A file of the package, or its first sentences, as the file `name` has it: compressed if it ends in `.xz`."""
+    packed = (_FILES / f"{file.removesuffix('.xz')}.xz").read_bytes()
+    if name.endswith(".xz") and sentences is None:
         return packed
     content = lzma.decompress(packed)
     if sentences is not None:
-        content = first_sentences(file, content.decode(), sentences).encode()
-    return lzma.compress(content) if file.suffix == ".xz" else content
+        content = first_sentences(Path(file), content.decode(), sentences).encode()
+    return lzma.compress(content) if name.endswith(".xz") else content

@@ -26,13 +26,13 @@ SAMPLES: dict[str, tuple[Mapping[str, Any], tuple[str, ...], tuple[int, ...]]] =
     "ner": (
         {"type": "conll2003"},
         ("ner_conll2003/eng.train", "ner_conll2003/eng.testa", "ner_conll2003/eng.testb"),
-        (480, 80, 140),
+        (460, 70, 170),
     ),
-    "sst5": ({"type": "sst"}, ("sst5/train.txt", "sst5/dev.txt", "sst5/test.txt"), (480, 80, 149)),
+    "sst5": ({"type": "sst"}, ("sst5/train.txt", "sst5/dev.txt", "sst5/test.txt"), (459, 70, 180)),
     "snli": (
         {"type": "snli"},
         ("snli/snli_1.0_train.jsonl", "snli/snli_1.0_dev.jsonl", "snli/snli_1.0_test.jsonl"),
-        (2400, 300, 600),
+        (2400, 300, 1000),
     ),
     "squad": ({"type": "squad"}, ("squad/train-v1.1.json.xz", "squad/dev-v1.1.json"), (1602, 402)),
     "squad2": (
@@ -71,8 +71,8 @@ SAMPLES: dict[str, tuple[Mapping[str, Any], tuple[str, ...], tuple[int, ...]]] =
             n,
         )
         for task, n in (
-            ("multi_label", (480, 80, 140)),
-            ("regression", (480, 80, 149)),
+            ("multi_label", (460, 70, 170)),
+            ("regression", (459, 70, 180)),
             ("pair_regression", (900, 150, 300)),
         )
     },
