@@ -21,6 +21,7 @@ from typing import IO, NoReturn
 from elmo_tasks import __version__
 from elmo_tasks.commands.command import COMMANDS, GROUPS
 from elmo_tasks.commands.console import set_up_logging
+from elmo_tasks.commands.stopping import Stopped, is_signal, what_is_left
 from elmo_tasks.errors import DISK_FULL_ERRORS, ElmoTasksError, did_you_mean
 
 _TEXTS = {"note", "sentence", "sentences", "word"}  # arguments that are not paths
@@ -82,20 +83,24 @@ def _run(arguments: Sequence[str] | None) -> int:
             from elmo_tasks.config import include_packages
 
             include_packages(parsed.include_package)
-        parsed.run(parsed)
-    except KeyboardInterrupt:
-        _say_how_to_go_on(parsed)
+        from elmo_tasks.progress import at_work
+
+        with at_work(parsed.words[0]):
+            parsed.run(parsed)
+    except Stopped as stopped:
+        _say_stopped(str(stopped))
+        raise stopped.ending from None
+    except (KeyboardInterrupt, SystemExit) as error:
+        if is_signal(error):
+            _say_stopped(what_is_left(parsed))
         raise
     sys.stdout.flush()
     return 0
 
 
-def _say_how_to_go_on(parsed: argparse.Namespace) -> None:
-    from elmo_tasks.commands.options import command_to_go_on
-
-    if command := command_to_go_on(parsed.words, parsed):
-        with contextlib.suppress(OSError):
-            print(f"interrupted; go on with: {command}", file=sys.stderr, flush=True)
+def _say_stopped(message: str) -> None:
+    with contextlib.suppress(OSError):  # a terminal that was closed
+        print(f"interrupted; {message}" if message else "interrupted", file=sys.stderr, flush=True)
 
 
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:

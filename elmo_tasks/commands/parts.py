@@ -75,6 +75,7 @@ def make_parts(arguments: argparse.Namespace, function: TableFunction, *, tokeni
     from elmo_tasks.files.overwriting import check_folder, check_kind
     from elmo_tasks.parts.folder import PartsFolder
     from elmo_tasks.parts.units import find_units
+    from elmo_tasks.progress import counted_items
 
     if "-" in arguments.input:
         raise ElmoTasksError("-: standard input cannot be cut into parts; expected files")
@@ -89,7 +90,7 @@ def make_parts(arguments: argparse.Namespace, function: TableFunction, *, tokeni
     }
     folder = PartsFolder(arguments.output, settings)
     found = find_units(arguments.input, tokens=part_tokens, tokenized=tokenized, output=arguments.output)
-    units = list(found)
+    units = list(counted_items(found, "parts found in the text"))
     number, total = arguments.shard or (1, 1)
     units = units[number - 1 :: total]
     if arguments.check:
@@ -106,4 +107,7 @@ def make_parts(arguments: argparse.Namespace, function: TableFunction, *, tokeni
         )
     else:
         made = folder.process(units, function)
-    logger.info("%s: %s made, %d were there", folder.path, counted(made, "part"), len(units) - made)
+    logger.info("%s: %s made, %d were there", folder.path, counted(made.parts, "part"), len(units) - made.parts)
+    if made.errors:
+        rows = counted(made.errors, "line was not usable", "lines were not usable")
+        logger.warning("%s: %s; the column `error` says why", folder.path, rows)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from elmo_tasks.commands import options
 from elmo_tasks.commands.console import binary_output
+from elmo_tasks.commands.stopping import Results, uninterrupted
 from elmo_tasks.files.overwriting import check_output
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ def run_score(arguments: argparse.Namespace) -> None:
     from elmo_tasks.files.text import standard_input
     from elmo_tasks.pretraining.language_model import LanguageModel
     from elmo_tasks.pretraining.scores import score_sentences
+    from elmo_tasks.progress import counted_items
     from elmo_tasks.text.prose import raw_lines
     from elmo_tasks.text.tokenizer_config import parse_tokenizer
 
@@ -58,16 +60,26 @@ def run_score(arguments: argparse.Namespace) -> None:
     source = standard_input() if arguments.text == "-" else arguments.text
     lines = raw_lines(source, tokenized=arguments.tokenized)
     sentences = (tokens for _, line in lines for tokens in tokenizer.strings(line) if tokens)
-    with _shown(arguments) as show:
-        for scores in score_sentences(model, sentences, arguments.substitutes):
-            show(scores)
+    results = Results((arguments.output, arguments.html))
+    is_shown = bool(results.files) or not sys.stdout.isatty()
+    with contextlib.ExitStack() as stack:
+        show = stack.enter_context(_shown(arguments, results))
+        scored = score_sentences(model, counted_items(sentences, "sentences", visible=is_shown), arguments.substitutes)
+        results.show(scored, show)
+        with uninterrupted():
+            stack.close()
+    results.report("sentence")
 
 
 @contextlib.contextmanager
-def _shown(arguments: argparse.Namespace) -> Iterator[Show]:
-    """Yields a function that shows the scores of a sentence in each of the ways that the arguments ask for."""
+def _shown(arguments: argparse.Namespace, results: Results) -> Iterator[Show]:
+    """Yields a function that shows the scores of a sentence in each of the ways that the arguments ask for.
+
+    Arguments:
+        results: those that have been shown; a page says at its end if there are more.
+    """
     from elmo_tasks.files.text import STANDARD_INPUT
-    from elmo_tasks.rendering.html import END, Sections, page_start
+    from elmo_tasks.rendering.html import Sections, page_end, page_start
     from elmo_tasks.rendering.terminal import Terminal
 
     with contextlib.ExitStack() as stack:
@@ -75,7 +87,7 @@ def _shown(arguments: argparse.Namespace) -> Iterator[Show]:
         if arguments.html:
             page, sections = stack.enter_context(binary_output(arguments.html)), Sections()
             page.write(page_start(STANDARD_INPUT if arguments.text == "-" else arguments.text).encode())
-            stack.callback(lambda: page.write(END.encode()))
+            stack.callback(lambda: page.write(page_end(results.note).encode()))
             shows.append(lambda scores: page.write(sections.section(_drawing(scores)).encode()))
         if arguments.output or arguments.json or not (shows or sys.stdout.isatty()):
             stream = stack.enter_context(binary_output(arguments.output))

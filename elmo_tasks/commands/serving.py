@@ -8,6 +8,7 @@ from pathlib import Path
 
 from elmo_tasks.commands import options
 from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.progress import progress_bar
 
 _NEEDED = ("fastapi", "fastapi_offline", "prometheus_client", "uvicorn")
 
@@ -98,7 +99,8 @@ def run_serve(arguments: argparse.Namespace) -> None:
         hosts = ["localhost", "127.0.0.1", "::1", "[::1]", arguments.host] if is_loopback(arguments.host) else ["*"]
         origins = arguments.allow_origin
         app = create_app(runs, bilms, limits, note=arguments.note, allowed_hosts=hosts, allowed_origins=origins)
-        serve(app, bound, limits)
+        with progress_bar(visible=False):  # a server that waits for requests says nothing
+            serve(app, bound, limits)
 
 
 def _installed() -> list[str]:

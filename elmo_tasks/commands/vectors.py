@@ -174,6 +174,7 @@ def run_neighbors(arguments: argparse.Namespace) -> None:
     from elmo_tasks.elmo import BiLM
     from elmo_tasks.elmo.bilm_files import BiLMFiles
     from elmo_tasks.probes.neighbors import nearest_tokens
+    from elmo_tasks.progress import counted_items
     from elmo_tasks.text.prose import raw_lines
     from elmo_tasks.text.token_in_context import find_token
 
@@ -183,7 +184,8 @@ def run_neighbors(arguments: argparse.Namespace) -> None:
     query = find_token([token.text for token in tokenizer.words(arguments.sentence)], arguments.word)
     words = _static_vectors(arguments).nearest(query.word, arguments.count) if arguments.static else []
     lines = raw_lines(arguments.pool, tokenized=arguments.tokenized)
-    pool = (sentence for _, line in lines for sentence in tokenizer.strings(line))
+    sentences = (sentence for _, line in lines for sentence in tokenizer.strings(line))
+    pool = counted_items(sentences, "sentences read")
     layers = nearest_tokens(bilm, query, pool, count=arguments.count, same_word=arguments.same_word)
     if arguments.json:
         found = [
