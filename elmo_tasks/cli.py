@@ -16,7 +16,7 @@ import sys
 import textwrap
 import threading
 from collections.abc import Collection, Iterator, Sequence
-from typing import IO, NoReturn
+from typing import IO, Any, NoReturn
 
 from elmo_tasks import __version__
 from elmo_tasks.commands.command import COMMANDS, GROUPS
@@ -194,6 +194,21 @@ class _Parser(argparse.ArgumentParser):
         self.exit(USER_ERROR, f"error: {message}\nFor help: {self.prog} --help\n")
 
 
+class _CommandParser(_Parser):
+    """The parser of a command, which also takes positional arguments after options: `evaluate A --device cpu FILE`."""
+
+    _is_called = False
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[argparse.Namespace, list[str]]:
+        if self._is_called:  # by the function below, which parses twice
+            return super().parse_known_args(args, namespace)
+        self._is_called = True
+        try:
+            return self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self._is_called = False
+
+
 def _list_of_commands() -> str:
     """The commands with what they do, in groups."""
     width = shutil.get_terminal_size().columns - 2
@@ -231,7 +246,8 @@ def make_parser(complete: Collection[str]) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     about = "one of those below; `elmo-tasks COMMAND --help` shows its arguments and an example"
-    commands = parser.add_subparsers(metavar="COMMAND", required=True, help=about)
+    kind = _Parser if "_ARGCOMPLETE" in os.environ else _CommandParser  # the package that completes parses by itself
+    commands = parser.add_subparsers(metavar="COMMAND", required=True, help=about, parser_class=kind)
     for name, command in COMMANDS.items():
         subparser = commands.add_parser(
             name,

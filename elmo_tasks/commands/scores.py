@@ -11,10 +11,10 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from elmo_tasks.commands import options
+from elmo_tasks.commands import numbers, options
 from elmo_tasks.commands.console import binary_output
 from elmo_tasks.commands.stopping import Results, uninterrupted
-from elmo_tasks.files.overwriting import check_output
+from elmo_tasks.files.overwriting import HTML, JSON_LINES, TABLE, check_ending, check_output
 
 if TYPE_CHECKING:
     from elmo_tasks.pretraining.scores import SentenceScores
@@ -32,7 +32,7 @@ def add_score(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("text", metavar="TEXT", help="a UTF-8 text file, compressed or not, or - for standard input")
     options.add_bilm(parser)
     options.add_number(
-        parser, "--substitutes", 0, "also give this many likely words for each token", kind=options.not_negative
+        parser, "--substitutes", 0, "also give this many likely words for each token", kind=numbers.not_negative
     )
     parser.add_argument("--output", metavar="FILE", help="write the scores to this file, instead of showing them")
     parser.add_argument("--html", metavar="FILE", help="write a page with the surprising words in colour")
@@ -51,6 +51,9 @@ def run_score(arguments: argparse.Namespace) -> None:
     from elmo_tasks.text.prose import raw_lines
     from elmo_tasks.text.tokenizer_config import parse_tokenizer
 
+    advice = "--json writes JSON lines" if not arguments.json else "Without --json, it is a table"
+    check_ending(arguments.output, JSON_LINES if arguments.json else TABLE, advice)
+    check_ending(arguments.html, HTML)
     for path in (arguments.output, arguments.html):
         check_output(path, force=arguments.force, stream=True)
     device = options.chosen_device(arguments)
