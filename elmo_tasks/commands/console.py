@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 _PAGE_WIDTH = 120  # of tables, in characters, where no terminal says how wide it is
+_SHORT_TEXT = 20  # characters of a cell that is not broken
 _MOST_CHARACTERS = 100_000  # of a line
 
 
@@ -136,17 +137,18 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, whole_words: bool) -> Table:
-    """A table for rich. `whole_words`: no word is broken, such as a number or a path; only text is."""
+    """A table for rich. `whole_words`: only long text is broken, between words; not a number or a path."""
     from rich.cells import cell_len
     from rich.table import Table
 
     table = Table()
     for number, column in enumerate(columns):
-        words = [each.split() for each in (column, *(row[number] for row in rows if number < len(row)))]
-        longest = max((cell_len(word) for cell in words for word in cell), default=0) if whole_words else None
-        is_text = any(len(cell) > 1 for cell in words)
+        cells = [column, *(row[number] for row in rows if number < len(row))]
+        texts = [cell for cell in cells if " " in cell.strip() and cell_len(cell) > _SHORT_TEXT]
+        unbroken = [word for cell in cells for word in (cell.split() if cell in texts else [cell])]
+        longest = max(map(cell_len, unbroken)) if whole_words else None
         justify: Literal["right", "left"] = "right" if number else "left"
-        table.add_column(column, justify=justify, min_width=longest, no_wrap=whole_words and not is_text)
+        table.add_column(column, justify=justify, min_width=longest, no_wrap=whole_words and not texts)
     for row in rows:
         table.add_row(*row)
     return table

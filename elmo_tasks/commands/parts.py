@@ -47,7 +47,7 @@ def writes_parts(arguments: argparse.Namespace) -> bool:
         return True
     folder = next((name for name in arguments.input if Path(name).is_dir()), None)
     given = {
-        f"{folder}: a folder": folder,
+        f"{folder} is a folder": folder,
         "several files": len(arguments.input) > 1 or any(map(_needs_folder, arguments.input)),
         "--shard": arguments.shard,
         "--check": arguments.check,
