@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import io
+import itertools
 import logging
 import os
 import shutil
@@ -85,7 +86,7 @@ def _run(arguments: Sequence[str] | None) -> int:
             include_packages(parsed.include_package)
         from elmo_tasks.progress import at_work
 
-        with at_work(parsed.words[0]):
+        with at_work(parsed.words[0]) if _speaks() else contextlib.nullcontext():
             parsed.run(parsed)
     except Stopped as stopped:
         _say_stopped(str(stopped))
@@ -98,9 +99,15 @@ def _run(arguments: Sequence[str] | None) -> int:
     return 0
 
 
+def _speaks() -> bool:
+    """Whether this process is the first of those that torchrun has started, or the only one."""
+    return os.environ.get("RANK", "0") == "0"
+
+
 def _say_stopped(message: str) -> None:
     with contextlib.suppress(OSError):  # a terminal that was closed
-        print(f"interrupted; {message}" if message else "interrupted", file=sys.stderr, flush=True)
+        if _speaks():
+            print(f"interrupted; {message}" if message else "interrupted", file=sys.stderr, flush=True)
 
 
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:
@@ -195,18 +202,31 @@ class _Parser(argparse.ArgumentParser):
 
 
 class _CommandParser(_Parser):
-    """The parser of a command, which also takes positional arguments after options: `evaluate A --device cpu FILE`."""
+    """The parser of a command, which also takes positional arguments after options: `evaluate A --device cpu FILE`.
+
+    What follows an option whose value can be left out, such as `--explain`, is only its value if it is one of those.
+    """
 
     _is_called = False
 
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[argparse.Namespace, list[str]]:
+    def parse_known_args(  # type: ignore[override]  # its types are overloaded
+        self, args: Any = None, namespace: Any = None
+    ) -> tuple[argparse.Namespace, list[str]]:
         if self._is_called:  # by the function below, which parses twice
             return super().parse_known_args(args, namespace)
         self._is_called = True
         try:
-            return self.parse_known_intermixed_args(args, namespace)
+            return self.parse_known_intermixed_args(self._with_values(args), namespace)
         finally:
             self._is_called = False
+
+    def _with_values(self, words: Sequence[str]) -> list[str]:
+        """The words, with the values that were left out."""
+        choices = {name: action for action in self._actions for name in action.option_strings if action.nargs == "?"}
+        return [
+            f"{word}={choices[word].const}" if word in choices and after not in (choices[word].choices or ()) else word
+            for word, after in itertools.pairwise([*words, ""])
+        ]
 
 
 def _list_of_commands() -> str:

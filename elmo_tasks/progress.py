@@ -7,11 +7,21 @@ import datetime
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import TypeVar
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Column
 
 logger = logging.getLogger(__name__)
@@ -46,8 +56,8 @@ def progress_bar(*, visible: bool = True) -> Progress:
     )
 
 
-def counted_items(items: Iterable[_T], what: str, *, total: int | None = None, visible: bool = True) -> Iterator[_T]:
-    """The items, with a progress bar for those that have been taken."""
+def counted_items(items: Iterable[_T], what: str, *, total: int | None = None, visible: bool = True) -> Generator[_T]:
+    """The items, with a progress bar for those that have been taken. Those who may stop before the end close it."""
     with progress_bar(visible=visible) as bar:
         task = bar.add_task(what, total=total, note="")
         for item in items:
@@ -58,10 +68,11 @@ def counted_items(items: Iterable[_T], what: str, *, total: int | None = None, v
 class _Bar(Progress):
     """A progress bar that is logged where it cannot be drawn."""
 
-    def __init__(self, *columns: TextColumn | BarColumn, logged: bool, **settings: object) -> None:
+    def __init__(self, *columns: ProgressColumn, logged: bool, **settings: object) -> None:
         super().__init__(*columns, **settings)  # type: ignore[arg-type]
         self._logged = logged
         self._ends = contextlib.ExitStack()
+        self._firsts: dict[TaskID, tuple[float, float]] = {}  # seconds and what was done at the first line of each task
 
     def start(self) -> None:
         super().start()
@@ -80,9 +91,20 @@ class _Bar(Progress):
         for task in self.tasks if _shown[-1:] == [self] else ():
             total = "" if task.total is None else f" of {task.total:,.0f}"
             note = f" ({task.fields['note']})" if task.fields["note"] else ""
-            rest = "" if task.time_remaining is None else f", to go: {_duration(task.time_remaining)}"
-            time_ = _duration(task.elapsed or 0.0)
-            logger.info("%s: %s%s%s, after %s%s", task.description, f"{task.completed:,.0f}", total, note, time_, rest)
+            logger.info("%s: %s%s%s%s", task.description, f"{task.completed:,.0f}", total, note, self._times(task))
+
+    def _times(self, task: Task) -> str:
+        """The time so far and the time to go, which is estimated from all that was done since the first line.
+
+        What rich estimates for its bar is wrong where results come in batches: it only looks at the last ones.
+        """
+        elapsed = task.elapsed or 0.0
+        start, done_then = self._firsts.setdefault(task.id, (elapsed, task.completed))
+        so_far = f", after {_duration(elapsed)}"
+        if task.total is None or task.completed <= done_then:
+            return so_far
+        seconds = (elapsed - start) * (task.total - task.completed) / (task.completed - done_then)
+        return f"{so_far}, to go: {_duration(seconds)}"
 
 
 @contextlib.contextmanager

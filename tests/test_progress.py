@@ -64,6 +64,7 @@ def lines(monkeypatch: pytest.MonkeyPatch) -> Iterator[queue.Queue[str]]:
     progress.logger.setLevel(logging.INFO)
     yield found
     progress.logger.removeHandler(handler)
+    progress.logger.setLevel(logging.NOTSET)
 
 
 def test_a_log_says_now_and_then_how_far_a_computation_is(lines: queue.Queue[str]) -> None:
@@ -86,3 +87,19 @@ def test_a_log_says_now_and_then_how_far_a_computation_is(lines: queue.Queue[str
 def test_what_has_no_bar_says_that_it_is_at_work(lines: queue.Queue[str]) -> None:
     with at_work("compare"):
         assert lines.get(timeout=60) == "compare: at work for 0:00:00"
+
+
+def test_the_time_to_go_is_estimated_from_all_that_was_done(
+    lines: queue.Queue[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Results come in batches: 1000 every ten seconds, each batch at once."""
+    with progress_bar() as bar:
+        task = bar.add_task("inputs", total=10_000, note="")
+        (shown,) = bar.tasks
+        monkeypatch.setattr(type(shown), "elapsed", property(lambda each: each.completed / 100))
+        assert lines.get(timeout=60) == "inputs: 0 of 10,000, after 0:00:00"
+        for _ in range(2000):
+            bar.advance(task)
+        while "2,000" not in (line := lines.get(timeout=60)):
+            pass
+        assert line == "inputs: 2,000 of 10,000, after 0:00:20, to go: 0:01:20"

@@ -8,7 +8,7 @@ import gc
 import logging
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -72,7 +72,7 @@ def predict_stream(predictor: Predictor, arguments: argparse.Namespace, reader: 
                 given = reader_inputs(reader, predictor, arguments.input, on_error)
             else:
                 given = read_inputs(source, input_format, on_error)
-            inputs = _counted(given, source, visible=is_shown)
+            inputs = stack.enter_context(contextlib.closing(_counted(given, source, visible=is_shown)))
             try:
                 results.show(predictor.predict(inputs, source=input_name(source), **options), show, typed=typed)
                 break
@@ -121,7 +121,7 @@ def _prompt() -> None:
     print("> ", end="", file=sys.stderr, flush=True)
 
 
-def _counted(inputs: Iterable[_T], source: str | LiveLines, *, visible: bool) -> Iterator[_T]:
+def _counted(inputs: Iterable[_T], source: str | LiveLines, *, visible: bool) -> Generator[_T]:
     """The inputs, with a progress bar for those that have been read."""
     from elmo_tasks.files.text import read_lines
     from elmo_tasks.progress import counted_items

@@ -67,8 +67,8 @@ def run_score(arguments: argparse.Namespace) -> None:
     is_shown = bool(results.files) or not sys.stdout.isatty()
     with contextlib.ExitStack() as stack:
         show = stack.enter_context(_shown(arguments, results))
-        scored = score_sentences(model, counted_items(sentences, "sentences", visible=is_shown), arguments.substitutes)
-        results.show(scored, show)
+        counted = stack.enter_context(contextlib.closing(counted_items(sentences, "sentences", visible=is_shown)))
+        results.show(score_sentences(model, counted, arguments.substitutes), show)
         with uninterrupted():
             stack.close()
     results.report("sentence")

@@ -45,8 +45,9 @@ class Stopped(BaseException):
 
 def is_signal(error: BaseException) -> bool:
     """Whether an exception is what a signal raises that ends the process."""
-    is_number = isinstance(error, SystemExit) and isinstance(error.code, int)
-    return isinstance(error, KeyboardInterrupt) or (is_number and int(str(error.code)) > 128)
+    if isinstance(error, SystemExit):
+        return isinstance(error.code, int) and error.code > 128
+    return isinstance(error, KeyboardInterrupt)
 
 
 def what_is_left(arguments: argparse.Namespace) -> str:
@@ -76,8 +77,8 @@ def uninterrupted() -> Iterator[None]:
     finally:
         for number, handler in earlier.items():
             signal.signal(number, handler)
-        for number, frame in waiting[:1]:
-            earlier[number](number, frame)
+        for received, frame in waiting[:1]:
+            earlier[signal.Signals(received)](received, frame)
 
 
 class Results:

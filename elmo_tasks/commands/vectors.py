@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import itertools
 import logging
 from pathlib import Path
@@ -189,8 +190,8 @@ def run_neighbors(arguments: argparse.Namespace) -> None:
     words = _static_vectors(arguments).nearest(query.word, arguments.count) if arguments.static else []
     lines = raw_lines(arguments.pool, tokenized=arguments.tokenized)
     sentences = (sentence for _, line in lines for sentence in tokenizer.strings(line))
-    pool = counted_items(sentences, "sentences read")
-    layers = nearest_tokens(bilm, query, pool, count=arguments.count, same_word=arguments.same_word)
+    with contextlib.closing(counted_items(sentences, "sentences read")) as pool:
+        layers = nearest_tokens(bilm, query, pool, count=arguments.count, same_word=arguments.same_word)
     if arguments.json:
         found = [
             [{"sentence": n.token.sentence, "place": n.token.index, "similarity": n.similarity} for n in layer]
