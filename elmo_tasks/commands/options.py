@@ -120,7 +120,7 @@ def add_config_arguments(parser: argparse.ArgumentParser, described: str = "conf
 
 
 def _add_set(parser: argparse.ArgumentParser, described: str) -> None:
-    help = f"change a key of the {described}; can be repeated"
+    help = f"change a key of the {described}; the value is Jsonnet, or a plain string; can be repeated"
     parser.add_argument("--set", type=override, action="append", default=[], metavar="A.B=C", help=help)
 
 
