@@ -108,7 +108,7 @@ COMMANDS = {
     "perplexity": _command(
         "pretraining.perplexity",
         "measure the perplexity of a biLM, with the full softmax",
-        "elmo-tasks perplexity runs/bilm text.txt",
+        "elmo-tasks perplexity text.txt --bilm runs/bilm",
     ),
     "score": _command(
         "scores.score",

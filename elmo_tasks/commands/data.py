@@ -6,10 +6,9 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
-from elmo_tasks.commands import options
+from elmo_tasks.commands import numbers, options
 from elmo_tasks.commands.console import print_json, print_table
-from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.files.overwriting import check_output
+from elmo_tasks.files.overwriting import JSON, check_ending, check_output
 
 _MOST_LABELS = 30  # in the table
 
@@ -28,6 +27,7 @@ def run_data(arguments: argparse.Namespace) -> None:
     from elmo_tasks.runs.data_analysis import analyse
     from elmo_tasks.runs.experiment_config import ExperimentConfig
 
+    check_ending(arguments.output, JSON)
     check_output(arguments.output, force=arguments.force, stream=True)
     report = analyse(load_config(arguments.config, ExperimentConfig, arguments.set, dict(arguments.ext_var)))
     if arguments.output:
@@ -40,8 +40,8 @@ def run_data(arguments: argparse.Namespace) -> None:
 
 def _print_report(title: str, report: Mapping[str, Any]) -> None:
     names, parts = list(report["parts"]), list(report["parts"].values())
-    numbers = [key for key, value in parts[0].items() if isinstance(value, (int, float))]
-    rows = [[key.replace("_", " "), *(_shown(part[key]) for part in parts)] for key in numbers]
+    counts = [key for key, value in parts[0].items() if isinstance(value, (int, float))]
+    rows = [[key.replace("_", " "), *(_shown(part[key]) for part in parts)] for key in counts]
     rows.append(["skipped, not in the format", *(_shown(len(part["skipped"])) for part in parts)])
     print_table(title, ("", *names), rows)
     labels = list(dict.fromkeys(label for part in parts for label in part["labels"]))
@@ -76,7 +76,7 @@ def add_sample_data(parser: argparse.ArgumentParser) -> None:
     options.add_seed(parser, 13)
     parser.add_argument(
         "--sentences",
-        type=options.integers,
+        type=numbers.three_sizes,
         default=(1000, 200, 200),
         metavar="N,N,N",
         help="the number of sentences for training, development and test; tasks whose examples are paragraphs or "
@@ -87,10 +87,6 @@ def add_sample_data(parser: argparse.ArgumentParser) -> None:
 def run_sample_data(arguments: argparse.Namespace) -> None:
     from elmo_tasks.sample_data import write_sample_data
 
-    if len(arguments.sentences) != 3:
-        raise ElmoTasksError(
-            f"--sentences has {len(arguments.sentences)} number(s); expected three: training, development, test"
-        )
     sizes, force = arguments.sentences, arguments.force
     for path in write_sample_data(arguments.folder, arguments.task, arguments.seed, sizes, force=force):
         print(path)

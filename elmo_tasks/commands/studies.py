@@ -8,7 +8,7 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from elmo_tasks.commands import options
+from elmo_tasks.commands import numbers, options
 from elmo_tasks.commands.console import print_summaries, print_table
 from elmo_tasks.errors import ElmoTasksError, counted
 
@@ -28,7 +28,7 @@ def add_study(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--jobs",
-        type=options.positive,
+        type=numbers.positive,
         metavar="N",
         help="how many runs train at a time (default: 1; with --engine ray, as many as the cluster has room for)",
     )
@@ -43,14 +43,14 @@ def add_study(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--shares",
-        type=options.shares,
+        type=numbers.shares,
         default=(),
         metavar="S,S",
         help="train only runs with these shares of the training data, such as 0.01,1",
     )
     parser.add_argument(
         "--seeds",
-        type=options.seeds,
+        type=numbers.seeds,
         default=(),
         metavar="SEEDS",
         help="train only runs with these seeds, such as 1-3 or 1,2,5",

@@ -44,6 +44,11 @@ def is_stream(path: str | Path) -> bool:
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
+def why_no_file(path: str | Path) -> str:
+    """What is wrong with a path that does not name a file."""
+    return "is a folder; expected a file" if Path(path).is_dir() else "no such file"
+
+
 def open_file_number(path: str | Path) -> int | None:
     """The number of the open file of this process that a path names, as `/dev/stdout` and `/dev/fd/5` do.
 

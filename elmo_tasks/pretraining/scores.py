@@ -115,13 +115,29 @@ def score_sentences(
     """
     training = model.training
     model.eval()
-    waiting = iter(sentences)
-    while some := list(itertools.islice(waiting, _SENTENCES_AT_ONCE)):
+    for some in _lots(sentences):
         check_sentences(some)
         if not all(some):
             raise ElmoTasksError("a sentence has no token; expected at least one in each")
         yield from _score(model, some, substitutes)
     model.train(training)
+
+
+def _lots(sentences: Iterable[Sequence[str]]) -> Iterator[list[Sequence[str]]]:
+    """As many sentences as are scored together; before the error of one that cannot be read, the rest."""
+    some: list[Sequence[str]] = []
+    try:
+        for sentence in sentences:
+            some.append(sentence)
+            if len(some) == _SENTENCES_AT_ONCE:
+                yield some
+                some = []
+    except ElmoTasksError:
+        if some:
+            yield some
+        raise
+    if some:
+        yield some
 
 
 @torch.no_grad()

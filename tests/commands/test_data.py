@@ -13,10 +13,3 @@ def test_sample_data_names_its_files(tmp_path: Path, capsys: pytest.CaptureFixtu
     paths = capsys.readouterr().out.splitlines()
     assert paths
     assert all(Path(path).is_file() for path in paths)
-
-
-@pytest.mark.parametrize("wrong", ["3,2", "4,3,2,1"])
-def test_sample_data_has_three_sizes(wrong: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["sample-data", str(tmp_path), "--sentences", wrong]) == 2
-    assert "expected three: training, development, test" in capsys.readouterr().err
-    assert not list(tmp_path.iterdir())

@@ -163,7 +163,7 @@ def test_a_killed_process_leaves_no_part_torn(arguments: list[str], tmp_path: Pa
 @pytest.mark.parametrize(
     ("more", "problem"),
     [
-        (["--output", "a.hdf5"], "several files: expected an output folder"),
+        (["--output", "a.hdf5"], "texts is a folder: expected an output folder"),
         (["--output", "out/", "--stateful"], "--stateful: only for one output file"),
         (["--output", "out/", "--shard", "4/3"], "'4/3'; expected I/N"),
         (["--output", "out/", "--layers", "9"], "layers: got '9'"),
