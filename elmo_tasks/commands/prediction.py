@@ -177,9 +177,7 @@ def _json_lines(path: str | None) -> Iterator[Show]:
 
 
 @contextlib.contextmanager
-def _same_format(
-    path: str | None, reader: DatasetReader, source: str, column: str, results: Results
-) -> Iterator[Show]:
+def _same_format(path: str | None, reader: DatasetReader, source: str, column: str, results: Results) -> Iterator[Show]:
     """Keeps the predictions, and at the end writes the data with them; `_` for what was skipped.
 
     Arguments:

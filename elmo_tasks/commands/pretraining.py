@@ -6,7 +6,7 @@ import argparse
 import re
 from pathlib import Path
 
-from elmo_tasks.commands import numbers, options
+from elmo_tasks.commands import options
 from elmo_tasks.commands.console import print_json, print_table
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.progress import is_main_process
