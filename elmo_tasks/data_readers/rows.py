@@ -225,7 +225,7 @@ class JsonlReader(RowReader):
 
     def records(self, path: Path) -> Iterator[Record]:
         lines = read_lines(path)
-        if self.config.on_error == "raise":  # of an array, or objects over several lines, the message says so
+        if self.config.on_error != "skip":  # an error says if the file is an array, or objects over several lines
             lines = prose_lines(lines, path, "convert the file", json_only=True)
         return json_records(lines, path, self.bad_units)
 

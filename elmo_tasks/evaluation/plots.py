@@ -133,7 +133,7 @@ def save_figure(figure: Figure, path: str | Path) -> None:
     for text in figure.findobj(Text):
         text.set_parse_math(False)
     # Without a date, and with this salt for the names of shapes. Some ticks get their texts only here.
-    settings = {"svg.hashsalt": "elmo-tasks", "text.parse_math": False}
+    settings: Any = {"svg.hashsalt": "elmo-tasks", "text.parse_math": False}
     with atomic_write(path) as stream, matplotlib.rc_context(settings):
         figure.savefig(stream, format=suffix[1:], dpi=150, metadata={"Date": None} if suffix == ".svg" else None)
 
