@@ -102,19 +102,6 @@ def test_entities_are_those_of_the_run(run: Path) -> None:
     assert not nlp(TEXTS[0]).has_vector
 
 
-def test_entities_of_the_document_can_be_kept(run: Path) -> None:
-    nlp = spacy.blank("en")
-    nlp.add_pipe("sentencizer")
-    rules = [{"label": "MILL", "pattern": "mill"}, {"label": "DEED", "pattern": "Dolvane joined"}]
-    nlp.add_pipe("entity_ruler").add_patterns(rules)
-    nlp.add_pipe("elmo", config={"bilm": None, "run": str(run), "overwrite_ents": False})
-    assert entities(nlp(TEXTS[0])) == [
-        (1, 3, "DEED"),
-        (3, 4, "ORG"),
-        (8, 9, "MILL"),
-    ]  # Mira Dolvane overlaps with a rule
-
-
 def test_a_saved_pipeline_needs_nothing_else(bilm: Path, run: Path, tmp_path: Path) -> None:
     for name, folder in {"bilm": bilm, "run": run}.items():
         shutil.copytree(folder, tmp_path / name)
@@ -134,6 +121,19 @@ def test_a_saved_pipeline_needs_nothing_else(bilm: Path, run: Path, tmp_path: Pa
     loaded.to_disk(tmp_path / "moved")  # in place
     loaded.to_disk(tmp_path / "again")
     assert same(list(spacy.load(tmp_path / "again").pipe(TEXTS)), expected)
+
+
+def test_entities_of_the_document_can_be_kept(run: Path) -> None:
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sentencizer")
+    rules = [{"label": "MILL", "pattern": "mill"}, {"label": "DEED", "pattern": "Dolvane joined"}]
+    nlp.add_pipe("entity_ruler").add_patterns(rules)
+    nlp.add_pipe("elmo", config={"bilm": None, "run": str(run), "overwrite_ents": False})
+    assert entities(nlp(TEXTS[0])) == [
+        (1, 3, "DEED"),
+        (3, 4, "ORG"),
+        (8, 9, "MILL"),
+    ]  # Mira Dolvane overlaps with a rule
 
 
 def test_the_default_bilm_is_saved_by_its_name(tmp_path: Path) -> None:
