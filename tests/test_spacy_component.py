@@ -136,6 +136,19 @@ def test_a_saved_pipeline_needs_nothing_else(bilm: Path, run: Path, tmp_path: Pa
     assert same(list(spacy.load(tmp_path / "again").pipe(TEXTS)), expected)
 
 
+def test_entities_of_the_document_can_be_kept(run: Path) -> None:
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sentencizer")
+    rules = [{"label": "MILL", "pattern": "mill"}, {"label": "DEED", "pattern": "Dolvane joined"}]
+    nlp.add_pipe("entity_ruler").add_patterns(rules)
+    nlp.add_pipe("elmo", config={"bilm": None, "run": str(run), "overwrite_ents": False})
+    assert entities(nlp(TEXTS[0])) == [
+        (1, 3, "DEED"),
+        (3, 4, "ORG"),
+        (8, 9, "MILL"),
+    ]  # Mira Dolvane overlaps with a rule
+
+
 def test_the_default_bilm_is_saved_by_its_name(tmp_path: Path) -> None:
     nlp = pipeline()
     nlp.to_disk(tmp_path)
