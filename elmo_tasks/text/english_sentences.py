@@ -52,7 +52,7 @@ _NEVER_LAST = _words("vs v.s v e.g i.e cf mr mrs ms dr prof rev gen sen rep gov 
 
 # A place where a sentence may end: after marks and what closes, before white space and what opens. Quotes are straight.
 # A bracket or quote between spaces closes, as in tokenized text. White space may be missing: `so.[3]`, `so.(Then`.
-_CLOSING = r"""(?: ["')\]}] | \s["')\]}](?=\s|$) )"""
+_CLOSING = r"""(?: ["')\]}*] | \s["')\]}](?=\s|$) )"""
 _PLACE = regex.compile(
     rf"""
     (?<! [.?!…] )  # only at the first of several marks, so that the search takes linear time

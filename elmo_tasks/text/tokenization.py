@@ -42,7 +42,7 @@ _UNSPLIT = re.compile(
 )
 
 # The period of a sentence within another: `"Wow." and left`. The word tokenizer only finds the last one.
-_INNER_PERIOD = re.compile(r"""(?<=\w)\.(?=["”'\u2019)\]}]+\s)""")
+_INNER_PERIOD = re.compile(r"""(?<=\w)\.(?=["”'\u2019)\]}*]+(?:[\s,;:\u2012-\u2015-]|$))""")
 
 _BLANK_LINE = re.compile(r"\n[^\S\n]*\n")
 

@@ -115,6 +115,7 @@ The Dept. of Labor (D.O.L.) agreed.
 Is it 5 p.m.? |Yes.
 It's 5 p.m.! |Go.
 {See Fig. 2.} |Then go on.
+**Shapes.** |A file has some.
 "He (Mr. Roe) left." |"Why?"
 """.strip().split("\n")
 

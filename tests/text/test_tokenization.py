@@ -31,6 +31,7 @@ def sentences(text: str) -> list[str]:
         ("Q&A at B&B; salt & pepper", "Q&A at B&B ; salt & pepper"),
         ("She lives in the U.S.", "She lives in the U.S."),
         ('He said "Wow." and (to cats, dogs, etc.) no.', 'He said " Wow . " and ( to cats , dogs , etc. ) no .'),
+        ('Say "Yes."; (not "No."), or *go.*', 'Say " Yes . " ; ( not " No . " ) , or * go . *'),
         ("an U.S.-based firm, i.e. at 5 p.m. sharp", "an U.S.-based firm , i.e. at 5 p.m. sharp"),
     ],
 )
