@@ -22,7 +22,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args, get_ori
 import pydantic
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.errors import ElmoTasksError, check_argument
 from elmo_tasks.files.downloads import is_address, split_address
 from elmo_tasks.files.paths import local_path
 
@@ -143,6 +143,7 @@ def parse_part(kind: type[_PartT], text: str, what: str, example: str) -> _PartT
     Raises:
         ElmoTasksError: there is no such alternative, or its settings are wrong.
     """
+    check_argument(f"the {what}", text, str, f"one of {', '.join(kind.choices())}, or a JSON object such as {example}")
     try:
         value = json.loads(text) if text.lstrip().startswith("{") else {"type": text}
         return kind.model_validate_json(json.dumps(value))
