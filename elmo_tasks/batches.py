@@ -14,6 +14,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 import functools
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -39,6 +40,7 @@ from elmo_tasks.predictors.predictor import ExampleError, Fields
 from elmo_tasks.runs.archive import open_run
 from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.runs.load import RunPaths, load_predictor, predicates_for, run_paths, with_device
+from elmo_tasks.text.prose import warn_of_blank
 from elmo_tasks.text.tokenizer_config import parse_tokenizer, tokenizer_of_bilm
 from elmo_tasks.text.tokenizers import Tokenizer
 
@@ -107,6 +109,9 @@ class TableFunction(abc.ABC):
             errors[row] = DataError(source, problem, line)
 
         results = list(self.compute(inputs, fail))
+        blank = sorted(inputs.keys() - errors.keys() - {row for row, _ in results})
+        for source, places in itertools.groupby((_location(row, rows[row]) for row in blank), key=lambda each: each[0]):
+            warn_of_blank(source, [line for _, line in places])
         if errors and self.on_error == "fail":
             raise errors[min(errors)]
         results += [(row, {"error": str(error)}) for row, error in errors.items()]

@@ -23,13 +23,13 @@ from elmo_tasks.errors import (
     check_choice,
     check_count,
     one_line_of,
-    some_of,
 )
 from elmo_tasks.files.limits import ADVICE, limit
 from elmo_tasks.models.model import TaskModel
 from elmo_tasks.models.saliency import Method, num_gradients, saliency
 from elmo_tasks.predictors.free_memory import release_memory_after
 from elmo_tasks.text.batches import batches_of_like_lengths
+from elmo_tasks.text.prose import warn_of_blank
 from elmo_tasks.text.tokenizers import TREEBANK, Tokenizer
 from elmo_tasks.text.vocabulary import Vocabulary
 
@@ -254,7 +254,7 @@ class Predictor(ABC):
             raise
         yield window
         if blank:
-            logger.warning("%s: no result for %d input(s) without text: number %s", source, len(blank), some_of(blank))
+            warn_of_blank(source, blank)
 
     def checked_examples(self, fields: Fields) -> list[dict[str, Any]]:
         """The `examples` of one input, none of them too long.
