@@ -116,7 +116,7 @@ def load(
         RunError: there is no run or no finished epoch, or its biLM has moved or changed.
         ElmoTasksError: `predicates` does not find predicates, or the model does not need them.
     """
-    check_choice("format", format, (None, "allennlp"))
+    check_choice("format", format, ("allennlp", None))
     if predicates is not None:
         check_argument("predicates", predicates, (str, Path, Predictor), "a run, or its predictor")
     if isinstance(predicates, (str, Path)):

@@ -154,7 +154,7 @@ def check_count(name: str, value: object, least: int) -> None:
 def check_choice(name: str, value: object, choices: Sequence[str | None]) -> None:
     """Raises an `ArgumentError` if the value of an argument is none of the choices."""
     if not isinstance(value, (str, type(None))) or value not in choices:
-        raise ArgumentError(f"{name} is {one_line_of(value)}; expected {' or '.join(map(repr, choices))}")
+        raise ArgumentError(f"{name} is {one_line_of(value)}; expected {' or '.join(map(str, choices))}")
 
 
 def one_line_of(value: object, limit: int = 80) -> str:

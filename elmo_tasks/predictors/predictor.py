@@ -184,7 +184,7 @@ class Predictor(ABC):
         if isinstance(inputs, (str, bytes, Mapping)) or not isinstance(inputs, Iterable):
             expected = "a list of strings or dicts; for a single one, call the predictor itself"
             raise ArgumentError(f"inputs is {one_line_of(inputs)}; expected {expected}")
-        check_choice("explain", explain, (None, *get_args(Method)))
+        check_choice("explain", explain, (*get_args(Method), None))
         return self._results(inputs, source, waiting, on_error, explain)
 
     def _results(
