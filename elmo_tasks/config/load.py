@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
@@ -17,7 +17,7 @@ from elmo_tasks.config.packages import import_installed_parts
 from elmo_tasks.config.parts import Config
 from elmo_tasks.config.problems import allennlp_problems, find_problems, locate_problems
 from elmo_tasks.config.schema import config_schema
-from elmo_tasks.errors import ConfigError, UnknownTypeError
+from elmo_tasks.errors import ArgumentError, ConfigError, UnknownTypeError
 
 _ConfigT = TypeVar("_ConfigT", bound=Config)
 
@@ -96,12 +96,15 @@ def _has_finite_numbers(values: Any) -> bool:
 
 
 def override_list(overrides: Overrides) -> list[str]:
-    """Overrides as a list of `key.path=value`; raises a TypeError if they are neither a dict nor a list of strings."""
+    """Overrides as a list of `key.path=value`; raises an `ArgumentError` if they are neither."""
     if isinstance(overrides, Mapping):
         return [f"{key}={_as_json(value, f'overrides: {key}')}" for key, value in overrides.items()]
-    if isinstance(overrides, str) or not all(isinstance(each, str) for each in overrides):
-        raise TypeError(f"overrides={overrides!r}; expected {{'trainer.num_epochs': 3}} or ['trainer.num_epochs=3']")
-    return list(overrides)
+    several = isinstance(overrides, Iterable) and not isinstance(overrides, (str, bytes))
+    given = list(overrides) if several else []
+    if not several or not all(isinstance(each, str) for each in given):
+        expected = "{'trainer.num_epochs': 3} or ['trainer.num_epochs=3']"
+        raise ArgumentError(f"overrides={overrides!r}; expected {expected}")
+    return given
 
 
 def _as_json(value: Any, location: str) -> str:

@@ -23,7 +23,7 @@ import pydantic
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from elmo_tasks.config.jsonnet import parse_value
-from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.errors import ElmoTasksError, check_argument
 from elmo_tasks.files.downloads import is_address, split_address
 from elmo_tasks.files.paths import local_path
 
@@ -144,6 +144,7 @@ def parse_part(kind: type[_PartT], text: str, what: str, example: str) -> _PartT
     Raises:
         ElmoTasksError: there is no such alternative, or its settings are wrong.
     """
+    check_argument(f"the {what}", text, str, f"one of {', '.join(kind.choices())}, or a JSON object such as {example}")
     try:
         value = parse_value(text, "its settings") if text.lstrip().startswith("{") else {"type": text}
         return kind.model_validate_json(json.dumps(value))

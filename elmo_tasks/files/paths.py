@@ -7,7 +7,7 @@ import os
 import re
 from pathlib import Path, PurePosixPath
 
-from elmo_tasks.errors import DataError
+from elmo_tasks.errors import DataError, check_argument
 
 COMPRESSIONS = (".gz", ".xz", ".bz2", ".zip")
 _CLUTTER = (".DS_Store", "__MACOSX", "Thumbs.db", "desktop.ini")
@@ -20,8 +20,10 @@ def local_path(name: str | Path) -> Path:
     """The path of a file or folder on this machine.
 
     Raises:
+        ArgumentError: it is something else than a path.
         DataError: it is a URL.
     """
+    check_argument("a path", name, (str, os.PathLike), "a string or a pathlib.Path")
     path = os.path.expanduser(name)
     if (url := _URL.match(path)) and not os.path.exists(path):
         problem = "is a URL; expected the path of a local file or folder"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import numbers
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -17,10 +18,11 @@ from torch.nn import functional
 
 from elmo_tasks.elmo.bilm import BiLM
 from elmo_tasks.elmo.bilm_files import BiLMFiles, bilm_folder
+from elmo_tasks.elmo.characters import check_sentences
 from elmo_tasks.elmo.lstm import LstmState, ProjectedLstm
 from elmo_tasks.elmo.options import BiLMOptions
 from elmo_tasks.elmo.token_encoder import TokenEncoder
-from elmo_tasks.errors import WeightsError
+from elmo_tasks.errors import ElmoTasksError, WeightsError, check_argument, check_count
 from elmo_tasks.files.atomic import atomic_folder
 from elmo_tasks.files.tensor_files import read_tensors, write_tensors
 from elmo_tasks.pretraining.output_vocabulary import OutputVocabulary
@@ -144,11 +146,12 @@ class LanguageModel(nn.Module):
             substitutes: how many likely words to give for each token.
 
         Raises:
-            TypeError: one of several sentences is a string, or a token is not.
+            ArgumentError: a sentence is not a list of strings, or `substitutes` is not a whole number from 0 on.
             ElmoTasksError: a sentence has no token.
         """
         if isinstance(sentences, str):
             sentences = [tokens for tokens in self.tokenizer.strings(sentences) if tokens]
+        check_sentences(sentences)
         return list(score_sentences(self, sentences, substitutes))
 
     def substitutes(
@@ -161,11 +164,17 @@ class LanguageModel(nn.Module):
             word: a token of the sentence, whatever its case, or its index from 0.
 
         Raises:
-            ElmoTasksError: the word does not occur exactly once; its index says which one is meant.
-            IndexError: the sentence has no token with this index.
+            ElmoTasksError: the word does not occur exactly once, where its index says which one is meant; or the
+                sentence has no token with this index.
+            ArgumentError: an argument is of another kind.
         """
+        check_count("count", count, 1)
         tokens = [each.text for each in self.tokenizer.words(sentence)] if isinstance(sentence, str) else sentence
+        check_sentences([tokens])
+        check_argument("word", word, (str, numbers.Integral), "a token of the sentence, or its index from 0")
         index = find_token(tokens, word).index if isinstance(word, str) else word
+        if not -len(tokens) <= index < len(tokens):
+            raise ElmoTasksError(f"word is {index}; expected an index from 0 to {len(tokens) - 1}")
         return self.score([tokens], count)[0].tokens[index].substitutes
 
     def initial_states(self, rows: int) -> LayerStates:

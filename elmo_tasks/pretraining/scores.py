@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from elmo_tasks.elmo.characters import check_sentences
-from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.errors import ElmoTasksError, check_count
 from elmo_tasks.pretraining.corpus import CorpusPart
 from elmo_tasks.pretraining.output_vocabulary import NUM_SPECIAL_WORDS, UNKNOWN_NUMBER
 from elmo_tasks.pretraining.tokenize_files import number_tokens
@@ -110,9 +110,10 @@ def score_sentences(
         substitutes: how many likely words to give for each token.
 
     Raises:
-        TypeError: a sentence is a string, or a token is not.
+        ArgumentError: a sentence is not a list of strings, or the number of substitutes is not a whole one.
         ElmoTasksError: a sentence has no token.
     """
+    check_count("substitutes", substitutes, 0)
     training = model.training
     model.eval()
     for some in _lots(sentences):
