@@ -17,9 +17,9 @@ from elmo_tasks.pretraining.language_model import LanguageModel
 
 NO_TEXT = (None, 5, True, [None], b"The dog.", [[5]], object(), {"a": 1})
 NO_TOKENS = (*NO_TEXT, (each for each in [["The", "dog"]]))
-NO_STRING = (*NO_TEXT, [], [[]])
+NO_STRING: tuple[object, ...] = (*NO_TEXT, [], [[]])
 NO_PATH = (*NO_STRING, "/no/such/path")
-NO_NUMBER = (None, True, [], "5", b"5", 1.5, -2, object())
+NO_NUMBER: tuple[object, ...] = (None, True, [], "5", b"5", 1.5, -2, object())
 TABLE = pa.table({"text": ["The dog barked."]})
 PAIR = [["The", "dog"], ["A", "dog"]]
 
