@@ -42,6 +42,8 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 # which count something, by this part of them.
 TOLERANCE = (0.15, 0.04)
 OUTPUTS = ("text", "json")
+# Where a reader's environment has the data of the configs. There are none: a page reads the data that it makes.
+OTHER_DATA = "other-data"
 
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _FILE = re.compile(r"`([\w-]+\.(?:csv|json|jsonl|jsonnet|tsv|txt))`")
@@ -151,9 +153,9 @@ class Shell:
     def __init__(self, folder: Path, shared: Path) -> None:
         settings = {"PYTHON": sys.executable, "PYTHONPATH": str(REPOSITORY), "ELMO_TASKS_CACHE": str(folder / ".cache")}
         settings |= {"OMP_NUM_THREADS": "1", "LC_ALL": "C.UTF-8", "SHARED_TRAININGS": str(shared)}
-        settings |= {"COMMAND_SERVER": _command_server()}
+        settings |= {"COMMAND_SERVER": _command_server(), "ELMO_TASKS_DATA": OTHER_DATA}
         self.folder = folder
-        self.environment = {name: value for name, value in os.environ.items() if name != "ELMO_TASKS_DATA"} | settings
+        self.environment = {**os.environ, **settings}
 
     def run(self, script: str, *, colors: bool = False) -> tuple[str, str]:
         """What commands print on a terminal, and their log."""

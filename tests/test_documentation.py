@@ -76,7 +76,7 @@ def check_page(shared_trainings: Path, tmp_path: Path, monkeypatch: pytest.Monke
 
     def check(page: Path) -> None:
         monkeypatch.chdir(tmp_path)
-        monkeypatch.delenv("ELMO_TASKS_DATA", raising=False)
+        monkeypatch.setenv("ELMO_TASKS_DATA", pages.OTHER_DATA)
         wrong = [each for each in pages.run(page, tmp_path, shared_trainings) if not each.is_right()]
         texts = [f"shown:\n{each.block.content}\nprinted:\n{each.printed}\nlog:\n{each.log}" for each in wrong]
         assert not wrong, f"python -m tests.pages {page} mends it, or better sentences\n" + "\n".join(texts)
@@ -159,7 +159,7 @@ def test_what_is_shown_is_compared(shown: str, printed: str, is_right: bool) -> 
 def test_notebooks(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Their code, with less data: the cell tagged as `parameters` is replaced."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("ELMO_TASKS_DATA", raising=False)
+    monkeypatch.setenv("ELMO_TASKS_DATA", pages.OTHER_DATA)
     monkeypatch.setenv("ELMO_TASKS_CACHE", str(tmp_path / "cache"))
     matplotlib.use("agg")
     names: dict[str, object] = {}
