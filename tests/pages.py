@@ -14,8 +14,9 @@ Times are not compared. Numbers of a biLM or of a trained model that comes with 
 last digit. What the page has trained, commands that name `runs/` or Python that calls `fit`, may differ more, because
 processors round differently and training makes such differences larger: see `TRAINED`.
 
-`python -m tests.pages PAGE...` runs pages and writes what is printed today into their blocks `text`, if only numbers
-differ or the block has no `…`. With `SHARED_TRAININGS=DIR`, trainings are kept for the next call.
+`python -m tests.pages PAGE...` runs pages and writes what is printed today into their blocks. What differs in more than
+numbers from a block with `…` or of JSON must be changed by hand. With `SHARED_TRAININGS=DIR`, trainings are kept for
+the next call.
 """
 
 from __future__ import annotations
@@ -53,6 +54,7 @@ _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _FILE = re.compile(r"`([\w-]+\.(?:csv|json|jsonl|jsonnet|tsv|txt))`")
 _MASKED = re.compile(r"\b[\d.,]+ (s|ms|seconds?|minutes?)\b|[█▉▊▋▌▍▎▏]+ *")  # times, and bars next to numbers
 _NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?(?: ?%)?")
+_FLOAT = re.compile(r"-?\d+\.\d+")
 _TRAINS = re.compile(r"\bruns/|\.fit\(")
 _ESCAPE = re.compile(r"\x1b\[[\d;?]*[A-Za-z]")
 _LOG = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [A-Z]+ ", re.MULTILINE)
@@ -114,8 +116,10 @@ class Shown:
     def updated(self) -> str | None:
         """The block with today's numbers, or what is printed if it has no `…`. None: change it by hand."""
         if self.block.language == "json":
-            return None
-        lines = self._aligned(lambda one, other: True)
+            shown, printed = json.loads(self.block.content), json.loads(self.printed)
+            numbers = _numbers(shown, printed) if _holds(shown, printed, _is_any) else None
+            return numbers and _FLOAT.sub(lambda shown: _with_digits_of(shown[0], next(numbers)), self.block.content)
+        lines = self._aligned(_is_any)
         if lines is None and "…" not in self.block.content:
             lines = _lines(self.printed)
         return None if lines is None else "\n".join(lines) + "\n"
@@ -261,6 +265,10 @@ def _near_trained(one: str, other: str) -> bool:
     return abs(first - second) <= TRAINED[0] + TRAINED[1] * abs(first)
 
 
+def _is_any(one: str, other: str) -> bool:
+    return True
+
+
 def _value(number: str) -> decimal.Decimal:
     return decimal.Decimal(number.rstrip(" %").replace(",", ""))
 
@@ -276,6 +284,22 @@ def _holds(shown: Any, printed: Any, near: Near) -> bool:
     if isinstance(shown, float):
         return isinstance(printed, float) and near(str(shown), str(printed))
     return bool(shown == printed)
+
+
+def _numbers(shown: Any, printed: Any) -> Iterator[float]:
+    """The printed numbers in the place of those that JSON shows with a decimal point, in their order."""
+    if isinstance(shown, dict):
+        for key, value in shown.items():
+            yield from _numbers(value, printed[key])
+    elif isinstance(shown, list):
+        for one, other in zip(shown, printed, strict=True):
+            yield from _numbers(one, other)
+    elif isinstance(shown, float):
+        yield printed
+
+
+def _with_digits_of(shown: str, printed: float) -> str:
+    return f"{printed:.{len(shown.partition('.')[2])}f}"
 
 
 def main(pages: list[str]) -> int:

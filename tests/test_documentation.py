@@ -164,15 +164,22 @@ def test_what_is_shown_is_compared(shown: str, printed: str, is_right: bool, is_
 
 
 @pytest.mark.parametrize(
-    ("shown", "printed", "updated"),
+    ("language", "shown", "printed", "updated"),
     [
-        ("…\nf1 81.52\n…", "test\nf1 60.00\nloss 1.0", "…\nf1 60.00\n…"),
-        ("…\nf1 81.52\n…", "accuracy 60.00", None),
-        ("[Karvel ORG] left.", "[Karvel PER] left.", "[Karvel PER] left."),
+        ("text", "…\nf1 81.52\n…", "test\nf1 60.00\nloss 1.0", "…\nf1 60.00\n…"),
+        ("text", "…\nf1 81.52\n…", "accuracy 60.00", None),
+        ("text", "[Karvel ORG] left.", "[Karvel PER] left.", "[Karvel PER] left."),
+        (
+            "json",
+            '{"a": [["x", 0.17], ["y", -0.1]]}',
+            '{"b": 1, "a": [["x", 0.24], ["y", 0.25]]}',
+            '{"a": [["x", 0.24], ["y", 0.2]]}',
+        ),
+        ("json", '{"a": [["x", 0.17]]}', '{"a": [["z", 0.17]]}', None),
     ],
 )
-def test_pages_are_updated(shown: str, printed: str, updated: str | None) -> None:
-    block = pages.Block("text", f"{shown}\n", (0, 0), None, True)
+def test_pages_are_updated(language: str, shown: str, printed: str, updated: str | None) -> None:
+    block = pages.Block(language, f"{shown}\n", (0, 0), None, True)
     assert pages.Shown(block, f"{printed}\n", "", False).updated() == (updated and f"{updated}\n")
 
 

@@ -159,7 +159,7 @@ def test_our_own_names_say_how_to_get_them(packages: Path, no_models: None, caps
     ):
         assert refused(command, capsys).endswith(brings), command
     assert refused("predict other -", capsys).endswith("an installed model, of which there are: none.\n")
-    assert "no models are installed; expected RUN, or install some: pip install" in refused("serve --port 0", capsys)
+    assert "no models are installed; expected RUN, or install some: `pip install" in refused("serve --port 0", capsys)
     assert cli.main(["models"]) == 0
     assert (
         "no models are installed; `pip install ./trained_models` in a clone of elmo-tasks brings some"
