@@ -231,6 +231,7 @@ MARK = re.compile(r"measured with the biLM of (\d+) million tokens", re.IGNORECA
 EARLIER = {
     ("README.md", "Results", 109),
     ("paper_tables.md", "The paper's tables and figures", 109),
+    ("scikit_learn_and_spacy.md", "scikit-learn", 109),
     *(
         ("results.md", section, 109)
         for section in (
