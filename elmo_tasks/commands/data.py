@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import logging
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from elmo_tasks.commands import numbers, options
 from elmo_tasks.commands.console import print_json, print_table
+from elmo_tasks.config.data_folder import DATA_VARIABLE, SAMPLE_FOLDERS, data_folder
 from elmo_tasks.files.overwriting import JSON, check_ending, check_output
+
+logger = logging.getLogger(__name__)
 
 _MOST_LABELS = 30  # in the table
 
@@ -90,3 +95,6 @@ def run_sample_data(arguments: argparse.Namespace) -> None:
     sizes, force = arguments.sentences, arguments.force
     for path in write_sample_data(arguments.folder, arguments.task, arguments.seed, sizes, force=force):
         print(path)
+    if Path(arguments.folder) not in {data_folder(), *map(Path, SAMPLE_FOLDERS)}:
+        hint = "the configs read %s; to train on these files instead: %s=%s elmo-tasks train NAME"
+        logger.warning(hint, data_folder(), DATA_VARIABLE, arguments.folder)

@@ -13,3 +13,14 @@ def test_sample_data_names_its_files(tmp_path: Path, capsys: pytest.CaptureFixtu
     paths = capsys.readouterr().out.splitlines()
     assert paths
     assert all(Path(path).is_file() for path in paths)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("folder", "is_said"), [("data", True), ("read", False), ("runs/quickstart-data", False)])
+def test_sample_data_says_if_the_configs_read_other_data(
+    folder: str, is_said: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ELMO_TASKS_DATA", "read")
+    assert cli.main(["sample-data", folder, "--task", "ner", "--sentences", "3,2,1"]) == 0
+    assert ("the configs read read; to train on these files instead: ELMO_TASKS_DATA=data" in caplog.text) == is_said
