@@ -120,7 +120,9 @@ class Shown:
         if self.block.language == "json":
             shown, printed = json.loads(self.block.content), json.loads(self.printed)
             numbers = _numbers(shown, printed) if _holds(shown, printed, _is_any) else None
-            return numbers and _FLOAT.sub(lambda shown: _with_digits_of(shown[0], next(numbers)), self.block.content)
+            if numbers is None:
+                return None
+            return _FLOAT.sub(lambda shown: _with_digits_of(shown[0], next(numbers)), self.block.content)
         lines = self._aligned(_is_any)
         if lines is None and "…" not in self.block.content:
             lines = _lines(self.printed)
