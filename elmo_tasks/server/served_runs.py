@@ -55,6 +55,7 @@ class PredictionRequest:
     added: Additions
     tokens: int
     cost: int  # the tokens that the model reads: in semantic roles, a sentence once for each predicate
+    is_complete: bool  # whether the cost is known: predicates may still have to be found
 
 
 class ServedRun:
@@ -113,9 +114,21 @@ class ServedRun:
                 problem = f"keys that are copied to each of {len(made)} results take {size:,} bytes"
                 raise ElmoTasksError(f"{input_name}{problem}; expected at most {_MOST_CARRIED:,}")
             rows += [(input_name, fields, example) for example in made]
+        return self._request(rows, added)
+
+    def _request(self, rows: list[tuple[str, Fields, dict[str, Any]]], added: Additions) -> PredictionRequest:
         examples = [example for *_, example in rows]
         tokens, cost = (sum(map(count, examples)) for count in (self.predictor.task.length, self.predictor.cost))
-        return PredictionRequest(rows, added, tokens, cost * (1 + num_gradients(added.explain)))
+        is_complete = all(map(self.predictor.is_complete, examples))
+        return PredictionRequest(rows, added, tokens, cost * (1 + num_gradients(added.explain)), is_complete)
+
+    def complete(self, requests: list[PredictionRequest]) -> list[PredictionRequest]:
+        """The requests with all that decides their cost, which a model may have to find."""
+        examples = iter(self.predictor.completed([example for request in requests for *_, example in request.rows]))
+        return [
+            self._request([(*others, next(examples)) for *others, _ in request.rows], request.added)  # type: ignore[misc]
+            for request in requests
+        ]
 
     def answer(self, requests: list[PredictionRequest]) -> list[bytes | ElmoTasksError]:
         """The results of requests that are predicted together, as JSON, or what is wrong with one of them."""
@@ -129,8 +142,7 @@ class ServedRun:
             ]
             numbers, wanted = [number for number, *_ in rows], [requests[number].added for number, *_ in rows]
             try:
-                examples = self.predictor.completed([example for *_, example in rows])
-                self._check_cost(numbers, map(self.predictor.cost, examples))
+                examples = [example for *_, example in rows]
                 predictions = self.predictor.predictions(examples)
                 methods = [each.explain for each in wanted]
                 self._check_cost(numbers, map(self.predictor.cost_of_explaining, examples, predictions, methods))
