@@ -45,7 +45,8 @@ OUTPUTS = ("text", "json")
 
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _FILE = re.compile(r"`([\w-]+\.(?:csv|json|jsonl|jsonnet|tsv|txt))`")
-_MASKED = re.compile(r"\b[\d.,]+ (s|ms|seconds?|minutes?)\b|[█▉▊▋▌▍▎▏]+ *")  # times, and bars next to numbers
+_MASKED = re.compile(r"\b[\d.,]+ (s|ms|seconds?|minutes?)\b|[█▉▊▋▌▍▎▏]+ *|[<>](?=\d+\.\d %)")
+# ^ times, bars next to numbers, and the sign of a bound
 _NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 _ESCAPE = re.compile(r"\x1b\[[\d;?]*[A-Za-z]")
 _LOG = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [A-Z]+ ", re.MULTILINE)

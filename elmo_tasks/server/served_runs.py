@@ -22,6 +22,7 @@ from elmo_tasks.predictors.free_memory import release_memory_after
 from elmo_tasks.predictors.predictor import ExampleError, Fields
 from elmo_tasks.predictors.semantic_roles import SemanticRolesPredictor
 from elmo_tasks.publishing.card import architecture
+from elmo_tasks.rendering.label_meanings import legend
 from elmo_tasks.runs.archive import open_run
 from elmo_tasks.runs.experiment_config import Results
 from elmo_tasks.runs.folder import RunFolder
@@ -31,12 +32,14 @@ from elmo_tasks.server.bounds import Limits
 from elmo_tasks.tasks.classification import LABELS
 from elmo_tasks.tasks.tagging import TAGS
 from elmo_tasks.text.label_order import natural_order
+from elmo_tasks.text.tag_schemes import OUTSIDE
 
 logger = logging.getLogger(__name__)
 
 _NAME = re.compile(r"\w[\w.-]*")
 _MOST_CARRIED = 1_000_000  # bytes of an input's other keys in all of its results
 _MOST_OF_CARD = 100_000  # characters
+_BEFORE_LABEL = re.compile("^[BILUESM]-")  # in a tag
 _ARCHIVE = re.compile(r"\.(tar\.gz|tgz)$")
 
 
@@ -269,11 +272,15 @@ def _description(run: Run, folder: RunFolder) -> dict[str, Any]:
         scored_on, scores = next(((split, each) for split, each in found.items() if each), (None, None))
     mixes = [{"name": name, **mix} for name, mix in run.model.embedder.mix_weights().items()]
     vocabulary, task = run.vocabulary.labels, run.model.task
+    labels = next((known for kind in (TAGS, LABELS) if (known := vocabulary.get(kind))), None)
+    order = natural_order(labels or ())
+    # The labels of tags, each once: `B-PER` and `I-PER` are one.
+    kinds = dict.fromkeys(_BEFORE_LABEL.sub("", tag) for tag in vocabulary.get(TAGS, ()) if tag != OUTSIDE)
     return {
         "task": next((name for name in task.names() if name in ROW_TASKS), type(task).__name__),
-        "labels": next(
-            (natural_order(known) or list(known) for kind in (TAGS, LABELS) if (known := vocabulary.get(kind))), None
-        ),
+        "labels": order or (labels and list(labels)),
+        "is_ordered": bool(order),
+        "legend": legend(kinds or labels or ()),
         "scores": scores,
         "scored_on": scored_on,
         "metric": run.config.trainer.metric_name,

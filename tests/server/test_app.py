@@ -326,8 +326,8 @@ def test_wrong_requests_get_a_sentence(client: TestClient, path: str, body: Any,
 
 
 def test_only_json_is_read_so_that_forms_of_other_sites_are_not(client: TestClient) -> None:
-    for given, found in (({"content-type": "text/plain"}, "'text/plain'"), ({}, "missing")):
-        answer = client.post("/api/runs/ner/predict", content=b'{"text": "a"}', headers=given)
+    for headers, found in (({"content-type": "text/plain"}, "'text/plain'"), ({}, "missing")):
+        answer = client.post("/api/runs/ner/predict", content=b'{"text": "a"}', headers=headers)
         assert answer.status_code == 415
         assert answer.json()["error"] == f"the header Content-Type is {found}; expected application/json"
     charset = {"content-type": "Application/JSON; charset=utf-8"}
