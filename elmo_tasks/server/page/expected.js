@@ -26,12 +26,16 @@ export function expected(scores, chosen) {
     {},
     head,
     element("p.caption", {}, caption),
-    scores.sentences.map(({ tokens }, side) => {
-      const token = tokens[chosen[side]];
-      const words = likeliest(token);
-      const best = words.findIndex(([word]) => word === token.token);
-      return [surprising(tokens), bars(`Expected in place of “${token.token}”`, words, { best })];
-    }),
+    element(
+      "div.sides",
+      {},
+      scores.sentences.map(({ tokens }, side) => {
+        const token = tokens[chosen[side]];
+        const words = likeliest(token);
+        const best = words.findIndex(([word]) => word === token.token);
+        return element("div", {}, surprising(tokens), bars(`Expected in place of “${token.token}”`, words, { best }));
+      }),
+    ),
   );
 }
 
