@@ -66,7 +66,7 @@ _PREFIX = re.compile("^[CR]-")  # C-ARG1 continues ARG1, and R-ARG1 refers to it
 
 
 def color_of(label: str) -> int | None:
-    """The number of a label's colour; None if it has none of its own. Chains, which are numbered from 1, have theirs."""
+    """The number of a label's colour, None if it has none of its own. Chains are numbered from 1, colours from 0."""
     is_number = label.isdecimal() and len(label) < 10
     return int(label) - 1 if is_number else _COLORS.get(_PREFIX.sub("", label))
 

@@ -15,7 +15,8 @@ TAGGERS = ("ner", "pos", "predicates", "roles")
 def kinds_of(model: str) -> set[str]:
     """The labels of a trained model, without `B-` and the like."""
     pytest.importorskip("elmo_tasks_models", reason="the trained models are not installed")
-    assert (installed := model_named(model))
+    installed = model_named(model)
+    assert installed
     vocabulary = installed.folder / "vocabulary.json"
     tags = json.loads(vocabulary.read_text(encoding="utf-8"))["labels"]["tags"]
     return {re.sub("^[BILU]-", "", tag) for tag in tags} - {"O"}

@@ -121,7 +121,8 @@ export const predictedKeys = ([result]) => [String(result.label ?? result.labels
 export function predictedBars([result], run, differs) {
   const shares = result.probabilities ?? {};
   const byShare = Object.keys(shares).sort((one, other) => shares[other] - shares[one]);
-  const labels = run.is_ordered ? run.labels : byShare;
+  const place = (label) => (run.is_ordered ? run.labels.indexOf(label) : 0);
+  const labels = [...byShare].sort((one, other) => place(one) - place(other));
   const framed = differs(...predictedKeys([result]));
   const chosen = [result.label ?? result.labels].flat();
   const items = labels.map((label) =>

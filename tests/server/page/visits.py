@@ -119,6 +119,11 @@ def first_example(panel: Any) -> Any:
     return found(panel)
 
 
+def share(value: float) -> str:
+    """A share as the page writes it."""
+    return "<0.1 %" if 0 <= value < 0.0005 else f"{100 * value:.1f} %"
+
+
 def words_of(texts: list[str]) -> list[str]:
     """Texts with single spaces between their words."""
     return [" ".join(text.split()) for text in texts]
