@@ -13,25 +13,22 @@ _NAMES = (
     {"ORG": "organization"},
     {"PER": "person"},
 )
-# Of the Penn Treebank, with what the English Web Treebank adds, and of Universal Dependencies.
+# Of the Penn Treebank, with what the English Web Treebank adds.
 _PARTS_OF_SPEECH = (
-    {"NN": "noun, singular", "NNS": "noun, plural", "NOUN": "noun"},
+    {"NN": "noun, singular", "NNS": "noun, plural"},
     {"VB": "verb, base form", "VBD": "verb, past tense", "VBG": "verb, -ing form", "VBN": "verb, past participle"}
-    | {"VBP": "verb, present", "VBZ": "verb, present, third person singular", "MD": "modal verb"}
-    | {"VERB": "verb", "AUX": "auxiliary verb"},
-    {"JJ": "adjective", "JJR": "adjective, comparative", "JJS": "adjective, superlative", "ADJ": "adjective"},
-    {"NNP": "name, singular", "NNPS": "name, plural", "PROPN": "name"},
+    | {"VBP": "verb, present", "VBZ": "verb, present, third person singular", "MD": "modal verb"},
+    {"JJ": "adjective", "JJR": "adjective, comparative", "JJS": "adjective, superlative"},
+    {"NNP": "name, singular", "NNPS": "name, plural"},
     {"DT": "determiner", "PDT": "determiner before another", "WDT": "determiner that asks or refers: which"}
     | {"PRP": "pronoun", "PRP$": "possessive pronoun", "WP": "pronoun that asks or refers: who", "WP$": "whose"}
-    | {"EX": "there, as in “there is”", "DET": "determiner", "PRON": "pronoun"},
+    | {"EX": "there, as in “there is”"},
     {"RB": "adverb", "RBR": "adverb, comparative", "RBS": "adverb, superlative"}
-    | {"WRB": "adverb that asks or refers: where", "ADV": "adverb"},
+    | {"WRB": "adverb that asks or refers: where"},
     {"CD": "number", "FW": "foreign word", "UH": "interjection", "SYM": "symbol", "$": "currency", "LS": "list number"}
-    | {"ADD": "address on the web", "AFX": "affix", "GW": "part of a word that was split"}
-    | {"NUM": "number", "INTJ": "interjection", "X": "other"},
+    | {"ADD": "address on the web", "AFX": "affix", "GW": "part of a word that was split"},
     {"IN": "preposition or subordinating conjunction", "CC": "coordinating conjunction", "TO": "to", "RP": "particle"}
-    | {"POS": "possessive ending", "ADP": "preposition", "CCONJ": "coordinating conjunction", "PART": "particle"}
-    | {"SCONJ": "subordinating conjunction"},
+    | {"POS": "possessive ending"},
 )
 _ROLES = (
     {"ARG0": "agent: who does it"},
@@ -51,7 +48,7 @@ _ROLES = (
 PUNCTUATION = {
     **{".": "end of a sentence", ",": "comma", ":": "colon, semicolon or dash", "HYPH": "hyphen"},
     **{"``": "opening quote", "''": "closing quote", "-LRB-": "opening bracket", "-RRB-": "closing bracket"},
-    **{"NFP": "other punctuation", "PUNCT": "punctuation"},
+    "NFP": "other punctuation",
 }
 """The tags of punctuation, which is not coloured, and what they mean."""
 

@@ -9,7 +9,8 @@ export const keys = predictedKeys;
 export const draw = (results, run, differs) => [predictedBars(results, run, differs), attention(results[0])];
 
 /** The key of a run's tab, by its labels. */
-export const tabOf = (run) => (run.labels?.some((label) => /^(positive|negative)$/i.test(label)) ? "sentiment" : run.task);
+export const tabOf = (run) =>
+  run.labels?.some((label) => /^(positive|negative)$/i.test(label)) ? "sentiment" : run.task;
 
 /** The tokens and the attention to each, if the model has any. */
 function attention(result) {

@@ -41,7 +41,8 @@ function drawDocument(result, differs) {
   };
   const wrap = (mention, [start, ...nodes]) => {
     const [word] = start.match(/^\S*/); // stays with the number
-    const number = button(mention.cluster, String(mention.cluster + 1), `chain ${mention.cluster + 1}: ${mention.text}`);
+    const chain = mention.cluster + 1;
+    const number = button(mention.cluster, String(chain), `chain ${chain}: ${mention.text}`);
     return element(
       `mark.mention${sureness(mention.probability)}${frame(mention.differs)}`,
       { "data-chain": mention.cluster, ...color(mention.cluster), title: percent(mention.probability) },

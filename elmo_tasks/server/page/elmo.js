@@ -1,5 +1,5 @@
 // ELMo itself: one word in two sentences, layer by layer; nearest tokens; what the biLM expects; the runs' mixes.
-import { eachWord, expected, scoresOf } from "./expected.js";
+import { expected, scoresOf } from "./expected.js";
 import { ask, bars, checkFilled, element, heatMap, noRun, save } from "./shared.js";
 import { exampleList, inputForm, ResultView } from "./result.js";
 import { sharedWord } from "./shared_word.js";
@@ -115,7 +115,6 @@ export class ElmoPanel {
           ),
           ...sentences.map((sentence, side) => nearest(sentence, neighbors[side])),
         ],
-        more: eachWord(scores),
       };
     });
     if (isShown) this.link = this.#written;

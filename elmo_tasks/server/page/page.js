@@ -45,7 +45,8 @@ async function start() {
   const unknown = [...new Set(keys)].filter((key) => !known.includes(key));
   for (const [key, title, picture] of [...TABS, ...unknown.map((task) => [task, task, other])]) {
     const own = runs.filter((_, place) => keys[place] === key);
-    if (own.length) addTab(title, new TaskPanel(picture, title, own, examples[SAME_EXAMPLES[key] ?? key] ?? [], go), own);
+    const shown = examples[SAME_EXAMPLES[key] ?? key] ?? [];
+    if (own.length) addTab(title, new TaskPanel(picture, title, own, shown, go), own);
   }
   addTab("ELMo", new ElmoPanel(runs, examples.elmo, go), []);
   addEventListener("hashchange", route);

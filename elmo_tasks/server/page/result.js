@@ -2,6 +2,8 @@
 import { announce, element, save } from "./shared.js";
 import { toSvg } from "./svg.js";
 
+const EDITED = "This result belongs to the text before your change. Press Run for a new one.";
+
 export class ResultView {
   #request = null;
   #answer = null;
@@ -72,7 +74,7 @@ export class ResultView {
   /** Dims the result while something else is in the form. */
   setEdited(isEdited) {
     this.element.classList.toggle("edited", isEdited);
-    this.note.textContent = isEdited ? "This result is of what was there before your change. Press Run." : this.#note;
+    this.note.textContent = isEdited ? EDITED : this.#note;
   }
 
   #saveJson() {

@@ -117,7 +117,7 @@ export function predicted(result) {
 /** What two runs may predict differently for a whole text or pair. */
 export const predictedKeys = ([result]) => [String(result.label ?? result.labels ?? result.score.toPrecision(6))];
 
-/** The probabilities of the labels, in their own order if they have one, else the highest first; nothing for a number. */
+/** The probabilities of the labels: in their own order if they have one, else the highest first. */
 export function predictedBars([result], run, differs) {
   const shares = result.probabilities ?? {};
   const byShare = Object.keys(shares).sort((one, other) => shares[other] - shares[one]);
@@ -125,11 +125,9 @@ export function predictedBars([result], run, differs) {
   const labels = [...byShare].sort((one, other) => place(one) - place(other));
   const framed = differs(...predictedKeys([result]));
   const chosen = [result.label ?? result.labels].flat();
-  const items = labels.map((label) =>
-    framed && chosen.includes(label)
-      ? [element("span.differs", {}, label, only(true)), shares[label]]
-      : [label, shares[label]],
-  );
+  const name = (label) =>
+    framed && chosen.includes(label) ? element("span.differs", {}, label, only(true)) : label;
+  const items = labels.map((label) => [name(label), shares[label]]);
   return byShare.length ? bars("Probabilities", items, { best: labels.indexOf(byShare[0]) }) : [];
 }
 
@@ -154,7 +152,8 @@ export function mark(label, probability, run, nodes, differs) {
 }
 
 /** How marks look that a model is not sure of. */
-export const howSure = () => element("p.caption", {}, "Striped marks are less than 90 % sure, and dotted ones less than 50 %.");
+export const howSure = () =>
+  element("p.caption", {}, "Striped marks are less than 90 % sure, and dotted ones less than 50 %.");
 
 /** What the labels of a result mean, as far as it is known, those of one colour next to each other. */
 export function key(run, labels) {

@@ -28,8 +28,9 @@ export function draw(results, run, differs) {
   const sentences = results.map((result) => {
     const wrap = (span, nodes) => {
       const isFramed = differs(keyOf(span, result));
-      const isPlain = run.legend[span.label]?.color === null && !isFramed; // punctuation
-      return isPlain ? element("span", { title: `${span.label}, ${run.legend[span.label].meaning}` }, nodes) : mark(span.label, span.probability, run, nodes, isFramed);
+      const { color, meaning } = run.legend[span.label] ?? {};
+      if (color === null && !isFramed) return element("span", { title: `${span.label}, ${meaning}` }, nodes); // a comma
+      return mark(span.label, span.probability, run, nodes, isFramed);
     };
     const text = element(result.spans ? "p.text" : "p.text.tagged", {}, marked(result.text, spansOf(result), wrap));
     return element("section.sentence", {}, text);

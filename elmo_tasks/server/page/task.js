@@ -50,7 +50,7 @@ export class TaskPanel {
       element("h2", {}, title),
       element("p.lead", {}, picture.about),
       inputForm([element("div.choices", {}, choice, this.otherChoice), labels], submit, () =>
-        this.view.setEdited(new URLSearchParams(this.#written).toString() !== new URLSearchParams(this.link).toString()),
+        this.view.setEdited(this.inputs.some((input) => input.value !== (this.link[input.name] ?? ""))),
       ),
       this.view.element,
       this.model,

@@ -112,11 +112,6 @@ def test_elmo_shows_which_words_the_bilm_expects(visit: Visit) -> None:
     bars = shown.get_by_role("table", name=f"Expected in place of “{chosen.token}”").first
     expect(bars.get_by_role("rowheader")).to_have_text([word for word, _ in chosen.substitutes])
     expect(bars.locator(".number")).to_have_text([f"{100 * chance:.1f} %" for _, chance in chosen.substitutes])
-    shown.get_by_text("Each word", exact=True).click()
-    row = shown.get_by_role("row").filter(has=visit.page.get_by_role("rowheader", name="loan", exact=True))
-    (loan,) = [each for each in one.tokens if each.token == "loan"]
-    bits = [f"{nats / math.log(2):.1f}" for nats in (loan.forward, loan.backward, loan.both)]
-    expect(row.locator(".number")).to_have_text(bits)
 
 
 def test_elmo_says_that_a_bilm_has_no_softmax(visit: Visit) -> None:
