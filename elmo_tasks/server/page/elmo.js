@@ -106,7 +106,7 @@ export class ElmoPanel {
       return {
         answer: { sentences, similarity: similarity.layers, neighbors, scores: scores.sentences ?? null },
         summary: `${words[0]} and ${words[1]}: similarity ${threeDigits(last.cosine)} in layer ${last.layer}`,
-        time: `Answered in ${Math.round(performance.now() - begin)} ms${this.#bilm(run)}`,
+        time: `Answered in ${Math.round(performance.now() - begin)} ms`,
         picture: [
           bars(`Cosine similarity of “${words[0]}” and “${words[1]}”`, items, { text: threeDigits, best: -1 }),
           expected(
@@ -119,12 +119,6 @@ export class ElmoPanel {
     });
     if (isShown) this.link = this.#written;
     return isShown;
-  }
-
-  /** What the chosen biLM is; nothing for the one in the package, if no run has one. */
-  #bilm(name) {
-    const size = (this.#runs.find((run) => run.name === name) ?? this.#runs.find((run) => run.bilm))?.bilm_size;
-    return size ? ` by a biLM: ${size}` : "";
   }
 
   #full(link) {
