@@ -53,7 +53,8 @@ Near = Callable[[str, str], bool]  # whether a number that is shown and a printe
 
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _FILE = re.compile(r"`([\w-]+\.(?:csv|json|jsonl|jsonnet|tsv|txt))`")
-_MASKED = re.compile(r"\b[\d.,]+ (s|ms|seconds?|minutes?)\b|[█▉▊▋▌▍▎▏]+ *")  # times, and bars next to numbers
+# Times, bars next to numbers, and the sign of a bound.
+_MASKED = re.compile(r"\b[\d.,]+ (s|ms|seconds?|minutes?)\b|[█▉▊▋▌▍▎▏]+ *|[<>](?=\d+\.\d %)")
 _NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?(?: ?%)?")
 _FLOAT = re.compile(r"-?\d+\.\d+")
 _TRAINS = re.compile(r"\bruns/|\.fit\(")

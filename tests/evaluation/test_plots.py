@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -241,3 +242,16 @@ def test_plots_are_placed_by_what_there_is(tmp_path: Path, figures: list[Figure]
     assert alone < mixes < 1.4 * alone  # a table of one row is low
     plot_runs("a.svg", [mixed] * 4)
     assert figures[-1].get_figheight() == pytest.approx(mixes + 3 * 0.5)
+
+
+def test_plots_have_a_background_of_their_own_so_that_a_dark_page_shows_them(tmp_path: Path) -> None:
+    plot_runs(tmp_path / "plot.svg", [RunCurves.read(run(tmp_path / "run"))])
+    images = Path(__file__).parents[2] / "docs" / "images"
+    drawn = [images / f"{name}.svg" for name in ("sample_efficiency", "default_bilm", "tour")]
+    for path in (tmp_path / "plot.svg", *drawn):
+        root = ElementTree.parse(path).getroot()
+        first = next(each for each in root.iter() if each.tag.endswith("path") and "fill: #" in each.get("style", ""))
+        assert "fill: #ffffff" in str(first.get("style"))
+        corners = {tuple(map(float, each)) for each in re.findall(r"[ML] (\S+) (\S+)", str(first.get("d")))}
+        width, height = map(float, root.get("viewBox", "").split()[2:])
+        assert corners == {(0, 0), (0, height), (width, 0), (width, height)}
