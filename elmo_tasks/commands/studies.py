@@ -175,11 +175,12 @@ def run_tune(arguments: argparse.Namespace) -> None:
     if importlib.util.find_spec("optuna") is None:
         raise ElmoTasksError("a search needs Optuna, which is not installed: pip install 'elmo-tasks[tune]'")
     from elmo_tasks.studies.searches import Search
+    from elmo_tasks.studies.study import as_text
     from elmo_tasks.studies.tuning import Tuning
 
     search = Search.load(arguments.search, arguments.set, dict(arguments.ext_var))
     if arguments.dry_run:
-        rows = [[key, str(each)] for key, each in search.config.space.items()]
+        rows = [[key, as_text(each.model_dump(exclude_defaults=True))] for key, each in search.config.space.items()]
         print_table(search.config.title, ("key", "values"), rows)
         metric = search.experiment.trainer.validation_metric
         print(f"{search.config.trials} trials of {search.config_file}, by the validation metric {metric}")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 from typing import Protocol
@@ -110,7 +109,7 @@ class Report:
     Arguments:
         notes: explain the tables.
         errors: what systems get wrong.
-        commands: those that made the results; see `report_commands`.
+        commands: those that made the results.
     """
 
     about: Subject
@@ -155,17 +154,6 @@ class Report:
         body = "".join(f"<section>\n{section}\n</section>\n" for section in sections)
         footer = f"<footer>Written by elmo-tasks {escape(__version__)}.</footer>\n"
         return "".join([page_start(self.about.title, _STYLE), *heading, body, footer, END])
-
-
-def report_commands(command: str, folder: Path, note: str, trainings: Iterable[str]) -> str:
-    """The commands of a report.
-
-    Arguments:
-        command: what made the study or the search in this folder.
-        note: says what `trainings` are.
-        trainings: commands that train some of the runs by hand.
-    """
-    return "\n".join([command, shlex.join(["elmo-tasks", "report", str(folder)]), "", f"# {note}:", *trainings])
 
 
 def _inline_svg(picture: Picture) -> str:

@@ -8,8 +8,8 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
+import numpy as np
 import optuna
-from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
 from pydantic import Field
 
 from elmo_tasks.config import Config, load_config, own_packages, to_json
@@ -33,30 +33,18 @@ class Dimension(Config):
         None, description="any values, also objects"
     )
 
-    def distribution(self) -> FloatDistribution | CategoricalDistribution:
-        """Optuna's form of these values; raises ValueError where they do not fit together."""
-        low, high = self.low, self.high
-        if self.choices is not None:  # as texts, because Optuna stores no objects and takes 1 for true
-            if low is not None or high is not None or self.step is not None or self.log:
-                raise ValueError("'choices' come without 'low', 'high', 'log' and 'step'")
-            return CategoricalDistribution(list(map(as_text, self.choices)))
-        if low is None or high is None:
-            raise ValueError("expected 'low' and 'high', or 'choices'")
-        with warnings.catch_warnings(action="error"):
-            try:
-                return FloatDistribution(low, high, self.log, self.step)
-            except UserWarning as warning:  # it would change the range
-                raise ValueError(str(warning)) from None
-
-    def __str__(self) -> str:
-        if self.choices is not None:
-            return ", ".join(self.examples())
-        how = ", logarithmic" if self.log else "" if self.step is None else f" in steps of {self.step:g}"
-        return f"{self.low:g} to {self.high:g}{how}"
+    def suggest(self, trial: optuna.Trial, key: str) -> None:
+        """Lets Optuna give a trial a value of the key, unless it has one; raises what Optuna does."""
+        if self.choices is not None and self.model_fields_set == {"choices"}:
+            trial.suggest_categorical(key, self.examples())  # texts: Optuna stores no objects and takes 1 for true
+        elif self.choices is None and self.low is not None and self.high is not None:
+            trial.suggest_float(key, self.low, self.high, step=self.step, log=self.log)
+        else:
+            raise ValueError("expected 'low' and 'high', or only 'choices'")
 
     def examples(self) -> list[str]:
         """The lowest and the highest value and one between them, or every choice, as JSON."""
-        if self.choices is not None or self.low is None or self.high is None:
+        if self.low is None or self.high is None:
             return list(map(as_text, self.choices or ()))
         between = self.low + (self.step or (self.high - self.low) / math.pi)
         return [_as_number(each) for each in dict.fromkeys((self.low, min(between, self.high), self.high))]
@@ -98,10 +86,10 @@ class SearchConfig(Config):
 
     def sampler_of(self, number: int) -> optuna.samplers.BaseSampler:
         """The sampler of one trial, with a seed of its own, so that an interrupted search draws what it would have."""
-        seed = 1_000_003 * self.seed + number
-        return (
-            optuna.samplers.RandomSampler(seed) if self.sampler == "random" else optuna.samplers.TPESampler(seed=seed)
-        )
+        seed = int(np.random.SeedSequence([self.seed, number]).generate_state(1)[0])
+        if self.sampler == "random":
+            return optuna.samplers.RandomSampler(seed)
+        return optuna.samplers.TPESampler(seed=seed)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,7 +101,6 @@ class Search:
         changes: of the config, as `--set` takes them; the values of a trial come after them.
         variables: external variables of the config.
         experiment: the config with the changes.
-        space: Optuna's, by the keys.
     """
 
     config: SearchConfig
@@ -121,7 +108,6 @@ class Search:
     changes: tuple[str, ...]
     variables: Mapping[str, str]
     experiment: ExperimentConfig
-    space: Mapping[str, BaseDistribution]
 
     @classmethod
     def load(cls, source: str, overrides: Sequence[str] = (), variables: Mapping[str, str] | None = None) -> Search:
@@ -151,19 +137,23 @@ class Search:
             )
         if not experiment.has_validation():
             problems.append(f"{config_file}: expected validation data, which a search scores; set validation_share")
-        search = cls(config, config_file, changes, known, experiment, {})
-        space = {}
+        search = cls(config, config_file, changes, known, experiment)
+        optuna.logging.disable_default_handler()  # our own log says what happens
+        trial = optuna.create_study().ask()  # one that is not trained
         for key, dimension in config.space.items():
             if inner := [other for other in config.space if other.startswith(f"{key}.")]:
                 problems.append(f"space: {', '.join(inner)}: within {key}, which is searched as a whole")
             try:
-                space[key] = dimension.distribution()
-                problems += search._problems(key, dimension.examples())
-            except ValueError as error:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("error")  # Optuna warns when it changes a range
+                    dimension.suggest(trial, key)
+            except (ValueError, TypeError, ArithmeticError, UserWarning) as error:
                 problems.append(f"space: {key}: {error}")
+            else:
+                problems += search._problems(key, dimension)
         if problems:
             raise ConfigError("\n".join(advice_last(problems)))
-        return dataclasses.replace(search, space=space)
+        return search
 
     def resolve(self, overrides: Sequence[str]) -> ExperimentConfig:
         """The config with the values of a trial; raises `ConfigError` with its problems."""
@@ -180,19 +170,18 @@ class Search:
         packages = sorted(own_packages(self.experiment))
         return train_command(self.config_file, [*self.changes, *changes], self.variables, packages)
 
-    def _problems(self, key: str, texts: Sequence[str]) -> list[str]:
+    def _problems(self, key: str, dimension: Dimension) -> list[str]:
         """What is wrong with the config when a key has these values."""
         problems = []
-        for text in texts:
+        for text in dimension.examples():
             try:
                 found = self.resolve([f"{key}={text}"])
             except ElmoTasksError as error:
                 problems += [f"space: {key} = {text}: {line}" for line in str(error).splitlines()]
                 continue
             problems += missing_files(found)
-            for name in ("validation_metric", "precision", "device"):
-                if getattr(found.trainer, name) != getattr(self.experiment.trainer, name):
-                    problems.append(f"space: {key} = {text}: changes trainer.{name}; expected the same in all trials")
+            if found.trainer.validation_metric != self.experiment.trainer.validation_metric:
+                problems.append(f"space: {key} = {text}: expected the same validation metric in all trials")
         return problems
 
 

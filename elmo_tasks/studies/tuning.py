@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import platform
 import shlex
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import filelock
 import optuna
+from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 from optuna.trial import FrozenTrial, Trial, TrialState
 
@@ -31,7 +33,7 @@ from elmo_tasks.files.overwriting import SEARCH, check_kind
 from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.runs.train import train
 from elmo_tasks.studies.processes import SECONDS_BETWEEN_CLAIMS, LoggedProcess
-from elmo_tasks.studies.report_pages import Picture, Report, Table, report_commands
+from elmo_tasks.studies.report_pages import Picture, Report, Table
 from elmo_tasks.studies.searches import Search, as_changes
 from elmo_tasks.training.callbacks import Callback, Progress
 from elmo_tasks.training.trainer_config import TrainerConfig
@@ -39,7 +41,7 @@ from elmo_tasks.training.trainer_config import TrainerConfig
 _MOST_SHOWN = 10  # trials in the table
 _NOTES = "All scores are those of the validation data. A trial that was stopped early or failed is not in the table."
 _SEARCH = "search"  # the study's name, and its user attribute with the settings of the search
-_ERROR, _FOLDER = "error", "folder"  # user attributes of a trial: why it failed, and the run that it continues
+_ERROR = "error"  # a trial's user attribute: why it failed
 
 logger = logging.getLogger(__name__)
 
@@ -77,91 +79,88 @@ class Tuning:
 
     def __init__(self, path: Path, search: Search, *, command: str) -> None:
         check_kind(path, SEARCH, remedy="-s names another folder")
-        path.mkdir(parents=True, exist_ok=True)
-        self._path, self._search = path, search
-        # Held while a process chooses a trial, so that no two choose the same one.
-        self._lock = filelock.FileLock(path / ".choosing")
-        self._command = command
+        self._path, self._search, self._command = path, search, command
+        self._claims = path / ".claims"  # a file for each trial, which is locked while it is trained
+        self._claims.mkdir(parents=True, exist_ok=True)
+        self._lock = filelock.FileLock(
+            self._claims / "next"
+        )  # held while a trial is chosen, and while the journal is written
         with self._lock:
-            self.study = _study(path, search)
+            self._storage, self.study = self._open()
             settings = search.settings()
-            earlier = self.study.user_attrs.get(_SEARCH, settings)
-            if changed := [key for key in settings if earlier[key] != settings[key]]:
-                names = ", ".join(changed)
-                raise RunError(
-                    f"{path}: has the trials of another search, which differs in {names}; -s names another folder"
-                )
-            self.study.set_user_attr(_SEARCH, settings)
+            if _SEARCH not in self.study.user_attrs:
+                self.study.set_user_attr(_SEARCH, settings)
+        earlier = self.study.user_attrs[_SEARCH]
+        if changed := [key for key in settings if earlier.get(key) != settings[key]]:
+            names = ", ".join(changed)
+            raise RunError(
+                f"{path}: has the trials of another search, which differs in {names}; -s names another folder"
+            )
 
-    def missing(self) -> int:
-        return max(0, self._search.config.trials - len(self._ended()))
+    def _open(self) -> tuple[JournalStorage, optuna.Study]:
+        journal, higher = self._path / SEARCH, self._search.experiment.trainer.higher_is_better
+        try:
+            storage = JournalStorage(_Journal(journal, self._lock))
+            return storage, optuna.create_study(
+                storage=storage,
+                pruner=self._search.config.pruner(),
+                study_name=_SEARCH,
+                direction="maximize" if higher else "minimize",
+                load_if_exists=True,
+            )
+        except (optuna.exceptions.OptunaError, ValueError, LookupError, TypeError, AssertionError) as error:
+            raise RunError(f"{journal}: not the journal of a search ({one_line(error)})") from None
 
     def train(self, num_jobs: int = 1) -> None:
         """Trains trials until all have ended, wherever they are trained; one that was interrupted continues.
 
         Arguments:
-            num_jobs: the most trials at a time. With more than one, the command is started this many times.
-
-        Raises:
-            RunError: the processes have ended before the search.
+            num_jobs: the most trials at a time. The command is started again for all but one of them.
         """
-        if num_jobs == 1:
-            for trial in self._claimed():
-                self._train(trial)
-            return
-        logs = [self._path / f"log_{platform.node()}_{number}.txt" for number in range(1, num_jobs + 1)]
-        jobs = [LoggedProcess(shlex.split(self._command)[1:], log, num_jobs=num_jobs) for log in logs]
+        arguments, logs = shlex.split(self._command)[1:], f"log_{platform.node()}"
+        jobs = [
+            LoggedProcess(arguments, self._path / f"{logs}_{number}.txt", num_jobs=num_jobs)
+            for number in range(2, num_jobs + 1)
+        ]
         try:
-            known, total = 0, self._search.config.trials
-            while (missing := self.missing()) and any(job.is_running() for job in jobs):
-                if total - missing > known:
-                    known = total - missing
-                    logger.info("%d of %d trials have ended", known, total)
-                time.sleep(SECONDS_BETWEEN_CLAIMS)
-            errors = [f"{error} (see {job.log})" for job in jobs if not job.is_running() and (error := job.error())]
+            while len(self._ended()) < self._search.config.trials:
+                with contextlib.ExitStack() as claims:
+                    if trial := self._claim(claims):
+                        self._train(trial)
+                    else:  # others train the last ones
+                        time.sleep(SECONDS_BETWEEN_CLAIMS)
+            for job in jobs:
+                if not job.is_running() and (error := job.error()):
+                    logger.warning("a process ended early; others have trained its trials: %s (see %s)", error, job.log)
         finally:
             for job in jobs:
                 job.stop()  # when all trials have ended, they only write the same report
-        if missing := self.missing():
-            problem = f"{self._path}: {counted(missing, 'trial')} not trained; call again to go on:"
-            raise RunError("\n  ".join([problem, *errors]))
 
-    def _claimed(self) -> Iterator[Trial]:
-        """Trials that no other process trains, until all have ended."""
-        while self.missing():
-            with contextlib.ExitStack() as claims:
-                with self._lock:
-                    if trial := self._next():
-                        claims.enter_context(claimed(self._claim(trial)))
-                if trial:
-                    yield trial
-                else:
-                    time.sleep(SECONDS_BETWEEN_CLAIMS)
+    def _claim(self, claims: contextlib.ExitStack) -> Trial | None:
+        """The first trial that has not ended and that no other process trains: a new one, or that of a killed process.
 
-    def _next(self) -> Trial | None:
-        """A new trial; one that continues where a process was killed; or None while others train the last ones."""
-        running = self.study.get_trials(deepcopy=False, states=[TrialState.RUNNING])
-        for each in running:
-            with claimed(self._claim(each)) as is_free:
-                if is_free:
-                    again = optuna.trial.create_trial(
-                        state=TrialState.WAITING,
-                        params=each.params,
-                        distributions=each.distributions,
-                        user_attrs={_FOLDER: self._folder(each)},
-                        intermediate_values=each.intermediate_values,
-                    )
-                    self.study.add_trial(again)
-                    self.study.tell(each.number, state=TrialState.FAIL)
-                    return self.study.ask()
-        if len(running) >= self.missing():
+        Optuna finds killed processes by the heartbeats of a database; here, their locks are free.
+        """
+        with self._lock:
+            trials = self.study.get_trials(deepcopy=False)
+            for number in range(self._search.config.trials):
+                if number < len(trials) and trials[number].state.is_finished():
+                    continue
+                if claims.enter_context(claimed(self._claims / _folder_name(number))):
+                    self.study.sampler = self._search.config.sampler_of(number)
+                    trial = self._interrupted(number) if number < len(trials) else self.study.ask()
+                    for key, dimension in self._search.config.space.items():
+                        dimension.suggest(trial, key)
+                    return trial
             return None
-        self.study.sampler = self._search.config.sampler_of(len(self._ended()) + len(running))
-        return self.study.ask(dict(self._search.space))
+
+    def _interrupted(self, number: int) -> Trial:
+        study = self._storage.get_study_id_from_name(_SEARCH)
+        return Trial(self.study, self._storage.get_trial_id_from_study_id_trial_number(study, number))
 
     def _train(self, trial: Trial) -> None:
         """One that fails does not stop the others; a full disk, which would hit them too, does."""
-        name, changes = self._folder(trial), as_changes(trial.params)
+        name, changes = _folder_name(trial.number), as_changes(trial.params)
         run = RunFolder(self._path / name)
         resume = any(file.exists() for file in run.files)
         how = "resumed" if resume else "begins"
@@ -199,71 +198,64 @@ class Tuning:
         Raises:
             RunError: no trial has finished.
         """
-        finished = self.study.get_trials(states=[TrialState.COMPLETE])
+        ended = self._ended()
+        finished = [each for each in ended if each.state is TrialState.COMPLETE]
         if not finished:
-            errors = [each.user_attrs[_ERROR] for each in self._ended() if _ERROR in each.user_attrs]
-            raise RunError("\n  ".join([f"{self._path}: no trial has finished", *errors[-3:]]))
-        trainer, keys = self._search.experiment.trainer, list(self._search.space)
-        ranked = sorted(finished, key=lambda trial: trial.value or 0.0, reverse=trainer.higher_is_better)
-        columns = ("trial", *(".".join(key.split(".")[-2:]) for key in keys), trainer.metric_name)
-        rows = [
-            [f"{each.number + 1}", *(_cell(each.params[key]) for key in keys), f"{each.value:.2f}"]
-            for each in ranked[:_MOST_SHOWN]
-        ]
-        table = Table(f"The best of {len(self._ended())} trials", columns, rows)
-        best = as_changes(ranked[0].params)
+            errors = [each.user_attrs[_ERROR] for each in ended if _ERROR in each.user_attrs]
+            raise RunError("\n  ".join([f"{self._path}: no trial has finished", *errors]))
+        higher = self._search.experiment.trainer.higher_is_better
+        finished.sort(key=lambda trial: trial.values, reverse=higher)
+        table, best = self._table(finished, len(ended)), as_changes(finished[0].params)
         write_json(self._path / "best.json", to_json(self._search.resolve(best)))
         training = self._search.train_command(best)
-        note = "the best trial, with its score on the test data"
-        commands = report_commands(self._command, self._path, note, [training])
-        report = Report(self._search.config, [table], _NOTES, self._pictures(len(finished)), commands)
+        commands = f"{self._command}\n\n# the best trial, with its score on the test data:\n{training}"
+        report = Report(self._search.config, [table], _NOTES, list(self._pictures()), commands)
         return table, training, [self._path / "best.json", *report.write(self._path)]
 
-    def _pictures(self, num_finished: int) -> list[Picture]:
-        """Optuna's plots, which need at least two finished trials."""
-        import matplotlib
+    def _table(self, ranked: Sequence[FrozenTrial], total: int) -> Table:
+        keys = list(self._search.config.space)
+        columns = ["trial", *(".".join(key.split(".")[-2:]) for key in keys)]
+        rows = []
+        for trial in ranked[:_MOST_SHOWN]:
+            values = [trial.params[key] for key in keys]
+            shown = [each if isinstance(each, str) else f"{each:.4g}" for each in values]
+            rows.append([str(trial.number + 1), *shown, f"{trial.value:.2f}"])
+        metric = self._search.experiment.trainer.metric_name
+        return Table(f"The best of {counted(total, 'trial')}", [*columns, metric], rows)
+
+    def _pictures(self) -> Iterator[Picture]:
+        from matplotlib import pyplot
         from optuna.visualization import matplotlib as plots
 
-        matplotlib.use("Agg")
-        drawn = {"Scores of the trials": plots.plot_optimization_history}
-        drawn |= {"How much each key matters": plots.plot_param_importances} if num_finished > 1 else {}
-        folder = self._path / "plots"
-        pictures = [
-            Picture(title, "Drawn by Optuna.", folder / f"{plot.__name__}.svg") for title, plot in drawn.items()
-        ]
-        with warnings.catch_warnings(action="ignore"):  # they are experimental in Optuna
-            for picture, plot in zip(pictures, drawn.values(), strict=True):
-                save_figure(plot(self.study).figure, picture.path)
-        return pictures
+        drawings: list[Callable[..., Any]] = [plots.plot_optimization_history, plots.plot_param_importances]
+        for draw in drawings:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+                axes = draw(self.study)
+            path = self._path / "plots" / f"{draw.__name__}.svg"
+            save_figure(axes.figure, path)
+            pyplot.close(axes.figure)
+            yield Picture(axes.get_title(), "Drawn by Optuna.", path)
 
     def _ended(self) -> list[FrozenTrial]:
-        """The trials that count: those that finished, were stopped, or failed with an error."""
-        ended = self.study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL))
-        return [each for each in ended if each.state is not TrialState.FAIL or _ERROR in each.user_attrs]
-
-    def _folder(self, trial: Trial | FrozenTrial) -> str:
-        return trial.user_attrs.get(_FOLDER, f"trial_{trial.number + 1}")
-
-    def _claim(self, trial: Trial | FrozenTrial) -> Path:
-        return self._path / ".claims" / str(trial.number)
+        return [each for each in self.study.get_trials(deepcopy=False) if each.state.is_finished()]
 
 
-def _study(path: Path, search: Search) -> optuna.Study:
-    """Optuna's study in a folder; raises `RunError` if its journal is damaged."""
-    optuna.logging.disable_default_handler()  # trials are logged here
-    try:
-        return optuna.create_study(
-            storage=optuna.storages.JournalStorage(JournalFileBackend(str(path / SEARCH))),
-            pruner=search.config.pruner(),
-            study_name=_SEARCH,
-            direction="maximize" if search.experiment.trainer.higher_is_better else "minimize",
-            load_if_exists=True,
-        )
-    except OSError as error:
-        raise WriteError(path / SEARCH, error) from None
-    except (optuna.exceptions.OptunaError, ValueError, LookupError, TypeError, AssertionError) as error:
-        raise RunError(f"{path / SEARCH}: not the journal of a search ({one_line(error)})") from None
+class _Journal(JournalFileBackend):
+    """Optuna's journal. It cuts off an incomplete last line, which a full disk or a killed process leaves."""
+
+    def __init__(self, path: Path, lock: filelock.BaseFileLock) -> None:
+        super().__init__(str(path))
+        self._path, self._writing = path, lock
+
+    def append_logs(self, logs: list[dict[str, Any]]) -> None:
+        try:
+            with self._writing:
+                os.truncate(self._path, self._path.read_bytes().rfind(b"\n") + 1)
+                super().append_logs(logs)
+        except OSError as error:
+            raise WriteError(self._path, error) from None
 
 
-def _cell(value: str | float) -> str:
-    return value if isinstance(value, str) else f"{value:.4g}"
+def _folder_name(number: int) -> str:
+    return f"trial_{number + 1}"
