@@ -141,11 +141,11 @@ class Report:
         return "\n\n".join(part for part in parts if part) + "\n"
 
     def _html(self) -> str:
-        heading = [f"<p>{escape(self.about.text)}</p>\n"] if self.about.text else []
+        heading = [_paragraph(self.about.text)]
         tables = [f"{f'<h2>{escape(each.title)}</h2>' if each.title else ''}\n{each.html()}\n" for each in self.tables]
         sections = [f"{''.join(tables)}<p>{escape(self.notes)}</p>"]
         sections += [
-            f"<h2>{escape(each.title)}</h2>\n<p>{escape(each.text)}</p>\n<figure>{_inline_svg(each)}</figure>"
+            f"<h2>{escape(each.title)}</h2>\n{_paragraph(each.text)}<figure>{_inline_svg(each)}</figure>"
             for each in self.pictures
         ]
         if self.errors:
@@ -154,6 +154,10 @@ class Report:
         body = "".join(f"<section>\n{section}\n</section>\n" for section in sections)
         footer = f"<footer>Written by elmo-tasks {escape(__version__)}.</footer>\n"
         return "".join([page_start(self.about.title, _STYLE), *heading, body, footer, END])
+
+
+def _paragraph(text: str) -> str:
+    return f"<p>{escape(text)}</p>\n" if text else ""
 
 
 def _inline_svg(picture: Picture) -> str:

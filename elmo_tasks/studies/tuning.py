@@ -20,6 +20,7 @@ from typing import Any
 
 import filelock
 import optuna
+import torch
 from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 from optuna.trial import FrozenTrial, Trial, TrialState
@@ -30,6 +31,7 @@ from elmo_tasks.evaluation.plots import save_figure
 from elmo_tasks.files.json_files import write_json
 from elmo_tasks.files.locks import claimed
 from elmo_tasks.files.overwriting import SEARCH, check_kind
+from elmo_tasks.pretraining.tokenize_files import num_processors
 from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.runs.train import train
 from elmo_tasks.studies.processes import SECONDS_BETWEEN_CLAIMS, LoggedProcess
@@ -39,7 +41,10 @@ from elmo_tasks.training.callbacks import Callback, Progress
 from elmo_tasks.training.trainer_config import TrainerConfig
 
 _MOST_SHOWN = 10  # trials in the table
-_NOTES = "All scores are those of the validation data. A trial that was stopped early or failed is not in the table."
+_NOTES = (
+    "All scores are those of the validation data. A trial that was stopped early or failed is not in the table. Optuna "
+    "draws the plots; while only a few trials have finished, it gives all keys the same importance."
+)
 _SEARCH = "search"  # the study's name, and its user attribute with the settings of the search
 _ERROR = "error"  # a trial's user attribute: why it failed
 
@@ -118,6 +123,8 @@ class Tuning:
             num_jobs: the most trials at a time. The command is started again for all but one of them.
         """
         arguments, logs = shlex.split(self._command)[1:], f"log_{platform.node()}"
+        if num_jobs > 1 and "OMP_NUM_THREADS" not in os.environ:  # as in the other processes
+            torch.set_num_threads(max(1, num_processors() // num_jobs))
         jobs = [
             LoggedProcess(arguments, self._path / f"{logs}_{number}.txt", num_jobs=num_jobs)
             for number in range(2, num_jobs + 1)
@@ -230,12 +237,12 @@ class Tuning:
         drawings: list[Callable[..., Any]] = [plots.plot_optimization_history, plots.plot_param_importances]
         for draw in drawings:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+                warnings.simplefilter("ignore")  # that these plots are experimental, and what _NOTES say
                 axes = draw(self.study)
             path = self._path / "plots" / f"{draw.__name__}.svg"
             save_figure(axes.figure, path)
             pyplot.close(axes.figure)
-            yield Picture(axes.get_title(), "Drawn by Optuna.", path)
+            yield Picture(axes.get_title(), "", path)
 
     def _ended(self) -> list[FrozenTrial]:
         return [each for each in self.study.get_trials(deepcopy=False) if each.state.is_finished()]

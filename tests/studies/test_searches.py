@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import re
 import shlex
 from collections.abc import Callable
@@ -33,7 +32,7 @@ def test_values_are_drawn_as_the_space_says(search_file: SearchFile) -> None:
         "trainer.num_epochs": {"choices": [1, 2]},
     }
     trial = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=1)).ask()
-    search = Search.load(search_file(space, metric="-loss", changes={"trainer": {"batch_size": 1}}))
+    search = Search.load(search_file(space, metric="-loss"))
     for key, dimension in search.config.space.items():
         dimension.suggest(trial, key)
     distributions = optuna.distributions
@@ -116,7 +115,7 @@ def test_all_problems_are_named_at_once(search_file: SearchFile) -> None:
     with pytest.raises(ConfigError) as caught:
         Search.load(search_file(space, changes={"fold": {"number": 1, "of": 2}}))
     lines = str(caught.value).splitlines()
-    assert len(lines) == 4
+    assert len(lines) == 5
     assert "fold: a search scores the validation data" in lines[0]
 
 
