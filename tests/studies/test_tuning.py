@@ -259,7 +259,8 @@ def test_processes_share_a_search_and_take_over_the_trial_of_one_that_is_killed(
 
     def start(folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-m", "elmo_tasks", "tune", source, "-s", str(folder), *arguments]
-        return subprocess.Popen(command, stderr=(tmp_path / "log_parent.txt").open("ab"))
+        with (tmp_path / "log_parent.txt").open("ab") as log:
+            return subprocess.Popen(command, stderr=log)
 
     whole, folder, deadline = tmp_path / "whole", tmp_path / "shared", time.monotonic() + 300
     assert cli.main(["tune", source, "-s", str(whole)]) == 0
