@@ -14,7 +14,7 @@ import platform
 import shlex
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -87,9 +87,8 @@ class Tuning:
         self._path, self._search, self._command = path, search, command
         self._claims = path / ".claims"  # a file for each trial, which is locked while it is trained
         self._claims.mkdir(parents=True, exist_ok=True)
-        self._lock = filelock.FileLock(
-            self._claims / "next"
-        )  # held while a trial is chosen, and while the journal is written
+        # Held while the next trial is chosen, and while the journal is written.
+        self._lock = filelock.FileLock(self._claims / "next")
         with self._lock:
             self._storage, self.study = self._open()
             settings = search.settings()
@@ -212,23 +211,19 @@ class Tuning:
             raise RunError("\n  ".join([f"{self._path}: no trial has finished", *errors]))
         higher = self._search.experiment.trainer.higher_is_better
         finished.sort(key=lambda trial: trial.values, reverse=higher)
-        table, best = self._table(finished, len(ended)), as_changes(finished[0].params)
+        best = as_changes(finished[0].params)
         write_json(self._path / "best.json", to_json(self._search.resolve(best)))
         training = self._search.train_command(best)
         commands = f"{self._command}\n\n# the best trial, with its score on the test data:\n{training}"
+        names = [".".join(key.split(".")[-2:]) for key in self._search.config.space]
+        columns = ["trial", *names, self._search.experiment.trainer.metric_name]
+        rows = [
+            [str(each.number + 1), *map(_shown, each.params.values()), f"{each.value:.2f}"]
+            for each in finished[:_MOST_SHOWN]
+        ]
+        table = Table(f"The best of {counted(len(ended), 'trial')}", columns, rows)
         report = Report(self._search.config, [table], _NOTES, list(self._pictures()), commands)
         return table, training, [self._path / "best.json", *report.write(self._path)]
-
-    def _table(self, ranked: Sequence[FrozenTrial], total: int) -> Table:
-        keys = list(self._search.config.space)
-        columns = ["trial", *(".".join(key.split(".")[-2:]) for key in keys)]
-        rows = []
-        for trial in ranked[:_MOST_SHOWN]:
-            values = [trial.params[key] for key in keys]
-            shown = [each if isinstance(each, str) else f"{each:.4g}" for each in values]
-            rows.append([str(trial.number + 1), *shown, f"{trial.value:.2f}"])
-        metric = self._search.experiment.trainer.metric_name
-        return Table(f"The best of {counted(total, 'trial')}", [*columns, metric], rows)
 
     def _pictures(self) -> Iterator[Picture]:
         from matplotlib import pyplot
@@ -266,3 +261,7 @@ class _Journal(JournalFileBackend):
 
 def _folder_name(number: int) -> str:
     return f"trial_{number + 1}"
+
+
+def _shown(value: str | float) -> str:
+    return value if isinstance(value, str) else f"{value:.4g}"
