@@ -43,7 +43,7 @@ from elmo_tasks.training.trainer_config import TrainerConfig
 _MOST_SHOWN = 10  # trials in the table
 _NOTES = (
     "All scores are those of the validation data. A trial that was stopped early or failed is not in the table. Optuna "
-    "draws the plots; while only a few trials have finished, it gives all keys the same importance."
+    "draws the plots. It counts trials from 0, and gives all keys the same importance while few trials have finished."
 )
 _SEARCH = "search"  # the study's name, and its user attribute with the settings of the search
 _ERROR = "error"  # a trial's user attribute: why it failed
@@ -233,11 +233,12 @@ class Tuning:
         for draw in drawings:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # that these plots are experimental, and what _NOTES say
-                axes = draw(self.study)
+                axes = draw(self.study, target_name=self._search.experiment.trainer.metric_name)
+            axes.figure.set_layout_engine("constrained")  # leaves room for the names of keys
             path = self._path / "plots" / f"{draw.__name__}.svg"
             save_figure(axes.figure, path)
             pyplot.close(axes.figure)
-            yield Picture(axes.get_title(), "", path)
+            yield Picture(axes.get_title() or axes.get_title("left"), "", path)
 
     def _ended(self) -> list[FrozenTrial]:
         return [each for each in self.study.get_trials(deepcopy=False) if each.state.is_finished()]

@@ -226,8 +226,8 @@ def test_a_search_trains_and_its_best_config_gives_the_same_score(
     assert cli.main([*words.split()[1:], "-s", str(tmp_path / "set"), "--dry-run"]) == 0
 
     report = (folder / "report.md").read_text()
-    assert "(plots/plot_optimization_history.svg)" in report
-    assert "(plots/plot_param_importances.svg)" in report
+    assert "![Optimization History Plot](plots/plot_optimization_history.svg)" in report
+    assert "![Hyperparameter Importances](plots/plot_param_importances.svg)" in report
     assert words in report
     assert "<svg role" in (folder / "report.html").read_text()
     assert cli.main(["report", str(folder)]) == 2
