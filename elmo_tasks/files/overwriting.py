@@ -60,7 +60,8 @@ def check_output(path: str | Path | None, *, force: bool, stream: bool = False, 
     check_folder(path.parent)
 
 
-_MARKS = {"config.json": "a run", "study.json": "a study", "search.json": "a search"}
+SEARCH = "trials.journal"
+_MARKS = {"config.json": "a run", "study.json": "a study", SEARCH: "a search"}
 
 
 def check_kind(folder: str | Path, own: str = "", *, remedy: str) -> None:

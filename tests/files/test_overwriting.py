@@ -16,8 +16,8 @@ from elmo_tasks.errors import ElmoTasksError, RunError
 from elmo_tasks.files.overwriting import check_folder, check_output
 from elmo_tasks.pretraining.run_files import PretrainingFolder
 from elmo_tasks.runs.folder import Folder, RunFolder
-from elmo_tasks.studies.search_trials import run_search
 from elmo_tasks.studies.study_training import run_study
+from elmo_tasks.studies.tuning import Tuning
 
 COMMANDS = {
     "evaluate run data --output FILE": "runs.evaluate.evaluate",
@@ -125,7 +125,7 @@ def test_a_random_bilm_does_not_replace_a_trained_one(tmp_path: Path, capsys: py
     assert BiLM.load(tmp_path).fingerprint() != known
 
 
-HOLDS = {"config.json": "a run", "study.json": "a study", "search.json": "a search"}
+HOLDS = {"config.json": "a run", "study.json": "a study", "trials.journal": "a search"}
 
 
 @pytest.mark.parametrize("mark", HOLDS)
@@ -159,7 +159,7 @@ def test_studies_and_searches_do_not_mix_with_other_folders(mark: str, tmp_path:
     (tmp_path / mark).write_text("{}")
     runs: dict[str, Callable[[], object]] = {
         "study.json": lambda: run_study(cast(Any, SimpleNamespace(path=tmp_path)), command=""),
-        "search.json": lambda: run_search(tmp_path, cast(Any, None), command=""),
+        "trials.journal": lambda: Tuning(tmp_path, cast(Any, None), command=""),
     }
     for own, run in runs.items():
         if own != mark:
