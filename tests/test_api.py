@@ -134,7 +134,9 @@ def test_predictions_as_allennlp_has_them(run: Path, tmp_path: Path, capsys: pyt
     own = elmo_tasks.load(run)([{"tokens": sentence} for sentence in SENTENCES])
     expected = [{"words": each["tokens"], "tags": each["tags"], "mask": [True] * len(each["tags"])} for each in own]
     inputs = [{"sentence": sentence} for sentence in map(" ".join, SENTENCES)]
-    assert elmo_tasks.load(run, format="allennlp")(inputs) == expected
+    loaded = elmo_tasks.load(run, format="allennlp")
+    assert loaded(inputs) == expected
+    assert pickle.loads(pickle.dumps(loaded))(inputs) == expected
     source = tmp_path / "in.jsonl"
     source.write_text("\n".join(map(json.dumps, inputs)))
     assert cli.main(["predict", str(run), str(source), "--format", "allennlp"]) == 0

@@ -119,6 +119,19 @@ def test_of_good_data_there_is_nothing_to_warn_of(
     assert json.loads((tmp_path / "report.json").read_text()) == found
 
 
+def test_tables_and_warnings_are_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The numbers of the file were counted by hand."""
+    monkeypatch.chdir(tmp_path)
+    train = [*TRAINING, *((f"thing{number}", f"kind {number}") for number in range(30)), ("word " * 1200, "good")]
+    held_out = {"dev": [*VALIDATION, ("unseen words only here", "odd")]}
+    held_out["test"] = [*TEST[:2], '{"text": "no label"}', TRAINING[0]]
+    config(Path(), {"train": train, **held_out})
+    assert cli.main(["data", "config.json", "--set", f"{WORDS}.vectors=vectors.txt"]) == 0
+    assert capsys.readouterr().out == Path(__file__).with_name("data_printed.txt").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("kind", PLANTED)
 def test_planted_trouble_is_found(
     kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
