@@ -14,11 +14,16 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.dataset
+import pyarrow.parquet as pq
 import pytest
 
 import elmo_tasks
 from elmo_tasks import cli
+from elmo_tasks.errors import IncompleteError
+from elmo_tasks.parts.folder import PartsFolder
+from elmo_tasks.parts.units import find_units
 from tests.stopping import ENVIRONMENT
 
 
@@ -64,6 +69,34 @@ def test_only_missing_parts_are_made(arguments: list[str], texts: Path, tmp_path
     assert {name: content for name, content in contents(output).items() if name in whole} == whole
     assert len(contents(output)) == len(whole) + 1
     assert all(path.stat().st_mtime_ns == times[path] for path in times if path != removed)
+
+
+def test_the_first_ten_missing_parts_are_named(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("Orla left.\n" * 13)
+    units = list(find_units([tmp_path / "a.txt"], tokens=1))
+    folder = PartsFolder(tmp_path / "out", {"layers": "top"})
+    assert folder.process(units[1:2], lambda table: table, visible=False) == 1
+    for given, missing, more in ((units, [1, *range(3, 12)], "\n  and 2 more"), (units[:11], [1, *range(3, 12)], "")):
+        lines = "".join(f"\n  a.txt, from line {line}" for line in missing)
+        with pytest.raises(IncompleteError) as error:
+            folder.check_complete(given)
+        assert str(error.value) == f"{folder.path}: {10 + 2 * bool(more)} parts missing:{lines}{more}"
+    with pytest.raises(IncompleteError, match=r"out: 1 part missing:\n  a\.txt, from line 3$"):
+        folder.check_complete(units[1:3])
+    folder.check_complete(units[1:2])
+
+
+def test_parts_are_compressed_and_only_numbers_of_vectors_have_no_dictionary(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("Orla left.\n\nTavo sang.\n")
+    folder = PartsFolder(tmp_path / "out", {})
+    results = pa.table({"id": ["a", "a"], "vectors": pa.array([[0.5, 1.0], [2.0]], pa.list_(pa.float32()))})
+    folder.process(list(find_units([tmp_path / "a.txt"])), lambda table: results, visible=False)
+    (part,) = folder.path.glob("*.parquet")
+    assert pq.read_table(part).equals(results)
+    group = pq.read_metadata(part).row_group(0)
+    for column, is_plain in ((group.column(0), True), (group.column(1), False)):
+        assert column.compression == "ZSTD"
+        assert ("RLE_DICTIONARY" in column.encodings, column.is_stats_set) == (is_plain, is_plain)
 
 
 def test_results_below_the_input_are_not_read(arguments: list[str], texts: Path) -> None:

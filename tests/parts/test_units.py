@@ -82,6 +82,36 @@ def test_row_groups_of_parquet_files(tmp_path: Path) -> None:
     assert [(row["line"], row["text"]) for row in found] == [(n + 1, f"line {n}") for n in range(10)]
 
 
+def test_units_end_with_the_line_at_which_they_are_full(tmp_path: Path) -> None:
+    """A token counts as six bytes."""
+    lines = ["123456789 12\n", "1\n", "1234567890 2345678901\n", "1234567890\n", "1\n"]  # of 13, 2, 22, 11 and 2 bytes
+    (tmp_path / "a.txt").write_text("".join(lines))
+    found = [(unit.start, unit.end, unit.first) for unit in find_units([tmp_path / "a.txt"], tokens=2)]
+    assert found == [(0, 13, 1), (13, 37, 2), (37, 50, 4)]
+    assert len(list(find_units([tmp_path / "a.txt"], tokens=7))) == 2
+    assert len(list(find_units([tmp_path / "a.txt"], tokens=8))) == 1
+
+
+def test_equal_texts_have_parts_of_their_own(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"text": ["Orla left."] * 4}), tmp_path / "a.parquet", row_group_size=2)
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.txt").write_text("Orla left.\n" * 3)
+        (tmp_path / name / "a.parquet").write_bytes((tmp_path / "a.parquet").read_bytes())
+    units = list(find_units([tmp_path / "one", tmp_path / "two"], tokens=1))
+    assert len(units) == 2 * (3 + 2)
+    assert len({unit.part_name for unit in units}) == len({unit.digest for unit in units}) == len(units)
+
+
+def test_long_units_are_several_tables(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(("Orla left. " * 10_000 + "\n") * 9)  # 110,000 bytes each, of 400,000
+    pq.write_table(pa.table({"text": ["Orla left."] * 4_500}), tmp_path / "b.parquet")
+    units = read_units(find_units([tmp_path]))
+    lengths = {unit.path.name: [len(table) for table in tables] for unit, tables in units}
+    assert lengths == {"a.txt": [4, 4, 1], "b.parquet": [2_000, 2_000, 500]}
+    assert [row["line"] for row in rows_of(tmp_path / "b.parquet")] == [*range(1, 4_501)]
+
+
 def test_lines_of_no_use_have_an_error(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(b"Orla left.\nT\xe4vo\n\nShe sang.\n" * 3)
     found = rows_of(tmp_path, tokens=2)
