@@ -113,31 +113,86 @@ def test_tables_hold_all_of_the_results(task: str) -> None:
     assert {key for each in results for key in each} - set(predictor.result_types) <= carried
 
 
-def test_predictions_are_those_of_the_run(settings: dict[str, Any], tmp_path: Path) -> None:
-    elmo_tasks.train(settings, tmp_path / "run", overrides={"trainer.num_epochs": 1, "trainer.trackers": []})
+LEARNED = [
+    {"tokens": ["Orla", "sold", "it", "."], "tags": ["B-PER", "O", "O", "O"]},
+    {"tokens": ["Nobody", "was", "hurt", "."], "tags": ["O"] * 4},
+]
+
+
+@pytest.fixture(scope="module")
+def runs(settings: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Two that find Orla."""
+    folders = [tmp_path_factory.mktemp("runs") / name for name in ("one", "two")]
+    for seed, folder in enumerate(folders):
+        changes = {"trainer.moving_average": None, "trainer.trackers": [], "random_seed": seed}
+        elmo_tasks.train(settings, folder, train=LEARNED * 60, overrides=changes)
+    return folders
+
+
+def test_predictions_are_those_of_the_run(runs: list[Path]) -> None:
     more = {"day": datetime.date(2026, 5, 3), "price": Decimal("1.50"), "topic": b"\xff"}
     table = pa.Table.from_pylist([{**ROWS[0], **dict.fromkeys(more)}, *ROWS[1:], {**ROWS[2], "line": 5, **more}])
-    predict = pickle.loads(pickle.dumps(Predict(run=tmp_path / "run")))
+    predict = pickle.loads(pickle.dumps(Predict(run=runs[0])))
     found = predict(table).to_pylist()
-    expected = elmo_tasks.load(tmp_path / "run")([text for text in table["text"].to_pylist() if text.strip()])
+    expected = elmo_tasks.load(runs[0])([text for text in table["text"].to_pylist() if text.strip()])
     assert [row["tags"] for row in found] == [each["tags"] for each in expected]
-    assert [plain(row["spans"]) for row in found] == [each["spans"] for each in expected]
+    spans = [[plain(row["spans"]), each["spans"]] for row, each in zip(found, expected, strict=True)]
+    for one, other in spans:
+        assert one == [{**span, "probability": pytest.approx(span["probability"], abs=1e-5)} for span in other]
+    assert [[span["label"] for span in one] for one, _ in spans[2:]] == [["PER"], ["PER"]]
     other = '{"day": "2026-05-03", "price": "1.50", "topic": "_w=="}'
     assert [row["other"] for row in found] == [None, None, None, other]
 
 
-def test_an_ensemble_explains_its_predictions(settings: dict[str, Any], tmp_path: Path) -> None:
-    runs = [tmp_path / "one", tmp_path / "two"]
-    for seed, run in enumerate(runs):
-        elmo_tasks.train(
-            settings, run, overrides={"trainer.num_epochs": 1, "trainer.trackers": [], "random_seed": seed}
-        )
+def test_rows_that_cannot_be_predicted_have_an_error(runs: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Predictor, "most_explained", 5)
+    rows: list[dict[str, Any]] = [
+        {"line": 7, "id": 3, "tokens": ["Orla", "sold", "it", "."], "price": 2},
+        {"line": 8, "tokens": ["Orla", ""]},
+        {"line": 9, "tokens": ["Orla", "sold", "it", "it", "it", "."]},  # too long to be explained
+        {"line": 10, "price": 3},
+        {"line": 11, "tokens": ["Orla", "sold", "it", "."]},
+        {"line": 12, "error": "line 12: byte 0xe4"},
+    ]
+    table = pa.Table.from_pylist([{**dict.fromkeys(("id", "tokens", "price", "error")), **row} for row in rows])
+    predict = Predict(run=runs[0], explain="gradient", on_error="record")
+    result = predict(table)
+    assert result.schema == predict.schema(table.schema)
+    found = result.to_pylist()
+    assert [(row["id"], row["line"]) for row in found] == [
+        ("3", 7), ("table:8", 8), ("table:9", 9), ("table:10", 10), ("table:11", 11), ("table:12", 12),
+    ]  # fmt: skip
+    problems = [
+        None,
+        "table:8: 'tokens' has '' at position 1; ",
+        "table:9: to explain 1 parts, the model r",
+        "table:10: the keys are ['price']; expect",
+        None,
+        "line 12: byte 0xe4",
+    ]
+    assert [row["error"] and row["error"][:40] for row in found] == problems
+    assert [row["other"] for row in found] == ['{"price": 2}', None, None, None, None, None]
+    for row in (found[0], found[4]):
+        assert row["tags"] == ["U-PER", "O", "O", "O"]
+        ((item,), plain) = json.loads(row["saliency"]), rows[0]["tokens"]
+        assert (item["of"], [token for token, _ in item["tokens"]]) == ("PER", plain)
+    for first, problem in ((1, "table:8: "), (2, "table:9: "), (3, "table:10: ")):
+        with pytest.raises(DataError, match=f"^{problem}"):
+            Predict(run=runs[0], explain="gradient")(table.slice(first, 4))
+    plain_result = Predict(run=runs[0])(table.slice(2, 1))
+    assert (plain_result["tokens"].to_pylist(), "saliency" in plain_result.column_names) == ([rows[2]["tokens"]], False)
+
+
+def test_an_ensemble_explains_its_predictions(runs: list[Path]) -> None:
     predict = pickle.loads(pickle.dumps(Predict(run=runs, explain="gradient")))
     found = predict(pa.Table.from_pylist(ROWS)).to_pylist()
     texts = [row["text"] for row in ROWS if row["text"].strip()]
     expected = elmo_tasks.load(runs).predict(texts, explain="gradient")
-    assert [(row["tags"], json.loads(row["saliency"])) for row in found] == [
-        (each["tags"], each["saliency"]) for each in expected
-    ]
+    for row, each in zip(found, expected, strict=True):
+        assert row["tags"] == each["tags"]
+        for item, other in zip(json.loads(row["saliency"]), each["saliency"], strict=True):
+            tokens = [[token, pytest.approx(share, abs=1e-5)] for token, share in other["tokens"]]
+            assert item == {**other, "score": pytest.approx(other["score"], abs=1e-3), "tokens": tokens}
+    assert [item["of"] for item in json.loads(found[2]["saliency"])] == ["PER"]
     assert predict.settings()["run"][:3] == Predict(run=runs[0]).settings()["run"]
     assert predict.settings()["explain"] == "gradient"

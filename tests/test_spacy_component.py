@@ -73,14 +73,16 @@ def test_vectors_are_those_of_the_sentences(bilm: Path, layers: str) -> None:
 
 
 def test_the_vectors_come_before_those_of_the_vocabulary(bilm: Path) -> None:
-    nlp = pipeline(bilm=bilm)
-    nlp.vocab.set_vector("Mira", np.ones(5, np.float32))
-    doc, other = nlp(TEXTS[0]), nlp("Mira sleeps.")
-    for one, two in ((doc[0], other[0]), (doc[0:2], other[0:2]), (doc, other)):
-        expected = np.dot(one.vector, two.vector) / np.linalg.norm(one.vector) / np.linalg.norm(two.vector)
-        assert one.vector.shape == (64,)
-        assert one.similarity(two) == pytest.approx(expected, abs=1e-5)
-    assert doc[0].similarity(nlp(TEXTS[2])[0]) == 0
+    for has_others in (False, True):
+        nlp = pipeline(bilm=bilm)
+        if has_others:
+            nlp.vocab.set_vector("Mira", np.ones(5, np.float32))
+        doc, other = nlp(TEXTS[0]), nlp("Mira sleeps.")
+        for one, two in ((doc[0], other[0]), (doc[0:1], other[0:1]), (doc[0:2], other[0:2]), (doc, other)):
+            expected = np.dot(one.vector, two.vector) / np.linalg.norm(one.vector) / np.linalg.norm(two.vector)
+            assert one.vector.shape == (64,)
+            assert one.similarity(two) == pytest.approx(expected, abs=1e-5)
+        assert doc[0].similarity(nlp(TEXTS[2])[0]) == 0
 
 
 def test_without_sentences_a_document_is_one(bilm: Path) -> None:

@@ -103,7 +103,9 @@ def test_what_fails_on_a_cluster(ray: FakeRay, units: list[Unit], tmp_path: Path
     with pytest.raises(ElmoTasksError, match="^Ray: the actor died$"):
         process_on_ray(PartsFolder(tmp_path / "other", {}), units, in_capitals)
     ray.missing = {"nowhere:1"}
-    with pytest.raises(ElmoTasksError, match=r"^--address nowhere:1: no Ray cluster there \(no answer from nowhere:1\)"):
+    with pytest.raises(
+        ElmoTasksError, match=r"^--address nowhere:1: no Ray cluster there \(no answer from nowhere:1\)"
+    ):
         process_on_ray(PartsFolder(tmp_path / "other", {}), units, in_capitals, address="nowhere:1")
     assert not ray.is_running
 

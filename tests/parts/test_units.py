@@ -49,13 +49,15 @@ def test_units_are_named_by_what_is_in_them(tmp_path: Path) -> None:
     assert (changed[0] == first[0], changed[1] == first[1]) == (True, False)
 
 
-def test_files_of_folders_and_patterns_each_once(tmp_path: Path) -> None:
+def test_files_of_folders_and_patterns_each_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("a/x.txt", "b/x.txt", "b/.hidden", "b/_SUCCESS", "b/deep/y.txt"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("Orla left.\n")
     found = [unit.source for unit in find_units([tmp_path / "b", tmp_path / "*" / "x.txt", tmp_path / "a" / "x.txt"])]
     assert found == ["a/x.txt", "b/deep/y.txt", "b/x.txt"]
     assert [unit.source for unit in find_units([tmp_path / "a"])] == ["x.txt"]
+    monkeypatch.chdir(tmp_path / "a")
+    assert [unit.source for unit in find_units(["x.txt", tmp_path / "a"])] == ["x.txt"]
     with pytest.raises(DataError, match=r"no\*: no such file"):
         list(find_units([tmp_path / "no*"]))
 
@@ -71,6 +73,12 @@ def test_compressed_text_and_json_lines(tmp_path: Path) -> None:
     assert all(row["json"] == f'{{"text": "line {row["line"]}"}}' for row in later)
     assert later[0]["line"] == cut[3].first
     assert rows_of(tmp_path, tokens=20) == rows_of(tmp_path)
+
+
+def test_json_lines_after_blank_ones(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text('\n  \n {"text": "Orla left."}\n')
+    (found,) = rows_of(tmp_path)
+    assert (found["line"], found["json"]) == (3, ' {"text": "Orla left."}')
 
 
 def test_row_groups_of_parquet_files(tmp_path: Path) -> None:

@@ -60,7 +60,9 @@ def test_the_card_of_a_run_about_which_nothing_else_is_known() -> None:
         }
     ]
     beginning, licence = text.split("\n## Licence\n\n")
-    assert beginning == f"""
+    assert (
+        beginning
+        == f"""
 # topics
 
 A model, from elmo-tasks {__version__}. To use it:
@@ -87,6 +89,7 @@ elmo-tasks evaluate hub:ann/topics DATA
 | loss | 0.30 |  |
 | f1/a\\|b | 5.00 |  |
 """
+    )
     assert licence.startswith(LICENCE_TO_FILL_IN)
     assert "\n## Uses and limits\n\n*Fill in*: what it is for" in licence
 
@@ -139,9 +142,15 @@ def test_the_card_of_a_bilm() -> None:
         }
     )
     front, text = read(bilm_card("hub:ann/bilm", options, pretrained))
-    assert (front["pipeline_tag"], front["tags"], front["license"]) == ("feature-extraction", ["elmo", "bilm"], "unknown")
+    assert (front["pipeline_tag"], front["tags"], front["license"]) == (
+        "feature-extraction",
+        ["elmo", "bilm"],
+        "unknown",
+    )
     beginning, licence = text.split("\n## Licence\n\n")
-    assert beginning == f"""
+    assert (
+        beginning
+        == f"""
 # bilm
 
 A bidirectional language model (biLM) for ELMo, in the layout of bilm-tf and AllenNLP, from elmo-tasks {__version__}. \
@@ -160,5 +169,6 @@ elmo-tasks train CONFIG --set model.embedder.elmo.bilm=hub:ann/bilm
 | softmax vocabulary | 50,000 words |
 | held-out perplexity | 40.99, the mean of both directions |
 """
+    )
     assert licence.startswith(LICENCE_TO_FILL_IN)
     assert "tokens read" not in bilm_card("hub:ann/bilm", options, None)

@@ -117,6 +117,7 @@ def test_of_good_data_there_is_nothing_to_warn_of(
     assert "Nothing was found that will hurt." in printed
     assert "20 (50.0 %)" in printed
     assert json.loads((tmp_path / "report.json").read_text()) == found
+    assert cli.main(["data", str(path), "--output", "/dev/null"]) == 0  # which exists, and is not a file
 
 
 def test_tables_and_warnings_are_printed(
