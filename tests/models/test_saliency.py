@@ -70,7 +70,7 @@ def test_contributions_are_those_of_closed_forms(name: str, method: Method) -> N
             [head.embedder.words.trained[vocabulary.words.index(token)].sum() for token in tokens]
             for tokens in pair.values()
         ]
-        total = torch.stack(sum(values, [])).sum().detach()
+        total = torch.stack([value for own in values for value in own]).sum().detach()
         factor = (gradient if method == "gradient" else integral)(total).item()
         assert found.scores[row].item() == pytest.approx(function(total).item(), rel=1e-5)
         for side, own in zip(pair, values, strict=True):

@@ -245,4 +245,4 @@ def test_predictions_of_an_ensemble_with_the_tokens_that_count(
     (expected,) = elmo_tasks.load(runs)([{"tokens": ["Orla", "left"]}], explain="gradient")
     ((item,), (other,)) = json.loads(row["saliency"]), expected["saliency"]
     assert (item["of"], item["score"]) == ("PER", pytest.approx(other["score"], abs=1e-3))
-    assert item["tokens"] == [[token, pytest.approx(share, abs=1e-5)] for token, share in other["tokens"]]
+    assert item["tokens"] == [[token, pytest.approx(share, abs=1e-3)] for token, share in other["tokens"]]

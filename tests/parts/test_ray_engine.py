@@ -96,11 +96,11 @@ def test_a_cluster_is_joined_where_one_is_given_and_serves_no_page(
 
 def test_what_fails_on_a_cluster(ray: FakeRay, units: list[Unit], tmp_path: Path) -> None:
     (tmp_path / "b.txt").write_text("fail\n")
-    with pytest.raises(ElmoTasksError, match="^a row is not usable$"):
+    with pytest.raises(ElmoTasksError, match=r"^a row is not usable$"):
         process_on_ray(PartsFolder(tmp_path / "out", {}), [*units, *find_units([tmp_path / "b.txt"])], in_capitals)
     assert not ray.is_running
     ray.failure = RayError("the actor died")
-    with pytest.raises(ElmoTasksError, match="^Ray: the actor died$"):
+    with pytest.raises(ElmoTasksError, match=r"^Ray: the actor died$"):
         process_on_ray(PartsFolder(tmp_path / "other", {}), units, in_capitals)
     ray.missing = {"nowhere:1"}
     with pytest.raises(

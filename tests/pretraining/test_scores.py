@@ -82,10 +82,10 @@ def test_the_record_of_a_sentence_has_its_sums_and_means() -> None:
     second = TokenScores("zebra", False, 3.0, 4.0, 0.25, 5, 6)
     found = SentenceScores((first, second), end=0.5, begin=0.75).record()
     ranks = {"forward_rank": 1, "backward_rank": 2}
-    probable = {"a": 0.75, "the": 0.125}
+    words = {"substitutes": {"a": 0.75, "the": 0.125}}
     assert found == {
         "tokens": [
-            {"token": "the", "is_known": True, "forward": 1, "backward": 2, "both": 0.5, **ranks, "substitutes": probable},
+            {"token": "the", "is_known": True, "forward": 1, "backward": 2, "both": 0.5, **ranks, **words},
             {"token": "zebra", "is_known": False, "forward": 3, "backward": 4, "both": 0.25,
              "forward_rank": 5, "backward_rank": 6},
         ],
