@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import hashlib
 import json
 import pickle
 from decimal import Decimal
@@ -194,5 +195,22 @@ def test_an_ensemble_explains_its_predictions(runs: list[Path]) -> None:
             tokens = [[token, pytest.approx(share, abs=1e-3)] for token, share in other["tokens"]]
             assert item == {**other, "score": pytest.approx(other["score"], abs=1e-3), "tokens": tokens}
     assert [item["of"] for item in json.loads(found[2]["saliency"])] == ["PER"]
-    assert predict.settings()["run"][:3] == Predict(run=runs[0]).settings()["run"]
-    assert predict.settings()["explain"] == "gradient"
+
+
+def test_settings_are_what_decides_about_results(runs: list[Path], sample_folder: Path) -> None:
+    """Models by the hashes of their files."""
+    names = ("config.json", "vocabulary.json", "model.safetensors")
+    one, two = ([hashlib.sha256((run / name).read_bytes()).hexdigest() for name in names] for run in runs)
+    plain = {"run": one, "predicates": None, "explain": None, "overrides": [], "batch_tokens": 2048}
+    assert Predict(run=runs[0]).settings() == plain
+    changes: dict[str, Any] = {"explain": "gradient", "batch_tokens": 7}
+    predict = Predict(run=runs, predicates=runs[1], overrides={"model.dropout": 0.5}, **changes)
+    assert predict.settings() == {
+        "run": [*one, *two], "predicates": two[2], "overrides": ["model.dropout=0.5"], **changes
+    }  # fmt: skip
+    settings: dict[str, Any] = {"layers": "top", "pool": "max", "number_type": "float32", "batch_tokens": 7}
+    found = Embed(bilm=sample_folder / "bilm", precision="int8", tokenizer="unicode", **settings).settings()
+    others = Embed().settings()
+    assert found == {**settings, "precision": "int8", "bilm": found["bilm"], "tokenizer": found["tokenizer"]}
+    assert found["bilm"] != others["bilm"]
+    assert found["tokenizer"] != others["tokenizer"]

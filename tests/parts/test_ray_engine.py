@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 from pathlib import Path
 from typing import Any
@@ -77,6 +78,28 @@ def test_as_many_actors_as_there_are_places(
     ray.resources = resources
     assert process_on_ray(PartsFolder(tmp_path / "out", {}), units, in_capitals, **settings) == 3
     assert (ray.actors, ray.needs) == (actors, needs)
+
+
+@pytest.mark.parametrize("on_ray", [False, True])
+def test_the_bar_counts_the_parts(
+    on_ray: bool,
+    ray: FakeRay,
+    units: list[Unit],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "100")
+    folder = PartsFolder(tmp_path / "out", {})
+    folder.process(units[:1], in_capitals, visible=False)
+    assert capsys.readouterr().err == ""
+    process_on_ray(folder, units, in_capitals) if on_ray else folder.process(units, in_capitals)
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", capsys.readouterr().err)
+    lines = [line.strip() for line in re.split(r"[\r\n]+", text) if "parts" in line]
+    assert " 1/3 " in lines[0]
+    assert " 3/3 " in lines[-1]
+    assert lines[-1].endswith("a.txt")
 
 
 def test_a_cluster_is_joined_where_one_is_given_and_serves_no_page(

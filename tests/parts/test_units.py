@@ -50,7 +50,7 @@ def test_units_are_named_by_what_is_in_them(tmp_path: Path) -> None:
 
 
 def test_files_of_folders_and_patterns_each_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("a/x.txt", "b/x.txt", "b/.hidden", "b/_SUCCESS", "b/deep/y.txt"):
+    for name in ("a/x.txt", "b/x.txt", "b/.hidden", "b/_SUCCESS", "b/.git/x.txt", "b/deep/_old/x.txt", "b/deep/y.txt"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("Orla left.\n")
     found = [unit.source for unit in find_units([tmp_path / "b", tmp_path / "*" / "x.txt", tmp_path / "a" / "x.txt"])]
