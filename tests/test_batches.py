@@ -53,6 +53,14 @@ def test_long_sentences_are_read_in_chunks(sample_folder: Path) -> None:
     np.testing.assert_allclose(short["vectors"].to_pylist()[0], long["vectors"].to_pylist()[0], atol=1e-6)
 
 
+def test_texts_are_split_as_it_is_said(sample_folder: Path) -> None:
+    for tokenizer, tokens in ((None, ["Orla", "'s", "mill", "."]), ("whitespace", ["Orla's", "mill."])):
+        embed = Embed(bilm=sample_folder / "bilm", tokenizer=tokenizer, pool="mean")
+        result = embed(pa.table({"text": ["Orla's mill."], "id": [3]}))
+        assert result["tokens"].to_pylist() == [tokens]
+        assert (result["id"].to_pylist(), result["sentence"].to_pylist()) == (["3"], [0])
+
+
 def test_a_pickle_has_no_model(sample_folder: Path) -> None:
     embed = Embed(bilm=sample_folder / "bilm")
     table = pa.Table.from_pylist(ROWS)
@@ -182,6 +190,15 @@ def test_rows_that_cannot_be_predicted_have_an_error(runs: list[Path], monkeypat
             Predict(run=runs[0], explain="gradient")(table.slice(first, 4))
     plain_result = Predict(run=runs[0])(table.slice(2, 1))
     assert (plain_result["tokens"].to_pylist(), "saliency" in plain_result.column_names) == ([rows[2]["tokens"]], False)
+
+
+def test_a_run_with_elmo_and_one_without_are_an_ensemble(
+    runs: list[Path], settings: dict[str, Any], tmp_path: Path
+) -> None:
+    changes = {"trainer.num_epochs": 1, "trainer.regularizers": [], "model.embedder.elmo": None}
+    elmo_tasks.train(settings, tmp_path / "without", train=LEARNED, overrides=changes)
+    (row,) = Predict(run=[runs[0], tmp_path / "without"])(pa.Table.from_pylist(ROWS[2:])).to_pylist()
+    assert row["tokens"] == ["Orla", "sold", "it", "."]
 
 
 def test_an_ensemble_explains_its_predictions(runs: list[Path]) -> None:

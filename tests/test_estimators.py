@@ -22,9 +22,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import estimator_checks, get_tags
 
 import elmo_tasks
+from elmo_tasks.config import load_config, to_json
 from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
 from elmo_tasks.errors import ConfigError, DataError, ElmoTasksError
 from elmo_tasks.estimators import ElmoClassifier, ElmoTagger, ElmoVectorizer
+from elmo_tasks.runs.experiment_config import ExperimentConfig
 
 TEXTS = ["A bright film. It was short!", "Not for me.", "", "What a bright, bright day it is."]
 FEW = {"data_loader.min_batches": 10, "trainer.optimizer.lr": 0.01, "model.embedder.elmo.layer_cache": None}
@@ -160,7 +162,7 @@ def test_a_classifier_predicts_what_it_has_learned(classifier: ElmoClassifier) -
     assert probabilities.argmax(axis=1).tolist() == [1, 0]
     assert classifier.predict_proba([]).shape == (0, 2)
     with pytest.raises(ElmoTasksError, match=r"X\[1\] is {'text': ' '}; expected a text with at least one token"):
-        classifier.predict(["good film", " "])
+        classifier.predict(["good film", " ", "bad film", "", " "])
 
 
 def test_a_fitted_classifier_is_kept_by_joblib_copy_and_as_a_run(classifier: ElmoClassifier, tmp_path: Path) -> None:
@@ -241,6 +243,11 @@ def test_a_tagger_of_parts_of_speech(tagger: ElmoTagger, caplog: pytest.LogCaptu
     assert "12 training examples" in caplog.text
     assert fitted.tag_scheme_ is None
     assert fitted.predict(SENTENCES[:3]) == PARTS[:3]
+    plain = to_json(load_config("small/tagging", ExperimentConfig))
+    plain |= {"dataset_reader": {"type": "conllu"}, "model": {**plain["model"], "tag_scheme": None}}
+    plain["trainer"]["validation_metric"] = "+accuracy"
+    again = clone(tagger).set_params(config=plain, num_epochs=1).fit(SENTENCES, PARTS)
+    assert again.tag_scheme_ is None
     assert fitted.score(SENTENCES[:2], [["NOUN", "VERB", "ADV"], ["NOUN", "ADV", "ADV"]]) == pytest.approx(3 / 6)
     with pytest.raises(DataError, match="example 0: 1 tags for 2 tokens"):
         clone(tagger).fit([["a", "b"]], [["NOUN"]])

@@ -111,7 +111,10 @@ def test_a_saved_pipeline_needs_nothing_else(bilm: Path, run: Path, tmp_path: Pa
     expected = list(nlp.pipe(TEXTS))
     nlp.to_disk(tmp_path / "saved")
     data = nlp.to_bytes()
-    other = pipeline(bilm="gone", run="gone").from_bytes(data)
+    random_bilm(TINY_OPTIONS, seed=3).save(tmp_path / "options.json", tmp_path / "weights.hdf5")
+    other = pipeline(bilm=tmp_path, run=run)
+    assert not same([other(TEXTS[0])], expected[:1])
+    other.from_bytes(data)
     for name in ("bilm", "run"):
         shutil.rmtree(tmp_path / name)
     (tmp_path / "saved").rename(tmp_path / "moved")

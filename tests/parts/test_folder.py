@@ -21,7 +21,7 @@ import pytest
 
 import elmo_tasks
 from elmo_tasks import cli
-from elmo_tasks.errors import IncompleteError
+from elmo_tasks.errors import ElmoTasksError, IncompleteError
 from elmo_tasks.parts.folder import PartsFolder
 from elmo_tasks.parts.units import find_units
 from tests.stopping import ENVIRONMENT
@@ -84,6 +84,17 @@ def test_the_first_ten_missing_parts_are_named(tmp_path: Path) -> None:
     with pytest.raises(IncompleteError, match=r"out: 1 part missing:\n  a\.txt, from line 3$"):
         folder.check_complete(units[1:3])
     folder.check_complete(units[1:2])
+
+
+def test_settings_that_are_missing_are_other_settings(tmp_path: Path) -> None:
+    PartsFolder(tmp_path, {"layers": "top"}).begin()
+    for settings, problem in (
+        ({"layers": "top", "pool": "max"}, "pool = None; got 'max'"),
+        ({}, "layers = 'top'; got None"),
+    ):
+        with pytest.raises(ElmoTasksError, match=f"its parts were made with {problem}. Use the same settings, or"):
+            PartsFolder(tmp_path, settings).check_settings()
+    PartsFolder(tmp_path, {"layers": "top"}).check_settings()
 
 
 def test_parts_are_compressed_and_only_numbers_of_vectors_have_no_dictionary(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import yaml
 
 from elmo_tasks import __version__
@@ -123,6 +124,13 @@ def test_the_card_of_a_model_with_a_licence_a_test_and_a_comparison() -> None:
         "With and without ELMo: accuracy 81.25 on the test data (mean of 5 seeds), without ELMo 80.00, p = 0.012.",
     ]
     assert licence == "of the data: CC BY 4.0\n"
+
+
+@pytest.mark.parametrize("task", ["classification", "multi_label", "text_pairs", "regression", "pair_regression"])
+def test_the_hub_finds_all_classifiers(task: str) -> None:
+    by_loss = {"num_epochs": 1, "validation_metric": "-loss"}
+    front, _ = read(run_card("hub:ann/topics", config(task, trainer=by_loss), results(), None, About()))
+    assert (front["pipeline_tag"], front["tags"][1]) == ("text-classification", task)
 
 
 def test_the_card_of_a_bilm() -> None:

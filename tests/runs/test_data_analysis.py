@@ -74,7 +74,10 @@ PLANTED: dict[str, tuple[dict[str, Sequence[Row | str]], list[str], str]] = {
         "labels of the validation data that the training data lacks, so no model learns them: 'ugly' of the labels (1",
     ),
     "same_texts": ({"test": [*TEST, *TRAINING[:3]]}, [], "3 of 33 test examples have the same texts as a training"),
-    "few_steps": ({}, ["data_loader.min_batches=1"], "only 10 optimizer steps in all, for 40 training examples"),
+    "few_steps": (
+        {}, ["data_loader.min_batches=1", "trainer.num_epochs=2", "trainer.num_gradient_accumulation_steps=5"],
+        "only 4 optimizer steps in all, for 40 training examples",
+    ),
     "few_vectors": ({}, [f"{WORDS}.vectors=vectors.txt"], "has only 4 of the 44 words of the training data; is it"),
     "lower_case_vectors": (
         {"train": [*TRAINING, ("Word Number Is Here", "good"), ("WORD NUMBER IS HERE", "bad")]},
@@ -83,7 +86,8 @@ PLANTED: dict[str, tuple[dict[str, Sequence[Row | str]], list[str], str]] = {
     ),
     "several_labels": ({"train": [*TRAINING, (TRAINING[0][0], "bad")]}, [], "1 training example with the same texts"),
     "similar_labels": ({"train": [*TRAINING, *((f"x {n}", "Good") for n in range(9))]}, [], "'good' and 'Good'"),
-    "one_label": ({"train": [*TRAINING, *((f"x {n}", "good") for n in range(400))]}, [], "always giving the label "),
+    "one_label": ({"train": [*TRAINING, *((f"x {n}", "good") for n in range(400))]}, [],
+        "always giving the label 'good' has accuracy 95.5 on the training data; data_loader.sampling=balanced draws"),
     "few_examples": ({"dev": VALIDATION[:20]}, [], "20 validation examples: each is 5 points of an accuracy"),
     "rare_labels": ({"train": [*TRAINING, ("odd", "ugly")]}, [], "fewer than 5 times: 'ugly' (1); a model hardly"),
     "long": ({"train": [*TRAINING, (" ".join(NUMBERS), "good")]}, [], "train.jsonl:41: an example of 400 tokens, whe"),
@@ -118,6 +122,24 @@ def test_of_good_data_there_is_nothing_to_warn_of(
     assert "20 (50.0 %)" in printed
     assert json.loads((tmp_path / "report.json").read_text()) == found
     assert cli.main(["data", str(path), "--output", "/dev/null"]) == 0  # which exists, and is not a file
+
+
+def test_of_data_at_the_bounds_there_is_nothing_to_warn_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """4 of 20 words have a vector, a label has 5 examples, one of 50 tokens is 10 times as long as the others, and one
+    of 101 held-out texts is that of a training example."""
+    monkeypatch.chdir(tmp_path)
+    rare = [(f"word {number}", "ugly") for number in range(5)]
+    train = [*TRAINING[:16], *rare, ("word " * 50, "good")]
+    held_out = [(f"here is {row} word", ("good", "bad")[row % 2]) for row in range(100)]
+    path = config(Path(), {"train": train, "dev": [*held_out, train[0]], "test": held_out[:30]})
+    vectors = ["--set", f"{WORDS}.vectors=vectors.txt"]
+    assert report(path, capsys, *vectors)["warnings"] == []
+    beyond = [*TRAINING[:16], *rare[:4], ("word " * 51, "good"), ("new", "bad")]
+    path = config(Path(), {"train": beyond, "dev": [*held_out[:99], train[0]], "test": held_out[:29]})
+    found = [each["kind"] for each in report(path, capsys, *vectors)["warnings"]]
+    assert found == ["same_texts", "few_vectors", "few_examples", "rare_labels", "long"]
 
 
 def test_tables_and_warnings_are_printed(
