@@ -44,6 +44,27 @@ def test_vectors_are_those_of_embed(layers: str, pool: Any, sample_folder: Path)
     assert [text[slice(*each)] for each in found[1]["offsets"]] == found[1]["tokens"] == ["Nobody", "was", "hurt", "."]
 
 
+def test_the_types_of_vectors(sample_folder: Path) -> None:
+    """Three layers of 64 features."""
+    given = pa.schema([("line", pa.int32()), ("text", pa.string()), ("source", pa.string())])
+    layers = {"layers": "all", "number_type": "float32"}
+    of_layers = pa.list_(pa.list_(pa.float32(), 64), 3)
+    for settings, vectors in (
+        ({}, pa.list_(pa.list_(pa.float16(), 64))),
+        ({"pool": "mean"}, pa.list_(pa.float16(), 64)),
+        (layers, pa.list_(of_layers)),
+        ({**layers, "pool": "max"}, of_layers),
+    ):
+        own = [
+            ("sentence", pa.int32()),
+            ("tokens", pa.list_(pa.string())),
+            ("offsets", pa.list_(pa.list_(pa.int32(), 2))),
+        ]
+        carried = [("source", pa.string()), ("line", pa.int32())]
+        expected = [("id", pa.string()), *carried, *own, ("vectors", vectors), ("error", pa.string())]
+        assert Embed(bilm=sample_folder / "bilm", **settings).schema(given) == pa.schema(expected)
+
+
 def test_long_sentences_are_read_in_chunks(sample_folder: Path) -> None:
     row = {"tokens": [f"word{number}" for number in range(50)]}
     short, long = (

@@ -130,6 +130,9 @@ def test_a_saved_pipeline_needs_nothing_else(bilm: Path, run: Path, tmp_path: Pa
 
 def test_the_default_bilm_is_saved_by_its_name(tmp_path: Path) -> None:
     nlp = pipeline()
+    about = nlp.get_pipe_meta("elmo")
+    assert about.default_config == {"bilm": "default", "layers": "mix", "run": None, "device": "auto"}
+    assert set(about.assigns) == {"doc.tensor", "token.vector", "doc.ents"}
     nlp.to_disk(tmp_path)
     assert not (tmp_path / "elmo").exists()
     assert same([spacy.load(tmp_path)(TEXTS[0])], [nlp(TEXTS[0])])

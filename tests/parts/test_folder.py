@@ -97,6 +97,20 @@ def test_settings_that_are_missing_are_other_settings(tmp_path: Path) -> None:
     PartsFolder(tmp_path, {"layers": "top"}).check_settings()
 
 
+def test_settings_that_change_meanwhile(tmp_path: Path) -> None:
+    """Another process may begin at the same moment, with others."""
+    (tmp_path / "a.txt").write_text("Orla left.\n")
+    folder = PartsFolder(tmp_path / "out", {"layers": "top"})
+
+    def function(table: pa.Table) -> pa.Table:
+        (folder.path / "_manifest.json").write_text('{"layers": "mix"}')
+        return table
+
+    with pytest.raises(ElmoTasksError, match="its parts were made with layers = 'mix'; got 'top'"):
+        folder.process(list(find_units([tmp_path / "a.txt"])), function, visible=False)
+    assert not list(folder.path.glob("*.parquet"))
+
+
 def test_parts_are_compressed_and_only_numbers_of_vectors_have_no_dictionary(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("Orla left.\n\nTavo sang.\n")
     folder = PartsFolder(tmp_path / "out", {})

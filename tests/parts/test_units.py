@@ -86,8 +86,31 @@ def test_row_groups_of_parquet_files(tmp_path: Path) -> None:
     pq.write_table(table, tmp_path / "a.parquet", row_group_size=3)
     assert len(list(find_units([tmp_path]))) == 1
     assert [unit.first for unit in find_units([tmp_path], tokens=1)] == [1, 4, 7, 10]
-    found = rows_of(tmp_path, tokens=1)
-    assert [(row["line"], row["text"]) for row in found] == [(n + 1, f"line {n}") for n in range(10)]
+    of_a_group = pq.read_metadata(tmp_path / "a.parquet").row_group(0).total_byte_size
+    pairs = list(find_units([tmp_path], tokens=of_a_group // 6 + 1))
+    assert [(unit.start, unit.end, unit.first) for unit in pairs] == [(0, 2, 1), (2, 4, 7)]
+    for tokens in (1, of_a_group // 6 + 1):
+        found = rows_of(tmp_path, tokens=tokens)
+        assert [(row["line"], row["text"]) for row in found] == [(n + 1, f"line {n}") for n in range(10)]
+        assert {(row["source"], row["error"]) for row in found} == {("a.parquet", None)}
+
+
+def test_tables_have_the_same_columns_even_without_rows(tmp_path: Path) -> None:
+    own = {"source": pa.string(), "line": pa.int64()}
+    for content, column in ((" \n\n", "text"), ("Orla left.\n", "text"), ('{"a": 1}\n', "json")):
+        (tmp_path / "a.txt").write_text(content)
+        ((_, tables),) = read_units(find_units([tmp_path]))
+        (table,) = tables
+        expected = {**own, column: pa.string(), "error": pa.string()}
+        assert dict(zip(table.column_names, table.schema.types, strict=True)) == expected
+        assert len(table) == len(content.strip().splitlines())
+
+
+def test_lines_of_tokens_may_look_like_anything(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id,text,label\n1,Orla left,pos\n2,It rained,neg\n3,A mill,pos\n4,A bus,neg\n")
+    assert len(list(find_units([tmp_path], tokenized=True))) == 1
+    with pytest.raises(DataError, match=r"only has files of the output folder; expected the text"):
+        list(find_units([tmp_path], output=tmp_path))
 
 
 def test_units_end_with_the_line_at_which_they_are_full(tmp_path: Path) -> None:

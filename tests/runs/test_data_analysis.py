@@ -84,7 +84,8 @@ PLANTED: dict[str, tuple[dict[str, Sequence[Row | str]], list[str], str]] = {
         [f"{WORDS}.vectors=vectors.txt"],
         "has 8 of the 52 words of the training data only in lower case; set vocabulary.lowercase_words=true",
     ),
-    "several_labels": ({"train": [*TRAINING, (TRAINING[0][0], "bad")]}, [], "1 training example with the same texts"),
+    "several_labels": ({"train": [*TRAINING, (TRAINING[0][0], "bad")]}, [],
+        "train.jsonl:41; correct the labels, or remove them"),
     "similar_labels": ({"train": [*TRAINING, *((f"x {n}", "Good") for n in range(9))]}, [], "'good' and 'Good'"),
     "one_label": ({"train": [*TRAINING, *((f"x {n}", "good") for n in range(400))]}, [],
         "always giving the label 'good' has accuracy 95.5 on the training data; data_loader.sampling=balanced draws"),
@@ -138,8 +139,25 @@ def test_of_data_at_the_bounds_there_is_nothing_to_warn_of(
     assert report(path, capsys, *vectors)["warnings"] == []
     beyond = [*TRAINING[:16], *rare[:4], ("word " * 51, "good"), ("new", "bad")]
     path = config(Path(), {"train": beyond, "dev": [*held_out[:99], train[0]], "test": held_out[:29]})
-    found = [each["kind"] for each in report(path, capsys, *vectors)["warnings"]]
-    assert found == ["same_texts", "few_vectors", "few_examples", "rare_labels", "long"]
+    kinds = ["same_texts", "few_vectors", "few_examples", "rare_labels", "long"]
+    assert [each["kind"] for each in report(path, capsys, *vectors)["warnings"]] == kinds
+    in_tokens = ["--set", "data_loader.batch_size=null", "--set", "data_loader.batch_tokens=60"]
+    assert [each["kind"] for each in report(path, capsys, *vectors, *in_tokens)["warnings"]] == kinds[:-1]
+
+
+def test_labels_of_tokens_are_counted_and_each_reader_skips_what_is_wrong(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    train = ['{"tokens": ["Orla", "Rune", "left"], "tags": ["B-PER", "I-PER", "O"]}', *NO_SPANS[:9]]
+    path = config(tmp_path, {"train": train, "dev": ['{"tokens": ["It"]}', *NO_SPANS[9:40]], "test": NO_SPANS[40:]})
+    changes = {"dataset_reader": SPANS, "validation_dataset_reader": SPANS, "model": TAGGER}
+    options = [word for key, value in changes.items() for word in ("--set", f"{key}={json.dumps(value)}")]
+    found = report(path, capsys, *options)
+    parts = found["parts"]
+    assert parts["training"]["labels"] == {"O": 19, "PER": 2}
+    assert parts["validation"]["labels"] == {"O": 62}
+    assert (parts["training"]["skipped"], len(parts["validation"]["skipped"])) == ([], 1)
+    assert found["warnings"][0]["kind"] == "broken"
 
 
 def test_tables_and_warnings_are_printed(
