@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import io
+import json
 import logging
 import pickle
 from pathlib import Path
@@ -229,7 +230,9 @@ def test_a_tagger_predicts_in_the_scheme_that_it_was_given(tagger: ElmoTagger) -
     again = clone(tagger).fit(SENTENCES, bioul * 4)
     assert again.predict(SENTENCES[:3]) == bioul
     short = [["O", "O", "O"], ["B-LOC", "E-LOC", "S-PER"]]  # BIOES and BMES differ only in longer spans
-    assert clone(tagger).set_params(num_epochs=1).fit(SENTENCES[:2], short).tag_scheme_ == "BIOES"
+    held_out = clone(tagger).set_params(num_epochs=1, validation_share=0.5).fit(SENTENCES[:2], short)
+    assert held_out.tag_scheme_ == "BIOES"
+    assert json.loads(held_out.run_["config.json"])["validation_share"] == 0.5
     for texts in (["a text"], [["a", 1]]):
         with pytest.raises(TypeError, match=r"X\[0\] is .*; expected a list of tokens"):
             tagger.predict(texts)
@@ -245,9 +248,17 @@ def test_a_tagger_of_parts_of_speech(tagger: ElmoTagger, caplog: pytest.LogCaptu
     assert fitted.predict(SENTENCES[:3]) == PARTS[:3]
     plain = to_json(load_config("small/tagging", ExperimentConfig))
     plain |= {"dataset_reader": {"type": "conllu"}, "model": {**plain["model"], "tag_scheme": None}}
-    plain["trainer"]["validation_metric"] = "+accuracy"
-    again = clone(tagger).set_params(config=plain, num_epochs=1).fit(SENTENCES, PARTS)
+    plain["trainer"] |= {"validation_metric": "+accuracy", "patience": 1}
+    settings = {"config": plain, "num_epochs": 1, "random_state": 5, "device": "cpu"}
+    again = clone(tagger).set_params(**settings).fit(SENTENCES, PARTS)
     assert again.tag_scheme_ is None
+    config = json.loads(again.run_["config.json"])
+    assert (config["validation_share"], config["random_seed"], config["trainer"]["patience"]) == (None, 5, None)
+    assert (config["trainer"]["num_epochs"], config["trainer"]["device"], config["trainer"]["trackers"]) == (
+        1,
+        "cpu",
+        [],
+    )
     assert fitted.score(SENTENCES[:2], [["NOUN", "VERB", "ADV"], ["NOUN", "ADV", "ADV"]]) == pytest.approx(3 / 6)
     with pytest.raises(DataError, match="example 0: 1 tags for 2 tokens"):
         clone(tagger).fit([["a", "b"]], [["NOUN"]])

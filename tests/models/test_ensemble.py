@@ -94,11 +94,16 @@ def test_a_tagger_averages_the_scores_of_tags_and_of_transitions() -> None:
 def test_words_are_looked_up_in_each_members_own_vocabulary() -> None:
     one, other = (member(CLASSIFIER, {"labels": LABELS}, seed) for seed in range(2))
     expected = together(one, other)
+    batch, chosen = one.model.task.collate(TEXTS, one.vocabulary), [{"label": "yes"}] * len(TEXTS)
+    contributions = saliency(ensemble((one, other)), batch, chosen, "gradient").contributions["tokens"]
     words = other.vocabulary.words
     order = [0, 1, *range(len(words) - 1, 1, -1)]
     vocabulary = dataclasses.replace(other.vocabulary, words=tuple(words[row] for row in order))
     other.model.embedder.words.trained.data = other.model.embedder.words.trained.data[order]
-    assert together(one, other._replace(vocabulary=vocabulary)) == expected
+    reordered = other._replace(vocabulary=vocabulary)
+    assert together(one, reordered) == expected
+    found = saliency(ensemble((one, reordered)), batch, chosen, "gradient").contributions["tokens"]
+    torch.testing.assert_close(found, contributions)
 
 
 def test_a_shared_bilm_computes_a_batch_once(bilm_files: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:

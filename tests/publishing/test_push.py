@@ -145,7 +145,11 @@ def test_a_bilm_goes_to_the_hub_and_back(hub: FakeHub, tmp_path: Path, capsys: p
     }
     results |= {"held_out": perplexities, "held_out_unigram": 20.0}
     (tmp_path / "bilm" / "results.json").write_text(json.dumps(results))
+    push(tmp_path / "bilm", "hub:ann/public")
     push(tmp_path / "bilm", "hub:ann/bilm", private=True)
+    assert hub.private == {"ann/bilm"}
+    names = {"options.json", "weights.hdf5", "vocabulary.txt", "softmax.safetensors", "results.json", "config.json"}
+    assert set(hub.models["ann/bilm"]) == {*names, "README.md"}
     card = hub.models["ann/bilm"]["README.md"].decode()
     assert "| held-out perplexity | 12.50, the mean of both directions |" in card
     loaded = LanguageModel.load("hub:ann/bilm")
