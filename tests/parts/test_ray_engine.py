@@ -51,6 +51,8 @@ def test_the_missing_parts_are_made(ray: FakeRay, units: list[Unit], tmp_path: P
     assert texts(folder) == ["ORLA LEFT.", "TAVO SANG.", "IT RAINED."]
     assert ray.clusters == ["local"]
     assert process_on_ray(folder, units, in_capitals) == 0
+    with pytest.raises(ElmoTasksError, match="its parts were made with layers = None; got 'top'"):
+        process_on_ray(PartsFolder(folder.path, {"layers": "top"}), units, in_capitals)
     assert ray.clusters == ["local"]  # no other one was started for nothing
     assert not ray.is_running
     assert ray.said == []

@@ -73,7 +73,9 @@ PLANTED: dict[str, tuple[dict[str, Sequence[Row | str]], list[str], str]] = {
         {"dev": [*VALIDATION, ("odd", "ugly")]}, [],
         "labels of the validation data that the training data lacks, so no model learns them: 'ugly' of the labels (1",
     ),
-    "same_texts": ({"test": [*TEST, *TRAINING[:3]]}, [], "3 of 33 test examples have the same texts as a training"),
+    "same_texts": (
+        {"test": [*TEST, *TRAINING * 25]}, [], "1,000 of 1,030 test examples have the same texts as a training example"
+    ),
     "few_steps": (
         {}, ["data_loader.min_batches=1", "trainer.num_epochs=2", "trainer.num_gradient_accumulation_steps=5"],
         "only 4 optimizer steps in all, for 40 training examples",
@@ -128,11 +130,11 @@ def test_of_good_data_there_is_nothing_to_warn_of(
 def test_of_data_at_the_bounds_there_is_nothing_to_warn_of(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """4 of 20 words have a vector, a label has 5 examples, one of 50 tokens is 10 times as long as the others, and one
-    of 101 held-out texts is that of a training example."""
+    """5 of 25 words have a vector, one of them only in lower case, a label has 5 examples, one of 50 tokens is 10 times
+    as long as the others, and one of 101 held-out texts is that of a training example."""
     monkeypatch.chdir(tmp_path)
     rare = [(f"word {number}", "ugly") for number in range(5)]
-    train = [*TRAINING[:16], *rare, ("word " * 50, "good")]
+    train = [*TRAINING[:20], *rare, ("word " * 49 + "Word", "good")]
     held_out = [(f"here is {row} word", ("good", "bad")[row % 2]) for row in range(100)]
     path = config(Path(), {"train": train, "dev": [*held_out, train[0]], "test": held_out[:30]})
     vectors = ["--set", f"{WORDS}.vectors=vectors.txt"]
@@ -158,6 +160,23 @@ def test_labels_of_tokens_are_counted_and_each_reader_skips_what_is_wrong(
     assert parts["validation"]["labels"] == {"O": 62}
     assert (parts["training"]["skipped"], len(parts["validation"]["skipped"])) == ([], 1)
     assert found["warnings"][0]["kind"] == "broken"
+
+
+def test_sets_of_labels_are_counted_label_by_label(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [
+        '{"text": "Orla left", "labels": ["a", "b"]}',
+        '{"text": "It rained", "labels": ["b"]}',
+        '{"text": "No", "labels": []}',
+    ]
+    path = config(tmp_path, dict.fromkeys(("train", "dev", "test"), rows))
+    task = {"type": "text_classifier", "task": "multi_label", "embedder": {"words": {"size": 2}}}
+    changes = {
+        "dataset_reader": {"type": "jsonl", "task": "multi_label"},
+        "model": task,
+        "trainer.validation_metric": "-loss",
+    }
+    options = [word for key, value in changes.items() for word in ("--set", f"{key}={json.dumps(value)}")]
+    assert report(path, capsys, *options)["parts"]["training"]["labels"] == {"b": 2, "a": 1}
 
 
 def test_tables_and_warnings_are_printed(
