@@ -127,7 +127,7 @@ def test_outputs_that_do_not_fit_are_refused() -> None:
     one, other = (member(CLASSIFIER, {"labels": LABELS}, name=name) for name in ("runs/a", "runs/b"))
     other.model.to_average = lambda output: dataclasses.replace(output, logits=output.logits[:1])
     with pytest.raises(ElmoTasksError, match="the models' logits differ in size; expected runs with the same settings"):
-        together(one, other)
+        together(one, one, other)
     reordered = member(CLASSIFIER, {"labels": LABELS[::-1]}, name="runs/b")
     reordered.model.labels = ()
     with pytest.raises(ElmoTasksError, match=r"runs/b: .* with runs/a: .* another order, and a TextClassifier has no"):
