@@ -163,7 +163,7 @@ def test_a_classifier_predicts_what_it_has_learned(classifier: ElmoClassifier) -
     assert probabilities.argmax(axis=1).tolist() == [1, 0]
     assert classifier.predict_proba([]).shape == (0, 2)
     with pytest.raises(ElmoTasksError, match=r"X\[1\] is {'text': ' '}; expected a text with at least one token"):
-        classifier.predict(["good film", " ", "bad film", "", " "])
+        classifier.predict(["good film", " ", "bad film", ""])
 
 
 def test_a_fitted_classifier_is_kept_by_joblib_copy_and_as_a_run(classifier: ElmoClassifier, tmp_path: Path) -> None:
