@@ -5,7 +5,6 @@ The tests of `make engines` use Ray itself.
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import os
 import sys
@@ -51,12 +50,12 @@ class FakeRay(types.ModuleType):
         self.said: list[str] = []
         self.exceptions = types.ModuleType("ray.exceptions")
         self.exceptions.RayError = RayError  # type: ignore[attr-defined]
+        self._context = types.SimpleNamespace(enable_progress_bars=True)
         self.data = types.SimpleNamespace(
             DataContext=types.SimpleNamespace(get_current=lambda: self._context),
             ActorPoolStrategy=lambda size: size,
             range=lambda count, override_num_blocks: _Rows(self, min(count, override_num_blocks)),
         )
-        self._context = types.SimpleNamespace(enable_progress_bars=True)
 
     def init(
         self,
@@ -97,8 +96,13 @@ class FakeRay(types.ModuleType):
 
     def get(self, task: Any) -> Any:
         """Computes a task as another machine would: in another folder, with other variables."""
-        with contextlib.chdir(Path(__file__).parent), mock.patch.dict(os.environ, {"OTHER": "there"}, clear=True):
-            return self.compute(task[0], *task[1])
+        here = Path.cwd()
+        os.chdir(Path(__file__).parent)
+        try:
+            with mock.patch.dict(os.environ, {"OTHER": "there"}, clear=True):
+                return self.compute(task[0], *task[1])
+        finally:
+            os.chdir(here)
 
     def start_actors(self, number: int) -> None:
         self.actors += number

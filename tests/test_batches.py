@@ -49,6 +49,7 @@ def test_the_types_of_vectors(sample_folder: Path) -> None:
     given = pa.schema([("line", pa.int32()), ("text", pa.string()), ("source", pa.string())])
     layers = {"layers": "all", "number_type": "float32"}
     of_layers = pa.list_(pa.list_(pa.float32(), 64), 3)
+    settings: Any
     for settings, vectors in (
         ({}, pa.list_(pa.list_(pa.float16(), 64))),
         ({"pool": "mean"}, pa.list_(pa.float16(), 64)),
@@ -154,7 +155,7 @@ def runs(settings: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> 
     """Two that find Orla."""
     folders = [tmp_path_factory.mktemp("runs") / name for name in ("one", "two")]
     for seed, folder in enumerate(folders):
-        changes = {"trainer.moving_average": None, "trainer.trackers": [], "random_seed": seed}
+        changes: dict[str, Any] = {"trainer.moving_average": None, "trainer.trackers": [], "random_seed": seed}
         elmo_tasks.train(settings, folder, train=LEARNED * 60, overrides=changes)
     return folders
 

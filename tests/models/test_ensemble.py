@@ -131,13 +131,13 @@ def test_a_shared_bilm_computes_a_batch_once(bilm_files: dict[str, str], monkeyp
     assert len(calls) == 6
 
 
-def test_outputs_that_do_not_fit_are_refused() -> None:
+def test_outputs_that_do_not_fit_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     one, other = (member(CLASSIFIER, {"labels": LABELS}, name=name) for name in ("runs/a", "runs/b"))
-    other.model.to_average = lambda output: dataclasses.replace(output, logits=output.logits[:1])
+    monkeypatch.setattr(other.model, "to_average", lambda output: dataclasses.replace(output, logits=output.logits[:1]))
     with pytest.raises(ElmoTasksError, match="the models' logits differ in size; expected runs with the same settings"):
         together(one, one, other)
     reordered = member(CLASSIFIER, {"labels": LABELS[::-1]}, name="runs/b")
-    reordered.model.labels = ()
+    monkeypatch.setattr(reordered.model, "labels", ())
     with pytest.raises(ElmoTasksError, match=r"runs/b: .* with runs/a: .* another order, and a TextClassifier has no"):
         together(one, reordered)
 

@@ -31,7 +31,7 @@ CLOSED_FORMS: dict[str, tuple[Function, Function, Function]] = {
 }
 
 
-class FunctionOfSum(TaskModel[Any, Tensor]):
+class FunctionOfSum(TaskModel[Any, Any]):
     """Sums the features of all tokens of a pair; the score of a prediction is a function of this sum."""
 
     task = TextPairs()

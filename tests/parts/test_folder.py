@@ -277,7 +277,7 @@ def test_predictions_of_an_ensemble_with_the_tokens_that_count(
     runs = [str(tmp_path / "run1"), str(tmp_path / "run2")]
     learned = [{"tokens": ["Orla", "left"], "tags": ["B-PER", "O"]}, {"tokens": ["It", "rained"], "tags": ["O", "O"]}]
     for seed, run in enumerate(runs):
-        changes = {"trainer.moving_average": None, "trainer.trackers": [], "random_seed": seed}
+        changes: dict[str, Any] = {"trainer.moving_average": None, "trainer.trackers": [], "random_seed": seed}
         elmo_tasks.train(settings, run, train=learned * 60, overrides=changes)
     command = ["predict", *runs, str(texts), "--explain", "gradient", "--quiet"]
     assert cli.main([*command, "--output", f"{tmp_path / 'out'}/"]) == 0

@@ -185,7 +185,7 @@ def test_tables_and_warnings_are_printed(
     """The numbers of the file were counted by hand."""
     monkeypatch.chdir(tmp_path)
     train = [*TRAINING, *((f"thing{number}", f"kind {number}") for number in range(30)), ("word " * 1200, "good")]
-    held_out = {"dev": [*VALIDATION, ("unseen words only here", "odd")]}
+    held_out: dict[str, list[Any]] = {"dev": [*VALIDATION, ("unseen words only here", "odd")]}
     held_out["test"] = [*TEST[:2], '{"text": "no label"}', TRAINING[0]]
     config(Path(), {"train": train, **held_out})
     assert cli.main(["data", "config.json", "--set", f"{WORDS}.vectors=vectors.txt"]) == 0
@@ -205,7 +205,7 @@ def test_planted_trouble_is_found(
 
 
 def test_train_says_the_three_most_important(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    held_out = {"dev": [*TRAINING[:1], ("odd", "ugly")], "test": [*TRAINING[:1], *TEST]}
+    held_out: dict[str, list[Any]] = {"dev": [*TRAINING[:1], ("odd", "ugly")], "test": [*TRAINING[:1], *TEST]}
     path = config(tmp_path, {"train": TRAINING, **held_out}, data_loader={"batch_size": 40})
     train(path, tmp_path / "run")
     said = [record.message for record in caplog.records if record.levelno == logging.WARNING]
