@@ -10,7 +10,6 @@ from typing import Any, Literal, get_args
 
 from torch import Tensor
 
-from elmo_tasks.commands.console import set_up_logging
 from elmo_tasks.config import Overrides, include_packages
 from elmo_tasks.data_readers.sources import Source
 from elmo_tasks.elmo import BiLM, FastBiLM
@@ -21,6 +20,7 @@ from elmo_tasks.elmo.fast import Precision
 from elmo_tasks.elmo.shared_bilms import load_frozen
 from elmo_tasks.errors import ArgumentError, ElmoTasksError, check_argument, check_choice, check_several
 from elmo_tasks.files.hashes import file_state
+from elmo_tasks.logs import set_up_logging
 from elmo_tasks.models.saliency import Method
 from elmo_tasks.modules.word_vectors import WordVectorFile
 from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, AllenNlpPredictor, Input, Predictor

@@ -21,9 +21,9 @@ from typing import IO, Any, NoReturn
 
 from elmo_tasks import __version__
 from elmo_tasks.commands.command import COMMANDS, GROUPS
-from elmo_tasks.commands.console import set_up_logging
 from elmo_tasks.commands.stopping import Stopped, is_signal, what_is_left
 from elmo_tasks.errors import DISK_FULL_ERRORS, ElmoTasksError, did_you_mean
+from elmo_tasks.logs import set_up_logging
 
 _TEXTS = {"note", "sentence", "sentences", "word"}  # arguments that are not paths
 USER_ERROR = 2  # exit codes; of signals, 128 + the number
