@@ -238,7 +238,7 @@ def test_commands_exist_and_configs_are_found(path: Path) -> None:
                 find_config(config)
 
 
-MARK = re.compile(r"measured with the biLM of (\d+) million tokens", re.IGNORECASE)
+MARK = re.compile(r"measured\s+with\s+the\s+biLM\s+of\s+(\d+)\s+million\s+tokens", re.IGNORECASE)
 # Where numbers are those of a biLM before the one in the package.
 EARLIER = {
     ("README.md", "Results", 109),
