@@ -6,11 +6,10 @@ import functools
 import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from torch import Tensor
 
-from elmo_tasks.commands.console import set_up_logging
 from elmo_tasks.config import Overrides, include_packages
 from elmo_tasks.data_readers.sources import Source
 from elmo_tasks.elmo import BiLM, FastBiLM
@@ -19,8 +18,9 @@ from elmo_tasks.elmo.devices import Device
 from elmo_tasks.elmo.embed import Pooling, embed_sentences
 from elmo_tasks.elmo.fast import Precision
 from elmo_tasks.elmo.shared_bilms import load_frozen
-from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.errors import ArgumentError, ElmoTasksError, check_argument, check_choice, check_several
 from elmo_tasks.files.hashes import file_state
+from elmo_tasks.logs import set_up_logging
 from elmo_tasks.models.saliency import Method
 from elmo_tasks.modules.word_vectors import WordVectorFile
 from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, AllenNlpPredictor, Input, Predictor
@@ -80,12 +80,12 @@ def train(
         ConfigError: the config has problems; all are named.
         DataError: a data set is missing, or an example does not have the columns of the task.
         RunError: the folder holds a run, and neither `resume` nor `force` is given.
-        TypeError: `validation` or `test` is given without `train`.
+        ArgumentError: `validation` or `test` is given without `train`.
     """
     given = {"train_data_path": train, "validation_data_path": validation, "test_data_path": test}
     present = {key for key, source in given.items() if source is not None}
     if present and "train_data_path" not in present:
-        raise TypeError("expected train; validation and test may come with it")
+        raise ArgumentError("expected train; validation and test may come with it")
     if not (logging.getLogger().handlers or logging.getLogger("elmo_tasks").handlers):
         set_up_logging(logging.INFO)
     return train_run(config, run_folder, datasets=given if present else None, **settings)
@@ -116,6 +116,9 @@ def load(
         RunError: there is no run or no finished epoch, or its biLM has moved or changed.
         ElmoTasksError: `predicates` does not find predicates, or the model does not need them.
     """
+    check_choice("format", format, ("allennlp", None))
+    if predicates is not None:
+        check_argument("predicates", predicates, (str, Path, Predictor), "a run, or its predictor")
     if isinstance(predicates, (str, Path)):
         predicates = load(predicates, device=device, batch_tokens=batch_tokens)
     predictor = load_predictor(
@@ -137,6 +140,7 @@ def show(predictor: Predictor, inputs: Input | Sequence[Input], *, explain: Meth
     Raises:
         ElmoTasksError: the predictor's results are in AllenNLP's keys.
     """
+    check_argument("predictor", predictor, (Predictor, AllenNlpPredictor), "a predictor, as elmo_tasks.load gives it")
     if isinstance(predictor, AllenNlpPredictor):
         raise ElmoTasksError("results in AllenNLP's keys cannot be drawn; load the run without format='allennlp'")
     sections = Sections()
@@ -170,7 +174,7 @@ def embed(
     Raises:
         WeightsError: the biLM's files are missing or damaged.
         ElmoTasksError: `layers` names no layer of the biLM, or `pool` or `precision` is unknown.
-        TypeError: one of several sentences is a string, or a token is not.
+        ArgumentError: a sentence is not a list of strings, or another argument is of the wrong kind.
     """
     bilm, tokenizer = _with_tokenizer(bilm, precision)
     split = list(tokenizer.strings(sentences)) if isinstance(sentences, str) else sentences
@@ -199,6 +203,7 @@ def similarity(
     """
     bilm, tokenizer = _with_tokenizer(bilm, "float32")
     given = [sentences] if isinstance(sentences, str) else sentences
+    check_several("sentences", given, "a text, or a list of texts or lists of tokens")
     split = [[token.text for token in tokenizer.words(each)] if isinstance(each, str) else each for each in given]
     return word_similarities(bilm, word, split, static=WordVectorFile(static) if static else None)
 
@@ -226,11 +231,15 @@ def tokenize(text: str, tokenizer: str = "treebank") -> list[list[str]]:
     Raises:
         ElmoTasksError: there is no such tokenizer.
     """
+    check_argument("text", text, str, "a string")
     return list(parse_tokenizer(tokenizer).strings(text))
 
 
 def _with_tokenizer(bilm: str | Path | BiLM | FastBiLM, precision: Precision) -> tuple[BiLM | FastBiLM, Tokenizer]:
     """A biLM and the tokenizer of its text, or that for English if it is already loaded."""
+    kinds = (str, Path, BiLM, FastBiLM)
+    check_argument("bilm", bilm, kinds, "the folder of a biLM, 'default', or a biLM that is loaded")
+    check_choice("precision", precision, get_args(Precision))
     if not isinstance(bilm, (str, Path)):
         return bilm, TREEBANK
     files = BiLMFiles.in_folder(bilm)

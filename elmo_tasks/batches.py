@@ -14,6 +14,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 import functools
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -29,7 +30,7 @@ from elmo_tasks.elmo.devices import Device
 from elmo_tasks.elmo.embed import Pooling, sentence_vectors, shape_of_layers
 from elmo_tasks.elmo.fast import FastBiLM, Precision
 from elmo_tasks.elmo.shared_bilms import load_frozen
-from elmo_tasks.errors import DataError, ElmoTasksError
+from elmo_tasks.errors import DataError, ElmoTasksError, check_argument, check_choice, check_count
 from elmo_tasks.files.hashes import content_hash
 from elmo_tasks.files.json_files import json_text, parse_json, read_json
 from elmo_tasks.models.saliency import Method
@@ -38,7 +39,8 @@ from elmo_tasks.predictors.fields import sentence_examples
 from elmo_tasks.predictors.predictor import ExampleError, Fields
 from elmo_tasks.runs.archive import open_run
 from elmo_tasks.runs.folder import RunFolder
-from elmo_tasks.runs.load import RunPaths, load_predictor, predicates_for, with_device
+from elmo_tasks.runs.load import RunPaths, load_predictor, predicates_for, run_paths, with_device
+from elmo_tasks.text.prose import warn_of_blank
 from elmo_tasks.text.tokenizer_config import parse_tokenizer, tokenizer_of_bilm
 from elmo_tasks.text.tokenizers import Tokenizer
 
@@ -58,6 +60,9 @@ class TableFunction(abc.ABC):
     """
 
     on_error: Literal["fail", "record"] = "fail"
+
+    def __post_init__(self) -> None:
+        check_choice("on_error", self.on_error, ("fail", "record"))
 
     def __getstate__(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
@@ -90,6 +95,7 @@ class TableFunction(abc.ABC):
         Raises:
             ElmoTasksError: a row is not usable, and `on_error` is "fail".
         """
+        check_argument("table", table, (pa.Table, pa.RecordBatch), "a table of pyarrow")
         rows = table.to_pylist()
         inputs, errors = dict[int, Fields](), dict[int, ElmoTasksError]()
         for row, values in enumerate(rows):
@@ -103,6 +109,9 @@ class TableFunction(abc.ABC):
             errors[row] = DataError(source, problem, line)
 
         results = list(self.compute(inputs, fail))
+        blank = sorted(inputs.keys() - errors.keys() - {row for row, _ in results})
+        for source, places in itertools.groupby((_location(row, rows[row]) for row in blank), key=lambda each: each[0]):
+            warn_of_blank(source, [line for _, line in places])
         if errors and self.on_error == "fail":
             raise errors[min(errors)]
         results += [(row, {"error": str(error)}) for row, error in errors.items()]
@@ -194,6 +203,11 @@ class Embed(TableFunction):
     tokenizer: str | None = None
     batch_tokens: int = 4096
     device: str = "cpu"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("number_type", self.number_type, ("float16", "float32"))
+        check_count("batch_tokens", self.batch_tokens, 1)
 
     @functools.cached_property
     def _files(self) -> BiLMFiles:
@@ -330,4 +344,4 @@ class Predict(TableFunction):
 
 
 def _folders(run: RunPaths) -> list[RunFolder]:
-    return [open_run(path) for path in ([run] if isinstance(run, (str, Path)) else run)]
+    return [open_run(path) for path in run_paths(run)]

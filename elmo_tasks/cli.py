@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import io
+import itertools
 import logging
 import os
 import shutil
@@ -16,12 +17,13 @@ import sys
 import textwrap
 import threading
 from collections.abc import Collection, Iterator, Sequence
-from typing import IO, NoReturn
+from typing import IO, Any, NoReturn
 
 from elmo_tasks import __version__
 from elmo_tasks.commands.command import COMMANDS, GROUPS
-from elmo_tasks.commands.console import set_up_logging
+from elmo_tasks.commands.stopping import Stopped, is_signal, what_is_left
 from elmo_tasks.errors import DISK_FULL_ERRORS, ElmoTasksError, did_you_mean
+from elmo_tasks.logs import set_up_logging
 
 _TEXTS = {"note", "sentence", "sentences", "word"}  # arguments that are not paths
 USER_ERROR = 2  # exit codes; of signals, 128 + the number
@@ -82,20 +84,30 @@ def _run(arguments: Sequence[str] | None) -> int:
             from elmo_tasks.config import include_packages
 
             include_packages(parsed.include_package)
-        parsed.run(parsed)
-    except KeyboardInterrupt:
-        _say_how_to_go_on(parsed)
+        from elmo_tasks.progress import at_work
+
+        with at_work(parsed.words[0]) if _speaks() else contextlib.nullcontext():
+            parsed.run(parsed)
+    except Stopped as stopped:
+        _say_stopped(str(stopped))
+        raise stopped.ending from None
+    except (KeyboardInterrupt, SystemExit) as error:
+        if is_signal(error):
+            _say_stopped(what_is_left(parsed))
         raise
     sys.stdout.flush()
     return 0
 
 
-def _say_how_to_go_on(parsed: argparse.Namespace) -> None:
-    from elmo_tasks.commands.options import command_to_go_on
+def _speaks() -> bool:
+    """Whether this process is the first of those that torchrun has started, or the only one."""
+    return os.environ.get("RANK", "0") == "0"
 
-    if command := command_to_go_on(parsed.words, parsed):
-        with contextlib.suppress(OSError):
-            print(f"interrupted; go on with: {command}", file=sys.stderr, flush=True)
+
+def _say_stopped(message: str) -> None:
+    with contextlib.suppress(OSError):  # a terminal that was closed
+        if _speaks():
+            print(f"interrupted; {message}" if message else "interrupted", file=sys.stderr, flush=True)
 
 
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:
@@ -189,6 +201,34 @@ class _Parser(argparse.ArgumentParser):
         self.exit(USER_ERROR, f"error: {message}\nFor help: {self.prog} --help\n")
 
 
+class _CommandParser(_Parser):
+    """The parser of a command, which also takes positional arguments after options: `evaluate A --device cpu FILE`.
+
+    What follows an option whose value can be left out, such as `--explain`, is only its value if it is one of those.
+    """
+
+    _is_called = False
+
+    def parse_known_args(  # type: ignore[override]  # its types are overloaded
+        self, args: Any = None, namespace: Any = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        if self._is_called:  # by the function below, which parses twice
+            return super().parse_known_args(args, namespace)
+        self._is_called = True
+        try:
+            return self.parse_known_intermixed_args(self._with_values(args), namespace)
+        finally:
+            self._is_called = False
+
+    def _with_values(self, words: Sequence[str]) -> list[str]:
+        """The words, with the values that were left out."""
+        choices = {name: action for action in self._actions for name in action.option_strings if action.nargs == "?"}
+        return [
+            f"{word}={choices[word].const}" if word in choices and after not in (choices[word].choices or ()) else word
+            for word, after in itertools.pairwise([*words, ""])
+        ]
+
+
 def _list_of_commands() -> str:
     """The commands with what they do, in groups."""
     width = shutil.get_terminal_size().columns - 2
@@ -226,7 +266,8 @@ def make_parser(complete: Collection[str]) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     about = "one of those below; `elmo-tasks COMMAND --help` shows its arguments and an example"
-    commands = parser.add_subparsers(metavar="COMMAND", required=True, help=about)
+    kind = _Parser if "_ARGCOMPLETE" in os.environ else _CommandParser  # the package that completes parses by itself
+    commands = parser.add_subparsers(metavar="COMMAND", required=True, help=about, parser_class=kind)
     for name, command in COMMANDS.items():
         subparser = commands.add_parser(
             name,

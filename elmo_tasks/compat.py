@@ -14,7 +14,7 @@ from torch import Tensor
 
 from elmo_tasks.elmo import BiLM
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM
-from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.errors import ElmoTasksError, check_argument, check_count
 
 logger = logging.getLogger(__name__)
 
@@ -46,6 +46,7 @@ class ElmoEmbedder:
     ) -> None:
         if options_file is None:
             logger.warning("ElmoEmbedder: no files are named; the biLM in the package is used, not AllenNLP's")
+        check_count("cuda_device", cuda_device, -1)
         if cuda_device >= torch.cuda.device_count():
             raise ElmoTasksError(f"cuda_device is {cuda_device}; expected one of {torch.cuda.device_count()} GPU(s)")
         self.cuda_device = cuda_device
@@ -71,6 +72,7 @@ class ElmoEmbedder:
         self, sentences: Iterable[Sequence[str]], batch_size: int = 64
     ) -> Iterator[NDArray[np.float32]]:
         """The layers of sentences, (L+1, T, D), which are read `batch_size` at a time while the results are used."""
+        check_argument("sentences", sentences, Iterable, "a list of tokens for each sentence")
         rest = iter(sentences)
         while batch := list(itertools.islice(rest, batch_size)):
             yield from self.embed_batch(batch)

@@ -7,7 +7,8 @@ All other exceptions are bugs in this project and keep their traceback.
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Sequence
+import numbers
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 # Options of commands, with the arguments of the functions that are the same in Python.
@@ -20,6 +21,10 @@ class ElmoTasksError(Exception):
     """A problem that the user can fix. The message says what was found, what was expected and where."""
 
     exit_code = 2
+
+
+class ArgumentError(ElmoTasksError, TypeError):
+    """A value of the wrong kind in a call, in Python. It is also a TypeError, as functions of Python raise it."""
 
 
 class IncompleteError(ElmoTasksError):
@@ -123,6 +128,39 @@ class AllenNlpArchiveError(RunError):
 
 class CacheError(ElmoTasksError):
     """A cache that cannot store the data: it is too large, or its numbers are out of range."""
+
+
+def check_argument(name: str, value: object, kinds: type | tuple[type, ...], expected: str) -> None:
+    """Raises an `ArgumentError` if the value of an argument is of none of the kinds; a truth value is not a number."""
+    if not isinstance(value, kinds) or isinstance(value, bool):
+        raise ArgumentError(f"{name} is {one_line_of(value)}; expected {expected}")
+
+
+def check_several(name: str, value: object, expected: str) -> None:
+    """Raises an `ArgumentError` if the value of an argument is not a list or another collection of items.
+
+    A generator is not, since it can be read only once.
+    """
+    if not isinstance(value, Collection) or isinstance(value, (str, bytes, Mapping)):
+        raise ArgumentError(f"{name} is {one_line_of(value)}; expected {expected}")
+
+
+def check_count(name: str, value: object, least: int) -> None:
+    """Raises an `ArgumentError` if the value of an argument is not a whole number from `least` on."""
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < least:
+        raise ArgumentError(f"{name} is {one_line_of(value)}; expected a whole number of at least {least}")
+
+
+def check_choice(name: str, value: object, choices: Sequence[str | None]) -> None:
+    """Raises an `ArgumentError` if the value of an argument is none of the choices."""
+    if not isinstance(value, (str, type(None))) or value not in choices:
+        raise ArgumentError(f"{name} is {one_line_of(value)}; expected {' or '.join(map(str, choices))}")
+
+
+def one_line_of(value: object, limit: int = 80) -> str:
+    """A value as messages show it."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= limit else f"{text[: limit - 3]}..."
 
 
 def one_line(error: Exception, limit: int = 200) -> str:

@@ -27,7 +27,7 @@ from elmo_tasks.elmo.devices import Device, torch_device
 from elmo_tasks.elmo.embed import embed_sentences
 from elmo_tasks.elmo.fast import FastBiLM, Precision
 from elmo_tasks.elmo.shared_bilms import load_frozen
-from elmo_tasks.errors import ElmoTasksError, RunError
+from elmo_tasks.errors import ArgumentError, ElmoTasksError, RunError
 from elmo_tasks.files.atomic import atomic_folder
 from elmo_tasks.predictors import Predictor
 from elmo_tasks.runs.experiment_config import ExperimentConfig
@@ -81,7 +81,7 @@ class ElmoVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _TextEst
     Raises (from `fit` and `transform`):
         WeightsError: the biLM's files are missing or damaged.
         ElmoTasksError: a setting is wrong.
-        TypeError: the input is not one column of texts or lists of tokens; the first wrong row is named, from 0.
+        ArgumentError: the input is not one column of texts or lists of tokens; the first wrong row is named, from 0.
     """
 
     def __init__(
@@ -167,7 +167,7 @@ class RunEstimator(_TextEstimator):
     Raises (from `fit`):
         ConfigError: the config has problems; all are named.
         DataError: an example does not have what the config's task needs.
-        TypeError: the input is not one column of texts or lists of tokens; the first wrong row is named, from 0.
+        ArgumentError: the input is not one column of texts or lists of tokens; the first wrong row is named, from 0.
         ValueError: a label is missing; it is named, from 0.
     """
 
@@ -347,10 +347,12 @@ class ElmoTagger(RunEstimator):
 
 
 def _rows(X: Texts, *, only_tokens: bool = False) -> list[dict[str, Any]]:
-    """The `text` or the `tokens` of each row; raises a TypeError if `X` is not a column of them."""
-    if isinstance(X, (str, bytes, Mapping)) or getattr(X, "ndim", 1) != 1:
+    """The `text` or the `tokens` of each row; raises an `ArgumentError` if `X` is not a column of them."""
+    if isinstance(X, (str, bytes, Mapping)) or not isinstance(X, Iterable) or getattr(X, "ndim", 1) != 1:
         shape = f" of shape {X.shape}" if hasattr(X, "shape") else ""
-        raise TypeError(f"got a {type(X).__name__}{shape}; expected a list or one column of texts or lists of tokens")
+        raise ArgumentError(
+            f"got a {type(X).__name__}{shape}; expected a list or one column of texts or lists of tokens"
+        )
     rows: list[dict[str, Any]] = []
     for number, row in enumerate(X):
         if isinstance(row, str) and not only_tokens:
@@ -359,7 +361,7 @@ def _rows(X: Texts, *, only_tokens: bool = False) -> list[dict[str, Any]]:
             rows.append({"tokens": list(map(str, row))})
         else:
             expected = "a list of tokens" if only_tokens else "a text or a list of tokens"
-            raise TypeError(f"X[{number}] is {row!r}; expected {expected}")
+            raise ArgumentError(f"X[{number}] is {row!r}; expected {expected}")
     return rows
 
 

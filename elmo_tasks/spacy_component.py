@@ -49,8 +49,8 @@ class ElmoComponent:
 
     The vectors, (T, D) float32, are those of the sentences that an earlier component has set; without one, a document
     is read as one sentence. `vector`, `has_vector` and `similarity` of tokens, spans and documents use them. White
-    space has zeros. The entities take the place of those that the document has. Since other components write to
-    `doc.tensor` too, this one should be the last.
+    space has zeros. The entities take the place of those that the document has, or with `overwrite_ents=False` only
+    fill what these leave free. Since other components write to `doc.tensor` too, this one should be the last.
 
     The biLM and the run are loaded when the first document comes. They are saved with the pipeline, except for the biLM
     that is installed with the package.
@@ -59,6 +59,8 @@ class ElmoComponent:
         bilm: the folder of a biLM, `default` for the one in the package, or None for no vectors.
         layers: "mix", the mean of all layers; "top"; or one layer's number, "0" being the token layer.
         run: the folder or archive of a run that tags spans, such as `ner_conll03`; None for no entities.
+        overwrite_ents: False keeps the document's entities, as those of an `entity_ruler`, and leaves out the run's
+            that overlap with them.
         device: "auto" uses a GPU if there is one; "cpu"; or "cuda".
 
     Raises:
@@ -72,6 +74,7 @@ class ElmoComponent:
         *,
         layers: str = "mix",
         run: str | None = None,
+        overwrite_ents: bool = True,
         device: Device = "auto",
     ) -> None:
         if bilm is None and run is None:
@@ -81,6 +84,7 @@ class ElmoComponent:
         self.bilm = bilm
         self.layers = layers
         self.run = run
+        self.overwrite_ents = overwrite_ents
         self.device = device
 
     def __getstate__(self) -> dict[str, Any]:
@@ -112,12 +116,16 @@ class ElmoComponent:
             words[0].doc.tensor[[word.i for word in words]] = vectors.cpu().numpy()
 
     def _set_entities(self, docs: list[Doc], sentences: list[list[Token]], texts: list[list[str]]) -> None:
-        entities: dict[Doc, list[Span]] = {doc: [] for doc in docs}
+        entities: dict[Doc, list[Span]] = {doc: [] if self.overwrite_ents else list(doc.ents) for doc in docs}
+        taken = {
+            doc: {index for span in spans for index in range(span.start, span.end)} for doc, spans in entities.items()
+        }
         for words, result in zip(sentences, self._tagger([{"tokens": text} for text in texts]), strict=True):
             doc = words[0].doc
             for span in result["spans"]:
                 first, last = words[span["start"]].i, words[span["end"]].i
-                entities[doc].append(Span(doc, first, last + 1, label=span["label"]))
+                if taken[doc].isdisjoint(range(first, last + 1)):
+                    entities[doc].append(Span(doc, first, last + 1, label=span["label"]))
         for doc, spans in entities.items():
             doc.set_ents(spans)
 
@@ -179,13 +187,13 @@ class ElmoComponent:
 @Language.factory(
     "elmo",
     assigns=["doc.tensor", "token.vector", "doc.ents"],
-    default_config={"bilm": DEFAULT_BILM, "layers": "mix", "run": None, "device": "auto"},
+    default_config={"bilm": DEFAULT_BILM, "layers": "mix", "run": None, "overwrite_ents": True, "device": "auto"},
 )
 def make_elmo(
-    nlp: Language, name: str, bilm: str | None, layers: str, run: str | None, device: Device
+    nlp: Language, name: str, bilm: str | None, layers: str, run: str | None, overwrite_ents: bool, device: Device
 ) -> ElmoComponent:
     """The component `elmo` of a pipeline; for its settings see `ElmoComponent`."""
-    return ElmoComponent(bilm, layers=layers, run=run, device=device)
+    return ElmoComponent(bilm, layers=layers, run=run, overwrite_ents=overwrite_ents, device=device)
 
 
 def _sentences(doc: Doc) -> Iterator[list[Token]]:

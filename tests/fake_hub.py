@@ -22,6 +22,7 @@ class FakeHub(http.server.ThreadingHTTPServer):
     Attributes:
         models: the files of each model by their names.
         files: the plain files.
+        private: the names of the models that were made as private ones.
         denied: the status and the error code that the hub answers for a model.
         shortened: files whose download ends in the middle.
         asked: the methods and paths of all requests.
@@ -33,6 +34,7 @@ class FakeHub(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.models: dict[str, dict[str, bytes]] = {}
         self.files: dict[str, bytes] = {}
+        self.private: set[str] = set()
         self.denied: dict[str, tuple[int, str]] = {}
         self.shortened: set[str] = set()
         self.asked: list[str] = []
@@ -98,6 +100,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             name = f"{values['organization']}/{values['name']}"
             if not self._is_denied(name):
                 self.server.models.setdefault(name, {})
+                if values.get("private") or values.get("visibility") == "private":
+                    self.server.private.add(name)
                 self._json({"url": f"{self.server.address}/{name}"})
         elif self.path == "/api/validate-yaml":
             self._json({"errors": [], "warnings": []})

@@ -30,12 +30,13 @@ IMAGES = pages.REPOSITORY / "docs" / "images"
 TERMINAL = IMAGES / "predict.svg"
 # The tabs of the page, and their pictures.
 TABS = {
-    "Tagging": IMAGES / "server_tagging.png",
+    "Names": IMAGES / "server_names.png",
+    "Parts of speech": IMAGES / "server_parts_of_speech.png",
     "Roles": IMAGES / "server_roles.png",
     "Coreference": IMAGES / "server_coreference.png",
-    "Reading": IMAGES / "server_reading.png",
+    "Questions": IMAGES / "server_questions.png",
     "Inference": IMAGES / "server_inference.png",
-    "Classification": IMAGES / "server_classification.png",
+    "Sentiment": IMAGES / "server_sentiment.png",
     "ELMo": IMAGES / "server_elmo.png",
 }
 DARK = ("Inference",)

@@ -25,7 +25,7 @@ LAYERS = (
     {"elmo", "metrics", "text"},
     {"config"},
     {"files"},
-    {"errors", "progress"},
+    {"errors", "logs", "progress"},
 )
 
 

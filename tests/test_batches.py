@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import hashlib
 import json
 import pickle
 from decimal import Decimal
@@ -43,6 +44,28 @@ def test_vectors_are_those_of_embed(layers: str, pool: Any, sample_folder: Path)
     assert [text[slice(*each)] for each in found[1]["offsets"]] == found[1]["tokens"] == ["Nobody", "was", "hurt", "."]
 
 
+def test_the_types_of_vectors(sample_folder: Path) -> None:
+    """Three layers of 64 features."""
+    given = pa.schema([("line", pa.int32()), ("text", pa.string()), ("source", pa.string())])
+    layers = {"layers": "all", "number_type": "float32"}
+    of_layers = pa.list_(pa.list_(pa.float32(), 64), 3)
+    settings: Any
+    for settings, vectors in (
+        ({}, pa.list_(pa.list_(pa.float16(), 64))),
+        ({"pool": "mean"}, pa.list_(pa.float16(), 64)),
+        (layers, pa.list_(of_layers)),
+        ({**layers, "pool": "max"}, of_layers),
+    ):
+        own = [
+            ("sentence", pa.int32()),
+            ("tokens", pa.list_(pa.string())),
+            ("offsets", pa.list_(pa.list_(pa.int32(), 2))),
+        ]
+        carried = [("source", pa.string()), ("line", pa.int32())]
+        expected = [("id", pa.string()), *carried, *own, ("vectors", vectors), ("error", pa.string())]
+        assert Embed(bilm=sample_folder / "bilm", **settings).schema(given) == pa.schema(expected)
+
+
 def test_long_sentences_are_read_in_chunks(sample_folder: Path) -> None:
     row = {"tokens": [f"word{number}" for number in range(50)]}
     short, long = (
@@ -50,6 +73,14 @@ def test_long_sentences_are_read_in_chunks(sample_folder: Path) -> None:
         for number in (8, 4096)
     )
     np.testing.assert_allclose(short["vectors"].to_pylist()[0], long["vectors"].to_pylist()[0], atol=1e-6)
+
+
+def test_texts_are_split_as_it_is_said(sample_folder: Path) -> None:
+    for tokenizer, tokens in ((None, ["Orla", "'s", "mill", "."]), ("whitespace", ["Orla's", "mill."])):
+        embed = Embed(bilm=sample_folder / "bilm", tokenizer=tokenizer, pool="mean")
+        result = embed(pa.table({"text": ["Orla's mill."], "id": [3]}))
+        assert result["tokens"].to_pylist() == [tokens]
+        assert (result["id"].to_pylist(), result["sentence"].to_pylist()) == (["3"], [0])
 
 
 def test_a_pickle_has_no_model(sample_folder: Path) -> None:
@@ -113,15 +144,33 @@ def test_tables_hold_all_of_the_results(task: str) -> None:
     assert {key for each in results for key in each} - set(predictor.result_types) <= carried
 
 
-def test_predictions_are_those_of_the_run(settings: dict[str, Any], tmp_path: Path) -> None:
-    elmo_tasks.train(settings, tmp_path / "run", overrides={"trainer.num_epochs": 1, "trainer.trackers": []})
+LEARNED = [
+    {"tokens": ["Orla", "sold", "it", "."], "tags": ["B-PER", "O", "O", "O"]},
+    {"tokens": ["Nobody", "was", "hurt", "."], "tags": ["O"] * 4},
+]
+
+
+@pytest.fixture(scope="module")
+def runs(settings: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Two that find Orla."""
+    folders = [tmp_path_factory.mktemp("runs") / name for name in ("one", "two")]
+    for seed, folder in enumerate(folders):
+        changes: dict[str, Any] = {"trainer.moving_average": None, "trainer.trackers": [], "random_seed": seed}
+        elmo_tasks.train(settings, folder, train=LEARNED * 60, overrides=changes)
+    return folders
+
+
+def test_predictions_are_those_of_the_run(runs: list[Path]) -> None:
     more = {"day": datetime.date(2026, 5, 3), "price": Decimal("1.50"), "topic": b"\xff"}
     table = pa.Table.from_pylist([{**ROWS[0], **dict.fromkeys(more)}, *ROWS[1:], {**ROWS[2], "line": 5, **more}])
-    predict = pickle.loads(pickle.dumps(Predict(run=tmp_path / "run")))
+    predict = pickle.loads(pickle.dumps(Predict(run=runs[0])))
     found = predict(table).to_pylist()
-    expected = elmo_tasks.load(tmp_path / "run")([text for text in table["text"].to_pylist() if text.strip()])
+    expected = elmo_tasks.load(runs[0])([text for text in table["text"].to_pylist() if text.strip()])
     assert [row["tags"] for row in found] == [each["tags"] for each in expected]
-    assert [plain(row["spans"]) for row in found] == [each["spans"] for each in expected]
+    spans = [[plain(row["spans"]), each["spans"]] for row, each in zip(found, expected, strict=True)]
+    for one, other in spans:
+        assert one == [{**span, "probability": pytest.approx(span["probability"], abs=1e-5)} for span in other]
+    assert [[span["label"] for span in one] for one, _ in spans[2:]] == [["PER"], ["PER"]]
     other = '{"day": "2026-05-03", "price": "1.50", "topic": "_w=="}'
     assert [row["other"] for row in found] == [None, None, None, other]
     line = json.dumps({"text": "Orla left.", "error": "of the user", "spans": 3})
@@ -129,18 +178,81 @@ def test_predictions_are_those_of_the_run(settings: dict[str, Any], tmp_path: Pa
     assert (row["error"], json.loads(row["other"])) == (None, {"error": "of the user", "input_spans": 3})
 
 
-def test_an_ensemble_explains_its_predictions(settings: dict[str, Any], tmp_path: Path) -> None:
-    runs = [tmp_path / "one", tmp_path / "two"]
-    for seed, run in enumerate(runs):
-        elmo_tasks.train(
-            settings, run, overrides={"trainer.num_epochs": 1, "trainer.trackers": [], "random_seed": seed}
-        )
+def test_rows_that_cannot_be_predicted_have_an_error(runs: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Predictor, "most_explained", 5)
+    rows: list[dict[str, Any]] = [
+        {"line": 7, "id": 3, "tokens": ["Orla", "sold", "it", "."], "price": 2},
+        {"line": 8, "tokens": ["Orla", ""]},
+        {"line": 9, "tokens": ["Orla", "sold", "it", "it", "it", "."]},  # too long to be explained
+        {"line": 10, "price": 3},
+        {"line": 11, "tokens": ["Orla", "sold", "it", "."]},
+        {"line": 12, "error": "line 12: byte 0xe4"},
+    ]
+    table = pa.Table.from_pylist([{**dict.fromkeys(("id", "tokens", "price", "error")), **row} for row in rows])
+    predict = Predict(run=runs[0], explain="gradient", on_error="record")
+    result = predict(table)
+    assert result.schema == predict.schema(table.schema)
+    found = result.to_pylist()
+    assert [(row["id"], row["line"]) for row in found] == [
+        ("3", 7), ("table:8", 8), ("table:9", 9), ("table:10", 10), ("table:11", 11), ("table:12", 12),
+    ]  # fmt: skip
+    problems = [
+        None,
+        "table:8: 'tokens' has '' at position 1; ",
+        "table:9: to explain 1 parts, the model r",
+        "table:10: the keys are ['price']; expect",
+        None,
+        "line 12: byte 0xe4",
+    ]
+    assert [row["error"] and row["error"][:40] for row in found] == problems
+    assert [row["other"] for row in found] == ['{"price": 2}', None, None, None, None, None]
+    for row in (found[0], found[4]):
+        assert row["tags"] == ["U-PER", "O", "O", "O"]
+        ((item,), plain) = json.loads(row["saliency"]), rows[0]["tokens"]
+        assert (item["of"], [token for token, _ in item["tokens"]]) == ("PER", plain)
+    for first, problem in ((1, "table:8: "), (2, "table:9: "), (3, "table:10: ")):
+        with pytest.raises(DataError, match=f"^{problem}"):
+            Predict(run=runs[0], explain="gradient")(table.slice(first, 4))
+    plain_result = Predict(run=runs[0])(table.slice(2, 1))
+    assert (plain_result["tokens"].to_pylist(), "saliency" in plain_result.column_names) == ([rows[2]["tokens"]], False)
+
+
+def test_a_run_with_elmo_and_one_without_are_an_ensemble(
+    runs: list[Path], settings: dict[str, Any], tmp_path: Path
+) -> None:
+    changes = {"trainer.num_epochs": 1, "trainer.regularizers": [], "model.embedder.elmo": None}
+    elmo_tasks.train(settings, tmp_path / "without", train=LEARNED, overrides=changes)
+    (row,) = Predict(run=[runs[0], tmp_path / "without"])(pa.Table.from_pylist(ROWS[2:])).to_pylist()
+    assert row["tokens"] == ["Orla", "sold", "it", "."]
+
+
+def test_an_ensemble_explains_its_predictions(runs: list[Path]) -> None:
     predict = pickle.loads(pickle.dumps(Predict(run=runs, explain="gradient")))
     found = predict(pa.Table.from_pylist(ROWS)).to_pylist()
     texts = [row["text"] for row in ROWS if row["text"].strip()]
     expected = elmo_tasks.load(runs).predict(texts, explain="gradient")
-    assert [(row["tags"], json.loads(row["saliency"])) for row in found] == [
-        (each["tags"], each["saliency"]) for each in expected
-    ]
-    assert predict.settings()["run"][:3] == Predict(run=runs[0]).settings()["run"]
-    assert predict.settings()["explain"] == "gradient"
+    for row, each in zip(found, expected, strict=True):
+        assert row["tags"] == each["tags"]
+        for item, other in zip(json.loads(row["saliency"]), each["saliency"], strict=True):
+            tokens = [[token, pytest.approx(share, abs=1e-3)] for token, share in other["tokens"]]
+            assert item == {**other, "score": pytest.approx(other["score"], abs=1e-3), "tokens": tokens}
+    assert [item["of"] for item in json.loads(found[2]["saliency"])] == ["PER"]
+
+
+def test_settings_are_what_decides_about_results(runs: list[Path], sample_folder: Path) -> None:
+    """Models by the hashes of their files."""
+    names = ("config.json", "vocabulary.json", "model.safetensors")
+    one, two = ([hashlib.sha256((run / name).read_bytes()).hexdigest() for name in names] for run in runs)
+    plain = {"run": one, "predicates": None, "explain": None, "overrides": [], "batch_tokens": 2048}
+    assert Predict(run=runs[0]).settings() == plain
+    changes: dict[str, Any] = {"explain": "gradient", "batch_tokens": 7}
+    predict = Predict(run=runs, predicates=runs[1], overrides={"model.dropout": 0.5}, **changes)
+    assert predict.settings() == {
+        "run": [*one, *two], "predicates": two[2], "overrides": ["model.dropout=0.5"], **changes
+    }  # fmt: skip
+    settings: dict[str, Any] = {"layers": "top", "pool": "max", "number_type": "float32", "batch_tokens": 7}
+    found = Embed(bilm=sample_folder / "bilm", precision="int8", tokenizer="unicode", **settings).settings()
+    others = Embed().settings()
+    assert found == {**settings, "precision": "int8", "bilm": found["bilm"], "tokenizer": found["tokenizer"]}
+    assert found["bilm"] != others["bilm"]
+    assert found["tokenizer"] != others["tokenizer"]

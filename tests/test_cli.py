@@ -122,7 +122,7 @@ def test_without_arguments_the_help_is_shown(capsys: pytest.CaptureFixture[str])
     [
         (DataError("some.txt", "no such file", 3), 2, "error: some.txt:3: no such file\n"),
         (PermissionError(13, "Permission denied", "/out"), 2, "error: /out: Permission denied\n"),
-        (KeyboardInterrupt(), 130, ""),
+        (KeyboardInterrupt(), 130, "interrupted\n"),
     ],
 )
 def test_errors_of_users_have_a_message_and_no_traceback(
@@ -235,7 +235,7 @@ def test_a_signal_ends_a_command_without_leftovers(number: signal.Signals, code:
         assert process.stdout is not None
         assert process.stdout.readline() == b"2\n"
         process.send_signal(number)
-        assert process.communicate() == (b"", b"")
+        assert process.communicate() == (b"", b"interrupted\n")
     assert process.returncode == code
     assert list(tmp_path.iterdir()) == []
 

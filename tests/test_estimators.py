@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import io
+import json
 import logging
 import pickle
 from pathlib import Path
@@ -22,9 +23,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import estimator_checks, get_tags
 
 import elmo_tasks
+from elmo_tasks.config import load_config, to_json
 from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
 from elmo_tasks.errors import ConfigError, DataError, ElmoTasksError
 from elmo_tasks.estimators import ElmoClassifier, ElmoTagger, ElmoVectorizer
+from elmo_tasks.runs.experiment_config import ExperimentConfig
 
 TEXTS = ["A bright film. It was short!", "Not for me.", "", "What a bright, bright day it is."]
 FEW = {"data_loader.min_batches": 10, "trainer.optimizer.lr": 0.01, "model.embedder.elmo.layer_cache": None}
@@ -71,6 +74,13 @@ CHECKS = [
 @pytest.mark.parametrize("kind", [ElmoVectorizer, ElmoClassifier, ElmoTagger])
 def test_the_checks_of_scikit_learn(kind: Any, check: Any) -> None:
     check(kind.__name__, kind())
+
+
+def test_what_scikit_learn_need_not_do() -> None:
+    for kind, needs_fit in ((ElmoVectorizer, False), (ElmoClassifier, True), (ElmoTagger, True)):
+        tags = get_tags(kind())
+        assert (tags.requires_fit, tags.no_validation, tags.input_tags.one_d_array) == (needs_fit, True, True)
+    assert get_tags(ElmoVectorizer()).transformer_tags.preserves_dtype == []  # float32, whatever the texts are
 
 
 @pytest.mark.parametrize("kind", [ElmoVectorizer, ElmoClassifier, ElmoTagger])
@@ -153,7 +163,7 @@ def test_a_classifier_predicts_what_it_has_learned(classifier: ElmoClassifier) -
     assert probabilities.argmax(axis=1).tolist() == [1, 0]
     assert classifier.predict_proba([]).shape == (0, 2)
     with pytest.raises(ElmoTasksError, match=r"X\[1\] is {'text': ' '}; expected a text with at least one token"):
-        classifier.predict(["good film", " "])
+        classifier.predict(["good film", " ", "bad film", ""])
 
 
 def test_a_fitted_classifier_is_kept_by_joblib_copy_and_as_a_run(classifier: ElmoClassifier, tmp_path: Path) -> None:
@@ -222,8 +232,10 @@ def test_a_tagger_predicts_in_the_scheme_that_it_was_given(tagger: ElmoTagger) -
     assert tagger.score(SENTENCES[:3], bioul) == 1
     again = clone(tagger).fit(SENTENCES, bioul * 4)
     assert again.predict(SENTENCES[:3]) == bioul
-    short = [["S-PER", "O", "S-LOC"], ["B-LOC", "E-LOC", "O"]]  # BIOES and BMES differ only in longer spans
-    assert clone(tagger).set_params(num_epochs=1).fit(SENTENCES[:2], short).tag_scheme_ == "BIOES"
+    short = [["O", "O", "O"], ["B-LOC", "E-LOC", "S-PER"]]  # BIOES and BMES differ only in longer spans
+    held_out = clone(tagger).set_params(num_epochs=1, validation_share=0.5).fit(SENTENCES[:2], short)
+    assert held_out.tag_scheme_ == "BIOES"
+    assert json.loads(held_out.run_["config.json"])["validation_share"] == 0.5
     texts: Any
     for texts in (["a text"], [["a", 1]]):
         with pytest.raises(TypeError, match=r"X\[0\] is .*; expected a list of tokens"):
@@ -234,12 +246,25 @@ def test_a_tagger_predicts_in_the_scheme_that_it_was_given(tagger: ElmoTagger) -
         tagger.predict([["a"], []])
 
 
-@pytest.mark.slow
 def test_a_tagger_of_parts_of_speech(tagger: ElmoTagger, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "elmo_tasks"):
-        scores = cross_val_score(clone(tagger), SENTENCES, PARTS, cv=2)
-    assert scores.tolist() == [1, 1]
-    assert "16 training examples" not in caplog.text
-    assert "6 training examples" in caplog.text
+        fitted = clone(tagger).fit(SENTENCES, PARTS)
+    assert "12 training examples" in caplog.text
+    assert fitted.tag_scheme_ is None
+    assert fitted.predict(SENTENCES[:3]) == PARTS[:3]
+    plain = to_json(load_config("small/tagging", ExperimentConfig))
+    plain |= {"dataset_reader": {"type": "conllu"}, "model": {**plain["model"], "tag_scheme": None}}
+    plain["trainer"] |= {"validation_metric": "+accuracy", "patience": 1}
+    settings = {"config": plain, "num_epochs": 1, "random_state": 5, "device": "cpu"}
+    again = clone(tagger).set_params(**settings).fit(SENTENCES, PARTS)
+    assert again.tag_scheme_ is None
+    config = json.loads(again.run_["config.json"])
+    assert (config["validation_share"], config["random_seed"], config["trainer"]["patience"]) == (None, 5, None)
+    assert (config["trainer"]["num_epochs"], config["trainer"]["device"], config["trainer"]["trackers"]) == (
+        1,
+        "cpu",
+        [],
+    )
+    assert fitted.score(SENTENCES[:2], [["NOUN", "VERB", "ADV"], ["NOUN", "ADV", "ADV"]]) == pytest.approx(3 / 6)
     with pytest.raises(DataError, match="example 0: 1 tags for 2 tokens"):
         clone(tagger).fit([["a", "b"]], [["NOUN"]])

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import logging
+import queue
 import re
 import sys
+from collections.abc import Iterator
 
 import pytest
 
-from elmo_tasks.progress import progress_bar
+from elmo_tasks import progress
+from elmo_tasks.progress import at_work, progress_bar
 
 
 @pytest.mark.parametrize("terminal", [False, True])
@@ -46,3 +50,56 @@ def test_bars_are_visible_unless_said_otherwise(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     assert not progress_bar().disable
+
+
+@pytest.fixture
+def lines(monkeypatch: pytest.MonkeyPatch) -> Iterator[queue.Queue[str]]:
+    """What is logged of the progress, without waiting ten seconds for it."""
+    found: queue.Queue[str] = queue.Queue()
+    handler = logging.Handler()
+    handler.emit = lambda record: found.put(record.getMessage())  # type: ignore[method-assign]
+    monkeypatch.setattr(progress, "LINE_SECONDS", 0.01)
+    progress.logger.addHandler(handler)
+    monkeypatch.setattr(progress.logger, "propagate", False)
+    progress.logger.setLevel(logging.INFO)
+    yield found
+    progress.logger.removeHandler(handler)
+    progress.logger.setLevel(logging.NOTSET)
+
+
+def test_a_log_says_now_and_then_how_far_a_computation_is(lines: queue.Queue[str]) -> None:
+    with progress_bar() as bar:
+        task = bar.add_task("steps", total=14_000, note="epoch 2")
+        bar.update(task, completed=1_234)
+        assert lines.get(timeout=60) == "steps: 1,234 of 14,000 (epoch 2), after 0:00:00"
+        with progress_bar() as inner:  # such as the evaluation after an epoch
+            inner.add_task("evaluation", total=None, note="")
+            while not (line := lines.get(timeout=60)).startswith("evaluation"):
+                pass
+            assert line == "evaluation: 0, after 0:00:00"
+            assert lines.get(timeout=60).startswith("evaluation")
+        while lines.get(timeout=60).startswith("evaluation"):
+            pass
+    while not lines.empty():
+        assert lines.get().startswith("steps")
+
+
+def test_what_has_no_bar_says_that_it_is_at_work(lines: queue.Queue[str]) -> None:
+    with at_work("compare"):
+        assert lines.get(timeout=60) == "compare: at work for 0:00:00"
+
+
+def test_the_time_to_go_is_estimated_from_all_that_was_done(
+    lines: queue.Queue[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Results come in batches: 1000 every ten seconds, each batch at once."""
+    with progress_bar() as bar:
+        task = bar.add_task("inputs", total=10_000, note="")
+        (shown,) = bar.tasks
+        monkeypatch.setattr(type(shown), "elapsed", property(lambda each: each.completed / 100))
+        assert lines.get(timeout=60) == "inputs: 0 of 10,000, after 0:00:00"
+        for _ in range(2000):
+            bar.advance(task)
+        while "2,000" not in (line := lines.get(timeout=60)):
+            pass
+        assert line == "inputs: 2,000 of 10,000, after 0:00:20, to go: 0:01:20"

@@ -76,14 +76,16 @@ def test_vectors_are_those_of_the_sentences(bilm: Path, layers: str) -> None:
 
 
 def test_the_vectors_come_before_those_of_the_vocabulary(bilm: Path) -> None:
-    nlp = pipeline(bilm=bilm)
-    nlp.vocab.set_vector("Mira", np.ones(5, np.float32))
-    doc, other = nlp(TEXTS[0]), nlp("Mira sleeps.")
-    for one, two in ((doc[0], other[0]), (doc[0:2], other[0:2]), (doc, other)):
-        expected = np.dot(one.vector, two.vector) / np.linalg.norm(one.vector) / np.linalg.norm(two.vector)
-        assert one.vector.shape == (64,)
-        assert one.similarity(two) == pytest.approx(expected, abs=1e-5)
-    assert doc[0].similarity(nlp(TEXTS[2])[0]) == 0
+    for has_others in (False, True):
+        nlp = pipeline(bilm=bilm)
+        if has_others:
+            nlp.vocab.set_vector("Mira", np.ones(5, np.float32))
+        doc, other = nlp(TEXTS[0]), nlp("Mira sleeps.")
+        for one, two in ((doc[0], other[0]), (doc[0:1], other[0:1]), (doc[0:2], other[0:2]), (doc, other)):
+            expected = np.dot(one.vector, two.vector) / np.linalg.norm(one.vector) / np.linalg.norm(two.vector)
+            assert one.vector.shape == (64,)
+            assert one.similarity(two) == pytest.approx(expected, abs=1e-5)
+        assert doc[0].similarity(nlp(TEXTS[2])[0]) == 0
 
 
 def test_without_sentences_a_document_is_one(bilm: Path) -> None:
@@ -122,7 +124,10 @@ def test_a_saved_pipeline_needs_nothing_else(bilm: Path, run: Path, tmp_path: Pa
     expected = list(nlp.pipe(TEXTS))
     nlp.to_disk(tmp_path / "saved")
     data = nlp.to_bytes()
-    other = pipeline(bilm="gone", run="gone").from_bytes(data)
+    random_bilm(TINY_OPTIONS, seed=3).save(tmp_path / "options.json", tmp_path / "weights.hdf5")
+    other = pipeline(bilm=tmp_path, run=run)
+    assert not same([other(TEXTS[0])], expected[:1])
+    other.from_bytes(data)
     for name in ("bilm", "run"):
         shutil.rmtree(tmp_path / name)
     (tmp_path / "saved").rename(tmp_path / "moved")
@@ -136,8 +141,24 @@ def test_a_saved_pipeline_needs_nothing_else(bilm: Path, run: Path, tmp_path: Pa
     assert same(list(spacy.load(tmp_path / "again").pipe(TEXTS)), expected)
 
 
+def test_entities_of_the_document_can_be_kept(run: Path) -> None:
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sentencizer")
+    rules = [{"label": "MILL", "pattern": "mill"}, {"label": "DEED", "pattern": "Dolvane joined"}]
+    nlp.add_pipe("entity_ruler").add_patterns(rules)
+    nlp.add_pipe("elmo", config={"bilm": None, "run": str(run), "overwrite_ents": False})
+    assert entities(nlp(TEXTS[0])) == [
+        (1, 3, "DEED"),
+        (3, 4, "ORG"),
+        (8, 9, "MILL"),
+    ]  # Mira Dolvane overlaps with a rule
+
+
 def test_the_default_bilm_is_saved_by_its_name(tmp_path: Path) -> None:
     nlp = pipeline()
+    about = nlp.get_pipe_meta("elmo")
+    assert about.default_config == {"bilm": "default", "layers": "mix", "run": None, "device": "auto"}
+    assert set(about.assigns) == {"doc.tensor", "token.vector", "doc.ents"}
     nlp.to_disk(tmp_path)
     assert not (tmp_path / "elmo").exists()
     assert same([spacy.load(tmp_path)(TEXTS[0])], [nlp(TEXTS[0])])

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from elmo_tasks.commands import options
+from elmo_tasks.commands import numbers, options
 from elmo_tasks.commands.console import print_json, print_metrics, print_table
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.files.overwriting import check_output
@@ -34,7 +34,7 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
     options.add_number(parser, "--resamples", 10_000, "of the tests and intervals")
     options.add_seed(parser, 13370, "of the resamples")
     parser.add_argument(
-        "--examples", type=options.positive, default=0, metavar="N", help="also show the N examples that changed most"
+        "--examples", type=numbers.positive, default=0, metavar="N", help="also show the N examples that changed most"
     )
     _add_common(parser)
 

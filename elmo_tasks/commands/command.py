@@ -92,7 +92,7 @@ COMMANDS = {
     ),
     "report": _command(
         "studies.report",
-        "write the tables and plots of a study or a search, as Markdown and as a page for a browser",
+        "write the tables and plots of a study, as Markdown and as a page for a browser",
         "elmo-tasks report runs/studies/benchmarks",
     ),
     "tune": _command(
@@ -108,7 +108,7 @@ COMMANDS = {
     "perplexity": _command(
         "pretraining.perplexity",
         "measure the perplexity of a biLM, with the full softmax",
-        "elmo-tasks perplexity runs/bilm text.txt",
+        "elmo-tasks perplexity text.txt --bilm runs/bilm",
     ),
     "score": _command(
         "scores.score",

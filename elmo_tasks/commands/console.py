@@ -1,42 +1,22 @@
-"""Output on the terminal: logs on standard error, results on standard output."""
+"""Results on standard output."""
 
 from __future__ import annotations
 
 import contextlib
 import io
 import json
-import logging
+import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any, Literal
 
+if TYPE_CHECKING:
+    from rich.table import Table
 
-class _TerminalFormatter(logging.Formatter):
-    """Only the message, after the level if it is a warning or worse."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        text = super().format(record)
-        return f"{record.levelname.lower()}: {text}" if record.levelno >= logging.WARNING else text
-
-
-def set_up_logging(level: int) -> None:
-    """Sends logs of `level` and above to standard error."""
-    handler: logging.Handler
-    if sys.stderr.isatty():
-        from rich.console import Console
-        from rich.logging import RichHandler
-
-        handler = RichHandler(
-            console=Console(stderr=True), show_level=False, show_path=level <= logging.DEBUG, log_time_format="%H:%M"
-        )
-        handler.setFormatter(_TerminalFormatter())
-    else:  # one line per message, so that log files work with grep
-        handler = logging.StreamHandler()
-        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s", "%Y-%m-%d %H:%M:%S"))
-    package = logging.getLogger("elmo_tasks")
-    package.handlers = [handler]
-    package.setLevel(level)
+_PAGE_WIDTH = 120  # of tables, in characters, where no terminal says how wide it is
+_SHORT_TEXT = 20  # characters of a cell that is not broken
+_MOST_CHARACTERS = 100_000  # of a line
 
 
 @contextlib.contextmanager
@@ -105,26 +85,53 @@ def print_summaries(files: Mapping[str, Path]) -> None:
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Prints a table to standard output, with all columns except the first aligned to the right."""
+    """Prints a table to standard output, with all columns except the first aligned to the right.
+
+    It is as wide as the terminal, also where another program reads the output, or wider than that if its words are.
+    """
     from rich.console import Console
-    from rich.table import Table
 
     # If standard output is closed, rich would end the process with code 1: so it only makes the text. It draws lines
     # that the encoding of standard output has.
     is_terminal, encoding = sys.stdout.isatty(), sys.stdout.encoding or "utf-8"
     text = io.TextIOWrapper(io.BytesIO(), encoding, errors="backslashreplace", newline="")
-    # No markup: brackets in names and paths are printed as they are. In a file, the table may be wide.
-    width = None if is_terminal else 200
+    # No markup: brackets in names and paths are printed as they are.
+    width = None if is_terminal else _MOST_CHARACTERS
     console = Console(file=text, force_terminal=is_terminal, markup=False, highlight=False, width=width)
     console.print(title)
-    table = Table(columns[0])
-    for column in columns[1:]:
-        table.add_column(column, justify="right")
-    for row in rows:
-        table.add_row(*row)
+    table = _table(columns, [list(row) for row in rows], whole_words=not is_terminal)
+    needed = sum(column.min_width or 0 for column in table.columns) + 3 * len(columns) + 1  # with the lines
+    if not is_terminal and console.measure(table).maximum > (width := max(_readable_width(), needed)):
+        table.width = width
     console.print(table)
     text.seek(0)
     sys.stdout.write(text.read())
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, whole_words: bool) -> Table:
+    """A table for rich. `whole_words`: only long text is broken, between words; not a number or a path."""
+    from rich.cells import cell_len
+    from rich.table import Table
+
+    table = Table()
+    for number, column in enumerate(columns):
+        cells = [column, *(row[number] for row in rows if number < len(row))]
+        texts = [cell for cell in cells if " " in cell.strip() and cell_len(cell) > _SHORT_TEXT]
+        unbroken = [word for cell in cells for word in (cell.split() if cell in texts else [cell])]
+        longest = max(map(cell_len, unbroken)) if whole_words else None
+        justify: Literal["right", "left"] = "right" if number else "left"
+        table.add_column(column, justify=justify, min_width=longest, no_wrap=whole_words and not texts)
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def _readable_width() -> int:
+    """The width of the terminal that the command was started in, or of a page where there is none."""
+    for stream in (sys.__stderr__, sys.__stdin__):
+        with contextlib.suppress(AttributeError, OSError, ValueError):
+            return int(os.environ.get("COLUMNS") or os.get_terminal_size(stream.fileno()).columns)  # type: ignore[union-attr]
+    return _PAGE_WIDTH
 
 
 def _number(value: float | None) -> str:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import logging
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from elmo_tasks.commands import options
+from elmo_tasks.commands import numbers, options
 from elmo_tasks.commands.console import print_json, print_table
-from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.files.overwriting import check_output
+from elmo_tasks.config.data_folder import DATA_VARIABLE, SAMPLE_FOLDERS, data_folder
+from elmo_tasks.files.overwriting import JSON, check_ending, check_output
+
+logger = logging.getLogger(__name__)
 
 _MOST_LABELS = 30  # in the table
 
@@ -28,6 +32,7 @@ def run_data(arguments: argparse.Namespace) -> None:
     from elmo_tasks.runs.data_analysis import analyse
     from elmo_tasks.runs.experiment_config import ExperimentConfig
 
+    check_ending(arguments.output, JSON)
     check_output(arguments.output, force=arguments.force, stream=True)
     report = analyse(load_config(arguments.config, ExperimentConfig, arguments.set, dict(arguments.ext_var)))
     if arguments.output:
@@ -40,8 +45,8 @@ def run_data(arguments: argparse.Namespace) -> None:
 
 def _print_report(title: str, report: Mapping[str, Any]) -> None:
     names, parts = list(report["parts"]), list(report["parts"].values())
-    numbers = [key for key, value in parts[0].items() if isinstance(value, (int, float))]
-    rows = [[key.replace("_", " "), *(_shown(part[key]) for part in parts)] for key in numbers]
+    counts = [key for key, value in parts[0].items() if isinstance(value, (int, float))]
+    rows = [[key.replace("_", " "), *(_shown(part[key]) for part in parts)] for key in counts]
     rows.append(["skipped, not in the format", *(_shown(len(part["skipped"])) for part in parts)])
     print_table(title, ("", *names), rows)
     labels = list(dict.fromkeys(label for part in parts for label in part["labels"]))
@@ -75,7 +80,7 @@ def add_sample_data(parser: argparse.ArgumentParser) -> None:
     options.add_force(parser)
     parser.add_argument(
         "--sentences",
-        type=options.integers,
+        type=numbers.three_sizes,
         metavar="N,N,N",
         help="at most this many sentences, pairs or questions for training, development and test: the first ones, in "
         "whole passages and documents (default: all)",
@@ -85,8 +90,8 @@ def add_sample_data(parser: argparse.ArgumentParser) -> None:
 def run_sample_data(arguments: argparse.Namespace) -> None:
     from elmo_tasks.sample_data import write_sample_data
 
-    sentences = arguments.sentences
-    if sentences and len(sentences) != 3:
-        raise ElmoTasksError(f"--sentences has {len(sentences)} number(s); expected three: training, development, test")
-    for path in write_sample_data(arguments.folder, arguments.task, sentences, force=arguments.force):
+    for path in write_sample_data(arguments.folder, arguments.task, arguments.sentences, force=arguments.force):
         print(path)
+    if Path(arguments.folder) not in {data_folder(), *map(Path, SAMPLE_FOLDERS)}:
+        hint = "the configs read %s; to train on these files instead: %s=%s elmo-tasks train NAME"
+        logger.warning(hint, data_folder(), DATA_VARIABLE, arguments.folder)

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from elmo_tasks.commands import options
+from elmo_tasks.commands import numbers, options
 from elmo_tasks.commands.analysis import print_confusion, print_label_scores
 from elmo_tasks.commands.console import print_json, print_metrics, print_summaries, print_training_metrics
 from elmo_tasks.commands.parts import add_parts, make_parts, writes_parts
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.files.overwriting import check_output
+from elmo_tasks.files.overwriting import HTML, JSON, JSON_LINES, check_ending, check_output
 from elmo_tasks.progress import is_main_process
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def add_train(parser: argparse.ArgumentParser) -> None:
     repeated = parser.add_mutually_exclusive_group()
     repeated.add_argument(
         "--seeds",
-        type=options.seeds,
+        type=numbers.seeds,
         default=(),
         metavar="SEEDS",
         help="train once per seed, such as 1-3 or 1,2,5; print mean and standard deviation. 3 is seed 3 only, and not "
@@ -46,7 +46,7 @@ def add_train(parser: argparse.ArgumentParser) -> None:
     )
     repeated.add_argument(
         "--folds",
-        type=options.at_least_two,
+        type=numbers.at_least_two,
         metavar="K",
         help="cross-validation: train K times, each time without one part of the training data, which is then "
         "predicted; print the score of all predictions together. Documents stay whole where they are known",
@@ -139,6 +139,8 @@ def run_evaluate(arguments: argparse.Namespace) -> None:
     from elmo_tasks.files.json_files import write_json
     from elmo_tasks.runs.evaluate import evaluate
 
+    check_ending(arguments.predictions, JSON_LINES)
+    check_ending(arguments.output, JSON)
     for path in (arguments.predictions, arguments.output):
         check_output(path, force=arguments.force, stream=True)
     runs, data = _runs_and_data([*arguments.run_paths, *arguments.data])
@@ -258,6 +260,9 @@ def run_predict(arguments: argparse.Namespace) -> None:
         _predict_parts(arguments)
         return
     arguments.input = arguments.input[0]
+    if arguments.output_format == "jsonl":
+        check_ending(arguments.output, JSON_LINES, "--output DIR/, with a slash at its end, writes Parquet files")
+    check_ending(arguments.html, HTML)
     for output in (arguments.output, arguments.html):
         check_output(output, force=arguments.force, stream=True)
     batch_tokens = arguments.batch_tokens or DEFAULT_BATCH_TOKENS
@@ -344,6 +349,7 @@ def _copy_config(name: str, target: str, *, force: bool) -> None:
     from elmo_tasks.files.atomic import atomic_write
 
     content = portable_text(name).encode()
+    check_ending(target, (".jsonnet",))
     check_output(target, force=force, stream=True)
     with atomic_write(target) as stream:
         stream.write(content)

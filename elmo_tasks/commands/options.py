@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from elmo_tasks.commands import numbers
+from elmo_tasks.commands.numbers import Number
 from elmo_tasks.errors import ElmoTasksError
 
 if TYPE_CHECKING:
@@ -23,15 +25,15 @@ def add_flag(parser: argparse._ActionsContainer, name: str, help: str) -> None:
 
 
 def add_number(
-    parser: argparse._ActionsContainer, name: str, default: int, help: str, kind: Callable[[str], int] | None = None
+    parser: argparse._ActionsContainer, name: str, default: int, help: str, kind: Number = numbers.positive
 ) -> None:
-    """An option with a whole number, positive unless another `kind` parses it; the help ends with its default."""
+    """An option with a whole number, positive unless it is of another `kind`; the help ends with its default."""
     help = f"{help} (default: {default})"
-    parser.add_argument(name, type=kind or positive, default=default, metavar="N", help=help)
+    parser.add_argument(name, type=kind, default=default, metavar="N", help=help)
 
 
 def add_seed(parser: argparse.ArgumentParser, default: int, help: str = "the random seed") -> None:
-    add_number(parser, "--seed", default, help, random_seed)
+    add_number(parser, "--seed", default, help, numbers.random_seed)
 
 
 def add_bilm(parser: argparse.ArgumentParser) -> None:
@@ -118,7 +120,7 @@ def add_config_arguments(parser: argparse.ArgumentParser, described: str = "conf
 
 
 def _add_set(parser: argparse.ArgumentParser, described: str) -> None:
-    help = f"change a key of the {described}; can be repeated"
+    help = f"change a key of the {described}; the value is Jsonnet, or a plain string; can be repeated"
     parser.add_argument("--set", type=override, action="append", default=[], metavar="A.B=C", help=help)
 
 
@@ -167,7 +169,7 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
     complete_runs(parser.add_argument("run_paths", metavar="RUN", nargs="+", help=help))
     parser.add_argument(
         "--batch-tokens",
-        type=positive,
+        type=numbers.positive,
         metavar="N",
         help="the maximum number of tokens in a batch: the number of examples times the length of the longest one; "
         "for a pair of sentences, both count (default: set by the run or the command)",
@@ -289,71 +291,12 @@ def refuse_torchrun(command: str) -> None:
         raise ElmoTasksError(f"{command} runs in one process; start it without torchrun (evaluate shares its work)")
 
 
-def positive(text: str, bound: int = 0) -> int:
-    if not text.isdecimal() or int(text) <= bound:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number greater than {bound}")
-    return int(text)
-
-
-def share(text: str) -> tuple[int, int]:
-    number, _, total = text.partition("/")
-    if not (number.isdecimal() and total.isdecimal() and 1 <= int(number) <= int(total)):
-        raise argparse.ArgumentTypeError(f"{text!r}; expected I/N, such as 3/200, with I from 1 to N")
-    return int(number), int(total)
-
-
-def not_negative(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 0")
-    return int(text)
-
-
-def at_least_two(text: str) -> int:
-    return positive(text, 1)
-
-
-def random_seed(text: str) -> int:
-    if not text.isdecimal() or int(text) >= 2**32:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 to {2**32 - 1}")
-    return int(text)
-
-
 def override(text: str) -> str:
     if "=" not in text:
         raise argparse.ArgumentTypeError(
             f"{text!r} has no value; write --set {text}=VALUE, with '=' and without spaces"
         )
     return text
-
-
-def integers(text: str) -> tuple[int, ...]:
-    parts = text.split(",")
-    if not all(part.strip().isdecimal() for part in parts):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a comma-separated list of whole numbers")
-    return tuple(int(part) for part in parts)
-
-
-def seeds(text: str) -> tuple[int, ...]:
-    """Seeds such as `1-3` or `1,2,5`."""
-    numbers: list[int] = []
-    for part in text.split(","):
-        first, dash, last = part.strip().partition("-")
-        if not (first.isdecimal() and (last.isdecimal() or not dash) and (not dash or int(first) <= int(last))):
-            raise argparse.ArgumentTypeError(f"{text!r} is not a list of seeds; expected one such as 1-3 or 1,2,5")
-        numbers += range(int(first), int(last or first) + 1)
-    if len(set(numbers)) < len(numbers):
-        raise argparse.ArgumentTypeError(f"{text!r} has a seed twice; expected each once")
-    return tuple(numbers)
-
-
-def shares(text: str) -> tuple[float, ...]:
-    try:
-        numbers = tuple(float(part) for part in text.split(","))
-    except ValueError:
-        numbers = ()
-    if not numbers or not all(0 < number <= 1 for number in numbers):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a comma-separated list of numbers above 0 and up to 1")
-    return numbers
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -7,7 +7,7 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from elmo_tasks.commands import options
+from elmo_tasks.commands import numbers, options
 from elmo_tasks.errors import ElmoTasksError, counted
 
 if TYPE_CHECKING:
@@ -25,16 +25,16 @@ def add_parts(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--shard",
-        type=options.share,
+        type=numbers.share,
         metavar="I/N",
         help="make only every Nth part, from the Ith on: 1/4 to 4/4 are four processes or machines that share the work",
     )
     options.add_flag(group, "--check", "only say which parts are missing; the exit code is 1 if there are any")
     options.add_engine(group, "local: this process; ray: a Ray cluster, with one process for each processor")
-    group.add_argument("--workers", type=options.positive, metavar="N", help="the number of Ray's processes")
+    group.add_argument("--workers", type=numbers.positive, metavar="N", help="the number of Ray's processes")
     group.add_argument(
         "--part-tokens",
-        type=options.positive,
+        type=numbers.positive,
         metavar="N",
         help=f"the approximate number of tokens of the text of a part (default: {_PART_TOKENS})",
     )
@@ -45,9 +45,10 @@ def writes_parts(arguments: argparse.Namespace) -> bool:
     output = arguments.output
     if output and (output.endswith("/") or Path(output).is_dir()):
         return True
-    several = len(arguments.input) > 1 or any(map(_needs_folder, arguments.input))
+    folder = next((name for name in arguments.input if Path(name).is_dir()), None)
     given = {
-        "several files": several,
+        f"{folder} is a folder": folder,
+        "several files": len(arguments.input) > 1 or any(map(_needs_folder, arguments.input)),
         "--shard": arguments.shard,
         "--check": arguments.check,
         "--engine ray": arguments.engine == "ray",
@@ -65,7 +66,7 @@ def writes_parts(arguments: argparse.Namespace) -> bool:
 def _needs_folder(name: str) -> bool:
     from elmo_tasks.files.paths import matching_paths
 
-    return name.endswith(".parquet") or Path(name).is_dir() or (name != "-" and len(matching_paths(name)) > 1)
+    return name.endswith(".parquet") or (name != "-" and len(matching_paths(name)) > 1)
 
 
 def make_parts(arguments: argparse.Namespace, function: TableFunction, *, tokenized: bool) -> None:
@@ -75,6 +76,7 @@ def make_parts(arguments: argparse.Namespace, function: TableFunction, *, tokeni
     from elmo_tasks.files.overwriting import check_folder, check_kind
     from elmo_tasks.parts.folder import PartsFolder
     from elmo_tasks.parts.units import find_units
+    from elmo_tasks.progress import counted_items
 
     if "-" in arguments.input:
         raise ElmoTasksError("-: standard input cannot be cut into parts; expected files")
@@ -89,7 +91,7 @@ def make_parts(arguments: argparse.Namespace, function: TableFunction, *, tokeni
     }
     folder = PartsFolder(arguments.output, settings)
     found = find_units(arguments.input, tokens=part_tokens, tokenized=tokenized, output=arguments.output)
-    units = list(found)
+    units = list(counted_items(found, "parts found in the text"))
     number, total = arguments.shard or (1, 1)
     units = units[number - 1 :: total]
     if arguments.check:
@@ -106,4 +108,7 @@ def make_parts(arguments: argparse.Namespace, function: TableFunction, *, tokeni
         )
     else:
         made = folder.process(units, function)
-    logger.info("%s: %s made, %d were there", folder.path, counted(made, "part"), len(units) - made)
+    logger.info("%s: %s made, %d were there", folder.path, counted(made.parts, "part"), len(units) - made.parts)
+    if made.errors:
+        rows = counted(made.errors, "line was not usable", "lines were not usable")
+        logger.warning("%s: %s; the column `error` says why", folder.path, rows)

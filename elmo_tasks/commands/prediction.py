@@ -8,12 +8,13 @@ import gc
 import logging
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from elmo_tasks.commands.console import binary_output
-from elmo_tasks.errors import DataError, IncompleteError
+from elmo_tasks.commands.stopping import Results, uninterrupted
+from elmo_tasks.errors import DataError
 from elmo_tasks.files.json_files import json_text
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ logger = logging.getLogger(__name__)
 
 _STANDARD_INPUT = "-"
 _SHOWN_ERRORS = 5
+
+_T = TypeVar("_T")
 
 Show = Callable[[dict[str, Any]], object]
 
@@ -45,9 +48,9 @@ def predict_stream(predictor: Predictor, arguments: argparse.Namespace, reader: 
     from elmo_tasks.predictors.inputs import LiveLines, input_name, read_inputs, reader_inputs
 
     input_format: InputFormat = "auto" if arguments.format == "allennlp" else arguments.format
-    files = [path for path in (arguments.output, arguments.html) if path]
+    results = Results((arguments.output, arguments.html))
     typed = arguments.input == _STANDARD_INPUT and sys.stdin is not None and sys.stdin.isatty()
-    skipped, notes, count = _Skipped(), list[str](), 0
+    skipped = _Skipped()
     gc.freeze()  # what is loaded stays; garbage collection then reads only what the inputs bring
     on_error = skipped if arguments.on_error == "skip" else None
     options: dict[str, Any] = {"on_error": on_error, "explain": arguments.explain}
@@ -62,31 +65,25 @@ def predict_stream(predictor: Predictor, arguments: argparse.Namespace, reader: 
             print(
                 "Ready. Type lines of text or JSON objects; the first one decides which. Ctrl-D ends.", file=sys.stderr
             )
-        show = stack.enter_context(_results(arguments, predictor, notes, reader))
+        show = stack.enter_context(_results(arguments, predictor, results, reader))
+        is_shown = not typed and (bool(results.files) or not (isinstance(source, LiveLines) or sys.stdout.isatty()))
         while True:
             if reader:
                 given = reader_inputs(reader, predictor, arguments.input, on_error)
             else:
                 given = read_inputs(source, input_format, on_error)
-            inputs = _counted(given, source, visible=bool(files) and not typed)
+            inputs = stack.enter_context(contextlib.closing(_counted(given, source, visible=is_shown)))
             try:
-                for result in predictor.predict(inputs, source=input_name(source), **options):
-                    show(result)
-                    count += 1
+                results.show(predictor.predict(inputs, source=input_name(source), **options), show, typed=typed)
                 break
             except DataError as error:
-                if typed:
-                    print(f"error: {error}", file=sys.stderr)
-                    continue
-                if not files or not count:
+                if not typed:
                     raise
-                notes.append(str(error))
-                break
+                print(f"error: {error}", file=sys.stderr)
+        with uninterrupted():  # a second Ctrl-C must not throw away what the first one has kept
+            stack.close()
     skipped.report()
-    if notes:
-        raise IncompleteError(f"{notes[0]}\n{', '.join(files)}: only {count} result(s), of the inputs before it")
-    for path in files:
-        logger.info("%s: %d result(s)", path, count)
+    results.report("result")
 
 
 class _Skipped:
@@ -124,42 +121,37 @@ def _prompt() -> None:
     print("> ", end="", file=sys.stderr, flush=True)
 
 
-def _counted(inputs: Iterable[Any], source: str | LiveLines, *, visible: bool) -> Iterator[Any]:
+def _counted(inputs: Iterable[_T], source: str | LiveLines, *, visible: bool) -> Generator[_T]:
     """The inputs, with a progress bar for those that have been read."""
-    from elmo_tasks.files.paths import is_stream
     from elmo_tasks.files.text import read_lines
-    from elmo_tasks.progress import progress_bar
+    from elmo_tasks.progress import counted_items
 
-    with progress_bar(visible=visible) as bar:
-        total = None
-        if isinstance(source, str) and not is_stream(source) and not bar.disable:
-            with contextlib.suppress(DataError):  # it is raised again after the results of the lines before it
-                total = sum(1 for _ in read_lines(source))
-        task = bar.add_task("inputs", total=total, note="")
-        for fields in inputs:
-            yield fields
-            bar.advance(task)
+    total = None
+    if visible and isinstance(source, str) and Path(source).is_file():
+        with contextlib.suppress(DataError):  # it is raised again after the results of the lines before it
+            total = sum(1 for _ in read_lines(source))
+    return counted_items(inputs, "inputs", total=total, visible=visible)
 
 
 @contextlib.contextmanager
 def _results(
-    arguments: argparse.Namespace, predictor: Predictor, notes: Sequence[str], reader: DatasetReader | None
+    arguments: argparse.Namespace, predictor: Predictor, results: Results, reader: DatasetReader | None
 ) -> Iterator[Show]:
     """Yields a function that shows a result in each of the ways that the arguments ask for.
 
     Arguments:
-        notes: what a page says at its end.
+        results: those that have been shown; a file says at its end if there are more.
     """
     with contextlib.ExitStack() as stack:
         shows: list[Show] = []
         if arguments.html:
             shows.append(
-                stack.enter_context(_page(arguments.html, " ".join(arguments.run_paths), predictor.task, notes))
+                stack.enter_context(_page(arguments.html, " ".join(arguments.run_paths), predictor.task, results))
             )
         if arguments.output_format == "reader":
             assert reader
             column = arguments.prediction_column
-            shows.append(stack.enter_context(_same_format(arguments.output, reader, arguments.input, column, notes)))
+            shows.append(stack.enter_context(_same_format(arguments.output, reader, arguments.input, column, results)))
         elif arguments.output:
             shows.append(stack.enter_context(_json_lines(arguments.output)))
         if not shows:
@@ -185,14 +177,12 @@ def _json_lines(path: str | None) -> Iterator[Show]:
 
 
 @contextlib.contextmanager
-def _same_format(
-    path: str | None, reader: DatasetReader, source: str, column: str, notes: Sequence[str]
-) -> Iterator[Show]:
+def _same_format(path: str | None, reader: DatasetReader, source: str, column: str, results: Results) -> Iterator[Show]:
     """Keeps the predictions, and at the end writes the data with them; `_` for what was skipped.
 
     Arguments:
         column: the name of what is added.
-        notes: not empty if the predictions end at a bad input; then the data ends there, too.
+        results: if they end early, the data ends there, too.
     """
     predicted: deque[tuple[int, list[str]]] = deque()  # by the lines where examples begin
     values: deque[str] = deque()
@@ -216,23 +206,20 @@ def _same_format(
     with binary_output(path) as stream:
         for line in lines:
             stream.write(f"{line}\n".encode())
-            if notes and not (predicted or values):
+            if results.note and not (predicted or values):
                 break
 
 
 @contextlib.contextmanager
-def _page(path: str, title: str, task: Task, notes: Sequence[str]) -> Iterator[Show]:
-    from html import escape
-
+def _page(path: str, title: str, task: Task, results: Results) -> Iterator[Show]:
     from elmo_tasks.rendering import describe
-    from elmo_tasks.rendering.html import END, Sections, page_start
+    from elmo_tasks.rendering.html import Sections, page_end, page_start
 
     sections = Sections()
     with binary_output(path) as stream:
         stream.write(page_start(title).encode())
         yield lambda result: stream.write(sections.section(describe(task, result)).encode())
-        rest = "".join(f"<p><b>The results end here:</b> {escape(note)}</p>\n" for note in notes)
-        stream.write(f"{rest}{END}".encode())
+        stream.write(page_end(results.note).encode())
 
 
 def _terminal(task: Task) -> Show:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import re
+from pathlib import Path
 
 from elmo_tasks.commands import options
 from elmo_tasks.commands.console import print_json, print_table
+from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.progress import is_main_process
 
 
@@ -43,8 +46,14 @@ def run_pretrain(arguments: argparse.Namespace) -> None:
 
 
 def add_perplexity(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("bilm", metavar="BILM", help="the folder of a pretrained biLM, or default")
-    parser.add_argument("text", metavar="TEXT", nargs="+", help="text files or glob patterns, compressed or not")
+    parser.add_argument(
+        "text",
+        metavar="TEXT",
+        nargs="+",
+        help="text files or glob patterns, compressed or not; the first one may be the folder of a biLM, instead of "
+        "--bilm",
+    )
+    options.add_bilm(parser)
     options.add_tokenizer_arguments(parser, options.BILM_TOKENIZER)
     options.add_include_package(parser)
     options.add_device(parser, "auto")
@@ -57,11 +66,24 @@ def run_perplexity(arguments: argparse.Namespace) -> None:
 
     name = options.chosen_tokenizer(arguments)
     tokenizer, device = parse_tokenizer(name) if name else None, options.chosen_device(arguments)
-    result = perplexity_of_text(arguments.bilm, arguments.text, tokenizer, device)
+    bilm, text = _bilm_and_text(arguments)
+    result = perplexity_of_text(bilm, text, tokenizer, device)
     if arguments.json:
         print_json(result)
     else:
         _print_perplexities({"value": result})
+
+
+def _bilm_and_text(arguments: argparse.Namespace) -> tuple[str, list[str]]:
+    """The biLM of `--bilm`, or the first of several names if it is a biLM's, and the names of text."""
+    from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, LASTING_NAMES
+
+    first, *others = arguments.text
+    if not others or not (re.fullmatch(LASTING_NAMES, first) or Path(first).is_dir()):
+        return arguments.bilm, arguments.text
+    if arguments.bilm != DEFAULT_BILM:
+        raise ElmoTasksError(f"{first}: a biLM, as {arguments.bilm} is; expected one")
+    return first, others
 
 
 def _print_perplexities(columns: dict[str, dict[str, float]]) -> None:

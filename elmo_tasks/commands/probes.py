@@ -10,7 +10,7 @@ from elmo_tasks.commands import options
 from elmo_tasks.commands.console import print_json, print_table
 from elmo_tasks.config.data_folder import DATA_VARIABLE, data_folder
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.files.overwriting import check_output
+from elmo_tasks.files.overwriting import JSON, check_ending, check_output
 
 if TYPE_CHECKING:
     from elmo_tasks.modules.word_vectors import WordVectorFile
@@ -66,6 +66,7 @@ def run_probe(arguments: argparse.Namespace) -> None:
 
     from elmo_tasks.files.json_files import write_json
 
+    check_ending(arguments.output, JSON)
     check_output(arguments.output, force=arguments.force, stream=True)
     probe = (_probe_senses if arguments.what == _SENSES else _probe_labels)(arguments)
     result = {"probe": arguments.what, "bilm": arguments.bilm, **dataclasses.asdict(probe)}

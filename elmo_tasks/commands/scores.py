@@ -11,9 +11,10 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from elmo_tasks.commands import options
+from elmo_tasks.commands import numbers, options
 from elmo_tasks.commands.console import binary_output
-from elmo_tasks.files.overwriting import check_output
+from elmo_tasks.commands.stopping import Results, uninterrupted
+from elmo_tasks.files.overwriting import HTML, JSON_LINES, TABLE, check_ending, check_output
 
 if TYPE_CHECKING:
     from elmo_tasks.pretraining.scores import SentenceScores
@@ -31,7 +32,7 @@ def add_score(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("text", metavar="TEXT", help="a UTF-8 text file, compressed or not, or - for standard input")
     options.add_bilm(parser)
     options.add_number(
-        parser, "--substitutes", 0, "also give this many likely words for each token", kind=options.not_negative
+        parser, "--substitutes", 0, "also give this many likely words for each token", kind=numbers.not_negative
     )
     parser.add_argument("--output", metavar="FILE", help="write the scores to this file, instead of showing them")
     parser.add_argument("--html", metavar="FILE", help="write a page with the surprising words in colour")
@@ -46,9 +47,13 @@ def run_score(arguments: argparse.Namespace) -> None:
     from elmo_tasks.files.text import standard_input
     from elmo_tasks.pretraining.language_model import LanguageModel
     from elmo_tasks.pretraining.scores import score_sentences
+    from elmo_tasks.progress import counted_items
     from elmo_tasks.text.prose import raw_lines
     from elmo_tasks.text.tokenizer_config import parse_tokenizer
 
+    advice = "--json writes JSON lines" if not arguments.json else "Without --json, it is a table"
+    check_ending(arguments.output, JSON_LINES if arguments.json else TABLE, advice)
+    check_ending(arguments.html, HTML)
     for path in (arguments.output, arguments.html):
         check_output(path, force=arguments.force, stream=True)
     device = options.chosen_device(arguments)
@@ -58,16 +63,26 @@ def run_score(arguments: argparse.Namespace) -> None:
     source = standard_input() if arguments.text == "-" else arguments.text
     lines = raw_lines(source, tokenized=arguments.tokenized)
     sentences = (tokens for _, line in lines for tokens in tokenizer.strings(line) if tokens)
-    with _shown(arguments) as show:
-        for scores in score_sentences(model, sentences, arguments.substitutes):
-            show(scores)
+    results = Results((arguments.output, arguments.html))
+    is_shown = bool(results.files) or not sys.stdout.isatty()
+    with contextlib.ExitStack() as stack:
+        show = stack.enter_context(_shown(arguments, results))
+        counted = stack.enter_context(contextlib.closing(counted_items(sentences, "sentences", visible=is_shown)))
+        results.show(score_sentences(model, counted, arguments.substitutes), show)
+        with uninterrupted():
+            stack.close()
+    results.report("sentence")
 
 
 @contextlib.contextmanager
-def _shown(arguments: argparse.Namespace) -> Iterator[Show]:
-    """Yields a function that shows the scores of a sentence in each of the ways that the arguments ask for."""
+def _shown(arguments: argparse.Namespace, results: Results) -> Iterator[Show]:
+    """Yields a function that shows the scores of a sentence in each of the ways that the arguments ask for.
+
+    Arguments:
+        results: those that have been shown; a page says at its end if there are more.
+    """
     from elmo_tasks.files.text import STANDARD_INPUT
-    from elmo_tasks.rendering.html import END, Sections, page_start
+    from elmo_tasks.rendering.html import Sections, page_end, page_start
     from elmo_tasks.rendering.terminal import Terminal
 
     with contextlib.ExitStack() as stack:
@@ -75,7 +90,7 @@ def _shown(arguments: argparse.Namespace) -> Iterator[Show]:
         if arguments.html:
             page, sections = stack.enter_context(binary_output(arguments.html)), Sections()
             page.write(page_start(STANDARD_INPUT if arguments.text == "-" else arguments.text).encode())
-            stack.callback(lambda: page.write(END.encode()))
+            stack.callback(lambda: page.write(page_end(results.note).encode()))
             shows.append(lambda scores: page.write(sections.section(_drawing(scores)).encode()))
         if arguments.output or arguments.json or not (shows or sys.stdout.isatty()):
             stream = stack.enter_context(binary_output(arguments.output))

@@ -6,8 +6,9 @@ import argparse
 import importlib.util
 from pathlib import Path
 
-from elmo_tasks.commands import options
+from elmo_tasks.commands import numbers, options
 from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.progress import progress_bar
 
 _NEEDED = ("fastapi", "fastapi_offline", "prometheus_client", "uvicorn")
 
@@ -29,7 +30,7 @@ def add_serve(parser: argparse.ArgumentParser) -> None:
         metavar="ADDRESS",
         help="the address to serve at; 0.0.0.0 is all of this machine (default: 127.0.0.1, for this machine only)",
     )
-    options.add_number(parser, "--port", 8000, "0 is any free one", _port)
+    options.add_number(parser, "--port", 8000, "0 is any free one", numbers.port)
     options.add_device(parser)
     parser.add_argument(
         "--neighbors",
@@ -59,7 +60,7 @@ def add_serve(parser: argparse.ArgumentParser) -> None:
         ("--timeout", round(limits.timeout_seconds), "how many seconds a request may take; then it gets 504"),
     ):
         group.add_argument(
-            name, type=options.positive, default=default, metavar="N", help=f"{text} (default: {default})"
+            name, type=numbers.positive, default=default, metavar="N", help=f"{text} (default: {default})"
         )
     options.add_include_package(parser)
 
@@ -98,7 +99,8 @@ def run_serve(arguments: argparse.Namespace) -> None:
         hosts = ["localhost", "127.0.0.1", "::1", "[::1]", arguments.host] if is_loopback(arguments.host) else ["*"]
         origins = arguments.allow_origin
         app = create_app(runs, bilms, limits, note=arguments.note, allowed_hosts=hosts, allowed_origins=origins)
-        serve(app, bound, limits)
+        with progress_bar(visible=False):  # a server that waits for requests says nothing
+            serve(app, bound, limits)
 
 
 def _installed() -> list[str]:
@@ -108,9 +110,3 @@ def _installed() -> list[str]:
     if not (models := installed_models()):
         raise ElmoTasksError(f"no run given, and no models are installed; expected RUN, or install some: {INSTALL}")
     return [f"{model.name}={model.folder}" for model in models]
-
-
-def _port(text: str) -> int:
-    if not text.isdecimal() or int(text) > 65535:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a port, from 0 to 65535")
-    return int(text)

@@ -8,12 +8,12 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from elmo_tasks.commands import options
+from elmo_tasks.commands import numbers, options
 from elmo_tasks.commands.console import print_summaries, print_table
 from elmo_tasks.errors import ElmoTasksError, counted
+from elmo_tasks.files.overwriting import SEARCH
 
 if TYPE_CHECKING:
-    from elmo_tasks.studies.searches import Search
     from elmo_tasks.studies.study_runs import StudyFolder
 
 logger = logging.getLogger(__name__)
@@ -28,7 +28,7 @@ def add_study(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--jobs",
-        type=options.positive,
+        type=numbers.positive,
         metavar="N",
         help="how many runs train at a time (default: 1; with --engine ray, as many as the cluster has room for)",
     )
@@ -43,14 +43,14 @@ def add_study(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--shares",
-        type=options.shares,
+        type=numbers.shares,
         default=(),
         metavar="S,S",
         help="train only runs with these shares of the training data, such as 0.01,1",
     )
     parser.add_argument(
         "--seeds",
-        type=options.seeds,
+        type=numbers.seeds,
         default=(),
         metavar="SEEDS",
         help="train only runs with these seeds, such as 1-3 or 1,2,5",
@@ -133,15 +133,17 @@ def _duration(seconds: float) -> str:
 
 
 def add_report(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", metavar="DIR", help="the folder of a study or a search")
+    parser.add_argument("folder", metavar="DIR", help="the folder of a study")
 
 
 def run_report(arguments: argparse.Namespace) -> None:
     from elmo_tasks.studies.reports import write_report
-    from elmo_tasks.studies.search_results import SEARCH, write_search_report
 
-    is_search = Path(arguments.folder, SEARCH).is_file()
-    for path in (write_search_report if is_search else write_report)(arguments.folder):
+    if Path(arguments.folder, SEARCH).is_file():
+        raise ElmoTasksError(
+            f"{arguments.folder}: holds a search; calling its `elmo-tasks tune` again writes its report"
+        )
+    for path in write_report(arguments.folder):
         print(path)
 
 
@@ -170,37 +172,24 @@ def run_tune(arguments: argparse.Namespace) -> None:
     if arguments.search is None:
         raise ElmoTasksError("no search given; give a file or a name of --list")
     options.refuse_torchrun("tune")
+    if importlib.util.find_spec("optuna") is None:
+        raise ElmoTasksError("a search needs Optuna, which is not installed: pip install 'elmo-tasks[tune]'")
     from elmo_tasks.studies.searches import Search
+    from elmo_tasks.studies.study import as_text
+    from elmo_tasks.studies.tuning import Tuning
 
     search = Search.load(arguments.search, arguments.set, dict(arguments.ext_var))
     if arguments.dry_run:
-        _print_space(search)
+        rows = [[key, as_text(each.model_dump(exclude_defaults=True))] for key, each in search.config.space.items()]
+        print_table(search.config.title, ("key", "values"), rows)
+        metric = search.experiment.trainer.validation_metric
+        print(f"{search.config.trials} trials of {search.config_file}, by the validation metric {metric}")
         return
-    if importlib.util.find_spec("optuna") is None:
-        raise ElmoTasksError("a search needs Optuna, which is not installed: pip install 'elmo-tasks[tune]'")
-    from elmo_tasks.studies.search_results import SearchResults, write_search_report
-    from elmo_tasks.studies.search_trials import run_search
-
     path = Path(arguments.search_folder or Path("runs", "studies", Path(arguments.search).stem))
-    command = _command_line("tune", arguments.search, path, arguments)
-    run_search(path, search, command=command, num_jobs=arguments.jobs)
-    results = SearchResults.read(path)
-    for table in (results.trial_table(), results.expected_table()):
-        print_table(table.title, table.columns, table.rows)
-    print(results.record.train_command(results.best()))
-    for written in (path / "best.json", *write_search_report(path)):
+    tuning = Tuning(path, search, command=_command_line("tune", arguments.search, path, arguments))
+    tuning.train(arguments.jobs)
+    table, training, files = tuning.write_report()
+    print_table(table.title, table.columns, table.rows)
+    print(training)
+    for written in files:
         logger.info("%s", written)
-
-
-def _print_space(search: Search) -> None:
-    rows = [
-        [
-            each.key,
-            "choices" if each.dimension.choices else "whole numbers" if each.whole else "numbers",
-            str(each.dimension),
-        ]
-        for each in search.parameters
-    ]
-    print_table(search.config.title, ("key", "kind", "values"), rows)
-    metric = search.experiment.trainer.validation_metric
-    print(f"{search.config.trials} trials of {search.config_file}, by the validation metric {metric}")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import itertools
 import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from elmo_tasks.commands import options
+from elmo_tasks.commands import numbers, options
 from elmo_tasks.commands.console import print_json, print_table
 from elmo_tasks.commands.parts import add_parts, make_parts, writes_parts
 from elmo_tasks.errors import CacheError, ElmoTasksError, counted
@@ -53,6 +54,7 @@ def add_embed(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--layers",
+        type=numbers.layers,
         metavar="LAYERS",
         help="all, mix (the mean of all layers), top, or the number of a layer (default: all, in a folder mix)",
     )
@@ -97,12 +99,15 @@ def run_embed(arguments: argparse.Namespace) -> None:
     from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
     from elmo_tasks.elmo.embed import embed_file
     from elmo_tasks.elmo.fast import FastBiLM
+    from elmo_tasks.elmo.vector_file import check_vector_file
     from elmo_tasks.text.tokenizers import WhitespaceTokenizer
 
     in_parts = writes_parts(arguments)
     if not in_parts:
         check_output(arguments.output, force=arguments.force)
     device = options.chosen_device(arguments)
+    if not in_parts:
+        check_vector_file(arguments.output)
     if arguments.precision == "int8" and device.type != "cpu":
         if arguments.device == "cuda":
             raise ElmoTasksError("--precision int8 is only for the CPU; use --device cpu, or another precision")
@@ -174,6 +179,7 @@ def run_neighbors(arguments: argparse.Namespace) -> None:
     from elmo_tasks.elmo import BiLM
     from elmo_tasks.elmo.bilm_files import BiLMFiles
     from elmo_tasks.probes.neighbors import nearest_tokens
+    from elmo_tasks.progress import counted_items
     from elmo_tasks.text.prose import raw_lines
     from elmo_tasks.text.token_in_context import find_token
 
@@ -183,8 +189,9 @@ def run_neighbors(arguments: argparse.Namespace) -> None:
     query = find_token([token.text for token in tokenizer.words(arguments.sentence)], arguments.word)
     words = _static_vectors(arguments).nearest(query.word, arguments.count) if arguments.static else []
     lines = raw_lines(arguments.pool, tokenized=arguments.tokenized)
-    pool = (sentence for _, line in lines for sentence in tokenizer.strings(line))
-    layers = nearest_tokens(bilm, query, pool, count=arguments.count, same_word=arguments.same_word)
+    sentences = (sentence for _, line in lines for sentence in tokenizer.strings(line))
+    with contextlib.closing(counted_items(sentences, "sentences read")) as pool:
+        layers = nearest_tokens(bilm, query, pool, count=arguments.count, same_word=arguments.same_word)
     if arguments.json:
         found = [
             [{"sentence": n.token.sentence, "place": n.token.index, "similarity": n.similarity} for n in layer]
@@ -244,8 +251,8 @@ def run_similarity(arguments: argparse.Namespace) -> None:
     rows = []
     for each in _pairs(found):
         cosines = [*each["layers"], each["static"]][: len(columns)]
-        numbers = ("" if cosine is None else f"{cosine:.3f}" for cosine in cosines)
-        rows.append([" and ".join(str(index + 1) for index in each["pair"]), *numbers])
+        shown = ("" if cosine is None else f"{cosine:.3f}" for cosine in cosines)
+        rows.append([" and ".join(str(index + 1) for index in each["pair"]), *shown])
     print_table("cosine similarity", ("pair", *columns), rows)
 
 

@@ -12,7 +12,7 @@ from elmo_tasks.files.paths import local_path
 DATA_VARIABLE = "ELMO_TASKS_DATA"
 DEFAULT_DATA_FOLDER = "data"
 # Sample data that files in the package name without the variable, and the options that make it.
-_SAMPLE_FOLDERS = {"runs/quickstart-data": "--task ner", "runs/quick-data": "--sentences 300,60,60"}
+SAMPLE_FOLDERS = {"runs/quickstart-data": "--task ner", "runs/quick-data": "--sentences 300,60,60"}
 
 _ADVICE = "Make this sample data", f"Set {DATA_VARIABLE}"
 
@@ -53,7 +53,7 @@ def advice_last(problems: Iterable[str]) -> list[str]:
 
 
 def _advice(path: Path) -> str:
-    for sample_folder, options in _SAMPLE_FOLDERS.items():
+    for sample_folder, options in SAMPLE_FOLDERS.items():
         if path.is_relative_to(sample_folder):
             return f"{_ADVICE[0]}: elmo-tasks sample-data {sample_folder} {options}"
     if path.is_relative_to(folder := data_folder()):

@@ -47,6 +47,8 @@ _OTHER_FILES = {
     ),
 }
 
+# Values of overrides that are read as Jsonnet where they are not JSON. `[ab]*.txt` is a pattern, and a string.
+_IS_JSONNET = re.compile(r"\s*(\{.*|\[.*\]|'.*'|\".*\")\s*", re.DOTALL)
 _SURROGATE = re.compile("[\ud800-\udfff]")  # how Python shows bytes that are not UTF-8
 _POSITION = r"(?P<file>[^<\n]+?):\(?(?P<line>\d+):\d+[-():\d]*"
 _STATIC_ERROR = re.compile(rf"STATIC ERROR: {_POSITION}: (?P<problem>.*)", re.DOTALL)
@@ -156,7 +158,7 @@ def _explained(path: str | Path, report: str) -> ConfigError:
 def apply_overrides(values: dict[str, Any], overrides: Sequence[str]) -> tuple[dict[KeyPath, str], list[str]]:
     """Writes overrides such as `model.dropout=0.3` or `trainer.regularizers.0.l2=0.1` into `values`, in order.
 
-    What follows the first `=` is read as JSON if it is JSON, and as a string otherwise.
+    What follows the first `=` is read by `parse_value`.
 
     Returns:
         origins: for each path that an override has written or made, the override's key.
@@ -174,7 +176,7 @@ def apply_overrides(values: dict[str, Any], overrides: Sequence[str]) -> tuple[d
             problems.append(f"--set {override[:60]}...: {len(path)} keys; expected at most {MAX_JSON_DEPTH}")
             continue
         try:
-            written = write(values, path, _parse(text, f"--set {key}"))
+            written = write(values, path, parse_value(text, f"--set {key}"))
         except DataError as error:
             problems.append(str(error))
         except LookupError as error:
@@ -186,13 +188,28 @@ def apply_overrides(values: dict[str, Any], overrides: Sequence[str]) -> tuple[d
     return origins, problems
 
 
-def _parse(text: str, source: str) -> Any:
-    """Raises a `DataError` that names the source if the text is JSON with a key twice."""
+def parse_value(text: str, source: str) -> Any:
+    """The value that a text stands for: JSON; Jsonnet, if it is an object, a list or in quotes; otherwise a string.
+
+    So `{good: 1, bad: 3}` is an object, and a name or a path is a string without quotes.
+
+    Raises:
+        DataError: the text is JSON with a key twice, or Jsonnet that is not valid; the source is named.
+    """
     try:
         value = pydantic_core.from_json(text, allow_inf_nan=False)  # JSON and Jsonnet do not know NaN and Infinity
     except (ValueError, TypeError):  # the latter for half of a surrogate pair
-        return text
+        return _evaluated(text, source) if _IS_JSONNET.fullmatch(text) else text
     return parse_json(text, source, "JSON") if isinstance(value, (dict, list)) else value
+
+
+def _evaluated(text: str, source: str) -> Any:
+    try:
+        return pydantic_core.from_json(_jsonnet.evaluate_snippet("value", text, ext_vars=DEFAULT_VARIABLES))
+    except (RuntimeError, ValueError) as error:
+        problem = str(_explained(source, str(error))).partition(": ")[2]
+        advice = "write text in quotes, such as {label: 'name'}"
+        raise DataError(source, f"{text!r} is not valid Jsonnet ({problem}); {advice}") from None
 
 
 def write(values: dict[str, Any], path: Sequence[str], value: Any) -> KeyPath:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 import pydantic
 
+from elmo_tasks.config.allennlp_keys import PAGE, is_allennlp
 from elmo_tasks.config.jsonnet import apply_overrides, evaluate, write
 from elmo_tasks.config.packaged import find_config
 from elmo_tasks.config.packages import import_installed_parts
 from elmo_tasks.config.parts import Config
-from elmo_tasks.config.problems import find_problems, locate_problems
+from elmo_tasks.config.problems import allennlp_problems, find_problems, locate_problems
 from elmo_tasks.config.schema import config_schema
-from elmo_tasks.errors import ConfigError, UnknownTypeError
+from elmo_tasks.errors import ArgumentError, ConfigError, UnknownTypeError
 
 _ConfigT = TypeVar("_ConfigT", bound=Config)
 
@@ -40,8 +41,8 @@ def load_config(
     Arguments:
         source: the file, the name of a config in the package, or the values as a dict.
         kind: what the file's object describes.
-        overrides: changes such as `model.dropout=0.3` or `trainer.regularizers.0.l2=0.1`, applied in order. The value
-            is read as JSON if it is JSON, otherwise it is a string. Or a dict of key paths and values.
+        overrides: changes such as `model.dropout=0.3` or `trainer.regularizers.0.l2=0.1`, applied in order. Values
+            are read by `jsonnet.parse_value`. Or a dict of key paths and values.
         variables: what `std.extVar` gives, before the environment's variables and `DEFAULT_VARIABLES`.
         replaced: values by key path (`model.dropout`) that stand in place of the file's, before the overrides.
 
@@ -73,6 +74,10 @@ def load_config(
         errors = error.errors()
         kind_of_error = UnknownTypeError if any(each["type"] == "part_unknown" for each in errors) else ConfigError
         found = find_problems(errors, values, config_schema(kind), origins)
+        if is_allennlp(values):
+            found = allennlp_problems(values, found)
+            remedy = "`elmo-tasks import-allennlp` makes a run of its archive; to train anew, change"
+            problems.append(f"{path}: a config of AllenNLP's; {remedy} these keys ({PAGE}):")
         problems += locate_problems(found, values, path, origins)
     else:
         if not problems and not _has_finite_numbers(values):
@@ -91,12 +96,15 @@ def _has_finite_numbers(values: Any) -> bool:
 
 
 def override_list(overrides: Overrides) -> list[str]:
-    """Overrides as a list of `key.path=value`; raises a TypeError if they are neither a dict nor a list of strings."""
+    """Overrides as a list of `key.path=value`; raises an `ArgumentError` if they are neither."""
     if isinstance(overrides, Mapping):
         return [f"{key}={_as_json(value, f'overrides: {key}')}" for key, value in overrides.items()]
-    if isinstance(overrides, str) or not all(isinstance(each, str) for each in overrides):
-        raise TypeError(f"overrides={overrides!r}; expected {{'trainer.num_epochs': 3}} or ['trainer.num_epochs=3']")
-    return list(overrides)
+    several = isinstance(overrides, Iterable) and not isinstance(overrides, (str, bytes))
+    given = list(overrides) if several else []
+    if not several or not all(isinstance(each, str) for each in given):
+        expected = "{'trainer.num_epochs': 3} or ['trainer.num_epochs=3']"
+        raise ArgumentError(f"overrides={overrides!r}; expected {expected}")
+    return given
 
 
 def _as_json(value: Any, location: str) -> str:

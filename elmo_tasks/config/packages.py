@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from elmo_tasks.config.parts import Config
-from elmo_tasks.errors import ConfigError
+from elmo_tasks.errors import ConfigError, check_argument, check_several
 from elmo_tasks.files.hashes import kept_hash
 
 _included: set[str] = set()
@@ -31,6 +31,9 @@ def include_packages(names: Sequence[str]) -> None:
     Raises:
         ConfigError: an import failed; the message says why.
     """
+    check_several("packages", names, "a list of names of packages or modules")
+    for name in names:
+        check_argument("a package", name, str, "the name of a package or module")
     import_installed_parts()
     if names and os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())

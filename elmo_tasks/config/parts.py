@@ -22,7 +22,8 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args, get_ori
 import pydantic
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.config.jsonnet import parse_value
+from elmo_tasks.errors import ElmoTasksError, check_argument
 from elmo_tasks.files.downloads import is_address, split_address
 from elmo_tasks.files.paths import local_path
 
@@ -135,7 +136,7 @@ _PartT = TypeVar("_PartT", bound=Part)
 
 
 def parse_part(kind: type[_PartT], text: str, what: str, example: str) -> _PartT:
-    """The part that a command's argument chooses: the name of an alternative, or a JSON object with a `type`.
+    """The part that a command's argument chooses: the name of an alternative, or an object with a `type`.
 
     Arguments:
         what, example: errors say what the part is, and show this JSON object.
@@ -143,10 +144,11 @@ def parse_part(kind: type[_PartT], text: str, what: str, example: str) -> _PartT
     Raises:
         ElmoTasksError: there is no such alternative, or its settings are wrong.
     """
+    check_argument(f"the {what}", text, str, f"one of {', '.join(kind.choices())}, or a JSON object such as {example}")
     try:
-        value = json.loads(text) if text.lstrip().startswith("{") else {"type": text}
+        value = parse_value(text, "its settings") if text.lstrip().startswith("{") else {"type": text}
         return kind.model_validate_json(json.dumps(value))
-    except ValueError as error:
+    except (ValueError, ElmoTasksError) as error:
         problem = str(error)
         if isinstance(error, pydantic.ValidationError):
             first = error.errors()[0]

@@ -13,12 +13,14 @@ from typing import Any, NamedTuple, get_args
 
 from pydantic_core import core_schema
 
+from elmo_tasks.config.allennlp_keys import PAGE, answer, answers
 from elmo_tasks.config.jsonnet import KeyPath, dotted, shown
 from elmo_tasks.config.locate import Unsure, find_key, written_keys
 from elmo_tasks.errors import did_you_mean, nearest
 
 Schema = Mapping[str, Any]
 
+_UNKNOWN, _MISSING = "unknown key", "missing key"
 _BUILT_IN_ERRORS = frozenset(get_args(core_schema.ErrorType))
 # fmt: off
 _BOUNDS = {
@@ -79,6 +81,23 @@ def find_problems(
     return list(dict.fromkeys(problems))
 
 
+def allennlp_problems(values: Any, problems: Sequence[Problem]) -> list[Problem]:
+    """What differs in a config of AllenNLP's: each key of its table, and what else is wrong with the other keys.
+
+    Arguments:
+        problems: those of the config as one of ours. Keys that are missing then only follow from the others.
+    """
+    found = [Problem(path, text) for path, text in answers(values)]
+    answered = {problem.key for problem in found}
+    for problem in problems:
+        is_answered = any(problem.key[:length] in answered for length in range(1, len(problem.key) + 1))
+        if is_answered or problem.text.startswith(_MISSING):
+            continue
+        is_unknown = problem.text.startswith(_UNKNOWN)
+        found.append(Problem(problem.key, f"{_UNKNOWN}, which {PAGE} does not list either") if is_unknown else problem)
+    return found
+
+
 def _path_in(values: Any, location: Sequence[str | int]) -> KeyPath:
     """The keys of pydantic's location that exist: without missing keys and the types of a union that it tried."""
     path: list[str | int] = []
@@ -108,15 +127,17 @@ class _Guide:
         """The problem, and the name that was probably meant."""
         holder = value_at(self._values, path[:-1])
         known = list(self._object_at(path[:-1]).get("properties", {}))
+        if theirs := answer(path, holder[path[-1]], holder):
+            return Problem(path, theirs), None
         meant = nearest(path[-1], [name for name in known if name not in holder])
         if meant is None and path in self._overridden:
             meant = nearest(path[-1], known)
         hint = f"Did you mean '{meant}'?" if meant else f"Known keys: {', '.join(known) or 'none'}"
-        return Problem(path, f"unknown key. {hint}"), meant
+        return Problem(path, f"{_UNKNOWN}. {hint}"), meant
 
     def missing_key(self, path: KeyPath) -> Problem:
         expected = self._expected(self._object_at(path[:-1]).get("properties", {}).get(path[-1], {}))
-        return Problem(path, f"missing key. Expected {expected}" if expected else "missing key")
+        return Problem(path, f"{_MISSING}. Expected {expected}" if expected else _MISSING)
 
     def wrong_type(self, path: KeyPath, error: str, known: Sequence[str]) -> Problem:
         """A part without a type, or with one that is not registered."""
@@ -125,7 +146,9 @@ class _Guide:
         if error == "part_missing":
             misspelled = nearest("type", list(given))
             hint = f" Did you mean 'type' by '{misspelled}'?" if misspelled else ""
-            return Problem((*path, "type"), f"missing key.{hint} {choices}")
+            return Problem((*path, "type"), f"{_MISSING}.{hint} {choices}")
+        if theirs := answer((*path, "type"), given["type"], given):
+            return Problem((*path, "type"), f"{theirs}. {choices}")
         hint = did_you_mean(given["type"], known)
         own = "" if hint else "; if it is one of your own, add --include-package"
         return Problem((*path, "type"), f"unknown type {shown(given['type'])}.{hint} {choices}{own}")

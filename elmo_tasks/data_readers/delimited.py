@@ -230,6 +230,8 @@ class DelimitedReader(RowReader):
             return column
         if column not in (names or ()):
             remedy = f"name the columns in 'columns'.{did_you_mean(column, names or ())}"
+            if len(names or ()) == 1 and (other := next((each for each in ";\t,|" if each in (names or ())[0]), "")):
+                remedy = f"if {other!r} separates the columns, set delimiter: {other!r}"
             raise DataError(location, f"no column {column!r} among {', '.join(names or ())[:200]}; {remedy}")
         return (names or ()).index(column)
 

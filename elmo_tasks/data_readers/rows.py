@@ -35,6 +35,7 @@ from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.files.json_files import json_text
 from elmo_tasks.files.text import read_lines
 from elmo_tasks.tasks import Reading, Tagging, Task
+from elmo_tasks.text.prose import prose_lines
 from elmo_tasks.text.tag_schemes import TagScheme
 
 logger = logging.getLogger(__name__)
@@ -223,7 +224,10 @@ class JsonlReader(RowReader):
     """Reads an object of each line; blank lines are left out."""
 
     def records(self, path: Path) -> Iterator[Record]:
-        return json_records(read_lines(path), path, self.bad_units)
+        lines = read_lines(path)
+        if self.config.on_error != "skip":  # an error says if the file is an array, or objects over several lines
+            lines = prose_lines(lines, path, "convert the file", json_only=True)
+        return json_records(lines, path, self.bad_units)
 
     def with_predictions(self, path: Path, predicted: Predicted) -> Iterator[str]:
         """See `DatasetReader`: objects have one more key, a string; other lines stay as they are."""

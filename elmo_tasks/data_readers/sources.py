@@ -14,7 +14,7 @@ import datasets
 
 from elmo_tasks.data_readers.bad_units import BadUnits
 from elmo_tasks.data_readers.records import UNLABELLED, class_names, is_no_label, read_label
-from elmo_tasks.errors import DataError, some_of
+from elmo_tasks.errors import ArgumentError, DataError, some_of
 from elmo_tasks.tasks import Task
 from elmo_tasks.tasks.task import NUMBER
 from elmo_tasks.text.tokenizers import Tokenizer
@@ -42,12 +42,12 @@ def source_name(source: Source) -> str:
 
     Raises:
         DataError: an example is not a dict, or has values that JSON or UTF-8 does not have.
-        TypeError: the source is something else, such as an iterator, which could be read only once.
+        ArgumentError: the source is something else, such as an iterator, which could be read only once.
     """
     if paths := path_list(source):
         return some_of(paths)
     if not isinstance(source, (datasets.Dataset, Sequence)):
-        raise TypeError(
+        raise ArgumentError(
             f"got {type(source).__name__} as a data set; expected a path, a list of dicts or a datasets.Dataset"
         )
     digest = hashlib.sha256()

@@ -12,6 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from elmo_tasks.errors import ArgumentError, check_several
+
 BEGIN_SENTENCE = "<S>"
 END_SENTENCE = "</S>"
 MAX_CHARACTERS = 50
@@ -55,20 +57,25 @@ def check_sentences(sentences: Sequence[Sequence[str]]) -> None:
     """Checks that each sentence is a list of tokens.
 
     Raises:
-        TypeError: a sentence is a string, whose items would be its characters, or a token is not a string.
+        ArgumentError: a sentence is a string, whose items would be its characters, or is not a list, or a token is not
+            a string.
     """
+    expected = "a list of tokens for each sentence"
+    if not isinstance(sentences, str):
+        check_several("sentences", sentences, expected)
     for number, tokens in enumerate([sentences] if isinstance(sentences, str) else sentences):
         if isinstance(tokens, str):
             given = (
                 f"the string {sentences!r}" if isinstance(sentences, str) else f"the string {tokens!r} (at {number})"
             )
-            raise TypeError(
+            raise ArgumentError(
                 f"got {given} in place of a tokenized sentence; expected a list of tokens for each sentence, such as "
                 "[['The', 'dog'], ['Hello']]. elmo_tasks.tokenize splits text"
             )
+        check_several(f"sentence {number}", tokens, "a list of tokens")
         for token in tokens:
             if not isinstance(token, str):
-                raise TypeError(f"sentence {number} has the token {token!r}; expected strings")
+                raise ArgumentError(f"sentence {number} has the token {token!r}; expected strings")
 
 
 def tokens_to_ids(tokens: Sequence[str | bytes], max_characters: int = MAX_CHARACTERS) -> Tensor:

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from elmo_tasks.errors import WeightsError
 from elmo_tasks.files.hashes import kept_hash
+from elmo_tasks.files.paths import why_no_file
 
 
 class FrozenFiles(abc.ABC):
@@ -42,6 +43,6 @@ class FrozenFiles(abc.ABC):
         digest = hashlib.sha256()
         for path in self.paths.values():
             if not path.is_file():
-                raise WeightsError(f"{path}: no such file; {self.expected}")
+                raise WeightsError(f"{path}: {why_no_file(path)}; {self.expected}")
             digest.update(kept_hash(path).encode())
         return digest.hexdigest()

@@ -5,7 +5,8 @@ Each biLM, precision and form of storage has a folder `<cache folder>/layers/<na
 about.json       what the name stands for; its modification time is the time of last use
 layers.sqlite    the layers of each sentence, in a SQLite database
 
-Next to the folder is `<name>.lock`, an empty file: the process that fills the store holds its lock.
+Next to the folder are locks: `<name>.<data>.lock` is held by the process that computes the layers of some data, and
+`<name>.lock` while the store is made or removed.
 
 # B batch, T tokens of the longest sentence, L LSTM layers, P features of one direction, D = 2P features of a layer
 # N tokens of some sentences, F = P + L D stored features of a token
@@ -40,6 +41,7 @@ from elmo_tasks.errors import CacheError
 from elmo_tasks.files.atomic import atomic_folder
 from elmo_tasks.files.cache import cache_folder, folder_size, human_size
 from elmo_tasks.files.json_files import read_json, write_json
+from elmo_tasks.files.locks import exclusive, holder
 from elmo_tasks.text.tokens import mask_of_lengths
 
 logger = logging.getLogger(__name__)
@@ -60,8 +62,8 @@ _ADVICE = f"Make room on its disk, set ELMO_TASKS_CACHE to a folder of a local d
 class LayerStore:
     """Layers of sentences on disk.
 
-    Any number of processes and threads may read. One process at a time fills the store; others that want to fill it
-    wait. Copies, such as those of worker processes, open the store again.
+    Any number of processes and threads may read and fill it. One that needs what another is computing, the layers of
+    the same data, waits for them. Copies, such as those of worker processes, open the store again.
 
     Arguments:
         key: whose layers, and how they are stored.
@@ -73,7 +75,7 @@ class LayerStore:
         self.max_gigabytes = max_gigabytes
         self.folder = cache_folder() / "layers" / key.name
         self._path = self.folder / _DATABASE
-        self._lock = filelock.FileLock(f"{self.folder}.lock")
+        self._filling: Path | None = None  # the lock that this object holds
         self._connections: dict[tuple[int, int], sqlite3.Connection] = {}  # by process and thread
         # A store that does not exist yet, is another user's or on a read-only disk can be used, but not touched.
         with contextlib.suppress(OSError):
@@ -125,7 +127,7 @@ class LayerStore:
 
     @contextlib.contextmanager
     def filling(self, sentences: Sequence[Sequence[str]]) -> Iterator[list[Sequence[str]]]:
-        """Yields what is `missing`, to be stored with `write`, while no other process can fill the store.
+        """Yields what is `missing`, to be stored with `write`, while no other process fills the store with the same.
 
         Raises:
             CacheError: there is not enough room, or the folder cannot be written or does not have file locks.
@@ -136,11 +138,16 @@ class LayerStore:
             yield missing
             return
         self._check_room(missing)
-        with _locked(self._lock, self.folder):
-            missing = self.missing(missing)  # fewer, if another process has filled the store in the meantime
-            if missing:
-                logger.info("layer cache: %s to compute, kept in %s", self._need(missing)[1], self.folder)
-            yield missing
+        lock = Path(f"{self.folder}.{_data_key(sentences)}.lock")
+        with _locked(lock, self.folder, "computes the same layers"):
+            self._filling = lock
+            try:
+                missing = self.missing(missing)  # fewer, if another process has filled the store in the meantime
+                if missing:
+                    logger.info("layer cache: %s to compute, kept in %s", self._need(missing)[1], self.folder)
+                yield missing
+            finally:
+                self._filling = None
             self._connection()  # an open connection can read the store even after it is cleared
 
     def write(self, sentences: Sequence[Sequence[str]], vectors: Tensor) -> None:
@@ -155,8 +162,7 @@ class LayerStore:
         """
         parts = vectors.contiguous().split([len(tokens) for tokens in sentences])
         try:
-            if not self._path.exists():
-                self._create()
+            self._create()
             with contextlib.closing(_connect(self._path, "rw")) as connection, connection:  # one transaction
                 connection.execute("BEGIN IMMEDIATE")
                 for tokens, part in zip(sentences, parts, strict=True):
@@ -169,9 +175,15 @@ class LayerStore:
             raise CacheError(f"{self.folder}: {problem}. {_ADVICE}") from error
 
     def _create(self) -> None:
-        """Makes an empty store, which other processes see when it is complete."""
-        _remove(self.folder)  # a folder without a database, which a killed process has left
-        with atomic_folder(self.folder) as temporary:
+        """Makes an empty store if there is none. Other processes see it when it is complete."""
+        if self._path.exists():
+            return
+        with contextlib.ExitStack() as held:
+            held.enter_context(_locked(Path(f"{self.folder}.lock"), self.folder, "makes or removes this layer cache"))
+            if self._path.exists():
+                return
+            _remove(self.folder)  # a folder without a database, which a killed process has left
+            temporary = held.enter_context(atomic_folder(self.folder))
             write_json(temporary / _ABOUT, dataclasses.asdict(self.key))
             (temporary / _DATABASE).touch()
             with contextlib.closing(_connect(temporary / _DATABASE, "rw")) as connection:
@@ -221,7 +233,7 @@ class LayerStore:
     def _discard(self, problem: str) -> None:
         """Removes a damaged store, unless another process is filling it."""
         self._disconnect()
-        with contextlib.suppress(CacheError), _locked(self._lock, self.folder, wait=False):
+        with contextlib.suppress(CacheError), _unfilled(self.folder, but=self._filling):
             _remove(self.folder)
             message = "%s: this layer cache is damaged and removed; it will be filled again: %s"
             logger.warning(message, self.folder, problem)
@@ -312,7 +324,7 @@ def clear(name: str | None = None) -> tuple[int, int]:
         raise CacheError(f"{number} layer cache has a name that begins with {name!r}; there are: {names}")
     freed = 0
     for folder in chosen:
-        with _locked(filelock.FileLock(f"{folder}.lock"), folder, wait=False):
+        with _unfilled(folder):
             freed += folder_size(folder)
             _remove(folder)
     return len(chosen), freed
@@ -324,6 +336,12 @@ def sentence_key(tokens: Sequence[str]) -> bytes:
     digest.update(np.fromiter(map(len, tokens), dtype="<u4", count=len(tokens)).tobytes())
     digest.update("".join(tokens).encode("utf-8", "surrogatepass"))
     return digest.digest()
+
+
+def _data_key(sentences: Sequence[Sequence[str]]) -> str:
+    """A name for the distinct sentences of some data."""
+    keys = sorted({sentence_key(tokens) for tokens in sentences if tokens})
+    return hashlib.blake2b(b"".join(keys), digest_size=8).hexdigest()
 
 
 def _checksum(key: bytes, layers: bytes | memoryview) -> int:
@@ -349,24 +367,32 @@ def _folders() -> list[Path]:
 
 
 @contextlib.contextmanager
-def _locked(lock: filelock.BaseFileLock, folder: Path, wait: bool = True) -> Iterator[None]:
-    """Holds the lock of a store, which the kernel releases even if the process is killed.
+def _unfilled(folder: Path, but: Path | None = None) -> Iterator[None]:
+    """Holds the locks of a store, except for one that is held already, to remove it.
 
     Raises:
-        CacheError: another process holds the lock, and `wait` is not set; or locks do not work.
+        CacheError: a process is filling the store; or locks do not work.
     """
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            lock.acquire(timeout=0)
-        except filelock.Timeout:
-            if not wait:
-                raise CacheError(f"{folder}: a run is filling this layer cache; try again when it is done") from None
-            logger.info("layer cache: waiting for another process that fills %s", folder)
-            lock.acquire()
-    except (OSError, NotImplementedError) as error:
-        raise CacheError(f"{folder}: the layer cache cannot be locked: {error}. {_ADVICE}") from error
-    try:
+    with contextlib.ExitStack() as held:
+        for lock in {Path(f"{folder}.lock"), *folder.parent.glob(f"{folder.name}.*.lock")} - {but}:
+            held.enter_context(_locked(lock, folder))
         yield
-    finally:
-        lock.release()
+
+
+@contextlib.contextmanager
+def _locked(lock: Path, folder: Path, waiting_for: str | None = None) -> Iterator[None]:
+    """Holds a lock of a store.
+
+    Raises:
+        CacheError: another process holds the lock, and it is not to be waited for; or locks do not work.
+    """
+    with contextlib.ExitStack() as held:
+        try:
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            held.enter_context(exclusive(lock, waiting_for))
+        except filelock.Timeout:
+            problem = f"{holder(lock)} is filling this layer cache; try again when it is done"
+            raise CacheError(f"{folder}: {problem}") from None
+        except (OSError, NotImplementedError) as error:
+            raise CacheError(f"{folder}: the layer cache cannot be locked: {error}. {_ADVICE}") from error
+        yield

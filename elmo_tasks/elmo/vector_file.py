@@ -50,6 +50,14 @@ class VectorFile:
             np.lib.format.write_array(stream, array, allow_pickle=False)
 
 
+def check_vector_file(path: str | Path) -> None:
+    """Raises `ElmoTasksError` if the name of a file of vectors has an unknown ending."""
+    if Path(path).suffix not in (".hdf5", ".h5", ".npz"):
+        raise ElmoTasksError(
+            f"{path}: expected a name that ends in .hdf5, .h5 or .npz, or for a folder, a slash: {path}/"
+        )
+
+
 @contextlib.contextmanager
 def create_vector_file(path: str | Path) -> Iterator[VectorFile]:
     """Opens a new file of vectors, HDF5 (.hdf5, .h5) or NumPy archive (.npz) by its ending.
@@ -60,10 +68,8 @@ def create_vector_file(path: str | Path) -> Iterator[VectorFile]:
         ElmoTasksError: another ending.
         WriteError: the file cannot be written.
     """
-    suffix = Path(path).suffix
-    if suffix not in (".hdf5", ".h5", ".npz"):
-        raise ElmoTasksError(f"{path}: cannot write files that end in {suffix!r}; expected .hdf5, .h5 or .npz")
+    check_vector_file(path)
     with atomic_output(path) as stream:
-        npz = suffix == ".npz"
+        npz = Path(path).suffix == ".npz"
         with zipfile.ZipFile(stream, "w") if npz else h5py.File(stream, "w", libver=_HDF5_VERSIONS) as file:
             yield VectorFile(file, stream)

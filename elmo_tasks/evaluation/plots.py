@@ -122,12 +122,19 @@ def plot_runs(path: str | Path, runs: Sequence[RunCurves], confusion: ConfusionT
 
 
 def save_figure(figure: Figure, path: str | Path) -> None:
-    """Writes a picture, atomically. The ending of the file is the format. The same picture gives the same file."""
+    """Writes a picture, atomically. The ending of the file is the format. The same picture gives the same file.
+
+    A `$` in a text is this character, and not the border of a formula: texts are names of labels, runs and metrics.
+    """
     import matplotlib
+    from matplotlib.text import Text
 
     suffix = Path(path).suffix.lower()
-    # Without a date, and with this salt for the names of shapes.
-    with atomic_write(path) as stream, matplotlib.rc_context({"svg.hashsalt": "elmo-tasks"}):
+    for text in figure.findobj(Text):
+        text.set_parse_math(False)
+    # Without a date, and with this salt for the names of shapes. Some ticks get their texts only here.
+    settings: Any = {"svg.hashsalt": "elmo-tasks", "text.parse_math": False}
+    with atomic_write(path) as stream, matplotlib.rc_context(settings):
         figure.savefig(stream, format=suffix[1:], dpi=150, metadata={"Date": None} if suffix == ".svg" else None)
 
 
@@ -136,7 +143,7 @@ def _draw_losses(axes: Axes, runs: Sequence[RunCurves]) -> None:
         epochs = [record["epoch"] for record in run.records]
         for part, style in (("training", "-"), ("validation", "--")):
             losses = [record[part]["loss"] for record in run.records if record[part]]
-            label = part if len(runs) == 1 else f"{run.name}, {part}"
+            label = part if len(runs) == 1 else legend_label(f"{run.name}, {part}")
             if not losses:  # there is no validation data
                 continue
             axes.plot(epochs, losses, style, color=f"C{number}", marker=".", label=label)
@@ -149,9 +156,15 @@ def _draw_metric(axes: Axes, runs: Sequence[RunCurves]) -> None:
         values = [record["validation"][run.metric] for record in run.records]
         best = run.best()
         value = best["validation"][run.metric]
-        axes.plot(epochs, values, color=f"C{number}", marker=".", label=f"{run.name}, best: {value:.2f}")
+        label = legend_label(f"{run.name}, best: {value:.2f}")
+        axes.plot(epochs, values, color=f"C{number}", marker=".", label=label)
         axes.plot(best["epoch"], value, "*", color=f"C{number}", markersize=14)
     finish_curves(axes, f"validation {', '.join(dict.fromkeys(run.metric for run in runs))}")
+
+
+def legend_label(name: str) -> str:
+    """A name as a label: matplotlib leaves what begins with an underscore out of legends."""
+    return f" {name}" if name.startswith("_") else name
 
 
 def finish_curves(axes: Axes, title: str, across: str = "epoch") -> None:

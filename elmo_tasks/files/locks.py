@@ -1,4 +1,4 @@
-"""The lock of a run's folder: one process at a time writes there."""
+"""Locks that say which process holds them: one process at a time writes to a run's folder."""
 
 from __future__ import annotations
 
@@ -20,8 +20,6 @@ from elmo_tasks.files.atomic import atomic_write
 
 logger = logging.getLogger(__name__)
 
-_LOCK, _HOLDER = ".lock", ".lock.json"
-
 
 @contextlib.contextmanager
 def locked(folder: Path, *, writes: bool = True) -> Iterator[None]:
@@ -39,12 +37,15 @@ def locked(folder: Path, *, writes: bool = True) -> Iterator[None]:
     """
     if folder.exists() and not folder.is_dir():
         raise RunError(f"{folder}: is a file; expected the name of a folder")
-    lock, made = filelock.FileLock(folder / _LOCK), _make(folder)
+    made = _make(folder)
     try:
         with contextlib.ExitStack() as held:
             try:
-                _acquire(lock, folder)
-                held.callback(_release, lock, folder)
+                held.enter_context(exclusive(lock := folder / ".lock"))
+            except filelock.Timeout:
+                raise RunError(
+                    f"{folder}: in use by {holder(lock)}; wait until it has ended, stop it, or choose another folder"
+                ) from None
             except PermissionError:
                 if writes:
                     raise
@@ -55,6 +56,60 @@ def locked(folder: Path, *, writes: bool = True) -> Iterator[None]:
         with contextlib.suppress(OSError):  # not empty
             for path in made:
                 path.rmdir()
+
+
+@contextlib.contextmanager
+def exclusive(path: Path, waiting_for: str | None = None) -> Iterator[None]:
+    """Holds the lock of a file. A file next to it says who does. Both are made, and removed at the end.
+
+    The kernel releases the lock even if the process is killed; its files then stay, and do no harm.
+
+    Arguments:
+        waiting_for: what another process that holds the lock does: then the log says so, and this one waits.
+
+    Raises:
+        filelock.Timeout: another process holds the lock, and `waiting_for` is not given.
+        OSError, NotImplementedError: locks do not work here.
+    """
+    lock = filelock.FileLock(path)
+    while not (lock.is_locked and path.exists()):  # who held the lock may have just removed its file
+        lock.release()
+        try:
+            lock.acquire(timeout=0)
+        except filelock.Timeout:
+            if waiting_for is None:
+                raise
+            logger.info("waiting for %s, which %s", holder(path), waiting_for)
+            lock.acquire()
+    try:
+        _write_holder(path)
+        yield
+    finally:
+        for file in (_holder_file(path), path):
+            file.unlink(missing_ok=True)
+        lock.release()
+
+
+def holder(path: Path) -> str:
+    """Who holds an `exclusive` lock, in words."""
+    try:
+        found = json.loads(_holder_file(path).read_text(encoding="utf-8"))
+        return f"process {found['process']} on {found['host']} since {found['since']} ({found['command']})"
+    except (OSError, ValueError, LookupError, TypeError):
+        return "another process"
+
+
+def _write_holder(path: Path) -> None:
+    command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
+    now = datetime.datetime.now().astimezone().isoformat(" ", "seconds")
+    found = {"process": os.getpid(), "host": platform.node(), "command": command, "since": now}
+    # If the disk is full, it is not known who holds the lock.
+    with contextlib.suppress(WriteError), atomic_write(_holder_file(path)) as stream:
+        stream.write(json.dumps(found).encode())  # ASCII: an argument may have bytes that are not UTF-8
+
+
+def _holder_file(path: Path) -> Path:
+    return Path(f"{path}.json")
 
 
 @contextlib.contextmanager
@@ -87,37 +142,3 @@ def _make(folder: Path) -> list[Path]:
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     return missing
-
-
-def _acquire(lock: filelock.BaseFileLock, folder: Path) -> None:
-    """Takes the lock and writes down who holds it; raises `RunError` if another process does."""
-    while True:
-        try:
-            lock.acquire(timeout=0)
-        except filelock.Timeout:
-            raise RunError(
-                f"{folder}: in use by {_holder(folder)}; wait until it has ended, stop it, or choose another folder"
-            ) from None
-        if (folder / _LOCK).exists():  # otherwise the process that held the lock has just removed its file
-            break
-        lock.release()
-    command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
-    now = datetime.datetime.now().astimezone().isoformat(" ", "seconds")
-    holder = {"process": os.getpid(), "host": platform.node(), "command": command, "since": now}
-    # If the disk is full, it is not known who holds the lock.
-    with contextlib.suppress(WriteError), atomic_write(folder / _HOLDER) as stream:
-        stream.write(json.dumps(holder).encode())  # ASCII: an argument may have bytes that are not UTF-8
-
-
-def _release(lock: filelock.BaseFileLock, folder: Path) -> None:
-    for name in (_HOLDER, _LOCK):
-        (folder / name).unlink(missing_ok=True)
-    lock.release()
-
-
-def _holder(folder: Path) -> str:
-    try:
-        holder = json.loads((folder / _HOLDER).read_text(encoding="utf-8"))
-        return f"process {holder['process']} on {holder['host']} since {holder['since']} ({holder['command']})"
-    except (OSError, ValueError, LookupError, TypeError):
-        return "another process"

@@ -2,10 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.files.paths import COMPRESSIONS, open_file_number
+
+JSON_LINES, JSON, HTML, TABLE = (".jsonl", ".jsonlines", ".ndjson", ".json"), (".json",), (".html", ".htm"), (".tsv",)
+# Endings that say what a file holds.
+_FORMATS = (
+    *(*JSON_LINES, *JSON, *HTML, *TABLE, ".csv", ".xlsx", ".xls", ".ods", ".parquet", ".arrow", ".feather", ".db"),
+    *(".sqlite", ".jsonnet", ".xml", ".yaml", ".yml", ".toml", ".conll", ".conllu", ".md", ".tex", ".pdf", ".png"),
+    *(".jpg", ".svg", ".hdf5", ".h5", ".npz", ".npy", ".pt", ".pkl", ".safetensors"),
+)
+
+
+def check_ending(path: str | Path | None, endings: Sequence[str], advice: str = "") -> None:
+    """Raises `ElmoTasksError` if the ending of a file's name says that it holds another format.
+
+    Arguments:
+        path: the file to write; None is standard output.
+        endings: those of the format that is written, the usual one first. Endings that say nothing are taken, too.
+        advice: how another format is written.
+    """
+    ending = "" if path is None else Path(path).suffix.lower()
+    if ending in _FORMATS and ending not in endings:
+        more = f". {advice}" if advice else ""
+        raise ElmoTasksError(
+            f"{path}: does not become a {ending} file; expected a name that ends in {endings[0]}{more}"
+        )
 
 
 def check_output(path: str | Path | None, *, force: bool, stream: bool = False, packed: bool = False) -> None:
@@ -35,7 +60,8 @@ def check_output(path: str | Path | None, *, force: bool, stream: bool = False, 
     check_folder(path.parent)
 
 
-_MARKS = {"config.json": "a run", "study.json": "a study", "search.json": "a search"}
+SEARCH = "trials.journal"
+_MARKS = {"config.json": "a run", "study.json": "a study", SEARCH: "a search"}
 
 
 def check_kind(folder: str | Path, own: str = "", *, remedy: str) -> None:

@@ -7,7 +7,7 @@ import os
 import re
 from pathlib import Path, PurePosixPath
 
-from elmo_tasks.errors import DataError
+from elmo_tasks.errors import DataError, check_argument
 
 COMPRESSIONS = (".gz", ".xz", ".bz2", ".zip")
 _CLUTTER = (".DS_Store", "__MACOSX", "Thumbs.db", "desktop.ini")
@@ -20,8 +20,10 @@ def local_path(name: str | Path) -> Path:
     """The path of a file or folder on this machine.
 
     Raises:
+        ArgumentError: it is something else than a path.
         DataError: it is a URL.
     """
+    check_argument("a path", name, (str, os.PathLike), "a string or a pathlib.Path")
     path = os.path.expanduser(name)
     if (url := _URL.match(path)) and not os.path.exists(path):
         problem = "is a URL; expected the path of a local file or folder"
@@ -42,6 +44,11 @@ def is_stream(path: str | Path) -> bool:
     """Whether a path is a pipe or a device, such as `/dev/stdin` or a shell's `<(...)`, which can be read only once."""
     path = Path(path)
     return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def why_no_file(path: str | Path) -> str:
+    """What is wrong with a path that does not name a file."""
+    return "is a folder; expected a file" if Path(path).is_dir() else "no such file"
 
 
 def open_file_number(path: str | Path) -> int | None:

@@ -18,7 +18,7 @@ from typing import IO, Any, Protocol
 
 from elmo_tasks.errors import DataError, OnError
 from elmo_tasks.files.limits import ADVICE, MAX_LINE_BYTES, bounded, limit, unpacked_text
-from elmo_tasks.files.paths import is_clutter, is_stream, stored_file
+from elmo_tasks.files.paths import is_clutter, is_stream, stored_file, why_no_file
 
 _OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
 STANDARD_INPUT = "standard input"
@@ -51,7 +51,7 @@ def open_binary(path: str | Path) -> Iterator[IO[bytes]]:
     """
     path = stored_file(Path(path))
     if not path.is_file() and not is_stream(path):
-        raise DataError(path, "is a folder; expected a file" if path.is_dir() else "no such file")
+        raise DataError(path, why_no_file(path))
     with open(path, "rb") as raw, decompressed(raw, path) as stream:
         yield stream
 

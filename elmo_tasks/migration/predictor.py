@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from elmo_tasks import __version__
-from elmo_tasks.errors import AllenNlpArchiveError, ElmoTasksError
+from elmo_tasks.errors import AllenNlpArchiveError, ArgumentError, ElmoTasksError
 from elmo_tasks.files.atomic import atomic_folder
 from elmo_tasks.files.cache import used_cache
 from elmo_tasks.files.hashes import content_hash
@@ -86,11 +86,11 @@ class Predictor:
 
         Raises:
             DataError: the input is not usable.
-            TypeError: there are more values than the predictor has inputs, or one is given twice.
+            ArgumentError: there are more values than the predictor has inputs, or one is given twice.
         """
         names = self._predictor.arguments
         if len(values) > len(names) or any(name in inputs for name in names[: len(values)]):
-            raise TypeError(f"predict takes {', '.join(names)}, each once")
+            raise ArgumentError(f"predict takes {', '.join(names)}, each once")
         return self.predict_json({**dict(zip(names, values, strict=False)), **inputs})
 
     def predict_tokenized(self, tokens: list[str]) -> Json:

@@ -24,7 +24,7 @@ from elmo_tasks.errors import DataError, ElmoTasksError, counted
 from elmo_tasks.files.atomic import atomic_write
 from elmo_tasks.files.cache import used_cache
 from elmo_tasks.files.hashes import content_hash, file_state
-from elmo_tasks.files.paths import refuse_stream, stored_file
+from elmo_tasks.files.paths import local_path, refuse_stream, stored_file, why_no_file
 from elmo_tasks.files.text import read_lines
 
 logger = logging.getLogger(__name__)
@@ -76,10 +76,10 @@ class WordVectorFile:
     """
 
     def __init__(self, path: str | Path, size: int | None = None) -> None:
-        self.path = stored_file(Path(path))
+        self.path = stored_file(local_path(path))
         refuse_stream(self.path)
         if not self.path.is_file():
-            raise MissingDataError(self.path)
+            raise MissingDataError(self.path, why_no_file(self.path))
         dimension = _dimension(self.path, size)
         self.fingerprint = content_hash(self.path)
         cached = used_cache("word_vectors") / f"{self.fingerprint}.{dimension}.v{_VERSION}.arrow"

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,6 +24,19 @@ from elmo_tasks.parts.units import Unit, read_units
 from elmo_tasks.progress import progress_bar
 
 _MANIFEST = "_manifest.json"
+
+
+class Made(NamedTuple):
+    """What was made of units.
+
+    Attributes:
+        parts: how many parts.
+        errors: how many of their rows have an error instead of results.
+    """
+
+    parts: int = 0
+    errors: int = 0
+
 
 TableFunction = Callable[[pa.Table], pa.Table]
 
@@ -64,8 +77,8 @@ class PartsFolder:
     def is_done(self, unit: Unit) -> bool:
         return (self.path / unit.part_name).is_file()
 
-    def process(self, units: Sequence[Unit], function: TableFunction, *, visible: bool = True) -> int:
-        """Makes the parts that are missing; returns their number.
+    def process(self, units: Sequence[Unit], function: TableFunction, *, visible: bool = True) -> Made:
+        """Makes the parts that are missing.
 
         Raises:
             ElmoTasksError: a file or a row is not usable, or the folder's settings are others; parts that are made are
@@ -73,22 +86,26 @@ class PartsFolder:
         """
         self.begin()
         missing = [unit for unit in units if not self.is_done(unit)]
+        errors = 0
         with progress_bar(visible=visible) as bar:
             task = bar.add_task("parts", total=len(units), completed=len(units) - len(missing), note="")
             for unit, tables in read_units(missing):
-                bar.update(task, note=unit.source)
                 forget_words()  # or the last digits of a part would depend on the parts before it
-                self._write(unit, map(function, tables))
+                results = map(function, _noted(tables, unit, lambda note: bar.update(task, note=note)))
+                errors += self._write(unit, results)
                 bar.advance(task)
-        return len(missing)
+        return Made(len(missing), errors)
 
-    def _write(self, unit: Unit, results: Iterator[pa.Table]) -> None:
-        first = next(results)  # a unit has at least one table, perhaps without rows
+    def _write(self, unit: Unit, results: Iterator[pa.Table]) -> int:
+        """Writes the results of a unit; returns how many rows of them are errors."""
+        first, errors = next(results), 0  # a unit has at least one table, perhaps without rows
         with atomic_write(self.path / unit.part_name) as stream:
             with _writer(stream, first.schema) as writer:
                 for table in itertools.chain([first], results):
                     writer.write_table(table)
+                    errors += len(table) - table["error"].null_count
             self.check_settings()  # another process may have begun with others at the same moment
+        return errors
 
     def check_complete(self, units: Iterable[Unit]) -> None:
         """Raises `IncompleteError` if parts are missing, with the lines of the first ones."""
@@ -97,6 +114,15 @@ class PartsFolder:
             shown = "".join(f"\n  {unit.source}, from line {unit.first}" for unit in missing[:10])
             more = f"\n  and {len(missing) - 10} more" if len(missing) > 10 else ""
             raise IncompleteError(f"{self.path}: {counted(len(missing), 'part')} missing:{shown}{more}")
+
+
+def _noted(tables: Iterable[pa.Table], unit: Unit, note: Callable[[str], None]) -> Iterator[pa.Table]:
+    """The tables of a unit; before each one, notes how far it is."""
+    rows = 0
+    for table in tables:
+        note(f"{unit.source}, line {unit.first + rows:,}")
+        yield table
+        rows += len(table)
 
 
 def _writer(stream: IO[bytes], schema: pa.Schema) -> pq.ParquetWriter:

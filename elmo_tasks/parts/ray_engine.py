@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from elmo_tasks.errors import ElmoTasksError, one_line
-from elmo_tasks.parts.folder import PartsFolder, TableFunction
+from elmo_tasks.parts.folder import Made, PartsFolder, TableFunction
 from elmo_tasks.parts.units import Unit
 from elmo_tasks.progress import progress_bar
 
@@ -26,10 +26,10 @@ class _Worker:
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
         unit = self._units[row["id"]]
         try:
-            self._folder.process([unit], self._function, visible=False)
+            made = self._folder.process([unit], self._function, visible=False)
         except ElmoTasksError as error:
-            return {"source": unit.source, "error": str(error)}
-        return {"source": unit.source, "error": None}
+            return {"source": unit.source, "error": str(error), "errors": 0}
+        return {"source": unit.source, "error": None, "errors": made.errors}
 
 
 @contextlib.contextmanager
@@ -69,8 +69,8 @@ def process_on_ray(
     address: str | None = None,
     workers: int | None = None,
     use_gpu: bool = False,
-) -> int:
-    """Makes the parts that are missing; returns their number.
+) -> Made:
+    """Makes the parts that are missing.
 
     Arguments:
         folder, units, function: see `PartsFolder.process`. All machines must see the files under the same paths.
@@ -83,7 +83,8 @@ def process_on_ray(
     missing = [unit for unit in units if not folder.is_done(unit)]
     folder.begin()
     if not missing:
-        return 0
+        return Made()
+    errors = 0
     with ray_cluster(address) as ray:
         ray.data.DataContext.get_current().enable_progress_bars = False
         # It shows its plan otherwise. Only now, because `ray.data` sets the level when it is first used.
@@ -101,5 +102,6 @@ def process_on_ray(
             for row in made.iter_rows():
                 if row["error"] is not None:
                     raise ElmoTasksError(row["error"])
+                errors += row["errors"]
                 bar.update(task, advance=1, note=row["source"])
-    return len(missing)
+    return Made(len(missing), errors)

@@ -25,7 +25,7 @@ from elmo_tasks.files.hashes import content_hash
 from elmo_tasks.files.limits import MAX_LINE_BYTES, limit
 from elmo_tasks.files.paths import is_clutter, matching_paths, plain_name, refuse_stream
 from elmo_tasks.files.text import DAMAGE_ERRORS, decode_lines, open_binary
-from elmo_tasks.text.prose import looks_like
+from elmo_tasks.text.prose import looks_like, warn_of_no_text
 
 UNIT_TOKENS = 1_000_000
 _BYTES_PER_TOKEN = 6
@@ -123,7 +123,7 @@ def find_units(
 
 
 def _line_units(path: Path, source: str, size: int, tokenized: bool) -> Iterator[Unit]:
-    start, first = 0, 1
+    start, first, is_blank = 0, 1, True
     kind: Kind | None = None
     with _opened(path) as stream:
         while content := _whole_lines(stream, size):
@@ -132,6 +132,9 @@ def _line_units(path: Path, source: str, size: int, tokenized: bool) -> Iterator
             digest = hashlib.sha256(f"{source}:{start}:".encode() + content).hexdigest()
             yield Unit(path, source, kind, start, end, first, digest)
             start, first = end, first + content.count(b"\n")
+            is_blank = is_blank and not content.strip()
+    if is_blank:
+        warn_of_no_text(path, first - 1)
 
 
 @contextlib.contextmanager

@@ -16,7 +16,7 @@ from elmo_tasks.files.json_files import parse_json
 from elmo_tasks.files.paths import plain_name
 from elmo_tasks.files.text import STANDARD_INPUT, decode_lines, read_lines, standard_input
 from elmo_tasks.predictors.predictor import Predictor
-from elmo_tasks.text.prose import prose_lines
+from elmo_tasks.text.prose import noting_no_text, prose_lines
 
 logger = logging.getLogger(__name__)
 
@@ -109,7 +109,6 @@ def read_inputs(
         DataError: the file does not exist or is a data file, or a line is not UTF-8 or not a JSON object; source and
             line are named.
     """
-    number, found = 0, False
     expected = "a JSON object on each line (or, for raw text, the format 'text')"
     name = input_name(source)
     live = source if isinstance(source, LiveLines) else None
@@ -118,13 +117,12 @@ def read_inputs(
         # What a person has typed is predicted before the next line is read.
         waiting = (lambda: live.is_terminal or live.is_late()) if live else (lambda: False)
         lines = prose_lines(lines, name, _ADVICE, waiting=waiting, json_only=format == "jsonl")
-    for number, line in lines:
+    for number, line in noting_no_text(lines, name):
         if live:
             live.read_ahead -= 1
         if not line.strip():
             yield None
             continue
-        found = True
         if format == "auto":
             format = "jsonl" if line.lstrip().startswith("{") else "text"
             if format == "text" and plain_name(Path(name)).endswith((".json", ".jsonl")):
@@ -139,8 +137,6 @@ def read_inputs(
             on_error(error)
             value = None
         yield value
-    if not found:
-        logger.warning("%s: no text in %d line(s)", name, number)
 
 
 def reader_inputs(

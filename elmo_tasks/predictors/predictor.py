@@ -16,12 +16,21 @@ import torch
 
 from elmo_tasks.data_readers.column_names import free_name
 from elmo_tasks.data_readers.sources import task_keys
-from elmo_tasks.errors import DataError, ElmoTasksError, OnError, some_of
+from elmo_tasks.errors import (
+    ArgumentError,
+    DataError,
+    ElmoTasksError,
+    OnError,
+    check_choice,
+    check_count,
+    one_line_of,
+)
 from elmo_tasks.files.limits import ADVICE, limit
 from elmo_tasks.models.model import TaskModel
 from elmo_tasks.models.saliency import Method, num_gradients, saliency
 from elmo_tasks.predictors.free_memory import release_memory_after
 from elmo_tasks.text.batches import batches_of_like_lengths
+from elmo_tasks.text.prose import warn_of_blank
 from elmo_tasks.text.tokenizers import TREEBANK, Tokenizer
 from elmo_tasks.text.vocabulary import Vocabulary
 
@@ -98,8 +107,7 @@ class Predictor(ABC):
         batch_tokens: int = DEFAULT_BATCH_TOKENS,
         tokenizer: Tokenizer = TREEBANK,
     ) -> None:
-        if batch_tokens < 1:
-            raise ElmoTasksError(f"batches of {batch_tokens} tokens; expected at least 1")
+        check_count("batch_tokens", batch_tokens, 1)
         self.model = model.eval()
         self.task = model.task
         self.vocabulary = vocabulary
@@ -139,7 +147,9 @@ class Predictor(ABC):
     ) -> list[dict[str, Any]]:
         """The results for a text, a dict, or several of them, all in one list; see `predict`."""
         several = [inputs] if isinstance(inputs, (str, Mapping)) else inputs
-        return list(self.predict(several, on_error=on_error, explain=explain))
+        if isinstance(several, bytes) or not isinstance(several, Iterable):
+            raise ArgumentError(f"inputs is {one_line_of(inputs)}; expected a string, a dict or a list of them")
+        return list(self.predict(_given(several, on_error), on_error=on_error, explain=explain))
 
     def warm_up(self) -> None:
         """Predicts the sample, so that all that is loaded at the first use is there before the first input comes."""
@@ -170,15 +180,12 @@ class Predictor(ABC):
         Raises:
             DataError: an input is not usable; the message names its number, from 1. The results of the inputs before it
                 are yielded first.
-            TypeError: `inputs` is a single input, or not iterable.
+            ArgumentError: `inputs` is a single input, or not iterable; or `explain` is unknown.
         """
-        if isinstance(inputs, (str, Mapping)) or not isinstance(inputs, Iterable):
-            kind = type(inputs).__name__
-            raise TypeError(
-                f"predict got a {kind}; expected an iterable of inputs. For one input, call the predictor itself"
-            )
-        if explain not in (None, *get_args(Method)):
-            raise ElmoTasksError(f"explain is {explain!r}; expected {' or '.join(get_args(Method))}")
+        if isinstance(inputs, (str, bytes, Mapping)) or not isinstance(inputs, Iterable):
+            expected = "a list of strings or dicts; for a single one, call the predictor itself"
+            raise ArgumentError(f"inputs is {one_line_of(inputs)}; expected {expected}")
+        check_choice("explain", explain, (*get_args(Method), None))
         return self._results(inputs, source, waiting, on_error, explain)
 
     def _results(
@@ -222,9 +229,9 @@ class Predictor(ABC):
         try:
             for number, given in enumerate(inputs, start=1):
                 fields = {"text": given} if isinstance(given, str) else given
-                if fields is not None and not isinstance(fields, Mapping):
-                    raise DataError(source, f"{given!r}; expected a string or a dict", number)
                 try:
+                    if fields is not None and not isinstance(fields, Mapping):
+                        raise ElmoTasksError(f"{one_line_of(given)}; expected a string or a dict")
                     examples = [] if fields is None else self.checked_examples(fields)
                 except ElmoTasksError as error:
                     problem = DataError(source, str(error), number)
@@ -248,7 +255,7 @@ class Predictor(ABC):
             raise
         yield window
         if blank:
-            logger.warning("%s: no result for %d input(s) without text: number %s", source, len(blank), some_of(blank))
+            warn_of_blank(source, blank)
 
     def checked_examples(self, fields: Fields) -> list[dict[str, Any]]:
         """The `examples` of one input, none of them too long.
@@ -272,6 +279,10 @@ class Predictor(ABC):
     def cost(self, example: Fields) -> int:
         """How many tokens the model reads for an example, as far as the example says it."""
         return self.task.length(example)
+
+    def is_complete(self, example: Fields) -> bool:
+        """Whether an example has all that decides its `cost`."""
+        return True
 
     def completed(self, examples: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
         """The examples with all that decides their `cost`; by default they have it."""
@@ -373,3 +384,14 @@ def _rounded(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _rounded(item) for key, item in value.items()}
     return value
+
+
+def _given(inputs: Iterable[Input], on_error: OnError | None) -> Iterator[Input]:
+    """Inputs from memory, of which None is not a blank line of a file, but an error."""
+    for number, each in enumerate(inputs, start=1):
+        if each is None:
+            problem = DataError("inputs", "None; expected a string or a dict", number)
+            if on_error is None:
+                raise problem
+            on_error(problem)
+        yield each

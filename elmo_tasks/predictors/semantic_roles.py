@@ -111,10 +111,13 @@ class SemanticRolesPredictor(Predictor):
     def cost(self, example: Fields) -> int:
         return super().cost(example) * max(1, len(example.get("predicates", ())))
 
+    def is_complete(self, example: Fields) -> bool:
+        return "predicates" in example
+
     def completed(self, examples: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """The examples with `predicates`: the tagger finds those that are not given."""
         completed = list(examples)
-        unknown = [row for row, example in enumerate(examples) if "predicates" not in example]
+        unknown = [row for row, example in enumerate(examples) if not self.is_complete(example)]
         if unknown and self.predicates is not None:
             tagged = self.predicates.predictions([examples[row] for row in unknown])
             for row, prediction in zip(unknown, tagged, strict=True):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import torch
@@ -25,13 +25,11 @@ from elmo_tasks.files.atomic import atomic_folder
 from elmo_tasks.files.tensor_files import read_tensors, write_tensors
 from elmo_tasks.pretraining.output_vocabulary import OutputVocabulary
 from elmo_tasks.pretraining.recurrence import run_layer
-from elmo_tasks.pretraining.scores import SentenceScores, score_sentences
+from elmo_tasks.pretraining.scores import ScoringModel
 from elmo_tasks.pretraining.softmax import Candidates, softmax_losses
 from elmo_tasks.pretraining.token_encoding import encode_tokens
 from elmo_tasks.pretraining.windows import NO_TARGET, Window
-from elmo_tasks.text.token_in_context import find_token
 from elmo_tasks.text.tokenizer_config import tokenizer_of_bilm
-from elmo_tasks.text.tokenizers import TREEBANK, Tokenizer
 
 VOCABULARY_FILE, SOFTMAX_FILE = "vocabulary.txt", "softmax.safetensors"
 
@@ -58,7 +56,7 @@ class WindowLoss:
         return (self.forward + self.backward) / (2 * max(1, self.num_targets))
 
 
-class LanguageModel(nn.Module):
+class LanguageModel(ScoringModel):
     """A bidirectional language model (Peters et al. 2018, section 3.1), in the form of bilm-tf's `LanguageModel`.
 
     The directions share the token layer and the softmax, but not the LSTMs. In training there is dropout on the inputs
@@ -72,8 +70,6 @@ class LanguageModel(nn.Module):
     Attributes:
         tokenizer: splits the raw text that `score` and `substitutes` get; `load` takes that of the biLM's text.
     """
-
-    tokenizer: Tokenizer = TREEBANK
 
     def __init__(self, bilm: BiLM, vocabulary: OutputVocabulary, dropout: float = 0.0) -> None:
         super().__init__()
@@ -135,38 +131,6 @@ class LanguageModel(nn.Module):
             write_tensors(files / SOFTMAX_FILE, {name: each.detach().cpu().to(dtype) for name, each in softmax.items()})
             self.vocabulary.save(files / VOCABULARY_FILE)
             self.bilm.save(files / "options.json", files / "weights.hdf5", half_precision)
-
-    def score(self, sentences: str | Sequence[Sequence[str]], substitutes: int = 0) -> list[SentenceScores]:
-        """How surprising each token is from its left, from its right and from both; see `score_sentences`.
-
-        Arguments:
-            sentences: a text, which is split into sentences as that of the biLM was; or sentences as lists of tokens.
-            substitutes: how many likely words to give for each token.
-
-        Raises:
-            TypeError: one of several sentences is a string, or a token is not.
-            ElmoTasksError: a sentence has no token.
-        """
-        if isinstance(sentences, str):
-            sentences = [tokens for tokens in self.tokenizer.strings(sentences) if tokens]
-        return list(score_sentences(self, sentences, substitutes))
-
-    def substitutes(
-        self, sentence: str | Sequence[str], word: str | int, count: int = 10
-    ) -> tuple[tuple[str, float], ...]:
-        """The words that are likeliest in the place of a word, by both directions, with their probabilities.
-
-        Arguments:
-            sentence: a text, which is read as one sentence; or its tokens.
-            word: a token of the sentence, whatever its case, or its index from 0.
-
-        Raises:
-            ElmoTasksError: the word does not occur exactly once; its index says which one is meant.
-            IndexError: the sentence has no token with this index.
-        """
-        tokens = [each.text for each in self.tokenizer.words(sentence)] if isinstance(sentence, str) else sentence
-        index = find_token(tokens, word).index if isinstance(word, str) else word
-        return self.score([tokens], count)[0].tokens[index].substitutes
 
     def initial_states(self, rows: int) -> LayerStates:
         """The states of zeros for this many streams."""

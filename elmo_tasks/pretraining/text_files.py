@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from elmo_tasks.errors import DataError
-from elmo_tasks.files.paths import is_stream, local_path, matching_paths
+from elmo_tasks.files.paths import is_stream, local_path, matching_paths, why_no_file
 from elmo_tasks.files.text import CR_TO_LF, DAMAGE_ERRORS, decompressed, foreign_encoding
 
 _CHUNK_BYTES = 1 << 20
@@ -51,7 +51,7 @@ def read_chunks(path: Path) -> Iterator[Chunk]:
         DataError: the file is missing, damaged or not UTF-8 text, or a line has more than 16 MiB; the line is named.
     """
     if not path.is_file() and not is_stream(path):
-        raise DataError(path, "no such file")
+        raise DataError(path, why_no_file(path))
     with open(path, "rb") as raw, decompressed(raw, path) as stream:
         number, position = 1, 0
         while True:

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from elmo_tasks.elmo.characters import check_sentences
 from elmo_tasks.elmo.layers import LayerSource
-from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.errors import ElmoTasksError, check_argument
 from elmo_tasks.modules.word_vectors import WordVectorFile
 from elmo_tasks.probes.neighbors import TokenVectors
 from elmo_tasks.probes.span_vectors import WordVectorLayer
@@ -45,10 +45,13 @@ def word_similarities(
         static: word vectors. A word that the file lacks gets the vector of its lower-cased form.
 
     Raises:
-        ElmoTasksError: a sentence does not have the word, or the word occurs only once.
-        TypeError: a sentence is a string, or a token is not.
+        ElmoTasksError: there is no sentence, or one does not have the word, or the word occurs only once.
+        ArgumentError: the word is not a string, or a sentence is not a list of strings.
     """
+    check_argument("word", word, str, "a token of each sentence")
     check_sentences(sentences)
+    if not sentences:
+        raise ElmoTasksError(f"no sentence is given; expected two with {word!r}, or more")
     for sentence in sentences:
         if word.lower() not in (token.lower() for token in sentence):
             raise ElmoTasksError(f"{word!r} is not in {' '.join(sentence)!r}; expected a token of each sentence")

@@ -6,16 +6,19 @@ import dataclasses
 from collections.abc import Sequence
 from typing import TypeAlias
 
+from elmo_tasks.rendering.label_meanings import color_of
+
 # Light colours, for dark letters on a light or a dark background.
 PALETTE = ("#8ecae6", "#ffb877", "#a8d98f", "#f4a6c0", "#c9b6f2", "#f2d85c", "#7fd6c2", "#d9b99b")
 INK = "#1b1b1b"  # the letters
 
 
 class Colors(dict[str, int]):
-    """The index in the palette of each label or group, in the order of their first use."""
+    """The index in the palette of each label: its own (`color_of`), or the next one at its first use."""
 
-    def __missing__(self, group: str) -> int:
-        return self.setdefault(group, len(self) % len(PALETTE))
+    def __missing__(self, label: str) -> int:
+        own = color_of(label)
+        return self.setdefault(label, (len(self) if own is None else own) % len(PALETTE))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,11 +76,11 @@ class SignedText:
 
 @dataclasses.dataclass(frozen=True)
 class Bars:
-    """Names with a share each, from 0 to 1. The first one, or as many as `chosen`, are what the model chose."""
+    """Names with a share each, from 0 to 1. Those at the places `chosen` are what the model chose."""
 
     shares: Sequence[tuple[str, float]]
     title: str = ""
-    chosen: int = 1
+    chosen: Sequence[int] = (0,)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,9 +100,16 @@ class Rows:
     items: Sequence[tuple[str, str]]
 
 
+_LEAST = 0.0005  # a share that is not written as 0.0 %
+
 Part: TypeAlias = MarkedText | ShadedText | SignedText | Bars | HeatMap | Rows
 Drawing: TypeAlias = list[Part]
 
 
 def percent(share: float) -> str:
+    """A share in percent. One that only rounding makes nothing or all is written as a bound."""
+    if 0 <= share < _LEAST:
+        return "<0.1 %"
+    if share > 1 - _LEAST:
+        return ">99.9 %"
     return f"{100 * share:.1f} %"

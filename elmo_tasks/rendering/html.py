@@ -77,6 +77,11 @@ td { width: 1.7em; min-width: 1.7em; height: 1.7em; border: 1px solid var(--line
 END = "</body>\n</html>\n"
 
 
+def page_end(note: str) -> str:
+    """The end of a page, with why the results end there if there are more of them."""
+    return f"<p><b>The results end here:</b> {escape(note)}</p>\n{END}" if note else END
+
+
 def page_start(title: str, style: str = "") -> str:
     """The beginning of a page. What follows is written by `Sections`, say, and `END` is its end.
 
@@ -138,7 +143,7 @@ class Sections:
                 continue
             mark = part.marks[piece.span]
             if piece.kind == "open":
-                tip = "" if mark.probability is None else f' title="{percent(mark.probability)}"'
+                tip = "" if mark.probability is None else f' title="{escape(percent(mark.probability))}"'
                 written.append(f'<mark class="c{self._colors[mark.label]}"{tip}>')
             else:
                 written.append(f"<b>{escape(mark.label)}</b></mark>")
@@ -159,16 +164,16 @@ class Sections:
         written = []
         for (token, share), darkness in zip(part.tokens, part.darkness(), strict=True):
             style = f'class="{"heat" if share > 0 else "cold"} shaded" style="--share:{abs(darkness):.2f}"'
-            written.append(f'<span {style} title="{percent(share)}">{escape(token)}</span>')
+            written.append(f'<span {style} title="{escape(percent(share))}">{escape(token)}</span>')
         return f"<p>{' '.join(written)}</p>"
 
     @_write.register
     def _(self, part: Bars) -> str:
         lines = []
         for number, (name, share) in enumerate(part.shares):
-            tag = "b" if number < part.chosen else "span"
+            tag = "b" if number in part.chosen else "span"
             bar = f'<i style="width:{100 * share:.1f}%"></i>'
-            lines.append(f"<{tag}>{escape(name)}</{tag}>{bar}<span>{percent(share)}</span>")
+            lines.append(f"<{tag}>{escape(name)}</{tag}>{bar}<span>{escape(percent(share))}</span>")
         return '<div class="bars">\n' + "\n".join(lines) + "\n</div>"
 
     @_write.register

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from elmo_tasks.rendering.drawing import Bars, Drawing, HeatMap, Mark, MarkedText, Rows, ShadedText, SignedText
+from elmo_tasks.rendering.label_meanings import PUNCTUATION
 from elmo_tasks.tasks import (
     Classification,
     Coreference,
@@ -21,6 +22,7 @@ from elmo_tasks.tasks import (
     TaskRegistry,
     TextPairs,
 )
+from elmo_tasks.text.label_order import natural_order
 from elmo_tasks.text.tag_schemes import OUTSIDE, spans_of_tags
 
 NO_ANSWER = "(no answer)"
@@ -50,7 +52,8 @@ def _tagging(result: Result) -> Drawing:
         spans = [(span["label"], span["start"], span["end"], span["probability"]) for span in result["spans"]]
     else:
         tagged = zip(result["tags"], result["probabilities"], strict=True)
-        spans = [(tag, index, index, share) for index, (tag, share) in enumerate(tagged) if tag != OUTSIDE]
+        unmarked = {OUTSIDE, *PUNCTUATION}
+        spans = [(tag, index, index, share) for index, (tag, share) in enumerate(tagged) if tag not in unmarked]
     return [MarkedText(text, _marks(offsets, spans))]
 
 
@@ -65,13 +68,14 @@ def _semantic_roles(result: Result) -> Drawing:
 
 
 def _coreference(result: Result) -> Drawing:
+    """The document with its mentions, and its chains. People count these from 1."""
     text, offsets = located(result)
     mentions = result["mentions"]
-    spans = [(str(each["cluster"]), each["start"], each["end"], each["probability"]) for each in mentions]
+    spans = [(str(each["cluster"] + 1), each["start"], each["end"], each["probability"]) for each in mentions]
     drawing: Drawing = [MarkedText(text, _marks(offsets, spans))]
     for number in range(len(result["clusters"])):
         chain = " → ".join(" ".join(each["text"].split()) for each in mentions if each["cluster"] == number)
-        drawing.append(MarkedText(chain, [Mark(0, len(chain), str(number))]))
+        drawing.append(MarkedText(chain, [Mark(0, len(chain), str(number + 1))]))
     return drawing
 
 
@@ -145,9 +149,9 @@ def _predicted(result: Result) -> Drawing:
     """What a head predicts for a whole text or pair: a label, a set of labels or a number."""
     if "score" in result:
         return [Rows([("score", f"{result['score']:.6g}")])]
-    chosen = result.get("labels", [result.get("label")])
-    shares = sorted(result["probabilities"].items(), key=lambda item: (item[0] not in chosen, -item[1]))
-    bars = Bars(shares, chosen=len(chosen))
+    chosen, shares = result.get("labels", [result.get("label")]), result["probabilities"]
+    order = natural_order(shares) or sorted(shares, key=lambda label: (label not in chosen, -shares[label]))
+    bars = Bars([(label, shares[label]) for label in order], chosen=tuple(map(order.index, chosen)))
     return [Rows([("labels", ", ".join(chosen) or "none")]), bars] if "labels" in result else [bars]
 
 

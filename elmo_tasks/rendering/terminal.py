@@ -98,7 +98,7 @@ class Terminal:
         table.add_column()
         table.add_column(justify="right")
         for number, (name, share) in enumerate(part.shares):
-            is_chosen = number < part.chosen
+            is_chosen = number in part.chosen
             bar = Text("█" * round(share * width), "green" if is_chosen else "")
             table.add_row(Text(_clean(name), "bold" if is_chosen else ""), bar, percent(share))
         return table

@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 ENTRY_POINTS = "elmo_tasks.models"
 """The group of entry points by which an installed package names the Python package with its models."""
 
-INSTALL = "pip install 'elmo-tasks[models]'"
+INSTALL = "`pip install ./trained_models` in a clone of elmo-tasks"
 """What installs `elmo-tasks-models`, which brings `OWN_NAMES`."""
 
 PREDICATES = "predicates"

@@ -13,7 +13,7 @@ from typing import Any
 from elmo_tasks.config import Overrides, include_packages, load_config, override_list, own_packages
 from elmo_tasks.data_readers.reader import DatasetReader
 from elmo_tasks.elmo.devices import Device
-from elmo_tasks.errors import RunError, UnknownTypeError
+from elmo_tasks.errors import ArgumentError, RunError, UnknownTypeError, one_line_of
 from elmo_tasks.files.downloads import is_address
 from elmo_tasks.files.hub import HUB
 from elmo_tasks.files.json_files import read_json
@@ -66,7 +66,7 @@ def load_run(path: RunPaths, *, overrides: Overrides = ()) -> Run:
             of a package that is not included; or several runs are not of the same task, head and labels.
     """
     if not isinstance(path, (str, Path)):
-        return _load_ensemble(path, overrides)
+        return _load_ensemble(run_paths(path), overrides)
     folder, overrides = open_run(path), override_list(overrides)
     locations = folder.bilm.location(overrides) | folder.transformer.location(overrides)
     try:
@@ -90,6 +90,20 @@ def load_run(path: RunPaths, *, overrides: Overrides = ()) -> Run:
     is_elsewhere = str(path).startswith(HUB) or is_address(path)
     own_path = Path(path) if is_elsewhere else (folder.archive or folder.path).resolve()
     return Run(own_path, config, reader, vocabulary, model.eval())
+
+
+def run_paths(runs: RunPaths) -> list[str | Path]:
+    """The paths of a run or of those of an ensemble, at least one.
+
+    Raises:
+        ArgumentError: it is something else.
+    """
+    paths = [runs] if isinstance(runs, (str, Path)) else runs
+    is_list = isinstance(paths, Sequence) and all(isinstance(each, (str, Path)) for each in paths)
+    if not is_list or not paths:
+        expected = "the folder, archive or name of a run, or a list of them, which are an ensemble"
+        raise ArgumentError(f"run is {one_line_of(runs)}; expected {expected}")
+    return list(paths)
 
 
 @contextlib.contextmanager
@@ -150,8 +164,7 @@ def predicates_for(path: RunPaths) -> Path | None:
     Raises:
         RunError: there is no such run.
     """
-    first = path if isinstance(path, (str, Path)) else path[0]
-    folder = open_run(first)
+    folder = open_run(run_paths(path)[0])
     name = About.of(folder.path).predicates
     if name is None and folder.origin.is_file():
         is_role_model = read_json(folder.origin, dict[str, Any], "the origin of a run").get("kind") == _ALLENNLP_ROLES

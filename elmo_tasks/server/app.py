@@ -33,7 +33,7 @@ from elmo_tasks.server.bounds import Limits
 from elmo_tasks.server.guard import Guard, admit, error_response
 from elmo_tasks.server.metrics import CONTENT_TYPE, Metrics
 from elmo_tasks.server.request_batches import Batcher, Process
-from elmo_tasks.server.served_runs import Additions, ServedRun
+from elmo_tasks.server.served_runs import Additions, PredictionRequest, ServedRun
 
 logger = logging.getLogger(__name__)
 
@@ -41,6 +41,7 @@ PAGE = Path(__file__).parent / "page"
 """The folder of the page's files. Nothing else is served."""
 
 _MOST_NEIGHBORS = _MOST_SUBSTITUTES = 50
+_JSON = "application/json"
 _CHUNK_BYTES = 1 << 16  # of an answer: so much of it can lie in the connection's buffer, beyond the bound of tokens
 
 _T = TypeVar("_T")
@@ -122,6 +123,10 @@ class Prepared(Protocol):
         """The tokens that the model reads, or could read in the time that the request takes."""
 
 
+_PreparedT = TypeVar("_PreparedT", bound=Prepared)
+_LESS = "Send less text at once"
+
+
 class _StrictJson(Request):
     """A request whose body is read as a line of `elmo-tasks predict`."""
 
@@ -141,6 +146,7 @@ class _Route(APIRoute):
 
         async def handle(request: Request) -> Response:
             try:
+                _check_headers(request)
                 return await handler(_StrictJson(request.scope, request.receive))
             except (StarletteHTTPException, RequestValidationError, ElmoTasksError):
                 raise
@@ -149,6 +155,19 @@ class _Route(APIRoute):
                 return await _refuse(request, error)
 
         return handle
+
+
+def _check_headers(request: Request) -> None:
+    """Refuses a body that is not plain JSON. So a form of another site is not read."""
+    if request.method != "POST":
+        return
+    if (encoding := request.headers.get("content-encoding", "identity")) != "identity":
+        problem = f"the header Content-Encoding is {encoding[:80]!r}; send the body as it is, not compressed"
+        raise HTTPException(415, problem, {"Accept-Encoding": "identity"})
+    given = request.headers.get("content-type")
+    if given is None or given.partition(";")[0].strip().lower() != _JSON:
+        found = "missing" if given is None else f"{given[:80]!r}"
+        raise HTTPException(415, f"the header Content-Type is {found}; expected {_JSON}")
 
 
 class Service:
@@ -182,16 +201,35 @@ class Service:
             raise HTTPException(404, f"the run {name!r} has no frozen biLM. Runs that have one: {with_bilm}")
         return _named(name or "", self._bilms, f"Runs with a frozen biLM: {with_bilm}")
 
-    async def answer(self, request: Request, process: Process, prepare: Callable[[], Prepared]) -> Response:
+    async def answer(self, request: Request, process: Process, prepare: Callable[[], _PreparedT]) -> Response:
         """Prepares a request, has it computed together with others, and answers with the result."""
+        prepared = await self._prepared(request, prepare)
+        return _json(await self._computed(process, prepared, prepared.cost))
+
+    async def predict(self, request: Request, run: ServedRun, prepare: Callable[[], PredictionRequest]) -> Response:
+        """As `answer`; what decides the work of a request, such as its predicates, is found first."""
+        prepared = await self._prepared(request, prepare)
+        if not prepared.is_complete:
+            held, prepared = prepared.cost, await self._computed(run.complete, prepared, prepared.tokens)
+            self._admit(request, prepared, held)
+        return _json(await self._computed(run.answer, prepared, prepared.cost))
+
+    async def _prepared(self, request: Request, prepare: Callable[[], _PreparedT]) -> _PreparedT:
         prepared = await asyncio.get_running_loop().run_in_executor(self._preparing, prepare)
         if prepared.tokens > (most := self.limits.request_tokens):
-            raise ElmoTasksError(f"{prepared.tokens:,} tokens; expected at most {most:,} in a request")
+            raise ElmoTasksError(f"{prepared.tokens:,} tokens; expected at most {most:,} in a request. {_LESS}")
+        self._admit(request, prepared)
+        return prepared
+
+    def _admit(self, request: Request, prepared: Prepared, held: int = 0) -> None:
+        """Counts the work of a request, of which a part may be counted already, or refuses it."""
         if prepared.cost > (most := self.limits.queue_tokens):
             reason = "sentences are read once for each predicate and each gradient, and scores take ten times as long"
-            raise ElmoTasksError(f"the work of {prepared.cost:,} tokens; expected at most {most:,}: {reason}")
-        admit(request.scope, prepared.cost)
-        return _json(await asyncio.wrap_future(self._batcher.submit(process, prepared, prepared.cost)))
+            raise ElmoTasksError(f"the work of {prepared.cost:,} tokens; expected at most {most:,}: {reason}. {_LESS}")
+        admit(request.scope, prepared.cost - held)
+
+    async def _computed(self, process: Process, prepared: Prepared, tokens: int) -> Any:
+        return await asyncio.wrap_future(self._batcher.submit(process, prepared, tokens))
 
     def close(self) -> None:
         """Computes what is waiting."""
@@ -235,7 +273,7 @@ def create_app(
         static_url="/docs-files",
     )
     app.include_router(_routes(service))
-    app.mount("/", StaticFiles(directory=PAGE, html=True), name="page")
+    app.router.default = StaticFiles(directory=PAGE, html=True)  # not mounted, so that a wrong method is not a 404
     for kind in (RequestValidationError, ElmoTasksError, StarletteHTTPException, Exception):
         app.add_exception_handler(kind, _refuse)
     if allowed_origins:
@@ -247,11 +285,12 @@ def create_app(
     return app
 
 
+_PROBLEMS = (404, 405, 408, 413, 415, 422, 429, 504)
 _ABOUT = 'Trained runs behind HTTP. Errors are `{"error": "what was expected, and what was found"}`.'
 
 
 def _routes(service: Service) -> APIRouter:
-    problems: dict[int | str, dict[str, Any]] = {code: {"model": Problem} for code in (404, 408, 413, 422, 429, 504)}
+    problems: dict[int | str, dict[str, Any]] = {code: {"model": Problem} for code in _PROBLEMS}
     router = APIRouter(route_class=_Route, responses=problems)
     _add_runs(router, service)
     _add_vectors(router, service)
@@ -282,7 +321,7 @@ def _add_runs(router: APIRouter, service: Service) -> None:
     ) -> Response:
         """The results of one input, which is what `elmo-tasks predict` reads as a JSON line."""
         run, added = service.run(name), Additions(details, explain)
-        return await service.answer(request, run.answer, lambda: run.prepare([body], added, numbered=False))
+        return await service.predict(request, run, lambda: run.prepare([body], added, numbered=False))
 
     @router.post("/api/runs/{name}/predict-batch", response_model=Answer)
     async def predict_batch(
@@ -290,7 +329,7 @@ def _add_runs(router: APIRouter, service: Service) -> None:
     ) -> Response:
         """The results of several inputs, in their order."""
         run, added = service.run(name), Additions(details, explain)
-        return await service.answer(request, run.answer, lambda: run.prepare(body.inputs, added, numbered=True))
+        return await service.predict(request, run, lambda: run.prepare(body.inputs, added, numbered=True))
 
 
 def _add_vectors(router: APIRouter, service: Service) -> None:
@@ -350,18 +389,23 @@ def _named(name: str, known: Mapping[str, _T], hint: str) -> _T:
 def _json(content: bytes) -> Response:
     """An answer in JSON. A long one is sent in pieces, as fast as it is read."""
     if len(content) <= _CHUNK_BYTES:
-        return Response(content, media_type="application/json")
+        return Response(content, media_type=_JSON)
 
     async def chunks() -> AsyncIterator[bytes]:
         for start in range(0, len(content), _CHUNK_BYTES):
             yield content[start : start + _CHUNK_BYTES]
 
-    return StreamingResponse(chunks(), media_type="application/json", headers={"Content-Length": str(len(content))})
+    return StreamingResponse(chunks(), media_type=_JSON, headers={"Content-Length": str(len(content))})
 
 
-async def _refuse(_: Request, error: Exception) -> JSONResponse:
+async def _refuse(request: Request, error: Exception) -> JSONResponse:
     """The answer for an error; of a wrong body or query, its first problem."""
     if isinstance(error, StarletteHTTPException):
+        if error.status_code == 405:
+            methods = {*(error.headers or {}).get("Allow", "GET").split(", ")}
+            allowed = ", ".join(sorted(methods | ({"HEAD"} if "GET" in methods else set())))
+            problem = f"the method is {request.method}; expected {allowed}. /docs says what each address takes"
+            error = HTTPException(405, problem, {"Allow": allowed})
         return error_response(error)
     if isinstance(error, ElmoTasksError):
         return error_response(HTTPException(422, str(error)))

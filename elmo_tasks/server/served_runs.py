@@ -22,6 +22,7 @@ from elmo_tasks.predictors.free_memory import release_memory_after
 from elmo_tasks.predictors.predictor import ExampleError, Fields
 from elmo_tasks.predictors.semantic_roles import SemanticRolesPredictor
 from elmo_tasks.publishing.card import architecture
+from elmo_tasks.rendering.label_meanings import legend
 from elmo_tasks.runs.archive import open_run
 from elmo_tasks.runs.experiment_config import Results
 from elmo_tasks.runs.folder import RunFolder
@@ -31,12 +32,14 @@ from elmo_tasks.server.bounds import Limits
 from elmo_tasks.tasks.classification import LABELS
 from elmo_tasks.tasks.tagging import TAGS
 from elmo_tasks.text.label_order import natural_order
+from elmo_tasks.text.tag_schemes import OUTSIDE
 
 logger = logging.getLogger(__name__)
 
 _NAME = re.compile(r"\w[\w.-]*")
 _MOST_CARRIED = 1_000_000  # bytes of an input's other keys in all of its results
 _MOST_OF_CARD = 100_000  # characters
+_BEFORE_LABEL = re.compile("^[BILUESM]-")  # in a tag
 _ARCHIVE = re.compile(r"\.(tar\.gz|tgz)$")
 
 
@@ -55,6 +58,7 @@ class PredictionRequest:
     added: Additions
     tokens: int
     cost: int  # the tokens that the model reads: in semantic roles, a sentence once for each predicate
+    is_complete: bool  # whether the cost is known: predicates may still have to be found
 
 
 class ServedRun:
@@ -113,9 +117,21 @@ class ServedRun:
                 problem = f"keys that are copied to each of {len(made)} results take {size:,} bytes"
                 raise ElmoTasksError(f"{input_name}{problem}; expected at most {_MOST_CARRIED:,}")
             rows += [(input_name, fields, example) for example in made]
+        return self._request(rows, added)
+
+    def _request(self, rows: list[tuple[str, Fields, dict[str, Any]]], added: Additions) -> PredictionRequest:
         examples = [example for *_, example in rows]
         tokens, cost = (sum(map(count, examples)) for count in (self.predictor.task.length, self.predictor.cost))
-        return PredictionRequest(rows, added, tokens, cost * (1 + num_gradients(added.explain)))
+        is_complete = all(map(self.predictor.is_complete, examples))
+        return PredictionRequest(rows, added, tokens, cost * (1 + num_gradients(added.explain)), is_complete)
+
+    def complete(self, requests: list[PredictionRequest]) -> list[PredictionRequest]:
+        """The requests with all that decides their cost, which a model may have to find."""
+        examples = iter(self.predictor.completed([example for request in requests for *_, example in request.rows]))
+        return [
+            self._request([(*others, next(examples)) for *others, _ in request.rows], request.added)  # type: ignore[misc]
+            for request in requests
+        ]
 
     def answer(self, requests: list[PredictionRequest]) -> list[bytes | ElmoTasksError]:
         """The results of requests that are predicted together, as JSON, or what is wrong with one of them."""
@@ -129,8 +145,7 @@ class ServedRun:
             ]
             numbers, wanted = [number for number, *_ in rows], [requests[number].added for number, *_ in rows]
             try:
-                examples = self.predictor.completed([example for *_, example in rows])
-                self._check_cost(numbers, map(self.predictor.cost, examples))
+                examples = [example for *_, example in rows]
                 predictions = self.predictor.predictions(examples)
                 methods = [each.explain for each in wanted]
                 self._check_cost(numbers, map(self.predictor.cost_of_explaining, examples, predictions, methods))
@@ -257,11 +272,15 @@ def _description(run: Run, folder: RunFolder) -> dict[str, Any]:
         scored_on, scores = next(((split, each) for split, each in found.items() if each), (None, None))
     mixes = [{"name": name, **mix} for name, mix in run.model.embedder.mix_weights().items()]
     vocabulary, task = run.vocabulary.labels, run.model.task
+    labels = next((known for kind in (TAGS, LABELS) if (known := vocabulary.get(kind))), None)
+    order = natural_order(labels or ())
+    # The labels of tags, each once: `B-PER` and `I-PER` are one.
+    kinds = dict.fromkeys(_BEFORE_LABEL.sub("", tag) for tag in vocabulary.get(TAGS, ()) if tag != OUTSIDE)
     return {
         "task": next((name for name in task.names() if name in ROW_TASKS), type(task).__name__),
-        "labels": next(
-            (natural_order(known) or list(known) for kind in (TAGS, LABELS) if (known := vocabulary.get(kind))), None
-        ),
+        "labels": order or (labels and list(labels)),
+        "is_ordered": bool(order),
+        "legend": legend(kinds or labels or ()),
         "scores": scores,
         "scored_on": scored_on,
         "metric": run.config.trainer.metric_name,

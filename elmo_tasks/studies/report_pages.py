@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 from typing import Protocol
@@ -110,7 +109,7 @@ class Report:
     Arguments:
         notes: explain the tables.
         errors: what systems get wrong.
-        commands: those that made the results; see `report_commands`.
+        commands: those that made the results.
     """
 
     about: Subject
@@ -142,11 +141,11 @@ class Report:
         return "\n\n".join(part for part in parts if part) + "\n"
 
     def _html(self) -> str:
-        heading = [f"<p>{escape(self.about.text)}</p>\n"] if self.about.text else []
+        heading = [_paragraph(self.about.text)]
         tables = [f"{f'<h2>{escape(each.title)}</h2>' if each.title else ''}\n{each.html()}\n" for each in self.tables]
         sections = [f"{''.join(tables)}<p>{escape(self.notes)}</p>"]
         sections += [
-            f"<h2>{escape(each.title)}</h2>\n<p>{escape(each.text)}</p>\n<figure>{_inline_svg(each)}</figure>"
+            f"<h2>{escape(each.title)}</h2>\n{_paragraph(each.text)}<figure>{_inline_svg(each)}</figure>"
             for each in self.pictures
         ]
         if self.errors:
@@ -157,15 +156,8 @@ class Report:
         return "".join([page_start(self.about.title, _STYLE), *heading, body, footer, END])
 
 
-def report_commands(command: str, folder: Path, note: str, trainings: Iterable[str]) -> str:
-    """The commands of a report.
-
-    Arguments:
-        command: what made the study or the search in this folder.
-        note: says what `trainings` are.
-        trainings: commands that train some of the runs by hand.
-    """
-    return "\n".join([command, shlex.join(["elmo-tasks", "report", str(folder)]), "", f"# {note}:", *trainings])
+def _paragraph(text: str) -> str:
+    return f"<p>{escape(text)}</p>\n" if text else ""
 
 
 def _inline_svg(picture: Picture) -> str:

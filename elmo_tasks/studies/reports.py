@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
 from elmo_tasks.evaluation.plots import save_figure
-from elmo_tasks.studies.report_pages import Picture, Report, Table, report_commands
+from elmo_tasks.studies.report_pages import Picture, Report, Table
 from elmo_tasks.studies.study import train_command
 from elmo_tasks.studies.study_findings import Findings, analyze
 from elmo_tasks.studies.study_plots import common_start, draw_curves, draw_scores, draw_shares, draw_weights
@@ -134,4 +135,5 @@ def _commands(record: StudyRecord, folder: Path, results: Sequence[Result]) -> s
         for each in results
         if first[each.arm, each.share] is each
     ]
-    return report_commands(record.command, folder, "one run of each arm by itself", trainings)
+    report = shlex.join(["elmo-tasks", "report", str(folder)])
+    return "\n".join([record.command, report, "", "# one run of each arm by itself:", *trainings])

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import warnings
 from collections.abc import Mapping, Sequence
-from decimal import Decimal, InvalidOperation
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+import numpy as np
+import optuna
+from pydantic import Field
 
-from elmo_tasks.config import Config, load_config
+from elmo_tasks.config import Config, load_config, own_packages, to_json
 from elmo_tasks.config.data_folder import advice_last
 from elmo_tasks.config.packaged import find_search
 from elmo_tasks.errors import ConfigError, ElmoTasksError
 from elmo_tasks.runs.experiment_config import ExperimentConfig
-from elmo_tasks.studies.study import as_overrides, as_text, config_beside, missing_files
-
-if TYPE_CHECKING:
-    import optuna
+from elmo_tasks.studies.study import as_overrides, as_text, config_beside, missing_files, train_command
 
 
 class Dimension(Config):
@@ -27,43 +26,28 @@ class Dimension(Config):
     low: float | None = Field(None, description="the smallest number")
     high: float | None = Field(None, description="the largest number")
     log: bool = Field(False, description="draws the number's logarithm, for values such as learning rates")
-    step: Annotated[float, Field(gt=0)] | None = Field(None, description="the distance of the numbers from each other")
+    step: Annotated[float, Field(gt=0)] | None = Field(
+        None, description="the distance of the numbers from each other; 1 for whole numbers"
+    )
     choices: Annotated[tuple[Any, ...], Field(min_length=1)] | None = Field(
         None, description="any values, also objects"
     )
 
-    @model_validator(mode="after")
-    def _fits_together(self) -> Dimension:
-        low, high, step = self.low, self.high, self.step
-        if self.choices is not None:
-            if low is not None or high is not None or step is not None or self.log:
-                raise ValueError("'choices' come without 'low', 'high', 'log' and 'step'")
-            texts = list(map(as_text, self.choices))
-            if twice := [text for text in dict.fromkeys(texts) if texts.count(text) > 1]:
-                raise ValueError(f"'choices' has {', '.join(twice)} more than once")
-        elif low is None or high is None:
-            raise ValueError("expected 'low' and 'high', or 'choices'")
-        elif low > high:
-            raise ValueError(f"'low' is {low:g}, which is more than 'high', {high:g}")
-        elif self.log and low <= 0:
-            raise ValueError(f"'low' is {low:g}; with 'log', expected a number above 0")
-        elif self.log and step is not None:
-            raise ValueError("expected only one of 'log' and 'step'")
-        elif step is not None and not _divides(step, low, high):
-            raise ValueError(f"from {low:g} to {high:g} is not a number of steps of {step:g}")
-        return self
+    def suggest(self, trial: optuna.Trial, key: str) -> None:
+        """Lets Optuna give a trial a value of the key, unless it has one; raises what Optuna does."""
+        if self.choices is not None and self.model_fields_set == {"choices"}:
+            trial.suggest_categorical(key, self.examples())  # texts: Optuna stores no objects and takes 1 for true
+        elif self.choices is None and self.low is not None and self.high is not None:
+            trial.suggest_float(key, self.low, self.high, step=self.step, log=self.log)
+        else:
+            raise ValueError("expected 'low' and 'high', or only 'choices'")
 
-    def ends(self) -> list[str]:
-        """The lowest and the highest value, or every choice, as JSON."""
-        if self.choices is not None:
-            return list(map(as_text, self.choices))
-        return [as_text(_shortest(end)) for end in dict.fromkeys((self.low, self.high)) if end is not None]
-
-    def __str__(self) -> str:
-        if self.choices is not None:
-            return ", ".join(self.ends())
-        how = ", logarithmic" if self.log else "" if self.step is None else f" in steps of {self.step:g}"
-        return f"{' to '.join(self.ends())}{how}"
+    def examples(self) -> list[str]:
+        """The lowest and the highest value and one between them, or every choice, as JSON."""
+        if self.low is None or self.high is None:
+            return list(map(as_text, self.choices or ()))
+        between = self.low + (self.step or (self.high - self.low) / math.pi)
+        return [_as_number(each) for each in dict.fromkeys((self.low, min(between, self.high), self.high))]
 
 
 class Pruning(Config):
@@ -95,27 +79,17 @@ class SearchConfig(Config):
     sampler: Literal["tpe", "random"] = Field("tpe", description="how values are chosen after the first ten trials")
     pruning: Pruning | None = Field(Pruning(), description="null: every trial trains to its end")
 
+    def pruner(self) -> optuna.pruners.BasePruner:
+        if self.pruning is None:
+            return optuna.pruners.NopPruner()
+        return optuna.pruners.MedianPruner(self.pruning.startup_trials, self.pruning.warmup_epochs + 1)
 
-@dataclasses.dataclass(frozen=True)
-class Parameter:
-    """A key that is searched.
-
-    Arguments:
-        whole: only whole numbers are tried, because the config takes no others.
-    """
-
-    key: str
-    dimension: Dimension
-    whole: bool
-
-    def suggest(self, trial: optuna.Trial) -> str:
-        """The trial's value, as JSON."""
-        low, high, step, log = (getattr(self.dimension, name) for name in ("low", "high", "step", "log"))
-        if self.dimension.choices is not None:  # as texts, because Optuna stores no objects and takes 1 for true
-            return str(trial.suggest_categorical(self.key, self.dimension.ends()))
-        if self.whole:
-            return as_text(trial.suggest_int(self.key, int(low), int(high), step=int(step or 1), log=log))
-        return as_text(trial.suggest_float(self.key, low, high, step=step, log=log))
+    def sampler_of(self, number: int) -> optuna.samplers.BaseSampler:
+        """The sampler of one trial, with a seed of its own, so that an interrupted search draws what it would have."""
+        seed = int(np.random.SeedSequence([self.seed, number]).generate_state(1)[0])
+        if self.sampler == "random":
+            return optuna.samplers.RandomSampler(seed)
+        return optuna.samplers.TPESampler(seed=seed)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -134,12 +108,11 @@ class Search:
     changes: tuple[str, ...]
     variables: Mapping[str, str]
     experiment: ExperimentConfig
-    parameters: tuple[Parameter, ...]
 
     @classmethod
     def load(cls, source: str, overrides: Sequence[str] = (), variables: Mapping[str, str] | None = None) -> Search:
-        """Reads a search and checks all of it: the config with the lowest and the highest value, or each choice, of
-        every key, and that its files are there.
+        """Reads a search and checks all of it: that its files are there, and the config with the lowest and the highest
+        value of every key and one between them, or with each choice.
 
         Arguments:
             source: a Jsonnet or JSON file, or the name of a search in the package.
@@ -164,80 +137,59 @@ class Search:
             )
         if not experiment.has_validation():
             problems.append(f"{config_file}: expected validation data, which a search scores; set validation_share")
-        search = cls(config, config_file, changes, known, experiment, ())
-        parameters = tuple(search._check(key, dimension, problems) for key, dimension in config.space.items())
-        for key in config.space:
+        search = cls(config, config_file, changes, known, experiment)
+        optuna.logging.disable_default_handler()  # our own log says what happens
+        trial = optuna.create_study().ask()  # one that is not trained
+        for key, dimension in config.space.items():
             if inner := [other for other in config.space if other.startswith(f"{key}.")]:
                 problems.append(f"space: {', '.join(inner)}: within {key}, which is searched as a whole")
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("error")  # Optuna warns when it changes a range
+                    dimension.suggest(trial, key)
+            except (ValueError, TypeError, ArithmeticError, UserWarning) as error:
+                problems.append(f"space: {key}: {error}")
+            else:
+                problems += search._problems(key, dimension)
         if problems:
             raise ConfigError("\n".join(advice_last(problems)))
-        return dataclasses.replace(search, parameters=parameters)
+        return search
 
     def resolve(self, overrides: Sequence[str]) -> ExperimentConfig:
         """The config with the values of a trial; raises `ConfigError` with its problems."""
         return load_config(self.config_file, ExperimentConfig, (*self.changes, *overrides), self.variables)
 
-    def _check(self, key: str, dimension: Dimension, problems: list[str]) -> Parameter:
-        """Resolves the config with the values of one key, and adds what is wrong with them to the problems."""
-        valid = True
-        for text in dimension.ends():
+    def settings(self) -> dict[str, Any]:
+        """What the trials depend on, and so must stay when a search goes on: not how many there are."""
+        return self.config.model_dump(mode="json", exclude={"title", "text", "trials"}) | {
+            "config": to_json(self.experiment)
+        }
+
+    def train_command(self, changes: Sequence[str]) -> str:
+        """Trains a trial by hand, with its evaluation on the test data."""
+        packages = sorted(own_packages(self.experiment))
+        return train_command(self.config_file, [*self.changes, *changes], self.variables, packages)
+
+    def _problems(self, key: str, dimension: Dimension) -> list[str]:
+        """What is wrong with the config when a key has these values."""
+        problems = []
+        for text in dimension.examples():
             try:
                 found = self.resolve([f"{key}={text}"])
             except ElmoTasksError as error:
                 problems += [f"space: {key} = {text}: {line}" for line in str(error).splitlines()]
-                valid = False
                 continue
             problems += missing_files(found)
-            for name in ("validation_metric", "precision", "device"):
-                if getattr(found.trainer, name) != getattr(self.experiment.trainer, name):
-                    problems.append(f"space: {key} = {text}: changes trainer.{name}; expected the same in all trials")
-        whole = valid and dimension.choices is None and self._takes_only_whole_numbers(key, dimension)
-        if whole and dimension.step is not None and not dimension.step.is_integer():
-            problems.append(f"space: {key}: step: got {dimension.step:g}; expected a whole number, as the key does")
-        return Parameter(key, dimension, whole)
-
-    def _takes_only_whole_numbers(self, key: str, dimension: Dimension) -> bool:
-        """Asks the config whether it takes a number between two whole ones, since Jsonnet writes 1.0 as 1."""
-        low, high = dimension.low, dimension.high
-        if low is None or high is None or not (low.is_integer() and high.is_integer()):
-            return False
-        try:
-            self.resolve([f"{key}={low + 0.5}"])
-        except ElmoTasksError:
-            return True
-        return False
+            if found.trainer.validation_metric != self.experiment.trainer.validation_metric:
+                problems.append(f"space: {key} = {text}: expected the same validation metric in all trials")
+        return problems
 
 
-def expected_best(
-    scores: Sequence[float], count: int, *, higher_is_better: bool = True, replacement: bool = True
-) -> float:
-    """The best score that `count` trials are expected to reach, estimated from the scores of all trials.
-
-    With replacement, it is the estimator of Dodge et al. (2019, "Show Your Work", section 3): if F(v) is the share of
-    scores that are at most v, then the best of n is at most v with probability F(v)^n. Without replacement, it is the
-    mean of the best over all subsets of this size, which has no bias (Tang et al. 2020).
-
-    Raises:
-        ValueError: without replacement, `count` is more than the number of scores.
-    """
-    num = len(scores)
-    if not replacement and count > num:
-        raise ValueError(f"got a sample of {count} from {num} scores without replacement; expected at most {num}")
-    ordered = sorted(scores, reverse=not higher_is_better)
-    # The probability that the best is among the `rank` worst ones.
-    among = [(rank / num) ** count if replacement else math.comb(rank, count) / math.comb(num, count)
-             for rank in range(num + 1)]  # fmt: skip
-    return math.fsum(score * (among[rank + 1] - among[rank]) for rank, score in enumerate(ordered))
+def as_changes(values: Mapping[str, Any]) -> list[str]:
+    """A trial's values, as `--set` takes them; choices are JSON already."""
+    return [f"{key}={each if isinstance(each, str) else _as_number(each)}" for key, each in values.items()]
 
 
-def _divides(step: float, low: float, high: float) -> bool:
-    """Whether whole steps lead from one number to the other."""
-    try:
-        return not (Decimal(str(high)) - Decimal(str(low))) % Decimal(str(step))
-    except InvalidOperation:  # more steps than digits
-        return False
-
-
-def _shortest(number: float) -> int | float:
+def _as_number(number: float) -> str:
     """Whole numbers without a point, so that keys which only take such ones accept them."""
-    return int(number) if number.is_integer() else number
+    return as_text(int(number) if number.is_integer() else number)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from elmo_tasks.evaluation.plots import RunCurves, draw_mixes, finish_curves
+from elmo_tasks.evaluation.plots import RunCurves, draw_mixes, finish_curves, legend_label
 from elmo_tasks.studies.study_summaries import Summary
 
 if TYPE_CHECKING:
@@ -106,7 +106,8 @@ def draw_curves(summaries: Sequence[Summary], folder: Path) -> Figure | None:
             series = [[each["validation"][curve.metric] for each in curve.records] for curve in curves]
             values = list(zip(*series, strict=False))
             epochs = range(1, len(values) + 1)
-            axes.plot(epochs, [statistics.fmean(each) for each in values], color=color, marker=".", label=name)
+            means = [statistics.fmean(each) for each in values]
+            axes.plot(epochs, means, color=color, marker=".", label=legend_label(name))
             axes.fill_between(epochs, list(map(min, values)), list(map(max, values)), color=color, alpha=0.2, lw=0)
         metric = next(iter(family.arms.values()))[-1].results[0].metric
         axes.set_ylabel(f"validation {metric}")
@@ -130,7 +131,7 @@ def draw_shares(summaries: Sequence[Summary]) -> Figure | None:
                 [100 * part.share for part in parts],
                 [part.mean for part in parts],
                 yerr=[part.std or 0.0 for part in parts],
-                color=color, marker="o", markersize=4, capsize=3, label=name,
+                color=color, marker="o", markersize=4, capsize=3, label=legend_label(name),
             )  # fmt: skip
         axes.set_xscale("log")
         shares = sorted({100 * part.share for parts in family.arms.values() for part in parts})

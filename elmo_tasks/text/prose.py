@@ -1,6 +1,9 @@
 """Finds data files that are given where raw text is expected: JSON over several lines, tables, columns, trees, pages.
 
 Only what is almost surely not text is found: text may have tabs, quotes, brackets, commas, or one word on each line.
+
+Warns of input without text, which has no result, for all that read text. What computes one result of a whole text
+raises an error instead.
 """
 
 from __future__ import annotations
@@ -8,12 +11,15 @@ from __future__ import annotations
 import csv
 import itertools
 import json
+import logging
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from elmo_tasks.errors import DataError
+from elmo_tasks.errors import DataError, some_of
 from elmo_tasks.files.text import STANDARD_INPUT, ByteLines, decode_lines, read_lines
+
+logger = logging.getLogger(__name__)
 
 TOKENIZED_ADVICE = "--tokenized reads any file, a sentence of tokens on each line"
 _FIRST_LINES = 40  # that are looked at
@@ -90,7 +96,27 @@ def raw_lines(
     """The numbered lines of a file or of standard input; see `prose_lines`. Tokenized lines are not checked."""
     name = source if isinstance(source, (str, Path)) else STANDARD_INPUT
     lines = read_lines(source) if isinstance(source, (str, Path)) else decode_lines(source, name)
-    return lines if tokenized else prose_lines(lines, name, advice)
+    return noting_no_text(lines if tokenized else prose_lines(lines, name, advice), name)
+
+
+def noting_no_text(lines: Iterable[tuple[int, str]], name: str | Path) -> Iterator[tuple[int, str]]:
+    """The numbered lines; after the last one there is a warning if all were blank."""
+    number, found = 0, False
+    for number, line in lines:
+        found = found or bool(line.strip())
+        yield number, line
+    if not found:
+        warn_of_no_text(name, number)
+
+
+def warn_of_no_text(name: str | Path, num_lines: int) -> None:
+    """Warns that a whole file has no text."""
+    logger.warning("%s: no text in %d line(s)", name, num_lines)
+
+
+def warn_of_blank(name: str | Path, numbers: Sequence[int]) -> None:
+    """Warns of inputs that have no text, by their numbers."""
+    logger.warning("%s: no result for %d input(s) without text: number %s", name, len(numbers), some_of(numbers))
 
 
 def _check(held: Sequence[tuple[int, str]], name: str | Path, advice: str, json_only: bool = False) -> None:

@@ -28,6 +28,9 @@ _SENTENCE_END = regex.compile(
     """,
     regex.VERBOSE,
 )
+# Marks that nobody sees: of the byte order, of the direction, and spaces and joiners without a width. They are white
+# space here. Those within words stay: the soft hyphen, and the joiners of Persian words and of emoji.
+_UNSEEN = re.compile("[\u061c\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]")
 # Unicode's default word boundaries (UAX #29): each ideograph is a word, and combining marks stay with their letter.
 _WORD_BOUNDARY = regex.compile(r"\b", regex.WORD | regex.VERSION1)
 
@@ -65,14 +68,14 @@ class Tokenizer(abc.ABC):
 
 
 class TreebankTokenizer(Tokenizer):
-    """English text, as `tokenization` splits it."""
+    """English text, as `tokenization` splits it; marks that nobody sees are white space."""
 
     @property
     def version(self) -> str:
-        return tokenization.VERSION
+        return f"{tokenization.VERSION}, unseen marks are spaces"
 
     def spans(self, text: str) -> Iterator[list[tuple[int, int]]]:
-        return tokenization.token_spans(text)
+        return tokenization.token_spans(_without_unseen(text))
 
 
 class WhitespaceTokenizer(Tokenizer):
@@ -94,12 +97,15 @@ class WhitespaceTokenizer(Tokenizer):
 class UnicodeTokenizer(Tokenizer):
     """Text in any language: words by Unicode's word boundaries, each Chinese character and each mark a token.
 
+    Marks that nobody sees are white space.
+
     Source: Unicode Standard Annex #29, "Unicode Text Segmentation", as the package `regex` implements it.
     """
 
-    version = "unicode 1"
+    version = "unicode 2"
 
     def spans(self, text: str) -> Iterator[list[tuple[int, int]]]:
+        text = _without_unseen(text)
         for start, end in _pieces(text, _SENTENCE_END, keep_end=True):
             borders = sorted({start, end, *(match.start() for match in _WORD_BOUNDARY.finditer(text, start, end))})
             tokens = [(one, other) for one, other in itertools.pairwise(borders) if not text[one:other].isspace()]
@@ -133,6 +139,11 @@ class RegexTokenizer(Tokenizer):
 
 
 TREEBANK = TreebankTokenizer()
+
+
+def _without_unseen(text: str) -> str:
+    """A text of the same length with spaces for the marks that nobody sees."""
+    return text if text.isascii() else _UNSEEN.sub(" ", text)
 
 
 def _pieces(text: str, separator: re.Pattern[str], *, keep_end: bool = False) -> Iterator[tuple[int, int]]:

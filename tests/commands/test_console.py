@@ -8,7 +8,8 @@ import sys
 
 import pytest
 
-from elmo_tasks.commands.console import print_metrics, print_table, print_training_metrics, set_up_logging
+from elmo_tasks.commands.console import print_metrics, print_table, print_training_metrics
+from elmo_tasks.logs import set_up_logging
 
 
 def use_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -19,7 +20,9 @@ def use_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "dumb")
 
 
-def test_a_table_in_a_file_is_as_wide_as_its_text_up_to_200_characters(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_table_in_a_pipe_is_as_wide_as_its_words_or_as_the_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     print_table("a [title]", ("name", "number"), [["x" * 150, "1"], ["[red]y", "22"]])
     text = capsys.readouterr().out
     assert text.startswith("a [title]\n")
@@ -27,8 +30,13 @@ def test_a_table_in_a_file_is_as_wide_as_its_text_up_to_200_characters(capsys: p
         f"│ {'x' * 150} │      1 │",
         f"│ {'[red]y':<150} │     22 │",  # all columns but the first end at the right
     ]
-    print_table("title", ("name", "number"), [["word " * 100, "1"]])
-    assert max(map(len, capsys.readouterr().out.splitlines())) == 200
+    for columns in (60, 90):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        print_table("title", ("name", "text", "path"), [["x", "word " * 100, "a/path/of/a/file.txt"]] * 2)
+        lines = capsys.readouterr().out.splitlines()
+        assert max(map(len, lines)) == columns
+        assert sum(line.count("word") for line in lines) == 200
+        assert sum(line.count("a/path/of/a/file.txt") for line in lines) == 2  # a path is not broken
 
 
 def test_a_table_on_a_terminal_is_not_wider_than_that(

@@ -54,8 +54,8 @@ def test_every_command_takes_names_that_are_not_ascii(folder: Path, capsys: pyte
         assert shown in output, command
         json.loads(output)
     for command, shown in (
-        (f"predict {run} förmchen.jsonl --output prüfung.jsonl", "prüfung.jsonl: 1 result(s)"),
-        (f"predict {run} förmchen.jsonl --html säite.html", "säite.html: 1 result(s)"),
+        (f"predict {run} förmchen.jsonl --output prüfung.jsonl", "prüfung.jsonl: 1 result"),
+        (f"predict {run} förmchen.jsonl --html säite.html", "säite.html: 1 result"),
         (f"embed bücher.txt --output vektören.npz {bilm}", "vektören.npz: vectors of 1 sentence\n"),
     ):
         assert cli.main(command.split()) == 0, command

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import re
 import shlex
 import sys
 from collections.abc import Callable, Mapping
@@ -17,6 +18,7 @@ import elmo_tasks
 from elmo_tasks import cli
 from elmo_tasks.cli import main, make_parser
 from elmo_tasks.commands.command import COMMANDS, GROUPS
+from elmo_tasks.commands.numbers import NUMBERS, Number
 from elmo_tasks.commands.options import command_to_go_on, default_run_folder, run_overrides, tokenizer_overrides
 from elmo_tasks.data_readers import DatasetReaderConfig
 from elmo_tasks.errors import ElmoTasksError
@@ -66,7 +68,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "tune": {**CONFIG, "search": None, "search_folder": None, "jobs": 1, "dry_run": False, "list": False},
     "score t": {**TEXT, "device": "auto", "bilm": "default", "text": "t", "json": False, "substitutes": 0,
                 "output": None, "html": None, "force": False},
-    "perplexity b t": {**TEXT, "device": "auto", "bilm": "b", "text": ["t"], "json": False},
+    "perplexity t": {**TEXT, "device": "auto", "bilm": "default", "text": ["t"], "json": False},
     "embed i --output f": {**TEXT, **PARTS, "device": "auto", "input": ["i"], "output": "f", "force": False,
                            "number_type": None, "on_error": "fail",
                            "bilm": None, "options": None, "weights": None, "layers": None, "pool": "none",
@@ -146,8 +148,8 @@ GIVEN: dict[str, dict[str, Any]] = {
     "pretrain c --force": {"force": True},
     "score t --bilm b --substitutes 3 --output o --html h --force --json --tokenized": {
         "bilm": "b", "substitutes": 3, "output": "o", "html": "h", "force": True, "json": True, "tokenized": True},
-    "perplexity b t u --tokenized --json --include-package p": {
-        "text": ["t", "u"], "tokenized": True, "json": True, "include_package": ["p"]},
+    "perplexity t u --bilm b --tokenized --json --include-package p": {
+        "bilm": "b", "text": ["t", "u"], "tokenized": True, "json": True, "include_package": ["p"]},
     "embed i --output f --force --bilm b --options o --weights w --layers top --pool max --precision int8 --no-index "
     "--tokenizer unicode --batch-tokens 1 --include-package p": {
         "force": True, "bilm": "b", "options": "o", "weights": "w", "layers": "top", "pool": "max",
@@ -180,8 +182,8 @@ WRONG = {
     "train c --seeds 1-": "'1-' is not a list of seeds",
     "study c --seeds 1-3,2": "'1-3,2' has a seed twice",
     "train c --seeds 1,2,1": "'1,2,1' has a seed twice; expected each once",
-    "train c --folds 1": "'1' is not a whole number greater than 1",
-    "train c --folds two": "'two' is not a whole number greater than 1",
+    "train c --folds 1": "'1' is not a whole number of at least 2",
+    "train c --folds two": "'two' is not a whole number of at least 2",
     "train c --folds 2 --seeds 1": "not allowed with argument",
     "train c --resume --force": "not allowed with argument",
     "train c --predictions train": "invalid choice: 'train'",
@@ -189,7 +191,7 @@ WRONG = {
     "train c --ext-var a": "'a' does not have the form NAME=VALUE",
     "train c --ext-var =a": "'=a' does not have the form NAME=VALUE",
     "evaluate r d --set a": "'a' has no value; write --set a=VALUE",
-    "evaluate r d --batch-tokens 0": "'0' is not a whole number greater than 0",
+    "evaluate r d --batch-tokens 0": "'0' is not a whole number of at least 1",
     "evaluate r d --device tpu": "invalid choice: 'tpu'",
     "predict r - --format csv": "invalid choice: 'csv'",
     "predict r - --tokenizer unicode --tokenized": "not allowed with argument",
@@ -198,36 +200,36 @@ WRONG = {
     "plot --output f": "the following arguments are required: RUN",
     "plot r --output f --device gpu": "invalid choice: 'gpu'",
     "compare": "the following arguments are required: SYSTEM",
-    "compare r --resamples 0": "'0' is not a whole number greater than 0",
+    "compare r --resamples 0": "'0' is not a whole number of at least 1",
     "compare r --seed -1": "'-1' is not a whole number from 0 to 4294967295",
-    "compare r --examples x": "'x' is not a whole number greater than 0",
+    "compare r --examples x": "'x' is not a whole number of at least 1",
     "compare r --device gpu": "invalid choice: 'gpu'",
-    "errors r --examples 0": "'0' is not a whole number greater than 0",
-    "serve r --port 65536": "'65536' is not a port, from 0 to 65535",
-    "serve r --port http": "'http' is not a port, from 0 to 65535",
-    "serve r --timeout 0": "'0' is not a whole number greater than 0",
+    "errors r --examples 0": "'0' is not a whole number of at least 1",
+    "serve r --port 65536": "'65536' is not a port from 0 to 65535",
+    "serve r --port http": "'http' is not a port from 0 to 65535",
+    "serve r --timeout 0": "'0' is not a whole number of at least 1",
     "study c --shares 0.1,2": "'0.1,2' is not a comma-separated list of numbers above 0 and up to 1",
     "study c --shares x": "'x' is not a comma-separated list of numbers above 0 and up to 1",
     "study c --seeds 1,1": "'1,1' has a seed twice; expected each once",
-    "study --jobs 0": "'0' is not a whole number greater than 0",
+    "study --jobs 0": "'0' is not a whole number of at least 1",
     "pretrain c --resume --force": "not allowed with argument",
-    "perplexity b": "the following arguments are required: TEXT",
+    "perplexity --bilm b": "the following arguments are required: TEXT",
     "embed i": "the following arguments are required: --output",
     "embed i --output f --pool sum": "invalid choice: 'sum'",
     "embed i --output f --precision float16": "invalid choice: 'float16'",
     "embed i --output f --precision int8 --stateful": "not allowed with argument",
-    "embed i --output f --batch-tokens 0": "'0' is not a whole number greater than 0",
+    "embed i --output f --batch-tokens 0": "'0' is not a whole number of at least 1",
     "similarity w": "the following arguments are required: SENTENCE",
     "neighbors s --pool p": "the following arguments are required: --word",
     "neighbors s --word w": "the following arguments are required: --pool",
-    "neighbors s --word w --pool p --count 0": "'0' is not a whole number greater than 0",
+    "neighbors s --word w --pool p --count 0": "'0' is not a whole number of at least 1",
     "cache show": "invalid choice: 'show'",
     "random-bilm d --size large": "invalid choice: 'large'",
     "random-bilm d --seed x": "'x' is not a whole number from 0 to 4294967295",
     "random-bilm d --seed 4294967296": "'4294967296' is not a whole number from 0 to 4294967295",
     "probe pos --pooling max": "invalid choice: 'max'",
     "probe pos --seed -1": "'-1' is not a whole number from 0 to 4294967295",
-    "sample-data d --sentences 1,,2": "'1,,2' is not a comma-separated list of whole numbers",
+    "sample-data d --sentences 1,,2": "'1,,2'; expected three whole numbers of at least 1 with commas: training",
 }
 
 
@@ -393,6 +395,62 @@ def test_commands_that_run_a_model_name_the_device_alike(
     )
 
 
+NUMERIC = [
+    (command, action.option_strings[-1])
+    for command in COMMANDS
+    for action in cli.make_parser([command])._subparsers._group_actions[0].choices[command]._actions  # type: ignore
+    if isinstance(action.type, Number) or action.type in NUMBERS
+]
+
+
+def test_every_option_that_takes_a_number_is_one_of_those_whose_bounds_are_checked() -> None:
+    """An option takes a number if its help shows one: as what it takes, or as its default."""
+    shown = set()
+    for command in COMMANDS:
+        for action in cli.make_parser([command])._subparsers._group_actions[0].choices[command]._actions:  # type: ignore
+            words = {*str(action.metavar).replace("/", ",").split(",")}
+            is_number = isinstance(action.default, int) and not isinstance(action.default, bool)
+            if words & {"N", "K", "S", "SEEDS", "LAYERS"} or (is_number and action.option_strings):
+                shown.add((command, action.option_strings[-1]))
+    without_value = {(command, option) for command, option in shown if option in ("--verbose", "--quiet")}
+    assert len(shown - without_value) > 30
+    assert shown - without_value == {*NUMERIC}
+
+
+@pytest.mark.parametrize(("command", "option"), NUMERIC)
+@pytest.mark.parametrize("value", ["-1", "x", "1.5e", "", "9" * 40, "-1,2", "3/2", "nan", "٣"])
+def test_numbers_out_of_bounds_are_refused(
+    command: str, option: str, value: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as exit:
+        cli.main([command, "a", "b", f"{option}={value}"])
+    assert exit.value.code == 2
+    error = capsys.readouterr().err
+    assert re.match(
+        rf"error: argument (-\w/|--[\w-]+/)*{option}(/\S+)?: '{re.escape(value)}'( is not |; expected )", error
+    )
+
+
+def test_positional_arguments_may_follow_options() -> None:
+    for line in ("evaluate A B --device cpu D", "evaluate A --device cpu B D", "evaluate --device cpu A B D"):
+        found = parsed(line)
+        assert [*found["run_paths"], *found["data"]] == ["A", "B", "D"]
+        assert found["device"] == "cpu"
+    for line in ("similarity w --device cpu s t", "similarity w s --device cpu t", "similarity --device cpu w s t"):
+        assert (parsed(line)["word"], parsed(line)["sentences"]) == ("w", ["s", "t"])
+    for line in ("predict A --set a=b in.txt", "predict --set a=b A in.txt"):
+        assert (parsed(line)["run_paths"], parsed(line)["input"]) == (["A"], ["in.txt"])
+    for line, method in (
+        ("--explain", "integrated"),
+        ("--explain gradient", "gradient"),
+        ("--explain=gradient", "gradient"),
+    ):
+        found = parsed(f"predict A {line} in.txt")
+        assert (found["explain"], found["run_paths"], found["input"]) == (method, ["A"], ["in.txt"])
+    assert parsed("compare A --json B")["paths"] == ["A", "B"]
+    assert parsed("archive A --force f.tar.gz")["file"] == "f.tar.gz"
+
+
 def test_all_commands_are_in_one_group() -> None:
     assert sorted(name for names in GROUPS.values() for name in names) == sorted(COMMANDS)
 
@@ -452,7 +510,7 @@ def test_an_interrupted_command_says_how_to_go_on(
     name, *_ = words.split()
     monkeypatch.setitem(COMMANDS, name, COMMANDS[name]._replace(run=interrupted))
     assert main(shlex.split(words)) == 130
-    assert capsys.readouterr().err == (f"interrupted; go on with: {command}\n" if command else "")
+    assert capsys.readouterr().err == (f"interrupted; go on with: {command}\n" if command else "interrupted\n")
 
 
 def test_one_of_several_processes_says_how_to_go_on(

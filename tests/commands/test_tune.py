@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
-from unittest.mock import Mock
 
 import pytest
 
-import elmo_tasks.studies.search_trials
 from elmo_tasks import cli
-from elmo_tasks.errors import ElmoTasksError
 
 Printed = Callable[[], tuple[str, list[list[str]]]]
 
@@ -22,7 +21,7 @@ def search_file(config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.chdir(tmp_path)
     space = {
         "trainer.optimizer.lr": {"low": 0.001, "high": 0.1, "log": True},
-        "trainer.num_epochs": {"low": 1, "high": 3},
+        "trainer.num_epochs": {"low": 1, "high": 3, "step": 1},
         "model.dropout": {"choices": [0, 0.5]},
     }
     values = {"title": "The title", "config": config_file.name, "space": space, "trials": 3}
@@ -34,25 +33,28 @@ def test_the_space_says_which_values_each_key_can_have(printed: Printed) -> None
     text, rows = printed()
     assert text.startswith("The title\n")
     assert rows == [
-        ["key", "kind", "values"],
-        ["trainer.optimizer.lr", "numbers", "0.001 to 0.1, logarithmic"],
-        ["trainer.num_epochs", "whole numbers", "1 to 3"],
-        ["model.dropout", "choices", "0, 0.5"],
+        ["key", "values"],
+        ["trainer.optimizer.lr", '{"low": 0.001, "high": 0.1, "log": true}'],
+        ["trainer.num_epochs", '{"low": 1.0, "high": 3.0, "step": 1.0}'],
+        ["model.dropout", '{"choices": [0, 0.5]}'],
     ]
     assert text.splitlines()[-1].startswith("3 trials of ")
 
 
 @pytest.mark.parametrize(("given", "folder"), [([], "runs/studies/mine"), (["-s", "a folder"], "a folder")])
-def test_the_folder_of_a_search(
-    given: list[str], folder: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run_search = Mock(side_effect=ElmoTasksError("called"))
-    monkeypatch.setattr(elmo_tasks.studies.search_trials, "run_search", run_search)
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: object())
-    assert cli.main(["tune", "mine.json", *given, "--set", "trials=2", "--ext-var", "N=V", "--jobs", "3"]) == 2
-    assert capsys.readouterr().err == "error: called\n"
-    (path, search), settings = run_search.call_args
-    assert (path, search.config.trials) == (Path(folder), 2)
+def test_the_folder_and_the_command_of_a_search(given: list[str], folder: str) -> None:
+    assert cli.main(["tune", "mine.json", *given, "--set", "trials=1", "--set", "changes.random_seed=3"]) == 0
     quoted = f"'{folder}'" if " " in folder else folder
-    command = f"elmo-tasks tune mine.json -s {quoted} --set trials=2 --ext-var N=V"
-    assert settings == {"command": command, "num_jobs": 3}
+    command = f"elmo-tasks tune mine.json -s {quoted} --set trials=1 --set changes.random_seed=3"
+    assert command in Path(folder, "report.md").read_text(encoding="utf-8").splitlines()
+
+
+@pytest.mark.parametrize("options", ["--help", "tune --list"])
+def test_what_is_shown_without_a_search_imports_neither_torch_nor_optuna(options: str) -> None:
+    script = f"""import sys
+from elmo_tasks import cli
+try:
+    cli.main({options.split()!r})
+finally:
+    assert not {{"torch", "optuna"}} & sys.modules.keys()"""
+    subprocess.run([sys.executable, "-c", script], check=True)

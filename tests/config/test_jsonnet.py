@@ -146,3 +146,42 @@ def test_long_values_are_cut_in_messages() -> None:
     assert shown("é" * 59) == f'"{"é" * 56}...'
     assert shown([1, None], limit=6) == "[1,..."
     assert dotted(["a", 0, "b"]) == "a.0.b"
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("{good: 1, bad: 3}", {"good": 1, "bad": 3}),
+        ("['train.csv', 'd*.csv',]", ["train.csv", "d*.csv"]),
+        (" { type: 'regex' } ", {"type": "regex"}),
+        ("'in quotes'", "in quotes"),
+        ('"JSON"', "JSON"),
+        ("0.5", 0.5),
+        ("null", None),
+        ("lstm", "lstm"),
+        ("data/my train.txt", "data/my train.txt"),
+        ("[ab]*.txt", "[ab]*.txt"),
+        ("1/2", "1/2"),
+        ("it's", "it's"),
+        ("std.txt", "std.txt"),
+        ("import 'x'", "import 'x'"),
+    ],
+)
+def test_the_value_of_an_override_is_jsonnet_or_a_plain_string(text: str, value: Any) -> None:
+    values: dict[str, Any] = {}
+    assert apply_overrides(values, [f"key={text}"])[1] == []
+    assert values == {"key": value}
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("{good: 1", "expected a comma before next field"),
+        ("[train, test]", "Unknown variable: train"),
+        ("{a: 1, a: 2}", "duplicate field: a"),
+    ],
+)
+def test_what_is_wrong_with_the_jsonnet_of_an_override(text: str, problem: str) -> None:
+    (found,) = apply_overrides({}, [f"model.x={text}"])[1]
+    assert found.startswith(f"--set model.x: '{text}' is not valid Jsonnet ({problem}")
+    assert found.endswith("); write text in quotes, such as {label: 'name'}")

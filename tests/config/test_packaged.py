@@ -12,7 +12,7 @@ import pytest
 from elmo_tasks import cli
 from elmo_tasks.commands.options import complete_config, default_run_folder
 from elmo_tasks.config import load_config, to_json
-from elmo_tasks.config.data_folder import _SAMPLE_FOLDERS
+from elmo_tasks.config.data_folder import SAMPLE_FOLDERS
 from elmo_tasks.config.jsonnet import evaluate
 from elmo_tasks.config.packaged import find_config, packaged_configs, packaged_studies, portable_text, summary
 from elmo_tasks.data_readers import Conll2003Config, SrlConll2012Config
@@ -145,7 +145,7 @@ def test_missing_data_says_what_to_do() -> None:
 
 
 def test_the_sample_data_of_the_package_is_made_as_its_files_say() -> None:
-    for folder, options in _SAMPLE_FOLDERS.items():
+    for folder, options in SAMPLE_FOLDERS.items():
         assert any(
             f"`elmo-tasks sample-data {folder} {options}`" in path.read_text(encoding="utf-8")
             for path in [*packaged_configs().values(), *packaged_studies().values()]

@@ -38,7 +38,7 @@ def test_a_part_is_named_on_the_command_line_or_given_as_json(example: ModuleTyp
     [
         ("recurent", "the encoder 'recurent': unknown type"),
         ("recurrent", "the encoder 'recurrent': hidden_size: Field required"),
-        ('{"type": ', """the encoder '{"type": ': Expecting value: line 1 column 10 (char 9)"""),
+        ('{"type": ', """the encoder '{"type": ': its settings: '{"type": ' is not valid Jsonnet"""),
         ('{"type": "stacked", "span": [1, 2]}', ": span: 1: Input should be a valid string"),
     ],
 )

@@ -41,6 +41,7 @@ ROW = "d 0 0 a NN * - - - - * -\n"
 CONLL_2012, COREFERENCE = "srl_conll2012.conll", "coref_conll2012.conll"
 PAIR = {"gold_label": "neutral", "sentence1": "It rained.", "sentence2": "Rain."}
 UTF_16 = ": the file is UTF-16; expected UTF-8. Convert it with: iconv"
+JQ = "; expected each JSON object on one line, as `jq -c %s FILE` prints them; convert the file"
 LEFT_OUT = "; expected a word or a tag there"
 
 
@@ -164,6 +165,8 @@ TEXTS_AND_PROBLEMS: list[tuple[Settings, str | bytes, str]] = [
     (STARS, "review,stars\nGood,5\nBad\n", ":3: 1 column(s); expected 2 as in line 1: 'Bad'"),
     (STARS, "stars,reviews\n", ": has no example"),
     (STARS, "stars,reviews\n5,Good\n", ":1: no column 'review' among stars, reviews; name the columns in"),
+    (STARS, "review;stars\nGood;5\n", ":1: no column 'review' among review;stars; if ';' separates"),
+    (STARS | {"delimiter": ";"}, "review,stars\nGood,5\n", ":1: no column 'review' among review,stars; if ','"),
     (STARS, "review,review\n", ":1: columns that the header row has twice: 'review'"),
     (STARS, "review,stars\nGood,\n", ":2: the label is ''; expected a string that is not blank"),
     (STARS, "review,stars\n ,5\n", ":2: 'review' is ' '; expected a text with at least one token"),
@@ -183,7 +186,9 @@ TEXTS_AND_PROBLEMS: list[tuple[Settings, str | bytes, str]] = [
     (LINES, (ODD_FILES / "utf16.txt").read_bytes(), UTF_16),
     (NER, (ODD_FILES / "utf16.txt").read_bytes(), UTF_16),
     (LINES, '{"review": "x"}', ":1: no 'text' among review"),
-    (LINES, "[]", ":1: a JSON list; expected an object"),
+    (LINES, '{"text": "Yes", "label": 1}\n[]', ":2: a JSON list; expected an object"),
+    (LINES, '[{"text": "Yes", "label": 1},\n{"text": "No", "label": 0}]', ":1: looks like a JSON array" + JQ % "'.[]'"),
+    (LINES, '\n{\n"text": "Yes",\n"label": 1\n}', ":2: looks like a JSON object over several lines" + JQ % "."),
     (LINES, '{"text": "Yes", "label": 1, "score": NaN}', ":1: NaN at column 38; expected a finite number, or null"),
     (SQUAD, '{"data": [\n{"paragraphs": ]}', ":2: Expecting value at column 16"),
     (SQUAD, '{"data": []} x', ":1: Extra data at column 14"),

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -14,7 +15,7 @@ import elmo_tasks.runs.evaluate
 from elmo_tasks import cli
 from elmo_tasks.errors import ElmoTasksError, RunError
 from elmo_tasks.evaluation import plots
-from elmo_tasks.evaluation.plots import RunCurves, draw_mixes, plot_runs
+from elmo_tasks.evaluation.plots import FORMATS, RunCurves, draw_mixes, plot_runs
 from elmo_tasks.metrics.confusion import ConfusionTable
 from tests.plotted import points
 
@@ -75,6 +76,26 @@ def test_several_runs_share_a_picture(tmp_path: Path) -> None:
     runs = [RunCurves.read(run(tmp_path / name)) for name in ("one", "two")]
     plot_runs(tmp_path / "a.svg", runs)
     assert {"one, training", "two, training", "one, input", "two, input"} <= {*words(tmp_path / "a.svg")}
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+def test_names_are_drawn_as_they_are(tmp_path: Path, ending: str) -> None:
+    runs = [RunCurves.read(run(tmp_path / name)) for name in ("_hidden", "$a^{$")]
+    plot_runs(tmp_path / f"a{ending}", runs, {"labels": ["$x^{$", "_", "$"], "counts": [[1, 0, 0]] * 3})
+    if ending == ".svg":
+        shown = {f"{name}, {what}" for name in ("_hidden", "$a^{$") for what in ("training", "best: 70.00")}
+        assert {*shown, "$x^{$", "_"} <= {*words(tmp_path / "a.svg")}
+
+
+def test_a_dollar_is_not_the_border_of_a_formula(tmp_path: Path) -> None:
+    """A formula leaves out its dollars, so that its picture has fewer shapes."""
+    shapes = {}
+    for label in ("$5 to $6", "#5 to #6"):
+        plot_runs(
+            tmp_path / "a.svg", [RunCurves("a", "f1", [record(1, best=True)])], {"labels": [label], "counts": [[1]]}
+        )
+        shapes[label[0]] = (tmp_path / "a.svg").read_text().count("<use")
+    assert shapes["$"] == shapes["#"]
 
 
 def test_a_baseline_has_no_layers(tmp_path: Path) -> None:
@@ -221,3 +242,16 @@ def test_plots_are_placed_by_what_there_is(tmp_path: Path, figures: list[Figure]
     assert alone < mixes < 1.4 * alone  # a table of one row is low
     plot_runs("a.svg", [mixed] * 4)
     assert figures[-1].get_figheight() == pytest.approx(mixes + 3 * 0.5)
+
+
+def test_plots_have_a_background_of_their_own_so_that_a_dark_page_shows_them(tmp_path: Path) -> None:
+    plot_runs(tmp_path / "plot.svg", [RunCurves.read(run(tmp_path / "run"))])
+    images = Path(__file__).parents[2] / "docs" / "images"
+    drawn = [images / f"{name}.svg" for name in ("sample_efficiency", "default_bilm", "tour")]
+    for path in (tmp_path / "plot.svg", *drawn):
+        root = ElementTree.parse(path).getroot()
+        first = next(each for each in root.iter() if each.tag.endswith("path") and "fill: #" in each.get("style", ""))
+        assert "fill: #ffffff" in str(first.get("style"))
+        corners = {tuple(map(float, each)) for each in re.findall(r"[ML] (\S+) (\S+)", str(first.get("d")))}
+        width, height = map(float, root.get("viewBox", "").split()[2:])
+        assert corners == {(0, 0), (0, height), (width, 0), (width, height)}

@@ -16,8 +16,8 @@ from elmo_tasks.errors import ElmoTasksError, RunError
 from elmo_tasks.files.overwriting import check_folder, check_output
 from elmo_tasks.pretraining.run_files import PretrainingFolder
 from elmo_tasks.runs.folder import Folder, RunFolder
-from elmo_tasks.studies.search_trials import run_search
 from elmo_tasks.studies.study_training import run_study
+from elmo_tasks.studies.tuning import Tuning
 
 COMMANDS = {
     "evaluate run data --output FILE": "runs.evaluate.evaluate",
@@ -72,13 +72,39 @@ def test_a_file_that_is_not_compressed_is_not_named_as_if_it_were(tmp_path: Path
     check_output(tmp_path / "run.tar.gz", force=False, packed=True)
 
 
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("predict r i --output x.csv", "x.csv: does not become a .csv file; expected a name that ends in .jsonl"),
+        ("predict r i --output x.parquet", "expected a name that ends in .jsonl. --output DIR/, with a slash at its"),
+        ("predict r i --html x.jsonl", "x.jsonl: does not become a .jsonl file; expected a name that ends in .html"),
+        ("evaluate r d --predictions x.tsv", "expected a name that ends in .jsonl"),
+        ("evaluate r d --output x.CSV", "x.CSV: does not become a .csv file; expected a name that ends in .json"),
+        ("score t --output x.csv", "expected a name that ends in .tsv. --json writes JSON lines"),
+        ("score t --json --output x.tsv", "expected a name that ends in .jsonl. Without --json, it is a table"),
+        ("data sst5 --output x.md", "expected a name that ends in .json"),
+        ("probe f --output x.csv", "expected a name that ends in .json"),
+        ("config sst5 --copy x.json", "expected a name that ends in .jsonnet"),
+        ("embed t --output v2", "v2: expected a name that ends in .hdf5, .h5 or .npz, or for a folder, a slash: v2/"),
+    ],
+)
+def test_a_name_that_promises_another_format_is_refused(
+    line: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(line.split()) == 2
+    assert message in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_commands_refuse_before_they_compute(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     compute = Mock(side_effect=ElmoTasksError("computed"))
     monkeypatch.setattr(f"elmo_tasks.{COMMANDS[command]}", compute)
-    file = tmp_path / ("run.tar.gz" if "archive" in command else "weights.hdf5")
+    names = {"archive": "run.tar.gz", "embed": "weights.hdf5", "random-bilm": "weights.hdf5"}
+    file = tmp_path / names.get(command.split()[0], "results")
     file.write_text("mine")
     arguments = [{"FILE": str(file), "FOLDER": str(tmp_path)}.get(word, word) for word in command.split()]
     assert cli.main(arguments) == 2
@@ -99,7 +125,7 @@ def test_a_random_bilm_does_not_replace_a_trained_one(tmp_path: Path, capsys: py
     assert BiLM.load(tmp_path).fingerprint() != known
 
 
-HOLDS = {"config.json": "a run", "study.json": "a study", "search.json": "a search"}
+HOLDS = {"config.json": "a run", "study.json": "a study", "trials.journal": "a search"}
 
 
 @pytest.mark.parametrize("mark", HOLDS)
@@ -133,7 +159,7 @@ def test_studies_and_searches_do_not_mix_with_other_folders(mark: str, tmp_path:
     (tmp_path / mark).write_text("{}")
     runs: dict[str, Callable[[], object]] = {
         "study.json": lambda: run_study(cast(Any, SimpleNamespace(path=tmp_path)), command=""),
-        "search.json": lambda: run_search(tmp_path, cast(Any, None), command=""),
+        "trials.journal": lambda: Tuning(tmp_path, cast(Any, None), command=""),
     }
     for own, run in runs.items():
         if own != mark:

@@ -141,6 +141,14 @@ def test_the_threshold_with_the_best_f1_is_between_two_scores() -> None:
         assert metric.compute() == scores
 
 
+def test_the_floor_is_the_score_of_a_model_that_answers_nothing() -> None:
+    gold = [["red"], [], ["mill", "a mill"], ["lake"]]
+    metric = Squad2Scores()
+    metric.update([{"answer": ""}] * 4, [{"answers": answers} for answers in gold])
+    assert metric.floor({"answers": answers} for answers in gold) == metric.compute()["f1"] == 25
+    assert metric.floor([]) == 0
+
+
 VERDICTS = json.loads(Path(__file__).with_name("squad2_verdicts.json").read_text(encoding="utf-8"))
 
 

@@ -96,12 +96,17 @@ def test_a_tagger_averages_the_scores_of_tags_and_of_transitions() -> None:
 def test_words_are_looked_up_in_each_members_own_vocabulary() -> None:
     one, other = (member(CLASSIFIER, {"labels": LABELS}, seed) for seed in range(2))
     expected = together(one, other)
+    batch, chosen = one.model.task.collate(TEXTS, one.vocabulary), [{"label": "yes"}] * len(TEXTS)
+    contributions = saliency(ensemble((one, other)), batch, chosen, "gradient").contributions["tokens"]
     words = other.vocabulary.words
     order = [0, 1, *range(len(words) - 1, 1, -1)]
     vocabulary = dataclasses.replace(other.vocabulary, words=tuple(words[row] for row in order))
     trained = other.model.get_parameter("embedder.words.trained")
     trained.data = trained.data[order]
-    assert together(one, other._replace(vocabulary=vocabulary)) == expected
+    reordered = other._replace(vocabulary=vocabulary)
+    assert together(one, reordered) == expected
+    found = saliency(ensemble((one, reordered)), batch, chosen, "gradient").contributions["tokens"]
+    torch.testing.assert_close(found, contributions)
 
 
 def test_a_shared_bilm_computes_a_batch_once(bilm_files: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,6 +129,17 @@ def test_a_shared_bilm_computes_a_batch_once(bilm_files: dict[str, str], monkeyp
         assert len(calls) == computed
     saliency(combined, batch, [{"label": "yes"}] * len(TEXTS), "integrated")
     assert len(calls) == 6
+
+
+def test_outputs_that_do_not_fit_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, other = (member(CLASSIFIER, {"labels": LABELS}, name=name) for name in ("runs/a", "runs/b"))
+    monkeypatch.setattr(other.model, "to_average", lambda output: dataclasses.replace(output, logits=output.logits[:1]))
+    with pytest.raises(ElmoTasksError, match="the models' logits differ in size; expected runs with the same settings"):
+        together(one, one, other)
+    reordered = member(CLASSIFIER, {"labels": LABELS[::-1]}, name="runs/b")
+    monkeypatch.setattr(reordered.model, "labels", ())
+    with pytest.raises(ElmoTasksError, match=r"runs/b: .* with runs/a: .* another order, and a TextClassifier has no"):
+        together(one, reordered)
 
 
 @pytest.mark.parametrize(

@@ -214,6 +214,8 @@ def test_opened_once_until_it_changes(tmp_path: Path, monkeypatch: pytest.Monkey
     assert_is_the_small_file(file)
     write(tmp_path, GLOVE.replace("4 5 6", "6 5 4.0"))
     assert open_word_vectors(path, 3).rows(["The"]).tolist() == [[6, 5, 4]]
+    with pytest.raises(DataError, match=rf"{tmp_path}: is a folder; expected a file"):
+        WordVectorFile(tmp_path)
     with pytest.raises(DataError, match=r"nowhere.txt: no such file"):
         open_word_vectors(tmp_path / "nowhere.txt", 3)
 

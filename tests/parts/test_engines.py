@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -19,6 +20,7 @@ import pytest
 
 from elmo_tasks import cli
 from elmo_tasks.batches import Embed
+from elmo_tasks.parts.ray_engine import ray_cluster
 
 # The engines warn about the versions of what they use.
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
@@ -52,6 +54,13 @@ def test_ray_makes_the_same_parts(
     assert cli.main([*command, "--output", f"{tmp_path / 'ray'}/", "--engine", "ray", "--workers", workers]) == 0
     assert contents(tmp_path / "ray") == contents(tmp_path / "plain")
     assert "Execution plan" not in capfd.readouterr().err
+
+
+def test_ray_serves_no_page() -> None:
+    """Anyone who reaches its page can run code on the cluster."""
+    pytest.importorskip("ray")
+    with ray_cluster(None), socket.socket() as client:
+        assert client.connect_ex(("127.0.0.1", 8265)) != 0
 
 
 @contextlib.contextmanager

@@ -21,6 +21,9 @@ import pytest
 
 import elmo_tasks
 from elmo_tasks import cli
+from elmo_tasks.errors import ElmoTasksError, IncompleteError
+from elmo_tasks.parts.folder import PartsFolder
+from elmo_tasks.parts.units import find_units
 from tests.stopping import ENVIRONMENT
 
 
@@ -85,6 +88,59 @@ def test_only_missing_parts_are_made(arguments: list[str], texts: Path, tmp_path
     assert all(path.stat().st_mtime_ns == times[path] for path in times if path != removed)
 
 
+def test_the_first_ten_missing_parts_are_named(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("Orla left.\n" * 13)
+    units = list(find_units([tmp_path / "a.txt"], tokens=1))
+    folder = PartsFolder(tmp_path / "out", {"layers": "top"})
+    assert folder.process(units[1:2], lambda table: table, visible=False) == 1
+    for given, missing, more in ((units, [1, *range(3, 12)], "\n  and 2 more"), (units[:11], [1, *range(3, 12)], "")):
+        lines = "".join(f"\n  a.txt, from line {line}" for line in missing)
+        with pytest.raises(IncompleteError) as error:
+            folder.check_complete(given)
+        assert str(error.value) == f"{folder.path}: {10 + 2 * bool(more)} parts missing:{lines}{more}"
+    with pytest.raises(IncompleteError, match=r"out: 1 part missing:\n  a\.txt, from line 3$"):
+        folder.check_complete(units[1:3])
+    folder.check_complete(units[1:2])
+
+
+def test_settings_that_are_missing_are_other_settings(tmp_path: Path) -> None:
+    PartsFolder(tmp_path, {"layers": "top"}).begin()
+    for settings, problem in (
+        ({"layers": "top", "pool": "max"}, "pool = None; got 'max'"),
+        ({}, "layers = 'top'; got None"),
+    ):
+        with pytest.raises(ElmoTasksError, match=f"its parts were made with {problem}. Use the same settings, or"):
+            PartsFolder(tmp_path, settings).check_settings()
+    PartsFolder(tmp_path, {"layers": "top"}).check_settings()
+
+
+def test_settings_that_change_meanwhile(tmp_path: Path) -> None:
+    """Another process may begin at the same moment, with others."""
+    (tmp_path / "a.txt").write_text("Orla left.\n")
+    folder = PartsFolder(tmp_path / "out", {"layers": "top"})
+
+    def function(table: pa.Table) -> pa.Table:
+        (folder.path / "_manifest.json").write_text('{"layers": "mix"}')
+        return table
+
+    with pytest.raises(ElmoTasksError, match="its parts were made with layers = 'mix'; got 'top'"):
+        folder.process(list(find_units([tmp_path / "a.txt"])), function, visible=False)
+    assert not list(folder.path.glob("*.parquet"))
+
+
+def test_parts_are_compressed_and_only_numbers_of_vectors_have_no_dictionary(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("Orla left.\n\nTavo sang.\n")
+    folder = PartsFolder(tmp_path / "out", {})
+    results = pa.table({"id": ["a", "a"], "vectors": pa.array([[0.5, 1.0], [2.0]], pa.list_(pa.float32()))})
+    folder.process(list(find_units([tmp_path / "a.txt"])), lambda table: results, visible=False)
+    (part,) = folder.path.glob("*.parquet")
+    assert pq.read_table(part).equals(results)
+    group = pq.read_metadata(part).row_group(0)
+    for column, is_plain in ((group.column(0), True), (group.column(1), False)):
+        assert column.compression == "ZSTD"
+        assert ("RLE_DICTIONARY" in column.encodings, column.is_stats_set) == (is_plain, is_plain)
+
+
 def test_results_below_the_input_are_not_read(arguments: list[str], texts: Path) -> None:
     for _ in range(2):
         assert cli.main([*arguments, "--output", f"{texts / 'vectors'}/"]) == 0
@@ -133,7 +189,8 @@ def test_a_full_disk_keeps_the_parts_before_it(
     with room(len(whole[largest]) - 1):
         assert cli.main([*arguments, "--output", f"{full}/"]) == 2
     message = rf"error: {full}/{largest}: cannot be written: .*; expected at least [\d,]+ bytes\. Make room there.*\n"
-    assert re.fullmatch(message, capsys.readouterr().err)
+    *_, shown = capsys.readouterr().err.splitlines(keepends=True)  # before it, a warning of an input without text
+    assert re.fullmatch(message, shown)
     before = {name: content for name, content in whole.items() if name < largest}
     assert before
     assert contents(full) == before
@@ -163,7 +220,7 @@ def test_a_killed_process_leaves_no_part_torn(arguments: list[str], tmp_path: Pa
 @pytest.mark.parametrize(
     ("more", "problem"),
     [
-        (["--output", "a.hdf5"], "several files: expected an output folder"),
+        (["--output", "a.hdf5"], "texts is a folder: expected an output folder"),
         (["--output", "out/", "--stateful"], "--stateful: only for one output file"),
         (["--output", "out/", "--shard", "4/3"], "'4/3'; expected I/N"),
         (["--output", "out/", "--layers", "9"], "layers: got '9'"),
@@ -218,15 +275,17 @@ def test_predictions_of_an_ensemble_with_the_tokens_that_count(
     settings: dict[str, Any], texts: Path, tmp_path: Path
 ) -> None:
     runs = [str(tmp_path / "run1"), str(tmp_path / "run2")]
+    learned = [{"tokens": ["Orla", "left"], "tags": ["B-PER", "O"]}, {"tokens": ["It", "rained"], "tags": ["O", "O"]}]
     for seed, run in enumerate(runs):
-        elmo_tasks.train(
-            settings, run, overrides={"trainer.num_epochs": 1, "trainer.trackers": [], "random_seed": seed}
-        )
+        changes: dict[str, Any] = {"trainer.moving_average": None, "trainer.trackers": [], "random_seed": seed}
+        elmo_tasks.train(settings, run, train=learned * 60, overrides=changes)
     command = ["predict", *runs, str(texts), "--explain", "gradient", "--quiet"]
     assert cli.main([*command, "--output", f"{tmp_path / 'out'}/"]) == 0
     assert cli.main([*command, "--output", f"{tmp_path / 'out'}/", "--check"]) == 0
     assert cli.main(["predict", *runs, str(texts), "--output", f"{tmp_path / 'out'}/"]) == 2  # other settings
-    (row, *_) = pyarrow.dataset.dataset(tmp_path / "out").to_table().to_pylist()
-    (expected, *_) = elmo_tasks.load(runs)(["Line 0 of the first text."], explain="gradient")
-    assert row["tokens"] == expected["tokens"]
-    assert json.loads(row["saliency"]) == expected["saliency"]
+    rows = pyarrow.dataset.dataset(tmp_path / "out").to_table().to_pylist()
+    (row,) = (row for row in rows if row["tokens"] == ["Orla", "left"])
+    (expected,) = elmo_tasks.load(runs)([{"tokens": ["Orla", "left"]}], explain="gradient")
+    ((item,), (other,)) = json.loads(row["saliency"]), expected["saliency"]
+    assert (item["of"], item["score"]) == ("PER", pytest.approx(other["score"], abs=1e-3))
+    assert item["tokens"] == [[token, pytest.approx(share, abs=1e-3)] for token, share in other["tokens"]]

@@ -49,13 +49,15 @@ def test_units_are_named_by_what_is_in_them(tmp_path: Path) -> None:
     assert (changed[0] == first[0], changed[1] == first[1]) == (True, False)
 
 
-def test_files_of_folders_and_patterns_each_once(tmp_path: Path) -> None:
-    for name in ("a/x.txt", "b/x.txt", "b/.hidden", "b/_SUCCESS", "b/deep/y.txt"):
+def test_files_of_folders_and_patterns_each_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("a/x.txt", "b/x.txt", "b/.hidden", "b/_SUCCESS", "b/.git/x.txt", "b/deep/_old/x.txt", "b/deep/y.txt"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("Orla left.\n")
     found = [unit.source for unit in find_units([tmp_path / "b", tmp_path / "*" / "x.txt", tmp_path / "a" / "x.txt"])]
     assert found == ["a/x.txt", "b/deep/y.txt", "b/x.txt"]
     assert [unit.source for unit in find_units([tmp_path / "a"])] == ["x.txt"]
+    monkeypatch.chdir(tmp_path / "a")
+    assert [unit.source for unit in find_units(["x.txt", tmp_path / "a"])] == ["x.txt"]
     with pytest.raises(DataError, match=r"no\*: no such file"):
         list(find_units([tmp_path / "no*"]))
 
@@ -73,16 +75,77 @@ def test_compressed_text_and_json_lines(tmp_path: Path) -> None:
     assert rows_of(tmp_path, tokens=20) == rows_of(tmp_path)
 
 
+def test_json_lines_after_blank_ones(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text('\n  \n {"text": "Orla left."}\n')
+    (found,) = rows_of(tmp_path)
+    assert (found["line"], found["json"]) == (3, ' {"text": "Orla left."}')
+
+
 def test_row_groups_of_parquet_files(tmp_path: Path) -> None:
     columns = {"line": ["not ours"] * 10, "error": ["nor this"] * 10, "input_error": [1] * 10}
     table = pa.table({"text": [f"line {number}" for number in range(10)], **columns})
     pq.write_table(table, tmp_path / "a.parquet", row_group_size=3)
     assert len(list(find_units([tmp_path]))) == 1
     assert [unit.first for unit in find_units([tmp_path], tokens=1)] == [1, 4, 7, 10]
-    found = rows_of(tmp_path, tokens=1)
-    assert [(row["line"], row["text"]) for row in found] == [(n + 1, f"line {n}") for n in range(10)]
-    kept = [(row["input_line"], row["error"], row["input_input_error"], row["input_error"]) for row in found]
-    assert kept == [("not ours", None, "nor this", 1)] * 10
+    of_a_group = pq.read_metadata(tmp_path / "a.parquet").row_group(0).total_byte_size
+    pairs = list(find_units([tmp_path], tokens=of_a_group // 6 + 1))
+    assert [(unit.start, unit.end, unit.first) for unit in pairs] == [(0, 2, 1), (2, 4, 7)]
+    for tokens in (1, of_a_group // 6 + 1):
+        found = rows_of(tmp_path, tokens=tokens)
+        assert [(row["line"], row["text"]) for row in found] == [(n + 1, f"line {n}") for n in range(10)]
+        kept = {
+            (row["source"], row["input_line"], row["error"], row["input_input_error"], row["input_error"])
+            for row in found
+        }
+        assert kept == {("a.parquet", "not ours", None, "nor this", 1)}
+
+
+def test_tables_have_the_same_columns_even_without_rows(tmp_path: Path) -> None:
+    own = {"source": pa.string(), "line": pa.int64()}
+    for content, column in ((" \n\n", "text"), ("Orla left.\n", "text"), ('{"a": 1}\n', "json")):
+        (tmp_path / "a.txt").write_text(content)
+        ((_, tables),) = read_units(find_units([tmp_path]))
+        (table,) = tables
+        expected = {**own, column: pa.string(), "error": pa.string()}
+        assert dict(zip(table.column_names, table.schema.types, strict=True)) == expected
+        assert len(table) == len(content.strip().splitlines())
+
+
+def test_lines_of_tokens_may_look_like_anything(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id,text,label\n1,Orla left,pos\n2,It rained,neg\n3,A mill,pos\n4,A bus,neg\n")
+    assert len(list(find_units([tmp_path], tokenized=True))) == 1
+    with pytest.raises(DataError, match=r"only has files of the output folder; expected the text"):
+        list(find_units([tmp_path], output=tmp_path))
+
+
+def test_units_end_with_the_line_at_which_they_are_full(tmp_path: Path) -> None:
+    """A token counts as six bytes."""
+    lines = ["123456789 12\n", "1\n", "1234567890 2345678901\n", "1234567890\n", "1\n"]  # of 13, 2, 22, 11 and 2 bytes
+    (tmp_path / "a.txt").write_text("".join(lines))
+    found = [(unit.start, unit.end, unit.first) for unit in find_units([tmp_path / "a.txt"], tokens=2)]
+    assert found == [(0, 13, 1), (13, 37, 2), (37, 50, 4)]
+    assert len(list(find_units([tmp_path / "a.txt"], tokens=7))) == 2
+    assert len(list(find_units([tmp_path / "a.txt"], tokens=8))) == 1
+
+
+def test_equal_texts_have_parts_of_their_own(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"text": ["Orla left."] * 4}), tmp_path / "a.parquet", row_group_size=2)
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.txt").write_text("Orla left.\n" * 3)
+        (tmp_path / name / "a.parquet").write_bytes((tmp_path / "a.parquet").read_bytes())
+    units = list(find_units([tmp_path / "one", tmp_path / "two"], tokens=1))
+    assert len(units) == 2 * (3 + 2)
+    assert len({unit.part_name for unit in units}) == len({unit.digest for unit in units}) == len(units)
+
+
+def test_long_units_are_several_tables(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(("Orla left. " * 10_000 + "\n") * 9)  # 110,000 bytes each, of 400,000
+    pq.write_table(pa.table({"text": ["Orla left."] * 4_500}), tmp_path / "b.parquet")
+    units = read_units(find_units([tmp_path]))
+    lengths = {unit.path.name: [len(table) for table in tables] for unit, tables in units}
+    assert lengths == {"a.txt": [4, 4, 1], "b.parquet": [2_000, 2_000, 500]}
+    assert [row["line"] for row in rows_of(tmp_path / "b.parquet")] == [*range(1, 4_501)]
 
 
 def test_lines_of_no_use_have_an_error(tmp_path: Path) -> None:

@@ -164,7 +164,7 @@ def test_keys_of_places_are_those_of_the_result(predictor: TaggerPredictor) -> N
 
 
 def test_batches_hold_at_least_a_token(predictor: TaggerPredictor) -> None:
-    with pytest.raises(ElmoTasksError, match="expected at least 1"):
+    with pytest.raises(ElmoTasksError, match="expected a whole number of at least 1"):
         TaggerPredictor(predictor.model, predictor.vocabulary, batch_tokens=0)
 
 

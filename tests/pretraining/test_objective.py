@@ -20,11 +20,11 @@ def make_objective(softmax: SoftmaxConfig, dtype: torch.dtype = torch.float32) -
     return StreamObjective(LanguageModel.untrained(TINY_OPTIONS, OutputVocabulary(TYPES)), softmax, dtype)
 
 
-def make_windows() -> list[Window]:
-    """Three windows of three steps of two streams."""
+def make_windows(steps: int = 3) -> list[Window]:
+    """Windows of two streams of nine tokens: by default three, of three steps."""
     tokens = np.array([0, 1, 2, 3, 4, 3, 2, 1, 0, 4, 2, 0, 1, 3, 4], dtype=np.uint32)
     part = CorpusPart(tokens, np.array([0, 8, 12, 15]), np.array([0, 1, 3]))
-    streams = TokenStreams(SlotReader(part, TYPES, OutputVocabulary(TYPES), 50), batch_size=2, steps=3, seed=1)
+    streams = TokenStreams(SlotReader(part, TYPES, OutputVocabulary(TYPES), 50), batch_size=2, steps=steps, seed=1)
     return list(streams.windows(0))
 
 
@@ -38,6 +38,20 @@ def test_each_window_begins_with_the_states_after_the_one_before() -> None:
         assert objective(window).equal(expected.mean)
         assert expected.mean.equal(objective.model(window, zeros).mean) == (number == 0)
         states = expected.states
+
+
+def test_windows_of_any_length_have_the_same_losses() -> None:
+    """The states go through all of them; only gradients end at the borders of windows."""
+    found = {}
+    for steps in (1, 3, 9):
+        objective, windows = make_objective(FullSoftmax()), make_windows(steps)
+        assert [window.inputs.shape for window in windows] == [(2, steps, 2)] * (9 // steps)
+        losses = [objective(window) for window in windows]
+        found[steps] = torch.stack(losses).mean().item()
+        losses[-1].backward()
+        assert all(parameter.grad is not None for parameter in objective.model.parameters())
+    assert found[1] == pytest.approx(found[9], abs=1e-6)
+    assert found[3] == pytest.approx(found[9], abs=1e-6)
 
 
 def test_targets_are_compared_with_candidates_that_are_drawn_for_each_window() -> None:

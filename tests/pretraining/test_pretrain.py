@@ -111,7 +111,7 @@ def test_by_default_it_is_evaluated_twenty_times(config_file: Path, tmp_path: Pa
     assert {record["held_out"]["targets"] for record in log[:-1]} == {held_out.sentences[1] + 1}  # with its end
     assert log[-1]["held_out"]["targets"] == len(held_out.tokens) + len(held_out.sentences) - 1
     assert [log[0]["learning_rate"], log[-1]["learning_rate"]] == pytest.approx([0.02 * 3 / 6, 0.0])  # warmup: 5 steps
-    overrides = ["trainer.evaluate_every_steps=null", "trainer.num_epochs=0.001"]
+    overrides = ["trainer.evaluate_every_steps=null", "trainer.num_epochs=0.001", "trainer.unroll_steps=1"]
     pretrain(config_file, tmp_path / "short", overrides=overrides, announce=plans.append)
     assert plans[1]["steps"] == "1"
     assert len(records(tmp_path / "short")) == 1

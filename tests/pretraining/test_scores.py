@@ -22,7 +22,7 @@ from elmo_tasks.pretraining.corpus import CorpusPart
 from elmo_tasks.pretraining.language_model import LanguageModel
 from elmo_tasks.pretraining.output_vocabulary import OutputVocabulary
 from elmo_tasks.pretraining.perplexity import evaluate_perplexity
-from elmo_tasks.pretraining.scores import SentenceScores, score_sentences
+from elmo_tasks.pretraining.scores import SentenceScores, TokenScores, score_sentences
 from elmo_tasks.pretraining.tokenize_files import number_tokens
 from elmo_tasks.pretraining.windows import SlotReader
 
@@ -75,6 +75,28 @@ def test_surprisals_ranks_and_substitutes_are_those_of_numpy(model: LanguageMode
             probabilities = [math.exp(both[index, vocabulary.words.index(word)]) for word in order]
             assert [probability for _, probability in each.substitutes] == pytest.approx(probabilities, abs=1e-5)
         assert found.pseudo_log_likelihood == pytest.approx(-sum(each.both for each in found.tokens))
+
+
+def test_the_record_of_a_sentence_has_its_sums_and_means() -> None:
+    first = TokenScores("the", True, 1.0, 2.0, 0.5, 1, 2, (("a", 0.75), ("the", 0.125)))
+    second = TokenScores("zebra", False, 3.0, 4.0, 0.25, 5, 6)
+    found = SentenceScores((first, second), end=0.5, begin=0.75).record()
+    ranks = {"forward_rank": 1, "backward_rank": 2}
+    words = {"substitutes": {"a": 0.75, "the": 0.125}}
+    assert found == {
+        "tokens": [
+            {"token": "the", "is_known": True, "forward": 1, "backward": 2, "both": 0.5, **ranks, **words},
+            {"token": "zebra", "is_known": False, "forward": 3, "backward": 4, "both": 0.25,
+             "forward_rank": 5, "backward_rank": 6},
+        ],
+        "begin": 0.75,
+        "end": 0.5,
+        "forward": 4.5,
+        "backward": 6.75,
+        "mean_forward": 1.5,
+        "mean_backward": 2.25,
+        "pseudo_log_likelihood": -0.75,
+    }  # fmt: skip
 
 
 def test_sums_over_a_large_vocabulary_are_those_of_the_perplexity_and_of_numpy() -> None:

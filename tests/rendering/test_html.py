@@ -67,9 +67,10 @@ def test_the_page_needs_nothing_else() -> None:
 
 def test_marks_nest_and_keep_their_colors() -> None:
     sections = Sections()
-    nested = sections.section([MarkedText("her boat", [Mark(0, 3, "0"), Mark(0, 8, "1", 0.875)])])
-    assert '<mark class="c0" title="87.5 %"><mark class="c1">her<b>0</b></mark> boat<b>1</b></mark>' in nested
-    assert '<mark class="c1">a<b>0</b></mark>' in sections.section([MarkedText("a", [Mark(0, 1, "0")])])
+    nested = sections.section([MarkedText("her boat", [Mark(0, 3, "2"), Mark(0, 8, "1", 0.875)])])
+    assert '<mark class="c0" title="87.5 %"><mark class="c1">her<b>2</b></mark> boat<b>1</b></mark>' in nested
+    assert '<mark class="c1">a<b>2</b></mark>' in sections.section([MarkedText("a", [Mark(0, 1, "2")])])
+    assert 'title="&lt;0.1 %"' in sections.section([MarkedText("a", [Mark(0, 1, "X", 0.0001)])])
 
 
 def test_only_a_title_that_is_given_is_written() -> None:

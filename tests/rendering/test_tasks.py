@@ -25,7 +25,7 @@ def test_spans_of_a_sentence_within_a_longer_text() -> None:
 
 
 def test_tags_that_are_not_spans() -> None:
-    result = {"tokens": ["Ann", "left", "."], "tags": ["NNP", "VBD", "O"], "probabilities": [0.9, 0.8, 0.9]}
+    result = {"tokens": ["Ann", "left", "."], "tags": ["NNP", "VBD", "."], "probabilities": [0.9, 0.8, 0.9]}
     (part,) = describe(Tagging(), result)
     assert marked(part) == [("Ann", "NNP"), ("left", "VBD")]
     with pytest.raises(ValueError, match="argument 2 is"):
@@ -57,12 +57,12 @@ def test_chains_are_marked_in_the_document_and_listed() -> None:
     drawing = describe(Coreference(), {"sentences": sentences, "mentions": mentions, "clusters": [[], []]})
     assert isinstance(drawing[0], MarkedText)
     assert drawing[0].text == "Orla sold her boat\nIt sank"
-    assert marked(drawing[0]) == [("Orla", "0"), ("her", "0"), ("her boat", "1"), ("It", "1")]
-    assert [marked(part) for part in drawing[1:]] == [[("Orla → her", "0")], [("her boat → It", "1")]]
+    assert marked(drawing[0]) == [("Orla", "1"), ("her", "1"), ("her boat", "2"), ("It", "2")]  # people count from 1
+    assert [marked(part) for part in drawing[1:]] == [[("Orla → her", "1")], [("her boat → It", "2")]]
 
     raw = {"text": "Orla ... her", "sentences": [["Orla"], ["her"]], "offsets": [[[0, 4]], [[9, 12]]]}
     drawing = describe(Coreference(), {**raw, "mentions": [mention(0, 1, 1, "her")], "clusters": [[]]})
-    assert marked(drawing[0]) == [("her", "0")]
+    assert marked(drawing[0]) == [("her", "1")]
 
 
 def test_the_answer_is_marked_in_its_passage() -> None:

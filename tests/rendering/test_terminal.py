@@ -83,9 +83,9 @@ def test_bars_are_aligned_with_their_names_and_shares() -> None:
     assert shown([bars], width=32).splitlines()[:3] == [
         "yes          █████       50.0 %",
         "a longish n… █            9.0 %",
-        "no           ██████████ 100.0 %",
+        "no           ██████████ >99.9 %",
     ]
-    assert "█" * 30 + " 100.0 %" in shown([bars], width=200)
+    assert "█" * 30 + " >99.9 %" in shown([bars], width=200)
     assert "█" * 31 not in shown([bars], width=200)
 
 

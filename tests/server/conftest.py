@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -27,6 +28,22 @@ def post(client: TestClient, path: str, body: Any, status: int = 200) -> Any:
     answer = client.post(path, json=body)
     assert answer.status_code == status, answer.text
     return answer.json() if status == 200 else answer.json()["error"]
+
+
+@contextlib.contextmanager
+def blocked(run: ServedRun, monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+    """Within the block, the run's first batch waits for the event."""
+    started, go, answer = threading.Event(), threading.Event(), run.answer
+
+    def wait(requests: list[Any]) -> Any:
+        started.set()
+        assert go.wait(30)
+        return answer(requests)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(run, "answer", wait)
+        yield started
+        go.set()
 
 
 def train_all(folder: Path, configs: Mapping[str, str]) -> list[str]:

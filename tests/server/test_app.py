@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import threading
@@ -250,7 +251,7 @@ def test_pages_need_nothing_from_elsewhere(client: TestClient) -> None:
     assert schema["info"]["version"] == elmo_tasks.__version__
     assert "Trained runs behind HTTP" in schema["info"]["description"]
     predict = schema["paths"]["/api/runs/{name}/predict"]["post"]
-    assert set(predict["responses"]) == {"200", "404", "408", "413", "422", "429", "504"}
+    assert set(predict["responses"]) == {"200", "404", "405", "408", "413", "415", "422", "429", "504"}
     answer = predict["responses"]["200"]["content"]["application/json"]["schema"]
     assert answer == {"$ref": "#/components/schemas/Answer"}
     assert set(schema["paths"]) == {
@@ -325,8 +326,40 @@ def test_wrong_requests_get_a_sentence(client: TestClient, path: str, body: Any,
 
 
 def test_only_json_is_read_so_that_forms_of_other_sites_are_not(client: TestClient) -> None:
-    answer = client.post("/api/runs/ner/predict", content=b'{"text": "a"}', headers={"content-type": "text/plain"})
-    assert answer.status_code == 422
+    for headers, found in (({"content-type": "text/plain"}, "'text/plain'"), ({}, "missing")):
+        answer = client.post("/api/runs/ner/predict", content=b'{"text": "a"}', headers=headers)
+        assert answer.status_code == 415
+        assert answer.json()["error"] == f"the header Content-Type is {found}; expected application/json"
+    charset = {"content-type": "Application/JSON; charset=utf-8"}
+    assert client.post("/api/runs/ner/predict", content=b'{"text": "a"}', headers=charset).status_code == 200
+
+
+def test_a_compressed_body_is_refused_by_its_header(client: TestClient) -> None:
+    headers = {"content-type": "application/json", "content-encoding": "gzip"}
+    answer = client.post("/api/runs/ner/predict", content=gzip.compress(b'{"text": "a"}'), headers=headers)
+    assert (answer.status_code, answer.headers["accept-encoding"]) == (415, "identity")
+    assert answer.json()["error"] == "the header Content-Encoding is 'gzip'; send the body as it is, not compressed"
+
+
+def test_another_method_is_answered_with_those_that_work(client: TestClient) -> None:
+    for method, path, allowed in (
+        ("GET", "/api/runs/ner/predict", "POST"),
+        ("DELETE", "/api/embed", "POST"),
+        ("POST", "/api/runs", "GET, HEAD"),
+        ("POST", "/docs", "GET, HEAD"),
+        ("POST", "/page.js", "GET, HEAD"),
+    ):
+        answer = client.request(method, path)
+        assert (answer.status_code, answer.headers["allow"]) == (405, allowed), path
+        expected = f"the method is {method}; expected {allowed}. /docs says what each address takes"
+        assert answer.json()["error"] == expected
+
+
+@pytest.mark.parametrize("path", ["/", "/page.js", "/docs", "/openapi.json", "/healthz", "/metrics", "/api/runs"])
+def test_head_is_answered_as_get_without_a_body(client: TestClient, path: str) -> None:
+    head, get = client.head(path), client.get(path)
+    assert (head.status_code, head.content) == (200, b"")
+    assert head.headers["content-type"] == get.headers["content-type"]
 
 
 @pytest.mark.parametrize(

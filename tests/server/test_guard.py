@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import re
-import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -19,16 +16,17 @@ from elmo_tasks.server.bounds import Limits
 from elmo_tasks.server.guard import Guard, admit
 from elmo_tasks.server.metrics import Metrics
 from elmo_tasks.server.served_runs import ServedRun
-from tests.server.conftest import Serve, post
+from tests.server.conftest import Serve, blocked, post
 
 
 def test_large_bodies_and_long_texts(serve: Serve) -> None:
     with serve(Limits(body_bytes=1000, request_tokens=20)) as client:
         expected = "the body has more than 1,000 bytes"
         assert post(client, "/api/runs/ner/predict", {"text": "a" * 1000}, 413) == expected
-        in_parts = client.post("/api/runs/ner/predict", content=iter([b'{"text": "', *[b"a" * 100] * 50, b'"}']))
+        parts, is_json = [b'{"text": "', *[b"a" * 100] * 50, b'"}'], {"content-type": "application/json"}
+        in_parts = client.post("/api/runs/ner/predict", content=iter(parts), headers=is_json)
         assert (in_parts.status_code, in_parts.json()["error"]) == (413, expected)
-        expected = "21 tokens; expected at most 20 in a request"
+        expected = "21 tokens; expected at most 20 in a request. Send less text at once"
         assert post(client, "/api/runs/ner/predict", {"text": "a " * 21}, 422) == expected
         assert post(client, "/api/embed", {"tokens": ["a"] * 21}, 422) == expected
         assert post(client, "/api/runs/ner/predict-batch", {"inputs": ["a " * 11, "a " * 10]}, 422) == expected
@@ -41,7 +39,7 @@ def test_large_bodies_and_long_texts(serve: Serve) -> None:
 
 
 def test_the_limits_unless_others_are_given(client: TestClient) -> None:
-    expected = "2,001 tokens; expected at most 2,000 in a request"
+    expected = "2,001 tokens; expected at most 2,000 in a request. Send less text at once"
     assert post(client, "/api/embed", {"tokens": ["a"] * 2001}, 422) == expected
     text = "a" * (100_000 - len(b'{"text": ""}'))
     for more, status in (("", 200), ("a", 413)):
@@ -54,22 +52,6 @@ def test_the_limits_unless_others_are_given(client: TestClient) -> None:
 def test_a_request_that_is_allowed_may_also_wait() -> None:
     with pytest.raises(ElmoTasksError, match=r"a request may have 5 tokens \(--max-tokens\), .* only 4 \(--max-wait"):
         Limits(request_tokens=5, queue_tokens=4)
-
-
-@contextlib.contextmanager
-def blocked(run: ServedRun, monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
-    """Within the block, the run's first batch waits for the event."""
-    started, go, answer = threading.Event(), threading.Event(), run.answer
-
-    def wait(requests: list[Any]) -> Any:
-        started.set()
-        assert go.wait(30)
-        return answer(requests)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(run, "answer", wait)
-        yield started
-        go.set()
 
 
 @pytest.mark.parametrize(

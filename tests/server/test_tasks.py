@@ -100,13 +100,13 @@ def test_results_are_those_of_predict(name: str, folder: Path, client: TestClien
 @pytest.mark.parametrize(
     ("name", "examples"),
     [
-        ("ner", "tagging"),
+        ("ner", "names"),
         ("ner", "parts_of_speech"),
         ("roles", "semantic_roles"),
         ("coreference", "coreference"),
         ("reading", "reading"),
         ("inference", "text_pairs"),
-        ("sentiment", "classification"),
+        ("sentiment", "sentiment"),
     ],
 )
 def test_every_example_of_the_page_gets_a_result(name: str, examples: str, client: TestClient) -> None:

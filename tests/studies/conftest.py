@@ -13,7 +13,7 @@ __all__ = ["cases", "write", "write_case"]
 
 SPACE = {
     "trainer.optimizer.lr": {"low": 0.001, "high": 0.1, "log": True},
-    "model.encoder.hidden_sizes.0": {"low": 4, "high": 8},
+    "model.encoder.hidden_sizes.0": {"low": 4, "high": 8, "step": 1},
     "model.dropout": {"choices": [0.0, 0.3]},
 }
 

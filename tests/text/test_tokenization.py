@@ -30,6 +30,8 @@ def sentences(text: str) -> list[str]:
         ("Write to ann.lee+x@mail.example.org!", "Write to ann.lee+x@mail.example.org !"),
         ("Q&A at B&B; salt & pepper", "Q&A at B&B ; salt & pepper"),
         ("She lives in the U.S.", "She lives in the U.S."),
+        ('He said "Wow." and (to cats, dogs, etc.) no.', 'He said " Wow . " and ( to cats , dogs , etc. ) no .'),
+        ('Say "Yes."; (not "No."), or *go.*', 'Say " Yes . " ; ( not " No . " ) , or * go . *'),
         ("an U.S.-based firm, i.e. at 5 p.m. sharp", "an U.S.-based firm , i.e. at 5 p.m. sharp"),
     ],
 )
@@ -46,7 +48,7 @@ def test_words(text: str, expected: str) -> None:
         ("Toe Inc. bought Knee Corp. In 1996 it failed.", ["Toe Inc. bought Knee Corp .", "In 1996 it failed ."]),
         ("Room No. 5 is free. He said no. They left.", ["Room No. 5 is free .", "He said no .", "They left ."]),
         ("Ann vs. The Club was on Jan. 5, etc.", ["Ann vs. The Club was on Jan. 5 , etc ."]),
-        ('"Go!" she said. "Why?" (He left.) Then', ['" Go ! "', "she said .", '" Why ? "', "( He left . )", "Then"]),
+        ('"Go!" she said. "Why?" (He left.) Then', ['" Go ! " she said .', '" Why ? "', "( He left . )", "Then"]),
         ("He left. “She stayed.” Now", ["He left .", "“ She stayed . ”", "Now"]),
         ("Wait... and see. It was 5.5 miles.", ["Wait ... and see .", "It was 5.5 miles ."]),
     ],

@@ -45,6 +45,23 @@ def test_words_of_any_language(text: str, expected: list[str]) -> None:
     assert sentences(UnicodeTokenizer(), text) == expected
 
 
+@pytest.mark.parametrize("tokenizer", [TREEBANK, UnicodeTokenizer()])
+def test_marks_that_nobody_sees_are_in_no_token(tokenizer: Tokenizer) -> None:
+    text = "\ufeffMira\u200b met \u200eOslo\u200f\u2060. \u202aShe\u202c left."
+    assert sentences(tokenizer, text) == ["Mira met Oslo .", "She left ."]
+    assert [text[token.start : token.end] for token in tokenizer.words(text)] == [
+        "Mira",
+        "met",
+        "Oslo",
+        ".",
+        "She",
+        "left",
+        ".",
+    ]
+    within = "Mer\u00adkel \u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645"
+    assert sentences(tokenizer, within) == [within]
+
+
 def test_tokenized_text() -> None:
     text = "Mira sleeps.\r\n\nHe said : \u201cno\u201d\u00a0."
     assert sentences(WhitespaceTokenizer(), text) == ["Mira sleeps.", "He said : \u201cno\u201d ."]
@@ -104,7 +121,7 @@ def test_every_tokenizer_has_its_own_version(monkeypatch: pytest.MonkeyPatch) ->
     versions = [tokenizer.version for tokenizer in (*TOKENIZERS, RegexTokenizer("a"))]
     assert len(set(versions)) == len(versions)
     monkeypatch.setattr(tokenization, "VERSION", "another")
-    assert TREEBANK.version == "another"
+    assert TREEBANK.version.startswith("another")
 
 
 @pytest.mark.parametrize("piece", [".", "! ", "\n ", "。", "a.", '("', "\u200d"])

@@ -6,7 +6,11 @@ export const fields = [{ name: "text", label: "Text", rows: 2 }];
 
 export const summary = ([result]) => predicted(result);
 export const keys = predictedKeys;
-export const draw = (results, _, differs) => [predictedBars(results, differs), attention(results[0])];
+export const draw = (results, run, differs) => [predictedBars(results, run, differs), attention(results[0])];
+
+/** The key of a run's tab, by its labels. */
+export const tabOf = (run) =>
+  run.labels?.some((label) => /^(positive|negative)$/i.test(label)) ? "sentiment" : run.task;
 
 /** The tokens and the attention to each, if the model has any. */
 function attention(result) {

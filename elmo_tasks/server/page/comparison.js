@@ -1,10 +1,10 @@
 // Results of one run, or of two side by side: what only one of them has is framed.
-import { counted, element, kindsOfTags } from "./shared.js";
+import { counted, element, kindsOfLabels } from "./shared.js";
 import { modelLine } from "./model.js";
 
 /** Whether two runs can be compared: a tagger of names and one of parts of speech cannot. */
 export const comparable = (one, other) =>
-  one !== other && (!one.labels || kindsOfTags(other).some((kind) => kindsOfTags(one).includes(kind)));
+  one !== other && (!one.labels || kindsOfLabels(other).some((kind) => kindsOfLabels(one).includes(kind)));
 
 /**
  * What `ResultView` shows. Arguments: the module with the task's picture, and for each run `{run, answer, milliseconds,
@@ -19,7 +19,7 @@ export function shown(picture, found) {
     return {
       answer: first.answer,
       summary: picture.summary(results, run),
-      note: time(first),
+      time: time(first),
       picture: picture.draw(results, run, () => false),
       more: [picture.more?.(results) ?? [], first.explained],
     };

@@ -1,8 +1,8 @@
 // Coreference: mentions as nested boxes. A click, or the key on a mention's number, lights its chain.
-import { color, counted, element, frame, marked, only, percent } from "./shared.js";
+import { color, counted, element, frame, howSure, marked, only, percent, sureness } from "./shared.js";
 
 export const about = "Finds which words mean the same person or thing.";
-export const fields = [{ name: "text", label: "Text", rows: 4 }];
+export const fields = [{ name: "text", label: "Text", rows: 3 }];
 
 export function summary(results) {
   const [mentions, chains] = ["mentions", "clusters"].map((key) => results.flatMap((result) => result[key]).length);
@@ -32,21 +32,26 @@ function drawDocument(result, differs) {
     picture.classList.toggle("lights", lit !== "");
     for (const each of picture.querySelectorAll("[data-chain]"))
       each.classList.toggle("lit", each.dataset.chain === lit);
-    for (const each of buttons) each.setAttribute("aria-pressed", each.parentElement.dataset.chain === lit);
+    for (const each of buttons) each.setAttribute("aria-pressed", each.closest("[data-chain]").dataset.chain === lit);
   };
   const button = (chain, text, label) => {
     const made = element("button", { type: "button", "aria-pressed": false, "aria-label": label }, text);
     buttons.push(made);
     return made;
   };
-  const wrap = (mention, nodes) =>
-    element(
-      `mark.mention${frame(mention.differs)}`,
+  const wrap = (mention, [start, ...nodes]) => {
+    const [word] = start.match(/^\S*/); // stays with the number
+    const chain = mention.cluster + 1;
+    const number = button(mention.cluster, String(chain), `chain ${chain}: ${mention.text}`);
+    return element(
+      `mark.mention${sureness(mention.probability)}${frame(mention.differs)}`,
       { "data-chain": mention.cluster, ...color(mention.cluster), title: percent(mention.probability) },
-      button(mention.cluster, String(mention.cluster + 1), `chain ${mention.cluster + 1}: ${mention.text}`),
+      element("span.label", {}, number, word),
+      start.slice(word.length),
       nodes,
       only(mention.differs),
     );
+  };
   const mentions = result.mentions.map((each) => ({
     ...each,
     start: each.start_char,
@@ -73,7 +78,7 @@ function drawDocument(result, differs) {
   });
   picture.append(
     element("p.text", {}, marked(result.text, mentions, wrap)),
-    ...(chains.length ? chains : [element("p.faint", {}, "No chain was found.")]),
+    ...(chains.length ? [...chains, howSure()] : [element("p.faint", {}, "No chain was found.")]),
   );
   picture.addEventListener("click", (event) => {
     const target = event.target.closest("[data-chain]");

@@ -1,11 +1,11 @@
 // ELMo itself: one word in two sentences, layer by layer; nearest tokens; what the biLM expects; the runs' mixes.
-import { eachWord, expected, scoresOf } from "./expected.js";
-import { ask, bars, element, heatMap, noRun, save } from "./shared.js";
+import { expected, scoresOf } from "./expected.js";
+import { ask, bars, checkFilled, element, heatMap, noRun, save } from "./shared.js";
 import { exampleList, inputForm, ResultView } from "./result.js";
 import { sharedWord } from "./shared_word.js";
 import { toSvg } from "./svg.js";
 
-const NEIGHBORS = 5;
+const NEIGHBORS = 3;
 const SAME_WORD = "Each pair has a word in common, often in two senses.";
 
 const nameOfLayer = (layer) => (layer === 0 ? "Layer 0, tokens" : `Layer ${layer}`);
@@ -33,8 +33,9 @@ export class ElmoPanel {
       element("label", { for: this.run.id }, "biLM"),
       this.run,
     );
-    const submit = () => this.#submit();
+    const submit = () => this.#go(this, this.#written);
     this.sides = [new Side("one", "First sentence", submit), new Side("other", "Second sentence", submit)];
+    const sides = this.sides.map((side) => side.element);
     this.view = new ResultView(() => "elmo");
     this.element = element(
       "div",
@@ -47,21 +48,26 @@ export class ElmoPanel {
           "words the biLM expects.",
       ),
       picture(),
-      inputForm([choice, this.sides.map((side) => side.element)], submit),
+      inputForm([choice, element("div.sides", {}, sides)], submit, () =>
+        this.view.setEdited(!this.sides.every((side) => side.isChosen)),
+      ),
       this.view.element,
-      exampleList(examples, SAME_WORD, (example) => this.#go(this.#full(example))),
+      exampleList(examples, SAME_WORD, (example) => this.#go(this, this.#full(example))),
       mixes(runs),
     );
     this.sides[0].input.value = examples[0].one;
     this.sides[1].input.value = examples[0].other;
+    this.link = this.#written;
   }
 
-  get link() {
+  /** The permalink of what is in the form. */
+  get #written() {
     const [one, other] = this.sides;
     const chosen = one.isChosen && other.isChosen ? { at: one.index, other_at: other.index } : {};
     return this.#full({ one: one.text, other: other.text, ...chosen });
   }
 
+  /** Shows what a permalink stands for, and returns whether there is a result. It is the `link` from then on. */
   async open(link) {
     const named = this.#runs.find((run) => run.name === link.run);
     if (link.run && !named?.bilm) {
@@ -71,11 +77,11 @@ export class ElmoPanel {
     this.isOpen = true;
     if (named) this.run.value = this.#runs.find((run) => run.bilm === named.bilm).name; // the first that has this biLM
     const [one, other] = this.sides;
-    if (!link.one && !link.other) return;
-    await this.view.show(async (signal) => {
+    for (const side of this.sides) if (side.name in link) side.input.value = link[side.name];
+    const isShown = await this.view.show(async (signal) => {
       const begin = performance.now();
-      await one.write(link.one ?? "", this.run.value, signal);
-      await other.write(link.other ?? "", this.run.value, signal);
+      checkFilled(this.sides.map((side) => side.input));
+      for (const side of this.sides) await side.read(this.run.value, signal);
       const [at, otherAt] = sharedWord(one.tokens, other.tokens);
       one.choose(Number(link.at ?? at));
       other.choose(Number(link.other_at ?? otherAt));
@@ -100,7 +106,7 @@ export class ElmoPanel {
       return {
         answer: { sentences, similarity: similarity.layers, neighbors, scores: scores.sentences ?? null },
         summary: `${words[0]} and ${words[1]}: similarity ${threeDigits(last.cosine)} in layer ${last.layer}`,
-        note: `Answered in ${Math.round(performance.now() - begin)} ms${this.#bilm(run)}`,
+        time: `Answered in ${Math.round(performance.now() - begin)} ms`,
         picture: [
           bars(`Cosine similarity of “${words[0]}” and “${words[1]}”`, items, { text: threeDigits, best: -1 }),
           expected(
@@ -109,23 +115,14 @@ export class ElmoPanel {
           ),
           ...sentences.map((sentence, side) => nearest(sentence, neighbors[side])),
         ],
-        more: eachWord(scores),
       };
     });
-  }
-
-  /** What the chosen biLM is; nothing for the one in the package, if no run has one. */
-  #bilm(name) {
-    const size = (this.#runs.find((run) => run.name === name) ?? this.#runs.find((run) => run.bilm))?.bilm_size;
-    return size ? ` by a biLM: ${size}` : "";
+    if (isShown) this.link = this.#written;
+    return isShown;
   }
 
   #full(link) {
     return { tab: "elmo", ...(this.run.options.length > 1 ? { run: this.run.value } : {}), ...link };
-  }
-
-  #submit() {
-    this.#go(this.link);
   }
 }
 
@@ -134,9 +131,11 @@ class Side {
   tokens = [];
   #tokensOf = null;
   #text = null;
+  #title;
 
   constructor(name, title, submit) {
     this.name = name;
+    this.#title = title;
     this.input = element("textarea", { id: `elmo-${name}`, rows: 1, spellcheck: "false", required: true });
     this.choice = element("div.tokens-choice", {
       role: "radiogroup",
@@ -162,11 +161,11 @@ class Side {
     return this.#text === this.text;
   }
 
-  /** Shows a sentence, whose tokens the server knows. */
-  async write(text, run, signal) {
-    this.input.value = text;
+  /** Shows the tokens of the sentence, which the server knows. */
+  async read(run, signal) {
+    const { text } = this;
     if (this.#tokensOf !== text + run) {
-      const { tokens } = await ask("api/embed", { text, layers: [], run: run || null }, signal);
+      const { tokens } = await ask("api/embed", { text, layers: [], run: run || null }, signal, { text: this.#title });
       this.tokens = tokens;
       this.#tokensOf = text + run;
       this.#text = text;
@@ -207,7 +206,7 @@ function picture() {
   );
 }
 
-/** The nearest tokens in each layer, each in its sentence. */
+/** The nearest tokens in each layer, each in its sentence; on a phone, to be opened. */
 function nearest({ tokens, index }, layers) {
   const columns = layers.map((neighbors, layer) =>
     element(
@@ -234,14 +233,14 @@ function nearest({ tokens, index }, layers) {
   );
   const sentence = tokens.map((token, place) => [place ? " " : "", place === index ? element("b", {}, token) : token]);
   return element(
-    "section.nearest",
-    {},
-    element("h3", {}, "Nearest to ", sentence),
+    "details.nearest",
+    { open: matchMedia("(min-width: 40rem)").matches },
+    element("summary", {}, "Nearest to ", sentence),
     element("div.columns", {}, columns),
   );
 }
 
-/** The learned weights of the runs' mixes. */
+/** The learned weights of the runs' mixes, to be opened. */
 function mixes(runs) {
   const rows = runs.flatMap((run) => (run.mixes ?? []).map((mix) => ({ run: run.name, ...mix })));
   if (!rows.length) return null;
@@ -262,11 +261,6 @@ function mixes(runs) {
   });
   const download = () => save("mixes.svg", "image/svg+xml", toSvg(figure));
   const button = element("button", { type: "button", "aria-label": "SVG of the weights", onclick: download }, "SVG");
-  const head = element(
-    "div.row",
-    {},
-    element("h3", {}, "What the runs learned to use"),
-    element("div.downloads", {}, button),
-  );
-  return element("section.mixes", {}, head, figure);
+  const summary = element("summary", {}, "What the runs learned to use");
+  return element("details.mixes", {}, summary, figure, element("div.downloads", {}, button));
 }

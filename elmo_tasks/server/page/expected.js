@@ -26,12 +26,16 @@ export function expected(scores, chosen) {
     {},
     head,
     element("p.caption", {}, caption),
-    scores.sentences.map(({ tokens }, side) => {
-      const token = tokens[chosen[side]];
-      const words = likeliest(token);
-      const best = words.findIndex(([word]) => word === token.token);
-      return [surprising(tokens), bars(`Expected in place of “${token.token}”`, words, { best })];
-    }),
+    element(
+      "div.sides",
+      {},
+      scores.sentences.map(({ tokens }, side) => {
+        const token = tokens[chosen[side]];
+        const words = likeliest(token);
+        const best = words.findIndex(([word]) => word === token.token);
+        return element("div", {}, surprising(tokens), bars(`Expected in place of “${token.token}”`, words, { best }));
+      }),
+    ),
   );
 }
 
@@ -51,32 +55,3 @@ function surprising(tokens) {
 }
 
 const likeliest = (token) => Object.entries(token.substitutes).sort((one, other) => other[1] - one[1]);
-
-/** A table of all words, to be opened. */
-export function eachWord(scores) {
-  if (scores.problem) return null;
-  const sentences = scores.sentences.map(({ tokens }) => element("tbody", {}, tokens.map(rowOf)));
-  const heads = ["Word", "From the left", "From the right", "From both", "Expected"];
-  const columns = heads.map((name) => element("th", { scope: "col" }, name));
-  return element(
-    "details",
-    {},
-    element("summary", {}, "Each word"),
-    element(
-      "div.scroll",
-      { tabindex: 0, role: "region", "aria-label": "Surprise of each word, in bits" },
-      element("table.plain", {}, element("thead", {}, element("tr", {}, columns)), sentences),
-    ),
-  );
-}
-
-function rowOf(token) {
-  const words = likeliest(token).map(([word, share]) => `${word} ${percent(share)}`);
-  return element(
-    "tr",
-    {},
-    element("th", { scope: "row" }, token.token),
-    [token.forward, token.backward, token.both].map((nats) => element("td.number", {}, bits(nats))),
-    element("td.faint", {}, words.join(", ")),
-  );
-}

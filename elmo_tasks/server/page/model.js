@@ -1,17 +1,12 @@
 // What is known of a run: a line with its score, data and biLM, and all the rest to be opened.
 import { element } from "./shared.js";
 
-/** The run in a line: model, score, data, biLM, and a link to its model card if it has one. */
+/** The run in a line: its score, and a link to its model card if it has one. */
 export function modelLine(run) {
-  const { score, licence } = run.facts;
   const card = `api/runs/${encodeURIComponent(run.name)}/card`;
   const parts = [
     element("b", {}, run.name),
-    run.config.model.type,
-    score ?? scoreOf(run),
-    dataOf(run, "train") && `trained on ${dataOf(run, "train")}`,
-    run.bilm_size ? `ELMo: ${run.bilm_size}` : "without ELMo",
-    licence,
+    run.facts.score ?? scoreOf(run),
     run.has_card && element("a", { href: card }, "model card"),
   ].filter(Boolean);
   return element("p.model", {}, parts.flatMap((part, place) => (place ? [" · ", part] : [part])));
@@ -34,7 +29,10 @@ function dataOf(run, split) {
 export function aboutRun(run) {
   const scores = Object.entries(run.scores ?? {}).filter(([name]) => !name.includes("/"));
   const items = [
-    ["Run", run.name],
+    ["Model", run.config.model.type],
+    ["Trained on", dataOf(run, "train")],
+    ["ELMo", run.bilm_size ?? "none"],
+    ["Licence", run.facts.licence],
     [`Scores (${run.scored_on})`, scores.map(([name, value]) => `${name} ${value?.toFixed(2) ?? "–"}`).join(", ")],
     ["Labels", run.labels?.join(", ")],
     ["Predicates found by", run.predicates],
@@ -43,7 +41,7 @@ export function aboutRun(run) {
   return element(
     "details",
     {},
-    element("summary", {}, `About the run ${run.name}`),
+    element("summary", {}, `About the model ${run.name}`),
     element(
       "dl",
       {},

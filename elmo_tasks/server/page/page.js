@@ -10,17 +10,24 @@ import * as semanticRoles from "./semantic_roles.js";
 import * as tagging from "./tagging.js";
 import * as textPairs from "./text_pairs.js";
 
-const TASKS = [
-  ["tagging", "Tagging", tagging],
+// The tabs by their keys: what a picture's `tabOf` says of a run, or else its task.
+const TABS = [
+  ["names", "Names", { ...tagging, about: "Finds names, and says what each one is the name of." }],
+  ["parts_of_speech", "Parts of speech", { ...tagging, about: "Says what kind of word each word is in its sentence." }],
   ["semantic_roles", "Roles", semanticRoles],
   ["coreference", "Coreference", coreference],
-  ["reading", "Reading", reading],
+  ["reading", "Questions", reading],
   ["text_pairs", "Inference", textPairs],
+  ["sentiment", "Sentiment", { ...classification, about: "Says how positive or negative a text is." }],
   ["classification", "Classification", classification],
+  ["predicates", "Predicates", { ...tagging, about: "Finds the words that say what happens." }],
+  ["tagging", "Tags", tagging],
   ["multi_label", "Labels", { ...classification, about: "Gives a text a set of labels, perhaps none." }],
   ["regression", "Regression", { ...classification, about: "Gives a text a number, such as a rating." }],
   ["pair_regression", "Pairs", { ...textPairs, about: "Gives a pair of texts a number, such as their similarity." }],
 ];
+
+const SAME_EXAMPLES = { predicates: "semantic_roles", tagging: "names", classification: "sentiment" };
 
 const panels = document.getElementById("panels");
 const tablist = document.getElementById("tabs");
@@ -33,11 +40,13 @@ async function start() {
     shown.textContent = note;
     shown.hidden = false;
   }
-  const known = TASKS.map(([task]) => task);
-  const unknown = [...new Set(runs.map((run) => run.task))].filter((task) => !known.includes(task));
-  for (const [task, title, picture] of [...TASKS, ...unknown.map((task) => [task, task, other])]) {
-    const own = runs.filter((run) => run.task === task);
-    if (own.length) addTab(title, new TaskPanel(picture, title, own, examples, go), own);
+  const known = TABS.map(([key]) => key);
+  const keys = runs.map((run) => ({ tagging, classification })[run.task]?.tabOf(run) ?? run.task);
+  const unknown = [...new Set(keys)].filter((key) => !known.includes(key));
+  for (const [key, title, picture] of [...TABS, ...unknown.map((task) => [task, task, other])]) {
+    const own = runs.filter((_, place) => keys[place] === key);
+    const shown = examples[SAME_EXAMPLES[key] ?? key] ?? [];
+    if (own.length) addTab(title, new TaskPanel(picture, title, own, shown, go), own);
   }
   addTab("ELMo", new ElmoPanel(runs, examples.elmo, go), []);
   addEventListener("hashchange", route);
@@ -70,11 +79,11 @@ function addTab(title, view, runs) {
   panels.append(panel);
 }
 
-/** Opens the permalink of some fields. */
-function go(link) {
+/** Shows what a permalink stands for in a view. Once there is a result, the link is the page's address. */
+async function go(view, link) {
   const hash = `#${new URLSearchParams(link)}`;
-  if (hash === location.hash) route();
-  else location.hash = hash;
+  const isShown = (await view.open(link)) && view.element.checkVisibility(); // its tab may have been left
+  if (isShown && hash !== location.hash) history.pushState(null, "", hash);
 }
 
 /** Shows what the address stands for. */

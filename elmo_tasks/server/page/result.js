@@ -2,9 +2,12 @@
 import { announce, element, save } from "./shared.js";
 import { toSvg } from "./svg.js";
 
+const EDITED = "This result belongs to the text before your change. Press Run for a new one.";
+
 export class ResultView {
   #request = null;
   #answer = null;
+  #note = "";
   #name;
 
   /** `name()` is the beginning of the names of downloaded files. */
@@ -13,6 +16,7 @@ export class ResultView {
     this.summary = element("h3.summary");
     this.note = element("p.caption");
     this.error = element("p.error", { role: "alert" });
+    this.time = element("p.caption");
     this.picture = element("div.picture");
     this.more = element("div.more");
     this.copy = element("button", { type: "button", onclick: () => this.#copyLink() }, "Copy link");
@@ -26,16 +30,18 @@ export class ResultView {
     this.found = element(
       "div.found",
       { hidden: true },
-      element("div.row", {}, this.summary, downloads),
+      this.summary,
       this.note,
       this.picture,
+      element("div.row", {}, this.time, downloads),
       this.more,
     );
     this.element = element("section.result", { "aria-label": "Result" }, this.error, this.found);
   }
 
   /**
-   * Shows what `compute` finds: `{answer, summary, note, picture, more}`. What an earlier call still waits for is dropped.
+   * Shows what `compute` finds: `{answer, summary, note, time, picture, more}`, and returns whether there is something.
+   * What an earlier call still waits for is dropped.
    */
   async show(compute) {
     this.#request?.abort();
@@ -43,22 +49,32 @@ export class ResultView {
     this.element.ariaBusy = "true";
     announce("");
     try {
-      const { answer, summary, note = "", picture, more = [] } = await compute(request.signal);
-      if (request.signal.aborted) return;
+      const { answer, summary, note = "", time = "", picture, more = [] } = await compute(request.signal);
+      if (request.signal.aborted) return false;
       this.#answer = answer;
       this.error.textContent = "";
       this.summary.textContent = summary;
       this.note.textContent = note;
+      this.#note = note;
+      this.time.textContent = time;
+      this.setEdited(false);
       this.picture.replaceChildren(...[picture].flat(Infinity));
       this.more.replaceChildren(...[more].flat(Infinity).filter(Boolean));
       this.found.hidden = false;
       if (this.element.checkVisibility()) announce(summary); // not of a tab that was left
     } catch (error) {
-      if (request.signal.aborted) return;
+      if (request.signal.aborted) return false;
       this.found.hidden = true;
       this.error.textContent = error.message;
     }
     this.element.ariaBusy = "false";
+    return !this.found.hidden;
+  }
+
+  /** Dims the result while something else is in the form. */
+  setEdited(isEdited) {
+    this.element.classList.toggle("edited", isEdited);
+    this.note.textContent = isEdited ? EDITED : this.#note;
   }
 
   #saveJson() {
@@ -82,9 +98,10 @@ export class ResultView {
   }
 }
 
-/** A form whose text fields are submitted by Enter. */
-export function inputForm(controls, submit) {
-  const form = element("form", { novalidate: true }, controls, element("button.run", { type: "submit" }, "Run"));
+/** A form whose text fields are submitted by Enter. `edited` is called after each change. */
+export function inputForm(controls, submit, edited) {
+  const run = element("button.run", { type: "submit" }, "Run");
+  const form = element("form", { novalidate: true, oninput: edited }, controls, run);
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     submit();
@@ -101,10 +118,10 @@ export function inputForm(controls, submit) {
 export function exampleList(examples, caption, fill) {
   const chips = examples.map(({ about, ...example }) => {
     const texts = Object.values(example).filter((value) => typeof value === "string");
-    const text = example.question ?? texts.join(" · ");
+    const text = example.question ?? (example.other ? [] : texts.join(" · ")); // two sentences are too long
     const button = element(
       "button.example",
-      { type: "button", onclick: () => fill(example) },
+      { type: "button", title: example.other ? texts.join(" · ") : null, onclick: () => fill(example) },
       about ? [element("b", {}, about), " "] : [],
       text,
     );

@@ -1,8 +1,8 @@
-// Semantic roles: the tokens of a sentence, and under them a row for each predicate.
-import { color, counted, element, frame, kindsOfTags, only, percent, unseen } from "./shared.js";
+// Semantic roles: for each predicate, the sentence with the roles of its words.
+import { counted, element, frame, key, mark, marked, only, unseen } from "./shared.js";
 
-export const about = "Finds who did what to whom: a row for each predicate.";
-export const fields = [{ name: "text", label: "Text", rows: 3 }];
+export const about = "Finds who did what to whom, for each predicate.";
+export const fields = [{ name: "text", label: "Text", rows: 2 }];
 
 export function summary(results) {
   const frames = results.flatMap((result) => result.frames);
@@ -19,67 +19,30 @@ export const keys = (results) =>
   );
 
 export function draw(results, run, differs) {
-  const kinds = [...new Set(kindsOfTags(run).map(roleOf))];
-  return results.map((result, place) => {
-    const own = (found) => ({
-      predicate: differs(frameKey(place, found)),
-      role: (role) => differs(roleKey(place, found, role)),
+  const sentences = results.map((result, place) => {
+    const rows = result.frames.map((found) => {
+      const wrap = ({ role }, nodes) =>
+        role
+          ? mark(role.role, role.probability, run, nodes, differs(roleKey(place, found, role)))
+          : element("mark.verb", {}, nodes, unseen(" (predicate)"));
+      const isFramed = differs(frameKey(place, found));
+      const name = element(`span${frame(isFramed)}`, {}, found.predicate_text, only(isFramed));
+      const text = element("p.text", {}, marked(result.text, spansOf(found, result), wrap));
+      return [element("dt", {}, name), element("dd", {}, text)];
     });
-    const heads = result.tokens.map((token) => element("th", { scope: "col" }, token));
-    const rows = result.frames.map((found) => row(found, result.tokens, kinds, own(found)));
-    const empty = element("p.faint", {}, "No predicate was found.");
-    const table = element(
-      "table.frames",
-      {},
-      element("thead", {}, element("tr", {}, element("td", {}), heads)),
-      element("tbody", {}, rows),
-    );
-    return element(
-      "section.sentence",
-      {},
-      element("div.scroll", { tabindex: 0, role: "region", "aria-label": `Roles in: ${result.text}` }, table),
-      rows.length ? null : empty,
-    );
+    const nothing = [element("p.text", {}, result.text), element("p.faint", {}, "No predicate was found.")];
+    return element("section.sentence", {}, rows.length ? element("dl.frames", {}, rows) : nothing);
   });
+  const labels = results.flatMap(({ frames }) => frames.flatMap(({ roles }) => roles.map(({ role }) => role)));
+  return labels.length ? [sentences, key(run, labels)] : sentences;
 }
 
-/** A predicate's row: its roles span the columns of their tokens. `differs` says what is framed. */
-function row(found, tokens, kinds, differs) {
-  const spans = [...found.roles, ...predicateSpans(found)].sort((one, other) => one.start - other.start);
-  const cells = [];
-  let at = 0;
-  for (const span of spans) {
-    for (; at < span.start; at++) cells.push(element("td", {}));
-    const words = unseen(`: ${tokens.slice(span.start, span.end + 1).join(" ")}`);
-    const inside =
-      span.role === "V"
-        ? element("span.role.verb", {}, "V", words)
-        : element(
-            `span.role${frame(differs.role(span))}`,
-            color(kinds.indexOf(roleOf(span.role))),
-            element("b", {}, span.role),
-            words,
-            " ",
-            element("span.sure", {}, percent(span.probability)),
-            only(differs.role(span)),
-          );
-    cells.push(element("td", { colspan: span.end - span.start + 1 }, inside));
-    at = span.end + 1;
-  }
-  for (; at < tokens.length; at++) cells.push(element("td", {}));
-  const name = element(`span${frame(differs.predicate)}`, {}, found.predicate_text, only(differs.predicate));
-  return element("tr", {}, element("th", { scope: "row" }, name), cells);
-}
-
-/** The tokens of the predicate, which are not among the roles. */
-function predicateSpans({ tags }) {
-  return tags.flatMap((tag, place) => {
-    if (tag !== "B-V") return [];
-    let end = place;
-    while (tags[end + 1] === "I-V") end++;
-    return [{ role: "V", start: place, end }];
+/** The places of the roles and of the predicate, which is not among them, in characters of the sentence. */
+function spansOf({ roles, tags }, { offsets, start_char: before }) {
+  const spans = roles.map((role) => ({ role, start: role.start_char - before, end: role.end_char - before }));
+  tags.forEach((tag, place) => {
+    if (tag === "B-V") spans.push({ role: null, start: offsets[place][0] - before, end: offsets[place][1] - before });
+    else if (tag === "I-V") spans.at(-1).end = offsets[place][1] - before;
   });
+  return spans;
 }
-
-/** ARG1 for C-ARG1, which continues it, and for R-ARG1, which refers to it. */
-const roleOf = (label) => label.replace(/^[CR]-/, "");

@@ -16,18 +16,27 @@ export function element(kind, attributes = {}, ...children) {
 }
 
 const ALMOST_NONE = 0.05; // a share whose number is faint
+const LEAST = 0.0005; // a share that is not written as 0.0 %
+const [SURE, LIKELY] = [0.9, 0.5]; // below these shares, marks are striped, and only outlined
 
 /** Text for screen readers only. */
 export const unseen = (text) => element("span.unseen", {}, text);
 
-export const percent = (share) => `${(100 * share).toFixed(1)} %`;
+/** A share in percent. One that only rounding makes nothing or all is written as a bound. */
+export function percent(share) {
+  if (share >= 0 && share < LEAST) return "<0.1 %";
+  return share > 1 - LEAST ? ">99.9 %" : `${(100 * share).toFixed(1)} %`;
+}
 
 export const counted = (number, one, many = `${one}s`) => `${number} ${number === 1 ? one : many}`;
 
 export const noRun = (name) => `There is no run ${name} here.`;
 
-/** The server's answer to a request. Throws an `Error` with the sentence in which the server says what is wrong. */
-export async function ask(address, body, signal) {
+/**
+ * The server's answer to a request. Throws an `Error` with the sentence in which the server says what is wrong.
+ * `names` are those of the fields on the page, by their keys in the request.
+ */
+export async function ask(address, body, signal, names = {}) {
   let response;
   const request = {
     method: "POST",
@@ -46,9 +55,22 @@ export async function ask(address, body, signal) {
     if (response.ok) throw new Error("The answer of the server was cut off, or is not JSON.");
     return {};
   });
-  if (!response.ok) throw new Error(answer.error ?? `The server answered with status ${response.status}.`);
-  return answer;
+  if (response.ok) return answer;
+  let problem = answer.error ?? `The server answered with status ${response.status}.`;
+  for (const [key, name] of Object.entries(names)) problem = problem.replaceAll(`'${key}'`, `“${name}”`);
+  throw new Error(problem);
 }
+
+/** Goes to the first field that is blank, if there is one, and throws an `Error` that names it. */
+export function checkFilled(inputs) {
+  const blank = inputs.find((input) => !input.value.trim());
+  for (const input of inputs) input.ariaInvalid = String(input === blank);
+  blank?.focus();
+  if (blank) throw new Error(`“${nameOf(blank)}” is blank. Write something there, or choose an example.`);
+}
+
+/** What the page calls a field. */
+export const nameOf = (input) => input.labels[0].textContent;
 
 /** The colour of the palette with a number, for `element`. */
 export const color = (number) => ({ "--color": `var(--color-${Math.max(0, number) % paletteSize()})` });
@@ -61,9 +83,7 @@ export function announce(text) {
 }
 
 /** The kinds of a run's labels, each once: `B-PER` and `I-PER` are one. */
-export function kindsOfTags(run) {
-  return [...new Set((run.labels ?? []).map((tag) => tag.replace(/^[BILUESM]-/, "")))].filter((kind) => kind !== "O");
-}
+export const kindsOfLabels = (run) => Object.keys(run.legend);
 
 /**
  * The nodes of a text in which spans are wrapped. They may nest; of two that cross, only the first is wrapped.
@@ -97,25 +117,54 @@ export function predicted(result) {
 /** What two runs may predict differently for a whole text or pair. */
 export const predictedKeys = ([result]) => [String(result.label ?? result.labels ?? result.score.toPrecision(6))];
 
-/** The probabilities of the labels, the highest first; nothing for a number. */
-export function predictedBars([result], differs) {
-  const sorted = Object.entries(result.probabilities ?? {}).sort((one, other) => other[1] - one[1]);
+/** The probabilities of the labels: in their own order if they have one, else the highest first. */
+export function predictedBars([result], run, differs) {
+  const shares = result.probabilities ?? {};
+  const byShare = Object.keys(shares).sort((one, other) => shares[other] - shares[one]);
+  const place = (label) => (run.is_ordered ? run.labels.indexOf(label) : 0);
+  const labels = [...byShare].sort((one, other) => place(one) - place(other));
   const framed = differs(...predictedKeys([result]));
   const chosen = [result.label ?? result.labels].flat();
-  const items = sorted.map(([label, share]) =>
-    framed && chosen.includes(label) ? [element("span.differs", {}, label, only(true)), share] : [label, share],
-  );
-  return items.length ? bars("Probabilities", items) : [];
+  const name = (label) =>
+    framed && chosen.includes(label) ? element("span.differs", {}, label, only(true)) : label;
+  const items = labels.map((label) => [name(label), shares[label]]);
+  return byShare.length ? bars("Probabilities", items, { best: labels.indexOf(byShare[0]) }) : [];
 }
 
 /** A class and a word for what only one of two runs has: `element(`mark${frame(differs)}`, {}, text, only(differs))`. */
 export const frame = (differs) => (differs ? ".differs" : "");
 export const only = (differs) => (differs ? unseen(" (only in this run)") : null);
 
-/** A labelled span; framed if it `differs` from what another run finds. */
-export function mark(label, probability, number, nodes, differs) {
-  const sure = probability === null ? null : [" ", element("span.sure", {}, percent(probability))];
-  return element(`mark${frame(differs)}`, color(number), nodes, " ", element("b", {}, label), sure, only(differs));
+/** A class for what a model is not sure of. */
+export const sureness = (share) => (share >= SURE ? "" : share >= LIKELY ? ".likely" : ".doubtful");
+
+/** A labelled span, whose label stays with its last word; framed if it `differs` from what another run finds. */
+export function mark(label, probability, run, nodes, differs) {
+  const { color: number, meaning } = run.legend[label] ?? { color: 0 };
+  const sure = probability < SURE ? [" ", element("span.sure", {}, percent(probability))] : null;
+  return element(
+    `mark${sureness(probability)}${frame(differs)}`,
+    { ...color(number), title: [label, meaning, percent(probability)].filter(Boolean).join(", ") },
+    nodes,
+    element("span.label", {}, "\u00a0", element("b", {}, label), sure),
+    only(differs),
+  );
+}
+
+/** How marks look that a model is not sure of. */
+export const howSure = () =>
+  element("p.caption", {}, "Striped marks are less than 90 % sure, and dotted ones less than 50 %.");
+
+/** What the labels of a result mean, as far as it is known, those of one colour next to each other. */
+export function key(run, labels) {
+  const { legend } = run;
+  const known = kindsOfLabels(run)
+    .filter((label) => labels.includes(label) && legend[label].meaning && legend[label].color !== null)
+    .sort((one, other) => legend[one].color - legend[other].color);
+  const items = known.map((label) =>
+    element("div", {}, element("dt", color(legend[label].color), label), element("dd", {}, legend[label].meaning)),
+  );
+  return [items.length ? element("dl.key", {}, items) : [], howSure()];
 }
 
 /** Names with a share each, as a table with bars. Items are `[name, share]`; the name can be an element. */

@@ -56,6 +56,7 @@ function drawBox(box, style, parent, grow) {
     if (isFramed) {
       paint(rect, "stroke", style.borderTopColor);
       rect.setAttribute("stroke-width", lines[0]);
+      if (style.borderTopStyle !== "solid") rect.setAttribute("stroke-dasharray", `${lines[0]} ${lines[0]}`);
     }
   }
   if (!isFramed && lines[2] > 0) {

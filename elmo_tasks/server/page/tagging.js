@@ -1,33 +1,42 @@
-// Tags: coloured spans, and the most probable tags of each token.
-import { counted, element, kindsOfTags, mark, marked, percent } from "./shared.js";
+// Tags: coloured spans, or the tag of each token below it, and the most probable tags of each token.
+import { counted, element, key, kindsOfLabels, mark, marked, percent } from "./shared.js";
 
-export const about = "Marks names, or whatever else the run was trained to find.";
-export const fields = [{ name: "text", label: "Text", rows: 3 }];
+export const about = "Marks what the run was trained to find.";
+export const fields = [{ name: "text", label: "Text", rows: 2 }];
 
-/** Which examples a run gets, by its labels. */
-export function examplesOf(run) {
-  const kinds = kindsOfTags(run);
+/** What a run finds, by its labels: the key of its tab. */
+export function tabOf(run) {
+  const kinds = kindsOfLabels(run);
   if (kinds.includes("NOUN") || kinds.includes("NN")) return "parts_of_speech";
-  return kinds.length === 1 && kinds[0] === "V" ? "semantic_roles" : "tagging";
+  if (kinds.includes("PER") || kinds.includes("PERSON")) return "names";
+  return kinds.length === 1 && kinds[0] === "V" ? "predicates" : "tagging";
 }
+
+const FOUND = { names: "name", parts_of_speech: "tagged word", predicates: "predicate", tagging: "span" };
 
 const keyOf = (span, result) => `${span.label} ${result.start_char + span.start} ${result.start_char + span.end}`;
 
 /** What two runs may find differently. */
 export const keys = (results) => results.flatMap((result) => spansOf(result).map((span) => keyOf(span, result)));
 
-export function summary(results) {
-  const spans = results.flatMap(spansOf);
-  return `${counted(spans.length, "span")} in ${counted(results.length, "sentence")}`;
+export function summary(results, run) {
+  const spans = results.flatMap(spansOf).filter(({ label }) => run.legend[label]?.color !== null);
+  return `${counted(spans.length, FOUND[tabOf(run)])} in ${counted(results.length, "sentence")}`;
 }
 
 export function draw(results, run, differs) {
-  const kinds = kindsOfTags(run);
-  return results.map((result) => {
-    const wrap = (span, nodes) =>
-      mark(span.label, span.probability, kinds.indexOf(span.label), nodes, differs(keyOf(span, result)));
-    return element("section.sentence", {}, element("p.text", {}, marked(result.text, spansOf(result), wrap)));
+  const sentences = results.map((result) => {
+    const wrap = (span, nodes) => {
+      const isFramed = differs(keyOf(span, result));
+      const { color, meaning } = run.legend[span.label] ?? {};
+      if (color === null && !isFramed) return element("span", { title: `${span.label}, ${meaning}` }, nodes); // a comma
+      return mark(span.label, span.probability, run, nodes, isFramed);
+    };
+    const text = element(result.spans ? "p.text" : "p.text.tagged", {}, marked(result.text, spansOf(result), wrap));
+    return element("section.sentence", {}, text);
   });
+  const labels = results.flatMap(spansOf).map(({ label }) => label);
+  return labels.length ? [sentences, key(run, labels)] : sentences;
 }
 
 export function more(results) {

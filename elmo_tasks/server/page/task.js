@@ -1,5 +1,5 @@
 // The panel of a task: a form, the picture of a result, examples, and what is known of the run.
-import { ask, element } from "./shared.js";
+import { ask, checkFilled, element, nameOf } from "./shared.js";
 import { comparable, shown } from "./comparison.js";
 import { explanation } from "./explanation.js";
 import { aboutRun, modelLine } from "./model.js";
@@ -7,31 +7,30 @@ import { exampleList, inputForm, ResultView } from "./result.js";
 
 const LIMITS = "A good model gets most of these right, and some of them wrong.";
 
+const idOf = (title) => title.replace(/\W/g, "-").toLowerCase();
 const option = (run) => element("option", { value: run.name }, run.name);
 
 export class TaskPanel {
   isOpen = false;
   #picture;
   #runs;
-  #examples;
   #described = null;
   #go;
 
   /**
-   * Arguments: the module with the task's picture, its runs, the examples of all tasks, and `go`, which opens a
-   * permalink: `go({run: ..., <fields>})`.
+   * Arguments: the module with the task's picture, its runs, its examples, and `go`, which opens a permalink:
+   * `go(this, {run: ..., <fields>})`.
    */
   constructor(picture, title, runs, examples, go) {
     this.#picture = picture;
     this.#runs = runs;
-    this.#examples = examples;
     this.#go = go;
     this.view = new ResultView(() => this.select.value);
-    const submit = () => this.#submit();
-    this.select = element("select", { id: `run-of-${title}`, onchange: submit }, runs.map(option));
-    this.other = element("select", { id: `other-run-of-${title}`, onchange: submit });
+    const submit = () => this.#go(this, this.#written);
+    this.select = element("select", { id: `run-of-${idOf(title)}`, onchange: submit }, runs.map(option));
+    this.other = element("select", { id: `other-run-of-${idOf(title)}`, onchange: submit });
     this.inputs = picture.fields.map(({ name, rows }) =>
-      element("textarea", { name, rows, id: `${title}-${name}`, spellcheck: "false", required: true }),
+      element("textarea", { name, rows, id: `${idOf(title)}-${name}`, spellcheck: "false", required: true }),
     );
     const labels = picture.fields.map(({ label }, number) =>
       element("div.field", {}, element("label", { for: this.inputs[number].id }, label), this.inputs[number]),
@@ -44,28 +43,29 @@ export class TaskPanel {
     );
     this.otherChoice = element("div.choice", {}, element("label", { for: this.other.id }, "Side by side with"), this.other);
     this.model = element("div");
-    this.examples = element("div");
     this.about = element("div.about");
     this.element = element(
       "div",
       {},
       element("h2", {}, title),
       element("p.lead", {}, picture.about),
-      inputForm([element("div.choices", {}, choice, this.otherChoice), this.model, labels], submit),
+      inputForm([element("div.choices", {}, choice, this.otherChoice), labels], submit, () =>
+        this.view.setEdited(this.inputs.some((input) => input.value !== (this.link[input.name] ?? ""))),
+      ),
       this.view.element,
-      this.examples,
+      this.model,
       this.about,
+      exampleList(examples, LIMITS, (example) => {
+        this.#write(example);
+        submit();
+      }),
     );
     this.#describe();
-    this.#write(this.#ownExamples[0] ?? {});
+    this.#write(examples[0] ?? {});
+    this.link = examples.length ? this.#written : { run: this.select.value };
   }
 
-  /** The permalink of the runs and, if anything is written, of what is in the form. */
-  get link() {
-    return this.#isEmpty ? { run: this.select.value } : this.#fullLink;
-  }
-
-  /** Shows what a permalink stands for. */
+  /** Shows what a permalink stands for, and returns whether there is a result. It is the `link` from then on. */
   async open(link) {
     this.isOpen = true;
     this.select.value = link.run;
@@ -74,21 +74,26 @@ export class TaskPanel {
     if (this.other.selectedIndex < 0) this.other.value = ""; // that run is not here, or of another kind
     this.model.hidden = this.other.value !== ""; // each side has its own
     if (this.inputs.some((input) => input.name in link)) this.#write(link);
-    else if (this.#isEmpty) return;
+    else if (this.inputs.every((input) => !input.value)) return false;
     const fields = this.#fields;
     const names = [this.select.value, this.other.value].filter(Boolean);
-    await this.view.show(async (signal) => {
+    const written = this.#written;
+    const isShown = await this.view.show(async (signal) => {
+      checkFilled(this.inputs);
       const found = []; // one after the other, so that each has its own time
       for (const name of names) found.push(await this.#answer(this.#named(name), fields, signal));
       return shown(this.#picture, found);
     });
+    if (isShown) this.link = written;
+    return isShown;
   }
 
   async #answer(run, fields, signal) {
     const input = this.#picture.input ? this.#picture.input(fields) : fields;
     const address = `api/runs/${encodeURIComponent(run.name)}/predict`;
     const begin = performance.now();
-    const answer = await ask(`${address}?details=true`, input, signal);
+    const labels = Object.fromEntries(this.inputs.map((field) => [field.name, nameOf(field)]));
+    const answer = await ask(`${address}?details=true`, input, signal, labels);
     const milliseconds = performance.now() - begin;
     const explained = explanation((method, signal) => ask(`${address}?explain=${method}`, input, signal));
     return { run, answer, milliseconds, explained };
@@ -98,18 +103,10 @@ export class TaskPanel {
     return Object.fromEntries(this.inputs.map((input) => [input.name, input.value]));
   }
 
-  get #isEmpty() {
-    return this.inputs.every((input) => !input.value);
-  }
-
-  get #fullLink() {
+  /** The permalink of what is in the form. */
+  get #written() {
     const other = this.other.value ? { with: this.other.value } : {};
     return { run: this.select.value, ...other, ...this.#fields };
-  }
-
-  get #ownExamples() {
-    const run = this.#named(this.select.value);
-    return this.#examples[this.#picture.examplesOf?.(run) ?? run.task] ?? [];
   }
 
   #named(name) {
@@ -118,10 +115,6 @@ export class TaskPanel {
 
   #write(fields) {
     for (const input of this.inputs) input.value = fields[input.name] ?? "";
-  }
-
-  #submit() {
-    this.#go(this.#fullLink);
   }
 
   /** Shows what belongs to the chosen run. */
@@ -134,10 +127,5 @@ export class TaskPanel {
     this.otherChoice.hidden = !others.length;
     this.model.replaceChildren(modelLine(run));
     this.about.replaceChildren(aboutRun(run));
-    const fill = (example) => {
-      this.#write(example);
-      this.#submit();
-    };
-    this.examples.replaceChildren(exampleList(this.#ownExamples, LIMITS, fill));
   }
 }

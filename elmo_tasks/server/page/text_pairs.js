@@ -10,9 +10,9 @@ export const fields = [
 export const summary = ([result]) => predicted(result);
 export const keys = predictedKeys;
 
-export function draw(results, _, differs) {
+export function draw(results, run, differs) {
   const [result] = results;
-  if (!result.premise_attention) return [predictedBars(results, differs)]; // the model does not align the texts
+  if (!result.premise_attention) return [predictedBars(results, run, differs)]; // the model does not align the texts
   const premise = result.premise_tokens;
   const hypothesis = result.hypothesis_tokens;
   const map = (side, other, rows, columns, values) =>
@@ -21,7 +21,7 @@ export function draw(results, _, differs) {
       say: (down, across, value) => `${rows[down]} → ${columns[across]}: ${value.toFixed(3)}`,
     });
   return [
-    predictedBars(results, differs),
+    predictedBars(results, run, differs),
     element(
       "div.pair",
       {},

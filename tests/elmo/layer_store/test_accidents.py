@@ -161,7 +161,7 @@ def test_two_processes_fill_and_one_is_killed_half_way(folder: Path) -> None:
     wait_for(lambda: (folder / "stopped").exists(), stopped)
     waiting = start_filler(folder)
     try:
-        wait_for(lambda: "waiting for another process" in (folder / f"log{waiting.pid}").read_text(), waiting)
+        wait_for(lambda: f"waiting for process {stopped.pid} on" in (folder / f"log{waiting.pid}").read_text(), waiting)
         store = LayerStore(KEY)
         kept = len(SENTENCES) - len(store.missing(SENTENCES))
         assert 0 < kept < len(SENTENCES)
@@ -186,13 +186,28 @@ def test_who_waited_and_finds_the_work_done_computes_nothing(caplog: pytest.LogC
         with store.filling(SENTENCES) as missing:
             waiting = other.submit(fill, LayerStore(KEY), SENTENCES, Unwanted())
             deadline = time.monotonic() + 60
-            while "waiting for another process" not in caplog.text and time.monotonic() < deadline:
+            while "which computes the same layers" not in caplog.text and time.monotonic() < deadline:
                 time.sleep(0.01)
             lengths = [len(tokens) for tokens in missing]
             store.write(missing, cached_layers._stored_features(FakeSource().layers(missing), lengths, KEY))
         waiting.result(timeout=60)
     assert caplog.text.count("to compute") == 1
     assert_holds(KEY)
+
+
+def test_who_needs_other_layers_does_not_wait(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    store, ours, others = LayerStore(KEY), SENTENCES[:20], SENTENCES[15:]
+    with ThreadPoolExecutor(1) as other, store.filling(ours) as missing:
+        other.submit(fill, LayerStore(KEY), others).result(timeout=60)
+        with pytest.raises(CacheError, match=f"process {os.getpid()} on .* is filling this layer cache"):
+            layer_store.clear()
+        lengths = [len(tokens) for tokens in missing]
+        store.write(missing, cached_layers._stored_features(FakeSource().layers(missing), lengths, KEY))
+    assert "waiting" not in caplog.text
+    assert_holds(KEY, [*ours, *others])
+    assert info()[0].sentences == len(SENTENCES)
+    assert list(store.folder.parent.iterdir()) == [store.folder], "locks are left"
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError("the disk is gone")])

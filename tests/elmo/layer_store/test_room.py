@@ -207,7 +207,7 @@ def test_folders_of_earlier_versions_are_listed_and_cleared(folder: Path) -> Non
 def test_clear_names_what_there_is_and_refuses_what_is_being_filled(full_store: LayerStore) -> None:
     with pytest.raises(CacheError, match=f"begins with 'xyz'; there are: {KEY.name}"):
         clear("xyz")
-    with LayerStore(KEY).filling([["new"]]), pytest.raises(CacheError, match="a run is filling this layer cache"):
+    with LayerStore(KEY).filling([["new"]]), pytest.raises(CacheError, match="is filling this layer cache"):
         clear()
     assert len(info()) == 1
     fill(LayerStore(HALF_PRECISION_KEY))

@@ -10,7 +10,18 @@ from urllib.parse import quote, urlencode
 
 import pytest
 
-from tests.server.page.visits import TASKS, Served, Visit, downloaded, expect, first_example, found, open_tab
+from tests.server.page.visits import (
+    ALL_TABS,
+    EXAMPLES,
+    TASKS,
+    Served,
+    Visit,
+    downloaded,
+    expect,
+    first_example,
+    found,
+    open_tab,
+)
 
 axe_core = pytest.importorskip("axe_core_python.sync_playwright", reason="no axe: pip install axe-core-python")
 
@@ -18,9 +29,9 @@ axe_core = pytest.importorskip("axe_core_python.sync_playwright", reason="no axe
 @pytest.mark.parametrize("tab", TASKS)
 def test_the_keyboard_alone_reaches_everything(tab: str, visit: Visit) -> None:
     page = visit.page
-    open_tab(page, "Tagging")
-    page.get_by_role("tab", name="Tagging").focus()
-    for _ in range(list(TASKS).index(tab)):
+    open_tab(page, "Names")
+    page.get_by_role("tab", name="Names").focus()
+    for _ in range(ALL_TABS.index(tab)):
         page.keyboard.press("ArrowRight")
     panel = page.get_by_role("tabpanel", name=tab, exact=True)
     expect(panel).to_be_visible()
@@ -52,14 +63,14 @@ def test_the_keyboard_alone_reaches_everything(tab: str, visit: Visit) -> None:
 
 
 def test_enter_submits_and_shift_enter_begins_a_line(visit: Visit, served: Served) -> None:
-    panel = open_tab(visit.page, "Tagging")
+    panel = open_tab(visit.page, "Names")
     panel.get_by_label("Text").fill("")
     visit.page.keyboard.type("Orla left.")
     visit.page.keyboard.press("Shift+Enter")
     visit.page.keyboard.type("Tavo <b>stayed</b>.")
     visit.page.keyboard.press("Enter")
     found(panel)
-    expected = served.of("Tagging").predictor("Orla left.\nTavo <b>stayed</b>.")
+    expected = served.of("Names").predictor("Orla left.\nTavo <b>stayed</b>.")
     results = json.loads(downloaded(panel, "JSON"))["results"]
     assert [result["tokens"] for result in results] == [result["tokens"] for result in expected]
     expect(panel.locator(".picture b", has_text="stayed")).to_have_count(0)
@@ -67,18 +78,18 @@ def test_enter_submits_and_shift_enter_begins_a_line(visit: Visit, served: Serve
 
 def test_a_link_holds_run_and_input(visit: Visit, served: Served) -> None:
     page = visit.page
-    panel = open_tab(page, "Tagging")
-    panel.get_by_label("Run").select_option("predicates_ewt")
+    panel = open_tab(page, "Names")
+    panel.get_by_label("Run").select_option("again_ner_conll03")
     panel.get_by_label("Text").fill("A & b = 100 %#?")
     panel.get_by_role("button", name="Run").click()
     summary = found(panel).locator(".summary").inner_text()
     link = page.url
-    open_tab(page, "Reading")
+    open_tab(page, "Questions")
     page.goto("about:blank")
     page.goto(link)
-    panel = page.get_by_role("tabpanel", name="Tagging")
+    panel = page.get_by_role("tabpanel", name="Names")
     expect(found(panel).locator(".summary")).to_have_text(summary)
-    expect(panel.get_by_label("Run")).to_have_value("predicates_ewt")
+    expect(panel.get_by_label("Run")).to_have_value("again_ner_conll03")
     expect(panel.get_by_label("Text")).to_have_value("A & b = 100 %#?")
     panel.get_by_label("Text").fill("Another.")
     panel.get_by_label("Text").press("Enter")
@@ -89,22 +100,78 @@ def test_a_link_holds_run_and_input(visit: Visit, served: Served) -> None:
     expect(page.get_by_role("alert").filter(visible=True)).to_have_text("There is no run nerr here.")
 
 
-def test_errors_are_the_sentences_of_the_server(visit: Visit) -> None:
-    visit.expected_status = (422,)
-    panel = open_tab(visit.page, "Inference")
+@pytest.mark.parametrize(
+    ("tab", "field"),
+    [("Names", "Text"), ("Coreference", "Text"), ("Inference", "Hypothesis"), ("ELMo", "Second sentence")],
+)
+def test_a_blank_field_is_named_in_the_same_words_everywhere(tab: str, field: str, visit: Visit) -> None:
+    panel = open_tab(visit.page, tab)
     found(panel)
-    panel.get_by_label("Premise", exact=True).fill("")
-    panel.get_by_label("Premise", exact=True).press("Enter")
-    alert = panel.get_by_role("alert")
-    expect(alert).to_have_text("'premise' is ''; expected a string that is not blank")
+    address = visit.page.url
+    blank = panel.get_by_label(field, exact=True)
+    blank.fill("  ")
+    blank.press("Enter")
+    alert = panel.locator(".result").get_by_role("alert")
+    expect(alert).to_have_text(f"“{field}” is blank. Write something there, or choose an example.")
+    expect(blank).to_be_focused()
+    expect(blank).to_have_attribute("aria-invalid", "true")
     expect(panel.locator(".found")).to_be_hidden()
+    assert visit.page.url == address
     first_example(panel)
     expect(alert).to_be_empty()
+    expect(blank).to_have_attribute("aria-invalid", "false")
+
+
+@pytest.mark.parametrize(("tab", "field"), [("Sentiment", "Text"), ("ELMo", "First sentence")])
+def test_the_server_refuses_in_the_words_of_the_page(tab: str, field: str, visit: Visit) -> None:
+    visit.expected_status = (422,)
+    panel = open_tab(visit.page, tab)
+    found(panel)
+    address = visit.page.url
+    problem = {"error": "'text' is '?'; expected a text with at least one token"}
+    asked = re.compile("/predict|/embed")
+    visit.page.route(asked, lambda route: route.fulfill(status=422, json=problem))
+    panel.get_by_label(field, exact=True).fill("?")
+    panel.get_by_label(field, exact=True).press("Enter")
+    alert = panel.locator(".result").get_by_role("alert")
+    expect(alert).to_have_text(f"“{field}” is '?'; expected a text with at least one token")
+    visit.page.unroute(asked)
+    panel.get_by_label(field, exact=True).fill("a " * 2001)
+    panel.get_by_label(field, exact=True).press("Enter")
+    expect(alert).to_have_text("2,001 tokens; expected at most 2,000 in a request. Send less text at once")
+    assert visit.page.url == address
+    open_tab(visit.page, "Names")
+    open_tab(visit.page, tab)  # the text that was refused is not in the address of its tab either
+    assert visit.page.url.startswith(address)
+
+
+@pytest.mark.parametrize(("tab", "field"), [("Questions", "Question"), ("ELMo", "First sentence")])
+def test_a_result_is_dimmed_while_the_form_says_something_else(tab: str, field: str, visit: Visit) -> None:
+    panel = open_tab(visit.page, tab)
+    shown, written = found(panel), EXAMPLES[TASKS[tab]][0]
+    before = written["question" if tab == "Questions" else "one"]
+    picture, opacity = shown.locator(".picture"), "each => Number(getComputedStyle(each).opacity)"
+    panel.get_by_label(field, exact=True).fill("Who built the bank?")
+    assert picture.evaluate(opacity) < 0.7
+    expect(shown.get_by_text("This result belongs to the text before your change.")).to_be_visible()
+    panel.get_by_label(field, exact=True).fill(before)
+    assert picture.evaluate(opacity) == 1
+    panel.get_by_label(field, exact=True).fill("Who built the bank?")
+    panel.get_by_role("button", name="Run").click()
+    expect(picture).to_have_css("opacity", "1")
+
+
+@pytest.mark.parametrize("tab", TASKS)
+@pytest.mark.parametrize("visit", [{"viewport": {"width": 390, "height": 844}}], ids=["phone"], indirect=True)
+def test_the_result_begins_on_the_first_screen_of_a_phone(tab: str, visit: Visit) -> None:
+    shown = found(open_tab(visit.page, tab))
+    summary = shown.locator(".summary").bounding_box()
+    assert summary["y"] + summary["height"] < 844
 
 
 def test_a_server_that_is_gone_is_told(visit: Visit) -> None:
     visit.page.route("**/predict?details=true", lambda route: route.abort())
-    panel = open_tab(visit.page, "Classification")
+    panel = open_tab(visit.page, "Sentiment")
     panel.locator(".example").first.click()
     expect(panel.get_by_role("alert")).to_have_text("The server does not answer. Is it still running?")
     visit.page.goto("about:blank")  # no other request fails from here on
@@ -115,11 +182,11 @@ def test_a_server_that_is_gone_is_told(visit: Visit) -> None:
 def test_a_tab_that_was_left_says_nothing(visit: Visit) -> None:
     waiting: list[Any] = []
     visit.page.route("**/runs/ner_conll03/predict?details=true", lambda route: waiting.append(route))
-    open_tab(visit.page, "Tagging")
-    left = visit.page.get_by_role("tabpanel", name="Tagging", exact=True, include_hidden=True)
+    open_tab(visit.page, "Names")
+    left = visit.page.get_by_role("tabpanel", name="Names", exact=True, include_hidden=True)
     left.locator(".example").first.click()
     expect(left.locator(".result")).to_have_attribute("aria-busy", "true")
-    shown = first_example(open_tab(visit.page, "Classification"))
+    shown = first_example(open_tab(visit.page, "Sentiment"))
     waiting[-1].continue_()  # the page has dropped the ones before
     expect(left.locator(".result")).to_have_attribute("aria-busy", "false")
     expect(left.locator(".summary")).not_to_be_empty()
@@ -128,7 +195,7 @@ def test_a_tab_that_was_left_says_nothing(visit: Visit) -> None:
 
 def test_an_answer_that_is_cut_off_is_told(visit: Visit) -> None:
     visit.page.route("**/predict?details=true", lambda route: route.fulfill(body='{"results": ['))
-    panel = open_tab(visit.page, "Classification")
+    panel = open_tab(visit.page, "Sentiment")
     panel.locator(".example").first.click()
     expect(panel.get_by_role("alert")).to_have_text("The answer of the server was cut off, or is not JSON.")
 
@@ -186,6 +253,6 @@ def test_the_page_works_where_the_browser_blocks_site_data(visit: Visit) -> None
     blocked = "get: () => { throw new DOMException('blocked', 'SecurityError'); }"
     visit.page.add_init_script(f"Object.defineProperty(window, 'localStorage', {{ {blocked} }})")
     visit.page.reload()
-    found(open_tab(visit.page, "Tagging"))
+    found(open_tab(visit.page, "Names"))
     visit.page.get_by_role("button", name="Dark").click()
     expect(visit.page.get_by_role("button", name="Light")).to_be_visible()

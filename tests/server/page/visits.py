@@ -19,22 +19,23 @@ EXAMPLES = json.loads((PAGE / "examples.json").read_text(encoding="utf-8"))
 
 # The configs of the runs, by the titles of their tabs.
 TABS = {
-    "Tagging": "ner_conll03",
+    "Names": "ner_conll03",
     "Roles": "cpu/srl_ewt",
     "Coreference": "cpu/coref_ontogum",
-    "Reading": "cpu/squad",
+    "Questions": "cpu/squad",
     "Inference": "cpu/snli",
-    "Classification": "cpu/sst5",
+    "Sentiment": "cpu/sst5",
 }
 TASKS = {
-    "Tagging": "tagging",
+    "Names": "names",
     "Roles": "semantic_roles",
     "Coreference": "coreference",
-    "Reading": "reading",
+    "Questions": "reading",
     "Inference": "text_pairs",
-    "Classification": "classification",
+    "Sentiment": "sentiment",
     "ELMo": "elmo",
 }
+ALL_TABS = [*TABS, "Predicates", "ELMo"]
 
 
 _TEXT = "Orla sold her boat. It sank."
@@ -116,6 +117,16 @@ def downloaded(panel: Any, button: str) -> str:
 def first_example(panel: Any) -> Any:
     panel.locator(".example").first.click()
     return found(panel)
+
+
+def share(value: float) -> str:
+    """A share as the page writes it."""
+    return "<0.1 %" if 0 <= value < 0.0005 else f"{100 * value:.1f} %"
+
+
+def words_of(texts: list[str]) -> list[str]:
+    """Texts with single spaces between their words."""
+    return [" ".join(text.split()) for text in texts]
 
 
 def answer_with(page: Any, result: dict[str, Any], run: str = "*") -> None:
