@@ -14,9 +14,7 @@ def test_sample_data_names_its_files(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert paths
     assert all(Path(path).is_file() for path in paths)
     texts = {Path(path).name: Path(path).read_text() for path in paths if "eng." in path}
-    sentences = [
-        texts[f"eng.{part}"].partition("\n\n")[2].strip().split("\n\n") for part in ("train", "testa", "testb")
-    ]
+    sentences = [texts[f"eng.{part}"].strip().split("\n\n") for part in ("train", "testa", "testb")]
     assert list(map(len, sentences)) == [3, 2, 1]
     Path(paths[0]).write_text("my own")
     assert cli.main(command) == 2
