@@ -198,7 +198,8 @@ def test_a_damaged_model_is_to_be_installed_again(tiny: Path, capsys: pytest.Cap
     assert "about.json:1: " in refused("models", capsys)
 
 
-def test_the_models_are_listed(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_models_are_listed(tiny: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "240")
     assert cli.main(["models"]) == 0
     text = capsys.readouterr().out
     for shown in ("tiny", "tagging", "Sample names", "CC0", "f1 91.23", "3 seeds", "without ELMo 90.00", "p = 0.012"):
