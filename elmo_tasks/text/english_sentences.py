@@ -58,7 +58,7 @@ _PLACE = regex.compile(
     rf"""
     (?<! [.?!…] )  # only at the first of several marks, so that the search takes linear time
     (?P<marks> [.?!…]++ (?: (?<=[?!]) \s++ [?!]++ (?= \s | {_CLOSING} ) )*+ )
-    (?: (?= ["(\[{{] [\p{{Lu}}\d] | \[ \p{{L}} | :\d[\d:–-]*+ (?: \s | $ ) ) | (?P<closing> {_CLOSING}*+ ) \s++ )
+    (?: (?= ["(\[{{] [\p{{Lu}}\d] | \[ \p{{L}} | :\d[\d:\u2013-]*+ (?: \s | $ ) ) | (?P<closing> {_CLOSING}*+ ) \s++ )
     (?P<opening> ["'`(\[{{]*+ )
     (?P<next> \w*+ | . )
     """,
