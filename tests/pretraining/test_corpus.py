@@ -45,7 +45,7 @@ def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path,
 
 def test_full_disk_while_documents_come_whose_number_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
     fill_disk(monkeypatch, 0)
-    with pytest.raises(CacheError, match="no room is left on this disk; free some, or set ELMO_TASKS_CACHE"):
+    with pytest.raises(CacheError, match="no space is left on this disk; free some, or set ELMO_TASKS_CACHE"):
         prepare_documents([[["a"]]], [[["b"]]], "full")
 
 

@@ -126,7 +126,7 @@ def test_a_folder_or_an_archive_comes_first(tiny: Path, trained: SmallRun, caplo
     shutil.copytree(trained.path, "tiny")
     for _ in range(2):
         assert open_run("tiny").path == Path("tiny")
-    assert caplog.messages == [f"{Path('tiny').resolve()}: is used, and not the installed model of the same name"]
+    assert caplog.messages == [f"{Path('tiny').resolve()}: used instead of the installed model of the same name"]
     Path("tiny/config.json").unlink()
     assert not is_run("tiny")
     with pytest.raises(RunError, match=r"^tiny: expected a run's folder, with a config\.json, .*an installed model$"):
@@ -146,9 +146,7 @@ def test_an_unknown_name_says_what_there_is(
 
 
 def test_our_own_names_say_how_to_get_them(packages: Path, no_models: None, capsys: pytest.CaptureFixture[str]) -> None:
-    brings = (
-        "an installed model; `pip install ./trained_models` in a clone of elmo-tasks brings the model of this name\n"
-    )
+    brings = "an installed model; install the model of this name with `pip install ./trained_models` in a clone of elmo-tasks\n"
     for command in (
         "predict ner -",
         "serve ner --port 0",
@@ -162,7 +160,7 @@ def test_our_own_names_say_how_to_get_them(packages: Path, no_models: None, caps
     assert "no models are installed; expected RUN, or install some: `pip install" in refused("serve --port 0", capsys)
     assert cli.main(["models"]) == 0
     assert (
-        "no models are installed; `pip install ./trained_models` in a clone of elmo-tasks brings some"
+        "no models are installed; install some with `pip install ./trained_models` in a clone of elmo-tasks"
         in capsys.readouterr().err
     )
     Path("ner").mkdir()
@@ -171,7 +169,7 @@ def test_our_own_names_say_how_to_get_them(packages: Path, no_models: None, caps
 
 def test_two_packages_with_the_same_name(packages: Path, tiny: Path, trained: SmallRun) -> None:
     install(packages, "other-models", {"tiny": trained.path, "more": trained.path})
-    problem = "tiny: (tiny-models and other-models|other-models and tiny-models) bring a model of this name; uninstall"
+    problem = "tiny: (tiny-models and other-models|other-models and tiny-models) have a model of this name; uninstall"
     with pytest.raises(RunError, match=problem):
         open_run("tiny")
     assert open_run("more").path.name == "more"

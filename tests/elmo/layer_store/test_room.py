@@ -103,7 +103,7 @@ def test_filling_says_how_much_it_will_be(caplog: pytest.LogCaptureFixture) -> N
 def test_a_full_disk_leaves_the_store_as_it_was(room: Callable[[int], AbstractContextManager[None]]) -> None:
     store, first, second = LayerStore(KEY), FakeSource(), FakeSource()
     fill(store, SENTENCES[:8])
-    message = r"written: disk I/O error; needs 12\.1 kB for 10 .* tokens\. Make room on its disk"
+    message = r"written: disk I/O error; needs 12\.1 kB for 10 .* tokens\. Free some space on its disk"
     with room(database(store).stat().st_size + 6000), pytest.raises(CacheError, match=message):  # half way
         fill(store, SENTENCES, first)
     assert_holds(store, SENTENCES[:8])
