@@ -415,7 +415,7 @@ def test_only_some_of_many_skipped_inputs_are_named(
     assert cli.main(["predict", "run", str(tmp_path / "in"), "--on-error", "skip"]) == 0
     captured = capsys.readouterr()
     assert len(captured.out.splitlines()) == 8
-    assert "skipped 8 input(s)" in captured.err
+    assert "skipped 8 unusable input(s)" in captured.err
     assert captured.err.count("ten tokens") == 5
     assert captured.err.endswith("\n  and 3 more\n")
 

@@ -71,7 +71,7 @@ PLANTED: dict[str, tuple[dict[str, Sequence[Row | str]], list[str], str]] = {
     ),
     "unseen_labels": (
         {"dev": [*VALIDATION, ("odd", "ugly")]}, [],
-        "labels of the validation data that are not in the training data, so no model can learn them: 'ugly' of the labels (1",
+        "labels of the validation data that are not in the training data, so no model can learn them: 'ugly' of the",
     ),
     "same_texts": ({"test": [*TEST, *TRAINING[:3]]}, [], "3 of 33 test examples have the same texts as a training"),
     "few_steps": ({}, ["data_loader.min_batches=1"], "only 10 optimizer steps in all, for 40 training examples"),
@@ -85,7 +85,7 @@ PLANTED: dict[str, tuple[dict[str, Sequence[Row | str]], list[str], str]] = {
     "similar_labels": ({"train": [*TRAINING, *((f"x {n}", "Good") for n in range(9))]}, [], "'good' and 'Good'"),
     "one_label": ({"train": [*TRAINING, *((f"x {n}", "good") for n in range(400))]}, [], "always giving the label "),
     "few_examples": ({"dev": VALIDATION[:20]}, [], "20 validation examples: each is 5 points of an accuracy"),
-    "rare_labels": ({"train": [*TRAINING, ("odd", "ugly")]}, [], "fewer than 5 times: 'ugly' (1); a model hardly"),
+    "rare_labels": ({"train": [*TRAINING, ("odd", "ugly")]}, [], "fewer than 5 times: 'ugly' (1); a model will"),
     "long": ({"train": [*TRAINING, (" ".join(NUMBERS), "good")]}, [], "train.jsonl:41: an example of 400 tokens, whe"),
 }  # fmt: skip
 

@@ -51,7 +51,7 @@ def tiny(packages: Path, trained: SmallRun) -> Path:
 
 @pytest.fixture
 def no_models(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No package brings models, not even our own, if that is installed."""
+    """No package has models, not even our own, if that is installed."""
     monkeypatch.setattr(installed_models, "ENTRY_POINTS", "elmo_tasks.no_models")
 
 
@@ -146,7 +146,8 @@ def test_an_unknown_name_says_what_there_is(
 
 
 def test_our_own_names_say_how_to_get_them(packages: Path, no_models: None, capsys: pytest.CaptureFixture[str]) -> None:
-    brings = "an installed model; install the model of this name with `pip install ./trained_models` in a clone of elmo-tasks\n"
+    install = "`pip install ./trained_models` in a clone of elmo-tasks"
+    advice = f"an installed model; install the model of this name with {install}\n"
     for command in (
         "predict ner -",
         "serve ner --port 0",
@@ -155,7 +156,7 @@ def test_our_own_names_say_how_to_get_them(packages: Path, no_models: None, caps
         "archive ner x.tar.gz",
         "models ner",
     ):
-        assert refused(command, capsys).endswith(brings), command
+        assert refused(command, capsys).endswith(advice), command
     assert refused("predict other -", capsys).endswith("an installed model, of which there are: none.\n")
     assert "no models are installed; expected RUN, or install some: `pip install" in refused("serve --port 0", capsys)
     assert cli.main(["models"]) == 0
