@@ -37,7 +37,7 @@ def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path,
     fill_disk(monkeypatch, writes)
     text = tmp_path / "text"
     text.write_text(("a " * 999 + "a\n") * 400)  # 400 documents of 1,000 tokens of 4 bytes, twice on the disk: 3.2 MB
-    with pytest.raises(CacheError, match=r"corpora: no room .*; the corpus needs about 3 MB; free some") as caught:
+    with pytest.raises(CacheError, match=r"corpora: no space .*; the corpus needs about 3 MB; free some") as caught:
         TextCorpus(paths=(str(text),), tokenized=True).build(workers=1)
     assert "\n" not in str(caught.value)
     assert not list(cache.iterdir())

@@ -118,7 +118,7 @@ def test_the_bound_counts_all_caches_and_says_what_to_do(full_store: LayerStore)
         fill(store, SENTENCES, Unwanted())
     for part in (
         "needs 36.4 kB for 40 distinct sentences of 160 tokens",
-        "its bound of 40 kB",
+        "the limit of 40 kB",
         "max_gigabytes (now 4e-05)",
         "elmo-tasks cache clear",
         "layer_cache: null",
