@@ -248,7 +248,7 @@ def indexed(**settings: Any) -> dict[str, Any]:
         (characters(CNN), indexed(type="single_id"), "characters.type is single_id; only characters can"),
         (characters({"type": "gru"}), {}, "encoder.type is 'gru'; expected cnn or lstm"),
         (characters({**CNN, "ngram_filter_sizes": 2}), {}, "ngram_filter_sizes is 2; expected filters of one width"),
-        (characters({"type": "cnn", "num_filters": 3}), {}, r"ngram_filter_sizes is \[2, 3, 4, 5\]; expected filters of one"),
+        (characters({"type": "cnn", "num_filters": 3}), {}, r"ngram_filter_sizes is \[2, 3, 4, 5\]; expected filters"),
         (characters({**CNN, "output_dim": 5}), {}, "output_dim is 5; only None or 0 can"),
         (
             characters({**CNN, "conv_layer_activation": "elu"}),
