@@ -90,7 +90,7 @@ def training_warnings(
         )
         if unseen:
             shown = some_of([f"{label} ({counted(number, 'time')})" for label, number in unseen.most_common()], 10)
-            text = f"labels of the {name} data that are not in the training data, so no model can learn them: {shown}"
+            text = f"labels of the {name} data that the training data lacks, so no model learns them: {shown}"
             yield DataWarning("unseen_labels", f"{text}; correct them, or add training examples with them")
     for name, examples in data.held_out.items():
         if 100 * (same := data.same_texts(name)) >= _SAME * len(examples):
@@ -161,7 +161,7 @@ def _contradictions(config: ExperimentConfig, data: Data) -> Iterator[DataWarnin
             rows.append(row)
     if rows:
         location = data.reader.location(config.train_data_path, data.training[rows[0]])
-        text = f"{counted(len(rows), 'training example')} with the same texts as an earlier one but other labels"
+        text = f"{counted(len(rows), 'training example')} with the same texts as an earlier one and other labels"
         yield DataWarning("several_labels", f"{text}, the first at {location}; correct the labels, or remove them")
 
 
@@ -179,7 +179,7 @@ def _label_warnings(data: Data, parts: Mapping[str, dict[str, Any]]) -> Iterator
         yield DataWarning("one_label", f"{text}; data_loader.sampling=balanced draws rare labels as often")
     if rare := [f"{label!r} ({number})" for label, number in training.items() if number < _RARE]:
         text = f"labels that the training data has fewer than {_RARE} times: {some_of(rare[::-1], 10)}"
-        yield DataWarning("rare_labels", f"{text}; a model will hardly learn them: add examples, or merge labels")
+        yield DataWarning("rare_labels", f"{text}; a model hardly learns them: add examples, or join labels")
 
 
 def _part_warnings(config: ExperimentConfig, name: str, part: Mapping[str, Any]) -> Iterator[DataWarning]:

@@ -136,7 +136,7 @@ def _train_in_processes(
             job.stop()  # when all trials have ended, they only write the same report
     errors = "".join(f"\n  {error} (see {job.log})" for job in ended if (error := job.error()))
     if missing := storage.missing():
-        raise RunError(f"{path}: {counted(len(missing), 'trial')} not trained; call again to continue:{errors}")
+        raise RunError(f"{path}: {counted(len(missing), 'trial')} not trained; call again to go on:{errors}")
     if errors:
         logger.warning("processes that ended early, whose trials others have trained:%s", errors)
 

@@ -71,7 +71,7 @@ PLANTED: dict[str, tuple[dict[str, Sequence[Row | str]], list[str], str]] = {
     ),
     "unseen_labels": (
         {"dev": [*VALIDATION, ("odd", "ugly")]}, [],
-        "labels of the validation data that are not in the training data, so no model can learn them: 'ugly' of the",
+        "labels of the validation data that the training data lacks, so no model learns them: 'ugly' of the labels (1",
     ),
     "same_texts": ({"test": [*TEST, *TRAINING[:3]]}, [], "3 of 33 test examples have the same texts as a training"),
     "few_steps": ({}, ["data_loader.min_batches=1"], "only 10 optimizer steps in all, for 40 training examples"),
@@ -85,7 +85,7 @@ PLANTED: dict[str, tuple[dict[str, Sequence[Row | str]], list[str], str]] = {
     "similar_labels": ({"train": [*TRAINING, *((f"x {n}", "Good") for n in range(9))]}, [], "'good' and 'Good'"),
     "one_label": ({"train": [*TRAINING, *((f"x {n}", "good") for n in range(400))]}, [], "always giving the label "),
     "few_examples": ({"dev": VALIDATION[:20]}, [], "20 validation examples: each is 5 points of an accuracy"),
-    "rare_labels": ({"train": [*TRAINING, ("odd", "ugly")]}, [], "fewer than 5 times: 'ugly' (1); a model will"),
+    "rare_labels": ({"train": [*TRAINING, ("odd", "ugly")]}, [], "fewer than 5 times: 'ugly' (1); a model hardly"),
     "long": ({"train": [*TRAINING, (" ".join(NUMBERS), "good")]}, [], "train.jsonl:41: an example of 400 tokens, whe"),
 }  # fmt: skip
 
@@ -136,9 +136,7 @@ def test_train_says_the_three_most_important(tmp_path: Path, caplog: pytest.LogC
     path = config(tmp_path, {"train": TRAINING, **held_out}, data_loader={"batch_size": 40})
     train(path, tmp_path / "run")
     said = [record.message for record in caplog.records if record.levelno == logging.WARNING]
-    assert said[0].startswith(
-        "labels of the validation data that are not in the training data, so no model can learn them"
-    )
+    assert said[0].startswith("labels of the validation data that the training data lacks, so no model learns them")
     assert said[1].startswith("1 of 2 validation examples have the same texts as a training example")
     assert said[2].startswith("1 of 31 test examples have the same texts as a training example")
     assert not any("optimizer step" in text for text in said[:3])

@@ -238,8 +238,9 @@ def test_processes_that_end_before_the_search_are_named(
     monkeypatch.setattr(sys, "executable", str(python))
     folder, source = tmp_path / "s", search_file(trials=3)
     search(search_file(trials=1), folder, monkeypatch)
-    problem = r"s: 2 trials not trained; call again to continue:"
-    problem += rf"(\n  killed by SIGKILL \(see {folder}/log_.*_[12]\.txt\)){{2}}$"
+    problem = (
+        rf"s: 2 trials not trained; call again to go on:(\n  killed by SIGKILL \(see {folder}/log_.*_[12]\.txt\)){{2}}$"
+    )
     with pytest.raises(RunError, match=problem):
         run_search(folder, Search.load(search_file(trials=3)), command=f"elmo-tasks tune {source} -s", num_jobs=2)
 
