@@ -184,7 +184,7 @@ class ServedBiLM:
             ElmoTasksError: the biLM has no softmax.
         """
         if not LanguageModel.is_in_folder(self._folder):
-            raise ElmoTasksError("this biLM has no softmax, so it does not say which words it expects")
+            raise ElmoTasksError("this biLM has no softmax, so it cannot say which words it expects")
         return ScoreRequest(self.tokens(fields), substitutes)
 
     def answer_scores(self, requests: list[ScoreRequest]) -> list[bytes]:
@@ -232,7 +232,7 @@ def _first_sentences(path: Path, tokenizer: Tokenizer) -> list[list[str]]:
     ):
         tokens += len(sentence)
         if tokens > _POOL_TOKENS:
-            logger.warning("%s: neighbours are looked for among its first %d tokens only", path, _POOL_TOKENS)
+            logger.warning("%s: only its first %d tokens are searched for neighbours", path, _POOL_TOKENS)
             break
         sentences.append(sentence)
     if not sentences:

@@ -463,7 +463,7 @@ def test_commands_that_read_text_have_the_same_options(command: str, capsys: pyt
         cli.main([command, "--help"])
     text = " ".join(capsys.readouterr().out.split())
     assert "--tokenizer NAME how raw text is split into sentences and tokens: treebank (English), unicode" in text
-    assert "--tokenized the text is not raw: one sentence per line, with spaces between its tokens" in text
+    assert "--tokenized the text is already tokenized: one sentence per line, with spaces between tokens" in text
 
 
 @pytest.mark.parametrize(

@@ -189,7 +189,9 @@ def test_a_full_disk_keeps_the_parts_before_it(
     largest = max(sorted(whole), key=lambda name: len(whole[name]))
     with room(len(whole[largest]) - 1):
         assert cli.main([*arguments, "--output", f"{full}/"]) == 2
-    message = rf"error: {full}/{largest}: cannot be written: .*; expected at least [\d,]+ bytes\. Make room there.*\n"
+    message = (
+        rf"error: {full}/{largest}: cannot be written: .*; expected at least [\d,]+ bytes\. Free some space there.*\n"
+    )
     *_, shown = capsys.readouterr().err.splitlines(keepends=True)  # before it, a warning of an input without text
     assert re.fullmatch(message, shown)
     before = {name: content for name, content in whole.items() if name < largest}

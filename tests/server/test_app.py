@@ -316,7 +316,7 @@ DEEP = b'{"text": ' + b"[" * 5000 + b"]" * 5000 + b"}"
         ("neighbors", {"text": "a", "index": 0, "layer": 9}, "layer 9; the biLM has 0 to 2"),
         ("neighbors", {"text": "a", "index": 0, "k": 51}, "k: Input should be less than or equal to 50; got 51"),
         ("score", {"text": "a", "substitutes": 51}, "substitutes: Input should be less than or equal to 50; got 51"),
-        ("score", {"text": "a"}, "this biLM has no softmax, so it does not say which words it expects"),
+        ("score", {"text": "a"}, "this biLM has no softmax, so it cannot say which words it expects"),
     ],
 )
 def test_wrong_requests_get_a_sentence(client: TestClient, path: str, body: Any, message: str) -> None:

@@ -116,7 +116,7 @@ def test_elmo_shows_which_words_the_bilm_expects(visit: Visit) -> None:
 
 def test_elmo_says_that_a_bilm_has_no_softmax(visit: Visit) -> None:
     visit.expected_status = (422,)
-    problem = "this biLM has no softmax, so it does not say which words it expects"
+    problem = "this biLM has no softmax, so it cannot say which words it expects"
     visit.page.route("**/api/score", lambda route: route.fulfill(status=422, json={"error": problem}))
     shown = first_example(open_tab(visit.page, "ELMo"))
     expect(shown.locator(".expected p")).to_have_text(problem)
