@@ -205,7 +205,7 @@ def test_addresses(capsys: pytest.CaptureFixture[str]) -> None:
 def test_what_cannot_be_a_host_is_named(host: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["serve", "runs/none", "--host", host]) == 2
     assert capsys.readouterr().err == (
-        f"error: {host}:8000: not the name of a host; --host and --port name another address\n"
+        f"error: {host}:8000: not a host name; choose another address with --host and --port\n"
     )
 
 

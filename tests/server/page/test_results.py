@@ -229,7 +229,7 @@ def test_a_click_or_a_key_on_a_mention_lights_its_chain(visit: Visit) -> None:
     key.press("Enter")
     expect(lit).to_have_text(["1Orla", "1her"])
     expect(key).to_have_attribute("aria-pressed", "true")
-    shown.get_by_role("button", name="Light chain 1").press("Space")
+    shown.get_by_role("button", name="Highlight chain 1").press("Space")
     expect(lit).to_have_count(0)
 
 
