@@ -164,7 +164,7 @@ def test_neighbors_are_those_of_the_first_tokens_of_a_long_text(
     assert pool(["a b c.", "d e."]) == [("a", "b", "c", "."), ("d", "e", ".")]
     assert not caplog.messages
     assert pool(["a b c.", "d e f.", "g.", "h."]) == [("a", "b", "c", ".")]
-    assert caplog.messages == [f"{tmp_path}/text: neighbours are looked for among its first 7 tokens only"]
+    assert caplog.messages == [f"{tmp_path}/text: neighbours come only from its first 7 tokens"]
 
 
 def test_semantic_roles_get_the_first_run_that_finds_predicates(
