@@ -194,7 +194,8 @@ def test_addresses(capsys: pytest.CaptureFixture[str]) -> None:
         taken.listen()
         port = taken.getsockname()[1]
         with pytest.raises(
-            ElmoTasksError, match=rf"127\.0\.0\.1:{port}: Address already in use; --host and --port name"
+            ElmoTasksError,
+            match=rf"127\.0\.0\.1:{port}: Address already in use; choose another address with --host and --port",
         ):
             bind("127.0.0.1", port)
         assert cli.main(["serve", "runs/none", "--port", str(port)]) == 2

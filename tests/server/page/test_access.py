@@ -153,7 +153,7 @@ def test_a_result_is_dimmed_while_the_form_says_something_else(tab: str, field: 
     picture, opacity = shown.locator(".picture"), "each => Number(getComputedStyle(each).opacity)"
     panel.get_by_label(field, exact=True).fill("Who built the bank?")
     assert picture.evaluate(opacity) < 0.7
-    expect(shown.get_by_text("This result belongs to the text before your change.")).to_be_visible()
+    expect(shown.get_by_text("This result is for the text before your change.")).to_be_visible()
     panel.get_by_label(field, exact=True).fill(before)
     assert picture.evaluate(opacity) == 1
     panel.get_by_label(field, exact=True).fill("Who built the bank?")

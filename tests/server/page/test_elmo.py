@@ -78,7 +78,7 @@ def test_weights_have_the_colour_of_their_difference_from_the_mean(visit: Visit)
     assert cells.evaluate_all(style) == [["", "0.60"], ["against", "0.60"], low, low, low, low, *three]
     colors = cells.evaluate_all("all => all.map((each) => getComputedStyle(each).backgroundColor)")
     assert len(set(colors)) == 5
-    expect(visit.page.locator(".mixes figcaption")).to_contain_text("above the mean of their row, 0.500 or 0.333,")
+    expect(visit.page.locator(".mixes figcaption")).to_contain_text("above the mean of their row (0.500 or 0.333)")
 
 
 def test_a_link_names_a_run_that_shares_its_bilm_or_one_that_is_gone(visit: Visit, served: Served) -> None:
