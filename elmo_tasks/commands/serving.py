@@ -20,22 +20,23 @@ def add_serve(parser: argparse.ArgumentParser) -> None:
         "runs",
         metavar="RUN",
         nargs="*",
-        help="the folder or archive of a run, served under its own name, or an installed model; NAME=RUN chooses "
-        "another name (default: all installed models)",
+        help="the folder or archive of a run, or an installed model; NAME=RUN serves it under another name (default: "
+        "all installed models)",
     )
     options.complete_runs(runs)
     parser.add_argument(
         "--host",
         default="127.0.0.1",
         metavar="ADDRESS",
-        help="the address to listen on; 0.0.0.0 means all addresses (default: 127.0.0.1, for this machine only)",
+        help="the address to listen on; 0.0.0.0 is all addresses of this machine (default: 127.0.0.1, reachable only "
+        "from this machine)",
     )
-    options.add_number(parser, "--port", 8000, "the port; 0 chooses a free one", numbers.port)
+    options.add_number(parser, "--port", 8000, "the port to listen on; 0 picks a free one", numbers.port)
     options.add_device(parser)
     parser.add_argument(
         "--neighbors",
         metavar="FILE",
-        help="the text to search for neighbours, compressed or not (default: 2,000 sentences in the package)",
+        help="the text in which neighbours are looked up, compressed or not (default: 2,000 sentences in the package)",
     )
     parser.add_argument(
         "--allow-origin",
@@ -45,17 +46,17 @@ def add_serve(parser: argparse.ArgumentParser) -> None:
         help="a site whose pages may use the server, such as https://example.org; can be repeated (default: none)",
     )
     parser.add_argument(
-        "--note", metavar="TEXT", help="a note at the top of the page, such as what the models were trained on"
+        "--note", metavar="TEXT", help="text for the top of the page, such as what the models were trained on"
     )
     group, limits = parser.add_argument_group("limits"), Limits()
     wait = round(1000 * limits.wait_seconds)
     for name, default, text in (
-        ("--batch-tokens", limits.batch_tokens, "the maximum number of tokens in a batch of requests"),
-        ("--batch-wait", wait, "how many milliseconds the first request of a batch waits for others"),
-        ("--max-tokens", limits.request_tokens, "the maximum number of tokens in a request"),
-        ("--max-bytes", limits.body_bytes, "the maximum number of bytes in a request"),
+        ("--batch-tokens", limits.batch_tokens, "the maximum number of tokens computed together"),
+        ("--batch-wait", wait, "how many milliseconds a batch waits for more requests"),
+        ("--max-tokens", limits.request_tokens, "the maximum number of tokens of a request"),
+        ("--max-bytes", limits.body_bytes, "the maximum number of bytes of a request"),
         ("--max-requests", limits.queue_requests, "the maximum number of unanswered requests; more get 429"),
-        ("--max-waiting-tokens", limits.queue_tokens, "the maximum number of their tokens together; more get 429"),
+        ("--max-waiting-tokens", limits.queue_tokens, "the maximum number of unanswered tokens; more get 429"),
         ("--timeout", round(limits.timeout_seconds), "the maximum number of seconds for a request; then it gets 504"),
     ):
         group.add_argument(
