@@ -77,7 +77,7 @@ class WriteError(ElmoTasksError):
         text = reason if isinstance(reason, str) else reason.strerror or str(reason)
         size = f"; expected at least {expected:,} bytes" if expected else ""
         is_full = isinstance(reason, OSError) and reason.errno in DISK_FULL_ERRORS
-        default = "Make room there or choose another place, then try again" if is_full else ""
+        default = "Free some space there or choose another place, then try again" if is_full else ""
         advice = f". {remedy or default}" if remedy or default else ""
         super().__init__(f"{path}: cannot be written: {text}{size}{advice}")
         self._path, self._reason, self._expected, self._remedy = Path(path), reason, expected, remedy
@@ -123,7 +123,7 @@ class AllenNlpArchiveError(RunError):
     """
 
     def __init__(self, path: str | Path) -> None:
-        super().__init__(f"{path}: an archive of AllenNLP's; `elmo-tasks import-allennlp {path} RUN` makes a run of it")
+        super().__init__(f"{path}: an AllenNLP archive; `elmo-tasks import-allennlp {path} RUN` turns it into a run")
 
 
 class CacheError(ElmoTasksError):

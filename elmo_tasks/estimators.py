@@ -369,7 +369,7 @@ def _check_labels(labels: Iterable[Any], name: str) -> None:
     """Raises a ValueError if a label is missing, as None or NaN of Python, NumPy or pandas."""
     for number, label in enumerate(labels):
         if not isinstance(label, str) and str(label) in _MISSING:
-            raise ValueError(f"{name}[{number}] is {label!r}; expected a label: leave out what has none")
+            raise ValueError(f"{name}[{number}] is {label!r}; expected a label; leave out texts without one")
 
 
 def _is_span_tag(tag: str) -> bool:

@@ -143,7 +143,7 @@ def test_predictions_as_allennlp_has_them(run: Path, tmp_path: Path, capsys: pyt
     assert cli.main(["predict", str(run), str(source), "--format", "allennlp"]) == 0
     assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == expected
     assert cli.main(["predict", str(run), str(source), "--format", "allennlp", "--html", str(tmp_path / "page")]) == 2
-    assert "without --format allennlp" in capsys.readouterr().err
+    assert "no --format allennlp" in capsys.readouterr().err
 
     text = inputs[0]["sentence"]
     predictor = migration.Predictor.from_path(str(run), "sentence-tagger", cuda_device=-1)

@@ -49,7 +49,7 @@ def test_a_value_as_long_as_its_file_is_cut_and_what_was_wanted_stays() -> None:
 
 def test_only_a_full_disk_gets_advice_and_only_a_known_size_is_named() -> None:
     full, denied = OSError(errno.ENOSPC, "No space left on device"), OSError(errno.EACCES, "Permission denied")
-    advice = ". Make room there or choose another place, then try again"
+    advice = ". Free some space there or choose another place, then try again"
     expected = {
         WriteError("f", full, 1234): f"No space left on device; expected at least 1,234 bytes{advice}",
         WriteError("f", full): f"No space left on device{advice}",

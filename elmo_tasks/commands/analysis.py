@@ -31,8 +31,8 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
     )
     options.complete_runs(systems)
     parser.add_argument("--metric", metavar="NAME", help="the score to compare (default: the main one of the task)")
-    options.add_number(parser, "--resamples", 10_000, "of the tests and intervals")
-    options.add_seed(parser, 13370, "of the resamples")
+    options.add_number(parser, "--resamples", 10_000, "the number of resamples for the tests and intervals")
+    options.add_seed(parser, 13370, "the random seed of the resamples")
     parser.add_argument(
         "--examples", type=numbers.positive, default=0, metavar="N", help="also show the N examples that changed most"
     )
@@ -157,7 +157,7 @@ def run_errors(arguments: argparse.Namespace) -> None:
 
     options.refuse_torchrun("errors")
     if arguments.data is not None and is_data_file(arguments.path):
-        raise ElmoTasksError(f"{arguments.path}: a file of predictions needs no data; expected no {arguments.data}")
+        raise ElmoTasksError(f"{arguments.path}: a file of predictions includes its data; expected no {arguments.data}")
     report = errors(
         arguments.path,
         arguments.data,
@@ -220,7 +220,7 @@ def add_plot(parser: argparse.ArgumentParser) -> None:
     options.complete_runs(parser.add_argument("run_paths", metavar="RUN", nargs="+", help=about))
     parser.add_argument("--output", metavar="FILE", required=True, help="the .svg, .png or .pdf file to write")
     options.add_force(parser)
-    confusion = "also evaluate the run on this data, and draw which label is taken for which"
+    confusion = "also evaluate the run on this data, and draw the confusion matrix"
     parser.add_argument("--confusion", metavar="DATA", help=confusion)
     options.add_device(parser)
     options.add_unknown_labels(parser)

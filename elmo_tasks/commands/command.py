@@ -57,7 +57,7 @@ COMMANDS = {
     ),
     "models": _command(
         "publishing.models",
-        "list the trained models that installed packages bring, or print the card of one",
+        "list the installed trained models, or print the model card of one",
         "elmo-tasks models ner",
     ),
     "archive": _command(
@@ -147,7 +147,7 @@ COMMANDS = {
     ),
     "import-allennlp": _command(
         "migration.import_allennlp",
-        "turn an archive of AllenNLP's into a run",
+        "turn an AllenNLP archive into a run",
         "elmo-tasks import-allennlp model.tar.gz runs/imported",
     ),
     "fetch": _command(
@@ -162,7 +162,7 @@ COMMANDS = {
     ),
     "data": _command(
         "data.data",
-        "show what the data of a config is like, and warn of what will hurt",
+        "describe the data of a config, and warn about likely problems",
         "elmo-tasks data ner_conll03",
     ),
     "sample-data": _command(

@@ -30,8 +30,9 @@ def add_train(parser: argparse.ArgumentParser) -> None:
     start = options.add_from(
         parser,
         "RUN",
-        "start from what fits of this run's weights, its folder or archive or an installed model: rows of words, "
-        "characters and labels are copied by name; with --resume, a run that has begun continues with its own state",
+        "start from the weights of this run (a folder, an archive or an installed model), as far as they fit: rows of "
+        "words, characters and labels are copied by name; with --resume, a run that has begun continues with its own "
+        "state",
     )
     options.complete_runs(start)
     options.add_config_arguments(parser)
@@ -41,23 +42,23 @@ def add_train(parser: argparse.ArgumentParser) -> None:
         type=numbers.seeds,
         default=(),
         metavar="SEEDS",
-        help="train once per seed, such as 1-3 or 1,2,5; print mean and standard deviation. 3 is seed 3 only, and not "
-        "three seeds",
+        help="train once per seed, such as 1-3 or 1,2,5, and print the mean and standard deviation. 3 means seed 3, "
+        "not three seeds",
     )
     repeated.add_argument(
         "--folds",
         type=numbers.at_least_two,
         metavar="K",
         help="cross-validation: train K times, each time without one part of the training data, which is then "
-        "predicted; print the score of all predictions together. Documents stay whole where they are known",
+        "predicted, and print the score of all predictions together. Documents are not split where they are known",
     )
     parser.add_argument(
         "--predictions",
         action="append",
         default=[],
         choices=("validation", "test"),
-        help="write what the best epoch predicts for this data to the run's folder, with only what is scored, for "
-        "`compare` and `errors`; may be given twice",
+        help="write the best epoch's predictions for this data to the run's folder, for `compare` and `errors`; can "
+        "be repeated",
     )
     options.add_flag(
         parser, "--self-contained", "copy the files of the biLM and of the transformer into the run's folder"
@@ -105,7 +106,7 @@ def _say_what_is_next(folder: Path, packages: Sequence[str]) -> None:
     include = [word for name in packages for word in ("--include-package", name)]
     inputs = ["inputs.jsonl"] if isinstance(config.model.task, (TextPairs, PairRegression, Reading)) else ["-"]
     inputs += ["--predicates", "RUN"] if isinstance(config.model.task, SemanticRoles) else []
-    logger.info("the run is in %s; to go on:", folder)
+    logger.info("the run is in %s; next steps:", folder)
     plot = ["plot", folder, "--output", f"{folder}.svg"]
     for words in (["evaluate", folder, *data], ["predict", folder, *inputs], plot):
         logger.info("  %s", shlex.join(["elmo-tasks", *map(str, words), *include]))
@@ -129,7 +130,7 @@ def add_evaluate(parser: argparse.ArgumentParser) -> None:
         "--predictions", metavar="FILE", help="write each example with its prediction to this file, as JSON lines"
     )
     options.add_unknown_labels(parser)
-    options.add_flag(parser, "--confusion", "also count which label is taken for which, and score each label")
+    options.add_flag(parser, "--confusion", "also print the confusion matrix and the scores of each label")
     parser.add_argument("--output", metavar="FILE", help="write the metrics to this file, as JSON")
     options.add_force(parser)
     options.add_flag(parser, "--json", "print the metrics as JSON instead of a table")
@@ -192,9 +193,9 @@ def add_predict(parser: argparse.ArgumentParser) -> None:
         choices=("auto", "text", "jsonl", "allennlp", "reader"),
         default="auto",
         help="text: one paragraph per line; jsonl: one JSON object per line; auto: decide by the first "
-        "line that is not blank, and refuse tables, columns and other data; allennlp: the same, with inputs and "
-        "results in the keys of AllenNLP's predictors; reader: data in the format of the run's reader, which may lack "
-        "gold labels (default: auto)",
+        "line that is not blank, and refuse tables, columns and other data; allennlp: the same, with the keys of "
+        "AllenNLP's predictors; reader: data in the format of the run's reader, with or without gold labels (default: "
+        "auto)",
     )
     parser.add_argument(
         "--output-format",
@@ -214,17 +215,17 @@ def add_predict(parser: argparse.ArgumentParser) -> None:
         "--on-error",
         choices=("fail", "skip", "record"),
         default="fail",
-        help="what to do with an input that is not usable. fail: end with an error; files then have the results of the "
-        "inputs before it. skip: continue, and say at the end what was skipped. record: in a folder, write the error "
-        "into its column (default: fail)",
+        help="what to do with an unusable input. fail: stop with an error; output files keep the results so far. "
+        "skip: continue, and list the skipped inputs at the end. record: in a folder, write the error to its column "
+        "(default: fail)",
     )
     parser.add_argument(
         "--explain",
         nargs="?",
         choices=("gradient", "integrated"),
         const="integrated",
-        help="also say how much each token counts for each result: integrated gradients, or gradient times input, "
-        "which is less exact and up to 32 times as fast (default without a value: integrated)",
+        help="also show how much each token counts for each result: by integrated gradients, or by gradient times "
+        "input, which is less exact but up to 32 times as fast (default without a value: integrated)",
     )
     options.add_tokenizer_arguments(parser, "the tokenizer of the run's config")
     parser.add_argument(
@@ -233,9 +234,7 @@ def add_predict(parser: argparse.ArgumentParser) -> None:
         help="write the results to this file, instead of printing them; or, with a slash at the end, to a folder of "
         "Parquet files",
     )
-    parser.add_argument(
-        "--html", metavar="FILE", help="write the results to this file, as a page to look at, instead of printing them"
-    )
+    parser.add_argument("--html", metavar="FILE", help="write the results to this HTML page, instead of printing them")
     options.add_force(parser)
     options.add_flag(parser, "--json", "print JSON lines on a terminal too, instead of coloured text")
     about = "for semantic roles: the run of a tagger that finds the predicates (default: that of an installed model)"
@@ -249,11 +248,11 @@ def run_predict(arguments: argparse.Namespace) -> None:
     from elmo_tasks.runs.load import load_predictor, load_run, run_predictor
 
     if arguments.output_format == "reader" and arguments.format != "reader":
-        raise ElmoTasksError("--output-format reader adds predictions to the data; expected --format reader with it")
+        raise ElmoTasksError("--output-format reader adds predictions to the data; expected --format reader as well")
     if arguments.format == "allennlp" and arguments.html:
-        raise ElmoTasksError("--html shows results with their own keys; expected it without --format allennlp")
+        raise ElmoTasksError("--html cannot show AllenNLP's keys; expected no --format allennlp")
     if arguments.explain and arguments.output_format == "reader":
-        raise ElmoTasksError("--explain adds to results, not to data; expected it without --output-format reader")
+        raise ElmoTasksError("--explain adds to results, not to data; expected no --output-format reader")
     options.refuse_torchrun("predict")
     arguments.run_paths, arguments.input = _runs_and_data([*arguments.run_paths, *arguments.input])
     if writes_parts(arguments):
@@ -312,7 +311,7 @@ def add_config(parser: argparse.ArgumentParser) -> None:
     action.add_argument(
         "--copy",
         metavar="FILE",
-        help="copy a config of the package to this file, which works in any folder, to change it",
+        help="copy a config in the package to this file, to edit it there; the copy works in any folder",
     )
     options.add_force(parser)
     options.add_flag(action, "--schema", "print the JSON schema of all configs, for use in editors")
@@ -329,7 +328,7 @@ def run_config(arguments: argparse.Namespace) -> None:
         raise ElmoTasksError("no config given; give a file, a name of --list, or --schema")
     if arguments.copy:
         if arguments.set or arguments.ext_var:
-            raise ElmoTasksError("--copy copies the file as it is; expected it without --set and --ext-var")
+            raise ElmoTasksError("--copy copies the file unchanged; expected no --set or --ext-var")
         _copy_config(arguments.config, arguments.copy, force=arguments.force)
         return
     from elmo_tasks.config import config_schema

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import torch
 
 _RUN = "the folder or the archive of a run, the name of an installed model (`elmo-tasks models`), or hub:ORG/NAME"
-BILM_TOKENIZER = "that of the text that the biLM was trained on, if its folder has it, otherwise treebank"
+BILM_TOKENIZER = "the one that the biLM was trained with, if its folder names it, otherwise treebank"
 
 
 def add_flag(parser: argparse._ActionsContainer, name: str, help: str) -> None:
@@ -148,7 +148,7 @@ def add_tokenizer_arguments(parser: argparse.ArgumentParser, default: str) -> No
         help="how raw text is split into sentences and tokens: treebank (English), unicode (any language), or a JSON "
         f'object such as \'{{"type": "regex", "pattern": "..."}}\' (default: {default})',
     )
-    add_flag(form, "--tokenized", "the text is not raw: one sentence per line, with spaces between its tokens")
+    add_flag(form, "--tokenized", "the text is already tokenized: one sentence per line, with spaces between tokens")
 
 
 def chosen_tokenizer(arguments: argparse.Namespace) -> str | None:
@@ -157,7 +157,7 @@ def chosen_tokenizer(arguments: argparse.Namespace) -> str | None:
 
 
 def add_force(parser: argparse._ActionsContainer) -> None:
-    add_flag(parser, "--force", "replace files that exist")
+    add_flag(parser, "--force", "replace existing files")
 
 
 def add_run_path(parser: argparse.ArgumentParser) -> None:
@@ -165,7 +165,7 @@ def add_run_path(parser: argparse.ArgumentParser) -> None:
 
 
 def add_run_arguments(parser: argparse.ArgumentParser) -> None:
-    help = f"{_RUN}; several are an ensemble"
+    help = f"{_RUN}; several form an ensemble"
     complete_runs(parser.add_argument("run_paths", metavar="RUN", nargs="+", help=help))
     parser.add_argument(
         "--batch-tokens",
@@ -203,15 +203,15 @@ def add_engine(parser: argparse._ActionsContainer, help: str) -> None:
     parser.add_argument(
         "--address",
         metavar="ADDRESS",
-        help="of a running Ray cluster, or auto for the one of this machine (default: $RAY_ADDRESS; otherwise one is "
-        "started here)",
+        help="the address of a running Ray cluster, or auto for the one on this machine (default: $RAY_ADDRESS, "
+        "otherwise a new cluster on this machine)",
     )
 
 
 def uses_ray(arguments: argparse.Namespace) -> bool:
     """Whether the engine is Ray; raises an `ElmoTasksError` if only `--address` says so."""
     if arguments.address and arguments.engine != "ray":
-        raise ElmoTasksError("--address: is that of a Ray cluster; expected --engine ray, too")
+        raise ElmoTasksError("--address is the address of a Ray cluster; expected --engine ray as well")
     return bool(arguments.engine == "ray")
 
 
@@ -220,8 +220,9 @@ def add_unknown_labels(parser: argparse.ArgumentParser) -> None:
         "--unknown-labels",
         choices=("error", "count"),
         default="error",
-        help="gold labels that the run does not know: error refuses the data, count scores them as errors of the run, "
-        "as the official scorers do, and names them in a warning; they have no loss (default: error)",
+        help="what to do with gold labels that the run does not know: error refuses the data; count scores them as "
+        "errors of the run, as the official scorers do, with a warning, and leaves them out of the loss (default: "
+        "error)",
     )
 
 

@@ -27,16 +27,17 @@ def add_parts(parser: argparse.ArgumentParser) -> None:
         "--shard",
         type=numbers.share,
         metavar="I/N",
-        help="make only every Nth part, from the Ith on: 1/4 to 4/4 are four processes or machines that share the work",
+        help="make only every Nth part, starting with the Ith: with 1/4 to 4/4, four processes or machines share the "
+        "work",
     )
-    options.add_flag(group, "--check", "only say which parts are missing; the exit code is 1 if there are any")
-    options.add_engine(group, "local: this process; ray: a Ray cluster, with one process for each processor")
-    group.add_argument("--workers", type=numbers.positive, metavar="N", help="the number of Ray's processes")
+    options.add_flag(group, "--check", "only list missing parts; the exit code is 1 if there are any")
+    options.add_engine(group, "local: this process; ray: a Ray cluster, with one process per processor")
+    group.add_argument("--workers", type=numbers.positive, metavar="N", help="the number of Ray processes")
     group.add_argument(
         "--part-tokens",
         type=numbers.positive,
         metavar="N",
-        help=f"the approximate number of tokens of the text of a part (default: {_PART_TOKENS})",
+        help=f"the approximate number of tokens in a part (default: {_PART_TOKENS})",
     )
 
 

@@ -102,7 +102,7 @@ class _Skipped:
         rest = self._count - len(self._shown)
         if self._count:
             more = f"\n  and {rest} more" if rest else ""
-            logger.warning("skipped %d input(s) that are not usable:%s%s", self._count, "".join(self._shown), more)
+            logger.warning("skipped %d unusable input(s):%s%s", self._count, "".join(self._shown), more)
 
 
 def _source(path: str, stack: contextlib.ExitStack, prompt: Callable[[], None]) -> str | LiveLines:

@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 def add_models(parser: argparse.ArgumentParser) -> None:
     name = parser.add_argument(
-        "name", metavar="NAME", nargs="?", help="print the card of this model (default: list all)"
+        "name", metavar="NAME", nargs="?", help="print the model card of this model (default: list all)"
     )
     name.completer = options.complete_model  # type: ignore[attr-defined]  # for argcomplete
     options.add_flag(parser, "--json", "print JSON instead of a table or a card")
@@ -36,7 +36,7 @@ def run_models(arguments: argparse.Namespace) -> None:
         return
     models = installed_models()
     if not models:
-        logger.info("no models are installed; %s brings some", INSTALL)
+        logger.info("no models are installed; install some with %s", INSTALL)
     if arguments.json:
         print_json([model.to_json() for model in models])
     elif models:

@@ -20,23 +20,23 @@ def add_serve(parser: argparse.ArgumentParser) -> None:
         "runs",
         metavar="RUN",
         nargs="*",
-        help="the folder or the archive of a run, whose name it gets, or an installed model; NAME=RUN gives it another "
-        "name (default: all installed models)",
+        help="the folder or archive of a run, or an installed model; NAME=RUN serves it under another name (default: "
+        "all installed models)",
     )
     options.complete_runs(runs)
     parser.add_argument(
         "--host",
         default="127.0.0.1",
         metavar="ADDRESS",
-        help="the address to serve at; 0.0.0.0 is all of this machine (default: 127.0.0.1, for this machine only)",
+        help="the address to listen on; 0.0.0.0 is all addresses of this machine (default: 127.0.0.1, reachable only "
+        "from this machine)",
     )
-    options.add_number(parser, "--port", 8000, "0 is any free one", numbers.port)
+    options.add_number(parser, "--port", 8000, "the port to listen on; 0 picks a free one", numbers.port)
     options.add_device(parser)
     parser.add_argument(
         "--neighbors",
         metavar="FILE",
-        help="the text among whose tokens neighbours are looked for, compressed or not (default: 2,000 sentences "
-        "of the package)",
+        help="the text in which neighbours are looked up, compressed or not (default: 2,000 sentences in the package)",
     )
     parser.add_argument(
         "--allow-origin",
@@ -46,18 +46,18 @@ def add_serve(parser: argparse.ArgumentParser) -> None:
         help="a site whose pages may use the server, such as https://example.org; can be repeated (default: none)",
     )
     parser.add_argument(
-        "--note", metavar="TEXT", help="what the page says first, such as what the models were trained on"
+        "--note", metavar="TEXT", help="text for the top of the page, such as what the models were trained on"
     )
     group, limits = parser.add_argument_group("limits"), Limits()
     wait = round(1000 * limits.wait_seconds)
     for name, default, text in (
-        ("--batch-tokens", limits.batch_tokens, "the maximum number of tokens of requests that are computed together"),
-        ("--batch-wait", wait, "how many milliseconds the first request of a batch waits for others"),
+        ("--batch-tokens", limits.batch_tokens, "the maximum number of tokens computed together"),
+        ("--batch-wait", wait, "how many milliseconds a batch waits for more requests"),
         ("--max-tokens", limits.request_tokens, "the maximum number of tokens of a request"),
         ("--max-bytes", limits.body_bytes, "the maximum number of bytes of a request"),
         ("--max-requests", limits.queue_requests, "the maximum number of unanswered requests; more get 429"),
-        ("--max-waiting-tokens", limits.queue_tokens, "the maximum number of their tokens; more get 429"),
-        ("--timeout", round(limits.timeout_seconds), "how many seconds a request may take; then it gets 504"),
+        ("--max-waiting-tokens", limits.queue_tokens, "the maximum number of unanswered tokens; more get 429"),
+        ("--timeout", round(limits.timeout_seconds), "the maximum number of seconds for a request; then it gets 504"),
     ):
         group.add_argument(
             name, type=numbers.positive, default=default, metavar="N", help=f"{text} (default: {default})"

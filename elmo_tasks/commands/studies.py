@@ -93,7 +93,7 @@ def run_study(arguments: argparse.Namespace) -> None:
         failures = run_study(folder, num_jobs=arguments.jobs or 1, **settings)
     if failures:
         lines = "".join(f"\n  {failure}" for failure in failures)
-        raise ElmoTasksError(f"{len(failures)} of {total} runs failed; call again to try them again:{lines}")
+        raise ElmoTasksError(f"{len(failures)} of {total} runs failed; call again to retry them:{lines}")
     logger.info("the runs have finished; for tables and plots:")
     logger.info("  %s", shlex.join(["elmo-tasks", "report", str(path)]))
 

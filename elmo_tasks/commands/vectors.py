@@ -56,7 +56,7 @@ def add_embed(parser: argparse.ArgumentParser) -> None:
         "--layers",
         type=numbers.layers,
         metavar="LAYERS",
-        help="all, mix (the mean of all layers), top, or the number of a layer (default: all, in a folder mix)",
+        help="all, mix (the mean of all layers), top, or the number of a layer (default: all; for a folder, mix)",
     )
     parser.add_argument(
         "--pool", choices=("none", "mean", "max"), default="none", help="write one vector per sentence (default: none)"
@@ -66,7 +66,7 @@ def add_embed(parser: argparse.ArgumentParser) -> None:
         "--precision",
         choices=("float32", "bfloat16", "int8"),
         default="float32",
-        help="of matrix products; bfloat16 and int8 are less exact, and faster on processors with AVX-512 or AMX "
+        help="of matrix products; bfloat16 and int8 are less exact but faster on processors with AVX-512 or AMX "
         "(default: float32)",
     )
     options.add_flag(
@@ -82,13 +82,13 @@ def add_embed(parser: argparse.ArgumentParser) -> None:
         "--on-error",
         choices=("fail", "record"),
         default="fail",
-        help="what to do with a line of no use in a folder: fail stops, record writes the error in its column "
-        "(default: fail)",
+        help="what to do with an unusable line, if the output is a folder: fail stops; record writes the error to its "
+        "column (default: fail)",
     )
     parser.add_argument(
         "--number-type",
         choices=("float16", "float32"),
-        help="of the vectors in a folder (default: float16); those in a file are float32",
+        help="of the vectors, if the output is a folder (default: float16); in a file they are always float32",
     )
 
 
@@ -209,12 +209,12 @@ def run_neighbors(arguments: argparse.Namespace) -> None:
 
 
 def add_similarity(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("word", metavar="WORD", help="a token of each sentence, whatever its case")
+    parser.add_argument("word", metavar="WORD", help="a token of each sentence; case does not matter")
     parser.add_argument(
         "sentences",
         metavar="SENTENCE",
         nargs="+",
-        help="sentences with the word, or - for those of standard input, one on each line",
+        help="sentences with the word, or - to read them from standard input, one per line",
     )
     options.add_tokenizer_arguments(parser, options.BILM_TOKENIZER)
     options.add_include_package(parser)
@@ -240,7 +240,7 @@ def run_similarity(arguments: argparse.Namespace) -> None:
     bilm = BiLM.load(files.options, files.weights).to(options.chosen_device(arguments))
     found = word_similarities(bilm, arguments.word, split, static)
     if static and found.static is None:
-        logger.warning("%s: has no vector of %r", static.path, arguments.word)
+        logger.warning("%s: has no vector for %r", static.path, arguments.word)
     if arguments.json:
         occurrences = [{"sentence": each.sentence, "place": each.index} for each in found.occurrences]
         print_json({"occurrences": occurrences, "pairs": _pairs(found)})
@@ -287,13 +287,13 @@ def _tokenizer(arguments: argparse.Namespace, folder: Path) -> Tokenizer:
 
 
 def add_cache(parser: argparse.ArgumentParser) -> None:
-    action = "info: show what the cache holds; clear: remove some or all of it; it is made again when needed"
+    action = "info: show what is cached; clear: remove some or all of it; it is computed again when needed"
     parser.add_argument("action", choices=("info", "clear"), help=action)
     parser.add_argument(
         "what",
         metavar="WHAT",
         nargs="?",
-        help="what to clear: all, a kind that info shows, or how the name of one cache of layers begins",
+        help="what to clear: all, a kind that info lists, or the beginning of the name of one layer cache",
     )
 
 
@@ -305,7 +305,7 @@ def run_cache(arguments: argparse.Namespace) -> None:
     else:
         from elmo_tasks.files.cache import KINDS
 
-        raise ElmoTasksError(f"cache clear: expected what to clear: all, layers, {', '.join(KINDS)}")
+        raise ElmoTasksError(f"cache clear: nothing named; expected all, layers, {', '.join(KINDS)}")
 
 
 def _show_cache() -> None:

@@ -76,8 +76,8 @@ def load_config(
         found = find_problems(errors, values, config_schema(kind), origins)
         if is_allennlp(values):
             found = allennlp_problems(values, found)
-            remedy = "`elmo-tasks import-allennlp` makes a run of its archive; to train anew, change"
-            problems.append(f"{path}: a config of AllenNLP's; {remedy} these keys ({PAGE}):")
+            remedy = "`elmo-tasks import-allennlp` turns its archive into a run; to train a new one, change"
+            problems.append(f"{path}: an AllenNLP config; {remedy} these keys ({PAGE}):")
         problems += locate_problems(found, values, path, origins)
     else:
         if not problems and not _has_finite_numbers(values):

@@ -78,7 +78,7 @@ def _find(name: str | Path, known: Mapping[str, Path], kind: str, lister: str) -
     if path.is_dir():
         raise ConfigError(f"{name}: a folder; expected a Jsonnet or JSON file, or the name of a {kind} in the package")
     hint = did_you_mean(plain.removesuffix(".jsonnet").removeprefix("configs/").removeprefix("studies/"), list(known))
-    raise ConfigError(f"{name}: no such file, and no {kind} of this name in the package.{hint} `{lister}` shows them")
+    raise ConfigError(f"{name}: no such file, and no {kind} of this name in the package.{hint} `{lister}` lists them")
 
 
 def summary(path: Path) -> str:

@@ -59,11 +59,11 @@ def is_intact(cached: Path) -> bool:
     try:
         if CacheRecord.read(cached, "").sha256 == content_hash(cached):
             return True
-        logger.warning("%s: the cached data set is damaged and is made again", cached)
+        logger.warning("%s: the cached data set is damaged and is built again", cached)
     except FileNotFoundError:
         pass
     except ValueError as error:  # the record is damaged
-        logger.warning("%s: the cached data set is damaged and is made again (%s)", cached, one_line(error))
+        logger.warning("%s: the cached data set is damaged and is built again (%s)", cached, one_line(error))
     return False
 
 

@@ -52,11 +52,11 @@ def parse_coreference_column(cells: Iterable[tuple[int, str]], path: str | Path)
                 start, _ = begun[cluster].pop()
                 mentions.append([start, token])
             else:
-                raise DataError(path, f"a mention of cluster {cluster} ends here that was not begun: {cell!r}", line)
+                raise DataError(path, f"a mention of cluster {cluster} ends here but does not begin: {cell!r}", line)
     still_open = [(start, line, cluster) for cluster, starts in begun.items() for start, line in starts]
     if still_open:
         _, line, cluster = min(still_open)
-        raise DataError(path, f"a mention of cluster {cluster} begins here and does not end in its document", line)
+        raise DataError(path, f"a mention of cluster {cluster} begins here but does not end in its document", line)
     return [sorted(mentions) for mentions in clusters.values()]
 
 

@@ -13,7 +13,7 @@ def parse_hub_source(source: str) -> tuple[str, str | None, str | None]:
     name, _, split = source.removeprefix(HUB_PREFIX).partition(":")
     name, _, config = name.partition("#")
     if not name:
-        raise ElmoTasksError(f"{source}: no name of a data set; expected {HUB_PREFIX}NAME[#CONFIG][:SPLIT]")
+        raise ElmoTasksError(f"{source}: not the name of a data set; expected {HUB_PREFIX}NAME[#CONFIG][:SPLIT]")
     return name, config or None, split or None
 
 

@@ -63,7 +63,7 @@ class RowTask(NamedTuple):
         if unknown := [name for name in chosen if name not in (*self.needed, *self.optional)]:
             optional = f"; possible: {', '.join(self.optional)}" if self.optional else ""
             raise ValueError(
-                f"{unknown[0]!r} is not in a row of this task; expected: {', '.join(self.needed)}{optional}"
+                f"{unknown[0]!r} is not a column of this task; expected: {', '.join(self.needed)}{optional}"
             )
         return {**{name: name for name in self.needed}, **chosen}
 

@@ -56,7 +56,7 @@ _SENTENCE_BYTES = 750  # of a sentence on average, in addition to its layers: ke
 _KEYS_PER_QUERY = 500  # SQLite allows at least 999
 _LOCK_SECONDS = 60.0  # how long to wait for another process that is reading or writing
 _OFF = "or turn the layer cache off (layer_cache: null): the model is then run in every epoch"
-_ADVICE = f"Make room on its disk, set ELMO_TASKS_CACHE to a folder of a local disk with file locks, {_OFF}"
+_ADVICE = f"Free some space on its disk, set ELMO_TASKS_CACHE to a folder of a local disk with file locks, {_OFF}"
 
 
 class LayerStore:
@@ -250,11 +250,13 @@ class LayerStore:
         existing = next(folder for folder in self.folder.parents if folder.exists())
         free = shutil.disk_usage(existing).free
         if used + size > bound:
-            problem = f"and {human_size(used)} are used already, together more than its bound of {human_size(bound)}"
-            advice = f"Raise max_gigabytes (now {self.max_gigabytes:g}), make room with `elmo-tasks cache clear layers`"
+            problem = f"and {human_size(used)} are already used, together more than the limit of {human_size(bound)}"
+            advice = (
+                f"Raise max_gigabytes (now {self.max_gigabytes:g}), free space with `elmo-tasks cache clear layers`"
+            )
         elif size > free:
             problem = f"but the disk of {existing} has only {human_size(free)} left"
-            advice = "Make room there, set ELMO_TASKS_CACHE to a folder of another disk"
+            advice = "Free some space there, set ELMO_TASKS_CACHE to a folder of another disk"
         else:
             return
         raise CacheError(f"the layer cache needs {need}, {problem}. {advice}, {_OFF}")

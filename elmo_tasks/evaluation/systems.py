@@ -87,7 +87,7 @@ class Predictions:
         if type(self.task) is not type(other.task):
             mine, theirs = (type(each.task).__name__ for each in (self, other))
             raise ElmoTasksError(
-                f"{other.name}: the task is {theirs}, that of {self.name} is {mine}; expected one task"
+                f"{other.name}: the task is {theirs}, that of {self.name} is {mine}; expected the same task"
             )
         if len(self.examples) != len(other.examples):
             raise ElmoTasksError(f"{other.name}: {len(other.examples)} examples, not {len(self.examples)}; {expected}")
@@ -239,7 +239,7 @@ def _task_of(path: Path, examples: Sequence[Mapping[str, Any]]) -> Task:
     fitting = [kind for kind, columns in needed.items() if columns <= common]
     if not fitting:
         columns = f"the columns {', '.join(sorted(common))}" if common else "no columns in common"
-        raise DataError(path, f"its examples have {columns}, which are those of no task")
+        raise DataError(path, f"its examples have {columns}, which match no task")
     kind = max(fitting, key=lambda kind: len(needed[kind]))
     if issubclass(kind, Reading):
         return kind(no_answer=any(example["answers"] == [] for example in examples))

@@ -95,7 +95,7 @@ def _download(address: str, path: Path, expected: str | None) -> None:
                 raise RemoteError(f"{address}: the download ended after {count:,} of {size:,} bytes; try again")
             if expected not in (None, found):
                 raise RemoteError(
-                    f"{address}: another file than expected: expected the SHA-256 {expected}, got {found}; if the file "
+                    f"{address}: not the expected file: expected the SHA-256 {expected}, got {found}; if the file "
                     "was replaced on purpose, name its new hash"
                 )
     except urllib.error.HTTPError as problem:

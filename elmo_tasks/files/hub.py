@@ -122,7 +122,7 @@ def _errors(
     except Exception as problem:  # of the library and of those that it uses, of any class
         if isinstance(problem, OSError) and problem.errno in DISK_FULL_ERRORS:
             place = problem.filename or constants.HF_HUB_CACHE
-            raise WriteError(place, problem, remedy="Make room there, or set HF_HOME to another folder") from None
+            raise WriteError(place, problem, remedy="Free some space there, or set HF_HOME to another folder") from None
         if local_only:
             raise RemoteError(f"{source}: not downloaded to this machine yet") from None
         if is_offline():

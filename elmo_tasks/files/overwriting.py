@@ -28,9 +28,7 @@ def check_ending(path: str | Path | None, endings: Sequence[str], advice: str = 
     ending = "" if path is None else Path(path).suffix.lower()
     if ending in _FORMATS and ending not in endings:
         more = f". {advice}" if advice else ""
-        raise ElmoTasksError(
-            f"{path}: does not become a {ending} file; expected a name that ends in {endings[0]}{more}"
-        )
+        raise ElmoTasksError(f"{path}: cannot be written as {ending}; expected a name that ends in {endings[0]}{more}")
 
 
 def check_output(path: str | Path | None, *, force: bool, stream: bool = False, packed: bool = False) -> None:
@@ -54,7 +52,7 @@ def check_output(path: str | Path | None, *, force: bool, stream: bool = False, 
             return
         raise ElmoTasksError(f"{path}: not a regular file; expected the name of a file to write")
     if path.suffix in COMPRESSIONS and not packed:
-        raise ElmoTasksError(f"{path}: is not written compressed; expected a name without {path.suffix}")
+        raise ElmoTasksError(f"{path}: cannot be written compressed; expected a name without {path.suffix}")
     if path.exists() and not force:
         raise ElmoTasksError(f"{path}: the file exists; --force replaces it")
     check_folder(path.parent)

@@ -84,7 +84,7 @@ def read_pickled_tensors(path: Path, error: type[ElmoTasksError]) -> dict[str, T
     except (*DAMAGED_STATE, MemoryError, OSError) as problem:
         reason = one_line(problem)
         if "Unsupported" in reason or "Weights only load failed" in reason:
-            reason = "it holds more than tensors, perhaps code, which is not run"
+            reason = "it contains more than tensors, perhaps code, which is not run"
         raise error(f"{path}: damaged, or not a state dict ({reason})") from None
     if not isinstance(tensors, dict):
         raise error(f"{path}: holds a {type(tensors).__name__}; expected a state dict")

@@ -125,7 +125,7 @@ def _kind(key: str, embedder: Params, known: Mapping[str, str]) -> str:
     kind = _TYPES.get(name)
     if kind is None or kind in known:
         problem = "is the second of its type" if kind else f"has the type {str(name)[:80]!r}"
-        expected = f"one of each of these is taken: {', '.join(_TYPES)}"
+        expected = f"one of each of these is supported: {', '.join(_TYPES)}"
         raise MigrationError(f"config.json: {embedder.path('type')}: {key!r} {problem}; {expected}")
     return kind
 
@@ -230,14 +230,14 @@ def _characters(result: _Conversion, params: Params, weights: Weights, indexer: 
         rows = [row if row is not None and row < len(table) else None for row in rows]  # unused ones may be missing
     else:
         if any(borders.values()):
-            raise MigrationError(f"config.json: {tokenizer.path('start_tokens')}: only taken with byte_encoding utf-8")
+            raise MigrationError(f"config.json: {tokenizer.path('start_tokens')}: only for byte_encoding utf-8")
         names = result.vocabulary.labels(indexer.get("namespace", "token_characters"))
         result.characters, rows = _named_rows(names)
         table = _table(embedding, part, len(names))
     result.tensors["characters.embedding.weight"] = _reordered(table, rows)
     if params.number("dropout", 0.0):
         result.notes.append(
-            "the dropout on the characters' output is not taken over: ours is on the characters' features"
+            "the dropout on the characters' output is not imported: here, dropout is on the characters' features"
         )
     convert = {"cnn": _character_cnn, "lstm": _character_lstm}.get(encoder.get("type", None))
     if convert is None:
@@ -259,7 +259,7 @@ def _byte_rows(borders: dict[str, Any], tokenizer: Params) -> tuple[list[int | N
             continue
         if not (isinstance(ids, list) and len(ids) == 1 and isinstance(ids[0], int) and ids[0] > 0):
             raise MigrationError(
-                f"config.json: {tokenizer.path('start_tokens')} and end_tokens: only one number each is taken"
+                f"config.json: {tokenizer.path('start_tokens')} and end_tokens: only one number each is supported"
             )
         rows.append(ids[0])
         names.append(name)
@@ -274,7 +274,7 @@ def _character_cnn(
     widths = params.get("ngram_filter_sizes", [2, 3, 4, 5])
     if not isinstance(widths, list) or len(widths) != 1:
         raise MigrationError(
-            f"config.json: {params.path('ngram_filter_sizes')} is {str(widths)[:80]}; filters of one width are taken"
+            f"config.json: {params.path('ngram_filter_sizes')} is {str(widths)[:80]}; expected filters of one width"
         )
     activation = params.get("conv_layer_activation", None) or "relu"
     if activation not in _ACTIVATIONS:
@@ -341,7 +341,7 @@ def _elmo_mixes(result: _Conversion, params: Params, weights: Weights, mixes: li
     """ELMo with a mix for each use; their weights are learned, also where AllenNLP's config fixes them."""
     params.ignore("options_file", "weight_file", "vocab_to_cache", "namespace_to_cache")
     if params.get("scalar_mix_parameters", None) is not None:
-        result.notes.append("the weights of ELMo's mixes, which are fixed in AllenNLP, are learned if it is trained on")
+        result.notes.append("the weights of ELMo's mixes, fixed in AllenNLP, are learned if the run is trained further")
     params.ignore("num_output_representations", "type")
     params.expect("do_layer_norm", False, default=False)
     params.expect("projection_dim", None, 0)

@@ -44,7 +44,7 @@ def convert_encoder(params: Params, weights: Weights, columns: Tensor) -> Conver
     if name in _HIGHWAY:
         return _augmented_layers(params, weights.part("_module."), columns, name)
     taken = ", ".join([*_TORCH, *_HIGHWAY])
-    raise MigrationError(f"config.json: {params.path('type')} is {str(name)[:80]!r}; encoders that are taken: {taken}")
+    raise MigrationError(f"config.json: {params.path('type')} is {str(name)[:80]!r}; supported encoders: {taken}")
 
 
 def _torch_layers(params: Params, weights: Weights, columns: Tensor, name: str) -> Converted:
@@ -86,7 +86,7 @@ def _augmented_layers(params: Params, weights: Weights, columns: Tensor, name: s
     if not highway:
         if name == "alternating_lstm":
             raise MigrationError(
-                f"config.json: {params.path('use_highway')} is false; an alternating LSTM is taken with its highway"
+                f"config.json: {params.path('use_highway')} is false; expected an alternating LSTM with its highway"
             )
         return _plain_bilstm(weights, size, num_layers, columns)
     tensors: dict[str, Tensor] = {}

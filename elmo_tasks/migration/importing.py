@@ -151,7 +151,7 @@ def _convert(archive: Archive, params: Params, bilm_options: Path | None) -> tup
     kind, weights = params.part("model").get("type", None), Weights(archive.tensors)
     if not isinstance(kind, str) or kind not in KINDS:
         taken = ", ".join(sorted(KINDS))
-        raise MigrationError(f"a model of the type {str(kind)[:80]!r}; the types that are taken: {taken}")
+        raise MigrationError(f"a model of the type {str(kind)[:80]!r}; supported types: {taken}")
     options = archive.bilm_options
     if options is None and bilm_options:
         options = BiLMOptions.load(bilm_options)
@@ -193,7 +193,7 @@ def _with_training(values: dict[str, Any], params: Params) -> tuple[ExperimentCo
         return load_config({**values, "data_loader": data_loader, "trainer": trainer}, ExperimentConfig), notes
     except ConfigError as error:
         default = {**_NO_TRAINING["trainer"], "validation_metric": f"+{metric.main}"}
-        note = f"the settings of the training are not taken over ({one_line(error)})"
+        note = f"the settings of the training are not imported ({one_line(error)})"
         return load_config({**values, "trainer": default}, ExperimentConfig), (note,)
 
 

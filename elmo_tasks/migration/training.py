@@ -45,16 +45,16 @@ def convert_trainer(params: Params, metric: Metric) -> tuple[dict[str, Any], tup
     given = str(trainer.get("validation_metric", "-loss"))
     config["validation_metric"] = chosen = _metric_name(given, metric)
     if chosen[1:] not in (given[1:], _METRICS.get(given[1:])):
-        notes.append(f"the validation metric {given!r} is not there; it is {chosen!r}")
+        notes.append(f"the validation metric {given!r} is not available; {chosen!r} is used")
     if optimizer := _optimizer(trainer):
         config["optimizer"] = optimizer
     elif trainer.get("optimizer", None) is not None:
-        notes.append("the optimizer is not there; it is the default one")
+        notes.append("the optimizer is not available; the default one is used")
     regularizers, num_others = _regularizers(params)
     if regularizers:
         config["regularizers"] = regularizers
     if num_others:
-        notes.append(f"{num_others} regularizer(s) are not taken over, only that of the weights of ELMo's mixes")
+        notes.append(f"{num_others} regularizer(s) are not imported, only that of the weights of ELMo's mixes")
     return config, tuple(notes)
 
 

@@ -77,7 +77,7 @@ class SemanticRoleLabeler(LabelModel[SemanticRolesBatch, TagScores]):
         self.dropout = VariationalDropout(config.dropout)
         self.encoder = encoder
         self.projection = make_linear(embedder.joined_size(encoder.output_size), len(labels))
-        advice = "the model 'srl' wants the tags of a reader of semantic roles"
+        advice = "the model 'srl' needs the tags of a reader of semantic roles"
         self.decoder = ConstrainedDecoder(scheme_constraints(labels, SCHEME, advice))
 
     def forward(self, batch: SemanticRolesBatch) -> TagScores:

@@ -48,11 +48,11 @@ class TransformerFiles(FrozenFiles):
             WeightsError: there is no such folder, or no such model.
         """
         if model.startswith(HUB):
-            expected = f"{_EXPECTED}, or a model of the hub that has them"
+            expected = f"{_EXPECTED}, or a model on the hub that has them"
             return cls(hub_folder(model, cls.names, expected, local_only=local_only))
         if not (folder := local_path(model)).is_dir():
             found = "not a folder" if folder.exists() else "no such folder"
-            raise WeightsError(f"{model}: {found}; {_EXPECTED}, or {HUB}NAME for a model of the hub")
+            raise WeightsError(f"{model}: {found}; {_EXPECTED}, or {HUB}NAME for a model on the hub")
         return cls(folder)
 
     @property

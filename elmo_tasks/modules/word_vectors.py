@@ -129,7 +129,7 @@ class WordVectorFile:
         forms = [word, word.lower()]
         found = [(form, row) for form, row in zip(forms, self.rows(forms), strict=True) if not np.isnan(row[0])]
         if not found:
-            raise ElmoTasksError(f"{self.path}: has no vector of {word!r}; expected a word of the file")
+            raise ElmoTasksError(f"{self.path}: has no vector for {word!r}; expected a word in the file")
         form, vector = found[0]
         tiny = np.finfo(np.float32).tiny  # vectors can be zero
         vector /= max(float(np.linalg.norm(vector)), tiny)

@@ -81,7 +81,7 @@ def find_files(inputs: Sequence[str | Path], output: str | Path | None = None) -
             raise DataError(name, "no such file, and no file in such a folder")
         found |= {path.absolute(): None for path in files if results not in path.resolve().parents}
     if not found:
-        raise DataError(inputs[0], "only has files of the output folder; expected the text")
+        raise DataError(inputs[0], "contains only files of an output folder; expected the text")
     common = Path(os.path.commonpath([path.parent for path in found]))
     return {path.relative_to(common).as_posix(): path for path in sorted(found)}
 

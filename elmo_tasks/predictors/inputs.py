@@ -153,7 +153,7 @@ def reader_inputs(
         count = max(count + 1, fields["line"] or 0)
         yield fields
     if not count:
-        logger.warning("%s: no example to predict", source)
+        logger.warning("%s: no examples to predict", source)
 
 
 def _counted_lines(live: LiveLines, on_error: OnError | None) -> Iterator[tuple[int, str]]:

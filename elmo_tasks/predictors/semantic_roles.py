@@ -74,7 +74,7 @@ class SemanticRolesPredictor(Predictor):
         labels = tagger.vocabulary.labels[TAGS]
         if not any(label_of_tag(tag) == VERB for tag in labels):
             raise ElmoTasksError(
-                f"the tagger for predicates knows no tag B-{VERB}, only {some_of(labels)}; "
+                f"the tagger for predicates has no tag B-{VERB}, only {some_of(labels)}; "
                 "expected one that was trained with the reader 'predicates'"
             )
         self.predicates = tagger
@@ -95,8 +95,8 @@ class SemanticRolesPredictor(Predictor):
             return
         if self.predicates is None:
             raise ElmoTasksError(
-                "no 'predicates', and no tagger that finds them; name the run of one (in Python predicates=RUN, of a "
-                "command --predicates RUN; the installed model 'predicates' is one), or give 'tokens' with "
+                "no 'predicates', and no tagger that finds them; name the run of one (predicates=RUN in Python, "
+                "--predicates RUN on the command line; the installed model 'predicates' is one), or give 'tokens' with "
                 "'predicates', the indices of the predicates among the tokens, from 0"
             )
         yield from sentence_examples(fields, self.tokenizer)

@@ -188,7 +188,7 @@ def write_errors(folder: Path, num_bytes: float | None = None) -> Iterator[None]
         advice = "set ELMO_TASKS_CACHE to a folder elsewhere"
         if error.errno in DISK_FULL_ERRORS:
             estimate = f"; the corpus needs about {num_bytes / 1e6:,.0f} MB" if num_bytes else ""
-            raise CacheError(f"{folder}: no room is left on this disk{estimate}; free some, or {advice}") from error
+            raise CacheError(f"{folder}: no space is left on this disk{estimate}; free some, or {advice}") from error
         raise CacheError(f"{folder}: cannot be written ({error.strerror}); {advice}") from error
 
 

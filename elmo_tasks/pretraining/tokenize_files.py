@@ -129,7 +129,7 @@ def in_processes(
             yield waiting.popleft().result()
     except BrokenProcessPool:
         raise ElmoTasksError(
-            "a process that tokenizes was ended from outside, perhaps because memory ran out: try fewer workers"
+            "a tokenizing process was killed, perhaps because memory ran out; try fewer workers"
             " (a script that prepares a corpus needs `if __name__ == '__main__':` around what it does)"
         ) from None
     finally:

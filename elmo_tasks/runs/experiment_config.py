@@ -96,7 +96,7 @@ class ExperimentConfig(Config):
     @model_validator(mode="after")
     def _can_choose_an_epoch(self) -> ExperimentConfig:
         if self.validation_share is not None and self.validation_data_path is not None:
-            raise ValueError("validation_share: expected validation_data_path: null, which it takes the place of")
+            raise ValueError("validation_share: expected validation_data_path: null, which it replaces")
         waits = self.trainer.patience is not None or self.trainer.learning_rate_scheduler.moves == "metric"
         if waits and not self.has_validation():
             raise ValueError(

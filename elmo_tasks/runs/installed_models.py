@@ -142,7 +142,7 @@ def model_named(name: str) -> InstalledModel | None:
     found = [model for model in installed_models() if model.name == name]
     if len(found) > 1:
         packages = " and ".join(model.package for model in found)
-        raise RunError(f"{name}: {packages} bring a model of this name; uninstall one of them, or name a folder")
+        raise RunError(f"{name}: {packages} have a model of this name; uninstall one of them, or name a folder")
     return found[0] if found else None
 
 
@@ -164,7 +164,7 @@ def find_model(path: Path) -> InstalledModel | None:
 
 @functools.cache
 def _say_what_comes_first(path: Path) -> None:
-    logger.info("%s: is used, and not the installed model of the same name", path)
+    logger.info("%s: used instead of the installed model of the same name", path)
 
 
 def package_of(folder: Path) -> str | None:
@@ -178,6 +178,6 @@ def how_to_get(path: Path) -> str:
     if path.exists() or not _NAME.fullmatch(name):
         return ""
     if name in OWN_NAMES:
-        return f"; {INSTALL} brings the model of this name"
+        return f"; install the model of this name with {INSTALL}"
     known = [model.name for model in installed_models()]
     return f", of which there are: {', '.join(known) or 'none'}.{did_you_mean(name, known)}"

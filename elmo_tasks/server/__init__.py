@@ -1,1 +1,1 @@
-"""The web application: trained runs behind HTTP, and the page that shows them."""
+"""The web application: predictions of trained runs over HTTP, and the page that shows them."""

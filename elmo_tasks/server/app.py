@@ -47,9 +47,9 @@ _CHUNK_BYTES = 1 << 16  # of an answer: so much of it can lie in the connection'
 _T = TypeVar("_T")
 
 
-Details = Annotated[bool, Query(description="adds what only pictures need")]
-Explain = Annotated[Method | None, Query(description="adds how much each token counts for each result")]
-RunName = Annotated[str | None, Field(description="the run whose biLM is used; by default the first that has one")]
+Details = Annotated[bool, Query(description="adds what the page draws, such as the probabilities of other tags")]
+Explain = Annotated[Method | None, Query(description="adds how much each token contributes to each result")]
+RunName = Annotated[str | None, Field(description="the run whose biLM is used; by default, the first run with one")]
 TokenIndex = Annotated[int, Field(description="the index of the token, from 0")]
 
 
@@ -57,7 +57,7 @@ class Sentence(Config):
     """A sentence, as raw text or as tokens."""
 
     text: str | None = Field(None, description="raw text, read as one sentence")
-    tokens: list[str] | None = Field(None, description="instead of `text`: its tokens")
+    tokens: list[str] | None = Field(None, description="the tokens, instead of `text`")
 
     def fields(self) -> dict[str, Any]:
         return {key: value for key in ("text", "tokens") if (value := getattr(self, key)) is not None}
@@ -70,8 +70,8 @@ class SentenceOfRun(Sentence):
 
 
 class EmbedBody(SentenceOfRun):
-    layers: list[int] | None = Field(None, description="the layers to return, 0 being the token layer; null for all")
-    pooling: Literal["none", "mean", "max"] = Field("none", description="mean or max: one vector for each layer")
+    layers: list[int] | None = Field(None, description="the layers to return; 0 is the token layer, null returns all")
+    pooling: Literal["none", "mean", "max"] = Field("none", description="mean and max return one vector for each layer")
 
 
 class TokenInSentence(Sentence):
@@ -86,18 +86,20 @@ class SimilarityBody(Config):
 
 class NeighborsBody(SentenceOfRun):
     index: TokenIndex
-    layer: int = Field(1, description="the layer whose vectors are compared, 0 being the token layer")
+    layer: int = Field(1, description="the layer whose vectors are compared; 0 is the token layer")
     k: Annotated[int, Field(ge=1, le=_MOST_NEIGHBORS)] = Field(10, description="the number of neighbours")
 
 
 class ScoreBody(SentenceOfRun):
     substitutes: Annotated[int, Field(ge=0, le=_MOST_SUBSTITUTES)] = Field(
-        0, description="how many likely words to give for each token"
+        0, description="the number of likely words to return for each token"
     )
 
 
 class BatchBody(Config):
-    inputs: list[dict[str, Any] | str] = Field(description="inputs, each as a line of `elmo-tasks predict`")
+    inputs: list[dict[str, Any] | str] = Field(
+        description="inputs, each in the form of a line for `elmo-tasks predict`"
+    )
 
 
 class Answer(pydantic.BaseModel):
@@ -107,7 +109,7 @@ class Answer(pydantic.BaseModel):
 
 
 class Problem(pydantic.BaseModel):
-    """What is wrong, as the command line says it."""
+    """What is wrong, in the words of the command line."""
 
     error: str
 
@@ -162,7 +164,7 @@ def _check_headers(request: Request) -> None:
     if request.method != "POST":
         return
     if (encoding := request.headers.get("content-encoding", "identity")) != "identity":
-        problem = f"the header Content-Encoding is {encoding[:80]!r}; send the body as it is, not compressed"
+        problem = f"the header Content-Encoding is {encoding[:80]!r}; send the body uncompressed"
         raise HTTPException(415, problem, {"Accept-Encoding": "identity"})
     given = request.headers.get("content-type")
     if given is None or given.partition(";")[0].strip().lower() != _JSON:
@@ -251,7 +253,7 @@ def create_app(
     Arguments:
         runs: by name.
         bilms: see `bilms_of_runs`.
-        note: what the page says first, such as what the models were trained on.
+        note: shown at the top of the page, such as what the models were trained on.
         allowed_hosts: the names of this machine that requests may use. A page of another site that makes its name
             point here is refused.
         allowed_origins: the sites whose pages may use the server, `*` for all.
@@ -286,7 +288,7 @@ def create_app(
 
 
 _PROBLEMS = (404, 405, 408, 413, 415, 422, 429, 504)
-_ABOUT = 'Trained runs behind HTTP. Errors are `{"error": "what was expected, and what was found"}`.'
+_ABOUT = 'Predictions of trained runs over HTTP. Errors are `{"error": "what was expected, and what was found"}`.'
 
 
 def _routes(service: Service) -> APIRouter:
@@ -319,7 +321,7 @@ def _add_runs(router: APIRouter, service: Service) -> None:
         details: Details = False,
         explain: Explain = None,
     ) -> Response:
-        """The results of one input, which is what `elmo-tasks predict` reads as a JSON line."""
+        """Predicts one input, in the form of a JSON line for `elmo-tasks predict`."""
         run, added = service.run(name), Additions(details, explain)
         return await service.predict(request, run, lambda: run.prepare([body], added, numbered=False))
 
@@ -327,7 +329,7 @@ def _add_runs(router: APIRouter, service: Service) -> None:
     async def predict_batch(
         request: Request, name: str, body: BatchBody, details: Details = False, explain: Explain = None
     ) -> Response:
-        """The results of several inputs, in their order."""
+        """Predicts several inputs, and returns their results in the same order."""
         run, added = service.run(name), Additions(details, explain)
         return await service.predict(request, run, lambda: run.prepare(body.inputs, added, numbered=True))
 
@@ -354,7 +356,7 @@ def _add_vectors(router: APIRouter, service: Service) -> None:
 
     @router.post("/api/score")
     async def score(request: Request, body: ScoreBody) -> Response:
-        """How surprising each token is to the biLM, and which words it expects: as `elmo-tasks score --json`."""
+        """How surprising each token is to the biLM, and which words it expects, as in `elmo-tasks score --json`."""
         bilm, count = service.bilm(body.run), body.substitutes
         return await service.answer(request, bilm.answer_scores, lambda: bilm.score(body.fields(), count))
 
@@ -370,7 +372,7 @@ def _add_others(router: APIRouter, service: Service) -> None:
 
     @router.get("/healthz")
     async def healthz() -> JSONResponse:
-        """Answers as long as the server works."""
+        """Answers while the server is running."""
         return JSONResponse({"status": "ok"})
 
     @router.get("/metrics", response_class=Response)
@@ -404,7 +406,7 @@ async def _refuse(request: Request, error: Exception) -> JSONResponse:
         if error.status_code == 405:
             methods = {*(error.headers or {}).get("Allow", "GET").split(", ")}
             allowed = ", ".join(sorted(methods | ({"HEAD"} if "GET" in methods else set())))
-            problem = f"the method is {request.method}; expected {allowed}. /docs says what each address takes"
+            problem = f"the method is {request.method}; expected {allowed}. See /docs for the methods of each address"
             error = HTTPException(405, problem, {"Allow": allowed})
         return error_response(error)
     if isinstance(error, ElmoTasksError):
@@ -413,4 +415,4 @@ async def _refuse(request: Request, error: Exception) -> JSONResponse:
         problem = error.errors()[0]
         key = ".".join(map(str, problem["loc"][1:])) or "the request"
         return error_response(HTTPException(422, f"{key}: {problem['msg']}; got {problem.get('input')!r:.80}"))
-    return error_response(HTTPException(500, "a fault of the server; its log says more"))
+    return error_response(HTTPException(500, "internal server error; see the server's log"))

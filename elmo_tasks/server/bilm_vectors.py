@@ -132,7 +132,7 @@ class ServedBiLM:
         tokens = self.tokens(fields)
         chosen = list(range(self.num_layers)) if layers is None else [self._layer(layer) for layer in layers]
         if len(set(chosen)) < len(chosen):
-            raise ElmoTasksError("'layers' has a layer twice; expected each layer once")
+            raise ElmoTasksError("'layers' names a layer twice; expected each layer once")
 
         def finish(vectors: list[Tensor]) -> dict[str, Any]:
             kept = vectors[0][chosen]  # (K, T, D)
@@ -184,7 +184,7 @@ class ServedBiLM:
             ElmoTasksError: the biLM has no softmax.
         """
         if not LanguageModel.is_in_folder(self._folder):
-            raise ElmoTasksError("this biLM has no softmax, so it does not say which words it expects")
+            raise ElmoTasksError("this biLM has no softmax, so it cannot predict words")
         return ScoreRequest(self.tokens(fields), substitutes)
 
     def answer_scores(self, requests: list[ScoreRequest]) -> list[bytes]:
@@ -202,7 +202,7 @@ class ServedBiLM:
 
     def _layer(self, layer: int) -> int:
         if not 0 <= layer < self.num_layers:
-            raise ElmoTasksError(f"layer {layer}; the biLM has 0 to {self.num_layers - 1}")
+            raise ElmoTasksError(f"there is no layer {layer}; the biLM has layers 0 to {self.num_layers - 1}")
         return layer
 
 
@@ -232,7 +232,7 @@ def _first_sentences(path: Path, tokenizer: Tokenizer) -> list[list[str]]:
     ):
         tokens += len(sentence)
         if tokens > _POOL_TOKENS:
-            logger.warning("%s: neighbours are looked for among its first %d tokens only", path, _POOL_TOKENS)
+            logger.warning("%s: neighbours come only from its first %d tokens", path, _POOL_TOKENS)
             break
         sentences.append(sentence)
     if not sentences:

@@ -1,4 +1,4 @@
-"""The bounds that keep the server's memory and answering times in hand, whatever comes."""
+"""The limits that keep the server's memory and response times bounded, whatever the load."""
 
 from __future__ import annotations
 
@@ -35,6 +35,6 @@ class Limits:
     def __post_init__(self) -> None:
         if self.request_tokens > self.queue_tokens:
             raise ElmoTasksError(
-                f"a request may have {self.request_tokens:,} tokens (--max-tokens), and all that wait together only "
-                f"{self.queue_tokens:,} (--max-waiting-tokens); expected at least as many"
+                f"--max-tokens is {self.request_tokens:,} and --max-waiting-tokens is {self.queue_tokens:,}; "
+                "expected --max-waiting-tokens to be at least --max-tokens"
             )

@@ -26,10 +26,10 @@ class Metrics:
         self.open_requests: Gauge = of(Gauge, "open_requests", "Requests that are not answered yet.")
         self.open_tokens: Gauge = of(Gauge, "open_tokens", "Tokens of requests that are not answered yet.")
         self._batch_requests: Histogram = of(
-            Histogram, "batch_requests", "Requests that were computed together.", buckets=_REQUESTS
+            Histogram, "batch_requests", "Requests computed together.", buckets=_REQUESTS
         )
-        self._batch_tokens: Histogram = of(Histogram, "batch_tokens", "Their tokens.", buckets=_TOKENS)
-        self._batch_seconds: Histogram = of(Histogram, "batch_seconds", "Seconds of their computation.")
+        self._batch_tokens: Histogram = of(Histogram, "batch_tokens", "Tokens computed together.", buckets=_TOKENS)
+        self._batch_seconds: Histogram = of(Histogram, "batch_seconds", "Seconds to compute a batch.")
 
     def answered(self, endpoint: str, status: int, seconds: float) -> None:
         self._requests.labels(endpoint, status).inc()

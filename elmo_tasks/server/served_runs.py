@@ -171,7 +171,9 @@ class ServedRun:
             sums[number] += cost
             if (total := sums[number]) > self.most_cost:
                 problem = f"so far the work of {total:,} tokens; expected at most {self.most_cost:,} in a request"
-                reason = "sentences are read once for each predicate, and to explain results for each of their parts"
+                reason = (
+                    "sentences are read once for each predicate, and once more for each part of a result to explain"
+                )
                 raise ExampleError(row, f"{problem}: {reason}")
 
     def _additions(
@@ -210,10 +212,10 @@ def load_runs(paths: Sequence[str], *, batch_tokens: int, overrides: Sequence[st
     for text in paths:
         name, path = _name_and_path(text)
         if len(paths) > 1 and path.is_dir() and not RunFolder(path).model.is_file():
-            logger.warning("%s: not a run that has finished an epoch; left out", path)
+            logger.warning("%s: not a run that has finished an epoch; skipped", path)
             continue
         if name in named:
-            raise ElmoTasksError(f"{named[name]} and {path} have the same name; give one of them another: NAME={path}")
+            raise ElmoTasksError(f"{named[name]} and {path} have the same name; rename one of them: NAME={path}")
         named[name] = path
     if not named:
         raise ElmoTasksError(f"{', '.join(paths)}: none of them is a run that has finished an epoch")
@@ -245,7 +247,7 @@ def _name_and_path(text: str) -> tuple[str, Path]:
     if not equals or Path(text).exists():
         path, name = text, _ARCHIVE.sub("", Path(text).resolve().name)
     if not _NAME.fullmatch(name):
-        raise ElmoTasksError(f"{text}: {name!r} cannot be the name of a run; give it one: NAME={path}")
+        raise ElmoTasksError(f"{text}: {name!r} is not a valid name of a run; choose another: NAME={path}")
     return name, Path(path)
 
 

@@ -37,8 +37,8 @@ def bind(host: str, port: int) -> socket.socket:
             stack.pop_all()  # it stays open
             return bound
     except (OSError, UnicodeError) as error:
-        problem = error.strerror if isinstance(error, OSError) else "not the name of a host"
-        raise ElmoTasksError(f"{host}:{port}: {problem}; --host and --port name another address") from None
+        problem = error.strerror if isinstance(error, OSError) else "not a host name"
+        raise ElmoTasksError(f"{host}:{port}: {problem}; choose another address with --host and --port") from None
 
 
 def is_loopback(host: str) -> bool:
@@ -54,7 +54,7 @@ def serve(app: FastAPI, bound: socket.socket, limits: Limits) -> None:
     logging.getLogger("uvicorn").handlers = logging.getLogger("elmo_tasks").handlers
     bound.listen()
     host, port, *_ = bound.getsockname()
-    logger.info("serving at http://%s:%d; Ctrl-C ends", f"[{host}]" if ":" in host else host, port)
+    logger.info("serving at http://%s:%d; press Ctrl-C to stop", f"[{host}]" if ":" in host else host, port)
     make_server(app, limits).run(sockets=[bound])
 
 

@@ -95,7 +95,7 @@ class StudyFolder:
         taken = set(found.values())
         for run, key in zip(study.runs, keys, strict=True):
             if key in found and (mismatch := _mismatch(run.config, RunFolder(found[key]))):
-                logger.warning("%s: not used, and trained anew: %s", found.pop(key), mismatch)
+                logger.warning("%s: not used, but trained again: %s", found.pop(key), mismatch)
             if key not in found:
                 found[key] = self._free(run.folder, taken)
                 taken.add(found[key])

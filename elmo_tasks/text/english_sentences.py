@@ -1,8 +1,8 @@
 """Where the sentences of English text end: rules for marks, abbreviations, initials, quotes and brackets.
 
-The rules for abbreviations and initials are those of Punkt (Kiss and
-Strunk 2006, "Unsupervised Multilingual Sentence Boundary Detection", section 4), with a list of our own instead of
-statistics. Unlike in NLTK's Punkt, quotes and brackets do not hide the words around them.
+The rules for abbreviations and initials are those of Punkt (Kiss and Strunk 2006, "Unsupervised Multilingual Sentence
+Boundary Detection", section 4), with a list of our own instead of statistics. Unlike in NLTK's Punkt, quotes and
+brackets do not hide the words around them.
 """
 
 from __future__ import annotations
@@ -51,19 +51,20 @@ _STARTERS = _words(
 _NEVER_LAST = _words("vs v.s v e.g i.e cf mr mrs ms dr prof rev gen sen rep gov capt col lt sgt")
 
 # A place where a sentence may end: after marks and what closes, before white space and what opens. Quotes are straight.
-# A bracket or quote between spaces closes, as in tokenized text. White space may be missing: `so.[3]`, `so.(Then`.
+# A bracket or quote between spaces closes, as in tokenized text. White space may be missing: `so.[3]`, `so.(Then`, and
+# before the notes and pages of an encyclopaedia: `so.[citation needed]`, `so.:33`.
 _CLOSING = r"""(?: ["')\]}*] | \s["')\]}](?=\s|$) )"""
 _PLACE = regex.compile(
     rf"""
     (?<! [.?!…] )  # only at the first of several marks, so that the search takes linear time
     (?P<marks> [.?!…]++ (?: (?<=[?!]) \s++ [?!]++ (?= \s | {_CLOSING} ) )*+ )
-    (?: (?= ["(\[{{] [\p{{Lu}}\d] ) | (?P<closing> {_CLOSING}*+ ) \s++ )
+    (?: (?= ["(\[{{] [\p{{Lu}}\d] | \[ \p{{L}} | :\d[\d:\u2013-]*+ (?: \s | $ ) ) | (?P<closing> {_CLOSING}*+ ) \s++ )
     (?P<opening> ["'`(\[{{]*+ )
     (?P<next> \w*+ | . )
     """,
     regex.VERBOSE,
 )
-_LAST_WORD = regex.compile(r"[\w.'`/-]++$")
+_LAST_WORD = regex.compile(r"[\w.'`/°-]++$")
 _LONGEST_WORD = 40  # characters before a mark that are looked at
 _INITIALS = regex.compile(r"\p{L}(?:\.\p{L})*+")
 _ADDRESS = regex.compile(r"https?://|www\.")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 # Names the tokenizer in the keys of caches. Raise its number when a change here, in `english_sentences` or in
 # `word_tokenizer` gives other tokens.
-VERSION = f"3, nltk {importlib.metadata.version('nltk')}"
+VERSION = f"5, nltk {importlib.metadata.version('nltk')}"
 
 # Characters that the word tokenizer would rewrite, leave attached or split wrongly, and better ones instead of them.
 # Each is replaced by exactly one character, so that the lengths of the tokens are those of the original text.

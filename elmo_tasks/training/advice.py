@@ -42,10 +42,12 @@ def judge(
     if score > floor:
         logger.info("%s", result)
         return
-    remedy = "check that both files have the same kind of labels; more examples or steps, or another rate, may help"
+    remedy = (
+        "check that both files have the same kind of labels; more examples or steps, or another learning rate may help"
+    )
     if num_steps < FEW_STEPS:
         remedy = _more_steps(trainer, training)
-    logger.warning("%s: the model has learned nothing of use; %s", result, remedy)
+    logger.warning("%s: the model has learned nothing useful; %s", result, remedy)
 
 
 def _more_steps(trainer: TrainerConfig, training: BatchLoader) -> str:

@@ -148,7 +148,7 @@ def test_a_copy_of_a_config_has_no_changes(
     change: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.main(["config", "ner_conll03", "--copy", str(tmp_path / "x.jsonnet"), *change]) == 2
-    assert "--copy copies the file as it is; expected it without --set and --ext-var" in capsys.readouterr().err
+    assert "--copy copies the file unchanged; expected no --set or --ext-var" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
 

@@ -73,7 +73,7 @@ def test_a_command_names_what_it_cannot_write(
     with room(2000):
         assert cli.main([part.format(**paths) for part in arguments.split()]) == 2
     *_, message = capsys.readouterr().err.splitlines()
-    assert re.match(rf"error: {out}/{written}: {PROBLEM}. Make room", message)
+    assert re.match(rf"error: {out}/{written}: {PROBLEM}. Free some space", message)
     assert names(trained) == before
     assert {path.name for path in out.rglob("*") if path.is_file()} <= {"other", "options.json"}
 

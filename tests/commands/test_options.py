@@ -61,6 +61,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
                 "allow_origin": [], "note": None, "batch_tokens": 2048, "batch_wait": 5, "max_tokens": 2000,
                 "max_bytes": 100_000, "max_requests": 256, "max_waiting_tokens": 20_000, "timeout": 30,
                 "include_package": []},
+    "pretrain c": {**TRAINING, "config": "c", "dry_run": False},
     "study": {
         **CONFIG, "study": None, "study_folder": None, "jobs": None, "engine": "local", "address": None,
         "arm": [], "shares": (), "seeds": (), "dry_run": False, "list": False},
@@ -461,7 +462,7 @@ def test_commands_that_read_text_have_the_same_options(command: str, capsys: pyt
         cli.main([command, "--help"])
     text = " ".join(capsys.readouterr().out.split())
     assert "--tokenizer NAME how raw text is split into sentences and tokens: treebank (English), unicode" in text
-    assert "--tokenized the text is not raw: one sentence per line, with spaces between its tokens" in text
+    assert "--tokenized the text is already tokenized: one sentence per line, with spaces between tokens" in text
 
 
 @pytest.mark.parametrize(

@@ -191,7 +191,7 @@ def test_the_format_of_inputs_is_the_one_that_is_named(tmp_path: Path, capsys: p
     assert cli.main(["predict", "run", str(source), "--format", "jsonl"]) == 2
     assert "a JSON object on each line" in capsys.readouterr().err
     assert cli.main(["predict", "run", str(source), "--format", "allennlp", "--html", "page"]) == 2
-    assert "--html shows results with their own keys" in capsys.readouterr().err
+    assert "--html cannot show AllenNLP's keys" in capsys.readouterr().err
 
 
 def test_only_who_has_to_wait_is_told(
@@ -336,7 +336,7 @@ def test_results_before_a_bad_input_are_kept_and_bad_inputs_can_be_skipped(
     assert cli.main([*command, "--on-error", "skip"]) == 0
     bad = len([each for each in content.splitlines() if each.strip()]) - all_but_bad
     error = capsys.readouterr().err
-    assert f"skipped {bad} input(s) that are not usable:\n  {source}:{line}: {problem}" in error
+    assert f"skipped {bad} unusable input(s):\n  {source}:{line}: {problem}" in error
     assert len(lines.read_text().splitlines()) == page.read_text().count("<section>") == all_but_bad
     assert "The results end here:" not in page.read_text()
 
@@ -370,10 +370,10 @@ def test_data_is_predicted_and_written_with_its_predictions(
     captured = capsys.readouterr()
     assert [len(line.split()) for line in captured.out.splitlines()] == [2, 2, 0, 4, 0, 2]
     assert "Tavo NN O _\n" in captured.out
-    assert f"skipped 1 input(s) that are not usable:\n  {source}:4: 3 column(s)" in captured.err
+    assert f"skipped 1 unusable input(s):\n  {source}:4: 3 column(s)" in captured.err
     for wrong, problem in (
         ([run, "-", "--format", "reader"], "-: no such file"),
-        ([run, str(source), "--output-format", "reader"], "expected --format reader with it"),
+        ([run, str(source), "--output-format", "reader"], "expected --format reader as well"),
     ):
         assert cli.main(["predict", *wrong]) == 2
         assert capsys.readouterr().err.strip().endswith(problem)
@@ -415,7 +415,7 @@ def test_only_some_of_many_skipped_inputs_are_named(
     assert cli.main(["predict", "run", str(tmp_path / "in"), "--on-error", "skip"]) == 0
     captured = capsys.readouterr()
     assert len(captured.out.splitlines()) == 8
-    assert "skipped 8 input(s)" in captured.err
+    assert "skipped 8 unusable input(s)" in captured.err
     assert captured.err.count("ten tokens") == 5
     assert captured.err.endswith("\n  and 3 more\n")
 

@@ -39,7 +39,7 @@ def test_fetch_says_where_the_files_are_and_how_a_config_names_them(
     monkeypatch.setitem(published.PUBLISHED, "tiny", (plain[0], f"{plain[1]}#sha256={'0' * 64}"))
     hub.files["other.json"] = b"{}"
     for names, problem in (
-        (["tiny"], "another file than expected"),
+        (["tiny"], "not the expected file"),
         (["smal"], "Did you mean 'small'?"),
         ([], "no name: expected one of small, medium"),
         (

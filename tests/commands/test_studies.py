@@ -78,7 +78,7 @@ def test_a_study_passes_on_how_it_was_called_and_names_what_failed(
     assert cli.main(["study", "mine.json"]) == 2
     assert run_study.call_args.args[0].path == Path("runs/studies/mine")
     assert capsys.readouterr().err == (
-        "error: 2 of 2 runs failed; call again to try them again:\n  a, seed 1: lost\n  a, seed 2: lost\n"
+        "error: 2 of 2 runs failed; call again to retry them:\n  a, seed 1: lost\n  a, seed 2: lost\n"
     )
 
 

@@ -210,7 +210,7 @@ def test_similarity_compares_a_word_in_sentences(
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"An ox slept.\n\nThe ox left.\n")))
     assert cli.main(["similarity", "ox", "-", *call[-4:]]) == 0
     printed = capsys.readouterr()
-    assert "vectors.txt: has no vector of 'ox'" in printed.err
+    assert "vectors.txt: has no vector for 'ox'" in printed.err
     assert [line.split("│")[-2].strip() for line in printed.out.splitlines() if "1 and 2" in line] == [""]
     assert cli.main([*call[:3], "The cat."]) == 2
     assert "'dog' is not in 'The cat .'; expected a token of each sentence" in capsys.readouterr().err
@@ -230,7 +230,7 @@ def test_cache_lists_and_clears(capsys: pytest.CaptureFixture[str]) -> None:
     assert not store.folder.exists()
     assert cli.main(["cache", "clear"]) == 2
     assert capsys.readouterr().err.splitlines()[-1] == (
-        "error: cache clear: expected what to clear: all, layers, datasets, word_vectors, corpora, archives, downloads"
+        "error: cache clear: nothing named; expected all, layers, datasets, word_vectors, corpora, archives, downloads"
     )
 
 

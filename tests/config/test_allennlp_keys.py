@@ -39,8 +39,8 @@ def test_the_page_shows_the_table() -> None:
 def test_a_config_of_allennlp_s_is_answered_key_by_key(tmp_path: Path) -> None:
     first, *found = problems_of(NER, tmp_path)
     assert first == (
-        f"{tmp_path}/x.jsonnet: a config of AllenNLP's; `elmo-tasks import-allennlp` makes a run of its archive; to "
-        "train anew, change these keys (docs/from_allennlp.md):"
+        f"{tmp_path}/x.jsonnet: an AllenNLP config; `elmo-tasks import-allennlp` turns its archive into a run; to "
+        "train a new one, change these keys (docs/from_allennlp.md):"
     )
     said = dict(line.partition(": ")[2].split(": ", 1) for line in found)
     assert said["dataset_reader.coding_scheme"] == (

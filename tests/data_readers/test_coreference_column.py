@@ -42,10 +42,10 @@ def test_cells_are_read_as_by_the_reference_scorer(cells: str, clusters: list[li
 @pytest.mark.parametrize(
     ("cells", "line", "problem"),
     [
-        ("- (3 - (4)", 12, "a mention of cluster 3 begins here and does not end in its document"),
-        ("(2 (3|(2 2)", 11, "a mention of cluster 2 begins here and does not end in its document"),
-        ("(3) - 3)", 13, "a mention of cluster 3 ends here that was not begun: '3)'"),
-        ("(3 3)|3)", 12, "a mention of cluster 3 ends here that was not begun: '3)|3)'"),
+        ("- (3 - (4)", 12, "a mention of cluster 3 begins here but does not end in its document"),
+        ("(2 (3|(2 2)", 11, "a mention of cluster 2 begins here but does not end in its document"),
+        ("(3) - 3)", 13, "a mention of cluster 3 ends here but does not begin: '3)'"),
+        ("(3 3)|3)", 12, "a mention of cluster 3 ends here but does not begin: '3)|3)'"),
         ("- 5", 12, "'5' is not a coreference cell; expected '-', or '(N', 'N)' or '(N)' joined by '|'"),
         ("(5))", 11, "'(5))' is not a coreference cell"),
         ("(5(", 11, "'(5(' is not a coreference cell"),

@@ -171,7 +171,7 @@ def test_hub_sources() -> None:
     assert parse_hub_source("hub:conll") == ("conll", None, None)
     assert parse_hub_source("hub:owner/conll:test") == ("owner/conll", None, "test")
     assert parse_hub_source("hub:owner/conll#english:train[:10%]") == ("owner/conll", "english", "train[:10%]")
-    with pytest.raises(ElmoTasksError, match=r"hub::train: no name of a data set; expected hub:NAME"):
+    with pytest.raises(ElmoTasksError, match=r"hub::train: not the name of a data set; expected hub:NAME"):
         parse_hub_source("hub::train")
 
 

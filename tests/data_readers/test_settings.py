@@ -69,9 +69,9 @@ def test_columns_that_may_be_missing() -> None:
     [
         (TEXTS | {"task": "taging"}, "task: expected one of .*, got \"taging\". Did you mean 'tagging'?"),
         (TABLE | {"columns": {}}, "without a header row they have numbers; expected those of tokens, tags"),
-        (TABLE | {"columns": {"text": 0}}, "'text' is not in a row of this task; expected: tokens, tags"),
+        (TABLE | {"columns": {"text": 0}}, "'text' is not a column of this task; expected: tokens, tags"),
         (LINES | {"task": "coreference", "columns": {"text": "a"}},
-         "'text' is not in a row of this task; expected: sentences, clusters; possible: speakers, genre, document"),
+         "'text' is not a column of this task; expected: sentences, clusters; possible: speakers, genre, document"),
         (TEXTS | {"tag_scheme": "IOB2"}, "tag_scheme is for the task 'tagging'"),
         (TABLE | {"no_label": ["-"]}, "no_label is for the tasks 'classification' and 'text_pairs'"),
         (TEXTS | {"no_answer": True}, "no_answer is for the task 'reading'"),

@@ -112,7 +112,7 @@ def test_addresses_that_are_refused(hub: FakeHub, bilm_files: Files, monkeypatch
     for name, problem in (
         (plain, r"expected #sha256= and the 64 digits .* `elmo-tasks fetch http://.*weights.hdf5` downloads the file"),
         (f"{plain}#sha256=0", "expected #sha256= and the 64 digits"),
-        (f"{plain}#sha256={'0' * 64}", "another file than expected: expected the SHA-256 0{64}, got [0-9a-f]{64}"),
+        (f"{plain}#sha256={'0' * 64}", "not the expected file: expected the SHA-256 0{64}, got [0-9a-f]{64}"),
         (f"{hub.address}/files/none.zip#sha256={'0' * 64}", "cannot be downloaded: 404"),
         (f"{hub.address}/files/cut.zip#sha256={'0' * 64}", "ended after 500 of 1,000 bytes; try again"),
         (f"http://127.0.0.1:9/a.zip#sha256={'0' * 64}", "cannot be downloaded: .*refused; check the address"),

@@ -199,7 +199,7 @@ def test_nothing_is_left_behind_by_an_error(text: Path, bilm: BiLM) -> None:
     text.write_bytes(b"good line\nbad \xff line\n")
     with pytest.raises(DataError, match=r"text\.txt:2: .*not UTF-8"):
         _embed(text, bilm)
-    with pytest.raises(ElmoTasksError, match=r"end in '\.txt'; expected \.hdf5, \.h5 or \.npz"):
+    with pytest.raises(ElmoTasksError, match=r"vectors\.txt: expected a name that ends in \.hdf5, \.h5 or \.npz"):
         _embed(text, bilm, "vectors.txt")
     assert [path.name for path in text.parent.iterdir()] == ["text.txt"]
 

@@ -303,7 +303,7 @@ class Code:
 def test_pickles_with_code_are_refused(folder: Path, tmp_path: Path, name: str) -> None:
     made = tmp_path / "made"
     torch.save({"a": Code(made)}, folder / name)
-    with pytest.raises(WeightsError, match=f"{name}: .*it holds more than tensors, perhaps code, which is not run"):
+    with pytest.raises(WeightsError, match=f"{name}: .*it contains more than tensors, perhaps code, which is not run"):
         BiLMFiles.in_folder(folder)
     assert not made.exists()
     assert not list((tmp_path / "cache").rglob("*.hdf5"))

@@ -176,7 +176,9 @@ def test_other_examples_are_refused(
 
 def test_other_tasks_and_metrics_are_refused(write_case: WriteCase) -> None:
     files = [write_case(name, [True]) for name in ("Tagging", "Classification")]
-    with pytest.raises(ElmoTasksError, match=r"the task is Classification, that of .* is Tagging; expected one task"):
+    with pytest.raises(
+        ElmoTasksError, match=r"the task is Classification, that of .* is Tagging; expected the same task"
+    ):
         compare(files, resamples=10)
     problem = "'bleu' is not a score of Tagging; expected f1, precision, recall, accuracy"
     with pytest.raises(ElmoTasksError, match=problem):

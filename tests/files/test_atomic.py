@@ -93,7 +93,9 @@ def test_an_interrupted_folder_is_not_there_and_a_complete_one_stays(tmp_path: P
 def test_a_file_that_does_not_fit_is_named_and_the_old_one_stays(tmp_path: Path, room: Room) -> None:
     path = tmp_path / "file.json"
     write_json(path, [1])
-    message = rf"^{path}: cannot be written: File too large; expected at least [\d,]+ bytes. Make room there or choose"
+    message = (
+        rf"^{path}: cannot be written: File too large; expected at least [\d,]+ bytes. Free some space there or choose"
+    )
     with room(1000), pytest.raises(WriteError, match=message):
         write_json(path, list(range(2000)))
 

@@ -66,7 +66,7 @@ def test_places_that_cannot_be_written_to(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_a_file_that_is_not_compressed_is_not_named_as_if_it_were(tmp_path: Path) -> None:
-    problem = r"lines\.jsonl\.gz: is not written compressed; expected a name without \.gz"
+    problem = r"lines\.jsonl\.gz: cannot be written compressed; expected a name without \.gz"
     with pytest.raises(ElmoTasksError, match=problem):
         check_output(tmp_path / "lines.jsonl.gz", force=False)
     check_output(tmp_path / "run.tar.gz", force=False, packed=True)
@@ -75,11 +75,11 @@ def test_a_file_that_is_not_compressed_is_not_named_as_if_it_were(tmp_path: Path
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("predict r i --output x.csv", "x.csv: does not become a .csv file; expected a name that ends in .jsonl"),
+        ("predict r i --output x.csv", "x.csv: cannot be written as .csv; expected a name that ends in .jsonl"),
         ("predict r i --output x.parquet", "expected a name that ends in .jsonl. --output DIR/, with a slash at its"),
-        ("predict r i --html x.jsonl", "x.jsonl: does not become a .jsonl file; expected a name that ends in .html"),
+        ("predict r i --html x.jsonl", "x.jsonl: cannot be written as .jsonl; expected a name that ends in .html"),
         ("evaluate r d --predictions x.tsv", "expected a name that ends in .jsonl"),
-        ("evaluate r d --output x.CSV", "x.CSV: does not become a .csv file; expected a name that ends in .json"),
+        ("evaluate r d --output x.CSV", "x.CSV: cannot be written as .csv; expected a name that ends in .json"),
         ("score t --output x.csv", "expected a name that ends in .tsv. --json writes JSON lines"),
         ("score t --json --output x.tsv", "expected a name that ends in .jsonl. Without --json, it is a table"),
         ("data sst5 --output x.md", "expected a name that ends in .json"),

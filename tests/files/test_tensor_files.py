@@ -83,7 +83,7 @@ def test_damaged_files_are_one_clear_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        ({"a": Path("code")}, r"it holds more than tensors, perhaps code, which is not run\)$"),
+        ({"a": Path("code")}, r"it contains more than tensors, perhaps code, which is not run\)$"),
         ([1], "holds a list; expected a state dict"),
         ({"a": 1}, "'a' is not a tensor; expected a state dict of tensors"),
         ({1: torch.ones(1)}, "'1' is not a tensor"),

@@ -175,7 +175,7 @@ def test_characters_in_an_lstm(settings: dict[str, Any], suffixes: list[str]) ->
 
 def test_dropout_on_characters_is_said_to_be_left_out() -> None:
     (note,) = convert(characters(CNN, dropout=0.2)).notes
-    assert note.startswith("the dropout on the characters' output is not taken over")
+    assert note.startswith("the dropout on the characters' output is not imported")
 
 
 @pytest.mark.parametrize(("rows", "last"), [(262, [518, 519]), (100, [0, 0])])
@@ -247,8 +247,8 @@ def indexed(**settings: Any) -> dict[str, Any]:
         ({"tokens": {**WORDS["tokens"], "embedding_dim": 3}}, {}, "is 4 x 2; by its config it should be any x 3"),
         (characters(CNN), indexed(type="single_id"), "characters.type is single_id; only characters can"),
         (characters({"type": "gru"}), {}, "encoder.type is 'gru'; expected cnn or lstm"),
-        (characters({**CNN, "ngram_filter_sizes": 2}), {}, "ngram_filter_sizes is 2; filters of one width are taken"),
-        (characters({"type": "cnn", "num_filters": 3}), {}, r"ngram_filter_sizes is \[2, 3, 4, 5\]; filters of one"),
+        (characters({**CNN, "ngram_filter_sizes": 2}), {}, "ngram_filter_sizes is 2; expected filters of one width"),
+        (characters({"type": "cnn", "num_filters": 3}), {}, r"ngram_filter_sizes is \[2, 3, 4, 5\]; expected filters"),
         (characters({**CNN, "output_dim": 5}), {}, "output_dim is 5; only None or 0 can"),
         (
             characters({**CNN, "conv_layer_activation": "elu"}),
@@ -259,13 +259,13 @@ def indexed(**settings: Any) -> dict[str, Any]:
         (characters({**LSTM, "bias": False}), {}, "bias is False; only True can"),
         (characters(CNN), indexed(character_tokenizer={"type": "x"}), "type is x; only None or character can"),
         (characters(CNN), indexed(character_tokenizer={"lowercase_characters": True}), "lowercase_characters is True"),
-        (characters(CNN), indexed(character_tokenizer={"start_tokens": ["^"]}), "only taken with byte_encoding utf-8"),
+        (characters(CNN), indexed(character_tokenizer={"start_tokens": ["^"]}), "only for byte_encoding utf-8"),
         (characters(CNN), indexed(character_tokenizer={"byte_encoding": "latin-1"}), "latin-1; only utf-8 or utf8 can"),
         *(
             (
                 characters(CNN),
                 indexed(character_tokenizer={"byte_encoding": "utf8", "start_tokens": wrong}),
-                "start_tokens and end_tokens: only one number each is taken",
+                "start_tokens and end_tokens: only one number each is supported",
             )
             for wrong in ([259, 260], ["a"], [0], 259)
         ),

@@ -134,7 +134,7 @@ def test_stacked_bidirectional_layers(input_bias: bool, highway: bool) -> None:
 def test_others_are_refused() -> None:
     weights = Weights({"_module.weight_ih_l0": torch.zeros(12, 4)})
     for params, message in (
-        ({"type": "multi_head_self_attention"}, "encoders that are taken: lstm, gru, alternating_lstm"),
+        ({"type": "multi_head_self_attention"}, "supported encoders: lstm, gru, alternating_lstm"),
         ({}, "type is 'None'"),
         ({"type": "lstm", "stateful": True}, "stateful is True"),
         ({"type": "alternating_lstm", "hidden_size": 3, "num_layers": 1, "use_highway": False}, "use_highway is false"),

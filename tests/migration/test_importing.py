@@ -179,7 +179,7 @@ def test_the_data_and_the_seed_are_carried_over(
 def test_impossible_training_settings_do_not_matter(tmp_path: Path) -> None:
     config = NER | {"trainer": {"num_epochs": 0, "optimizer": "bert_adam"}}
     imported = import_allennlp(write_archive(tmp_path / "a", config, ner_tensors(), VOCABULARY), tmp_path / "run")
-    assert any("the settings of the training are not taken over" in note for note in imported.notes)
+    assert any("the settings of the training are not imported" in note for note in imported.notes)
     run = load_run(tmp_path / "run").config
     assert (run.trainer.validation_metric, run.trainer.num_epochs, run.data_loader.batch_size) == ("+f1", 20, 32)
 
@@ -389,7 +389,7 @@ def test_our_elmo_reads_what_the_tests_call_allennlp_s() -> None:
 
 INPUT_WEIGHT = f"{EMBEDDER}_elmo._elmo._elmo_lstm._elmo_lstm.forward_layer_0.input_linearity.weight"
 OTHER_MODELS: tuple[tuple[dict[str, Any], str], ...] = (
-    ({"model.type": "dialog_qa"}, "the type 'dialog_qa'; the types that are taken: bcn, bidaf, coref, crf_tagger"),
+    ({"model.type": "dialog_qa"}, "the type 'dialog_qa'; supported types: bcn, bidaf, coref, crf_tagger"),
     (dict.fromkeys(("more.0", "more.1", "more.2"), torch.zeros(2)), "unexpected tensors more.0, more.1, more.2"),
     ({f"more.{number}": torch.zeros(2) for number in range(5)}, "unexpected tensors more.0, more.1, more.2 and 2 more"),
     ({"crf.transitions": GONE}, "has no tensor 'crf.transitions'"),

@@ -85,7 +85,7 @@ def test_an_installed_model_finds_the_predicates_of_allennlps_roles(
     examples = [{"tokens": each, "tags": ["B-V" if word == "is" else "O" for word in each]} for each in sentences]
     elmo_tasks.train(settings, tmp_path / "tagger", train=examples * 40, overrides={"trainer.moving_average": None})
     monkeypatch.setattr(load, "PREDICATES", "our_predicates")  # a package of this project may bring `predicates`
-    with pytest.raises(DataError, match=r"in Python predicates=RUN, of a command --predicates RUN"):
+    with pytest.raises(DataError, match=r"predicates=RUN in Python, --predicates RUN on the command line"):
         Predictor.from_path(path).predict(sentence="orla is it ?")
     install(tmp_path / "packages", "tagger-models", {"our_predicates": tmp_path / "tagger"})
     monkeypatch.syspath_prepend(tmp_path / "packages")
@@ -101,7 +101,7 @@ def test_elsewhere_an_archive_says_how_it_is_imported(
     archive: Path, unpacked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for path in (archive, unpacked):
-        expected = f"{path}: an archive of AllenNLP's; `elmo-tasks import-allennlp {path} RUN` makes a run of it"
+        expected = f"{path}: an AllenNLP archive; `elmo-tasks import-allennlp {path} RUN` turns it into a run"
         with pytest.raises(AllenNlpArchiveError) as caught:
             open_run(path)
         assert str(caught.value) == expected

@@ -90,12 +90,12 @@ def test_the_optimizer_with_the_settings_that_torch_has(given: Any, expected: di
 @pytest.mark.parametrize(
     ("settings", "note"),
     [
-        ({"trainer": {"optimizer": {"type": "bert_adam"}}}, "the optimizer is not there; it is the default one"),
+        ({"trainer": {"optimizer": {"type": "bert_adam"}}}, "the optimizer is not available; the default one is used"),
         (
             {"trainer": {"validation_metric": "+span_acc"}},
-            "the validation metric '+span_acc' is not there; it is '+f1'",
+            "the validation metric '+span_acc' is not available; '+f1' is used",
         ),
-        ({"model": {"regularizer": [ELMO_PENALTY, ["w", ALPHA]]}}, "1 regularizer(s) are not taken over"),
+        ({"model": {"regularizer": [ELMO_PENALTY, ["w", ALPHA]]}}, "1 regularizer(s) are not imported"),
         ({"trainer": {"optimizer": "adam", "validation_metric": "+f1-measure-overall"}}, None),
     ],
 )

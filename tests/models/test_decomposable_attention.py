@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from elmo_tasks.models.decomposable_attention import DecomposableAttention
-from elmo_tasks.tasks import TextPairs
 from elmo_tasks.text.vocabulary import Vocabulary
 from tests.models.small import make_head
 
@@ -31,7 +30,7 @@ def make_model(**settings: Any) -> tuple[DecomposableAttention, Vocabulary]:
 def test_the_papers_equations(output: Any, end: str | None) -> None:
     """Parikh et al. (2016), equations 1 to 6."""
     model, vocabulary = make_model(output=output, end_token=end)
-    batch = TextPairs().collate(EXAMPLES, vocabulary)
+    batch: Any = model.task.collate(EXAMPLES, vocabulary)
     result = model(batch)
     predictions = model.decode(result, batch)
     for row, pair in enumerate(PAIRS):

@@ -105,7 +105,7 @@ def test_loss_is_the_summed_cross_entropy_of_a_sentence() -> None:
 
 
 def test_refuses_tags_that_are_not_roles() -> None:
-    with pytest.raises(ElmoTasksError, match="'NOUN' is not a tag of IOB2; the model 'srl' wants"):
+    with pytest.raises(ElmoTasksError, match="'NOUN' is not a tag of IOB2; the model 'srl' needs"):
         make_labeler(("NOUN", "VERB"))
 
 

@@ -131,7 +131,7 @@ def test_the_nearest_words_are_those_of_the_cosine(tmp_path: Path, monkeypatch: 
     assert list(found) == ["Dog", "dog", "nil", "car"]
     assert found["dog"] == pytest.approx(14.2 / np.sqrt(2 * (36 + 8.2**2)))
     assert found["nil"] == 0
-    with pytest.raises(ElmoTasksError, match=r"vectors\.txt: has no vector of 'Cow'; expected a word of the file"):
+    with pytest.raises(ElmoTasksError, match=r"vectors\.txt: has no vector for 'Cow'; expected a word in the file"):
         file.nearest("Cow", 1)
 
 

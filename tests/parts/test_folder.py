@@ -92,7 +92,7 @@ def test_the_first_ten_missing_parts_are_named(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("Orla left.\n" * 13)
     units = list(find_units([tmp_path / "a.txt"], tokens=1))
     folder = PartsFolder(tmp_path / "out", {"layers": "top"})
-    assert folder.process(units[1:2], lambda table: table, visible=False) == 1
+    assert folder.process(units[1:2], lambda table: table, visible=False).parts == 1
     for given, missing, more in ((units, [1, *range(3, 12)], "\n  and 2 more"), (units[:11], [1, *range(3, 12)], "")):
         lines = "".join(f"\n  a.txt, from line {line}" for line in missing)
         with pytest.raises(IncompleteError) as error:
@@ -131,7 +131,8 @@ def test_settings_that_change_meanwhile(tmp_path: Path) -> None:
 def test_parts_are_compressed_and_only_numbers_of_vectors_have_no_dictionary(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("Orla left.\n\nTavo sang.\n")
     folder = PartsFolder(tmp_path / "out", {})
-    results = pa.table({"id": ["a", "a"], "vectors": pa.array([[0.5, 1.0], [2.0]], pa.list_(pa.float32()))})
+    vectors = pa.array([[0.5, 1.0], [2.0]], pa.list_(pa.float32()))
+    results = pa.table({"id": ["a", "a"], "vectors": vectors, "error": pa.nulls(2, pa.string())})
     folder.process(list(find_units([tmp_path / "a.txt"])), lambda table: results, visible=False)
     (part,) = folder.path.glob("*.parquet")
     assert pq.read_table(part).equals(results)
@@ -188,7 +189,9 @@ def test_a_full_disk_keeps_the_parts_before_it(
     largest = max(sorted(whole), key=lambda name: len(whole[name]))
     with room(len(whole[largest]) - 1):
         assert cli.main([*arguments, "--output", f"{full}/"]) == 2
-    message = rf"error: {full}/{largest}: cannot be written: .*; expected at least [\d,]+ bytes\. Make room there.*\n"
+    message = (
+        rf"error: {full}/{largest}: cannot be written: .*; expected at least [\d,]+ bytes\. Free some space there.*\n"
+    )
     *_, shown = capsys.readouterr().err.splitlines(keepends=True)  # before it, a warning of an input without text
     assert re.fullmatch(message, shown)
     before = {name: content for name, content in whole.items() if name < largest}

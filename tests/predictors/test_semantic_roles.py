@@ -156,7 +156,7 @@ def test_without_a_tagger_predicates_must_be_given() -> None:
 
 
 def test_refuses_a_tagger_of_something_else() -> None:
-    with pytest.raises(ElmoTasksError, match=r"knows no tag B-V, only O, B-PER; expected one that was trained"):
+    with pytest.raises(ElmoTasksError, match=r"has no tag B-V, only O, B-PER; expected one that was trained"):
         make_roles(make_predicate_tagger("O", "B-PER"))
 
 

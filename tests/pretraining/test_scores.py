@@ -117,19 +117,6 @@ def test_sums_over_a_large_vocabulary_are_those_of_the_perplexity_and_of_numpy()
         assert total == pytest.approx(of_numpy, rel=3e-7)
 
 
-@pytest.mark.slow
-def test_the_page_shows_the_surprisals_of_sentences_that_were_read_by_eye() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "words_in_context.md").read_text(encoding="utf-8")
-    shown = re.findall(r"\| ([^|*]*)\*\*(\w+)\*\*([^|]*) \| ([\d.]+)(?= \|)", page)
-    sentences = [before + word + after for before, word, after, _ in shown]
-    assert len(sentences) == 26
-    assert set(sentences) <= set(Path(__file__).with_name("read_by_eye.txt").read_text(encoding="utf-8").splitlines())
-    scored = LanguageModel.load("default").score("\n".join(sentences))
-    for each, (before, word, _, bits) in zip(scored, shown, strict=True):
-        token = each.tokens[sum(map(len, elmo_tasks.tokenize(before)))]
-        assert (token.token, token.forward / math.log(2)) == (word, pytest.approx(float(bits), abs=0.06))
-
-
 def values(found: SentenceScores) -> list[float]:
     tokens = [value for each in found.tokens for value in (each.forward, each.backward, each.both)]
     return [found.begin, found.end, *tokens]

@@ -20,7 +20,7 @@ from elmo_tasks.text.tokenizers import WhitespaceTokenizer
 
 
 def test_a_worker_that_is_ended_from_outside() -> None:
-    with pytest.raises(ElmoTasksError, match="a process that tokenizes was ended from outside"):
+    with pytest.raises(ElmoTasksError, match="a tokenizing process was killed"):
         list(tokenize_files.in_processes([partial(os._exit, 1)], 2))
 
 

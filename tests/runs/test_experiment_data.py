@@ -117,7 +117,7 @@ def test_a_run_with_a_share_resumes_bit_for_bit_and_lists_the_share(
         ),
         (
             ("validation_share=0.1",),
-            "validation_share: expected validation_data_path: null, which it takes the place of",
+            "validation_share: expected validation_data_path: null, which it replaces",
         ),
         ((*NONE, "validation_share=1"), "validation_share: expected a number of more than 0 and less than 1"),
         (("train_data_path=[]",), "train_data_path: expected a string or a list of at least 1 entry, each a string"),

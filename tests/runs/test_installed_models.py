@@ -51,7 +51,7 @@ def tiny(packages: Path, trained: SmallRun) -> Path:
 
 @pytest.fixture
 def no_models(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No package brings models, not even our own, if that is installed."""
+    """No package has models, not even our own, if that is installed."""
     monkeypatch.setattr(installed_models, "ENTRY_POINTS", "elmo_tasks.no_models")
 
 
@@ -126,7 +126,7 @@ def test_a_folder_or_an_archive_comes_first(tiny: Path, trained: SmallRun, caplo
     shutil.copytree(trained.path, "tiny")
     for _ in range(2):
         assert open_run("tiny").path == Path("tiny")
-    assert caplog.messages == [f"{Path('tiny').resolve()}: is used, and not the installed model of the same name"]
+    assert caplog.messages == [f"{Path('tiny').resolve()}: used instead of the installed model of the same name"]
     Path("tiny/config.json").unlink()
     assert not is_run("tiny")
     with pytest.raises(RunError, match=r"^tiny: expected a run's folder, with a config\.json, .*an installed model$"):
@@ -146,9 +146,8 @@ def test_an_unknown_name_says_what_there_is(
 
 
 def test_our_own_names_say_how_to_get_them(packages: Path, no_models: None, capsys: pytest.CaptureFixture[str]) -> None:
-    brings = (
-        "an installed model; `pip install ./trained_models` in a clone of elmo-tasks brings the model of this name\n"
-    )
+    install = "`pip install ./trained_models` in a clone of elmo-tasks"
+    advice = f"an installed model; install the model of this name with {install}\n"
     for command in (
         "predict ner -",
         "serve ner --port 0",
@@ -157,12 +156,12 @@ def test_our_own_names_say_how_to_get_them(packages: Path, no_models: None, caps
         "archive ner x.tar.gz",
         "models ner",
     ):
-        assert refused(command, capsys).endswith(brings), command
+        assert refused(command, capsys).endswith(advice), command
     assert refused("predict other -", capsys).endswith("an installed model, of which there are: none.\n")
     assert "no models are installed; expected RUN, or install some: `pip install" in refused("serve --port 0", capsys)
     assert cli.main(["models"]) == 0
     assert (
-        "no models are installed; `pip install ./trained_models` in a clone of elmo-tasks brings some"
+        "no models are installed; install some with `pip install ./trained_models` in a clone of elmo-tasks"
         in capsys.readouterr().err
     )
     Path("ner").mkdir()
@@ -171,7 +170,7 @@ def test_our_own_names_say_how_to_get_them(packages: Path, no_models: None, caps
 
 def test_two_packages_with_the_same_name(packages: Path, tiny: Path, trained: SmallRun) -> None:
     install(packages, "other-models", {"tiny": trained.path, "more": trained.path})
-    problem = "tiny: (tiny-models and other-models|other-models and tiny-models) bring a model of this name; uninstall"
+    problem = "tiny: (tiny-models and other-models|other-models and tiny-models) have a model of this name; uninstall"
     with pytest.raises(RunError, match=problem):
         open_run("tiny")
     assert open_run("more").path.name == "more"
@@ -198,7 +197,8 @@ def test_a_damaged_model_is_to_be_installed_again(tiny: Path, capsys: pytest.Cap
     assert "about.json:1: " in refused("models", capsys)
 
 
-def test_the_models_are_listed(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_models_are_listed(tiny: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "240")
     assert cli.main(["models"]) == 0
     text = capsys.readouterr().out
     for shown in ("tiny", "tagging", "Sample names", "CC0", "f1 91.23", "3 seeds", "without ELMo 90.00", "p = 0.012"):

@@ -249,7 +249,7 @@ def test_pages_need_nothing_from_elsewhere(client: TestClient) -> None:
     schema = client.get("/openapi.json").json()
     assert schema["info"]["title"] == "elmo-tasks"
     assert schema["info"]["version"] == elmo_tasks.__version__
-    assert "Trained runs behind HTTP" in schema["info"]["description"]
+    assert "Predictions of trained runs" in schema["info"]["description"]
     predict = schema["paths"]["/api/runs/{name}/predict"]["post"]
     assert set(predict["responses"]) == {"200", "404", "405", "408", "413", "415", "422", "429", "504"}
     answer = predict["responses"]["200"]["content"]["application/json"]["schema"]
@@ -308,15 +308,15 @@ DEEP = b'{"text": ' + b"[" * 5000 + b"]" * 5000 + b"}"
         (BATCH, {"imputs": []}, "inputs: Field required; got {'imputs': []}"),
         ("embed", {}, "the keys are []; expected either 'text' or 'tokens' among them"),
         ("embed", {"text": " "}, "'text' is ' '; expected a string that is not blank"),
-        ("embed", {"text": "a", "layers": [3]}, "layer 3; the biLM has 0 to 2"),
-        ("embed", {"text": "a", "layers": [0, 1, 0]}, "'layers' has a layer twice; expected each layer once"),
+        ("embed", {"text": "a", "layers": [3]}, "there is no layer 3; the biLM has layers 0 to 2"),
+        ("embed", {"text": "a", "layers": [0, 1, 0]}, "'layers' names a layer twice; expected each layer once"),
         ("embed", {"text": "a", "pooling": "sum"}, "pooling: Input should be 'none', 'mean' or 'max'; got 'sum'"),
         ("similarity", SIDES, "'index' is -1; expected"),
         ("neighbors", {"text": "a b", "index": 2}, "'index' is 2; expected the index of a token, from 0 to 1"),
-        ("neighbors", {"text": "a", "index": 0, "layer": 9}, "layer 9; the biLM has 0 to 2"),
+        ("neighbors", {"text": "a", "index": 0, "layer": 9}, "there is no layer 9; the biLM has layers 0 to 2"),
         ("neighbors", {"text": "a", "index": 0, "k": 51}, "k: Input should be less than or equal to 50; got 51"),
         ("score", {"text": "a", "substitutes": 51}, "substitutes: Input should be less than or equal to 50; got 51"),
-        ("score", {"text": "a"}, "this biLM has no softmax, so it does not say which words it expects"),
+        ("score", {"text": "a"}, "this biLM has no softmax, so it cannot predict words"),
     ],
 )
 def test_wrong_requests_get_a_sentence(client: TestClient, path: str, body: Any, message: str) -> None:
@@ -338,7 +338,7 @@ def test_a_compressed_body_is_refused_by_its_header(client: TestClient) -> None:
     headers = {"content-type": "application/json", "content-encoding": "gzip"}
     answer = client.post("/api/runs/ner/predict", content=gzip.compress(b'{"text": "a"}'), headers=headers)
     assert (answer.status_code, answer.headers["accept-encoding"]) == (415, "identity")
-    assert answer.json()["error"] == "the header Content-Encoding is 'gzip'; send the body as it is, not compressed"
+    assert answer.json()["error"] == "the header Content-Encoding is 'gzip'; send the body uncompressed"
 
 
 def test_another_method_is_answered_with_those_that_work(client: TestClient) -> None:
@@ -351,7 +351,7 @@ def test_another_method_is_answered_with_those_that_work(client: TestClient) -> 
     ):
         answer = client.request(method, path)
         assert (answer.status_code, answer.headers["allow"]) == (405, allowed), path
-        expected = f"the method is {method}; expected {allowed}. /docs says what each address takes"
+        expected = f"the method is {method}; expected {allowed}. See /docs for the methods of each address"
         assert answer.json()["error"] == expected
 
 
@@ -405,7 +405,9 @@ def test_a_fault_is_told_without_its_inside(
 
     with monkeypatch.context() as patch:
         patch.setattr(runs["ner"], "answer", fail)
-        assert post(client, "/api/runs/ner/predict", {"text": "a"}, 500) == "a fault of the server; its log says more"
+        assert (
+            post(client, "/api/runs/ner/predict", {"text": "a"}, 500) == "internal server error; see the server's log"
+        )
         answer = client.post("/api/runs/ner/predict", json={"text": "a"})
     assert answer.headers["x-content-type-options"] == "nosniff"
     assert 'status="500"' in client.get("/metrics").text

@@ -40,8 +40,8 @@ def test_names(run_folder: Path, tmp_path: Path, runs: dict[str, ServedRun]) -> 
     assert packed.name == "packed"
     assert packed.about | {"name": "ner"} == runs["ner"].about | {"config": packed.about["config"]}
     for paths, message in (
-        ([run_folder, f"ner={run_folder}"], "have the same name; give one of them another: NAME="),
-        ([f"a/b={run_folder}"], "'a/b' cannot be the name of a run"),
+        ([run_folder, f"ner={run_folder}"], "have the same name; rename one of them: NAME="),
+        ([f"a/b={run_folder}"], "'a/b' is not a valid name of a run"),
         ([tmp_path], "expected a run's folder"),
     ):
         with pytest.raises(ElmoTasksError, match=message):
@@ -64,7 +64,7 @@ def test_folders_that_are_not_trained_runs_are_left_out(
 ) -> None:
     (tmp_path / "data").mkdir()
     assert list(load_runs([str(tmp_path / "data"), str(run_folder)], batch_tokens=256)) == ["ner"]
-    assert f"{tmp_path}/data: not a run that has finished an epoch; left out" in caplog.text
+    assert f"{tmp_path}/data: not a run that has finished an epoch; skipped" in caplog.text
     with pytest.raises(ElmoTasksError, match=r"data, .*data: none of them is a run"):
         load_runs([str(tmp_path / "data")] * 2, batch_tokens=256)
 
@@ -164,7 +164,7 @@ def test_neighbors_are_those_of_the_first_tokens_of_a_long_text(
     assert pool(["a b c.", "d e."]) == [("a", "b", "c", "."), ("d", "e", ".")]
     assert not caplog.messages
     assert pool(["a b c.", "d e f.", "g.", "h."]) == [("a", "b", "c", ".")]
-    assert caplog.messages == [f"{tmp_path}/text: neighbours are looked for among its first 7 tokens only"]
+    assert caplog.messages == [f"{tmp_path}/text: neighbours come only from its first 7 tokens"]
 
 
 def test_semantic_roles_get_the_first_run_that_finds_predicates(

@@ -194,7 +194,8 @@ def test_addresses(capsys: pytest.CaptureFixture[str]) -> None:
         taken.listen()
         port = taken.getsockname()[1]
         with pytest.raises(
-            ElmoTasksError, match=rf"127\.0\.0\.1:{port}: Address already in use; --host and --port name"
+            ElmoTasksError,
+            match=rf"127\.0\.0\.1:{port}: Address already in use; choose another address with --host and --port",
         ):
             bind("127.0.0.1", port)
         assert cli.main(["serve", "runs/none", "--port", str(port)]) == 2
@@ -205,7 +206,7 @@ def test_addresses(capsys: pytest.CaptureFixture[str]) -> None:
 def test_what_cannot_be_a_host_is_named(host: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["serve", "runs/none", "--host", host]) == 2
     assert capsys.readouterr().err == (
-        f"error: {host}:8000: not the name of a host; --host and --port name another address\n"
+        f"error: {host}:8000: not a host name; choose another address with --host and --port\n"
     )
 
 

@@ -36,7 +36,7 @@ def test_without_ray_the_extra_is_named(
     assert cli.main(["study", str(study), "--engine", "ray"]) == 2
     assert "Ray is not installed; install it with: pip install 'elmo-tasks[ray]'" in capsys.readouterr().err
     assert cli.main(["study", str(study), "--address", "auto"]) == 2
-    assert "--address: is that of a Ray cluster; expected --engine ray, too" in capsys.readouterr().err
+    assert "--address is the address of a Ray cluster; expected --engine ray as well" in capsys.readouterr().err
 
 
 @pytest.mark.slow

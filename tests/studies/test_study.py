@@ -303,7 +303,7 @@ def test_a_run_with_another_bilm_does_not_belong_to_the_study(
     found = StudyFolder(tmp_path / "runs", study)
     assert found.run_folders[0].path == tmp_path / "runs" / "one" / "seed_1_2"
     assert found.others == [earlier.path]
-    assert "not used, and trained anew: " in caplog.text
+    assert "not used, but trained again: " in caplog.text
     assert "not the biLM that the run was trained with" in caplog.text
 
 

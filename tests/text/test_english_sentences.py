@@ -69,6 +69,9 @@ Some birds, e.g. The Owl, are wise.
 See figs. 3 and 4. |Then go on.
 Room No. 5 is free. |He said no. |They left.
 It is on p. 7. |We read it.
+The mill burned down.|[citation needed] It was rebuilt.
+He went to Oslo.|:33 She stayed.
+It boils at 100 °C. |Nonetheless, it froze.
 "It is on p. 7." |We read it.
 She was born on Jan. 5, 1990. |He was not.
 It costs $5. |That is cheap.

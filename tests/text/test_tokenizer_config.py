@@ -41,7 +41,7 @@ def test_wrong_choices() -> None:
         RegexConfig(pattern="(")
     for text, problem in (
         ("unicod", "the tokenizer 'unicod': unknown type; expected one of regex, treebank, unicode, whitespace"),
-        ("{", "the tokenizer '{': Expecting property name"),
+        ("{", "the tokenizer '{': its settings: '{' is not valid Jsonnet"),
         ('{"type": "regex"}', "Field required; expected one of"),
     ):
         with pytest.raises(ElmoTasksError) as caught:

@@ -82,7 +82,7 @@ def test_a_long_run_that_learns_nothing_says_so(tmp_path: Path, caplog: pytest.L
     config["data_loader"] = {"batch_size": 4, "min_batches": 200}
     train(tmp_path / "run", config)
     (after,) = warnings(caplog)
-    assert "the model has learned nothing of use; check that both files have the same kind of labels" in after
+    assert "the model has learned nothing useful; check that both files have the same kind of labels" in after
 
 
 def test_a_run_that_learns_is_not_warned(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -116,4 +116,4 @@ def test_a_tagger_that_finds_no_span(tmp_path: Path, caplog: pytest.LogCaptureFi
     train_module.train(config, tmp_path / "run", datasets=given)
     before, after = warnings(caplog)
     assert "small/tagging" in before
-    assert after.startswith("validation f1 0.00 in the best epoch: the model has learned nothing of use; start from")
+    assert after.startswith("validation f1 0.00 in the best epoch: the model has learned nothing useful; start from")

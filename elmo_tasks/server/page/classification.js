@@ -1,7 +1,7 @@
 // Classification, sets of labels and regression: what is predicted, and the attention that the model pays to each token.
 import { element, percent, predicted, predictedBars, predictedKeys } from "./shared.js";
 
-export const about = "Gives a text a label, such as its sentiment.";
+export const about = "Assigns a label to a text, such as its sentiment.";
 export const fields = [{ name: "text", label: "Text", rows: 2 }];
 
 export const summary = ([result]) => predicted(result);
@@ -27,7 +27,7 @@ function attention(result) {
     ),
   );
   return [
-    element("p.caption", {}, "Attention: the share of each token in the model’s summary of the text"),
+    element("p.caption", {}, "Attention: how much each token contributes to the model’s summary of the text"),
     element("p.tokens", {}, tokens),
   ];
 }

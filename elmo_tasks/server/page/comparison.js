@@ -31,7 +31,7 @@ export function shown(picture, found) {
   return {
     answer: Object.fromEntries(found.map(({ run, answer }) => [run.name, answer])),
     summary: `${names.join(" and ")}: ${differences ? counted(differences, "difference") : "the same result"}`,
-    note: differences ? "What only one of the two has is framed." : "",
+    note: differences ? "A dashed frame marks what only one of the two runs found." : "",
     picture: element(
       "div.sides",
       {},

@@ -1,7 +1,7 @@
 // Coreference: mentions as nested boxes. A click, or the key on a mention's number, lights its chain.
 import { color, counted, element, frame, howSure, marked, only, percent, sureness } from "./shared.js";
 
-export const about = "Finds which words mean the same person or thing.";
+export const about = "Finds words that refer to the same person or thing.";
 export const fields = [{ name: "text", label: "Text", rows: 3 }];
 
 export function summary(results) {
@@ -72,13 +72,13 @@ function drawDocument(result, differs) {
     return element(
       "div.chain",
       { "data-chain": chain, ...color(chain) },
-      button(chain, `Chain ${chain + 1}`, `Light chain ${chain + 1}`),
+      button(chain, `Chain ${chain + 1}`, `Highlight chain ${chain + 1}`),
       element("ol", {}, items),
     );
   });
   picture.append(
     element("p.text", {}, marked(result.text, mentions, wrap)),
-    ...(chains.length ? [...chains, howSure()] : [element("p.faint", {}, "No chain was found.")]),
+    ...(chains.length ? [...chains, howSure()] : [element("p.faint", {}, "No chains found.")]),
   );
   picture.addEventListener("click", (event) => {
     const target = event.target.closest("[data-chain]");

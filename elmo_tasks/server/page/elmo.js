@@ -6,7 +6,7 @@ import { sharedWord } from "./shared_word.js";
 import { toSvg } from "./svg.js";
 
 const NEIGHBORS = 3;
-const SAME_WORD = "Each pair has a word in common, often in two senses.";
+const SAME_WORD = "The two sentences of each pair share a word, often in different senses.";
 
 const nameOfLayer = (layer) => (layer === 0 ? "Layer 0, tokens" : `Layer ${layer}`);
 const threeDigits = (value) => value.toFixed(3);
@@ -25,7 +25,7 @@ export class ElmoPanel {
     this.run = element(
       "select",
       { id: "run-of-elmo" },
-      withBilm.map((run) => element("option", { value: run.name }, `that of ${run.name}`)),
+      withBilm.map((run) => element("option", { value: run.name }, `used by ${run.name}`)),
     );
     const choice = element(
       "div.choice",
@@ -44,7 +44,7 @@ export class ElmoPanel {
       element(
         "p.lead",
         {},
-        "The vector of a word depends on its sentence. Compare a word in two sentences, layer by layer, and see which " +
+        "A word’s vector depends on its sentence. Compare a word in two sentences, layer by layer, and see which " +
           "words the biLM expects.",
       ),
       picture(),
@@ -191,8 +191,8 @@ class Side {
 /** How ELMo works, to be opened. */
 function picture() {
   const about =
-    "The words of a sentence pass through two layers of LSTMs, one reading from the left and one from the right. " +
-    "A task’s model reads a mix of all layers, whose weights it learns.";
+    "A sentence passes through two LSTM layers in each direction, left to right and right to left. " +
+    "The model of each task learns how to weight the layers, and reads their mix.";
   return element(
     "details.how",
     {},
@@ -247,20 +247,20 @@ function mixes(runs) {
   const layers = [...new Set(rows.flatMap((row) => row.layers))].sort((one, other) => one - other);
   const values = rows.map((row) => layers.map((layer) => row.weights[row.layers.indexOf(layer)] ?? null));
   const names = rows.map((row) => `${row.run}, ${row.name}, γ ${threeDigits(row.gamma)}`);
-  const caption = "Weights of the layers in each mix, as Figure 2 of Peters et al. (2018)";
+  const caption = "Weights of the layers in each mix, as in Figure 2 of Peters et al. (2018)";
   const means = rows.map((row) => 1 / row.layers.length);
   const different = [...new Set(means)].map(threeDigits).join(" or ");
   const figure = heatMap(caption, names, layers.map(nameOfLayer), values, {
     how:
-      "A row is the mix of a run, a column a layer; the weights of a row sum to 1. " +
-      `Orange weights are above the mean of their row, ${different}, and blue ones below.`,
+      "Each row is a mix and each column a layer; the weights in a row sum to 1. " +
+      `Orange weights are above the mean of their row (${different}); blue ones are below it.`,
     say: (down, across, value) => `${names[down]}. ${nameOfLayer(layers[across])}: weight ${value.toFixed(4)}`,
     shade: (value, down) => value / means[down] - 1,
     digits: 3,
-    corner: "Run, mix and its scale γ",
+    corner: "Run, mix and scale γ",
   });
   const download = () => save("mixes.svg", "image/svg+xml", toSvg(figure));
   const button = element("button", { type: "button", "aria-label": "SVG of the weights", onclick: download }, "SVG");
-  const summary = element("summary", {}, "What the runs learned to use");
+  const summary = element("summary", {}, "Which layers the runs learned to use");
   return element("details.mixes", {}, summary, figure, element("div.downloads", {}, button));
 }

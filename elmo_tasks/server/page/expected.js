@@ -20,7 +20,7 @@ export async function scoresOf(sentences, run, signal) {
 export function expected(scores, chosen) {
   const head = element("h3", {}, "What the biLM expects");
   if (scores.problem) return element("section.expected", {}, head, element("p.faint", {}, scores.problem));
-  const caption = "Surprise of each word by the words on both sides of it, in bits";
+  const caption = "How surprising each word is, in bits, given the words on both sides";
   return element(
     "section.expected",
     {},

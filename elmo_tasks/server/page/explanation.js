@@ -14,7 +14,7 @@ export function explanation(load) {
     request?.abort();
     const { signal } = (request = new AbortController());
     buttons.forEach((button, number) => button.setAttribute("aria-pressed", METHODS[number][0] === method));
-    found.replaceChildren(element("p.faint", {}, "Computing …"));
+    found.replaceChildren(element("p.faint", {}, "Computing…"));
     try {
       const { results } = await load(method, signal);
       if (signal.aborted) return;
@@ -34,7 +34,7 @@ export function explanation(load) {
     "details",
     {},
     element("summary", {}, "Explain: which tokens count"),
-    element("p", {}, "Orange tokens speak for what is predicted, blue ones against it."),
+    element("p", {}, "Orange tokens support the prediction; blue ones count against it."),
     element("div.downloads", {}, buttons),
     found,
   );

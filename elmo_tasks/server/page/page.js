@@ -12,19 +12,19 @@ import * as textPairs from "./text_pairs.js";
 
 // The tabs by their keys: what a picture's `tabOf` says of a run, or else its task.
 const TABS = [
-  ["names", "Names", { ...tagging, about: "Finds names, and says what each one is the name of." }],
-  ["parts_of_speech", "Parts of speech", { ...tagging, about: "Says what kind of word each word is in its sentence." }],
+  ["names", "Names", { ...tagging, about: "Finds names of people, places, organizations and other things." }],
+  ["parts_of_speech", "Parts of speech", { ...tagging, about: "Labels each word as a noun, verb and so on." }],
   ["semantic_roles", "Roles", semanticRoles],
   ["coreference", "Coreference", coreference],
   ["reading", "Questions", reading],
   ["text_pairs", "Inference", textPairs],
-  ["sentiment", "Sentiment", { ...classification, about: "Says how positive or negative a text is." }],
+  ["sentiment", "Sentiment", { ...classification, about: "Rates how positive or negative a text is." }],
   ["classification", "Classification", classification],
-  ["predicates", "Predicates", { ...tagging, about: "Finds the words that say what happens." }],
+  ["predicates", "Predicates", { ...tagging, about: "Finds predicates: the words that say what happens." }],
   ["tagging", "Tags", tagging],
-  ["multi_label", "Labels", { ...classification, about: "Gives a text a set of labels, perhaps none." }],
-  ["regression", "Regression", { ...classification, about: "Gives a text a number, such as a rating." }],
-  ["pair_regression", "Pairs", { ...textPairs, about: "Gives a pair of texts a number, such as their similarity." }],
+  ["multi_label", "Labels", { ...classification, about: "Assigns any number of labels to a text." }],
+  ["regression", "Regression", { ...classification, about: "Predicts a number for a text, such as a rating." }],
+  ["pair_regression", "Pairs", { ...textPairs, about: "Predicts a number for two texts, such as their similarity." }],
 ];
 
 const SAME_EXAMPLES = { predicates: "semantic_roles", tagging: "names", classification: "sentiment" };

@@ -1,14 +1,14 @@
 // Reading: the answer in its passage, and the best five. Each of them can be shown in the passage.
 import { bars, color, element, frame, marked, only, percent, sureness } from "./shared.js";
 
-export const about = "Answers a question with words of a passage.";
+export const about = "Answers a question with words from a passage.";
 export const fields = [
   { name: "passage", label: "Passage", rows: 4 },
   { name: "question", label: "Question", rows: 1 },
 ];
 
 const noAnswer = "(no answer)";
-const ALWAYS = "This model always answers, even where the passage does not have the answer.";
+const ALWAYS = "This model always gives an answer, even if the passage does not contain one.";
 
 export const summary = ([result]) => `Answer: ${result.answer || noAnswer}, ${percent(result.probability)}`;
 

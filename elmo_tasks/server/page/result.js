@@ -2,7 +2,7 @@
 import { announce, element, save } from "./shared.js";
 import { toSvg } from "./svg.js";
 
-const EDITED = "This result belongs to the text before your change. Press Run for a new one.";
+const EDITED = "This result is for the text before your change. Press Run to update it.";
 
 export class ResultView {
   #request = null;
@@ -89,9 +89,9 @@ export class ResultView {
     try {
       await navigator.clipboard.writeText(location.href);
       this.copy.textContent = "Copied";
-      announce("The link is copied.");
+      announce("Link copied.");
     } catch {
-      announce("The browser does not allow copying; the link is the page's address.");
+      announce("Your browser does not allow copying. Copy the address of this page instead.");
       this.copy.textContent = "See address";
     }
     setTimeout(() => (this.copy.textContent = "Copy link"), 2000);

@@ -30,7 +30,7 @@ export function draw(results, run, differs) {
       const text = element("p.text", {}, marked(result.text, spansOf(found, result), wrap));
       return [element("dt", {}, name), element("dd", {}, text)];
     });
-    const nothing = [element("p.text", {}, result.text), element("p.faint", {}, "No predicate was found.")];
+    const nothing = [element("p.text", {}, result.text), element("p.faint", {}, "No predicates found.")];
     return element("section.sentence", {}, rows.length ? element("dl.frames", {}, rows) : nothing);
   });
   const labels = results.flatMap(({ frames }) => frames.flatMap(({ roles }) => roles.map(({ role }) => role)));

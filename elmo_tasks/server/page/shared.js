@@ -30,7 +30,7 @@ export function percent(share) {
 
 export const counted = (number, one, many = `${one}s`) => `${number} ${number === 1 ? one : many}`;
 
-export const noRun = (name) => `There is no run ${name} here.`;
+export const noRun = (name) => `This server has no run named ${name}.`;
 
 /**
  * The server's answer to a request. Throws an `Error` with the sentence in which the server says what is wrong.
@@ -48,11 +48,11 @@ export async function ask(address, body, signal, names = {}) {
     response = await fetch(address, body === undefined ? { signal } : request);
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Error("The server does not answer. Is it still running?");
+    throw new Error("The server is not responding. Is it still running?");
   }
   const answer = await response.json().catch((error) => {
     if (error.name === "AbortError") throw error;
-    if (response.ok) throw new Error("The answer of the server was cut off, or is not JSON.");
+    if (response.ok) throw new Error("The answer was cut off or is not JSON.");
     return {};
   });
   if (response.ok) return answer;
@@ -66,7 +66,7 @@ export function checkFilled(inputs) {
   const blank = inputs.find((input) => !input.value.trim());
   for (const input of inputs) input.ariaInvalid = String(input === blank);
   blank?.focus();
-  if (blank) throw new Error(`“${nameOf(blank)}” is blank. Write something there, or choose an example.`);
+  if (blank) throw new Error(`“${nameOf(blank)}” is blank. Enter something, or choose an example.`);
 }
 
 /** What the page calls a field. */
@@ -153,7 +153,7 @@ export function mark(label, probability, run, nodes, differs) {
 
 /** How marks look that a model is not sure of. */
 export const howSure = () =>
-  element("p.caption", {}, "Striped marks are less than 90 % sure, and dotted ones less than 50 %.");
+  element("p.caption", {}, "The model is less than 90 % sure of striped marks, and less than 50 % sure of dotted ones.");
 
 /** What the labels of a result mean, as far as it is known, those of one colour next to each other. */
 export function key(run, labels) {

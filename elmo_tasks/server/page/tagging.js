@@ -1,7 +1,7 @@
 // Tags: coloured spans, or the tag of each token below it, and the most probable tags of each token.
 import { counted, element, key, kindsOfLabels, mark, marked, percent } from "./shared.js";
 
-export const about = "Marks what the run was trained to find.";
+export const about = "Marks the spans that the run was trained to find.";
 export const fields = [{ name: "text", label: "Text", rows: 2 }];
 
 /** What a run finds, by its labels: the key of its tab. */

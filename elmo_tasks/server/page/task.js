@@ -5,7 +5,7 @@ import { explanation } from "./explanation.js";
 import { aboutRun, modelLine } from "./model.js";
 import { exampleList, inputForm, ResultView } from "./result.js";
 
-const LIMITS = "A good model gets most of these right, and some of them wrong.";
+const LIMITS = "A good model gets most of these right, but not all.";
 
 const idOf = (title) => title.replace(/\W/g, "-").toLowerCase();
 const option = (run) => element("option", { value: run.name }, run.name);
@@ -41,7 +41,7 @@ export class TaskPanel {
       element("label", { for: this.select.id }, "Run"),
       this.select,
     );
-    this.otherChoice = element("div.choice", {}, element("label", { for: this.other.id }, "Side by side with"), this.other);
+    this.otherChoice = element("div.choice", {}, element("label", { for: this.other.id }, "Compare with"), this.other);
     this.model = element("div");
     this.about = element("div.about");
     this.element = element(

@@ -1,7 +1,7 @@
 // Inference and regression of pairs: what is predicted, and the soft alignments of both sentences.
 import { element, heatMap, predicted, predictedBars, predictedKeys } from "./shared.js";
 
-export const about = "Tells whether a premise entails a hypothesis, contradicts it, or does neither.";
+export const about = "Decides whether a premise entails a hypothesis, contradicts it, or does neither.";
 export const fields = [
   { name: "premise", label: "Premise", rows: 1 },
   { name: "hypothesis", label: "Hypothesis", rows: 1 },
@@ -16,8 +16,8 @@ export function draw(results, run, differs) {
   const premise = result.premise_tokens;
   const hypothesis = result.hypothesis_tokens;
   const map = (side, other, rows, columns, values) =>
-    heatMap(`Where the ${side} looks`, rows, columns, values, {
-      how: `A row is a word of the ${side}, a column one of the ${other}; the numbers of a row sum to 1.`,
+    heatMap(`Attention from the ${side} to the ${other}`, rows, columns, values, {
+      how: `Each row is a word of the ${side}, each column a word of the ${other}; the numbers in a row sum to 1.`,
       say: (down, across, value) => `${rows[down]} → ${columns[across]}: ${value.toFixed(3)}`,
     });
   return [

@@ -103,7 +103,7 @@ def test_filling_says_how_much_it_will_be(caplog: pytest.LogCaptureFixture) -> N
 def test_a_full_disk_leaves_the_store_as_it_was(room: Callable[[int], AbstractContextManager[None]]) -> None:
     store, first, second = LayerStore(KEY), FakeSource(), FakeSource()
     fill(store, SENTENCES[:8])
-    message = r"written: disk I/O error; needs 12\.1 kB for 10 .* tokens\. Make room on its disk"
+    message = r"written: disk I/O error; needs 12\.1 kB for 10 .* tokens\. Free some space on its disk"
     with room(database(store).stat().st_size + 6000), pytest.raises(CacheError, match=message):  # half way
         fill(store, SENTENCES, first)
     assert_holds(store, SENTENCES[:8])
@@ -118,7 +118,7 @@ def test_the_bound_counts_all_caches_and_says_what_to_do(full_store: LayerStore)
         fill(store, SENTENCES, Unwanted())
     for part in (
         "needs 36.4 kB for 40 distinct sentences of 160 tokens",
-        "its bound of 40 kB",
+        "the limit of 40 kB",
         "max_gigabytes (now 4e-05)",
         "elmo-tasks cache clear",
         "layer_cache: null",

@@ -97,7 +97,7 @@ def test_a_link_holds_run_and_input(visit: Visit, served: Served) -> None:
     page.go_back()
     expect(panel.get_by_label("Text")).to_have_value("A & b = 100 %#?")
     page.goto(f"{served.address}#{urlencode({'run': 'nerr', 'text': 'x'}, quote_via=quote)}")
-    expect(page.get_by_role("alert").filter(visible=True)).to_have_text("There is no run nerr here.")
+    expect(page.get_by_role("alert").filter(visible=True)).to_have_text("This server has no run named nerr.")
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_a_blank_field_is_named_in_the_same_words_everywhere(tab: str, field: st
     blank.fill("  ")
     blank.press("Enter")
     alert = panel.locator(".result").get_by_role("alert")
-    expect(alert).to_have_text(f"“{field}” is blank. Write something there, or choose an example.")
+    expect(alert).to_have_text(f"“{field}” is blank. Enter something, or choose an example.")
     expect(blank).to_be_focused()
     expect(blank).to_have_attribute("aria-invalid", "true")
     expect(panel.locator(".found")).to_be_hidden()
@@ -153,7 +153,7 @@ def test_a_result_is_dimmed_while_the_form_says_something_else(tab: str, field: 
     picture, opacity = shown.locator(".picture"), "each => Number(getComputedStyle(each).opacity)"
     panel.get_by_label(field, exact=True).fill("Who built the bank?")
     assert picture.evaluate(opacity) < 0.7
-    expect(shown.get_by_text("This result belongs to the text before your change.")).to_be_visible()
+    expect(shown.get_by_text("This result is for the text before your change.")).to_be_visible()
     panel.get_by_label(field, exact=True).fill(before)
     assert picture.evaluate(opacity) == 1
     panel.get_by_label(field, exact=True).fill("Who built the bank?")
@@ -173,7 +173,7 @@ def test_a_server_that_is_gone_is_told(visit: Visit) -> None:
     visit.page.route("**/predict?details=true", lambda route: route.abort())
     panel = open_tab(visit.page, "Sentiment")
     panel.locator(".example").first.click()
-    expect(panel.get_by_role("alert")).to_have_text("The server does not answer. Is it still running?")
+    expect(panel.get_by_role("alert")).to_have_text("The server is not responding. Is it still running?")
     visit.page.goto("about:blank")  # no other request fails from here on
     assert all(text.startswith("Failed to load resource") for text in visit.complaints)
     visit.complaints.clear()
@@ -197,7 +197,7 @@ def test_an_answer_that_is_cut_off_is_told(visit: Visit) -> None:
     visit.page.route("**/predict?details=true", lambda route: route.fulfill(body='{"results": ['))
     panel = open_tab(visit.page, "Sentiment")
     panel.locator(".example").first.click()
-    expect(panel.get_by_role("alert")).to_have_text("The answer of the server was cut off, or is not JSON.")
+    expect(panel.get_by_role("alert")).to_have_text("The answer was cut off or is not JSON.")
 
 
 @pytest.mark.parametrize("tab", TASKS)
@@ -214,7 +214,7 @@ def test_axe_finds_no_fault(tab: str, visit: Visit) -> None:
     panel = open_tab(visit.page, tab)
     first_example(panel)
     if tab != "ELMo":
-        other = panel.get_by_label("Side by side with")
+        other = panel.get_by_label("Compare with")
         other.select_option(index=1)
         expect(panel.locator(".side")).to_have_count(2)
     for details in panel.locator("summary").all():

@@ -30,7 +30,7 @@ def side_by_side(visit: Visit, tab: str, results: tuple[dict[str, Any], dict[str
     second = f"again_{first}"
     for run, result in zip((first, second), results or (), strict=False):
         answer_with(visit.page, result, run)
-    panel.get_by_label("Side by side with").select_option(second)
+    panel.get_by_label("Compare with").select_option(second)
     expect(panel.locator(".summary")).to_contain_text(f"{first} and {second}: ")
     return panel
 
@@ -55,7 +55,7 @@ def test_the_same_model_finds_the_same(tab: str, visit: Visit, served: Served) -
     ] == expected
     expect(panel.locator(".side .model b")).to_have_text([first, second])
     expect(panel.get_by_text("Explain: which tokens count")).to_have_count(2)
-    panel.get_by_label("Side by side with").select_option("")
+    panel.get_by_label("Compare with").select_option("")
     expect(panel.locator(".side")).to_have_count(0)
 
 
@@ -65,14 +65,14 @@ def test_a_link_holds_both_runs(visit: Visit) -> None:
     visit.page.goto("about:blank")
     visit.page.goto(link)
     expect(found(panel).locator(".summary")).to_have_text(summary)
-    expect(panel.get_by_label("Side by side with")).to_have_value("again_sst5")
+    expect(panel.get_by_label("Compare with")).to_have_value("again_sst5")
 
 
 def test_only_runs_with_labels_in_common_are_compared(visit: Visit) -> None:
     panel = open_tab(visit.page, "Names")
-    other = panel.get_by_label("Side by side with")
+    other = panel.get_by_label("Compare with")
     expect(other.locator("option")).to_have_text(["no other run", "again_ner_conll03"])
-    expect(open_tab(visit.page, "Predicates").get_by_label("Side by side with")).to_be_hidden()
+    expect(open_tab(visit.page, "Predicates").get_by_label("Compare with")).to_be_hidden()
 
 
 def test_spans(visit: Visit) -> None:

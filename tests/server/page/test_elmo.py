@@ -30,7 +30,7 @@ def test_elmo_is_compared_layer_by_layer(visit: Visit, served: Served) -> None:
     words = panel.get_by_role("radiogroup", name="Word in the first sentence").get_by_role("radio")
     words.nth(own).press("ArrowLeft")
     expect(numbers).to_have_text(similarities(own - 1))
-    panel.get_by_text("What the runs learned to use").click()
+    panel.get_by_text("Which layers the runs learned to use").click()
     mixes = panel.get_by_role("grid").get_by_role("row").filter(has_text=re.compile("^ner_conll03,"))
     (mix,) = served.of("Names").about["mixes"]
     expect(mixes.get_by_role("gridcell")).to_have_text([re.sub("^0", "", f"{weight:.3f}") for weight in mix["weights"]])
@@ -70,7 +70,7 @@ def test_weights_have_the_colour_of_their_difference_from_the_mean(visit: Visit)
     visit.page.route("**/api/runs", lambda route: route.fulfill(json=runs))
     visit.page.reload()
     panel = open_tab(visit.page, "ELMo")
-    panel.get_by_text("What the runs learned to use").click()
+    panel.get_by_text("Which layers the runs learned to use").click()
     cells = panel.locator(".mixes tbody td")
     expect(cells).to_have_text([".800", ".200", "", ".500", ".500", "", ".500", ".250", ".250"])
     style = "all => all.map((each) => [each.className, Number(each.style.getPropertyValue('--share')).toFixed(2)])"
@@ -78,7 +78,7 @@ def test_weights_have_the_colour_of_their_difference_from_the_mean(visit: Visit)
     assert cells.evaluate_all(style) == [["", "0.60"], ["against", "0.60"], low, low, low, low, *three]
     colors = cells.evaluate_all("all => all.map((each) => getComputedStyle(each).backgroundColor)")
     assert len(set(colors)) == 5
-    expect(visit.page.locator(".mixes figcaption")).to_contain_text("above the mean of their row, 0.500 or 0.333,")
+    expect(visit.page.locator(".mixes figcaption")).to_contain_text("above the mean of their row (0.500 or 0.333)")
 
 
 def test_a_link_names_a_run_that_shares_its_bilm_or_one_that_is_gone(visit: Visit, served: Served) -> None:
@@ -87,7 +87,7 @@ def test_a_link_names_a_run_that_shares_its_bilm_or_one_that_is_gone(visit: Visi
     panel = visit.page.get_by_role("tabpanel", name="ELMo", exact=True)
     expect(panel.locator(".summary")).to_have_text(re.compile("^Orla and Orla: similarity"))
     visit.page.goto(f"{served.address}#{urlencode({**link, 'run': 'gone'})}")
-    expect(panel.locator(".result").get_by_role("alert")).to_have_text("There is no run gone here.")
+    expect(panel.locator(".result").get_by_role("alert")).to_have_text("This server has no run named gone.")
     expect(panel.locator(".found")).to_be_hidden()
 
 
@@ -116,7 +116,7 @@ def test_elmo_shows_which_words_the_bilm_expects(visit: Visit) -> None:
 
 def test_elmo_says_that_a_bilm_has_no_softmax(visit: Visit) -> None:
     visit.expected_status = (422,)
-    problem = "this biLM has no softmax, so it does not say which words it expects"
+    problem = "this biLM has no softmax, so it cannot predict words"
     visit.page.route("**/api/score", lambda route: route.fulfill(status=422, json={"error": problem}))
     shown = first_example(open_tab(visit.page, "ELMo"))
     expect(shown.locator(".expected p")).to_have_text(problem)

@@ -214,7 +214,7 @@ def test_a_model_that_always_answers_says_so(can_refuse: bool, visit: Visit) -> 
     answer_with(visit.page, {"passage": "Orla left.", "question": "Who?", **best, "best": [best], **more})
     shown = first_example(open_tab(visit.page, "Questions"))
     expect(shown.locator(".summary")).to_have_text("Answer: Orla, >99.9 %")
-    expect(shown.get_by_text("This model always answers")).to_have_count(0 if can_refuse else 1)
+    expect(shown.get_by_text("This model always gives an answer")).to_have_count(0 if can_refuse else 1)
 
 
 def test_a_click_or_a_key_on_a_mention_lights_its_chain(visit: Visit) -> None:
@@ -229,7 +229,7 @@ def test_a_click_or_a_key_on_a_mention_lights_its_chain(visit: Visit) -> None:
     key.press("Enter")
     expect(lit).to_have_text(["1Orla", "1her"])
     expect(key).to_have_attribute("aria-pressed", "true")
-    shown.get_by_role("button", name="Light chain 1").press("Space")
+    shown.get_by_role("button", name="Highlight chain 1").press("Space")
     expect(lit).to_have_count(0)
 
 
