@@ -120,8 +120,8 @@ def test_no_set_has_what_may_not_be_shared(data_folder: Path, folder: Path) -> N
     ours = {
         " ".join(each["tokens"]).lower() for name in ("ner", "sst5") for part in read(folder, name) for each in part
     }
-    ner = DatasetReaderConfig.alternatives["conll2003"]().build()  # type: ignore[call-arg,attr-defined]
-    sst = DatasetReaderConfig.alternatives["sst"]().build()  # type: ignore[call-arg,attr-defined]
+    ner = DatasetReaderConfig.alternatives["conll2003"]().build()  # type: ignore[attr-defined]
+    sst = DatasetReaderConfig.alternatives["sst"]().build()  # type: ignore[attr-defined]
     files = [ner.read(data_folder / "ner_conll2003" / f"eng.{split}") for split in ("train", "testa", "testb")]
     files += [sst.read(data_folder / "sst5" / f"{split}.txt") for split in ("train", "dev", "test")]
     theirs = {" ".join(tokens).lower() for file in files for tokens in file["tokens"]}
