@@ -157,7 +157,8 @@ def test_entities_of_the_document_can_be_kept(run: Path) -> None:
 def test_the_default_bilm_is_saved_by_its_name(tmp_path: Path) -> None:
     nlp = pipeline()
     about = nlp.get_pipe_meta("elmo")
-    assert about.default_config == {"bilm": "default", "layers": "mix", "run": None, "device": "auto"}
+    defaults = {"bilm": "default", "layers": "mix", "run": None, "overwrite_ents": True, "device": "auto"}
+    assert about.default_config == defaults
     assert set(about.assigns) == {"doc.tensor", "token.vector", "doc.ents"}
     nlp.to_disk(tmp_path)
     assert not (tmp_path / "elmo").exists()

@@ -12,7 +12,7 @@ import numpy as np
 
 from elmo_tasks.data_readers.sources import HUB_PREFIX, MEMORY_PREFIX, Source, path_list
 from elmo_tasks.errors import DataError
-from elmo_tasks.files.paths import is_clutter, matching_paths, plain_name, stored_file
+from elmo_tasks.files.paths import each_once, is_clutter, matching_paths, plain_name, stored_file
 
 
 def single_sources(source: Source) -> list[Source]:
@@ -26,7 +26,7 @@ def single_sources(source: Source) -> list[Source]:
     """
     if (paths := path_list(source)) is None:
         return [source]
-    return list(dict.fromkeys(each for path in paths for each in _matches(path)))
+    return each_once(each for path in paths for each in _matches(path))
 
 
 def _matches(path: str) -> list[str]:

@@ -23,7 +23,7 @@ from elmo_tasks.data_readers.column_names import free_name
 from elmo_tasks.errors import DataError
 from elmo_tasks.files.hashes import content_hash
 from elmo_tasks.files.limits import MAX_LINE_BYTES, limit
-from elmo_tasks.files.paths import is_clutter, matching_paths, plain_name, refuse_stream
+from elmo_tasks.files.paths import each_once, is_clutter, matching_paths, plain_name, refuse_stream
 from elmo_tasks.files.text import DAMAGE_ERRORS, decode_lines, open_binary
 from elmo_tasks.text.prose import looks_like, warn_of_no_text
 
@@ -73,17 +73,23 @@ def find_files(inputs: Sequence[str | Path], output: str | Path | None = None) -
     Raises:
         DataError: a path, or a pattern, names no file, or there are only those of the output folder.
     """
-    found = dict[Path, None]()  # each once
+    found: list[Path] = []
     results = None if output is None else Path(output).resolve()
     for name in inputs:
         files = [file for path in matching_paths(name) for file in ([path] if path.is_file() else _files_below(path))]
         if not files:
             raise DataError(name, "no such file, and no file in such a folder")
-        found |= {path.absolute(): None for path in files if results not in path.resolve().parents}
+        found += [_absolute(path) for path in files if results not in path.resolve().parents]
     if not found:
         raise DataError(inputs[0], "only has files of the output folder; expected the text")
     common = Path(os.path.commonpath([path.parent for path in found]))
-    return {path.relative_to(common).as_posix(): path for path in sorted(found)}
+    return {path.relative_to(common).as_posix(): path for path in each_once(sorted(found))}
+
+
+def _absolute(path: Path) -> Path:
+    """The path from the root, without `..`. The name of a file that is a link stays."""
+    path = path.absolute()
+    return path.parent.resolve() / path.name if ".." in path.parts else path
 
 
 def _files_below(folder: Path) -> list[Path]:

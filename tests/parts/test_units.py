@@ -57,7 +57,9 @@ def test_files_of_folders_and_patterns_each_once(tmp_path: Path, monkeypatch: py
     assert found == ["a/x.txt", "b/deep/y.txt", "b/x.txt"]
     assert [unit.source for unit in find_units([tmp_path / "a"])] == ["x.txt"]
     monkeypatch.chdir(tmp_path / "a")
-    assert [unit.source for unit in find_units(["x.txt", tmp_path / "a"])] == ["x.txt"]
+    (tmp_path / "b" / "link.txt").symlink_to("../a/x.txt")
+    for same in (tmp_path / "a", "../a/x.txt", "../b/link.txt"):
+        assert [unit.source for unit in find_units(["x.txt", same])] == ["x.txt" if same != "../b/link.txt" else "a/x.txt"]
     with pytest.raises(DataError, match=r"no\*: no such file"):
         list(find_units([tmp_path / "no*"]))
 
