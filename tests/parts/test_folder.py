@@ -74,20 +74,6 @@ def test_files_without_rows_have_parts_without_rows(
     assert (len(empty), empty.schema) == (0, found.schema)
 
 
-def test_only_missing_parts_are_made(arguments: list[str], texts: Path, tmp_path: Path) -> None:
-    output = tmp_path / "out"
-    assert cli.main([*arguments, "--output", f"{output}/"]) == 0
-    whole = contents(output)
-    times = {path: path.stat().st_mtime_ns for path in output.glob("*.parquet")}
-    removed = next(iter(sorted(times)))
-    removed.unlink()
-    (texts / "c.txt").write_text("A later text.\n")
-    assert cli.main([*arguments, "--output", f"{output}/"]) == 0
-    assert {name: content for name, content in contents(output).items() if name in whole} == whole
-    assert len(contents(output)) == len(whole) + 1
-    assert all(path.stat().st_mtime_ns == times[path] for path in times if path != removed)
-
-
 def test_the_first_ten_missing_parts_are_named(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("Orla left.\n" * 13)
     units = list(find_units([tmp_path / "a.txt"], tokens=1))
@@ -264,12 +250,6 @@ def test_vectors_in_a_file_are_float32(
     assert cli.main(["embed", "in.txt", "--output", "a.hdf5", "--number-type", "float16"]) == 2
     assert "--number-type: expected an output folder" in capsys.readouterr().err
     assert not (tmp_path / "a.hdf5").exists()
-
-
-def test_the_manifest_says_what_the_parts_were_made_with(arguments: list[str], tmp_path: Path) -> None:
-    assert cli.main([*arguments, "--output", f"{tmp_path / 'out'}/", "--pool", "max"]) == 0
-    written = json.loads((tmp_path / "out" / "_manifest.json").read_text())
-    assert (written["layers"], written["pool"], written["number_type"]) == ("mix", "max", "float16")
 
 
 def test_predictions_of_an_ensemble_with_the_tokens_that_count(

@@ -23,6 +23,12 @@ def rows_of(*inputs: str | Path, tokens: int = 1_000_000) -> list[dict[str, Any]
     return [row for _, tables in read_units(units) for table in tables for row in table.to_pylist()]
 
 
+def parquet_of(texts: list[str], row_group_size: int | None = None) -> bytes:
+    stream = pa.BufferOutputStream()
+    pq.write_table(pa.table({"text": texts}), stream, row_group_size, compression="none", write_statistics=False)
+    return stream.getvalue().to_pybytes()
+
+
 @settings(deadline=None)
 @given(
     st.lists(st.text(alphabet="ab é\u2028", max_size=30), max_size=20), st.integers(1, 9), st.sampled_from(["\n", ""])
@@ -59,7 +65,9 @@ def test_files_of_folders_and_patterns_each_once(tmp_path: Path, monkeypatch: py
     monkeypatch.chdir(tmp_path / "a")
     (tmp_path / "b" / "link.txt").symlink_to("../a/x.txt")
     for same in (tmp_path / "a", "../a/x.txt", "../b/link.txt"):
-        assert [unit.source for unit in find_units(["x.txt", same])] == ["x.txt" if same != "../b/link.txt" else "a/x.txt"]
+        assert [unit.source for unit in find_units(["x.txt", same])] == [
+            "x.txt" if same != "../b/link.txt" else "a/x.txt"
+        ]
     with pytest.raises(DataError, match=r"no\*: no such file"):
         list(find_units([tmp_path / "no*"]))
 
@@ -102,7 +110,16 @@ def test_row_groups_of_parquet_files(tmp_path: Path) -> None:
         assert kept == {("a.parquet", "not ours", None, "nor this", 1)}
 
 
-def test_tables_have_the_same_columns_even_without_rows(tmp_path: Path) -> None:
+def test_units_end_with_the_row_group_at_which_they_are_full(tmp_path: Path) -> None:
+    """With texts of some lengths, a group has a multiple of six bytes, or one byte less."""
+    for length in range(1, 13):
+        (tmp_path / "a.parquet").write_bytes(parquet_of(["x" * length] * 4, row_group_size=1))
+        size = pq.read_metadata(tmp_path / "a.parquet").row_group(0).total_byte_size
+        for tokens in (size // 6, size // 6 + 1):
+            assert len(list(find_units([tmp_path], tokens=tokens))) == (4 if size >= 6 * tokens else 2)
+
+
+def test_tables_have_the_same_columns_even_without_rows(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     own = {"source": pa.string(), "line": pa.int64()}
     for content, column in ((" \n\n", "text"), ("Orla left.\n", "text"), ('{"a": 1}\n', "json")):
         (tmp_path / "a.txt").write_text(content)
@@ -111,6 +128,7 @@ def test_tables_have_the_same_columns_even_without_rows(tmp_path: Path) -> None:
         expected = {**own, column: pa.string(), "error": pa.string()}
         assert dict(zip(table.column_names, table.schema.types, strict=True)) == expected
         assert len(table) == len(content.strip().splitlines())
+    assert caplog.messages == [f"{tmp_path / 'a.txt'}: no text in 2 line(s)"]
 
 
 def test_lines_of_tokens_may_look_like_anything(tmp_path: Path) -> None:
@@ -165,6 +183,7 @@ def test_lines_of_no_use_have_an_error(tmp_path: Path) -> None:
     [
         ("a.csv", b"id,text,label\n1,Orla left,pos\n2,It rained,neg\n3,A mill,pos\n4,A bus,neg\n", "looks like"),
         ("a.parquet", b"PAR1 nothing", "the Parquet file is damaged"),
+        ("b.parquet", parquet_of(["Orla left."] * 9).replace(b"Orla", b""), "the Parquet file is damaged"),
         ("a.gz", gzip.compress(b"Orla left.\n" * 9, mtime=0)[:-9], "damaged or cut short"),
     ],
 )

