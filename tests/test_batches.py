@@ -113,6 +113,14 @@ def test_rows_of_no_use(sample_folder: Path) -> None:
         Embed(bilm=sample_folder / "bilm")(wrong)
 
 
+def test_rows_without_text_are_warned_of(sample_folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    texts = ["Orla left.", " ", "", *["She sang."] * 5, "", "", "It rained."]
+    sources = ["a.txt"] * 9 + ["b.txt"] * 2
+    Embed(bilm=sample_folder / "bilm")(pa.table({"source": sources, "text": texts}))
+    numbers = {"a.txt": "3 input(s) without text: number 2, 3, 9", "b.txt": "1 input(s) without text: number 10"}
+    assert caplog.messages == [f"{source}: no result for {each}" for source, each in numbers.items()]
+
+
 def plain(value: Any) -> Any:
     """A value of a table as it was before: without what is missing, and with dicts for maps."""
     if isinstance(value, dict):

@@ -173,7 +173,7 @@ def test_a_fitted_classifier_is_kept_by_joblib_copy_and_as_a_run(classifier: Elm
         classifier.save_run(tmp_path / "run")
     with pytest.raises(NotFittedError):
         clone(classifier).predict(WORDS)
-    with pytest.raises(ElmoTasksError, match='trainer.device: .*"cuda", got "x"'):
+    with pytest.raises(ElmoTasksError, match=r'trainer\.device: .*"cuda", got "x"'):
         copy.deepcopy(classifier).set_params(device="x").predict(WORDS)
 
 

@@ -142,6 +142,14 @@ def test_outputs_that_do_not_fit_are_refused(monkeypatch: pytest.MonkeyPatch) ->
         together(one, reordered)
 
 
+def test_taggers_of_spans_and_of_plain_tags_do_not_fit() -> None:
+    settings = {"type": "simple_tagger", "encoder": ENCODER}
+    pair = [member({**settings, "tag_scheme": scheme}, {"tags": TAGS}) for scheme in ("IOB2", None)]
+    for members in (pair, pair[::-1]):
+        with pytest.raises(ElmoTasksError, match="cannot be combined with runs/a: tags "):
+            ensemble(members)
+
+
 @pytest.mark.parametrize(
     ("settings", "labels", "problem"),
     [
