@@ -244,19 +244,6 @@ def test_a_tagger_finds_the_predicates(runs: list[Path], settings: dict[str, Any
     assert [frame["predicate_text"] for frame in row["frames"]] == ["sold"]
 
 
-def test_an_ensemble_explains_its_predictions(runs: list[Path]) -> None:
-    predict = pickle.loads(pickle.dumps(Predict(run=runs, explain="gradient")))
-    found = predict(pa.Table.from_pylist(ROWS)).to_pylist()
-    texts = [row["text"] for row in ROWS if row["text"].strip()]
-    expected = elmo_tasks.load(runs).predict(texts, explain="gradient")
-    for row, each in zip(found, expected, strict=True):
-        assert row["tags"] == each["tags"]
-        for item, other in zip(json.loads(row["saliency"]), each["saliency"], strict=True):
-            tokens = [[token, pytest.approx(share, abs=1e-3)] for token, share in other["tokens"]]
-            assert item == {**other, "score": pytest.approx(other["score"], abs=1e-3), "tokens": tokens}
-    assert [item["of"] for item in json.loads(found[2]["saliency"])] == ["PER"]
-
-
 def test_settings_are_what_decides_about_results(runs: list[Path], sample_folder: Path) -> None:
     """Models by the hashes of their files."""
     names = ("config.json", "vocabulary.json", "model.safetensors")

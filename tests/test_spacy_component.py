@@ -147,11 +147,8 @@ def test_entities_of_the_document_can_be_kept(run: Path) -> None:
     rules = [{"label": "MILL", "pattern": "mill"}, {"label": "DEED", "pattern": "Dolvane joined"}]
     nlp.add_pipe("entity_ruler").add_patterns(rules)
     nlp.add_pipe("elmo", config={"bilm": None, "run": str(run), "overwrite_ents": False})
-    assert entities(nlp(TEXTS[0])) == [
-        (1, 3, "DEED"),
-        (3, 4, "ORG"),
-        (8, 9, "MILL"),
-    ]  # Mira Dolvane overlaps with a rule
+    # Mira Dolvane overlaps with a rule.
+    assert entities(nlp(TEXTS[0])) == [(1, 3, "DEED"), (3, 4, "ORG"), (8, 9, "MILL")]
 
 
 def test_the_default_bilm_is_saved_by_its_name(tmp_path: Path) -> None:

@@ -57,9 +57,7 @@ def test_shards_make_the_files_of_one_process(shards: int, arguments: list[str],
     assert contents(several) == contents(one)
 
 
-def test_files_without_rows_have_parts_without_rows(
-    arguments: list[str], texts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_files_without_rows_have_parts_without_rows(arguments: list[str], texts: Path, tmp_path: Path) -> None:
     rows = pa.table({"text": ["Orla left."]})
     pq.write_table(rows.slice(0, 0), texts / "a0.parquet")
     with pq.ParquetWriter(texts / "a1.parquet", rows.schema) as writer:
@@ -136,11 +134,11 @@ def test_results_below_the_input_are_not_read(arguments: list[str], texts: Path)
     assert cli.main(["embed", str(texts / "vectors"), "--output", f"{texts / 'vectors'}/"]) == 2
 
 
-def test_other_settings_are_refused(arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_with_parts_but_without_settings_is_refused(
+    arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     output = tmp_path / "out"
     assert cli.main([*arguments, "--output", f"{output}/", "--shard", "1/2"]) == 0
-    assert cli.main([*arguments, "--output", f"{output}/", "--shard", "2/2", "--layers", "top"]) == 2
-    assert "its parts were made with layers = 'mix'; got 'top'" in capsys.readouterr().err
     (output / "_manifest.json").unlink()
     assert cli.main([*arguments, "--output", f"{output}/"]) == 2
     assert "but no _manifest.json" in capsys.readouterr().err

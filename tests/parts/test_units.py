@@ -85,12 +85,6 @@ def test_compressed_text_and_json_lines(tmp_path: Path) -> None:
     assert rows_of(tmp_path, tokens=20) == rows_of(tmp_path)
 
 
-def test_json_lines_after_blank_ones(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text('\n  \n {"text": "Orla left."}\n')
-    (found,) = rows_of(tmp_path)
-    assert (found["line"], found["json"]) == (3, ' {"text": "Orla left."}')
-
-
 def test_row_groups_of_parquet_files(tmp_path: Path) -> None:
     columns = {"line": ["not ours"] * 10, "error": ["nor this"] * 10, "input_error": [1] * 10}
     table = pa.table({"text": [f"line {number}" for number in range(10)], **columns})
@@ -121,7 +115,7 @@ def test_units_end_with_the_row_group_at_which_they_are_full(tmp_path: Path) -> 
 
 def test_tables_have_the_same_columns_even_without_rows(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     own = {"source": pa.string(), "line": pa.int64()}
-    for content, column in ((" \n\n", "text"), ("Orla left.\n", "text"), ('{"a": 1}\n', "json")):
+    for content, column in ((" \n\n", "text"), ("Orla left.\n", "text"), ('\n \n {"a": 1}\n', "json")):
         (tmp_path / "a.txt").write_text(content)
         ((_, tables),) = read_units(find_units([tmp_path]))
         (table,) = tables

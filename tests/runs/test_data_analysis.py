@@ -101,19 +101,13 @@ def test_every_kind_of_trouble_is_planted() -> None:
     assert set(PLANTED) == set(KINDS)
 
 
-def test_of_good_data_there_is_nothing_to_warn_of(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_good_data_there_is_nothing_to_warn_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = config(tmp_path, {"train": TRAINING, "dev": VALIDATION, "test": TEST})
     found = report(path, capsys)
     assert found["warnings"] == []
     training, test = found["parts"]["training"], found["parts"]["test"]
-    assert (training["examples"], training["texts"], training["tokens"], training["distinct_tokens"]) == (
-        40,
-        40,
-        200,
-        44,
-    )
+    counts = ("examples", "texts", "tokens", "distinct_tokens")
+    assert [training[key] for key in counts] == [40, 40, 200, 44]
     assert (training["mean_length"], training["length_of_95_percent"], training["longest_length"]) == (5, 5, 5)
     assert training["labels"] == {"good": 20, "bad": 20}
     assert training["longest"][f"{tmp_path / 'train.jsonl'}:1"] == 5
