@@ -101,6 +101,7 @@ def test_the_bar_counts_the_parts(
     lines = [line.strip() for line in re.split(r"[\r\n]+", text) if "parts" in line]
     assert " 1/3 " in lines[0]
     assert " 3/3 " in lines[-1]
+    assert all("/3 " in line for line in lines)  # no other bar
     assert lines[-1].endswith("a.txt" if on_ray else "a.txt, line 3")
 
 

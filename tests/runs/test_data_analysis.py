@@ -173,6 +173,16 @@ def test_sets_of_labels_are_counted_label_by_label(tmp_path: Path, capsys: pytes
     assert report(path, capsys, *options)["parts"]["training"]["labels"] == {"b": 2, "a": 1}
 
 
+def test_each_predicate_of_a_sentence_has_roles_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tags = ["B-V", "B-ARG1"], ["B-ARG0", "B-V"]
+    rows = [json.dumps({"tokens": ["Go", "left"], "predicate": at, "tags": each}) for at, each in enumerate(tags)]
+    model = {"type": "srl", "embedder": {"words": {"size": 2}}, "encoder": LSTM}
+    changes = {"dataset_reader": {"type": "jsonl", "task": "semantic_roles"}, "model": model}
+    path = config(tmp_path, dict.fromkeys(("train", "dev", "test"), rows), **changes)
+    warnings = report(path, capsys, "--set", "trainer.validation_metric=+f1")["warnings"]
+    assert [each["kind"] for each in warnings if each["kind"] in ("several_labels", "broken")] == []
+
+
 def test_tables_and_warnings_are_printed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
