@@ -230,15 +230,14 @@ def test_a_run_with_elmo_and_one_without_are_an_ensemble(
     assert row["tokens"] == ["Orla", "sold", "it", "."]
 
 
-def test_a_tagger_finds_the_predicates(runs: list[Path], settings: dict[str, Any], tmp_path: Path) -> None:
+def test_a_tagger_finds_the_predicates(settings: dict[str, Any], tmp_path: Path) -> None:
     tokens = LEARNED[0]["tokens"]
-    few: dict[str, Any] = {"trainer.num_epochs": 1, "trainer.patience": None, "trainer.regularizers": []}
+    few: dict[str, Any] = {"trainer.regularizers": [], "model.embedder.elmo": None}
+    once: dict[str, Any] = {"trainer.num_epochs": 1, "trainer.patience": None}
     roles = [{"tokens": tokens, "predicate": 1, "tags": ["B-ARG0", "B-V", "B-ARG1", "O"]}]
-    elmo_tasks.train(
-        "small/semantic_roles", tmp_path / "roles", train=roles, overrides={**few, "model.embedder.elmo": None}
-    )
+    elmo_tasks.train("small/semantic_roles", tmp_path / "roles", train=roles, overrides=few | once)
     verbs = [{"tokens": tokens, "tags": ["O", "B-V", "O", "O"]}] * 60
-    elmo_tasks.train(settings, tmp_path / "verbs", train=verbs, overrides={"trainer.moving_average": None})
+    elmo_tasks.train(settings, tmp_path / "verbs", train=verbs, overrides={**few, "trainer.moving_average": None})
     predict = Predict(run=tmp_path / "roles", predicates=tmp_path / "verbs", overrides={"model.dropout": 0.5})
     (row,) = predict(pa.Table.from_pylist(ROWS[2:])).to_pylist()
     assert [frame["predicate_text"] for frame in row["frames"]] == ["sold"]

@@ -18,8 +18,8 @@ from elmo_tasks.files.paths import each_once, is_clutter, matching_paths, plain_
 def single_sources(source: Source) -> list[Source]:
     """The sources that a source consists of, in their order: those of a list, and what a pattern of names matches.
 
-    A path that is there comes only once. The matches of a pattern are in the order of their names: files (see
-    `without_copies`) or, if it matches no file, folders.
+    A file comes only once, also if a list names it in several ways. The matches of a pattern are in the order of their
+    names: files (see `without_copies`) or, if it matches no file, folders.
 
     Raises:
         DataError: no file's name matches a pattern.

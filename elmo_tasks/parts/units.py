@@ -65,7 +65,7 @@ class Unit:
 def find_files(inputs: Sequence[str | Path], output: str | Path | None = None) -> dict[str, Path]:
     """The files that paths, patterns and folders name, by their names relative to the folder that they share.
 
-    In a folder, all files below it are read, except hidden ones.
+    In a folder, all files below it are read, except hidden ones. A file that is named in several ways is read once.
 
     Arguments:
         output: a folder whose files are not read: results that an earlier call wrote below the input.
