@@ -256,7 +256,7 @@ def test_a_tagger_of_parts_of_speech(tagger: ElmoTagger, caplog: pytest.LogCaptu
     assert again.tag_scheme_ is None
     config = json.loads(again.run_["config.json"])
     assert (config["validation_share"], config["random_seed"]) == (None, 5)
-    trainer = {"patience": None, "num_epochs": 1, "device": "cpu", "trackers": []}
+    trainer: dict[str, Any] = {"patience": None, "num_epochs": 1, "device": "cpu", "trackers": []}
     assert {key: config["trainer"][key] for key in trainer} == trainer
     assert fitted.score(SENTENCES[:2], [["NOUN", "VERB", "ADV"], ["NOUN", "ADV", "ADV"]]) == pytest.approx(3 / 6)
     with pytest.raises(DataError, match="example 0: 1 tags for 2 tokens"):

@@ -26,7 +26,7 @@ def single_sources(source: Source) -> list[Source]:
     """
     if (paths := path_list(source)) is None:
         return [source]
-    return each_once(each for path in paths for each in _matches(path))
+    return [*each_once(each for path in paths for each in _matches(path))]
 
 
 def _matches(path: str) -> list[str]:

@@ -109,6 +109,19 @@ def test_words_are_looked_up_in_each_members_own_vocabulary() -> None:
     torch.testing.assert_close(found, contributions)
 
 
+def test_resolvers_score_the_spans_that_any_of_them_keeps() -> None:
+    sizes = {"hidden_sizes": (5,), "feature_size": 2, "max_span_width": 2, "max_antecedents": 9, "spans_per_word": 0.4}
+    members = [member({"type": "coref", "encoder": ENCODER, **sizes}, {"genres": ("a",)}, seed) for seed in range(2)]
+    sentences = [["tarn", "vale", "moro"], ["orla", "tarn", "vale"]]
+    document = {"genre": "a", "sentences": sentences, "speakers": [["-"] * 3] * 2, "clusters": []}
+    batch = members[0].model.task.collate([document], members[0].vocabulary)
+    with torch.inference_mode():
+        outputs: list[Any] = [model(batch) for model in (*(each.model for each in members), ensemble(members))]
+    first, second, both = (set(zip(each.starts.tolist(), each.ends.tolist(), strict=True)) for each in outputs)
+    assert first != second
+    assert both == first | second
+
+
 def test_a_shared_bilm_computes_a_batch_once(bilm_files: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     embedder = {"elmo": {**bilm_files, "mixes": ("input", "output"), "layer_cache": None}}
     settings = {"type": "text_classifier", "task": "text_pairs", "embedder": embedder}

@@ -145,6 +145,10 @@ def test_a_bilm_goes_to_the_hub_and_back(hub: FakeHub, tmp_path: Path, capsys: p
     assert set(hub.models["ann/bilm"]) == {*names, "README.md"}
     card = hub.models["ann/bilm"]["README.md"].decode()
     assert "| held-out perplexity | 12.50, the mean of both directions |" in card
+    names = {"options.json", "weights.hdf5"}
+    for name in names:
+        shutil.copy(tmp_path / "bilm" / name, tmp_path)
+    assert set(files_and_card(tmp_path, "hub:ann/plain")[0]) == names  # without a softmax
     loaded = LanguageModel.load("hub:ann/bilm")
     assert loaded.bilm.fingerprint() == model.bilm.fingerprint()
     assert loaded.vocabulary.words == vocabulary.words
