@@ -194,7 +194,11 @@ def test_tables_and_warnings_are_printed(
 
 @pytest.mark.parametrize("kind", PLANTED)
 def test_planted_trouble_is_found(
-    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    kind: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     parts, changes, text = PLANTED[kind]
@@ -202,6 +206,7 @@ def test_planted_trouble_is_found(
     found = report(path, capsys, *(word for change in changes for word in ("--set", change)))["warnings"]
     assert [text in each["text"] for each in found if each["kind"] == kind] == [True]
     assert all("\n" not in each["text"] for each in found)
+    assert all(each.levelno < logging.WARNING for each in caplog.records)  # the report says it
 
 
 def test_train_says_the_three_most_important(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
