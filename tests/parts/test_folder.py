@@ -97,6 +97,9 @@ def test_settings_that_are_missing_are_other_settings(tmp_path: Path) -> None:
         with pytest.raises(ElmoTasksError, match=f"its parts were made with {problem}. Use the same settings, or"):
             PartsFolder(tmp_path, settings).check_settings()
     PartsFolder(tmp_path, {"layers": "top"}).check_settings()
+    (tmp_path / "_manifest.json").rename(tmp_path / "a.parquet")
+    with pytest.raises(ElmoTasksError, match=r"has a\.parquet, but no _manifest\.json; choose another folder"):
+        PartsFolder(tmp_path, {"layers": "top"}).begin()
 
 
 def test_settings_that_change_meanwhile(tmp_path: Path) -> None:
@@ -133,16 +136,6 @@ def test_results_below_the_input_are_not_read(arguments: list[str], texts: Path)
         names = {name.partition("-")[0] for name in contents(texts / "vectors")}
         assert names == {"a.txt", "b.jsonl"}
     assert cli.main(["embed", str(texts / "vectors"), "--output", f"{texts / 'vectors'}/"]) == 2
-
-
-def test_a_folder_with_parts_but_without_settings_is_refused(
-    arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    output = tmp_path / "out"
-    assert cli.main([*arguments, "--output", f"{output}/", "--shard", "1/2"]) == 0
-    (output / "_manifest.json").unlink()
-    assert cli.main([*arguments, "--output", f"{output}/"]) == 2
-    assert "but no _manifest.json" in capsys.readouterr().err
 
 
 def test_an_error_keeps_the_parts_before_it(
