@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 import torch
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import DataConversionWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -207,6 +207,7 @@ def test_labels_are_of_any_type_and_a_share_can_be_held_out(classifier: ElmoClas
         ({"config": "small/tagging"}, WORDS, LABELS, DataError, "example 0: there is no 'tags'"),
         ({}, ["a", " "], ["b", "c"], DataError, "example 1: there is a text without a token"),
         ({}, WORDS, LABELS[1:], ValueError, "inconsistent numbers of samples"),
+        ({}, WORDS, np.array(LABELS)[:, None], DataConversionWarning, "a 1d array was expected"),
         ({}, WORDS, np.arange(16) / 7, ValueError, "Unknown label type"),
         ({}, WORDS, [*LABELS[:3], None, *LABELS[4:]], ValueError, r"y\[3\] is None; expected a label"),
         ({}, WORDS, [*LABELS[:3], np.nan, *LABELS[4:]], ValueError, r"y\[3\] is nan; expected a label"),

@@ -203,7 +203,7 @@ def read_units(units: Iterable[Unit]) -> Iterator[tuple[Unit, Iterator[pa.Table]
                 if unit.kind == "parquet":
                     yield unit, _parquet_tables(unit)
                     continue
-                position = _skip(stream, position, unit.start)
+                _skip(stream, position, unit.start)
                 content = stream.read(unit.end - unit.start)
                 position = unit.end
                 if hashlib.sha256(f"{unit.source}:{unit.start}:".encode() + content).hexdigest() != unit.digest:
@@ -211,12 +211,12 @@ def read_units(units: Iterable[Unit]) -> Iterator[tuple[Unit, Iterator[pa.Table]
                 yield unit, _line_tables(unit, content)
 
 
-def _skip(stream: IO[bytes], position: int, target: int) -> int:
+def _skip(stream: IO[bytes], position: int, target: int) -> None:
     if stream.seekable():
-        return stream.seek(target)
+        stream.seek(target)
+        return
     while position < target:
         position += len(stream.read(min(target - position, 1 << 20))) or target  # at the end, the digest differs
-    return position
 
 
 def _line_tables(unit: Unit, content: bytes) -> Iterator[pa.Table]:

@@ -192,3 +192,8 @@ def test_a_file_that_changes_meanwhile(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("Orla came.\n")
     with pytest.raises(DataError, match="has changed"):
         list(read_units(units))
+    (tmp_path / "b.gz").write_bytes(gzip.compress(b"Orla left.\n" * 9))
+    units = list(find_units([tmp_path / "b.gz"], tokens=2))
+    (tmp_path / "b.gz").write_bytes(gzip.compress(b"Orla left.\n"))
+    with pytest.raises(DataError, match="has changed"):
+        list(read_units(units[3:]))
