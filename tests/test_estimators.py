@@ -229,7 +229,7 @@ def test_a_tagger_predicts_in_the_scheme_that_it_was_given(tagger: ElmoTagger) -
     assert tagger.score(SENTENCES[:3], bioul) == 1
     again = clone(tagger).fit(SENTENCES, bioul * 4)
     assert again.predict(SENTENCES[:3]) == bioul
-    short = [["O", "O", "O"], ["B-LOC", "E-LOC", "S-PER"]]  # BIOES and BMES differ only in longer spans
+    short = [["O", "O", "O"], ["S-LOC", "O", "S-PER"]]  # BIOES and BMES differ only in longer spans
     held_out = clone(tagger).set_params(num_epochs=1, validation_share=0.5).fit(SENTENCES[:2], short)
     assert held_out.tag_scheme_ == "BIOES"
     assert json.loads(held_out.run_["config.json"])["validation_share"] == 0.5

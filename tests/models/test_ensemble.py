@@ -59,6 +59,8 @@ def test_sets_of_labels_have_the_mean_threshold() -> None:
     first, second = (each.model.get_buffer("threshold") for each in members)
     first.fill_(0.9)
     second.fill_(0.3)
+    members[0].model.train()
+    assert not any(module.training for module in ensemble(members).modules())
     assert ensemble(members).get_buffer("threshold").item() == pytest.approx(0.6)
     assert (first.item(), second.item()) == pytest.approx((0.9, 0.3))
 
