@@ -59,6 +59,8 @@ def test_sets_of_labels_have_the_mean_threshold() -> None:
     first, second = (each.model.get_buffer("threshold") for each in members)
     first.fill_(0.9)
     second.fill_(0.3)
+    members[0].model.train()
+    assert not any(module.training for module in ensemble(members).modules())
     assert ensemble(members).get_buffer("threshold").item() == pytest.approx(0.6)
     assert (first.item(), second.item()) == pytest.approx((0.9, 0.3))
 
@@ -109,6 +111,19 @@ def test_words_are_looked_up_in_each_members_own_vocabulary() -> None:
     torch.testing.assert_close(found, contributions)
 
 
+def test_resolvers_score_the_spans_that_any_of_them_keeps() -> None:
+    sizes = {"hidden_sizes": (5,), "feature_size": 2, "max_span_width": 2, "max_antecedents": 9, "spans_per_word": 0.4}
+    members = [member({"type": "coref", "encoder": ENCODER, **sizes}, {"genres": ("a",)}, seed) for seed in range(2)]
+    sentences = [["tarn", "vale", "moro"], ["orla", "tarn", "vale"]]
+    document = {"genre": "a", "sentences": sentences, "speakers": [["-"] * 3] * 2, "clusters": []}
+    batch = members[0].model.task.collate([document], members[0].vocabulary)
+    with torch.inference_mode():
+        outputs: list[Any] = [model(batch) for model in (*(each.model for each in members), ensemble(members))]
+    first, second, both = (set(zip(each.starts.tolist(), each.ends.tolist(), strict=True)) for each in outputs)
+    assert first != second
+    assert both == first | second
+
+
 def test_a_shared_bilm_computes_a_batch_once(bilm_files: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     embedder = {"elmo": {**bilm_files, "mixes": ("input", "output"), "layer_cache": None}}
     settings = {"type": "text_classifier", "task": "text_pairs", "embedder": embedder}
@@ -140,6 +155,14 @@ def test_outputs_that_do_not_fit_are_refused(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(reordered.model, "labels", ())
     with pytest.raises(ElmoTasksError, match=r"runs/b: .* with runs/a: .* another order, and a TextClassifier has no"):
         together(one, reordered)
+
+
+def test_taggers_of_spans_and_of_plain_tags_do_not_fit() -> None:
+    settings = {"type": "simple_tagger", "encoder": ENCODER}
+    pair = [member({**settings, "tag_scheme": scheme}, {"tags": TAGS}) for scheme in ("IOB2", None)]
+    for members in (pair, pair[::-1]):
+        with pytest.raises(ElmoTasksError, match="cannot be combined with runs/a: tags "):
+            ensemble(members)
 
 
 @pytest.mark.parametrize(
