@@ -127,7 +127,7 @@ def test_tables_have_the_same_columns_even_without_rows(tmp_path: Path, caplog: 
 def test_lines_of_tokens_may_look_like_anything(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("id,text,label\n1,Orla left,pos\n2,It rained,neg\n3,A mill,pos\n4,A bus,neg\n")
     assert len(list(find_units([tmp_path], tokenized=True))) == 1
-    with pytest.raises(DataError, match=r"only has files of the output folder; expected the text"):
+    with pytest.raises(DataError, match=r"contains only files of an output folder; expected the text"):
         list(find_units([tmp_path], output=tmp_path))
 
 
