@@ -124,11 +124,12 @@ def test_of_good_data_there_is_nothing_to_warn_of(tmp_path: Path, capsys: pytest
 def test_of_data_at_the_bounds_there_is_nothing_to_warn_of(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """5 of 25 words have a vector, one of them only in lower case, a label has 5 examples, one of 50 tokens is 10 times
-    as long as the others, and one of 101 held-out texts is that of a training example."""
+    """5 of 25 words have a vector, one of them only in lower case, a label has 5 examples, another 128 of 143, one
+    example of 50 tokens is 10 times as long as the others, and one of 101 held-out texts is that of a training
+    example."""
     monkeypatch.chdir(tmp_path)
     rare = [(f"word {number}", "ugly") for number in range(5)]
-    train = [*TRAINING[:20], *rare, ("word " * 49 + "Word", "good")]
+    train = [*TRAINING[:20], *rare, ("word " * 49 + "Word", "good"), *TRAINING[:1] * 117]
     held_out = [(f"here is {row} word", ("good", "bad")[row % 2]) for row in range(100)]
     path = config(Path(), {"train": train, "dev": [*held_out, train[0]], "test": held_out[:30]})
     vectors = ["--set", f"{WORDS}.vectors=vectors.txt"]
