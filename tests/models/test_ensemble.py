@@ -127,6 +127,9 @@ def test_resolvers_score_the_spans_that_any_of_them_keeps() -> None:
     first, second, both = (set(zip(each.starts.tolist(), each.ends.tolist(), strict=True)) for each in outputs)
     assert first != second
     assert both == first | second
+    with torch.inference_mode():
+        again = ensemble(members)(models[0].with_choices(outputs[:1], batches[0]))
+    assert set(zip(again.starts.tolist(), again.ends.tolist(), strict=True)) == first
 
 
 def test_a_shared_bilm_computes_a_batch_once(bilm_files: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -82,9 +82,9 @@ PLANTED: dict[str, tuple[dict[str, Sequence[Row | str]], list[str], str]] = {
     ),
     "few_vectors": ({}, [f"{WORDS}.vectors=vectors.txt"], "has only 4 of the 44 words of the training data; is it"),
     "lower_case_vectors": (
-        {"train": [*TRAINING, ("Word Number Is Here", "good"), ("WORD NUMBER IS HERE", "bad")]},
+        {"train": [*TRAINING, ("Word Number Is Here", "good"), ("WORD new", "bad")]},
         [f"{WORDS}.vectors=vectors.txt"],
-        "has 8 of the 52 words of the training data only in lower case; set vocabulary.lowercase_words=true",
+        "has 5 of the 50 words of the training data only in lower case; set vocabulary.lowercase_words=true",
     ),
     "several_labels": ({"train": [*TRAINING, (TRAINING[0][0], "bad")]}, [],
         "train.jsonl:41; correct the labels, or remove them"),
@@ -134,7 +134,8 @@ def test_of_data_at_the_bounds_there_is_nothing_to_warn_of(
     path = config(Path(), {"train": train, "dev": [*held_out, train[0]], "test": held_out[:30]})
     vectors = ["--set", f"{WORDS}.vectors=vectors.txt"]
     assert report(path, capsys, *vectors)["warnings"] == []
-    beyond = [*TRAINING[:16], *rare[:4], ("word " * 51, "good"), ("new", "bad")]
+    # 8 of 42 words have a vector, 4 of them only in lower case.
+    beyond = [*TRAINING[:33], *rare[:4], ("word " * 51, "good"), ("new Word Number Is Here", "bad")]
     path = config(Path(), {"train": beyond, "dev": [*held_out[:99], train[0]], "test": held_out[:29]})
     kinds = ["same_texts", "few_vectors", "few_examples", "rare_labels", "long"]
     assert [each["kind"] for each in report(path, capsys, *vectors)["warnings"]] == kinds
