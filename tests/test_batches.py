@@ -243,6 +243,11 @@ def test_a_tagger_finds_the_predicates(settings: dict[str, Any], tmp_path: Path)
     assert [frame["predicate_text"] for frame in row["frames"]] == ["sold"]
 
 
+def test_vectors_are_computed_on_the_device(sample_folder: Path) -> None:
+    with pytest.raises(RuntimeError, match="device string: nowhere"):
+        Embed(bilm=sample_folder / "bilm", device="nowhere")(pa.table({"text": ["Orla left."]}))
+
+
 def test_settings_are_what_decides_about_results(runs: list[Path], sample_folder: Path) -> None:
     """Models by the hashes of their files."""
     names = ("config.json", "vocabulary.json", "model.safetensors")

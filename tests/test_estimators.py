@@ -171,8 +171,9 @@ def test_a_fitted_classifier_is_kept_by_joblib_copy_and_as_a_run(classifier: Elm
     assert elmo_tasks.evaluate(tmp_path / "run", [{"text": "good film", "label": "good"}])["accuracy"] == 100
     with pytest.raises(ElmoTasksError, match="run: exists; expected the name of a new folder"):
         classifier.save_run(tmp_path / "run")
-    with pytest.raises(NotFittedError):
-        clone(classifier).predict(WORDS)
+    for call in (lambda each: each.predict(WORDS), lambda each: each.save_run(tmp_path / "new")):
+        with pytest.raises(NotFittedError):
+            call(clone(classifier))
     with pytest.raises(ElmoTasksError, match=r'trainer\.device: .*"cuda", got "x"'):
         copy.deepcopy(classifier).set_params(device="x").predict(WORDS)
 
@@ -239,6 +240,8 @@ def test_a_tagger_predicts_in_the_scheme_that_it_was_given(tagger: ElmoTagger) -
             tagger.predict(texts)
     with pytest.raises(ValueError, match=r"y\[1\]\[0\] is None; expected a label"):
         clone(tagger).fit(SENTENCES[:2], [SPANS[0], [None, "O", "O"]])
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        clone(tagger).fit(SENTENCES[:2], SPANS[:1])
     with pytest.raises(DataError, match="inputs:2: 'tokens' is \\[\\]; expected a list of at least one string"):
         tagger.predict([["a"], []])
 

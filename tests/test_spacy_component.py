@@ -178,6 +178,13 @@ def test_wrong_settings(config: dict[str, Any], problem: str) -> None:
         pipeline(**config)("Mira")
 
 
+def test_the_device_is_that_of_the_bilm_and_of_the_run(bilm: Path, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    for config, setting in (({"bilm": bilm}, "device"), ({"bilm": None, "run": run}, r"trainer\.device")):
+        with pytest.raises(ElmoTasksError, match=f"^{setting}: 'cuda' needs a GPU"):
+            pipeline(**config, device="cuda")("Mira")
+
+
 def test_a_run_without_spans(settings: dict[str, Any], tmp_path: Path) -> None:
     reader = {"type": "jsonl", "task": "tagging"}
     changes = {"dataset_reader": reader, "model.tag_scheme": None, "trainer.validation_metric": "+accuracy"}

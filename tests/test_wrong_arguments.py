@@ -63,6 +63,7 @@ FUNCTIONS: dict[str, tuple[Callable[[Any], object], tuple[Any, ...]]] = {
     "Embed": (batches.Embed(), (*NO_STRING, "text")),
     "Embed, the biLM": (lambda value: batches.Embed(bilm=value)(TABLE), NO_PATH),
     "Embed, the number type": (lambda value: batches.Embed(number_type=value), NO_PATH),
+    "Embed, the errors": (lambda value: batches.Embed(on_error=value), NO_PATH),
     "Embed, the batches": (lambda value: batches.Embed(batch_tokens=value), NO_NUMBER),
     "Predict, the run": (lambda value: batches.Predict(run=value)(TABLE), NO_PATH),
     "ElmoEmbedder, the device": (lambda value: compat.ElmoEmbedder(cuda_device=value), NO_NUMBER),

@@ -19,6 +19,7 @@ from tests.models.small import make_head, texts_of_lengths
 ENCODER = {"type": "stacked_bilstm", "hidden_sizes": (5,)}
 LABELS = ("no", "perhaps", "yes")
 TAGS = ("O", "B-X", "I-X")
+GENRES = ("a", "b")
 CLASSIFIER = {"type": "text_classifier", "task": "classification"}
 TEXTS = [{"tokens": tokens} for tokens in texts_of_lengths(4, 1, 3)]
 
@@ -113,15 +114,22 @@ def test_words_are_looked_up_in_each_members_own_vocabulary() -> None:
 
 def test_resolvers_score_the_spans_that_any_of_them_keeps() -> None:
     sizes = {"hidden_sizes": (5,), "feature_size": 2, "max_span_width": 2, "max_antecedents": 9, "spans_per_word": 0.4}
-    members = [member({"type": "coref", "encoder": ENCODER, **sizes}, {"genres": ("a",)}, seed) for seed in range(2)]
+    head = {"type": "coref", "encoder": ENCODER, **sizes}
+    members = [member(head, {"genres": genres}, seed) for seed, genres in enumerate((GENRES, GENRES[::-1]))]
     sentences = [["tarn", "vale", "moro"], ["orla", "tarn", "vale"]]
     document = {"genre": "a", "sentences": sentences, "speakers": [["-"] * 3] * 2, "clusters": []}
-    batch = members[0].model.task.collate([document], members[0].vocabulary)
+    models = [each.model for each in members]
+    batches = [each.model.task.collate([document], each.vocabulary) for each in members]
     with torch.inference_mode():
-        outputs: list[Any] = [model(batch) for model in (*(each.model for each in members), ensemble(members))]
+        outputs: list[Any] = [
+            model(batch) for model, batch in zip([*models, ensemble(members)], [*batches, batches[0]], strict=True)
+        ]
     first, second, both = (set(zip(each.starts.tolist(), each.ends.tolist(), strict=True)) for each in outputs)
     assert first != second
     assert both == first | second
+    with torch.inference_mode():
+        again = ensemble(members)(models[0].with_choices(outputs[:1], batches[0]))
+    assert set(zip(again.starts.tolist(), again.ends.tolist(), strict=True)) == first
 
 
 def test_a_shared_bilm_computes_a_batch_once(bilm_files: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -130,6 +130,15 @@ def test_parts_are_compressed_and_only_numbers_of_vectors_have_no_dictionary(tmp
         assert ("RLE_DICTIONARY" in column.encodings, column.is_stats_set) == (is_plain, is_plain)
 
 
+def test_a_part_has_all_tables_of_its_unit(tmp_path: Path) -> None:
+    texts = [f"Line {number}." for number in range(4_500)]  # of 2,000 in a table
+    pq.write_table(pa.table({"text": texts}), tmp_path / "a.parquet")
+    folder = PartsFolder(tmp_path / "out", {})
+    folder.process(list(find_units([tmp_path / "a.parquet"])), lambda table: table, visible=False)
+    (part,) = folder.path.glob("*.parquet")
+    assert pq.read_table(part)["text"].to_pylist() == texts
+
+
 def test_results_below_the_input_are_not_read(arguments: list[str], texts: Path) -> None:
     for _ in range(2):
         assert cli.main([*arguments, "--output", f"{texts / 'vectors'}/"]) == 0

@@ -132,6 +132,8 @@ def test_neither_batches_nor_training_mode_change_scores(model: LanguageModel, m
     assert model.training
     with pytest.raises(ElmoTasksError, match="a sentence has no token"):
         list(score_sentences(model, [["the"], []]))
+    with pytest.raises(ElmoTasksError, match="expected a list of tokens for each sentence"):
+        list(score_sentences(model, ["the dog"]))
     with pytest.raises(ElmoTasksError, match="substitutes"):
         list(score_sentences(model, SENTENCES, -1))
 
