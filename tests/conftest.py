@@ -19,6 +19,7 @@ import pytest
 import torch
 from accelerate.state import AcceleratorState
 
+import elmo_tasks
 from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
 from elmo_tasks.sample_data import VECTORS, write_sample_data
 from tests.browser import MARKS, open_browser
@@ -170,6 +171,14 @@ def settings(sample_folder: Path) -> dict[str, Any]:
         },
         "random_seed": 3,
     }
+
+
+@pytest.fixture(scope="session")
+def short_run(settings: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of one epoch. Not to be changed."""
+    folder = tmp_path_factory.mktemp("short") / "run"
+    elmo_tasks.train(settings, folder, overrides={"trainer.num_epochs": 1})
+    return folder
 
 
 @pytest.fixture

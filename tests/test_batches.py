@@ -66,15 +66,6 @@ def test_the_types_of_vectors(sample_folder: Path) -> None:
         assert Embed(bilm=sample_folder / "bilm", **settings).schema(given) == pa.schema(expected)
 
 
-def test_long_sentences_are_read_in_chunks(sample_folder: Path) -> None:
-    row = {"tokens": [f"word{number}" for number in range(50)]}
-    short, long = (
-        Embed(bilm=sample_folder / "bilm", batch_tokens=number, number_type="float32")(pa.Table.from_pylist([row]))
-        for number in (8, 4096)
-    )
-    np.testing.assert_allclose(short["vectors"].to_pylist()[0], long["vectors"].to_pylist()[0], atol=1e-6)
-
-
 def test_texts_are_split_as_it_is_said(sample_folder: Path) -> None:
     for tokenizer, tokens in ((None, ["Orla", "'s", "mill", "."]), ("whitespace", ["Orla's", "mill."])):
         embed = Embed(bilm=sample_folder / "bilm", tokenizer=tokenizer, pool="mean")
@@ -113,8 +104,21 @@ def test_rows_of_no_use(sample_folder: Path) -> None:
         "a.txt:5: byte 0xe4",
         None,
     ]
+    later = Embed(bilm=sample_folder / "bilm", on_error="record")(table.slice(4)).to_pylist()
+    assert [bool(row["vectors"]) for row in later] == [False, True]
     with pytest.raises(DataError, match="table:2: 'tokens' has ''"):
         Embed(bilm=sample_folder / "bilm")(table)
+    wrong: Any = rows
+    with pytest.raises(TypeError, match=r"^table is \[.*; expected a table of pyarrow"):
+        Embed(bilm=sample_folder / "bilm")(wrong)
+
+
+def test_rows_without_text_are_warned_of(sample_folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    texts = ["Orla left.", " ", "", *["She sang."] * 5, "", "", "It rained."]
+    sources = ["a.txt"] * 9 + ["b.txt"] * 2
+    Embed(bilm=sample_folder / "bilm")(pa.table({"source": sources, "text": texts}))
+    numbers = {"a.txt": "3 input(s) without text: number 2, 3, 9", "b.txt": "1 input(s) without text: number 10"}
+    assert caplog.messages == [f"{source}: no result for {each}" for source, each in numbers.items()]
 
 
 def plain(value: Any) -> Any:
@@ -226,17 +230,22 @@ def test_a_run_with_elmo_and_one_without_are_an_ensemble(
     assert row["tokens"] == ["Orla", "sold", "it", "."]
 
 
-def test_an_ensemble_explains_its_predictions(runs: list[Path]) -> None:
-    predict = pickle.loads(pickle.dumps(Predict(run=runs, explain="gradient")))
-    found = predict(pa.Table.from_pylist(ROWS)).to_pylist()
-    texts = [row["text"] for row in ROWS if row["text"].strip()]
-    expected = elmo_tasks.load(runs).predict(texts, explain="gradient")
-    for row, each in zip(found, expected, strict=True):
-        assert row["tags"] == each["tags"]
-        for item, other in zip(json.loads(row["saliency"]), each["saliency"], strict=True):
-            tokens = [[token, pytest.approx(share, abs=1e-3)] for token, share in other["tokens"]]
-            assert item == {**other, "score": pytest.approx(other["score"], abs=1e-3), "tokens": tokens}
-    assert [item["of"] for item in json.loads(found[2]["saliency"])] == ["PER"]
+def test_a_tagger_finds_the_predicates(settings: dict[str, Any], tmp_path: Path) -> None:
+    tokens = LEARNED[0]["tokens"]
+    few: dict[str, Any] = {"trainer.regularizers": [], "model.embedder.elmo": None}
+    once: dict[str, Any] = {"trainer.num_epochs": 1, "trainer.patience": None}
+    roles = [{"tokens": tokens, "predicate": 1, "tags": ["B-ARG0", "B-V", "B-ARG1", "O"]}]
+    elmo_tasks.train("small/semantic_roles", tmp_path / "roles", train=roles, overrides=few | once)
+    verbs = [{"tokens": tokens, "tags": ["O", "B-V", "O", "O"]}] * 60
+    elmo_tasks.train(settings, tmp_path / "verbs", train=verbs, overrides={**few, "trainer.moving_average": None})
+    predict = Predict(run=tmp_path / "roles", predicates=tmp_path / "verbs", overrides={"model.dropout": 0.5})
+    (row,) = predict(pa.Table.from_pylist(ROWS[2:])).to_pylist()
+    assert [frame["predicate_text"] for frame in row["frames"]] == ["sold"]
+
+
+def test_vectors_are_computed_on_the_device(sample_folder: Path) -> None:
+    with pytest.raises(RuntimeError, match="device string: nowhere"):
+        Embed(bilm=sample_folder / "bilm", device="nowhere")(pa.table({"text": ["Orla left."]}))
 
 
 def test_settings_are_what_decides_about_results(runs: list[Path], sample_folder: Path) -> None:

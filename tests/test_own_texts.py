@@ -17,6 +17,8 @@ FOLDER = Path(__file__).parents[1] / "trained_models" / "own_texts"
 
 READERS: dict[str, dict[str, Any]] = {
     "ner.txt": {"type": "conll2003"},
+    "names_ewt.txt": {"type": "conll2003"},
+    "sentiment_ewt.txt": {"type": "sst"},
     "sentiment_films.txt": {"type": "sst"},
     "sentiment_other.txt": {"type": "sst"},
     "coreference.v4_gold_conll": {"type": "coref_conll2012"},
@@ -55,6 +57,14 @@ def test_names() -> None:
     assert len(rows) == 300
     assert kinds.keys() == {"PER", "ORG", "LOC", "MISC"}
     assert min(kinds.values()) > 100
+
+
+def test_the_sentences_of_the_web_treebank_have_labels_of_every_kind() -> None:
+    names, sentiment = read("names_ewt.txt"), read("sentiment_ewt.txt")
+    kinds = Counter(tag[2:] for tags in names["tags"] for tag in tags if tag[:2] in ("B-", "U-"))
+    assert kinds == {"LOC": 201, "PER": 171, "ORG": 133, "MISC": 90}
+    assert sorted(Counter(sentiment["label"]).values()) == [42, 76, 77, 92, 122]
+    assert (len(names), len(sentiment)) == (400, 409)
 
 
 @pytest.mark.parametrize("name", ["sentiment_films.txt", "sentiment_other.txt"])

@@ -147,19 +147,15 @@ def test_entities_of_the_document_can_be_kept(run: Path) -> None:
     rules = [{"label": "MILL", "pattern": "mill"}, {"label": "DEED", "pattern": "Dolvane joined"}]
     nlp.add_pipe("entity_ruler").add_patterns(rules)
     nlp.add_pipe("elmo", config={"bilm": None, "run": str(run), "overwrite_ents": False})
-    assert entities(nlp(TEXTS[0])) == [
-        (1, 3, "DEED"),
-        (3, 4, "ORG"),
-        (8, 9, "MILL"),
-    ]  # Mira Dolvane overlaps with a rule
+    # Mira Dolvane overlaps with a rule.
+    assert entities(nlp(TEXTS[0])) == [(1, 3, "DEED"), (3, 4, "ORG"), (8, 9, "MILL")]
 
 
 def test_the_default_bilm_is_saved_by_its_name(tmp_path: Path) -> None:
     nlp = pipeline()
     about = nlp.get_pipe_meta("elmo")
-    assert about.default_config == {
-        "bilm": "default", "layers": "mix", "run": None, "device": "auto", "overwrite_ents": True
-    }  # fmt: skip
+    defaults = {"bilm": "default", "layers": "mix", "run": None, "overwrite_ents": True, "device": "auto"}
+    assert about.default_config == defaults
     assert set(about.assigns) == {"doc.tensor", "token.vector", "doc.ents"}
     nlp.to_disk(tmp_path)
     assert not (tmp_path / "elmo").exists()
@@ -180,6 +176,13 @@ def test_the_default_bilm_is_saved_by_its_name(tmp_path: Path) -> None:
 def test_wrong_settings(config: dict[str, Any], problem: str) -> None:
     with pytest.raises(ElmoTasksError, match=problem):
         pipeline(**config)("Mira")
+
+
+def test_the_device_is_that_of_the_bilm_and_of_the_run(bilm: Path, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    for config, setting in (({"bilm": bilm}, "device"), ({"bilm": None, "run": run}, r"trainer\.device")):
+        with pytest.raises(ElmoTasksError, match=f"^{setting}: 'cuda' needs a GPU"):
+            pipeline(**config, device="cuda")("Mira")
 
 
 def test_a_run_without_spans(settings: dict[str, Any], tmp_path: Path) -> None:

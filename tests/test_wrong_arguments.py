@@ -25,15 +25,8 @@ PAIR = [["The", "dog"], ["A", "dog"]]
 
 
 @pytest.fixture(scope="module")
-def run(settings: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("runs") / "run"
-    elmo_tasks.train(settings, folder, overrides={"trainer.num_epochs": 1})
-    return folder
-
-
-@pytest.fixture(scope="module")
-def predictor(run: Path) -> Predictor:
-    return elmo_tasks.load(run)
+def predictor(short_run: Path) -> Predictor:
+    return elmo_tasks.load(short_run)
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +63,7 @@ FUNCTIONS: dict[str, tuple[Callable[[Any], object], tuple[Any, ...]]] = {
     "Embed": (batches.Embed(), (*NO_STRING, "text")),
     "Embed, the biLM": (lambda value: batches.Embed(bilm=value)(TABLE), NO_PATH),
     "Embed, the number type": (lambda value: batches.Embed(number_type=value), NO_PATH),
+    "Embed, the errors": (lambda value: batches.Embed(on_error=value), NO_PATH),
     "Embed, the batches": (lambda value: batches.Embed(batch_tokens=value), NO_NUMBER),
     "Predict, the run": (lambda value: batches.Predict(run=value)(TABLE), NO_PATH),
     "ElmoEmbedder, the device": (lambda value: compat.ElmoEmbedder(cuda_device=value), NO_NUMBER),
@@ -93,14 +87,16 @@ def test_a_loaded_language_model(model: LanguageModel) -> None:
     assert model.substitutes("A dog.", 1, 1) == model.substitutes("A dog.", "dog", 1)
 
 
-def test_a_predictor(run: Path, predictor: Predictor) -> None:
+def test_a_predictor(short_run: Path, predictor: Predictor) -> None:
     check(predictor, (None, 5, True, b"A dog.", object(), [None], [5], ["A dog.", None], [["A", "dog"]]))
     check(lambda value: predictor("A dog.", explain=value), NO_PATH[1:])
     check(lambda value: elmo_tasks.show(predictor, value), (None, 5, [None]))
-    check(lambda value: elmo_tasks.load(run, batch_tokens=value), NO_NUMBER)
-    check(lambda value: elmo_tasks.load(run, overrides=value), (None, 5, "a=1", b"a=1", [None], [["a"]], object()))
-    check(lambda value: elmo_tasks.load(run, format=value), NO_PATH[1:])
-    check(lambda value: elmo_tasks.load(run, predicates=value), NO_PATH[1:])
+    check(lambda value: elmo_tasks.load(short_run, batch_tokens=value), NO_NUMBER)
+    check(
+        lambda value: elmo_tasks.load(short_run, overrides=value), (None, 5, "a=1", b"a=1", [None], [["a"]], object())
+    )
+    check(lambda value: elmo_tasks.load(short_run, format=value), NO_PATH[1:])
+    check(lambda value: elmo_tasks.load(short_run, predicates=value), NO_PATH[1:])
 
 
 def test_inputs_that_are_not_usable_are_collected(predictor: Predictor) -> None:

@@ -93,23 +93,24 @@ def _print_comparison(comparison: Comparison) -> None:
         ("system", "difference", "95 % interval", *(titles[test] for test in tests), "better", "worse", "equal"),
         [_difference_row(each, tests) for each in differences],
     )
-    seeded = [
+    _print_seed_differences(comparison)
+    _print_changed(comparison)
+
+
+def _print_seed_differences(comparison: Comparison) -> None:
+    rows = [
         [
             each.name,
             f"{seeds.mean:+.2f}",
             _interval(seeds.interval),
             "the same, paired" if seeds.paired else "not the same",
         ]
-        for each in differences
+        for each in comparison.differences
         if (seeds := each.seeds)
     ]
-    if seeded:
-        print_table(
-            f"difference to {comparison.systems[0].name}, mean over seeds",
-            ("system", "difference", "95 % interval", "seeds"),
-            seeded,
-        )
-    _print_changed(comparison)
+    if rows:
+        title = f"difference to {comparison.systems[0].name}, mean over seeds"
+        print_table(title, ("system", "difference", "95 % interval", "seeds"), rows)
 
 
 def _difference_row(difference: Difference, tests: Sequence[str]) -> list[str]:

@@ -49,7 +49,7 @@ def predict_stream(predictor: Predictor, arguments: argparse.Namespace, reader: 
 
     input_format: InputFormat = "auto" if arguments.format == "allennlp" else arguments.format
     results = Results((arguments.output, arguments.html))
-    typed = arguments.input == _STANDARD_INPUT and sys.stdin is not None and sys.stdin.isatty()
+    typed = not reader and arguments.input == _STANDARD_INPUT and sys.stdin is not None and sys.stdin.isatty()
     skipped = _Skipped()
     gc.freeze()  # what is loaded stays; garbage collection then reads only what the inputs bring
     on_error = skipped if arguments.on_error == "skip" else None
@@ -59,12 +59,7 @@ def predict_stream(predictor: Predictor, arguments: argparse.Namespace, reader: 
         if isinstance(source, LiveLines):
             options["waiting"] = source.waiting
             predictor.warm_up()
-            if not typed and source.waiting():
-                logger.info("ready; waiting for lines on %s", source.name)
-        if typed:
-            print(
-                "Ready. Type lines of text or JSON objects; the first one decides which. Ctrl-D ends.", file=sys.stderr
-            )
+            _say_ready(source, typed=typed)
         show = stack.enter_context(_results(arguments, predictor, results, reader))
         is_shown = not typed and (bool(results.files) or not (isinstance(source, LiveLines) or sys.stdout.isatty()))
         while True:
@@ -84,6 +79,14 @@ def predict_stream(predictor: Predictor, arguments: argparse.Namespace, reader: 
             stack.close()
     skipped.report()
     results.report("result")
+
+
+def _say_ready(source: LiveLines, *, typed: bool) -> None:
+    """Says that lines can come: to a person who types them, or in the log if none has come yet."""
+    if typed:
+        print("Ready. Type lines of text or JSON objects; the first one decides which. Ctrl-D ends.", file=sys.stderr)
+    elif source.waiting():
+        logger.info("ready; waiting for lines on %s", source.name)
 
 
 class _Skipped:

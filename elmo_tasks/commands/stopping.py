@@ -5,20 +5,17 @@ from __future__ import annotations
 import argparse
 import contextlib
 import logging
-import signal
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from types import FrameType
 from typing import TypeVar
 
 from elmo_tasks.commands.options import command_to_go_on
 from elmo_tasks.errors import DataError, IncompleteError, counted
+from elmo_tasks.files.signals import DeferredSignals
 
 logger = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # What the output of a command is, if a part of it is of no use.
 _WHOLE = {
     **dict.fromkeys(("predict", "score"), "there was no result yet"),
@@ -66,19 +63,8 @@ def what_is_left(arguments: argparse.Namespace) -> str:
 @contextlib.contextmanager
 def uninterrupted() -> Iterator[None]:
     """Within the block, signals that end the process wait for its end, so that what it writes is whole."""
-    waiting: list[tuple[int, FrameType | None]] = []
-    earlier = {}
-    if threading.current_thread() is threading.main_thread():
-        earlier = {number: handler for number in _SIGNALS if callable(handler := signal.getsignal(number))}
-    for number in earlier:
-        signal.signal(number, lambda number, frame: waiting.append((number, frame)))
-    try:
+    with DeferredSignals(insistent=False) as signals, signals.busy():
         yield
-    finally:
-        for number, handler in earlier.items():
-            signal.signal(number, handler)
-        for received, frame in waiting[:1]:
-            earlier[signal.Signals(received)](received, frame)
 
 
 class Results:

@@ -12,21 +12,21 @@ import numpy as np
 
 from elmo_tasks.data_readers.sources import HUB_PREFIX, MEMORY_PREFIX, Source, path_list
 from elmo_tasks.errors import DataError
-from elmo_tasks.files.paths import is_clutter, matching_paths, plain_name, stored_file
+from elmo_tasks.files.paths import each_once, is_clutter, matching_paths, plain_name, stored_file
 
 
 def single_sources(source: Source) -> list[Source]:
     """The sources that a source consists of, in their order: those of a list, and what a pattern of names matches.
 
-    A path that is there comes only once. The matches of a pattern are in the order of their names: files (see
-    `without_copies`) or, if it matches no file, folders.
+    A file comes only once, also if a list names it in several ways. The matches of a pattern are in the order of their
+    names: files (see `without_copies`) or, if it matches no file, folders.
 
     Raises:
         DataError: no file's name matches a pattern.
     """
     if (paths := path_list(source)) is None:
         return [source]
-    return list(dict.fromkeys(each for path in paths for each in _matches(path)))
+    return [*each_once(each for path in paths for each in _matches(path))]
 
 
 def _matches(path: str) -> list[str]:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import glob
 import os
 import re
+from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
+from typing import TypeVar
 
 from elmo_tasks.errors import DataError, check_argument
 
 COMPRESSIONS = (".gz", ".xz", ".bz2", ".zip")
 _CLUTTER = (".DS_Store", "__MACOSX", "Thumbs.db", "desktop.ini")
+
+_NameT = TypeVar("_NameT", str, Path)
 
 # `pathlib` makes one slash of two. `hub:` may be followed by the path of a folder.
 _URL = re.compile(r"(?!hub:)([A-Za-z][A-Za-z0-9+.-]+):/+")
@@ -38,6 +42,14 @@ def matching_paths(pattern: str | Path) -> list[Path]:
     path = local_path(pattern)
     # The name of a file may contain brackets.
     return [path] if path.exists() else sorted(map(Path, glob.glob(str(path), recursive=True)))
+
+
+def each_once(names: Iterable[_NameT]) -> list[_NameT]:
+    """The names without later ones of the same files, such as `../a/x.txt` or a link to it after `x.txt`."""
+    found: dict[str, _NameT] = {}
+    for name in names:
+        found.setdefault(os.path.realpath(os.path.expanduser(name)), name)
+    return list(found.values())
 
 
 def is_stream(path: str | Path) -> bool:

@@ -37,6 +37,7 @@ from elmo_tasks.migration.weights import Weights
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.runs.model_building import build_model
+from elmo_tasks.text.vocabulary import Vocabulary
 
 logger = logging.getLogger(__name__)
 
@@ -66,6 +67,18 @@ class _PresentBiLM:
     weights: Path | None
 
 
+@dataclasses.dataclass(frozen=True)
+class _Converted:
+    """What a run is made of."""
+
+    imported: Imported
+    config: ExperimentConfig
+    vocabulary: Vocabulary
+    frozen: Mapping[str, Tensor]
+    trained: Mapping[str, Tensor]
+    bilm: BiLMFiles | None  # perhaps in a temporary folder
+
+
 def import_allennlp(
     path: str | Path, folder: str | Path, *, bilm: str | Path | None = None, force: bool = False
 ) -> Imported:
@@ -85,6 +98,30 @@ def import_allennlp(
         RunError: the folder holds a run, and `force` is not given; or `bilm` is a folder of the run.
     """
     run = RunFolder(folder)
+    present_bilm = _checked_places(run, bilm, force=force)
+    with (
+        locked(run.path),
+        tempfile.TemporaryDirectory(prefix=".elmo-tasks.", dir=run.path) as temporary,
+        opened(path, Path(temporary)) as archive,
+    ):
+        with _mismatches(archive):
+            converted = _converted(archive, present_bilm, Path(temporary, "bilm"))
+        if force:
+            run.clear()
+        resolved = to_json(converted.config)
+        if converted.bilm:
+            files = _moved_bilm(converted.bilm, run.bilm.copies if bilm is None else Path(bilm))
+            resolved["model"]["embedder"]["elmo"] |= run.bilm.refer_to(files)
+        converted.vocabulary.save(run.vocabulary)
+        write_tensors(run.frozen, converted.frozen)
+        write_tensors(run.model, converted.trained)
+        write_json(run.origin, {"allennlp": str(archive.path), **dataclasses.asdict(converted.imported)})
+        run.create(resolved)  # last: it makes the folder a run
+        return converted.imported
+
+
+def _checked_places(run: RunFolder, bilm: str | Path | None, *, force: bool) -> _PresentBiLM:
+    """Raises what `import_allennlp` does if a folder cannot be used; returns what that for the biLM holds."""
     check_folder(run.path)
     check_kind(run.path, run.config.name, remedy="name another folder for the run")
     present_bilm = _present_bilm(bilm)
@@ -94,39 +131,7 @@ def import_allennlp(
         raise RunError(f"{bilm}: belongs to the run; leave --bilm out, or name a folder outside of {run.path}")
     if not force and (present := [each.name for each in run.files if each.exists()]):
         raise RunError(f"{run.path}: holds {', '.join(present)}; name another folder, or --force removes them first")
-    with (
-        locked(run.path),
-        tempfile.TemporaryDirectory(prefix=".elmo-tasks.", dir=run.path) as temporary,
-        opened(path, Path(temporary)) as archive,
-    ):
-        params = Params(archive.config)
-        with _mismatches(archive):
-            embedder, head = _convert(archive, params, present_bilm.options)
-            files = _stored_bilm(embedder.bilm, present_bilm, Path(temporary, "bilm")) if embedder.bilm else None
-            embedder = dataclasses.replace(embedder, bilm=None)  # its memory is free again
-            values = _config(params, embedder, head)
-            if files:
-                values["model"]["embedder"]["elmo"] |= files.location()
-            config, more = _with_training(values, params)
-            tensors = {f"embedder.{name}": tensor for name, tensor in embedder.tensors.items()} | dict(head.tensors)
-            trained = _check(config, embedder, tensors)
-        imported = Imported(
-            kind=archive.config["model"]["type"],
-            notes=(*embedder.notes, *head.notes, *more),
-            unread=tuple(params.unread()),
-        )
-        if force:
-            run.clear()
-        resolved = to_json(config)
-        if files:
-            files = _moved_bilm(files, run.bilm.copies if bilm is None else Path(bilm))
-            resolved["model"]["embedder"]["elmo"] |= run.bilm.refer_to(files)
-        embedder.vocabulary.save(run.vocabulary)
-        write_tensors(run.frozen, {name: tensor for name, tensor in tensors.items() if name not in trained})
-        write_tensors(run.model, {name: tensor for name, tensor in tensors.items() if name in trained})
-        write_json(run.origin, {"allennlp": str(archive.path), **dataclasses.asdict(imported)})
-        run.create(resolved)  # last: it makes the folder a run
-        return imported
+    return present_bilm
 
 
 @contextlib.contextmanager
@@ -140,6 +145,28 @@ def _mismatches(archive: Archive) -> Iterator[None]:
         logger.debug("the conversion failed", exc_info=True)
         problem = f"config.json and weights.th do not fit together ({one_line(error)})"
         raise MigrationError(f"{archive.path}: {problem}") from None
+
+
+def _converted(archive: Archive, present_bilm: _PresentBiLM, scratch: Path) -> _Converted:
+    """The parts of an archive as those of a run; a biLM that is not present is written to a temporary folder."""
+    params = Params(archive.config)
+    embedder, head = _convert(archive, params, present_bilm.options)
+    files = _stored_bilm(embedder.bilm, present_bilm, scratch) if embedder.bilm else None
+    embedder = dataclasses.replace(embedder, bilm=None)  # its memory is free again
+    values = _config(params, embedder, head)
+    if files:
+        values["model"]["embedder"]["elmo"] |= files.location()
+    config, more = _with_training(values, params)
+    tensors = {f"embedder.{name}": tensor for name, tensor in embedder.tensors.items()} | dict(head.tensors)
+    trained = _check(config, embedder, tensors)
+    return _Converted(
+        Imported(archive.config["model"]["type"], (*embedder.notes, *head.notes, *more), tuple(params.unread())),
+        config,
+        embedder.vocabulary,
+        frozen={name: tensor for name, tensor in tensors.items() if name not in trained},
+        trained={name: tensor for name, tensor in tensors.items() if name in trained},
+        bilm=files,
+    )
 
 
 def _convert(archive: Archive, params: Params, bilm_options: Path | None) -> tuple[ConvertedEmbedder, Head]:

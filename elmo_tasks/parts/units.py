@@ -23,7 +23,7 @@ from elmo_tasks.data_readers.column_names import free_name
 from elmo_tasks.errors import DataError
 from elmo_tasks.files.hashes import content_hash
 from elmo_tasks.files.limits import MAX_LINE_BYTES, limit
-from elmo_tasks.files.paths import is_clutter, matching_paths, plain_name, refuse_stream
+from elmo_tasks.files.paths import each_once, is_clutter, matching_paths, plain_name, refuse_stream
 from elmo_tasks.files.text import DAMAGE_ERRORS, decode_lines, open_binary
 from elmo_tasks.text.prose import looks_like, warn_of_no_text
 
@@ -65,7 +65,7 @@ class Unit:
 def find_files(inputs: Sequence[str | Path], output: str | Path | None = None) -> dict[str, Path]:
     """The files that paths, patterns and folders name, by their names relative to the folder that they share.
 
-    In a folder, all files below it are read, except hidden ones.
+    In a folder, all files below it are read, except hidden ones. A file that is named in several ways is read once.
 
     Arguments:
         output: a folder whose files are not read: results that an earlier call wrote below the input.
@@ -73,17 +73,23 @@ def find_files(inputs: Sequence[str | Path], output: str | Path | None = None) -
     Raises:
         DataError: a path, or a pattern, names no file, or there are only those of the output folder.
     """
-    found = dict[Path, None]()  # each once
+    found: list[Path] = []
     results = None if output is None else Path(output).resolve()
     for name in inputs:
         files = [file for path in matching_paths(name) for file in ([path] if path.is_file() else _files_below(path))]
         if not files:
             raise DataError(name, "no such file, and no file in such a folder")
-        found |= {path.absolute(): None for path in files if results not in path.resolve().parents}
+        found += [_absolute(path) for path in files if results not in path.resolve().parents]
     if not found:
         raise DataError(inputs[0], "contains only files of an output folder; expected the text")
     common = Path(os.path.commonpath([path.parent for path in found]))
-    return {path.relative_to(common).as_posix(): path for path in sorted(found)}
+    return {path.relative_to(common).as_posix(): path for path in each_once(sorted(found))}
+
+
+def _absolute(path: Path) -> Path:
+    """The path from the root, without `..`. The name of a file that is a link stays."""
+    path = path.absolute()
+    return path.parent.resolve() / path.name if ".." in path.parts else path
 
 
 def _files_below(folder: Path) -> list[Path]:
@@ -197,7 +203,7 @@ def read_units(units: Iterable[Unit]) -> Iterator[tuple[Unit, Iterator[pa.Table]
                 if unit.kind == "parquet":
                     yield unit, _parquet_tables(unit)
                     continue
-                position = _skip(stream, position, unit.start)
+                _skip(stream, position, unit.start)
                 content = stream.read(unit.end - unit.start)
                 position = unit.end
                 if hashlib.sha256(f"{unit.source}:{unit.start}:".encode() + content).hexdigest() != unit.digest:
@@ -205,12 +211,12 @@ def read_units(units: Iterable[Unit]) -> Iterator[tuple[Unit, Iterator[pa.Table]
                 yield unit, _line_tables(unit, content)
 
 
-def _skip(stream: IO[bytes], position: int, target: int) -> int:
+def _skip(stream: IO[bytes], position: int, target: int) -> None:
     if stream.seekable():
-        return stream.seek(target)
+        stream.seek(target)
+        return
     while position < target:
         position += len(stream.read(min(target - position, 1 << 20))) or target  # at the end, the digest differs
-    return position
 
 
 def _line_tables(unit: Unit, content: bytes) -> Iterator[pa.Table]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from elmo_tasks.errors import DataError
-from elmo_tasks.files.paths import is_stream, local_path, matching_paths, why_no_file
+from elmo_tasks.files.paths import each_once, is_stream, local_path, matching_paths, why_no_file
 from elmo_tasks.files.text import CR_TO_LF, DAMAGE_ERRORS, decompressed, foreign_encoding
 
 _CHUNK_BYTES = 1 << 20
@@ -31,17 +31,15 @@ def find_files(paths: Sequence[str]) -> tuple[Path, ...]:
     Raises:
         DataError: a path names no file, or a folder.
     """
-    found: dict[Path, Path] = {}
+    found: list[Path] = []
     for pattern in map(local_path, paths):
         files = [match for match in matching_paths(pattern) if match.is_file() or is_stream(match)]
         if not files and pattern.is_dir():
             raise DataError(pattern, f"is a folder; expected files, for example {pattern / '*.txt'}")
         if not files:
             raise DataError(pattern, "no such file, and no file's name matches this pattern")
-        for file in files:
-            target = file.resolve()
-            found[target] = min(file, found.get(target, file))
-    return tuple(sorted(found.values()))
+        found += files
+    return tuple(each_once(sorted(found)))
 
 
 def read_chunks(path: Path) -> Iterator[Chunk]:

@@ -1,12 +1,10 @@
-"""The biLM's token layer in training: all distinct words of a step at once, in both passes.
+"""The biLM's token layer in training: all distinct words of a step at once.
 
-The reference is `TokenEncoder`. Forward and backward are 1.5 times as fast for 600 words (the biLM in the package,
-float32, one core), and products can be in bfloat16; `python -m benchmarks.pretraining_step` measures whole steps.
+The reference is `TokenEncoder`. Here the sizes of all operations follow from the lengths of the words, for which a GPU
+need not be waited for, and products can be in bfloat16; `python -m benchmarks.pretraining_step` measures whole steps.
 
-All filters read the same windows of characters, as wide as the widest filter, so that a window is one product. The
-maximum over a word's windows is updated with each window, except on GPUs: nothing of the size words x windows x filters
-is held.
-Words are sorted by length, so that few windows are in padding.
+All filters read the same windows of characters, as wide as the widest filter, so that a window is one product. Words
+are sorted by length, so that few windows are in padding.
 
 # U words, C character positions, E features of a character, F filters, P features of a word
 """
@@ -15,12 +13,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from elmo_tasks.elmo.characters import PADDING_ID, tokens_to_ids
@@ -28,7 +24,6 @@ from elmo_tasks.elmo.token_encoder import TokenEncoder
 from elmo_tasks.text.tokens import TensorRecord
 
 _ROWS = 64
-_INTEGERS = {torch.bfloat16: torch.int16, torch.float32: torch.int32, torch.float64: torch.int64}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,8 +63,7 @@ def encode_tokens(encoder: TokenEncoder, words: WordsByLength, dtype: torch.dtyp
     characters = functional.pad(characters, (0, 0, 0, positions - characters.shape[1]))
     first_invalid = [max_characters - width + 1 for width in widths]
     counts = np.searchsorted(-num_windows, -np.arange(num_windows[0]))  # of words with a window at each position
-    maxima = _maxima_of_groups if characters.is_cuda else _MaximumOverWindows.apply
-    vectors = maxima(
+    vectors = _maxima_over_windows(
         characters.to(dtype),
         _joined_filters(encoder, max(widths)).to(dtype),
         torch.cat([convolution.bias for convolution in encoder.convolutions if convolution.bias is not None]).to(dtype),
@@ -86,56 +80,20 @@ def encode_tokens(encoder: TokenEncoder, words: WordsByLength, dtype: torch.dtyp
     return vectors[:num_words]
 
 
-class _MaximumOverWindows(torch.autograd.Function):
-    """Each filter's maximum over the windows of each word.
-
-    characters (U, C, E), filters (F, width E), bias (F,); of each position how many words are read there; and how many
-    filters there are of each width, with the first position where they have no window -> (U, F)
-    """
-
-    @staticmethod
-    def forward(
-        ctx: Any, characters: Tensor, filters: Tensor, bias: Tensor, words_at: list[int], ends: list[tuple[int, int]]
-    ) -> Tensor:
-        width = filters.shape[1] // characters.shape[2]
-        first_invalid = torch.cat([filters.new_full((size,), end) for size, end in ends])  # (F,)
-        earliest = min(end for _, end in ends)
-        best = filters.new_full((len(characters), len(filters)), -torch.inf)  # (U, F)
-        best_at = torch.zeros_like(best, dtype=_INTEGERS[filters.dtype])
-        for position, words in enumerate(words_at):
-            windows = characters[:words, position : position + width].flatten(1)  # (words, width E)
-            values = functional.linear(windows, filters, bias)  # (words, F)
-            if position >= earliest:
-                values.masked_fill_(first_invalid <= position, -torch.inf)
-            highest = torch.maximum(best[:words], values)
-            # The last position that was better than all before it.
-            better = torch.ne(_bits(highest), _bits(best[:words]), out=torch.empty_like(best_at[:words]))
-            torch.maximum(best_at[:words], better.mul_(position), out=best_at[:words])
-            best[:words] = highest
-        ctx.save_for_backward(characters, filters, best_at)
-        ctx.words_at = words_at
-        return best
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        characters, filters, best_at = ctx.saved_tensors
-        of_characters = torch.zeros_like(characters)
-        of_filters = torch.zeros_like(filters, dtype=torch.promote_types(filters.dtype, torch.float32))
-        width = filters.shape[1] // characters.shape[2]
-        for position, words in enumerate(ctx.words_at):
-            here = torch.eq(best_at[:words], position, out=torch.empty_like(best_at[:words]))
-            chosen = here.mul_(_bits(gradient[:words])).view(gradient.dtype)  # (words, F), elsewhere 0
-            window = slice(position, position + width)
-            of_filters += chosen.t() @ characters[:words, window].flatten(1)
-            of_characters[:words, window] += (chosen @ filters).view(words, width, -1)
-        return of_characters, of_filters.to(filters.dtype), gradient.sum(dim=0), None, None
-
-
-def _maxima_of_groups(
+def _maxima_over_windows(
     characters: Tensor, filters: Tensor, bias: Tensor, words_at: list[int], ends: list[tuple[int, int]]
 ) -> Tensor:
-    """The same, with all windows of a group of words at once: a GPU has the memory, and few operations to start."""
+    """Each filter's maximum over the windows of each word, with all windows of a group of words at once.
+
+    Arguments:
+        characters: (U, C, E).
+        filters: (F, width E), with their bias (F,).
+        words_at: of each position how many words are read there.
+        ends: how many filters there are of each width, with the first position where they have no window.
+
+    Returns:
+        (U, F).
+    """
     width = filters.shape[1] // characters.shape[2]
     first_invalid = torch.cat([filters.new_full((size,), end) for size, end in ends])  # (F,)
     earliest = min(end for _, end in ends)
@@ -152,11 +110,6 @@ def _maxima_of_groups(
         maxima.append(values.max(dim=1).values)
         start = end
     return torch.cat(maxima)
-
-
-def _bits(values: Tensor) -> Tensor:
-    """The values as integers of their size, which torch compares several times as fast, and into integers."""
-    return values.view(_INTEGERS[values.dtype])
 
 
 def _rounded_up(number: int) -> int:

@@ -8,14 +8,12 @@ import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Annotated, Any, Literal, Protocol, TypeVar
+from typing import Annotated, Any, Protocol, TypeVar
 
-import pydantic
-from fastapi import APIRouter, Body, FastAPI, HTTPException, Query, Request, Response
+from fastapi import APIRouter, Body, FastAPI, HTTPException, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from fastapi_offline import FastAPIOffline
-from pydantic import Field
 from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
@@ -23,12 +21,21 @@ from starlette.responses import JSONResponse, PlainTextResponse, StreamingRespon
 from starlette.staticfiles import StaticFiles
 
 from elmo_tasks import __version__
-from elmo_tasks.config import Config
 from elmo_tasks.errors import ElmoTasksError, did_you_mean
 from elmo_tasks.files.json_files import parse_json
-from elmo_tasks.models.saliency import Method
 from elmo_tasks.rendering.drawing import INK, PALETTE
 from elmo_tasks.server.bilm_vectors import ServedBiLM
+from elmo_tasks.server.bodies import (
+    Answer,
+    BatchBody,
+    Details,
+    EmbedBody,
+    Explain,
+    NeighborsBody,
+    Problem,
+    ScoreBody,
+    SimilarityBody,
+)
 from elmo_tasks.server.bounds import Limits
 from elmo_tasks.server.guard import Guard, admit, error_response
 from elmo_tasks.server.metrics import CONTENT_TYPE, Metrics
@@ -40,78 +47,10 @@ logger = logging.getLogger(__name__)
 PAGE = Path(__file__).parent / "page"
 """The folder of the page's files. Nothing else is served."""
 
-_MOST_NEIGHBORS = _MOST_SUBSTITUTES = 50
 _JSON = "application/json"
 _CHUNK_BYTES = 1 << 16  # of an answer: so much of it can lie in the connection's buffer, beyond the bound of tokens
 
 _T = TypeVar("_T")
-
-
-Details = Annotated[bool, Query(description="adds what the page draws, such as the probabilities of other tags")]
-Explain = Annotated[Method | None, Query(description="adds how much each token contributes to each result")]
-RunName = Annotated[str | None, Field(description="the run whose biLM is used; by default, the first run with one")]
-TokenIndex = Annotated[int, Field(description="the index of the token, from 0")]
-
-
-class Sentence(Config):
-    """A sentence, as raw text or as tokens."""
-
-    text: str | None = Field(None, description="raw text, read as one sentence")
-    tokens: list[str] | None = Field(None, description="the tokens, instead of `text`")
-
-    def fields(self) -> dict[str, Any]:
-        return {key: value for key in ("text", "tokens") if (value := getattr(self, key)) is not None}
-
-
-class SentenceOfRun(Sentence):
-    """A sentence, and which biLM reads it."""
-
-    run: RunName = None
-
-
-class EmbedBody(SentenceOfRun):
-    layers: list[int] | None = Field(None, description="the layers to return; 0 is the token layer, null returns all")
-    pooling: Literal["none", "mean", "max"] = Field("none", description="mean and max return one vector for each layer")
-
-
-class TokenInSentence(Sentence):
-    index: TokenIndex
-
-
-class SimilarityBody(Config):
-    one: TokenInSentence
-    other: TokenInSentence
-    run: RunName = None
-
-
-class NeighborsBody(SentenceOfRun):
-    index: TokenIndex
-    layer: int = Field(1, description="the layer whose vectors are compared; 0 is the token layer")
-    k: Annotated[int, Field(ge=1, le=_MOST_NEIGHBORS)] = Field(10, description="the number of neighbours")
-
-
-class ScoreBody(SentenceOfRun):
-    substitutes: Annotated[int, Field(ge=0, le=_MOST_SUBSTITUTES)] = Field(
-        0, description="the number of likely words to return for each token"
-    )
-
-
-class BatchBody(Config):
-    inputs: list[dict[str, Any] | str] = Field(
-        description="inputs, each in the form of a line for `elmo-tasks predict`"
-    )
-
-
-class Answer(pydantic.BaseModel):
-    """The results, in the order of the inputs: the JSON lines that `elmo-tasks predict` prints."""
-
-    results: list[dict[str, Any]]
-
-
-class Problem(pydantic.BaseModel):
-    """What is wrong, in the words of the command line."""
-
-    error: str
 
 
 class Prepared(Protocol):

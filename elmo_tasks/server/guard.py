@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from typing import Any
 
 from fastapi import HTTPException
@@ -26,6 +27,56 @@ class Overload(HTTPException):
         super().__init__(429, "too many requests are waiting; try again in a second", {"Retry-After": "1"})
 
 
+class _Request:
+    """A request, whose body is bounded, and the answer to it.
+
+    Arguments:
+        on_end: called once, with the request: before the answer is sent, or where there is none.
+
+    Attributes:
+        status: of the answer, 0 until it begins.
+        is_read: whether the whole body has arrived.
+    """
+
+    def __init__(
+        self, scope: Scope, receive: Receive, send: Send, body_bytes: int, on_end: Callable[[_Request], None]
+    ) -> None:
+        self.scope, self._receive, self._send, self._on_end = scope, receive, send, on_end
+        self._body_bytes = self._body_left = body_bytes
+        self._in_parts = self._has_ended = False
+        self.begin, self.status, self.is_read = time.monotonic(), 0, False
+        self.counts = scope["method"] == "POST"  # pages and counters are answered also while everything else waits
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        self._body_left -= len(message.get("body", b""))
+        self.is_read = not message.get("more_body", False)
+        if self._body_left < 0:
+            raise HTTPException(413, f"the body has more than {self._body_bytes:,} bytes")
+        return message
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            policy = _POLICIES.get(self.scope["path"], _OWN)
+            own = {"content-security-policy": policy, "x-content-type-options": "nosniff"}
+            headers = [(name.encode(), value.encode()) for name, value in own.items()]
+            message = {**message, "headers": [*message.get("headers", ()), *headers]}
+        else:
+            self._in_parts = self._in_parts or message.get("more_body", False)
+            if not self._in_parts:
+                self.end()
+        await self._send(message)
+
+    async def refuse(self, error: HTTPException) -> None:
+        await error_response(error)(self.scope, self.receive, self.send)
+
+    def end(self) -> None:
+        if not self._has_ended:
+            self._has_ended = True
+            self._on_end(self)
+
+
 class Guard:
     """Middleware that refuses what is too much (429), too large (413) or too slow (408, 504).
 
@@ -43,59 +94,31 @@ class Guard:
             return
         if scope["method"] == "HEAD":  # as GET; the web server leaves the body out
             scope = {**scope, "method": "GET"}
-        begin, status, body_left, body_read = time.monotonic(), 0, self._limits.body_bytes, False
-        in_parts = counted = False
-
-        async def bounded_receive() -> Message:
-            nonlocal body_left, body_read
-            message = await receive()
-            body_left -= len(message.get("body", b""))
-            body_read = not message.get("more_body", False)
-            if body_left < 0:
-                raise HTTPException(413, f"the body has more than {self._limits.body_bytes:,} bytes")
-            return message
-
-        async def noted_send(message: Message) -> None:
-            nonlocal status, in_parts
-            if message["type"] == "http.response.start":
-                status = message["status"]
-                policy = _POLICIES.get(scope["path"], _OWN)
-                own = {"content-security-policy": policy, "x-content-type-options": "nosniff"}
-                headers = [(name.encode(), value.encode()) for name, value in own.items()]
-                message = {**message, "headers": [*message.get("headers", ()), *headers]}
-            elif not (in_parts := in_parts or message.get("more_body", False)):
-                count()
-            await send(message)
-
-        def count() -> None:
-            nonlocal counted
-            if counted:
-                return
-            counted = True
-            self._requests -= counts
-            self.hold(-scope.get(_TOKENS, 0))
-            self._metrics.open_requests.set(self._requests)
-            route = scope.get("route")
-            self._metrics.answered(getattr(route, "path", "") or "other", status, time.monotonic() - begin)
-
-        # Pages and counters are answered also while everything else waits.
-        counts = scope["method"] == "POST"
-        self._requests += counts
+        request = _Request(scope, receive, send, self._limits.body_bytes, self._note_end)
+        self._requests += request.counts
         self._metrics.open_requests.set(self._requests)
         try:
-            if self._requests > self._limits.queue_requests and counts:
-                await _refuse(Overload(), scope, receive, noted_send)
+            if self._requests > self._limits.queue_requests and request.counts:
+                await request.refuse(Overload())
                 return
             scope.update({_GUARD: self, _TOKENS: 0})
-            await asyncio.wait_for(self._app(scope, bounded_receive, noted_send), self._limits.timeout_seconds)
+            await asyncio.wait_for(self._app(scope, request.receive, request.send), self._limits.timeout_seconds)
         except asyncio.TimeoutError:
-            if not status:  # otherwise the connection is closed, since the answer is not complete
+            if not request.status:  # otherwise the connection is closed, since the answer is not complete
                 seconds = f"{self._limits.timeout_seconds:g} seconds"
                 late = HTTPException(504, f"there was no result within {seconds}")
                 slow = HTTPException(408, f"the request did not arrive within {seconds}")
-                await _refuse(late if body_read else slow, scope, receive, noted_send)
+                await request.refuse(late if request.is_read else slow)
         finally:
-            count()
+            request.end()
+
+    def _note_end(self, request: _Request) -> None:
+        self._requests -= request.counts
+        self.hold(-request.scope.get(_TOKENS, 0))
+        self._metrics.open_requests.set(self._requests)
+        route = request.scope.get("route")
+        seconds = time.monotonic() - request.begin
+        self._metrics.answered(getattr(route, "path", "") or "other", request.status, seconds)
 
     def hold(self, tokens: int) -> None:
         """Counts tokens that are not answered yet, or no longer if there are fewer than 0.
@@ -113,10 +136,6 @@ def admit(scope: Scope, tokens: int) -> None:
     """Counts the tokens of a request until it is answered; raises `Overload` if too many are waiting."""
     scope[_GUARD].hold(tokens)
     scope[_TOKENS] += tokens
-
-
-async def _refuse(error: HTTPException, scope: Scope, receive: Receive, send: Send) -> None:
-    await error_response(error)(scope, receive, send)
 
 
 def error_response(error: Any) -> JSONResponse:

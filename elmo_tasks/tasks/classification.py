@@ -30,26 +30,30 @@ class ClassificationBatch(Batch):
     labels: Tensor | None
 
 
-@dataclasses.dataclass(frozen=True)
-class Classification(Task):
-    """A label for each text. An example is `{"tokens": [str], "label": str}`; for prediction, `tokens` are enough."""
-
-    name: ClassVar[str] = "classification"
-    summary: ClassVar[str] = "texts with a label each"
-    features: ClassVar[datasets.Features] = datasets.Features({"tokens": STRINGS, "label": STRING})
+class OneLabel:
+    """What the tasks have in common whose examples have one label."""
 
     def labels(self, example: Example) -> Mapping[str, Iterable[str]]:
         return {LABELS: (example["label"],)}
-
-    def collate(self, examples: list[dict[str, Any]], vocabulary: Vocabulary) -> ClassificationBatch:
-        tokens = vocabulary.index_tokens([example["tokens"] for example in examples])
-        return ClassificationBatch(examples=examples, tokens=tokens, labels=label_tensor(examples, vocabulary))
 
     def compared_labels(self, record: Mapping[str, Any]) -> Sequence[str]:
         return (record["label"],)
 
     def build_metric(self) -> Metric:
         return Accuracy("label")
+
+
+@dataclasses.dataclass(frozen=True)
+class Classification(OneLabel, Task):
+    """A label for each text. An example is `{"tokens": [str], "label": str}`; for prediction, `tokens` are enough."""
+
+    name: ClassVar[str] = "classification"
+    summary: ClassVar[str] = "texts with a label each"
+    features: ClassVar[datasets.Features] = datasets.Features({"tokens": STRINGS, "label": STRING})
+
+    def collate(self, examples: list[dict[str, Any]], vocabulary: Vocabulary) -> ClassificationBatch:
+        tokens = vocabulary.index_tokens([example["tokens"] for example in examples])
+        return ClassificationBatch(examples=examples, tokens=tokens, labels=label_tensor(examples, vocabulary))
 
 
 def label_tensor(examples: Sequence[Example], vocabulary: Vocabulary) -> Tensor | None:

@@ -6,14 +6,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 import datasets
 from torch import Tensor
 
-from elmo_tasks.metrics import Accuracy, Metric
-from elmo_tasks.tasks.classification import LABELS, label_tensor
+from elmo_tasks.tasks.classification import OneLabel, label_tensor
 from elmo_tasks.tasks.task import STRING, STRINGS, Batch, Example, Task
 from elmo_tasks.text.tokens import Tokens
 from elmo_tasks.text.vocabulary import Vocabulary
@@ -30,7 +29,7 @@ class TextPairsBatch(Batch):
 
 
 @dataclasses.dataclass(frozen=True)
-class TextPairs(Task):
+class TextPairs(OneLabel, Task):
     """A label for each pair of texts.
 
     An example is `{"premise": [str], "hypothesis": [str], "label": str}`. For prediction, the texts are enough.
@@ -53,9 +52,6 @@ class TextPairs(Task):
         end = [] if self.end_token is None else [self.end_token]
         return [*example["premise"], *end], [*example["hypothesis"], *end]
 
-    def labels(self, example: Example) -> Mapping[str, Iterable[str]]:
-        return {LABELS: (example["label"],)}
-
     def collate(self, examples: list[dict[str, Any]], vocabulary: Vocabulary) -> TextPairsBatch:
         premises, hypotheses = zip(*map(self.texts, examples), strict=True)
         return TextPairsBatch(
@@ -64,12 +60,6 @@ class TextPairs(Task):
             hypothesis=vocabulary.index_tokens(hypotheses),
             labels=label_tensor(examples, vocabulary),
         )
-
-    def compared_labels(self, record: Mapping[str, Any]) -> Sequence[str]:
-        return (record["label"],)
-
-    def build_metric(self) -> Metric:
-        return Accuracy("label")
 
     def mismatch(self, expected: Task) -> str | None:
         problem = super().mismatch(expected)

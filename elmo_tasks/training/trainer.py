@@ -9,12 +9,9 @@ import contextlib
 import dataclasses
 import logging
 import math
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from types import FrameType
 from typing import Any, Protocol
 
 import torch
@@ -23,6 +20,7 @@ from torch import Tensor, nn
 
 from elmo_tasks.errors import ElmoTasksError, RunError, one_line
 from elmo_tasks.files.json_lines import append_line, keep_lines
+from elmo_tasks.files.signals import DeferredSignals
 from elmo_tasks.files.tensor_files import BEGIN_AGAIN, DAMAGED_STATE
 from elmo_tasks.training.callbacks import Callback, Progress, ProgressBar, Trackers
 from elmo_tasks.training.optimizers import find_parameters
@@ -137,9 +135,8 @@ class Trainer:
         bar = ProgressBar(num_steps, config.num_epochs, visible=accelerator.is_main_process)
         self._callbacks = [Trackers(accelerator, records.parent), bar, *callbacks]
         self._clock = time.monotonic()
-        self._is_busy = self._is_whole = False  # a signal has to wait; there is a state that `save` could write
-        self._signal: int | None = None  # the one that waits
-        self._handlers: dict[int, Callable[[int, FrameType | None], Any]] = {}
+        self._is_whole = False  # there is a state that `save` could write
+        self._signals = DeferredSignals(insistent=True)
         self._start(seed, resume=resume)
         self._generators = random_state()  # with which `fit` begins
 
@@ -239,11 +236,7 @@ class Trainer:
         return metric
 
     def __enter__(self) -> Trainer:
-        if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-                if callable(handler := signal.getsignal(number)):
-                    self._handlers[number] = handler
-                    signal.signal(number, self._defer)
+        self._signals.__enter__()
         if self.accelerator.is_main_process:
             keep_lines(self.records, self.progress.records)  # later ones are made again
         for callback in self._callbacks:
@@ -255,21 +248,13 @@ class Trainer:
         is_ended = kind is not None and issubclass(kind, (KeyboardInterrupt, SystemExit))
         try:
             if is_ended and self._is_whole and self.accelerator.num_processes == 1:
-                self._is_busy = True
+                self._signals.is_busy = True
                 self.save()
                 logger.info("saved the state of step %d", self.progress.step)
         finally:
-            for number, handler in self._handlers.items():
-                if signal.getsignal(number) == self._defer:  # a handler may have changed it, to end in peace
-                    signal.signal(number, handler)
+            self._signals.__exit__()
             for callback in self._callbacks:
                 callback.on_end()
-
-    def _defer(self, number: int, frame: FrameType | None) -> None:
-        """Handles a signal that ends the process; the same one again does not wait for the end of the step."""
-        if not self._is_busy or self._signal == number:
-            self._handlers[number](number, frame)
-        self._signal = number
 
     def step(self, parts: Sequence[tuple[Any, float]]) -> float:
         """Makes one optimizer step on the weighted parts of a batch.
@@ -280,14 +265,10 @@ class Trainer:
         Raises:
             ElmoTasksError: the loss is not finite.
         """
-        self._is_busy, self._is_whole = True, False
-        try:
+        self._is_whole = False
+        with self._signals.busy():
             loss = self._step(parts)
-        finally:
-            self._is_busy = False
-        self._is_whole = True
-        if self._signal is not None:
-            self._handlers[self._signal](self._signal, None)
+            self._is_whole = True
         return loss
 
     def _step(self, parts: Sequence[tuple[Any, float]]) -> float:

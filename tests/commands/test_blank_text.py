@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
-import elmo_tasks
 from elmo_tasks import cli
 
 RESULTS = {  # commands with a result for each text
@@ -25,13 +23,6 @@ ONE_RESULT = {  # commands with one result for all of a text
     "neighbors": "neighbors 'The dog barked.' --word dog --pool {text}",
 }
 BLANK = {"nothing": "", "white space": " \n\n\t\n"}
-
-
-@pytest.fixture(scope="module")
-def run(settings: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("runs") / "run"
-    elmo_tasks.train(settings, folder, overrides={"trainer.num_epochs": 1})
-    return folder
 
 
 class Commands:
@@ -51,8 +42,8 @@ class Commands:
 
 
 @pytest.fixture
-def commands(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Commands:
-    return Commands(run, tmp_path, monkeypatch)
+def commands(short_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Commands:
+    return Commands(short_run, tmp_path, monkeypatch)
 
 
 @pytest.mark.slow

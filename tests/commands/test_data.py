@@ -7,11 +7,14 @@ import pytest
 from elmo_tasks import cli
 
 
-def test_sample_data_names_its_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sample_data_names_its_files(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
     command = ["sample-data", str(tmp_path), "--task", "ner", "--sentences", "3,2,1"]
     assert cli.main(command) == 0
     paths = capsys.readouterr().out.splitlines()
     assert paths
+    assert f"to train on these files instead: ELMO_TASKS_DATA={tmp_path} elmo-tasks train NAME" in caplog.text
     assert all(Path(path).is_file() for path in paths)
     texts = {Path(path).name: Path(path).read_text() for path in paths if "eng." in path}
     sentences = [texts[f"eng.{part}"].strip().split("\n\n") for part in ("train", "testa", "testb")]

@@ -139,6 +139,18 @@ def test_predict_on_a_terminal_is_for_people(
     assert json.loads(capsys.readouterr().out) == {"said": "[red]one", "source": str(source)}
 
 
+def test_data_is_not_typed(
+    short_run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, keyboard = pty.openpty()
+    with os.fdopen(keyboard) as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        assert cli.main(["predict", str(short_run), "-", "--format", "reader"]) == 2
+    message = capsys.readouterr().err
+    assert message.count("error: ") == 1
+    assert "Ready" not in message
+
+
 @pytest.mark.usefixtures("load")
 def test_who_types_is_prompted_and_may_make_mistakes(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

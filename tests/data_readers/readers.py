@@ -76,6 +76,11 @@ def sample_examples(name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (HERE / "examples" / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
+def conllu(number: str, form: str = "_", upos: str = "_") -> str:
+    """A line of CoNLL-U."""
+    return "\t".join([number, form, "_", upos, *["_"] * 6]) + "\n"
+
+
 def build(settings: Settings) -> DatasetReader:
     return DatasetReaderConfig.model_validate_json(json.dumps(settings)).build()
 

@@ -30,6 +30,7 @@ from tests.data_readers.readers import (
     TABLE,
     TEXTS,
     Settings,
+    conllu,
     problem,
     sample,
     write,
@@ -58,10 +59,6 @@ def snli(line: str | dict[str, Any]) -> str:
 
 def tabs(rows: str) -> str:
     return rows.replace("|", "\t")
-
-
-def conllu(number: str, form: str = "_", upos: str = "_") -> str:
-    return "\t".join([number, form, "_", upos, *["_"] * 6]) + "\n"
 
 
 WORD = conllu("1", "a", "X")

@@ -21,16 +21,12 @@ from tests.data_readers.readers import (
     Settings,
     build,
     check_columns,
+    conllu,
     read_text,
     sample,
     sample_examples,
     write,
 )
-
-
-def conllu(number: str, form: str = "_", upos: str = "_") -> str:
-    return "\t".join([number, form, "_", upos, *["_"] * 6]) + "\n"
-
 
 WORD = conllu("1", "a", "X")
 WHOLE = conllu("1-2", "ab") + conllu("1", "a", "X") + conllu("2", "b", "Y")

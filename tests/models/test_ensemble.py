@@ -19,6 +19,7 @@ from tests.models.small import make_head, texts_of_lengths
 ENCODER = {"type": "stacked_bilstm", "hidden_sizes": (5,)}
 LABELS = ("no", "perhaps", "yes")
 TAGS = ("O", "B-X", "I-X")
+GENRES = ("a", "b")
 CLASSIFIER = {"type": "text_classifier", "task": "classification"}
 TEXTS = [{"tokens": tokens} for tokens in texts_of_lengths(4, 1, 3)]
 
@@ -59,6 +60,8 @@ def test_sets_of_labels_have_the_mean_threshold() -> None:
     first, second = (each.model.get_buffer("threshold") for each in members)
     first.fill_(0.9)
     second.fill_(0.3)
+    members[0].model.train()
+    assert not any(module.training for module in ensemble(members).modules())
     assert ensemble(members).get_buffer("threshold").item() == pytest.approx(0.6)
     assert (first.item(), second.item()) == pytest.approx((0.9, 0.3))
 
@@ -109,6 +112,26 @@ def test_words_are_looked_up_in_each_members_own_vocabulary() -> None:
     torch.testing.assert_close(found, contributions)
 
 
+def test_resolvers_score_the_spans_that_any_of_them_keeps() -> None:
+    sizes = {"hidden_sizes": (5,), "feature_size": 2, "max_span_width": 2, "max_antecedents": 9, "spans_per_word": 0.4}
+    head = {"type": "coref", "encoder": ENCODER, **sizes}
+    members = [member(head, {"genres": genres}, seed) for seed, genres in enumerate((GENRES, GENRES[::-1]))]
+    sentences = [["tarn", "vale", "moro"], ["orla", "tarn", "vale"]]
+    document = {"genre": "a", "sentences": sentences, "speakers": [["-"] * 3] * 2, "clusters": []}
+    models = [each.model for each in members]
+    batches = [each.model.task.collate([document], each.vocabulary) for each in members]
+    with torch.inference_mode():
+        outputs: list[Any] = [
+            model(batch) for model, batch in zip([*models, ensemble(members)], [*batches, batches[0]], strict=True)
+        ]
+    first, second, both = (set(zip(each.starts.tolist(), each.ends.tolist(), strict=True)) for each in outputs)
+    assert first != second
+    assert both == first | second
+    with torch.inference_mode():
+        again = ensemble(members)(models[0].with_choices(outputs[:1], batches[0]))
+    assert set(zip(again.starts.tolist(), again.ends.tolist(), strict=True)) == first
+
+
 def test_a_shared_bilm_computes_a_batch_once(bilm_files: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     embedder = {"elmo": {**bilm_files, "mixes": ("input", "output"), "layer_cache": None}}
     settings = {"type": "text_classifier", "task": "text_pairs", "embedder": embedder}
@@ -140,6 +163,14 @@ def test_outputs_that_do_not_fit_are_refused(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(reordered.model, "labels", ())
     with pytest.raises(ElmoTasksError, match=r"runs/b: .* with runs/a: .* another order, and a TextClassifier has no"):
         together(one, reordered)
+
+
+def test_taggers_of_spans_and_of_plain_tags_do_not_fit() -> None:
+    settings = {"type": "simple_tagger", "encoder": ENCODER}
+    pair = [member({**settings, "tag_scheme": scheme}, {"tags": TAGS}) for scheme in ("IOB2", None)]
+    for members in (pair, pair[::-1]):
+        with pytest.raises(ElmoTasksError, match="cannot be combined with runs/a: tags "):
+            ensemble(members)
 
 
 @pytest.mark.parametrize(

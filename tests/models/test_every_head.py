@@ -403,4 +403,4 @@ def test_predictions_are_explained_by_their_tokens(built: Built) -> None:
         torch.stack([each.sum() for each in found.contributions[name][each.mask].split(batch.lengths(each))])
         for name, each in tokens.items()
     ]
-    assert torch.allclose(torch.stack(sums).sum(0), found.scores - start, rtol=0.1, atol=0.02)
+    assert torch.allclose(torch.stack(sums).sum(0), (found.scores - start).float(), rtol=0.1, atol=0.02)

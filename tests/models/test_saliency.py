@@ -63,6 +63,8 @@ def test_contributions_are_those_of_closed_forms(name: str, method: Method) -> N
     with torch.no_grad():
         head.embedder.words.trained.abs_()  # so that no sum is below zero
     model = FunctionOfSum(head.embedder, function)
+    embedded: list[Any] = []
+    head.embedder.register_forward_hook(lambda *_: embedded.append(1))
     batch = model.task.collate(PAIRS, vocabulary)
     found = saliency(model, batch, [{}] * 2, method)
     for row, pair in enumerate(PAIRS):
@@ -77,6 +79,7 @@ def test_contributions_are_those_of_closed_forms(name: str, method: Method) -> N
             expected = [factor * value.item() for value in own]
             assert found.contributions[side][row, : len(own)].tolist() == pytest.approx(expected, rel=1e-4)
     assert model.embedder is head.embedder  # the model is as it was
+    assert len(embedded) == 2  # each side of the pairs once
     assert num_gradients(method) == sum(model.has_gradient)  # what requests are limited by
 
 

@@ -3,8 +3,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import torch
 
 from tests.modules.tiny_bert import save_bert
+
+
+@pytest.fixture(autouse=True)
+def _seed() -> None:
+    torch.manual_seed(3)
 
 
 @pytest.fixture(scope="session")

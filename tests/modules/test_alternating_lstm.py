@@ -21,11 +21,6 @@ from elmo_tasks.modules.encoders import EncoderConfig
 from tests.modules.helpers import gradients, mask_of
 
 
-@pytest.fixture(autouse=True)
-def _seed() -> None:
-    torch.manual_seed(3)
-
-
 def plain_layer(layer: Any, sentence: Tensor, dropout: Tensor | None = None) -> Tensor:
     """The equations of He et al. (2017) for one sentence, (T, D) -> (T, H)."""
     size = layer.recurrent_weight.shape[1]

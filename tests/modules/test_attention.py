@@ -21,11 +21,6 @@ from elmo_tasks.modules.attention import (
 from tests.modules.helpers import mask_of
 
 
-@pytest.fixture(autouse=True)
-def _seed() -> None:
-    torch.manual_seed(3)
-
-
 def brute_force_weights(queries: Tensor, keys: Tensor) -> Tensor:
     """The weights of the queries (T1, D) over the keys (T2, D), one number at a time."""
     rows = []

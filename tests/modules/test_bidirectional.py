@@ -17,11 +17,6 @@ from tests.modules.helpers import gradients, mask_of
 Layer = type[BiLstm] | type[BiGru]
 
 
-@pytest.fixture(autouse=True)
-def _seed() -> None:
-    torch.manual_seed(5)
-
-
 @pytest.fixture(params=[BiLstm, BiGru])
 def layer_class(request: pytest.FixtureRequest) -> Layer:
     return request.param

@@ -18,11 +18,6 @@ from elmo_tasks.text.vocabulary import SPECIAL, Vocabulary
 from tests.modules.helpers import gradients
 
 
-@pytest.fixture(autouse=True)
-def _seed() -> None:
-    torch.manual_seed(5)
-
-
 def plain_word_vector(module: CharacterCnn, characters: list[int]) -> Tensor:
     """The definition, window by window: every window with at least one character of the word."""
     margin = torch.zeros(module.width - 1, module.embedding.embedding_dim)

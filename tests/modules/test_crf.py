@@ -75,11 +75,6 @@ class Likelihoods(nn.Module):
         return self.crf.log_likelihood(emissions, tags, mask)
 
 
-@pytest.fixture(autouse=True)
-def _seed() -> None:
-    torch.manual_seed(7)
-
-
 @pytest.mark.parametrize("constrained", [False, True])
 @pytest.mark.parametrize("scale", [0.1, 1.0, 8.0])
 def test_equals_enumeration_of_all_sequences(constrained: bool, scale: float) -> None:
@@ -304,7 +299,6 @@ def test_errors_of_the_decoder(decoder: ConstrainedDecoder) -> None:
 
 @pytest.mark.parametrize("constrained", [False, True])
 def test_the_probability_of_allowed_tags_is_the_sum_over_their_sequences(constrained: bool) -> None:
-    torch.manual_seed(3)
     crf, (emissions, mask) = make_crf(constrained), make_batch()
     best = crf.best_tags(emissions, mask)
     allowed = torch.rand(*mask.shape, NUM_TAGS) < 0.5

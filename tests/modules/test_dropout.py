@@ -9,7 +9,6 @@ from elmo_tasks.modules.dropout import VariationalDropout
 
 
 def test_drops_the_same_features_at_every_token_and_others_in_every_sentence() -> None:
-    torch.manual_seed(0)
     outputs = VariationalDropout(0.25)(torch.ones(200, 7, 50))
     dropped = outputs == 0
     assert torch.equal(dropped, dropped[:, :1].expand_as(dropped))

@@ -18,12 +18,6 @@ from elmo_tasks.modules.encoders import (
 )
 from tests.modules.helpers import gradients, mask_of
 
-
-@pytest.fixture(autouse=True)
-def _seed() -> None:
-    torch.manual_seed(3)
-
-
 STACKED = pytest.mark.parametrize("stacked", [StackedBiLstm, StackedBiGru])
 
 

@@ -29,7 +29,6 @@ def mask() -> Tensor:
 def test_each_feature_of_each_text(
     pool: Callable[[Tensor, Tensor], Tensor], of_values: Callable[[list[float]], float], mask: Tensor
 ) -> None:
-    torch.manual_seed(2)
     vectors = torch.randn(3, 4, 5) - 3 * (pool is max_pool)  # a maximum below zero, and so not of the padding
     found = pool(vectors, mask)
     for text, length in enumerate(LENGTHS):
@@ -40,7 +39,6 @@ def test_each_feature_of_each_text(
 @pytest.mark.parametrize("pool", POOLS.values(), ids=POOLS.keys())
 @pytest.mark.parametrize("value", [math.nan, math.inf, -1e30])
 def test_padding_does_not_matter(pool: Callable[[Tensor, Tensor], Tensor], value: float, mask: Tensor) -> None:
-    torch.manual_seed(2)
     clean = torch.randn(3, 4, 5)
     vectors = clean.masked_fill(~mask.unsqueeze(2), value).requires_grad_()
     assert torch.equal(pool(vectors, mask), pool(clean, mask))
@@ -51,7 +49,6 @@ def test_padding_does_not_matter(pool: Callable[[Tensor, Tensor], Tensor], value
 
 @torch.no_grad()
 def test_attentive_pooling_is_a_weighted_sum(mask: Tensor) -> None:
-    torch.manual_seed(2)
     module, vectors = AttentivePooling(5), torch.randn(3, 4, 5)
     pooled, weights = module(vectors, mask)
     assert torch.equal(weights == 0, ~mask)

@@ -99,7 +99,6 @@ def test_hides_words_only_in_training() -> None:
 
 
 def test_without_a_file_vectors_have_a_length_of_about_one() -> None:
-    torch.manual_seed(0)
     vocabulary = Vocabulary(words=(*SPECIAL, "a", "b"), num_trained_words=4, characters=SPECIAL, labels={})
     module = WordEmbeddingConfig(size=400).build(vocabulary)
     torch.testing.assert_close(module.trained.detach().norm(dim=1), torch.tensor([0.0, 1, 1, 1]), atol=0.2, rtol=0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import re
 import signal
@@ -22,7 +23,7 @@ import pytest
 import elmo_tasks
 from elmo_tasks import cli
 from elmo_tasks.errors import ElmoTasksError, IncompleteError
-from elmo_tasks.parts.folder import PartsFolder
+from elmo_tasks.parts.folder import Made, PartsFolder
 from elmo_tasks.parts.units import find_units
 from tests.stopping import ENVIRONMENT
 
@@ -57,9 +58,7 @@ def test_shards_make_the_files_of_one_process(shards: int, arguments: list[str],
     assert contents(several) == contents(one)
 
 
-def test_files_without_rows_have_parts_without_rows(
-    arguments: list[str], texts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_files_without_rows_have_parts_without_rows(arguments: list[str], texts: Path, tmp_path: Path) -> None:
     rows = pa.table({"text": ["Orla left."]})
     pq.write_table(rows.slice(0, 0), texts / "a0.parquet")
     with pq.ParquetWriter(texts / "a1.parquet", rows.schema) as writer:
@@ -74,25 +73,11 @@ def test_files_without_rows_have_parts_without_rows(
     assert (len(empty), empty.schema) == (0, found.schema)
 
 
-def test_only_missing_parts_are_made(arguments: list[str], texts: Path, tmp_path: Path) -> None:
-    output = tmp_path / "out"
-    assert cli.main([*arguments, "--output", f"{output}/"]) == 0
-    whole = contents(output)
-    times = {path: path.stat().st_mtime_ns for path in output.glob("*.parquet")}
-    removed = next(iter(sorted(times)))
-    removed.unlink()
-    (texts / "c.txt").write_text("A later text.\n")
-    assert cli.main([*arguments, "--output", f"{output}/"]) == 0
-    assert {name: content for name, content in contents(output).items() if name in whole} == whole
-    assert len(contents(output)) == len(whole) + 1
-    assert all(path.stat().st_mtime_ns == times[path] for path in times if path != removed)
-
-
 def test_the_first_ten_missing_parts_are_named(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("Orla left.\n" * 13)
     units = list(find_units([tmp_path / "a.txt"], tokens=1))
     folder = PartsFolder(tmp_path / "out", {"layers": "top"})
-    assert folder.process(units[1:2], lambda table: table, visible=False).parts == 1
+    assert folder.process(units[1:2], lambda table: table, visible=False) == Made(1, 0)
     for given, missing, more in ((units, [1, *range(3, 12)], "\n  and 2 more"), (units[:11], [1, *range(3, 12)], "")):
         lines = "".join(f"\n  a.txt, from line {line}" for line in missing)
         with pytest.raises(IncompleteError) as error:
@@ -112,6 +97,9 @@ def test_settings_that_are_missing_are_other_settings(tmp_path: Path) -> None:
         with pytest.raises(ElmoTasksError, match=f"its parts were made with {problem}. Use the same settings, or"):
             PartsFolder(tmp_path, settings).check_settings()
     PartsFolder(tmp_path, {"layers": "top"}).check_settings()
+    (tmp_path / "_manifest.json").rename(tmp_path / "a.parquet")
+    with pytest.raises(ElmoTasksError, match=r"has a\.parquet, but no _manifest\.json; choose another folder"):
+        PartsFolder(tmp_path, {"layers": "top"}).begin()
 
 
 def test_settings_that_change_meanwhile(tmp_path: Path) -> None:
@@ -132,8 +120,8 @@ def test_parts_are_compressed_and_only_numbers_of_vectors_have_no_dictionary(tmp
     (tmp_path / "a.txt").write_text("Orla left.\n\nTavo sang.\n")
     folder = PartsFolder(tmp_path / "out", {})
     vectors = pa.array([[0.5, 1.0], [2.0]], pa.list_(pa.float32()))
-    results = pa.table({"id": ["a", "a"], "vectors": vectors, "error": pa.nulls(2, pa.string())})
-    folder.process(list(find_units([tmp_path / "a.txt"])), lambda table: results, visible=False)
+    results = pa.table({"id": ["a", "a"], "vectors": vectors, "error": [None, "none"]})
+    assert folder.process(list(find_units([tmp_path / "a.txt"])), lambda table: results, visible=False) == Made(1, 1)
     (part,) = folder.path.glob("*.parquet")
     assert pq.read_table(part).equals(results)
     group = pq.read_metadata(part).row_group(0)
@@ -142,22 +130,21 @@ def test_parts_are_compressed_and_only_numbers_of_vectors_have_no_dictionary(tmp
         assert ("RLE_DICTIONARY" in column.encodings, column.is_stats_set) == (is_plain, is_plain)
 
 
+def test_a_part_has_all_tables_of_its_unit(tmp_path: Path) -> None:
+    texts = [f"Line {number}." for number in range(4_500)]  # of 2,000 in a table
+    pq.write_table(pa.table({"text": texts}), tmp_path / "a.parquet")
+    folder = PartsFolder(tmp_path / "out", {})
+    folder.process(list(find_units([tmp_path / "a.parquet"])), lambda table: table, visible=False)
+    (part,) = folder.path.glob("*.parquet")
+    assert pq.read_table(part)["text"].to_pylist() == texts
+
+
 def test_results_below_the_input_are_not_read(arguments: list[str], texts: Path) -> None:
     for _ in range(2):
         assert cli.main([*arguments, "--output", f"{texts / 'vectors'}/"]) == 0
         names = {name.partition("-")[0] for name in contents(texts / "vectors")}
         assert names == {"a.txt", "b.jsonl"}
     assert cli.main(["embed", str(texts / "vectors"), "--output", f"{texts / 'vectors'}/"]) == 2
-
-
-def test_other_settings_are_refused(arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    output = tmp_path / "out"
-    assert cli.main([*arguments, "--output", f"{output}/", "--shard", "1/2"]) == 0
-    assert cli.main([*arguments, "--output", f"{output}/", "--shard", "2/2", "--layers", "top"]) == 2
-    assert "its parts were made with layers = 'mix'; got 'top'" in capsys.readouterr().err
-    (output / "_manifest.json").unlink()
-    assert cli.main([*arguments, "--output", f"{output}/"]) == 2
-    assert "but no _manifest.json" in capsys.readouterr().err
 
 
 def test_an_error_keeps_the_parts_before_it(
@@ -243,11 +230,13 @@ def test_options_that_do_not_fit(
     assert problem in capsys.readouterr().err
 
 
+ONE_FILE = ("embed in.txt --output a.hdf5", "predict run in.txt --output a.jsonl")
+FOR_PARTS = ("--shard 1/2", "--engine ray", "--address auto", "--workers 2", "--part-tokens 9", "--on-error record")
+
+
 @pytest.mark.parametrize(
-    "given",
-    ["--shard 1/2", "--engine ray", "--address auto", "--workers 2", "--part-tokens 9", "--on-error record"],
+    ("command", "given"), [*itertools.product(ONE_FILE, FOR_PARTS), (ONE_FILE[0], "--number-type float16")]
 )
-@pytest.mark.parametrize("command", ["embed in.txt --output a.hdf5", "predict run in.txt --output a.jsonl"])
 def test_one_file_has_no_parts(
     command: str, given: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -256,22 +245,7 @@ def test_one_file_has_no_parts(
     assert cli.main([*command.split(), *given.split()]) == 2
     option = given if given.startswith(("--engine", "--on-error")) else given.split()[0]
     assert f"{option}: expected an output folder, with a slash at its end: --output DIR/" in capsys.readouterr().err
-
-
-def test_vectors_in_a_file_are_float32(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "in.txt").write_text("Orla left.\n", encoding="utf-8")
-    assert cli.main(["embed", "in.txt", "--output", "a.hdf5", "--number-type", "float16"]) == 2
-    assert "--number-type: expected an output folder" in capsys.readouterr().err
-    assert not (tmp_path / "a.hdf5").exists()
-
-
-def test_the_manifest_says_what_the_parts_were_made_with(arguments: list[str], tmp_path: Path) -> None:
-    assert cli.main([*arguments, "--output", f"{tmp_path / 'out'}/", "--pool", "max"]) == 0
-    written = json.loads((tmp_path / "out" / "_manifest.json").read_text())
-    assert (written["layers"], written["pool"], written["number_type"]) == ("mix", "max", "float16")
+    assert not list(tmp_path.glob("a.*"))
 
 
 def test_predictions_of_an_ensemble_with_the_tokens_that_count(

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.parts.folder import PartsFolder
+from elmo_tasks.parts.folder import Made, PartsFolder
 from elmo_tasks.parts.ray_engine import process_on_ray, ray_cluster
 from elmo_tasks.parts.units import Unit, find_units
 from elmo_tasks.studies.ray_training import training_on_ray
@@ -37,7 +37,7 @@ def in_capitals(table: pa.Table) -> pa.Table:
     texts = [text.upper() for text in table["text"].to_pylist()]
     if "FAIL" in texts:
         raise ElmoTasksError("a row is not usable")
-    return pa.table({"text": texts, "error": pa.nulls(len(texts), pa.string())})
+    return pa.table({"text": texts, "error": [None if "left" in text else text for text in table["text"].to_pylist()]})
 
 
 def texts(folder: PartsFolder) -> list[str]:
@@ -46,11 +46,11 @@ def texts(folder: PartsFolder) -> list[str]:
 
 def test_the_missing_parts_are_made(ray: FakeRay, units: list[Unit], tmp_path: Path) -> None:
     folder = PartsFolder(tmp_path / "out", {})
-    assert folder.process(units[1:2], in_capitals, visible=False).parts == 1
-    assert process_on_ray(folder, units, in_capitals).parts == 2
+    assert folder.process(units[1:2], in_capitals, visible=False) == Made(1, 1)
+    assert process_on_ray(folder, units, in_capitals) == Made(2, 1)
     assert texts(folder) == ["ORLA LEFT.", "TAVO SANG.", "IT RAINED."]
     assert ray.clusters == ["local"]
-    assert process_on_ray(folder, units, in_capitals).parts == 0
+    assert process_on_ray(folder, units, in_capitals) == Made(0, 0)
     with pytest.raises(ElmoTasksError, match="its parts were made with layers = None; got 'top'"):
         process_on_ray(PartsFolder(folder.path, {"layers": "top"}), units, in_capitals)
     assert ray.clusters == ["local"]  # no other one was started for nothing
@@ -78,7 +78,7 @@ def test_as_many_actors_as_there_are_places(
     tmp_path: Path,
 ) -> None:
     ray.resources = resources
-    assert process_on_ray(PartsFolder(tmp_path / "out", {}), units, in_capitals, **settings).parts == 3
+    assert process_on_ray(PartsFolder(tmp_path / "out", {}), units, in_capitals, **settings) == Made(3, 2)
     assert (ray.actors, ray.needs) == (actors, needs)
 
 
@@ -101,6 +101,7 @@ def test_the_bar_counts_the_parts(
     lines = [line.strip() for line in re.split(r"[\r\n]+", text) if "parts" in line]
     assert " 1/3 " in lines[0]
     assert " 3/3 " in lines[-1]
+    assert all("/3 " in line for line in lines)  # no other bar
     assert lines[-1].endswith("a.txt" if on_ray else "a.txt, line 3")
 
 

@@ -23,6 +23,12 @@ def rows_of(*inputs: str | Path, tokens: int = 1_000_000) -> list[dict[str, Any]
     return [row for _, tables in read_units(units) for table in tables for row in table.to_pylist()]
 
 
+def parquet_of(texts: list[str], row_group_size: int | None = None) -> bytes:
+    stream = pa.BufferOutputStream()
+    pq.write_table(pa.table({"text": texts}), stream, row_group_size, compression="none", write_statistics=False)
+    return stream.getvalue().to_pybytes()
+
+
 @settings(deadline=None)
 @given(
     st.lists(st.text(alphabet="ab é\u2028", max_size=30), max_size=20), st.integers(1, 9), st.sampled_from(["\n", ""])
@@ -57,7 +63,11 @@ def test_files_of_folders_and_patterns_each_once(tmp_path: Path, monkeypatch: py
     assert found == ["a/x.txt", "b/deep/y.txt", "b/x.txt"]
     assert [unit.source for unit in find_units([tmp_path / "a"])] == ["x.txt"]
     monkeypatch.chdir(tmp_path / "a")
-    assert [unit.source for unit in find_units(["x.txt", tmp_path / "a"])] == ["x.txt"]
+    (tmp_path / "b" / "link.txt").symlink_to("../a/x.txt")
+    for same in (tmp_path / "a", "../a/x.txt", "../b/link.txt"):
+        assert [unit.source for unit in find_units(["x.txt", same])] == [
+            "x.txt" if same != "../b/link.txt" else "a/x.txt"
+        ]
     with pytest.raises(DataError, match=r"no\*: no such file"):
         list(find_units([tmp_path / "no*"]))
 
@@ -75,22 +85,13 @@ def test_compressed_text_and_json_lines(tmp_path: Path) -> None:
     assert rows_of(tmp_path, tokens=20) == rows_of(tmp_path)
 
 
-def test_json_lines_after_blank_ones(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text('\n  \n {"text": "Orla left."}\n')
-    (found,) = rows_of(tmp_path)
-    assert (found["line"], found["json"]) == (3, ' {"text": "Orla left."}')
-
-
 def test_row_groups_of_parquet_files(tmp_path: Path) -> None:
     columns = {"line": ["not ours"] * 10, "error": ["nor this"] * 10, "input_error": [1] * 10}
     table = pa.table({"text": [f"line {number}" for number in range(10)], **columns})
     pq.write_table(table, tmp_path / "a.parquet", row_group_size=3)
     assert len(list(find_units([tmp_path]))) == 1
     assert [unit.first for unit in find_units([tmp_path], tokens=1)] == [1, 4, 7, 10]
-    of_a_group = pq.read_metadata(tmp_path / "a.parquet").row_group(0).total_byte_size
-    pairs = list(find_units([tmp_path], tokens=of_a_group // 6 + 1))
-    assert [(unit.start, unit.end, unit.first) for unit in pairs] == [(0, 2, 1), (2, 4, 7)]
-    for tokens in (1, of_a_group // 6 + 1):
+    for tokens in (1, 1_000_000):
         found = rows_of(tmp_path, tokens=tokens)
         assert [(row["line"], row["text"]) for row in found] == [(n + 1, f"line {n}") for n in range(10)]
         kept = {
@@ -100,21 +101,33 @@ def test_row_groups_of_parquet_files(tmp_path: Path) -> None:
         assert kept == {("a.parquet", "not ours", None, "nor this", 1)}
 
 
-def test_tables_have_the_same_columns_even_without_rows(tmp_path: Path) -> None:
+def test_units_end_with_the_row_group_at_which_they_are_full(tmp_path: Path) -> None:
+    """With texts of some lengths, a group has a multiple of six bytes, or one byte less."""
+    for length in range(1, 13):
+        (tmp_path / "a.parquet").write_bytes(parquet_of(["x" * length] * 4, row_group_size=1))
+        size = pq.read_metadata(tmp_path / "a.parquet").row_group(0).total_byte_size
+        for tokens in (size // 6, size // 6 + 1):
+            step = 1 if size >= 6 * tokens else 2
+            found = [(unit.start, unit.end, unit.first) for unit in find_units([tmp_path], tokens=tokens)]
+            assert found == [(start, start + step, start + 1) for start in range(0, 4, step)]
+
+
+def test_tables_have_the_same_columns_even_without_rows(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     own = {"source": pa.string(), "line": pa.int64()}
-    for content, column in ((" \n\n", "text"), ("Orla left.\n", "text"), ('{"a": 1}\n', "json")):
+    for content, column in ((" \n\n", "text"), ("Orla left.\n", "text"), ('\n \n {"a": 1}\n', "json")):
         (tmp_path / "a.txt").write_text(content)
         ((_, tables),) = read_units(find_units([tmp_path]))
         (table,) = tables
         expected = {**own, column: pa.string(), "error": pa.string()}
         assert dict(zip(table.column_names, table.schema.types, strict=True)) == expected
         assert len(table) == len(content.strip().splitlines())
+    assert caplog.messages == [f"{tmp_path / 'a.txt'}: no text in 2 line(s)"]
 
 
 def test_lines_of_tokens_may_look_like_anything(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("id,text,label\n1,Orla left,pos\n2,It rained,neg\n3,A mill,pos\n4,A bus,neg\n")
     assert len(list(find_units([tmp_path], tokenized=True))) == 1
-    with pytest.raises(DataError, match=r"only has files of the output folder; expected the text"):
+    with pytest.raises(DataError, match=r"contains only files of an output folder; expected the text"):
         list(find_units([tmp_path], output=tmp_path))
 
 
@@ -163,6 +176,7 @@ def test_lines_of_no_use_have_an_error(tmp_path: Path) -> None:
     [
         ("a.csv", b"id,text,label\n1,Orla left,pos\n2,It rained,neg\n3,A mill,pos\n4,A bus,neg\n", "looks like"),
         ("a.parquet", b"PAR1 nothing", "the Parquet file is damaged"),
+        ("b.parquet", parquet_of(["Orla left."] * 9).replace(b"Orla", b""), "the Parquet file is damaged"),
         ("a.gz", gzip.compress(b"Orla left.\n" * 9, mtime=0)[:-9], "damaged or cut short"),
     ],
 )
@@ -178,3 +192,8 @@ def test_a_file_that_changes_meanwhile(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("Orla came.\n")
     with pytest.raises(DataError, match="has changed"):
         list(read_units(units))
+    (tmp_path / "b.gz").write_bytes(gzip.compress(b"Orla left.\n" * 9))
+    units = list(find_units([tmp_path / "b.gz"], tokens=2))
+    (tmp_path / "b.gz").write_bytes(gzip.compress(b"Orla left.\n"))
+    with pytest.raises(DataError, match="has changed"):
+        list(read_units(units[3:]))

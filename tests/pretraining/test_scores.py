@@ -6,7 +6,7 @@ import csv
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -132,6 +132,19 @@ def test_neither_batches_nor_training_mode_change_scores(model: LanguageModel, m
     assert model.training
     with pytest.raises(ElmoTasksError, match="a sentence has no token"):
         list(score_sentences(model, [["the"], []]))
+    with pytest.raises(ElmoTasksError, match="expected a list of tokens for each sentence"):
+        list(score_sentences(model, ["the dog"]))
+    with pytest.raises(ElmoTasksError, match="substitutes"):
+        list(score_sentences(model, SENTENCES, -1))
+
+    def damaged() -> Iterator[list[str]]:
+        yield SENTENCES[0]
+        raise ElmoTasksError("line 2: damaged")
+
+    found = score_sentences(model, damaged())
+    assert values(next(found)) == pytest.approx(whole[0], abs=1e-5)
+    with pytest.raises(ElmoTasksError, match="line 2: damaged"):
+        next(found)
 
 
 def test_a_language_model_scores_text_and_tokens(model: LanguageModel, bilm: Path) -> None:

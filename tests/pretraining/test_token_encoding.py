@@ -10,7 +10,6 @@ from elmo_tasks.elmo.characters import tokens_to_ids
 from elmo_tasks.elmo.options import BiLMOptions
 from elmo_tasks.elmo.random_weights import random_bilm
 from elmo_tasks.elmo.token_encoder import TokenEncoder
-from elmo_tasks.pretraining import token_encoding
 from elmo_tasks.pretraining.token_encoding import WordsByLength, encode_tokens
 
 SHORT = ["a", "word", "words", "<S>", "</S>", "naïve", "", "."]
@@ -30,12 +29,7 @@ def with_wide_filter_first(options: BiLMOptions) -> BiLMOptions:
 @pytest.mark.parametrize(
     "words", [SHORT, LONG, SHORT + LONG, ["one"], 5 * SHORT + 8 * LONG], ids=["short", "long", "both", "one", "many"]
 )
-@pytest.mark.parametrize("for_gpus", [False, True])
-def test_vectors_and_gradients_equal_the_plain_encoders(
-    options: BiLMOptions, words: list[str], for_gpus: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if for_gpus:
-        monkeypatch.setattr(token_encoding._MaximumOverWindows, "apply", token_encoding._maxima_of_groups)
+def test_vectors_and_gradients_equal_the_plain_encoders(options: BiLMOptions, words: list[str]) -> None:
     encoder: TokenEncoder = random_bilm(options, seed=4).requires_grad_(True).token_encoder.double()
     ids = tokens_to_ids(words)
     factors = torch.randn(len(words), options.lstm.projection_dim, dtype=torch.float64)

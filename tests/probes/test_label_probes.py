@@ -29,11 +29,6 @@ from elmo_tasks.probes.span_vectors import WordVectorLayer, pool_spans, span_vec
 from elmo_tasks.sample_data import write_sample_data
 
 
-@pytest.fixture(scope="module")
-def bilm() -> BiLM:
-    return random_bilm(TINY_OPTIONS, seed=2)
-
-
 def sentences(count: int, seed: int) -> list[LabelledSentence]:
     """The label of a word says whether "red" is before it."""
     generator = random.Random(seed)

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from elmo_tasks.elmo import TINY_OPTIONS, BiLM, random_bilm
+from elmo_tasks.elmo import BiLM
 from elmo_tasks.elmo.bilm_files import BiLMFiles
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.probes import neighbors
@@ -25,11 +25,6 @@ POOL = [
     ["the", "dog", "and", "the", "other", "Dog", "slept"],
 ]
 QUERY = TokenInContext(("a", "dog", "slept"), 1)
-
-
-@pytest.fixture(scope="module")
-def bilm() -> BiLM:
-    return random_bilm(TINY_OPTIONS, seed=2)
 
 
 def brute_force(bilm: BiLM, *, same_word: bool) -> list[list[tuple[float, str]]]:

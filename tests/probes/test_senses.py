@@ -84,11 +84,6 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.fixture(scope="module")
-def bilm() -> BiLM:
-    return random_bilm(TINY_OPTIONS, seed=2)
-
-
 def test_the_files_are_read(folder: Path) -> None:
     data = read_sense_data(folder / "wsd")
     assert data.training[0] == SenseSentence(

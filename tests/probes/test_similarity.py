@@ -9,15 +9,10 @@ import torch
 from torch.nn import functional
 
 import elmo_tasks
-from elmo_tasks.elmo import TINY_OPTIONS, BiLM, random_bilm
+from elmo_tasks.elmo import BiLM
 from elmo_tasks.errors import ElmoTasksError
 
 ONE, OTHER = ["the", "dog", "saw", "the", "Dog"], ["a", "dog", "barked"]
-
-
-@pytest.fixture(scope="module")
-def bilm() -> BiLM:
-    return random_bilm(TINY_OPTIONS, seed=2)
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 import elmo_tasks
 from elmo_tasks import cli
@@ -93,14 +92,8 @@ def test_the_card(hub: FakeHub, run: Path, capsys: pytest.CaptureFixture[str]) -
     push(run, "hub:ann/ner")
     card = hub.models["ann/ner"]["README.md"].decode()
     assert card == printed.removesuffix("\n")
-    _, front, text = card.split("---\n", 2)
-    values, results = yaml.safe_load(front), json.loads((run / "metrics.json").read_text())
-    assert values["pipeline_tag"] == "token-classification"
-    (found,) = values["model-index"][0]["results"]
-    assert found["dataset"]["name"] == "eng.testb"
-    assert found["metrics"] == [{"type": "f1", "value": round(results["test"]["f1"], 2)}]
-    assert "| training data | eng.train |" in text
-    assert f"| f1 | {results['best']['validation']['f1']:.2f} | {results['test']['f1']:.2f} |" in text
+    results = json.loads((run / "metrics.json").read_text())
+    assert f"| f1 | {results['best']['validation']['f1']:.2f} | {results['test']['f1']:.2f} |" in card
     assert str(run.parent) not in card
     hub.models["ann/ner"]["README.md"] = b"my own"
     push(run, "hub:ann/ner")
@@ -152,6 +145,10 @@ def test_a_bilm_goes_to_the_hub_and_back(hub: FakeHub, tmp_path: Path, capsys: p
     assert set(hub.models["ann/bilm"]) == {*names, "README.md"}
     card = hub.models["ann/bilm"]["README.md"].decode()
     assert "| held-out perplexity | 12.50, the mean of both directions |" in card
+    names = {"options.json", "weights.hdf5"}
+    for name in names:
+        shutil.copy(tmp_path / "bilm" / name, tmp_path)
+    assert set(files_and_card(tmp_path, "hub:ann/plain")[0]) == names  # without a softmax
     loaded = LanguageModel.load("hub:ann/bilm")
     assert loaded.bilm.fingerprint() == model.bilm.fingerprint()
     assert loaded.vocabulary.words == vocabulary.words

@@ -33,16 +33,7 @@ def convert(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, co
     )
     parts.add_encoder("encoder.encoder", model.part("context_layer"), weights.part("_context_layer."), columns)
 
-    head = weights.part("_attentive_span_extractor._global_attention._module.")
-    parts.tensors["spans.attention.weight"] = head.take("weight", 1, len(columns))[:, columns]
-    head.take("bias", 1)  # the same for all tokens, so that it changes no softmax
-    widths = weights.take(
-        "_endpoint_span_extractor._span_width_embedding.weight", model.number("max_span_width"), feature_size
-    )
-    distances = weights.take("_distance_embedding.weight", 10, feature_size)
-    parts.tensors["spans.width_embedding"] = widths[:max_width]
-    parts.tensors["antecedents.embeddings.distance"] = distances[1:]  # no span has the distance 0
-
+    _add_spans(parts, model, weights, columns, max_width)
     scorer, scores = _mention_scorer(weights)
     mentions = read_layers(model.part("mention_feedforward"), scorer)
     pairs = read_layers(model.part("antecedent_feedforward"), weights.part("_antecedent_feedforward._module."))
@@ -59,6 +50,20 @@ def convert(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, co
     dropouts = "dropout is also on the encoder's output and on the embeddings of widths and distances here"
     notes = (dropouts, *other_reader(params, "coref_conll2012", "coref"))
     return parts.head(labels={"genres": ()}, dataset_reader={"type": "coref_conll2012"}, notes=notes)
+
+
+def _add_spans(parts: Parts, model: Params, weights: Weights, columns: Tensor, max_width: int) -> None:
+    """The attention to the tokens of a span, and the embeddings of widths and distances."""
+    head = weights.part("_attentive_span_extractor._global_attention._module.")
+    parts.tensors["spans.attention.weight"] = head.take("weight", 1, len(columns))[:, columns]
+    head.take("bias", 1)  # the same for all tokens, so that it changes no softmax
+    feature_size = model.number("feature_size")
+    widths = weights.take(
+        "_endpoint_span_extractor._span_width_embedding.weight", model.number("max_span_width"), feature_size
+    )
+    distances = weights.take("_distance_embedding.weight", 10, feature_size)
+    parts.tensors["spans.width_embedding"] = widths[:max_width]
+    parts.tensors["antecedents.embeddings.distance"] = distances[1:]  # no span has the distance 0
 
 
 def _mention_scorer(weights: Weights) -> tuple[Weights, Weights]:

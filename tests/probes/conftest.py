@@ -1,0 +1,10 @@
+from __future__ import annotations
+
+import pytest
+
+from elmo_tasks.elmo import TINY_OPTIONS, BiLM, random_bilm
+
+
+@pytest.fixture(scope="session")
+def bilm() -> BiLM:
+    return random_bilm(TINY_OPTIONS, seed=2)
