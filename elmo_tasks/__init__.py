@@ -5,8 +5,8 @@
     elmo_tasks.train("ner_conll03", "runs/ner")  # a config by its name, path or values; data from files or memory
     elmo_tasks.evaluate("runs/ner", "eng.testb")
     tagger = elmo_tasks.load("runs/ner")
-    tagger("Mira joined Karvel.")
-    elmo_tasks.show(tagger, "Mira joined Karvel.")  # in colours, in a notebook
+    tagger("Mary joined Boeing.")
+    elmo_tasks.show(tagger, "Mary joined Boeing.")  # in colours, in a notebook
     elmo_tasks.embed(elmo_tasks.tokenize("The dog barked."))
     elmo_tasks.load_language_model("default").score("The dog barked.")  # how surprising each word is
     elmo_tasks.similarity("bank", ["He sat on the bank.", "The bank closed."])  # of its vectors, layer by layer

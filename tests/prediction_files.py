@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-SENTENCE = ["Mira", "left", "Oslo", "."]
+SENTENCE = ["Mary", "left", "Oslo", "."]
 CASES: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {  # example, right and wrong prediction
     "Tagging": (
         {"tokens": SENTENCE, "tags": ["B-PER", "O", "B-LOC", "O"]},
@@ -29,10 +29,10 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {  # e
     ),
     "Reading": (
         {
-            "id": "1", "question": "Who left?", "question_tokens": ["Who", "left", "?"], "passage": "Mira left Oslo.",
-            "token_starts": [0, 5, 10, 14], "token_ends": [4, 9, 14, 15], "answers": ["Mira"], "answer_spans": [[0, 0]],
+            "id": "1", "question": "Who left?", "question_tokens": ["Who", "left", "?"], "passage": "Mary left Oslo.",
+            "token_starts": [0, 5, 10, 14], "token_ends": [4, 9, 14, 15], "answers": ["Mary"], "answer_spans": [[0, 0]],
         },
-        {"answer": "Mira", "best": []},
+        {"answer": "Mary", "best": []},
         {"answer": "Oslo", "best": []},
     ),
     "SemanticRoles": (

@@ -31,8 +31,8 @@ from elmo_tasks.predictors import AllenNlpPredictor, Predictor, build_predictor
 from elmo_tasks.runs import load
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 
-TEXT = "Mira Dolvane joined Karvel as coach. Karvel closed a mill."
-SENTENCES = [["Mira", "Dolvane", "joined", "Karvel", ".", "Karvel", "left", "."], ["Karvel"]]
+TEXT = "Mary Collins joined Boeing as coach. Boeing closed a mill."
+SENTENCES = [["Mary", "Collins", "joined", "Boeing", ".", "Boeing", "left", "."], ["Boeing"]]
 SENTENCES_AS_INPUTS = [{"tokens": sentence} for sentence in SENTENCES]
 
 
@@ -124,9 +124,9 @@ def test_a_predictor_takes_a_text_a_dict_or_several(run: Path) -> None:
     tagger = elmo_tasks.load(run, device="cpu")
     assert isinstance(tagger, Predictor)
     results = tagger(TEXT)
-    assert [result["tokens"][0] for result in results] == ["Mira", "Karvel"]
+    assert [result["tokens"][0] for result in results] == ["Mary", "Boeing"]
     assert tagger({"text": TEXT, "id": 7}) == [{"id": 7, **result} for result in results]
-    assert tagger([TEXT, {"tokens": ["Karvel"]}])[:2] == results
+    assert tagger([TEXT, {"tokens": ["Boeing"]}])[:2] == results
     assert len(tagger(text for text in [TEXT, TEXT])) == 4
     assert list(tagger.predict([TEXT])) == results
 
@@ -173,7 +173,7 @@ def test_a_predictor_can_be_sent_to_another_process(run: Path, tmp_path: Path, m
     tagger = elmo_tasks.load(run.name, batch_tokens=7, overrides={"trainer.device": "cpu"})
     monkeypatch.chdir(tmp_path)
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as processes:
-        assert processes.submit(tagger, {"tokens": ["Karvel"]}).result(120) == tagger({"tokens": ["Karvel"]})
+        assert processes.submit(tagger, {"tokens": ["Boeing"]}).result(120) == tagger({"tokens": ["Boeing"]})
     assert pickle.loads(pickle.dumps(tagger)).batch_tokens == 7
 
 
@@ -202,8 +202,8 @@ def test_wrong_inputs_say_what_is_wanted(run: Path) -> None:
     for given in (TEXT, {"text": TEXT}, 3):
         with pytest.raises(ElmoTasksError, match="expected a list of strings or dicts; for a single one, call"):
             tagger.predict(given)
-    with pytest.raises(DataError, match=r"inputs:2: \['Karvel'\]; expected a string or a dict"):
-        tagger([TEXT, ["Karvel"]])  # type: ignore[list-item]
+    with pytest.raises(DataError, match=r"inputs:2: \['Boeing'\]; expected a string or a dict"):
+        tagger([TEXT, ["Boeing"]])  # type: ignore[list-item]
     with pytest.raises(ElmoTasksError, match="predicates are for semantic roles"):
         elmo_tasks.load(run, predicates=run)
 
@@ -334,8 +334,8 @@ def test_what_cannot_be_explained_is_said(
     with pytest.raises(ElmoTasksError, match="explain is 'lime'; expected gradient or integrated"):
         tagger(TEXT, explain="lime")  # type: ignore[arg-type]
     monkeypatch.setattr(tagger, "most_explained", 100)
-    results = tagger.predict([{"tokens": ["Karvel"]}, {"tokens": [*SENTENCES[0]] * 20}], explain="gradient")
-    assert next(results)["tokens"] == ["Karvel"]
+    results = tagger.predict([{"tokens": ["Boeing"]}, {"tokens": [*SENTENCES[0]] * 20}], explain="gradient")
+    assert next(results)["tokens"] == ["Boeing"]
     with pytest.raises(
         DataError, match=r"inputs:2: to explain \d+ parts, the model reads .* tokens; expected at most 100"
     ):

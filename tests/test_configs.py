@@ -31,13 +31,13 @@ BASELINES = [name for name in TASKS if "baselines" in Path(name).parts]
 RESUMED = [name for name in TASKS if name.startswith("cpu/") and name not in BASELINES] + ["squad_bidaf.jsonnet"]
 
 # Texts for the predictors, by the type of the model.
-TEXT = "Mira Dolvane joined Karvel as coach. She closed a mill."
+TEXT = "Mary Collins joined Boeing as coach. She closed a mill."
 INPUTS: dict[str, Mapping[str, Any]] = {
     "crf_tagger": {"text": TEXT},
     "bcn": {"text": TEXT},
     "text_classifier": {"text": TEXT},
-    "esim": {"premise": TEXT, "hypothesis": "Nobody joined Karvel."},
-    "decomposable_attention": {"premise": TEXT, "hypothesis": "Nobody joined Karvel."},
+    "esim": {"premise": TEXT, "hypothesis": "Nobody joined Boeing."},
+    "decomposable_attention": {"premise": TEXT, "hypothesis": "Nobody joined Boeing."},
     "bidaf": {"passage": TEXT, "question": "Who closed a mill?"},
     "bidaf_self_attention": {"passage": TEXT, "question": "Who closed a mill?"},
     "srl": {"tokens": TEXT.split(), "predicates": [2, 7]},
@@ -58,8 +58,8 @@ minded VBD B-VP
 """
 NAMES = """\
 #begin document (nw/names); part 000
-nw/names 0 0 Mira NNP * - - - - (PERSON* -
-nw/names 0 1 Dolvane NNP * - - - - *) -
+nw/names 0 0 Mary NNP * - - - - (PERSON* -
+nw/names 0 1 Collins NNP * - - - - *) -
 nw/names 0 2 left VBD * - - - - * -
 nw/names 0 3 Oslo NNP * - - - - (GPE) -
 

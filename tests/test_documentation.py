@@ -153,8 +153,8 @@ def test_every_output_is_compared() -> None:
 @pytest.mark.parametrize(
     ("shown", "printed", "is_right", "is_right_if_trained"),
     [
-        ("[Karvel ORG] closed a mill.", "[Karvel ORG] closed a mill.", True, True),
-        ("[Karvel ORG] closed a mill.", "[Karvel PER] closed a mill.", False, False),
+        ("[Boeing ORG] closed a mill.", "[Boeing ORG] closed a mill.", True, True),
+        ("[Boeing ORG] closed a mill.", "[Boeing PER] closed a mill.", False, False),
         ("The [play] │ 0.886 │", "The   [play]   │ 0.885 │", True, True),
         ("The [play] │ 0.926 │", "The   [play]   │ 0.886 │", False, True),
         ("The [play] │ 0.926 │", "The   [play]   │ 0.751 │", False, False),
@@ -182,7 +182,7 @@ def test_what_is_shown_is_compared(shown: str, printed: str, is_right: bool, is_
     [
         ("text", "…\nf1 81.52\n…", "test\nf1 60.00\nloss 1.0", "…\nf1 60.00\n…"),
         ("text", "…\nf1 81.52\n…", "accuracy 60.00", None),
-        ("text", "[Karvel ORG] left.", "[Karvel PER] left.", "[Karvel PER] left."),
+        ("text", "[Boeing ORG] left.", "[Boeing PER] left.", "[Boeing PER] left."),
         (
             "json",
             '{"a": [["x", 0.17], ["y", -0.1]]}',

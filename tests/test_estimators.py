@@ -32,7 +32,7 @@ from elmo_tasks.runs.experiment_config import ExperimentConfig
 TEXTS = ["A bright film. It was short!", "Not for me.", "", "What a bright, bright day it is."]
 FEW = {"data_loader.min_batches": 10, "trainer.optimizer.lr": 0.01, "model.embedder.elmo.layer_cache": None}
 WORDS, LABELS = ["good film", "bad film", "good day", "bad day"] * 4, ["good", "bad"] * 8
-SENTENCES = [["Mira", "left", "Oslo"], ["Oslo", "is", "cold"], ["Mira", "Dolvane", "left"]] * 4
+SENTENCES = [["Mary", "left", "Oslo"], ["Oslo", "is", "cold"], ["Mary", "Collins", "left"]] * 4
 SPANS = [["B-PER", "O", "B-LOC"], ["B-LOC", "O", "O"], ["B-PER", "I-PER", "O"]] * 4
 PARTS = [["NOUN", "VERB", "NOUN"], ["NOUN", "VERB", "ADJ"], ["NOUN", "NOUN", "VERB"]] * 4
 

@@ -21,21 +21,21 @@ SMALL = sorted(name for name in packaged_configs() if name.startswith("small/"))
 SENTENCES = (
     ("Tavo gave the key to Orla", 1, "B-ARG0 B-V B-ARG1 I-ARG1 B-ARG2 I-ARG2"),
     ("The council closed the old mill", 2, "B-ARG0 I-ARG0 B-V B-ARG1 I-ARG1 I-ARG1"),
-    ("Yesterday a dog bit Mira", 3, "B-ARGM-TMP B-ARG0 I-ARG0 B-V B-ARG1"),
+    ("Yesterday a dog bit Mary", 3, "B-ARGM-TMP B-ARG0 I-ARG0 B-V B-ARG1"),
     ("She sings", 1, "B-ARG0 B-V"),
     ("The window broke at noon", 2, "B-ARG1 I-ARG1 B-V B-ARGM-TMP I-ARGM-TMP"),
 )
-PASSAGE = "Mira Dolvane opened a bakery in Harvik in 1989. Her brother Tavo sold it to a baker from Ostlund last year."
+PASSAGE = "Mary Collins opened a bakery in Harvik in 1989. Her brother Tavo sold it to a baker from Ostlund last year."
 QUESTIONS = (
-    ("Who opened a bakery?", "Mira Dolvane"),
+    ("Who opened a bakery?", "Mary Collins"),
     ("Where is the bakery?", "Harvik"),
     ("When was it opened?", "1989"),
-    ("Who is the brother of Mira?", "Tavo"),
+    ("Who is the brother of Mary?", "Tavo"),
     ("Where is the new baker from?", "Ostlund"),
 )
 DOCUMENTS: Sequence[Any] = (
     (
-        ["Mira lost her key .", "She found it in the garden of the school ."],
+        ["Mary lost her key .", "She found it in the garden of the school ."],
         [[[0, 0], [2, 2], [5, 5]], [[2, 3], [7, 7]]],
     ),
     (
@@ -85,7 +85,7 @@ ROWS: dict[str, list[dict[str, Any]]] = {
         {"premise": "Two men play chess.", "hypothesis": "The men are swimming.", "label": "no"},
     ],
     "small/tagging": [
-        {"tokens": "Mira Dolvane left Oslo .", "tags": "B-PER I-PER O B-LOC O"},
+        {"tokens": "Mary Collins left Oslo .", "tags": "B-PER I-PER O B-LOC O"},
         {"tokens": "Rain fell in Harvik .", "tags": "O O O B-LOC O"},
         {"tokens": "Nobody asked Tavo .", "tags": "O O B-PER O"},
     ],

@@ -18,10 +18,10 @@ import elmo_tasks
 from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
 from elmo_tasks.errors import ElmoTasksError
 
-TEXTS = ["Mira Dolvane joined Karvel. It closed a mill.", "", "  Karvel Bay \n\n is cold. ", "Mira"]
+TEXTS = ["Mary Collins joined Boeing. It closed a mill.", "", "  Boeing Bay \n\n is cold. ", "Mary"]
 EXAMPLES = [
-    {"tokens": ["Mira", "Dolvane", "joined", "Karvel", "."], "tags": ["B-PER", "I-PER", "O", "B-ORG", "O"]},
-    {"tokens": ["Karvel", "Bay", "is", "cold", "."], "tags": ["B-LOC", "I-LOC", "O", "O", "O"]},
+    {"tokens": ["Mary", "Collins", "joined", "Boeing", "."], "tags": ["B-PER", "I-PER", "O", "B-ORG", "O"]},
+    {"tokens": ["Boeing", "Bay", "is", "cold", "."], "tags": ["B-LOC", "I-LOC", "O", "O", "O"]},
     {"tokens": ["It", "closed", "a", "mill", "."], "tags": ["O"] * 5},
 ]
 
@@ -79,8 +79,8 @@ def test_the_vectors_come_before_those_of_the_vocabulary(bilm: Path) -> None:
     for has_others in (False, True):
         nlp = pipeline(bilm=bilm)
         if has_others:
-            nlp.vocab.set_vector("Mira", np.ones(5, np.float32))
-        doc, other = nlp(TEXTS[0]), nlp("Mira sleeps.")
+            nlp.vocab.set_vector("Mary", np.ones(5, np.float32))
+        doc, other = nlp(TEXTS[0]), nlp("Mary sleeps.")
         for one, two in ((doc[0], other[0]), (doc[0:1], other[0:1]), (doc[0:2], other[0:2]), (doc, other)):
             expected = np.dot(one.vector, two.vector) / np.linalg.norm(one.vector) / np.linalg.norm(two.vector)
             assert one.vector.shape == (64,)
@@ -103,14 +103,14 @@ def test_entities_are_those_of_the_run(run: Path) -> None:
     first, empty, spaced, _ = nlp.pipe(TEXTS)
     assert entities(first) == [(0, 2, "PER"), (3, 4, "ORG")]
     assert entities(empty) == []
-    assert [(span.text, span.label_) for span in spaced.ents] == [("Karvel Bay", "LOC")]
+    assert [(span.text, span.label_) for span in spaced.ents] == [("Boeing Bay", "LOC")]
     assert not nlp(TEXTS[0]).has_vector
 
 
 def test_a_pipeline_is_evaluated(run: Path) -> None:
     nlp = pipeline(bilm=None, run=run)
     gold = [{"entities": [(0, 12, "PER"), (20, 26, "LOC")]}, {"entities": [(0, 4, "PER")]}]  # the 2nd, as ORG
-    texts = (TEXTS[0], "Mira it closed.")
+    texts = (TEXTS[0], "Mary it closed.")
     found = [len(entities(doc)) for doc in nlp.pipe(texts)]
     scores = nlp.evaluate([Example.from_dict(nlp.make_doc(text), each) for text, each in zip(texts, gold, strict=True)])
     right = 1 + (entities(nlp(texts[1])) == [(0, 1, "PER")])
@@ -144,10 +144,10 @@ def test_a_saved_pipeline_needs_nothing_else(bilm: Path, run: Path, tmp_path: Pa
 def test_entities_of_the_document_can_be_kept(run: Path) -> None:
     nlp = spacy.blank("en")
     nlp.add_pipe("sentencizer")
-    rules = [{"label": "MILL", "pattern": "mill"}, {"label": "DEED", "pattern": "Dolvane joined"}]
+    rules = [{"label": "MILL", "pattern": "mill"}, {"label": "DEED", "pattern": "Collins joined"}]
     nlp.add_pipe("entity_ruler").add_patterns(rules)
     nlp.add_pipe("elmo", config={"bilm": None, "run": str(run), "overwrite_ents": False})
-    # Mira Dolvane overlaps with a rule.
+    # Mary Collins overlaps with a rule.
     assert entities(nlp(TEXTS[0])) == [(1, 3, "DEED"), (3, 4, "ORG"), (8, 9, "MILL")]
 
 
@@ -175,14 +175,14 @@ def test_the_default_bilm_is_saved_by_its_name(tmp_path: Path) -> None:
 )
 def test_wrong_settings(config: dict[str, Any], problem: str) -> None:
     with pytest.raises(ElmoTasksError, match=problem):
-        pipeline(**config)("Mira")
+        pipeline(**config)("Mary")
 
 
 def test_the_device_is_that_of_the_bilm_and_of_the_run(bilm: Path, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     for config, setting in (({"bilm": bilm}, "device"), ({"bilm": None, "run": run}, r"trainer\.device")):
         with pytest.raises(ElmoTasksError, match=f"^{setting}: 'cuda' needs a GPU"):
-            pipeline(**config, device="cuda")("Mira")
+            pipeline(**config, device="cuda")("Mary")
 
 
 def test_a_run_without_spans(settings: dict[str, Any], tmp_path: Path) -> None:
@@ -190,4 +190,4 @@ def test_a_run_without_spans(settings: dict[str, Any], tmp_path: Path) -> None:
     changes = {"dataset_reader": reader, "model.tag_scheme": None, "trainer.validation_metric": "+accuracy"}
     elmo_tasks.train(settings, tmp_path / "run", train=EXAMPLES, overrides=changes)
     with pytest.raises(ElmoTasksError, match="run: does not tag spans; expected a run such as that of `ner_conll03`"):
-        pipeline(run=tmp_path / "run")("Mira")
+        pipeline(run=tmp_path / "run")("Mary")

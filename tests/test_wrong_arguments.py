@@ -101,8 +101,8 @@ def test_a_predictor(short_run: Path, predictor: Predictor) -> None:
 
 def test_inputs_that_are_not_usable_are_collected(predictor: Predictor) -> None:
     problems: list[Exception] = []
-    results = predictor(["Mira left.", None, 5, "She came."], on_error=problems.append)  # type: ignore[list-item]
-    assert [result["text"] for result in results] == ["Mira left.", "She came."]
+    results = predictor(["Mary left.", None, 5, "She came."], on_error=problems.append)  # type: ignore[list-item]
+    assert [result["text"] for result in results] == ["Mary left.", "She came."]
     assert [str(problem)[:14] for problem in problems] == ["inputs:2: None", "inputs:3: 5; e"]
 
 

@@ -133,7 +133,7 @@ def _saliency(result: Result) -> Drawing:
 
 
 def _explained(item: Mapping[str, Any]) -> str:
-    """What an item explains: `PER Mira Dolvane`."""
+    """What an item explains: `PER Mary Collins`."""
     return " ".join([item["of"] or NO_ANSWER, *([item["text"]] if "text" in item else [])])
 
 

@@ -74,13 +74,13 @@ def test_one_result_of_no_text_is_an_error(
 def test_blank_lines_between_others_are_left_out(
     command: str, commands: Commands, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert commands(command, "Mira left.\n \nShe came.\n") == 0
+    assert commands(command, "Mary left.\n \nShe came.\n") == 0
     assert "WARNING" not in capsys.readouterr().err
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", [RESULTS["predict"], RESULTS["predict, a folder"], RESULTS["embed, a folder"]])
 def test_inputs_without_text_are_counted(command: str, commands: Commands, capsys: pytest.CaptureFixture[str]) -> None:
-    lines = '{"text": "Mira left."}\n{"text": " "}\n\n{"text": ""}\n{"text": "She came."}\n'
+    lines = '{"text": "Mary left."}\n{"text": " "}\n\n{"text": ""}\n{"text": "She came."}\n'
     assert commands(command, lines, "text.jsonl") == 0
     assert "text.jsonl: no result for 2 input(s) without text: number 2, 4" in capsys.readouterr().err

@@ -63,7 +63,7 @@ def test_a_command_names_what_it_cannot_write(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     text, out = tmp_path / "text", tmp_path / "out"
-    text.write_text("Mira went to Karvel .\n" * 100)
+    text.write_text("Mary went to Boeing .\n" * 100)
     out.mkdir()
     (out / "other").write_text("mine")
     data = sample_folder / "ner_conll2003" / "eng.testb"
@@ -136,7 +136,7 @@ def test_a_checkpoint_that_cannot_be_written_leaves_the_one_before(
 @pytest.mark.parametrize("command", ["random-bilm {out} --size tiny", "embed {text} --output {out}/vectors.hdf5"])
 def test_a_process_ends_without_a_crash(command: str, tmp_path: Path) -> None:
     """HDF5 writes once more when the process ends."""
-    (tmp_path / "text").write_text("Mira went to Karvel .\n" * 100)
+    (tmp_path / "text").write_text("Mary went to Boeing .\n" * 100)
     arguments = command.format(out=tmp_path / "out", text=tmp_path / "text")
     # -B: Python would keep a truncated file of compiled code.
     shell = f"ulimit -f 64; exec {sys.executable} -B -m elmo_tasks {arguments} --quiet"

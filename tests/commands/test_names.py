@@ -11,7 +11,7 @@ import elmo_tasks.runs.train
 from elmo_tasks import cli
 
 LABEL, WORD = "GEBÄUDE", "Überlingen"
-SENTENCE = f"Mira B-PER\nsaw O\n{WORD} B-{LABEL}\n. O\n\n"
+SENTENCE = f"Mary B-PER\nsaw O\n{WORD} B-{LABEL}\n. O\n\n"
 
 
 @pytest.fixture
@@ -22,8 +22,8 @@ def folder(config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.chdir(folder)
     monkeypatch.setenv("ELMO_TASKS_DATA", "dåta")
     Path("dänisch.txt").write_text(SENTENCE * 20, encoding="utf-8")
-    Path("förmchen.jsonl").write_text(json.dumps({"text": f"Mira saw {WORD}.", "ключ": "å"}) + "\n", encoding="utf-8")
-    Path("bücher.txt").write_text(f"Mira saw {WORD} .\n", encoding="utf-8")
+    Path("förmchen.jsonl").write_text(json.dumps({"text": f"Mary saw {WORD}.", "ключ": "å"}) + "\n", encoding="utf-8")
+    Path("bücher.txt").write_text(f"Mary saw {WORD} .\n", encoding="utf-8")
     trees = (f"1\t{WORD}{number}\t_\tÄDJ{number % 2}\t_\t_\t_\t_\t_\t_\n\n" for number in range(20))
     Path("bäume.conllu").write_text("".join(trees), encoding="utf-8")
     changes = [
@@ -66,7 +66,7 @@ def test_every_command_takes_names_that_are_not_ascii(folder: Path, capsys: pyte
     for command in (
         "predict läufe/fehlt_ö bücher.txt", f"predict {run} fehlt_ö", f"evaluate {run} fehlt_ö",
         "train fehlt_ö.jsonnet", "compare fehlt_ö", "errors fehlt_ö", f"embed fehlt_ö --output a.npz {bilm}",
-        f"neighbors Mira --word Mira --pool fehlt_ö {bilm}", "probe fehlt_ö", "perplexity fehlt_ö bücher.txt",
+        f"neighbors Mary --word Mary --pool fehlt_ö {bilm}", "probe fehlt_ö", "perplexity fehlt_ö bücher.txt",
         "study fehlt_ö", "report fehlt_ö", "archive fehlt_ö a.tar.gz", "plot fehlt_ö --output a.svg",
         "import-allennlp fehlt_ö run", "config fehlt_ö",
     ):  # fmt: skip

@@ -373,7 +373,7 @@ def test_data_is_predicted_and_written_with_its_predictions(
         line for line in text.splitlines() if line and not line.startswith("-DOCSTART-")
     ]
 
-    source.write_text("Mira\nleft\n\nTavo NN O\n\nOrla\n")  # without tags
+    source.write_text("Mary\nleft\n\nTavo NN O\n\nOrla\n")  # without tags
     capsys.readouterr()
     assert cli.main([*same, "--output", str(target), "--force"]) == 1
     assert f"error: {source}:4: 3 column(s); expected 1 as in line 1: 'Tavo NN O'\n" in capsys.readouterr().err
@@ -445,7 +445,7 @@ def test_where_no_input_is_usable_there_is_no_file(
     assert target.read_text() == "earlier"
 
 
-@pytest.mark.parametrize("content", [(ODD_FILES / "pretty.json").read_bytes(), b"text,label\nMira left.,good\n"])
+@pytest.mark.parametrize("content", [(ODD_FILES / "pretty.json").read_bytes(), b"text,label\nMary left.,good\n"])
 @pytest.mark.usefixtures("load")
 def test_data_is_refused_unless_it_is_said_to_be_text(
     content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]

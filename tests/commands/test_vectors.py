@@ -73,7 +73,7 @@ def test_a_random_bilm_can_embed(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 def test_embed_reads_raw_text_unless_it_is_tokenized(bilm: Path, tmp_path: Path) -> None:
     source, target = tmp_path / "in.txt", tmp_path / "out.npz"
-    source.write_text("Karvel. Bo stayed.\n\u6211\u6765\n", encoding="utf-8")
+    source.write_text("Boeing. Bo stayed.\n\u6211\u6765\n", encoding="utf-8")
     lengths = {}
     for option in ("--quiet", "--tokenized", "--tokenizer=unicode"):
         arguments = ["embed", str(source), "--bilm", str(bilm), "--output", str(target), "--force", option]
@@ -86,7 +86,7 @@ def test_embed_reads_raw_text_unless_it_is_tokenized(bilm: Path, tmp_path: Path)
 def test_embed_reads_standard_input_as_a_file(
     bilm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = "Karvel. Bo stayed.\n\nOrla left.\n".encode("utf-8-sig")
+    text = "Boeing. Bo stayed.\n\nOrla left.\n".encode("utf-8-sig")
     (tmp_path / "in.txt").write_bytes(text)
     found = []
     for number, source in enumerate((tmp_path / "in.txt", "-")):
@@ -324,12 +324,12 @@ class ConstantLayers:
 @pytest.mark.parametrize(
     ("content", "kind"),
     [
-        ("[\n  {\"text\": \"Mira left.\"}\n]\n", "a JSON array"),
-        ("Mira B-PER\nleft O\nOslo B-LOC\n", "a token on each line with its tags"),
-        ("text\tlabel\nMira left\tgood\n", r"a table (TSV)"),
+        ("[\n  {\"text\": \"Mary left.\"}\n]\n", "a JSON array"),
+        ("Mary B-PER\nleft O\nOslo B-LOC\n", "a token on each line with its tags"),
+        ("text\tlabel\nMary left\tgood\n", r"a table (TSV)"),
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("command", ["embed {file} --output {out}", "neighbors Mira --word Mira --pool {file}"])
+@pytest.mark.parametrize("command", ["embed {file} --output {out}", "neighbors Mary --word Mary --pool {file}"])
 def test_data_files_are_no_text_unless_they_are_tokenized(
     command: str, content: str, kind: str, bilm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -344,10 +344,10 @@ def test_data_files_are_no_text_unless_they_are_tokenized(
     assert cli.main([*arguments, "--tokenized"]) == 0
 
 
-@pytest.mark.parametrize("command", ["embed {file} --output {out}", "neighbors Mira --word Mira --pool {file}"])
+@pytest.mark.parametrize("command", ["embed {file} --output {out}", "neighbors Mary --word Mary --pool {file}"])
 def test_text_comes_through_pipes(command: str, bilm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     read, write = os.pipe()
-    os.write(write, b"Mira left .\nOrla came .\n")
+    os.write(write, b"Mary left .\nOrla came .\n")
     os.close(write)
     arguments = command.format(file=f"/dev/fd/{read}", out=tmp_path / "out.npz").split()
     assert cli.main([*arguments, "--bilm", str(bilm)]) == 0

@@ -18,12 +18,12 @@ ROW = "d 0 0 {} NN * {} {} - - * {}-\n"
 PROPOSITIONS = "".join(
     ROW.format(word, "go", "01", cells) for word, cells in (("Go", "(V*) (A0* "), ("on", "(A0*) (V*) "))
 )
-SQUAD_QUESTION = {"id": "1", "question": "Who?", "answers": [{"text": "Mira", "answer_start": 0}]}
-BAD_QUESTION = {**SQUAD_QUESTION, "id": "2", "answers": [{"text": "Mira", "answer_start": 3}]}
+SQUAD_QUESTION = {"id": "1", "question": "Who?", "answers": [{"text": "Mary", "answer_start": 0}]}
+BAD_QUESTION = {**SQUAD_QUESTION, "id": "2", "answers": [{"text": "Mary", "answer_start": 3}]}
 
 
 def squad(*questions: dict[str, Any]) -> str:
-    return json.dumps({"data": [{"paragraphs": [{"context": "Mira sleeps.", "qas": questions}]}]})
+    return json.dumps({"data": [{"paragraphs": [{"context": "Mary sleeps.", "qas": questions}]}]})
 
 
 def document(name: str, *rows: str) -> str:

@@ -102,7 +102,7 @@ def test_what_is_not_a_file_of_this_format(name: str, tmp_path: Path) -> None:
 def test_a_folder_is_one_data_set_whose_content_counts(name: str, numbered: str | None, tmp_path: Path) -> None:
     settings, text = SAMPLES[name], sample(name)
     write(tmp_path / "b" / "2.v4_gold_conll", text)
-    write(tmp_path / "a" / "1.v4_gold_conll", text.replace("Mira", "Nora"))
+    write(tmp_path / "a" / "1.v4_gold_conll", text.replace("Mary", "Nora"))
     first, second = (read(tmp_path / folder, settings) for folder in ("a", "b"))
     assert second == sample_examples(name)
     for example in second:
@@ -110,7 +110,7 @@ def test_a_folder_is_one_data_set_whose_content_counts(name: str, numbered: str 
         if numbered:
             example[numbered] += first[-1][numbered] + 1
     assert read(tmp_path, settings) == [*first, *second]
-    write(tmp_path / "b" / "2.v4_gold_conll", text.replace("Mira", "Vera"))
+    write(tmp_path / "b" / "2.v4_gold_conll", text.replace("Mary", "Vera"))
     assert "Vera" in str(read(tmp_path, settings)[len(first) :])
 
 

@@ -45,11 +45,11 @@ def conll_2012(*rows: str) -> str:
     [
         ("docname_space.conll", COREF, [["I", "left"]]),
         ("speaker_tab.conll", COREF, [["I", "left"], ["You", "left"]]),
-        ("id_space.tsv", {**NER, "columns": [1, -1]}, [["Mira", "left"], ["Oslo", "slept"]]),
-        ("cr.txt", NER, [["Mira", "sleeps"], ["Oslo"]]),
-        ("trail.txt", NER, [["Mira", "sleeps", "Oslo"]]),
-        ("bominside.txt", NER, [["Mira", "sleeps"], ["Oslo", "is"]]),
-        ("docstart.tsv", TABLE, [["Mira", "left"]]),
+        ("id_space.tsv", {**NER, "columns": [1, -1]}, [["Mary", "left"], ["Oslo", "slept"]]),
+        ("cr.txt", NER, [["Mary", "sleeps"], ["Oslo"]]),
+        ("trail.txt", NER, [["Mary", "sleeps", "Oslo"]]),
+        ("bominside.txt", NER, [["Mary", "sleeps"], ["Oslo", "is"]]),
+        ("docstart.tsv", TABLE, [["Mary", "left"]]),
         ("srl_missing_frameset.conll", ROLES, [["Orla", "gave", "running", "up"]] * 2),
     ],
 )
@@ -57,7 +57,7 @@ def test_files(name: str, settings: Settings, sentences: list[list[str]]) -> Non
     assert tokens(read(ODD_FILES / name, settings)) == sentences
 
 
-@pytest.mark.parametrize("word", ["Mira left", "Mira", "\ufeffMira"])
+@pytest.mark.parametrize("word", ["Mary left", "Mary", "\ufeffMary"])
 def test_columns_of_conll_2012_are_split_at_tabs(word: str, tmp_path: Path) -> None:
     text = conll_2012(f"a b/0/0/{word}/NN/*/-/-/-/-/*/-")
     for end in ("", "\t "):
@@ -72,50 +72,50 @@ def test_speakers_with_a_space() -> None:
 
 TAGGED: Settings = {"type": "jsonl", "task": "tagging"}
 REST = "_\t_\t_\t_\t_\n"
-ROLE = "a b\t0\t0\tMira\tNN\t*\tgo\t01\t-\tA B\t*\t(V*)\t-\n"
-BORDERS: dict[str, list[Any]] = {"tokens": ["Mira", "Oslo", "left"], "document": [0, 1, 1], "sentence": [0, 0, 1]}
+ROLE = "a b\t0\t0\tMary\tNN\t*\tgo\t01\t-\tA B\t*\t(V*)\t-\n"
+BORDERS: dict[str, list[Any]] = {"tokens": ["Mary", "Oslo", "left"], "document": [0, 1, 1], "sentence": [0, 0, 1]}
 # The reader, a text, and columns of its examples; lists are joined by spaces
 CASES: list[tuple[Settings, str, dict[str, list[Any]]]] = [
     # Cells of lines with and without tabs
     (NER, "New York\tNNP\tB-LOC\n", {"tokens": ["New York"], "tags": ["U-LOC"]}),
-    (NER, " Mira \t NNP\t B-PER \t\nsleeps\t\tO\n", {"tokens": ["Mira sleeps"], "tags": ["U-PER O"]}),
-    (NER | {"columns": [1, 2]}, "\tMira\tB-PER\n", {"tokens": ["Mira"], "tags": ["U-PER"]}),
+    (NER, " Mary \t NNP\t B-PER \t\nsleeps\t\tO\n", {"tokens": ["Mary sleeps"], "tags": ["U-PER O"]}),
+    (NER | {"columns": [1, 2]}, "\tMary\tB-PER\n", {"tokens": ["Mary"], "tags": ["U-PER"]}),
     (NER, "10\u00a0000\tO\n5\u00a0% O\n", {"tokens": ["10\u00a0000 5\u00a0%"], "tags": ["O O"]}),
-    (NER, "Mira   NNP  B-PER \t \n", {"tokens": ["Mira"], "tags": ["U-PER"]}),
-    (ROLES, f"{HEAD}{ROLE}\n{END}", {"tokens": ["Mira"]}),
-    (PREDICATES, f"{HEAD}{ROLE}\n{END}", {"tokens": ["Mira"]}),
+    (NER, "Mary   NNP  B-PER \t \n", {"tokens": ["Mary"], "tags": ["U-PER"]}),
+    (ROLES, f"{HEAD}{ROLE}\n{END}", {"tokens": ["Mary"]}),
+    (PREDICATES, f"{HEAD}{ROLE}\n{END}", {"tokens": ["Mary"]}),
     # Lines that end in CR; the second file was joined from two
-    (NER, "Mira O\r\rsleeps O\n", {"tokens": ["Mira", "sleeps"]}),
+    (NER, "Mary O\r\rsleeps O\n", {"tokens": ["Mary", "sleeps"]}),
     (SST, "(3 (2 It) (3 works))\r(1 No)\n", {"tokens": ["It works", "No"]}),
     # White space after a label
-    (NER, "Mira B-PER\u2003\nsleeps\tO\u00a0\u3000\n", {"tags": ["U-PER O"]}),
-    (NER | {"columns": [0, 1]}, "Mira\tB-PER\u00a0\tX\n", {"tags": ["U-PER"]}),
-    (TABLE, "Mira\tB-PER\u00a0\nsleeps\tO\ufeff\n", {"tags": ["B-PER O"]}),
-    (CONLLU, "1\tMira\t_\tX\u00a0\t_\t" + REST, {"tags": ["X"]}),
+    (NER, "Mary B-PER\u2003\nsleeps\tO\u00a0\u3000\n", {"tags": ["U-PER O"]}),
+    (NER | {"columns": [0, 1]}, "Mary\tB-PER\u00a0\tX\n", {"tags": ["U-PER"]}),
+    (TABLE, "Mary\tB-PER\u00a0\nsleeps\tO\ufeff\n", {"tags": ["B-PER O"]}),
+    (CONLLU, "1\tMary\t_\tX\u00a0\t_\t" + REST, {"tags": ["X"]}),
     (TEXTS, 'text,label\nGood.,"1\u00a0"\n', {"label": ["1"]}),
     (LINES, '{"text": "Good.", "label": "good\u2003\\ufeff"}\n', {"label": ["good"]}),
-    (TAGGED, '{"tokens": ["Mira"], "tags": ["X\u00a0"]}\n', {"tags": ["X"]}),
+    (TAGGED, '{"tokens": ["Mary"], "tags": ["X\u00a0"]}\n', {"tags": ["X"]}),
     (SNLI, '{"gold_label": "neutral\u00a0", "sentence1": "A.", "sentence2": "B."}\n', {"label": ["neutral"]}),
     (SST, "(3\u00a0 (2 It) (3\u00a0 works))\u00a0\n", {"label": ["positive"]}),
     # Byte order marks are not part of tokens
-    (NER, "\ufeffMira\ufeff O\n", {"tokens": ["Mira"]}),
-    (TABLE, "\n\ufeffMira\tO\n", {"tokens": ["Mira"]}),
-    (CONLLU, "1\tMi\ufeffra\t_\tX\t_\t" + REST, {"tokens": ["Mira"]}),
-    (SST, "\n\ufeff(\ufeff3 Mira)\n", {"tokens": ["Mira"]}),
-    (TEXTS, "text,label\n\ufeffMira,1\n", {"tokens": ["Mira"]}),
-    (LINES, '{"text": "\\ufeffMira", "label": 1}\n', {"tokens": ["Mira"]}),
-    (LINES, '\n\ufeff{"text": ["Mira\\ufeff"], "label": 1}\n', {"tokens": ["Mira"]}),
-    (TAGGED, '{"tokens": "\\ufeffMira", "tags": "X"}\n', {"tokens": ["Mira"]}),
+    (NER, "\ufeffMary\ufeff O\n", {"tokens": ["Mary"]}),
+    (TABLE, "\n\ufeffMary\tO\n", {"tokens": ["Mary"]}),
+    (CONLLU, "1\tMa\ufeffry\t_\tX\t_\t" + REST, {"tokens": ["Mary"]}),
+    (SST, "\n\ufeff(\ufeff3 Mary)\n", {"tokens": ["Mary"]}),
+    (TEXTS, "text,label\n\ufeffMary,1\n", {"tokens": ["Mary"]}),
+    (LINES, '{"text": "\\ufeffMary", "label": 1}\n', {"tokens": ["Mary"]}),
+    (LINES, '\n\ufeff{"text": ["Mary\\ufeff"], "label": 1}\n', {"tokens": ["Mary"]}),
+    (TAGGED, '{"tokens": "\\ufeffMary", "tags": "X"}\n', {"tokens": ["Mary"]}),
     # Borders of documents
-    (TABLE, "Mira\tO\n-DOCSTART-\t-X-\nOslo\tO\n\nleft\tO\n", BORDERS),
-    (TABLE, "-DOCSTART-\n\nMira\tX\tO\n\n-DOCSTART-\t-X-\tO\nOslo\tX\tO\n\nleft\tX\tO\n", BORDERS),
-    (NER | {"columns": [1, 2]}, "1\tMira\tO\n\n2\t-DOCSTART-\tO\n\n3\tOslo\tO\n\n4\tleft\tO\n", BORDERS),
-    (TAGGED, "".join(f'{{"tokens": ["{each}"], "tags": ["O"]}}\n' for each in ("Mira", "-DOCSTART-", "Oslo", "left")),
+    (TABLE, "Mary\tO\n-DOCSTART-\t-X-\nOslo\tO\n\nleft\tO\n", BORDERS),
+    (TABLE, "-DOCSTART-\n\nMary\tX\tO\n\n-DOCSTART-\t-X-\tO\nOslo\tX\tO\n\nleft\tX\tO\n", BORDERS),
+    (NER | {"columns": [1, 2]}, "1\tMary\tO\n\n2\t-DOCSTART-\tO\n\n3\tOslo\tO\n\n4\tleft\tO\n", BORDERS),
+    (TAGGED, "".join(f'{{"tokens": ["{each}"], "tags": ["O"]}}\n' for each in ("Mary", "-DOCSTART-", "Oslo", "left")),
      BORDERS),
     # A column for the sentence, and a comment within a cell in quotes
     (TABLE | {"columns": {"tokens": 1, "tags": -1, "sentence": 0}},
-     "7\tMira\tO\n7\tleft\tO\n8\tOslo\tO\n\n8\tslept\tO\n7\tHello\tO\n",
-     {"tokens": ["Mira left", "Oslo", "slept", "Hello"]}),
+     "7\tMary\tO\n7\tleft\tO\n8\tOslo\tO\n\n8\tslept\tO\n7\tHello\tO\n",
+     {"tokens": ["Mary left", "Oslo", "slept", "Hello"]}),
     (TEXTS | {"comment": "#"}, '# a comment\ntext,label\n"one\n# two",1\n#3,2\n', {"tokens": ["one # two"]}),
 ]  # fmt: skip
 
@@ -202,7 +202,7 @@ def test_long_passages_are_no_sentences(tmp_path: Path, caplog: pytest.LogCaptur
 GERMEVAL = {**TABLE, "columns": {"tokens": 1, "tags": 2}}
 LABELLED = {**TEXTS, "header": False, "columns": {"text": 0, "label": 1}}
 PAIRS = {**LABELLED, "task": "text_pairs", "columns": {"label": 0, "premise": 1, "hypothesis": 2}}
-COMMENTS = "# one\n#\ttwo\n1\tMira\tB-PER\n# three\n2\tleft\tO\n\n# four\n\n# five\n1\tOslo\tB-LOC\n"
+COMMENTS = "# one\n#\ttwo\n1\tMary\tB-PER\n# three\n2\tleft\tO\n\n# four\n\n# five\n1\tOslo\tB-LOC\n"
 
 
 @pytest.mark.parametrize("settings", [{**NER, "columns": [1, 2], "tag_scheme": "IOB2"}, GERMEVAL])
@@ -210,7 +210,7 @@ def test_comments(settings: Settings, tmp_path: Path) -> None:
     examples = read(ODD_FILES / "germeval_like.tsv", {**settings, "comment": "#"})
     assert [(len(example["tokens"]), example["line"]) for example in examples] == [(6, 2), (2, 10)]
     examples = read_text(tmp_path, COMMENTS, {**settings, "comment": "#"})
-    assert [(example["tokens"], example["line"]) for example in examples] == [(["Mira", "left"], 3), (["Oslo"], 10)]
+    assert [(example["tokens"], example["line"]) for example in examples] == [(["Mary", "left"], 3), (["Oslo"], 10)]
     with pytest.raises(DataError, match=r"data\.txt:3, token 1: 'LOC' is not a tag"):
         read_text(tmp_path, COMMENTS.replace("\tO\n", "\tLOC\n"), {**settings, "comment": "#", "tag_scheme": "IOB2"})
     # Without the option
@@ -223,11 +223,11 @@ def test_comments(settings: Settings, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "settings", "warns"),
     [
-        ("word tag\nMira NNP\n", {**NER, "tag_scheme": None}, True),
-        ("Token\tPOS\n\nMira\tNNP\n", TABLE, True),
+        ("word tag\nMary NNP\n", {**NER, "tag_scheme": None}, True),
+        ("Token\tPOS\n\nMary\tNNP\n", TABLE, True),
         ("text\tlabel\nGood.\t1\n", LABELLED, True),
         ("gold_label\tsentence1\tsentence2\nneutral\tA.\tB.\n", PAIRS, True),
-        ("Word NNP\nMira NNP\n", {**NER, "tag_scheme": None}, False),
+        ("Word NNP\nMary NNP\n", {**NER, "tag_scheme": None}, False),
         ("text\t1\nlabel\t2\n", LABELLED, False),
     ],
 )

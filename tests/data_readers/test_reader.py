@@ -28,9 +28,9 @@ from elmo_tasks.modules.word_vectors import WordVectorFile
 from elmo_tasks.text import tokenization
 from tests.data_readers.readers import write, write_hub
 
-TEXT = "Oslo I-LOC\nsleeps O\n\nMira I-PER\nruns O\n"
+TEXT = "Oslo I-LOC\nsleeps O\n\nMary I-PER\nruns O\n"
 READER = Conll2003Config().build()
-TOKENS = [["Oslo", "sleeps"], ["Mira", "runs"]]
+TOKENS = [["Oslo", "sleeps"], ["Mary", "runs"]]
 
 
 @pytest.fixture
@@ -184,7 +184,7 @@ def write_tagged(folder: Path, **splits: list[tuple[list[str], list[str]]]) -> s
     return write_hub(folder, {split: datasets.Dataset.from_dict(each, features) for split, each in columns.items()})
 
 
-HUB_ROWS = [(["-DOCSTART-"], ["O"]), (["Oslo", "sleeps"], ["B-LOC", "O"]), (["Mira", "Oak"], ["B-PER", "I-PER"])]
+HUB_ROWS = [(["-DOCSTART-"], ["O"]), (["Oslo", "sleeps"], ["B-LOC", "O"]), (["Mary", "Oak"], ["B-PER", "I-PER"])]
 
 
 def test_splits_and_documents_of_a_hub_data_set(cache: Path, tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ def test_rows_of_a_hub_data_set_without_tokens_are_left_out(
 ) -> None:
     source = write_tagged(tmp_path / "hub", train=[([], []), *HUB_ROWS, ([], [])])
     with caplog.at_level(logging.INFO, logger="elmo_tasks"):
-        assert READER.read(source)["tokens"][:] == [["Oslo", "sleeps"], ["Mira", "Oak"]]
+        assert READER.read(source)["tokens"][:] == [["Oslo", "sleeps"], ["Mary", "Oak"]]
     assert f"{source}: 2 row(s) without tokens left out" in caplog.messages
 
 

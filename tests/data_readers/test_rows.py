@@ -144,7 +144,7 @@ def test_tag_schemes(rows: list[str], expected: list[list[str]], tmp_path: Path)
     assert [example["tags"] for example in examples] == expected
 
 
-DOCUMENT = {"sentences": [["Mira", "left"], ["She"]], "clusters": [[[0, 0], [2, 2]]]}
+DOCUMENT = {"sentences": [["Mary", "left"], ["She"]], "clusters": [[[0, 0], [2, 2]]]}
 
 
 @pytest.mark.parametrize(
@@ -166,10 +166,10 @@ def test_speakers(given: Any, speakers: list[list[str]], tmp_path: Path) -> None
 
 
 def test_sentences_without_tokens_are_left_out(tmp_path: Path) -> None:
-    row = {"sentences": [[], ["Mira", "left"], [], ["She"]], "clusters": [[[0, 0], [2, 2]]]}
+    row = {"sentences": [[], ["Mary", "left"], [], ["She"]], "clusters": [[[0, 0], [2, 2]]]}
     for given, speakers in ((row, [["-", "-"], ["-"]]), (row | {"speakers": [[], ["a", "b"], [], ["-"]]}, None)):
         (example,) = read_rows(tmp_path, [given], task="coreference")
-        assert example["sentences"] == [["Mira", "left"], ["She"]]
+        assert example["sentences"] == [["Mary", "left"], ["She"]]
         assert example["speakers"] == (speakers or [["a", "b"], ["-"]])
 
 
@@ -195,14 +195,14 @@ def test_what_is_optional_is_read_from_chosen_columns_or_those_of_its_name(tmp_p
         examples = read_rows(tmp_path, [row, row], task="semantic_roles", columns=columns)
         assert [(each["predicate"], each["lemma"]) for each in examples] == [(0, "go"), (0, "go")]
         assert [each["sentence"] for each in examples] == [0, 1]
-    question = {"question": "Who?", "passage": "Mira.", "answers": [{"text": "Mira", "answer_start": 0}]}
+    question = {"question": "Who?", "passage": "Mary.", "answers": [{"text": "Mary", "answer_start": 0}]}
     given = [question, question | {"id": None}, question | {"id": "q"}, question | {"id": 7}]
     assert [each["id"] for each in read_rows(tmp_path, given, task="reading")] == ["1", "3", "q", "7"]
 
 
 def test_questions_about_several_passages(tmp_path: Path) -> None:
-    texts = ["Mira sleeps.", "Mira sleeps.", "It was Orla."]
-    answers = [[{"text": "Mira", "answer_start": 0}]] * 2 + [[{"text": "Orla", "answer_start": 7}]]
+    texts = ["Mary sleeps.", "Mary sleeps.", "It was Orla."]
+    answers = [[{"text": "Mary", "answer_start": 0}]] * 2 + [[{"text": "Orla", "answer_start": 7}]]
     rows = [
         {"question": "Who?", "passage": text, "answers": each, "key": f"q{number}"}
         for number, (text, each) in enumerate(zip(texts, answers, strict=True))

@@ -160,7 +160,7 @@ def test_tags_in_another_scheme_are_converted_and_bad_examples_skipped(
     reader: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
     given = [
-        {"tokens": ["Mira", "left", "New", "Brusk"], "tags": ["B-PER", "O", "B-LOC", "I-LOC"]},
+        {"tokens": ["Mary", "left", "New", "Brusk"], "tags": ["B-PER", "O", "B-LOC", "I-LOC"]},
         {"tokens": ["Brusk"], "tags": ["LOC"]},
         {"tokens": ["Brusk"], "tags": []},
         {"tokens": ("Tavo", "left"), "tags": ("B-PER", "O")},

@@ -38,7 +38,7 @@ def test_spans_of_tokens_give_the_original_text() -> None:
     found = [each["passage"][slice(*character_span(each, *span))] for each in examples for span in each["answer_spans"]]
     assert found[:3] == ["90 km long", "90 km", "90 km"]
     # The first is the smallest span of tokens that covers the answer
-    assert found[3:] == ["Mira Oak-Fen", "an engineer", "Sedwick\u2019s mill"]
+    assert found[3:] == ["Mary Oak-Fen", "an engineer", "Sedwick\u2019s mill"]
     start, end = character_span(examples[0], 5, 8)
     assert examples[0]["passage"][start:end] == "long.  It was"  # white space as it was
     assert passage_tokens(examples[3]) == ["Sedwick", "\u2019s", "mill", "burnt", "down", "."]
@@ -54,7 +54,7 @@ def test_answers_that_tokens_do_not_fit_are_reported(tmp_path: Path, caplog: pyt
     caplog.clear()
     read(write(path, documents("ab", *questions[:5])), SQUAD)
     assert "(questions id0, id1, id2, id3, id4);" in caplog.text
-    row = {"question": "Who?", "passage": "Mira", "answers": [{"text": "Mi", "answer_start": 0}]}
+    row = {"question": "Who?", "passage": "Mary", "answers": [{"text": "Mi", "answer_start": 0}]}
     read_rows(tmp_path, [row], task="reading")
     assert "1 of 1 answers do not begin and end where tokens do" in caplog.text
     caplog.clear()
@@ -94,9 +94,9 @@ def test_ids_that_are_whole_numbers(tmp_path: Path) -> None:
 
 def test_a_question_is_located_by_its_id(tmp_path: Path) -> None:
     questions = [
-        {"id": f"id{number}", "question": "Who?", "answers": [{"text": "Mira", "answer_start": 0}]} for number in (1, 2)
+        {"id": f"id{number}", "question": "Who?", "answers": [{"text": "Mary", "answer_start": 0}]} for number in (1, 2)
     ]
-    path = write(tmp_path / "data.json", documents("Mira", *questions))
+    path = write(tmp_path / "data.json", documents("Mary", *questions))
     assert list(build(SQUAD).locations(str(path), read(path, SQUAD))) == [f"{path}: id1", f"{path}: id2"]
 
 

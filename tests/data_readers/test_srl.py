@@ -23,7 +23,7 @@ from tests.data_readers.readers import (
 )
 
 ROLES_TEXT, ROLES_EXAMPLES = sample("srl_conll2012.conll"), sample_examples("srl_conll2012.conll")
-WORDS = "Mira\nlikes\ndiving\n\nRain\n\nShe\nsank\n"
+WORDS = "Mary\nlikes\ndiving\n\nRain\n\nShe\nsank\n"
 CELLS = "- (A0*) (A0*)\nlike (V*) *\ndive (A1*) (V*)\n\n-\n\n- (A1*)\nsink (V*)\n"
 
 
@@ -105,7 +105,7 @@ def test_a_folder_that_is_not_as_distributed(tmp_path: Path) -> None:
 
 
 def test_sentences_without_a_document_are_all_in_the_first_one(tmp_path: Path) -> None:
-    path = write(tmp_path / "props.txt", "Mira - (A0*)\nsank sink (V*)\n\nRain -\n\nSnow -\n")
+    path = write(tmp_path / "props.txt", "Mary - (A0*)\nsank sink (V*)\n\nRain -\n\nSnow -\n")
     examples = read(path, PREDICATES | {"source": PROPS})
     assert [each["tags"] for each in examples] == [["O", "B-V"], ["O"], ["O"]]
     assert [(each["document"], each["sentence"], each["line"]) for each in examples] == [
@@ -131,7 +131,7 @@ def test_a_wrong_proposition_leaves_its_predicate(tmp_path: Path) -> None:
 
 
 def test_what_is_skipped_in_data_to_predict_does_not_depend_on_the_settings(tmp_path: Path) -> None:
-    path = write(tmp_path / "props.txt", "Mira - (A0*)\nsank sink (V*)\n\nRain\n\nSnow -\n")
+    path = write(tmp_path / "props.txt", "Mary - (A0*)\nsank sink (V*)\n\nRain\n\nSnow -\n")
     for on_error in ("fail", "skip"):
         reader, problems = build(PREDICATES | {"source": PROPS, "on_error": on_error}), list[DataError]()
         assert [each["line"] for each in reader.unlabelled(str(path), problems.append)] == [1, 6]
@@ -142,5 +142,5 @@ def test_what_is_skipped_in_data_to_predict_does_not_depend_on_the_settings(tmp_
 
 @pytest.mark.parametrize("settings", [PROPS, PREDICATES | {"source": PROPS}])
 def test_compressed_data_to_predict(settings: Settings, tmp_path: Path) -> None:
-    write(tmp_path / "test.props.gz", gzip.compress(b"Mira - (A0*)\nsank sink (V*)\n"))
+    write(tmp_path / "test.props.gz", gzip.compress(b"Mary - (A0*)\nsank sink (V*)\n"))
     assert [each["line"] for each in build(settings).unlabelled(f"{tmp_path}/test.props")] == [1]

@@ -134,7 +134,7 @@ def test_the_command_has_the_defaults_of_the_function() -> None:
 
 
 def test_schemes_of_tags_may_differ(write: Write, tmp_path: Path) -> None:
-    tokens = ["Mira", "Dolvane", "left"]
+    tokens = ["Mary", "Collins", "left"]
     files = [
         write(tmp_path / "a.jsonl", [({"tokens": tokens, "tags": tags}, {"tags": tags})])
         for tags in (["B-PER", "I-PER", "O"], ["B-PER", "L-PER", "O"])
@@ -158,7 +158,7 @@ def test_several_systems_are_corrected(write_case: WriteCase, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"tokens": ["Mira", "left", "Rome", "."]}, r"b.jsonl: example 1 has other tokens; expected the same examples"),
+        ({"tokens": ["Mary", "left", "Rome", "."]}, r"b.jsonl: example 1 has other tokens; expected the same examples"),
         ({"tags": ["O", "O", "B-LOC", "O"]}, r"b.jsonl: example 1 has other tags; expected the same examples"),
         (None, r"b.jsonl: 1 examples, not 2; expected the same examples in the same order as for .*a.jsonl"),
     ],
@@ -213,7 +213,7 @@ def test_files_that_are_wrong_are_named(text: str, message: str, tmp_path: Path)
 
 
 def test_answers_outside_of_their_passage_are_refused(cases: Cases, write: Write, tmp_path: Path) -> None:
-    (example, right, _), twice = cases["Reading"], {"answers": ["Mira", "."]}
+    (example, right, _), twice = cases["Reading"], {"answers": ["Mary", "."]}
     path = write(tmp_path / "a.jsonl", [({**example, **twice, "answer_spans": [[0, 3], [3, 3]]}, right)])
     assert compare([path], resamples=1)
     path = write(tmp_path / "a.jsonl", [({**example, **twice, "answer_spans": [[0, 0], [4, 4]]}, right)])

@@ -26,7 +26,7 @@ from tests.modules.tiny_bert import PIECES, POSITIONS, TEXTS, frozen, save_bert,
 
 
 def test_pooling_of_pieces(bert: Path) -> None:
-    pieces = ["the", "mi", "##ra", "##n", "##e", "[UNK]", "went"]
+    pieces = ["the", "ma", "##ry", "##n", "##e", "[UNK]", "went"]
     expected = states(bert, pieces)  # (L+1, pieces, D)
     first, mean = (frozen(bert, pooling).layers(TEXTS).layers[3] for pooling in ("first", "mean"))  # (L+1, T, D)
     torch.testing.assert_close(first[:, :4], expected[:, [0, 1, 5, 6]])
@@ -50,7 +50,7 @@ def test_shapes_padding_and_neighbours(bert: Path) -> None:
 
 def test_a_word_without_pieces_is_zero_and_moves_no_other(bert: Path) -> None:
     source = frozen(bert)
-    plain, odd = source.layers([["Mira", "went"]]).layers[0], source.layers([["Mira", "\u200d", "went"]]).layers[0]
+    plain, odd = source.layers([["Mary", "went"]]).layers[0], source.layers([["Mary", "\u200d", "went"]]).layers[0]
     assert (odd[:, 1] == 0).all()
     torch.testing.assert_close(odd[:, [0, 2]], plain)
     assert (source.layers([["\u200d"]]).layers == 0).all()
@@ -59,9 +59,9 @@ def test_a_word_without_pieces_is_zero_and_moves_no_other(bert: Path) -> None:
 
 def test_windows_of_long_texts(bert: Path) -> None:
     """Each window has ten pieces and begins five after the one before."""
-    words = ["the", "went", "to", ".", "Karvel"] * 5  # 30 pieces
+    words = ["the", "went", "to", ".", "Boeing"] * 5  # 30 pieces
     found = frozen(bert).layers([words]).layers[0]
-    pieces = ["the", "went", "to", ".", "kar", "##vel"] * 5
+    pieces = ["the", "went", "to", ".", "boe", "##ing"] * 5
     windows = {begin: states(bert, pieces[begin : begin + 10]) for begin in (0, 5, 10, 15, 20)}
 
     def expected(piece: int) -> Tensor:
@@ -71,15 +71,15 @@ def test_windows_of_long_texts(bert: Path) -> None:
 
     piece = 0
     for word, token in enumerate(words):
-        width = 2 if token == "Karvel" else 1
+        width = 2 if token == "Boeing" else 1
         mean = torch.stack([expected(piece + each) for each in range(width)]).mean(dim=0)
         torch.testing.assert_close(found[:, word], mean)
         piece += width
 
 
 def test_a_text_that_fits_is_read_at_once(bert: Path) -> None:
-    words = ["the", "went", "to", ".", "Mira", "to", "Karvel", "."]  # ten pieces, as many as there is room for
-    pieces = ["the", "went", "to", ".", "mi", "##ra", "to", "kar", "##vel", "."]
+    words = ["the", "went", "to", ".", "Mary", "to", "Boeing", "."]  # ten pieces, as many as there is room for
+    pieces = ["the", "went", "to", ".", "ma", "##ry", "to", "boe", "##ing", "."]
     expected = states(bert, pieces)[:, [0, 1, 2, 3, 4, 6, 7, 9]]
     torch.testing.assert_close(frozen(bert, "first").layers([words]).layers[0], expected)
 
@@ -200,7 +200,7 @@ def test_impossible_settings(bert: Path) -> None:
 # Runs
 
 
-INPUTS: list[dict[str, Any]] = [{"text": "Mira went to Karvel. She met Dolvane Group."}, {"tokens": ["Mira", "slept"]}]
+INPUTS: list[dict[str, Any]] = [{"text": "Mary went to Boeing. She met Collins Group."}, {"tokens": ["Mary", "slept"]}]
 
 
 @pytest.fixture(scope="module")
@@ -242,7 +242,7 @@ def test_a_run_refers_to_its_transformer(trained: Path, settings: dict[str, Any]
     assert metrics["best"]["transformer"]["gamma"] != 1.0
     found = evaluate(run, settings["test_data_path"])
     assert found == pytest.approx(metrics["test"], abs=1e-4)
-    assert load.load_predictor(run)(INPUTS)[-1]["tokens"] == ["Mira", "slept"]
+    assert load.load_predictor(run)(INPUTS)[-1]["tokens"] == ["Mary", "slept"]
 
 
 def test_an_archive_predicts_the_same_where_nothing_else_is_left(

@@ -11,8 +11,8 @@ from torch import Tensor
 from elmo_tasks.modules.transformer import FrozenTransformer, Pooling
 from elmo_tasks.modules.transformer_files import TransformerFiles
 
-PIECES = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "mi", "##ra", "##n", "##e", "went", "to", "kar", "##vel", ".", "the")
-TEXTS = [["Mira", "went", "to", "Karvel", "."], ["Karvel"], [], ["the", "Mirane", "xyz", "went"]]
+PIECES = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "ma", "##ry", "##n", "##e", "went", "to", "boe", "##ing", ".", "the")
+TEXTS = [["Mary", "went", "to", "Boeing", "."], ["Boeing"], [], ["the", "Maryne", "xyz", "went"]]
 POSITIONS = 12  # ten pieces between [CLS] and [SEP]
 
 

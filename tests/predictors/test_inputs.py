@@ -147,10 +147,10 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
     ("content", "kind"),
     [
         ((ODD_FILES / "pretty.json").read_text(), "a JSON array"),
-        ('{\n "text": "Mira left."\n}\n', "a JSON object over several lines"),
-        ("text,label\nMira left.,good\n", r"a table \(CSV\)"),
-        ("Mira B-PER\nworks O\nMonday B-TIME\n", "a token on each line with its tags"),
-        ("(3 (2 Mira) (3 left))\n", "labelled trees in brackets"),
+        ('{\n "text": "Mary left."\n}\n', "a JSON object over several lines"),
+        ("text,label\nMary left.,good\n", r"a table \(CSV\)"),
+        ("Mary B-PER\nworks O\nMonday B-TIME\n", "a token on each line with its tags"),
+        ("(3 (2 Mary) (3 left))\n", "labelled trees in brackets"),
     ],
 )
 @pytest.mark.parametrize("way", ["file", "compressed", "standard input"])
@@ -167,8 +167,8 @@ def test_data_files_are_not_text(content: str, kind: str, way: str, tmp_path: Pa
 def test_data_that_comes_slowly_is_refused_as_soon_as_it_is_known(pipe: tuple[LiveLines, int]) -> None:
     lines, end = pipe
     inputs = read_inputs(lines)
-    os.write(end, b"Mira B-PER\n")
-    assert next(inputs) == {"text": "Mira B-PER"}
+    os.write(end, b"Mary B-PER\n")
+    assert next(inputs) == {"text": "Mary B-PER"}
     os.write(end, b"left O\n. O\n")
     with pytest.raises(DataError, match=r"standard input:1: looks like a token on each line"):
         next(inputs)

@@ -339,7 +339,7 @@ def test_bad_text_late_in_the_corpus(
     assert_nothing_is_left(cache)
 
 
-@pytest.mark.parametrize("content", ['[\n{"text": "Mira left."}\n]\n', "\ntext,label\nMira left.,good\n"])
+@pytest.mark.parametrize("content", ['[\n{"text": "Mary left."}\n]\n', "\ntext,label\nMary left.,good\n"])
 def test_data_files_are_not_text(content: str, tmp_path: Path, cache: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "data").write_text(content)
     with pytest.raises(DataError, match=r"data: looks like a .*; --tokenized reads any file"):
@@ -351,10 +351,10 @@ def test_data_files_are_not_text(content: str, tmp_path: Path, cache: Path, capl
 
 def test_text_for_one_reading_comes_through_pipes(tmp_path: Path, cache: Path) -> None:
     read, write = os.pipe()
-    os.write(write, b"Mira left.\nOrla came.\n")
+    os.write(write, b"Mary left.\nOrla came.\n")
     os.close(write)
     part, types = read_text([f"/dev/fd/{read}"], TREEBANK)
-    assert types == ["Mira", "left", ".", "Orla", "came"]
+    assert types == ["Mary", "left", ".", "Orla", "came"]
     assert len(part.sentences) == 3
     with pytest.raises(DataError, match=r"/dev/fd/\d+: is a pipe or a device, and this file is read twice"):
         TextCorpus(paths=(f"/dev/fd/{read}",)).build()

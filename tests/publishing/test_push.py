@@ -27,7 +27,7 @@ from elmo_tasks.text.tokenizer_config import tokenizer_of_bilm
 from elmo_tasks.text.tokenizers import UnicodeTokenizer
 from tests.fake_hub import FakeHub
 
-INPUTS = [{"text": "Mira went to Karvel."}]
+INPUTS = [{"text": "Mary went to Boeing."}]
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def test_a_run_goes_to_the_hub_and_back(
     assert loaded(INPUTS) == expected
     assert pickle.loads(pickle.dumps(loaded))(INPUTS) == expected
     assert elmo_tasks.evaluate(f"hub:ann/ner@{hub.commit('ann/ner')}", data) == metrics
-    (tmp_path / "text.txt").write_text("Mira went to Karvel.\n")
+    (tmp_path / "text.txt").write_text("Mary went to Boeing.\n")
     assert cli.main(["predict", "hub:ann/ner", str(tmp_path / "text.txt"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["tags"] == expected[0]["tags"]
     assert [*load_runs(["hub:ann/ner"], batch_tokens=100)] == ["ner"]

@@ -16,7 +16,7 @@ from elmo_tasks.errors import ElmoTasksError, RunError
 from elmo_tasks.runs.train import train
 
 QUICK = ("trainer.num_epochs=2",)
-INPUTS: list[dict[str, Any]] = [{"text": "Mira went to Karvel. She met Dolvane Group."}, {"tokens": ["Mira", "slept"]}]
+INPUTS: list[dict[str, Any]] = [{"text": "Mary went to Boeing. She met Collins Group."}, {"tokens": ["Mary", "slept"]}]
 
 
 @dataclasses.dataclass(frozen=True)

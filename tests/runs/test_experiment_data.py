@@ -45,8 +45,8 @@ def test_without_validation_data_the_last_epoch_is_kept(
 
     assert evaluate(run, settings["test_data_path"]) == pytest.approx(results["test"], abs=1e-4)
     archive(run, tmp_path / "run.tar.gz")
-    said = load.load_predictor(run)("Mira went to Karvel.")
-    assert load.load_predictor(tmp_path / "run.tar.gz")("Mira went to Karvel.") == said
+    said = load.load_predictor(run)("Mary went to Boeing.")
+    assert load.load_predictor(tmp_path / "run.tar.gz")("Mary went to Boeing.") == said
     other = train.train(config_file, tmp_path / "other", overrides=["trainer.num_epochs=1"], from_run=run)
     assert "f1" in other["best"]["validation"]
     plot_runs(tmp_path / "one.svg", [RunCurves.read(run)])
@@ -175,7 +175,7 @@ def test_several_files_are_evaluated_together_and_errors_name_theirs(
     assert cli.main([*arguments, "--predictions", str(tmp_path / "predictions.jsonl")]) == 0
     pairs = [json.loads(line) for line in (tmp_path / "predictions.jsonl").read_text(encoding="utf-8").splitlines()]
     assert [pair["example"]["file"] for pair in pairs] == [0] * 12 + [1] * 12
-    second.write_text("Mira NNP I-NP B-PER\nrests VBZ I-VP O\n\nOslo NNP I-NP B-CITY\n", encoding="utf-8")
+    second.write_text("Mary NNP I-NP B-PER\nrests VBZ I-VP O\n\nOslo NNP I-NP B-CITY\n", encoding="utf-8")
     assert cli.main(arguments) == 2
     assert f"{second}:4: in the example that begins here: the label 'B-CITY'" in capsys.readouterr().err.replace(
         "U-", "B-"

@@ -64,7 +64,7 @@ def refused(command: str, capsys: pytest.CaptureFixture[str]) -> str:
 
 def test_commands_take_the_name(tiny: Path, trained: SmallRun, capsys: pytest.CaptureFixture[str]) -> None:
     data = trained.json("config.json")["test_data_path"]
-    Path("in.txt").write_text("Mira went to Karvel.\n")
+    Path("in.txt").write_text("Mary went to Boeing.\n")
     shown: dict[str, list[str]] = {"tiny": [], str(trained.path): []}
     for run, outputs in shown.items():
         for command in (

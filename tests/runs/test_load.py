@@ -71,7 +71,7 @@ def test_a_label_that_the_run_does_not_know_is_located(trained: SmallRun, tmp_pa
 
 
 UNSEEN = Path(__file__).parents[1] / "odd_files" / "unseen.txt"  # a span TIME, which no run here knows
-KNOWN = "Brusk B-LOC\n- O\n\nMira B-PER\nworks O\n"
+KNOWN = "Brusk B-LOC\n- O\n\nMary B-PER\nworks O\n"
 
 
 @pytest.mark.parametrize("command", ["evaluate", "compare", "errors"])
@@ -87,7 +87,7 @@ def test_a_label_that_the_run_does_not_know_is_refused_or_counted(
     assert cli.main([*words, "--unknown-labels", "count"]) == 0
     shown = json.loads(capsys.readouterr().out)
     assert "unseen.txt: the run does not know some labels, which count as its errors: 'U-TIME' (1); the" in caplog.text
-    predictions = load.load_predictor(trained.path)({"tokens": ["Mira", "works", "Monday"]})
+    predictions = load.load_predictor(trained.path)({"tokens": ["Mary", "works", "Monday"]})
     metric = SpanF1()
     metric.update(predictions, [{"tags": ["B-PER", "O", "B-TIME"]}])
     if command == "compare":

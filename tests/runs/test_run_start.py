@@ -194,7 +194,7 @@ def test_other_word_vectors_are_not_taken_for_moved_ones(
 
 
 def test_examples_in_memory_are_compared_by_content(run: SmallRun) -> None:
-    examples = [{"tokens": ["Mira", "left", "Oslo"], "tags": ["B-PER", "O", "B-LOC"]}] * 3
+    examples = [{"tokens": ["Mary", "left", "Oslo"], "tags": ["B-PER", "O", "B-LOC"]}] * 3
     noted = [{**example, "note": "a column that is not read"} for example in examples]
     overrides = ["test_data_path=null", NOT_SPANNING]
     given = {"train_data_path": examples, "validation_data_path": examples}

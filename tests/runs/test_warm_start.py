@@ -33,13 +33,13 @@ from elmo_tasks.training.trainer import Trainer
 from tests.runs.small_runs import SmallRun, killed_at
 
 BEFORE = [
-    ("Mira left Oslo .", "U-PER O U-LOC O"),
+    ("Mary left Oslo .", "U-PER O U-LOC O"),
     ("Oslo is cold .", "U-LOC O O O"),
-    ("Tavo saw Mira in Brusk .", "U-PER O U-PER O U-LOC O"),
+    ("Tavo saw Mary in Brusk .", "U-PER O U-PER O U-LOC O"),
 ]
 AFTER = [
-    ("Mira likes Karvel .", "U-PER O U-ORG O"),
-    ("Oslo Mills hired Mira .", "B-ORG L-ORG O U-PER O"),
+    ("Mary likes Boeing .", "U-PER O U-ORG O"),
+    ("Oslo Mills hired Mary .", "B-ORG L-ORG O U-PER O"),
     ("Brusk is cold .", "U-ORG O O O"),
 ]
 TWO_EPOCHS = ("trainer.trackers=[]", "trainer.moving_average=null")
@@ -132,14 +132,14 @@ def test_rows_are_copied_by_name(plain: dict[str, Any], earlier: Path, caplog: p
     assert len(rest) > 10
     assert all(started[name].equal(source[name]) for name in rest)
     assert caplog.text.endswith("; new: 4 words, 2 characters, 4 tags (B-ORG, I-ORG, L-ORG, U-ORG)\n")
-    assert set(start.origin["new"]["words"]) == {"likes", "karvel", "mills", "hired"}
+    assert set(start.origin["new"]["words"]) == {"likes", "boeing", "mills", "hired"}
 
 
 def test_a_word_keeps_its_trained_vector_in_the_table_of_fixed_ones(
     settings: dict[str, Any], earlier: Path, sample_folder: Path, tmp_path: Path
 ) -> None:
     vectors = tmp_path / "vectors.txt"
-    vectors.write_text("".join(f"{word} {' '.join(['0.5'] * 50)}\n" for word in ("tavo", "karvel", "never")))
+    vectors.write_text("".join(f"{word} {' '.join(['0.5'] * 50)}\n" for word in ("tavo", "boeing", "never")))
     start = Start(settings, earlier, AFTER, f"model.embedder.words.vectors={vectors}")
     known, vocabulary = Vocabulary.load(earlier / "vocabulary.json"), start.vocabulary
     assert "tavo" in vocabulary.words[vocabulary.num_trained_words :]
@@ -186,7 +186,7 @@ def classifier(plain: dict[str, Any]) -> dict[str, Any]:
 
 
 def train_classifier(values: dict[str, Any], folder: Path, run: Path, *overrides: str) -> None:
-    data = [{"tokens": ["Mira", "left"], "label": "good"}, {"tokens": ["Cold", "."], "label": "bad"}]
+    data = [{"tokens": ["Mary", "left"], "label": "good"}, {"tokens": ["Cold", "."], "label": "bad"}]
     elmo_tasks.train(values, folder, train=data, validation=data, from_run=run, overrides=[*overrides, *SHORT[:1]])
 
 

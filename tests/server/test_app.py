@@ -30,7 +30,7 @@ from elmo_tasks.server.served_runs import ServedRun
 from elmo_tasks.text.token_in_context import TokenInContext
 from tests.server.conftest import Serve, post
 
-TEXT = "Mira Dolvane joined Karvel as coach. Karvel closed a mill."
+TEXT = "Mary Collins joined Boeing as coach. Boeing closed a mill."
 
 
 # What it answers
@@ -40,7 +40,7 @@ def test_results_are_those_of_predict(client: TestClient, runs: dict[str, Served
     predictor = runs["ner"].predictor
     single = {"text": TEXT, "id": 7}
     assert post(client, "/api/runs/ner/predict", single)["results"] == predictor(single)
-    inputs: list[Any] = [{"tokens": ["Karvel", "closed"]}, TEXT, {"text": " "}]
+    inputs: list[Any] = [{"tokens": ["Boeing", "closed"]}, TEXT, {"text": " "}]
     assert post(client, "/api/runs/ner/predict-batch", {"inputs": inputs})["results"] == predictor(inputs)
     assert post(client, "/api/runs/ner/predict-batch", {"inputs": []}) == {"results": []}
 
@@ -182,7 +182,7 @@ def test_a_bilm_is_in_memory_once(runs: dict[str, ServedRun], bilms: dict[str, S
 
 
 def test_many_clients_get_their_own_answers(serve: Serve, runs: dict[str, ServedRun]) -> None:
-    texts = [f"{name}{number} closed a mill in Karvel{number}." for number in range(32) for name in ("Mira", "Dolvane")]
+    texts = [f"{name}{number} closed a mill in Boeing{number}." for number in range(32) for name in ("Mary", "Collins")]
     expected = runs["ner"].predictor([{"text": text, "id": text} for text in texts])
     with serve(Limits(wait_seconds=0.05)) as client, ThreadPoolExecutor(64) as threads:
         found = list(threads.map(lambda text: post(client, "/api/runs/ner/predict", {"text": text, "id": text}), texts))
@@ -198,7 +198,7 @@ def test_many_clients_get_their_own_answers(serve: Serve, runs: dict[str, Served
 
 def test_it_is_well_and_counts(client: TestClient) -> None:
     assert client.get("/healthz").json() == {"status": "ok"}
-    post(client, "/api/runs/ner/predict", {"tokens": ["Karvel"]})
+    post(client, "/api/runs/ner/predict", {"tokens": ["Boeing"]})
     post(client, "/api/runs/nor/predict", {}, 404)
     text = client.get("/metrics").text
     assert 'elmo_tasks_requests_total{endpoint="/api/runs/{name}/predict",status="200"} 1.0' in text

@@ -41,7 +41,7 @@ def test_sigterm_ends_after_the_answers(run_folder: Path) -> None:
         found = next(filter(None, (re.search(r"serving at http://127.0.0.1:(\d+);", line) for line in server.stderr)))
         port = int(found[1])
         slow = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-        body = json.dumps({"tokens": ["Karvel"] * 1900})
+        body = json.dumps({"tokens": ["Boeing"] * 1900})
         slow.request("POST", "/api/runs/ner/predict", body, {"content-type": "application/json"})
         while "elmo_tasks_open_requests 0.0" in get(port, "/metrics"):
             assert server.poll() is None

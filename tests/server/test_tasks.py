@@ -17,7 +17,7 @@ from elmo_tasks.server.bounds import Limits
 from elmo_tasks.server.served_runs import Additions, ServedRun, load_runs
 from tests.server.conftest import train_all
 
-TEXT = "Mira Dolvane joined Karvel as coach. She closed a mill."
+TEXT = "Mary Collins joined Boeing as coach. She closed a mill."
 CONFIGS = {
     "predicates": "predicates_ewt",
     "roles": "cpu/srl_ewt",
@@ -30,11 +30,11 @@ CONFIGS = {
 INPUTS: dict[str, list[dict[str, Any]]] = {
     "predicates": [{"text": TEXT}],
     "roles": [{"text": TEXT}, {"tokens": TEXT.split(), "predicates": [2, 7], "id": "given"}],
-    "ner": [{"text": TEXT, "id": [1, None]}, {"tokens": ["Karvel"]}],
+    "ner": [{"text": TEXT, "id": [1, None]}, {"tokens": ["Boeing"]}],
     "sentiment": [{"text": TEXT}, {"tokens": ["cold"]}],
-    "inference": [{"premise": TEXT, "hypothesis": "Nobody joined Karvel."}],
+    "inference": [{"premise": TEXT, "hypothesis": "Nobody joined Boeing."}],
     "reading": [{"passage": f"{TEXT} " * 8, "question": "Who closed a mill?"}],
-    "coreference": [{"text": TEXT}, {"sentences": [TEXT.split()], "speakers": ["Mira"]}],
+    "coreference": [{"text": TEXT}, {"sentences": [TEXT.split()], "speakers": ["Mary"]}],
 }
 
 

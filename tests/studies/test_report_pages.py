@@ -12,7 +12,7 @@ from elmo_tasks.studies.report_pages import Details, Picture, Report, Table
 
 TABLE = Table("Scores", ("arm", "f1 | em", "n"), [["a|b", "1.00", "<2>"], ["c", "", "3"]])
 MARKDOWN = "| arm | f1 \\| em | n |\n| --- | ---: | ---: |\n| a\\|b | 1.00 | <2> |\n| c |  | 3 |"
-EXAMPLE: Drawing = [MarkedText("Mira left")]
+EXAMPLE: Drawing = [MarkedText("Mary left")]
 
 
 class About(NamedTuple):
@@ -35,7 +35,7 @@ def test_details_have_tables_and_only_the_page_has_examples() -> None:
     html = details.html()
     assert html.startswith("<details><summary>&lt;arm&gt;</summary>")
     assert re.findall("<h3>(.*?)</h3>", html) == ["Scores", "more", "the worst examples"]
-    assert html.index("the worst examples") < html.index("Mira left") < html.index("</details>")
+    assert html.index("the worst examples") < html.index("Mary left") < html.index("</details>")
     assert "the worst examples" not in Details("a", [TABLE]).html()
     assert Details("a", [], [EXAMPLE]).markdown() == ""
 

@@ -15,7 +15,7 @@ EXAMPLES: list[dict[str, Any]] = [
     {
         "document": "talk/fen_0001; part 002",
         "genre": "talk",
-        "sentences": [["Mira", "saw", "her", "boat"], ["You", "sold", "it"], ["I"]],
+        "sentences": [["Mary", "saw", "her", "boat"], ["You", "sold", "it"], ["I"]],
         "speakers": [["Oak"] * 4, ["Elm"] * 3, ["Oak"]],
         "clusters": [[[0, 0], [2, 2]], [[2, 3], [6, 6]], [[4, 4], [7, 7]]],
     },
@@ -53,13 +53,13 @@ def test_without_any_chain_there_is_nothing_to_learn(task: Coreference, tmp_path
 
 def test_the_vocabulary_has_words_and_genres(task: Coreference, vocabulary: Vocabulary) -> None:
     assert vocabulary.labels == {"genres": ("talk",)}
-    assert {"Mira", "Rain"} < set(vocabulary.words)
+    assert {"Mary", "Rain"} < set(vocabulary.words)
     assert [task.length(example) for example in EXAMPLES] == [8, 1]
 
 
 def test_collate(task: Coreference, vocabulary: Vocabulary) -> None:
     batch = task.collate(EXAMPLES[::-1], vocabulary)
-    assert batch.tokens.texts == [["Rain", "Mira", "saw", "her", "boat", "You", "sold", "it", "I"]]
+    assert batch.tokens.texts == [["Rain", "Mary", "saw", "her", "boat", "You", "sold", "it", "I"]]
     assert batch.sentence_lengths() == [[1], [4, 3, 1]]
     assert batch.speakers.tolist() == [0, 1, 1, 1, 1, 2, 2, 2, 1]
     assert batch.genres.tolist() == [0, 1]

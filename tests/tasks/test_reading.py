@@ -10,9 +10,9 @@ from elmo_tasks.tasks.reading import character_span, passage_tokens, unanswered
 from elmo_tasks.text.vocabulary import Vocabulary, VocabularyConfig
 
 TASK = Reading()
-RIVER = "The Ilva is 90 km long.  It was bridged in the 1820s by Mira Oak-Fen \U0001f309, an engineer."
+RIVER = "The Ilva is 90 km long.  It was bridged in the 1820s by Mary Oak-Fen \U0001f309, an engineer."
 RIVER_TOKENS = (
-    "The Ilva is 90 km long . It was bridged in the 1820s by Mira Oak-Fen \U0001f309 , an engineer .".split()  # noqa: SIM905
+    "The Ilva is 90 km long . It was bridged in the 1820s by Mary Oak-Fen \U0001f309 , an engineer .".split()  # noqa: SIM905
 )
 TOWN = "Sedwick\u2019s mill burnt down."
 TOWN_TOKENS = ["Sedwick", "\u2019s", "mill", "burnt", "down", "."]
@@ -25,7 +25,7 @@ def example(question: str, passage: str, *spans: list[int]) -> dict[str, Any]:
 EXAMPLES = [
     example("How long is the Ilva?", RIVER, [3, 5], [3, 4], [3, 4]),
     example("Who bridged it?", RIVER, [14, 15]),
-    example("Who was Mira?", RIVER, [18, 19]),
+    example("Who was Mary?", RIVER, [18, 19]),
     example("What burnt?", TOWN, [0, 2]),
 ]
 
@@ -62,7 +62,7 @@ def test_a_span_of_tokens_is_the_text_as_it_was() -> None:
 
 
 def test_examples_for_prediction(vocabulary: Vocabulary) -> None:
-    examples = [unanswered("Who was Mira, the builder?", TOWN), unanswered("Who?", RIVER)]
+    examples = [unanswered("Who was Mary, the builder?", TOWN), unanswered("Who?", RIVER)]
     assert passage_tokens(examples[1]) == RIVER_TOKENS
     assert [TASK.length(example) for example in examples] == [7, 21]  # the first question is the longer text
     batch = TASK.collate(examples, vocabulary)

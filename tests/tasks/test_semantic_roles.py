@@ -11,12 +11,12 @@ from elmo_tasks.text.vocabulary import Vocabulary, VocabularyConfig
 TASK = SemanticRoles()
 EXAMPLES: list[dict[str, Any]] = [
     {
-        "tokens": ["Mira", "gave", "up", "deep", "diving"],
+        "tokens": ["Mary", "gave", "up", "deep", "diving"],
         "predicate": 1,
         "tags": ["B-ARG0", "B-V", "I-V", "B-ARG1", "I-ARG1"],
     },
     {
-        "tokens": ["Mira", "gave", "up", "deep", "diving"],
+        "tokens": ["Mary", "gave", "up", "deep", "diving"],
         "predicate": 4,
         "tags": ["O", "O", "O", "B-ARGM-MNR", "B-V"],
     },

@@ -12,7 +12,7 @@ from elmo_tasks.text.vocabulary import Vocabulary, VocabularyConfig
 BIOUL = Tagging("BIOUL")
 EXAMPLES: list[dict[str, Any]] = [
     {
-        "tokens": ["Mira", "Oak", "visited", "New", "Fenwick", "Delta"],
+        "tokens": ["Mary", "Oak", "visited", "New", "Fenwick", "Delta"],
         "tags": ["B-PER", "L-PER", "O", "B-LOC", "L-LOC", "U-LOC"],
     },
     {"tokens": ["Rain"], "tags": ["O"]},
