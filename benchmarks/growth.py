@@ -6,7 +6,8 @@ Each line is measured in a separate process. Peak memory is that of the whole pr
 torch. Sentences of a given length are made from the words of real sentences.
 
 Predictors have random weights and the sizes of the packaged configs. Each predicts one input, which doubles in length;
-each reader parses a file of sample data, which doubles in length. Their times are processor seconds, the best of three.
+each reader parses the beginning of a training file in $ELMO_TASKS_DATA, which doubles in length. Their times are
+processor seconds, the best of three.
 The exponent is the binary logarithm of how much longer the doubled input takes: 1 is linear, 2 quadratic.
 
 `embed --output DIR/` reads many files of one short line, a file of many lines, or a file of one long line, with the
@@ -36,11 +37,14 @@ from elmo_tasks.config import load_config
 from elmo_tasks.config.data_folder import DATA_VARIABLE
 from elmo_tasks.elmo import PUBLISHED_OPTIONS, random_bilm
 from elmo_tasks.elmo.fast import FastBiLM, Precision
+from elmo_tasks.files.paths import plain_name
+from elmo_tasks.files.text import open_binary
 from elmo_tasks.predictors import build_predictor
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.experiment_data import Data
 from elmo_tasks.runs.model_building import build_model
 from elmo_tasks.sample_data import ALL_TASKS, write_sample_data
+from elmo_tasks.sample_data.first_sentences import first_sentences
 
 Sentences = list[list[str]]
 
@@ -175,17 +179,20 @@ def time_predictor(name: str, lengths: Sequence[int], sentences: Sentences) -> l
     return [_seconds(functools.partial(predictor, each)) for each in inputs]
 
 
-def time_reader(name: str, sizes: Sequence[int], folder: Path) -> list[float]:
-    """The processor seconds that the reader of a config takes for files of these numbers of sentences."""
-    data = [{DATA_VARIABLE: str(folder / str(size))} for size in sizes]
-    configs = [load_config(name, ExperimentConfig, variables=variables) for variables in data]
-    return [_seconds(functools.partial(_read, config)) for config in configs]
-
-
-def _read(config: ExperimentConfig) -> None:
-    assert isinstance(config.train_data_path, str)
-    for _ in config.dataset_reader.build().examples(Path(config.train_data_path)):
-        pass
+def time_reader(name: str, sizes: Sequence[int]) -> list[float]:
+    """The processor seconds that the reader of a config takes for the first sentences of its training file."""
+    config = load_config(name, ExperimentConfig)
+    path = Path(str(config.train_data_path))
+    reader = config.dataset_reader.build()
+    with open_binary(path) as stream:
+        text = stream.read().decode()
+    seconds = []
+    with tempfile.TemporaryDirectory() as folder:
+        beginning = Path(folder, plain_name(path))
+        for size in sizes:
+            beginning.write_text(first_sentences(path, text, size), encoding="utf-8")
+            seconds.append(_seconds(lambda: sum(1 for _ in reader.examples(beginning))))
+    return seconds
 
 
 def _seconds(call: Callable[[], object]) -> float:
@@ -274,11 +281,7 @@ def main() -> None:
     found |= {"results": [dataclasses.asdict(result) for result in results]}
     time_of_words = functools.partial(time_predictor, sentences=sentences)
     found["predictors"] = _show_growth("predictors", "words", PREDICTORS, time_of_words, arguments.predictors)
-    with tempfile.TemporaryDirectory() as folder:
-        for size in arguments.readers:
-            write_sample_data(Path(folder, str(size)), ALL_TASKS, sentences=(size, 10, 10))
-        time_of_files = functools.partial(time_reader, folder=Path(folder))
-        found["readers"] = _show_growth("readers", "sentences", READERS, time_of_files, arguments.readers)
+    found["readers"] = _show_growth("readers", "sentences", READERS, time_reader, arguments.readers)
     kinds = {"files": arguments.files, "lines of a file": arguments.lines, "words of a line": arguments.line_words}
     parts = [embed_parts(kind, count, sentences) for kind, counts in kinds.items() for count in counts]
     columns = ("`embed --output DIR/`", "value", "words", "parts", "s", "GB", "`--check`, s", "GB")

@@ -1,8 +1,8 @@
 // Parts of five studies of this folder, on data that `elmo-tasks sample-data runs/quick-data --sentences 300,60,60` writes.
 // It takes a few minutes on two cores. The data is a small part of each data set, so the scores are low.
 
-// Sentiment is learned from all phrases of a sentence, coreference from whole documents.
-local batch_sizes = { sst5: 64, coref_ontogum: 1 };
+// Coreference is learned from whole documents.
+local batch_sizes = { coref_ontogum: 1 };
 local batch_size(arm) = std.get(batch_sizes, std.reverse(std.split(arm.config, '/'))[0]);
 
 local part(title, study, tasks) = [
