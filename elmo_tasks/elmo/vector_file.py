@@ -26,15 +26,12 @@ class VectorFile:
         self._file = file
         self._stream = stream
 
-    @contextlib.contextmanager
-    def entry(self, key: str, shape: tuple[int, ...]) -> Iterator[h5py.Dataset | np.ndarray]:
-        """Yields a new entry's array, which the block fills; raises `WriteError` if it cannot be written."""
+    def write(self, key: str, vectors: np.ndarray) -> None:
+        """Writes an entry; raises `WriteError` if it cannot be written."""
         if isinstance(self._file, h5py.File):
-            yield self._file.create_dataset(key, shape, dtype=np.float32)
+            self._file.create_dataset(key, data=vectors)
         else:
-            array = np.zeros(shape, dtype=np.float32)
-            yield array
-            self._write_array(self._file, key, array)
+            self._write_array(self._file, key, vectors)
         self._stream.check()
 
     def write_sentences(self, sentence_to_index: dict[str, str]) -> None:

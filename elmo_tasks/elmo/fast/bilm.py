@@ -14,7 +14,7 @@ import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 import torch
 from torch import Tensor, nn
@@ -33,13 +33,11 @@ from elmo_tasks.elmo.fast.products import Precision
 from elmo_tasks.elmo.fast.recurrence import FastStack, LstmProducts
 from elmo_tasks.elmo.fast.threads import run_together
 from elmo_tasks.elmo.fast.words import Word, WordEncoder, WordVectors
-from elmo_tasks.elmo.layers import LayerChunk, LayerOutput
-from elmo_tasks.elmo.lstm import LstmStack, LstmState
+from elmo_tasks.elmo.layers import LayerOutput
+from elmo_tasks.elmo.lstm import LstmStack
 from elmo_tasks.elmo.options import BiLMOptions
 from elmo_tasks.elmo.token_encoder import TokenEncoder
 from elmo_tasks.text.tokens import mask_of_lengths
-
-_FunctionT = TypeVar("_FunctionT", bound=Callable[..., object])
 
 _kept: ContextVar[dict[tuple[FastBiLM, tuple[tuple[str, ...], ...]], LayerOutput] | None] = ContextVar(
     "_kept", default=None
@@ -55,14 +53,6 @@ def layers_kept() -> Iterator[None]:
         yield
     finally:
         _kept.reset(token)
-
-
-def _frozen(function: _FunctionT) -> _FunctionT:
-    """Runs a function without gradient and outside torch's inference mode, even if the caller uses that mode.
-
-    The mode does not apply to other threads, and what is kept between calls must work with and without it.
-    """
-    return torch.inference_mode(False)(torch.no_grad()(function))
 
 
 class Weights(Protocol):
@@ -85,7 +75,7 @@ class FastBiLM:
 
     Arguments:
         bilm: a stateless biLM, whose weights are copied as they are now, in the form that this machine multiplies
-            fastest. Dropout is never used.
+            fastest.
         precision: float32 gives the numbers of `BiLM` up to the order of summation. bfloat16 and int8 round the factors
             of all products, and bfloat16 the sums of the gates too. Filters' sums have half precision in both.
             Everything else stays float32.
@@ -183,10 +173,10 @@ class FastBiLM:
         self._words.clear()
         self._repeated = None
 
-    @_frozen
     def _layers(self, sentences: Sequence[Sequence[Word]]) -> LayerOutput:
         """See `layers`; words can also be given by their character ids."""
-        with torch.autocast(self.device.type, enabled=False):
+        # Torch's inference mode does not apply to other threads, and what is kept between calls must work without it.
+        with torch.inference_mode(False), torch.no_grad(), torch.autocast(self.device.type, enabled=False):
             return self._packed_layers(sentences)
 
     def _packed_layers(self, sentences: Sequence[Sequence[Word]]) -> LayerOutput:
@@ -206,39 +196,6 @@ class FastBiLM:
             run_together([functools.partial(run, backward) for backward in (False, True)], self.device)
         return LayerOutput(layers, mask_of_lengths(lengths, longest).to(self.device))
 
-    @_frozen
-    def layers_in_chunks(self, tokens: Sequence[str], chunk_length: int) -> Iterator[LayerChunk]:
-        """The layers of one sentence of any length, in memory that `chunk_length` bounds; see `BiLM.layers_in_chunks`.
-
-        Chunks of the two directions alternate. Each direction starts at its own end of the sentence.
-        """
-        check_sentences([tokens])
-        if chunk_length < 1:
-            raise ValueError(f"got chunks of {chunk_length} tokens; expected at least 1")
-        length, half = len(tokens), self.output_size // 2
-        read = ([BEGIN_SENTENCE, *tokens], [END_SENTENCE, *reversed(tokens)])
-        states = [stack.initial_states(1) for stack in self._directions]
-        for start in range(0, length + 1, chunk_length):
-            words = [part[start : start + chunk_length] for part in read]
-            first, last = max(start - 1, 0), start - 1 + len(words[0])  # as tokens are read, without the border
-            forward, backward = (
-                layers[:, len(words[0]) - (last - first) :] for layers in self._run_chunk(words, states)
-            )
-            if first < last:
-                yield LayerChunk(forward, slice(first, last), slice(0, half))
-                yield LayerChunk(backward.flip(1), slice(length - last, length - first), slice(half, 2 * half))
-
-    def _run_chunk(self, words: Sequence[Sequence[Word]], states: Sequence[list[LstmState]]) -> list[Tensor]:
-        """The layers of each direction's next words, (L+1, tokens, P), from its states, which change."""
-
-        def run(stack: FastStack, inputs: Tensor, state: list[LstmState]) -> Tensor:
-            return torch.stack([inputs, *stack(inputs, [1] * len(inputs), state)])
-
-        with torch.autocast(self.device.type, enabled=False):
-            inputs = map(self._words.look_up, words)
-            tasks = [functools.partial(run, *each) for each in zip(self._directions, inputs, states, strict=True)]
-            return run_together(tasks, self.device)
-
     def _run_direction(
         self, rows: Tensor, vectors: Tensor, plan: GroupPlan, starts: Tensor, longest: int, backward: bool
     ) -> None:
@@ -246,6 +203,6 @@ class FastBiLM:
         inputs = vectors[plan.reads(backward).to(vectors.device)]  # (N, P)
         targets = starts[plan.sentences] + plan.positions(backward)  # (tokens,)
         stack = self._directions[backward]
-        for output in (inputs, *stack(inputs, plan.batch_sizes, stack.initial_states(plan.num_borders))):
+        for output in (inputs, *stack(inputs, plan.batch_sizes)):
             rows.index_copy_(0, (2 * targets + backward).to(rows.device), output[plan.num_borders :])
             targets += longest  # where the next layer's token vectors are
