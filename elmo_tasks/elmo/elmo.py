@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import math
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypedDict
@@ -150,9 +149,6 @@ class Elmo(nn.Module):
                 one of its words is not in the cached vocabulary. Then characters are read, as in AllenNLP.
             word_inputs: (B, T) or (..., T) int64, indices into `vocab_to_cache`, 0 is padding.
 
-        Warns:
-            UserWarning: the tokens of `inputs` have another width than in the biLM's training.
-
         Raises:
             ValueError: both inputs are None; or `word_inputs` is given without `vocab_to_cache`, or has a word that is
                 not cached while `inputs` is None.
@@ -182,7 +178,6 @@ class Elmo(nn.Module):
                 f"inputs is a {type(inputs).__name__}; expected character ids, as from batch_to_ids(sentences)"
             )
         else:
-            _warn_of_width(inputs.shape[-1], self.bilm)
             outer = inputs.shape[:-2]
             ids = inputs.reshape(math.prod(outer), *inputs.shape[-2:])
             output = self.bilm(ids) if self._mixes_borders else self.bilm.layers_of_ids(ids)
@@ -202,13 +197,3 @@ def _fill_cache(elmo: Elmo, _: object = None) -> None:
     """Computes the vectors of the cached vocabulary with the weights as they are now."""
     assert elmo._cached_words is not None
     elmo._cached_vectors = elmo.bilm.token_vectors(elmo._cached_words)
-
-
-def _warn_of_width(width: int, bilm: BiLM) -> None:
-    """Python shows this warning once."""
-    expected = bilm.options.char_cnn.max_characters_per_token
-    if width != expected and not bilm.options.lexicon:  # a list of words takes no characters at all
-        problem = (
-            f"tokens of {width} characters, but the biLM was trained with {expected}: long tokens get other vectors"
-        )
-        warnings.warn(f"{problem}; expected batch_to_ids(sentences, {expected})", stacklevel=5)  # where Elmo is called

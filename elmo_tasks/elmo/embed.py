@@ -6,17 +6,19 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Literal, get_args
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from elmo_tasks.elmo.bilm import BiLM
 from elmo_tasks.elmo.characters import check_sentences
 from elmo_tasks.elmo.fast import FastBiLM
-from elmo_tasks.elmo.vector_file import create_vector_file
+from elmo_tasks.elmo.vector_file import SENTENCES, create_vector_file
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.files.paths import is_stream
 from elmo_tasks.files.text import read_lines
@@ -132,7 +134,7 @@ def embed_file(
             total += len(batch)
         progress.update(task, completed=num_lines)  # the last lines may have no sentence
         if keep_sentences:
-            file.write_sentences(sentence_to_index)
+            file.write(SENTENCES, np.array([json.dumps(sentence_to_index)]))
     return total
 
 

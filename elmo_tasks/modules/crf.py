@@ -79,9 +79,6 @@ class ConditionalRandomField(torchcrf.CRF):
     def __init__(self, num_tags: int, constraints: TransitionConstraints | None = None) -> None:
         super().__init__(num_tags, batch_first=True)
         self.constraints = constraints if constraints is not None else TransitionConstraints.none(num_tags)
-        for name, shape in (("start", (num_tags,)), ("between", (num_tags, num_tags)), ("end", (num_tags,))):
-            if (actual := tuple(getattr(self.constraints, name).shape)) != shape:
-                raise ValueError(f"constraints.{name}: shape {actual}; expected {shape}")
 
     def log_likelihood(self, emissions: Tensor, tags: Tensor, mask: Tensor) -> Tensor:
         """The log probability of each sentence's tags, (B,), in double precision.

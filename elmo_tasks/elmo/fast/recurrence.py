@@ -130,26 +130,6 @@ class LstmProducts:
         return outputs
 
 
-class FastStack:
-    """The LSTM layers of one direction; see `LstmStack`.
-
-    Arguments:
-        layers: the layers.
-        skips: whether each but the first adds its inputs to its outputs.
-    """
-
-    def __init__(self, layers: Sequence[LstmProducts], skips: bool) -> None:
-        self._layers = layers
-        self._skips = skips
-
-    def __call__(self, inputs: Tensor, batch_sizes: Sequence[int]) -> Iterator[Tensor]:
-        """Each layer's outputs, (N, P), packed; see `LstmProducts.run`."""
-        for depth, layer in enumerate(self._layers):
-            outputs = layer.run(inputs, batch_sizes)
-            inputs = outputs.add_(inputs) if self._skips and depth > 0 else outputs
-            yield inputs
-
-
 def blocks_of_steps(batch_sizes: Sequence[int], max_rows: int) -> Iterator[tuple[slice, list[int]]]:
     """Neighbouring steps with at most `max_rows` rows in sum, or single ones: their rows and their batch sizes."""
     start, sizes, total = 0, list[int](), 0
