@@ -119,7 +119,7 @@ def _largest_difference(bilm: BiLM, reference: NumpyBilm) -> float:
     return max(differences)
 
 
-@pytest.mark.parametrize("size", ["small", "medium", pytest.param("original", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("size", ["small", pytest.param("original", marks=pytest.mark.slow)])
 def test_published_sizes_with_clips_that_bite(tmp_path: Path, size: str) -> None:
     paths = tmp_path / "options.json", tmp_path / "weights.hdf5"
     random_bilm(PUBLISHED_OPTIONS[size], seed=11, scale=1.5).save(*paths)

@@ -162,12 +162,3 @@ def test_help_describes_the_arguments() -> None:
     assert "Initialize internal Module state" not in shown
     documented = inspect.getdoc(Elmo) or ""
     assert all(f"{name}:" in documented for name in inspect.signature(Elmo).parameters)
-
-
-def test_tokens_of_another_width_than_in_training_are_warned_of(bilm: BiLM) -> None:
-    elmo = Elmo(module=bilm)
-    elmo(batch_to_ids([["Mira"]]))
-    with pytest.warns(
-        UserWarning, match=r"tokens of 10 characters, but the biLM was trained with 50: .* expected batch_to_ids"
-    ):
-        elmo(batch_to_ids([["Mira"]], 10))

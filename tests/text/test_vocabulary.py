@@ -129,15 +129,6 @@ def test_no_sentence_at_all() -> None:
     assert (tokens.mask.shape, tokens.words.shape, tokens.characters.shape) == ((0, 0), (0, 0), (1, 0))
 
 
-def test_remembered_words_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vocabulary, "_CACHED_WORDS", 3)
-    vocab = build()
-    whole = build().index_tokens([list("abcde")])
-    again = vocab.index_tokens([list("abcde")])
-    assert torch.equal(whole.characters, again.characters)
-    assert list(vocab._characters_of_words) == ["c", "d", "e"]  # the oldest made room
-
-
 def test_label_ids() -> None:
     vocab = build()
     assert [vocab.label_id("verdict", label) for label in ("no", "yes")] == [0, 2]
