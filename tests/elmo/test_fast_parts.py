@@ -19,12 +19,10 @@ from elmo_tasks.elmo.fast import Precision, products, threads
 from elmo_tasks.elmo.fast import words as words_module
 from elmo_tasks.elmo.fast.bilm import plan_groups
 from elmo_tasks.elmo.fast.products import (
-    Int8Product,
     OneDnnProduct,
     PackedProduct,
     PlainInt8Product,
     PlainProduct,
-    Product,
     build_product,
 )
 from elmo_tasks.elmo.fast.recurrence import LstmSteps, blocks_of_steps, compiled
@@ -242,26 +240,6 @@ def test_products_come_in_few_numbers_of_rows(adds: bool) -> None:
     few = Counting(fewest_rows=4)
     assert [len(few.start(torch.ones(rows, 1))) for rows in (1, 3, 4, 5)] == [1, 3, 4, 5]
     assert few.seen == [4, 4, 4, 5]
-
-
-@pytest.mark.parametrize(
-    ("precision", "fastest", "plain"),
-    [
-        ("float32", functools.partial(PackedProduct, dtype=torch.float32), PlainProduct),
-        ("bfloat16", functools.partial(PackedProduct, dtype=torch.bfloat16), PlainProduct),
-        ("int8", Int8Product, PlainInt8Product),
-    ],
-)
-def test_the_best_way_that_works_is_used(precision: Precision, fastest: products.Way, plain: type[Product]) -> None:
-    """On this machine: what each precision comes to is a matter of the processor and of torch."""
-    weight, bias, inputs = random_tensor(64, 96), random_tensor(64, seed=1), random_tensor(5, 96, seed=2)
-    kind = type(build_product(weight, bias, precision))
-    try:
-        product = fastest(weight, bias)
-        works = torch.allclose(product(inputs), inputs @ weight.t() + bias, rtol=0.05, atol=0.5)
-    except (RuntimeError, AttributeError, TypeError):
-        works = False
-    assert kind is (type(product) if works else plain)
 
 
 def test_no_int8_outside_the_cpu() -> None:

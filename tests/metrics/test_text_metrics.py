@@ -66,8 +66,8 @@ def test_numbers_as_scipy() -> None:
     )
 
 
-@pytest.mark.parametrize("offset", [0.0, 1e3, -1e7, 1e8, 1.7e9])
-@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e4])
+@pytest.mark.parametrize("offset", [0.0, -1e7, 1.7e9])
+@pytest.mark.parametrize("scale", [1e-3, 1e4])
 def test_large_numbers_as_scipy(offset: float, scale: float) -> None:
     generator = np.random.default_rng(11)
     gold = offset + scale * generator.normal(size=200)

@@ -10,15 +10,12 @@ from torch import Tensor, nn
 from elmo_tasks.modules.encoders import (
     Encoder,
     EncoderConfig,
-    StackedBiGru,
     StackedBiGruConfig,
-    StackedBiLstm,
     StackedBiLstmConfig,
+    StackedEncoder,
     initialize_gates,
 )
 from tests.modules.helpers import gradients, mask_of
-
-STACKED = pytest.mark.parametrize("stacked", [StackedBiLstm, StackedBiGru])
 
 
 @pytest.mark.parametrize(
@@ -116,9 +113,8 @@ def test_repeats_itself_to_the_bit_and_trains_in_bfloat16(encoder: Encoder) -> N
         assert (ours - theirs).norm() < 0.05 * theirs.norm()
 
 
-@STACKED
-def test_dropout_is_on_each_layers_input(stacked: type[StackedBiLstm] | type[StackedBiGru]) -> None:
-    encoder = stacked(40, (30,), dropout=0.5)
+def test_dropout_is_on_each_layers_input() -> None:
+    encoder = StackedEncoder(nn.LSTM, 40, (30,), dropout=0.5)
     seen: list[torch.Tensor] = []
     encoder.layers[0].register_forward_pre_hook(lambda _, arguments: seen.append(arguments[0][0]))
     encoder(torch.ones(1, 6, 40), torch.ones(1, 6, dtype=torch.bool))
@@ -141,7 +137,7 @@ def test_weights_start_orthogonal_with_a_forget_bias_of_one() -> None:
 
 
 def test_a_gru_starts_orthogonal_without_biases() -> None:
-    (layer,) = StackedBiGru(3, (5,)).layers
+    (layer,) = StackedEncoder(nn.GRU, 3, (5,)).layers
     for name, parameter in layer.named_parameters():
         if name.startswith("bias"):
             assert not parameter.any()

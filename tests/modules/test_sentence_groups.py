@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from elmo_tasks.modules.embedder import Embedder, EmbedderConfig
-from elmo_tasks.modules.encoders import StackedBiLstm
+from elmo_tasks.modules.encoders import StackedBiLstmConfig
 from elmo_tasks.modules.sentence_groups import GroupedSentenceEncoder, padded_sentences
 from elmo_tasks.text.tokens import Tokens
 from elmo_tasks.text.vocabulary import SPECIAL, Vocabulary
@@ -34,7 +34,9 @@ def embedder() -> Embedder:
 
 @pytest.fixture
 def encoder(embedder: Embedder) -> GroupedSentenceEncoder:
-    return GroupedSentenceEncoder(embedder, StackedBiLstm(embedder.output_size, (3,)), 0.5, 0.5).eval()
+    return GroupedSentenceEncoder(
+        embedder, StackedBiLstmConfig(hidden_sizes=(3,)).build(embedder.output_size), 0.5, 0.5
+    ).eval()
 
 
 def test_padded_sentences_are_what_the_vocabulary_makes_of_them(tokens: Tokens) -> None:

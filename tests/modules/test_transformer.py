@@ -302,24 +302,3 @@ def test_a_strangers_run_looks_for_no_other_file(
     monkeypatch.setattr(hub, "_snapshot", lambda *_: pytest.fail("asks the hub"))
     with pytest.raises(RunError, match=r"transformer\.json: no such file; expected the reference to the transformer"):
         load.load_run(run)
-
-
-def test_a_start_from_a_run_with_another_transformer_is_warned_of(
-    trained: Path, settings: dict[str, Any], tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    warning = f"{trained / 'run'}: was trained with another transformer, whose vectors differ"
-    for model, is_warned in ((trained / "bert", False), (save_bert(tmp_path / "other", seed=7), True)):
-        train.train(config_of(settings, model), tmp_path / "run", from_run=trained / "run", force=True)
-        assert (warning in caplog.messages) == is_warned
-
-
-def test_a_run_resumes_only_with_its_transformer(run: Path, trained: Path, settings: dict[str, Any]) -> None:
-    config = config_of(settings, trained / "bert")
-    (run / "metrics.json").unlink()  # as if it had been stopped
-    metrics = train.train(config, run, resume=True)
-    assert metrics == json.loads((trained / "run" / "metrics.json").read_text())
-    (run / "metrics.json").unlink()
-    reference = json.loads((run / "transformer.json").read_text())
-    (run / "transformer.json").write_text(json.dumps({**reference, "fingerprint": "0" * 64}))
-    with pytest.raises(RunError, match="not the transformer that the run was trained with"):
-        train.train(config, run, resume=True)

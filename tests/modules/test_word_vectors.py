@@ -5,7 +5,6 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
-import multiprocessing
 import struct
 import zipfile
 from pathlib import Path
@@ -232,31 +231,6 @@ def test_a_damaged_cache_file_is_made_anew(
     assert_is_the_small_file(WordVectorFile(path))
     assert cached.read_bytes() == whole
     assert "damaged and are written again" in caplog.text
-
-
-def _sum_of_rows(path: str) -> float:
-    file = WordVectorFile(path)
-    return float(file.rows(file.words).sum())
-
-
-@pytest.mark.slow
-def test_several_processes_at_once(tmp_path: Path, cache: Path) -> None:
-    path = write(tmp_path, "".join(f"w{row} {row} 1\n" for row in range(3000)))
-    with multiprocessing.get_context("spawn").Pool(2) as pool:
-        results = pool.map(_sum_of_rows, [str(path)] * 4, chunksize=1)
-    assert results == [3000 * 2999 / 2 + 3000] * 4
-    assert len(list(cache.iterdir())) == 1
-
-
-@pytest.mark.slow
-def test_glove(data_folder: Path) -> None:
-    file = WordVectorFile(data_folder / "glove" / "glove.6B.50d.txt.xz")
-    assert (len(file), file.dimension) == (400_000, 50)
-    assert file.words[:3] == ("the", ",", ".")
-    rows = file.rows(["king", "queen", "banana", "no such word"])
-    assert np.isnan(rows[3]).all()
-    unit = rows[:3] / np.linalg.norm(rows[:3], axis=1, keepdims=True)
-    assert unit[0] @ unit[1] > unit[0] @ unit[2]
 
 
 def test_missing_vectors_of_a_model_can_be_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -127,7 +127,3 @@ It's 5 p.m.! |Go.
 def test_a_sentence_ends_where_a_reader_ends_it(case: str) -> None:
     text, borders = case.replace("|", ""), [at for at, character in enumerate(case) if character == "|"]
     assert list(sentence_starts(text)) == [at - number for number, at in enumerate(borders)]
-
-
-def test_cases_are_different_and_enough() -> None:
-    assert len(set(CASES)) == len(CASES) >= 100

@@ -1,11 +1,9 @@
 from __future__ import annotations
 
 import concurrent.futures
-import dataclasses
 
 import pytest
 
-from elmo_tasks.text.tokenization import Token
 from elmo_tasks.text.tokenizers import TREEBANK
 
 
@@ -64,14 +62,6 @@ def test_a_blank_line_ends_a_sentence() -> None:
 
 def test_nothing_but_white_space_has_no_sentence() -> None:
     assert TREEBANK.tokenize("") == TREEBANK.tokenize(" \n\t\r\n \u2003 ") == []
-
-
-def test_tokens_cannot_be_changed_and_take_little_memory() -> None:
-    ((token, *_),) = TREEBANK.tokenize("Rain.")
-    assert token in {Token("Rain", 0, 4)}
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        token.end = 5  # type: ignore[misc]
-    assert not hasattr(token, "__dict__")
 
 
 def test_a_long_text_has_the_sentences_of_its_parts() -> None:

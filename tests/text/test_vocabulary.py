@@ -97,20 +97,6 @@ def test_index_tokens() -> None:
         assert ids.dtype == torch.int64
 
 
-def test_index_tokens_is_the_same_alone_and_batched_and_twice() -> None:
-    vocab = build()
-    texts = [["a", "b", "unheard", "a"], ["the", "d"]]
-    batch = vocab.index_tokens(texts)
-    for row, text in enumerate(texts):
-        for alone in (vocab.index_tokens([text]), vocab.index_tokens([text])):
-            count = len(text)
-            assert torch.equal(alone.words[0], batch.words[row, :count])
-            width = alone.characters.shape[1]
-            batched = batch.characters[batch.distinct[row, :count]]
-            assert torch.equal(alone.characters[alone.distinct[0]], batched[:, :width])
-            assert not batched[:, width:].any()
-
-
 def test_words_of_different_case_share_a_row_but_no_characters() -> None:
     tokens = build(lowercase_words=True).index_tokens([["The", "the"]])
     assert tokens.words[0, 0] == tokens.words[0, 1]
@@ -140,12 +126,6 @@ def test_label_ids() -> None:
         vocab.label_id("tags", "O")
     with pytest.raises(ElmoTasksError, match="no labels 'topics'; the vocabulary has: "):
         vocab.labels["topics"]
-
-
-@pytest.mark.parametrize("field", ["words", "labels", "lowercase_words"])
-def test_a_vocabulary_cannot_be_changed(field: str) -> None:
-    with pytest.raises(AttributeError):
-        setattr(build(), field, ())
 
 
 def test_the_same_data_in_another_order_gives_the_same_vocabulary() -> None:

@@ -22,14 +22,14 @@ def check(text: str) -> None:
     assert WordTokenizer().tokenize(text) == NLTKWordTokenizer().tokenize(text)
 
 
-@settings(deadline=None, max_examples=500)
+@settings(deadline=None, max_examples=100)
 @given(st.lists(st.sampled_from([*PIECES, " ", " "]), max_size=25).map("".join))
 @example("\" Say \"no\", I cannot -- 'tis more'n I'll do: (gimme [a] break)...")
 def test_tricky_text(text: str) -> None:
     check(text)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=100)
 @given(st.text(max_size=60))
 def test_any_text(text: str) -> None:
     check(text)
