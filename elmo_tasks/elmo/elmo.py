@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import logging
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,8 +17,6 @@ from elmo_tasks.elmo.bilm import BiLM, with_borders
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM
 from elmo_tasks.elmo.characters import BEGIN_SENTENCE, END_SENTENCE
 from elmo_tasks.elmo.scalar_mix import ScalarMix
-
-logger = logging.getLogger(__name__)
 
 
 class ElmoOutput(TypedDict):
@@ -55,8 +52,8 @@ class Elmo(nn.Module):
         requires_grad: whether the biLM is trained too.
         do_layer_norm: whether each layer is normalized over the batch before it is mixed.
         dropout: probability of dropping a feature of a representation in training.
-        vocab_to_cache: tokens whose vectors are computed now and kept; the first stands for padding. `word_inputs` are
-            indices into this list.
+        vocab_to_cache: tokens whose vectors are computed now and kept, also while the biLM is trained; the first stands
+            for padding. `word_inputs` are indices into this list.
         keep_sentence_boundaries: whether sentence borders stay in the output, which is then T+2 long.
         scalar_mix_parameters: fixed weights, before the softmax; by default they are learned.
         module: a biLM that is already loaded. The two files must then be None; `requires_grad` and `stateful` are
@@ -110,8 +107,6 @@ class Elmo(nn.Module):
         self.register_buffer("_cached_vectors", None, persistent=False)
         self._cached_words = None if vocab_to_cache is None else [BEGIN_SENTENCE, END_SENTENCE, *vocab_to_cache]
         if vocab_to_cache is not None:
-            if any(parameter.requires_grad for parameter in self.bilm.token_encoder.parameters()):
-                logger.warning("the vectors of the cached vocabulary do not change while the biLM is trained")
             _fill_cache(self)
             self.register_load_state_dict_post_hook(_fill_cache)
 

@@ -137,14 +137,6 @@ def test_stateful(bilm_files: Files) -> None:
     assert not torch.equal(embedder([["one"]])["input"], embedder([["one"]])["input"])
 
 
-def test_reads_json(bilm_files: Files) -> None:
-    config = _config(bilm_files, mixes=("input", "output"), layers=(1,), layer_normalization="token")
-    assert ElmoConfig.model_validate_json(config.model_dump_json()) == config
-    trained = _config(bilm_files, requires_grad=True)
-    assert trained.layer_cache is None
-    assert ElmoConfig.model_validate_json(trained.model_dump_json()) == trained
-
-
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

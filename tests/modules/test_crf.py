@@ -234,17 +234,6 @@ def test_the_decoder_is_a_random_field_that_has_learned_nothing_of_pairs(decoder
     assert torch.equal(decoder.best_tags(emissions, mask), field.best_tags(emissions, mask))
 
 
-def test_errors_of_the_decoder(decoder: ConstrainedDecoder) -> None:
-    mask = torch.ones(1, 2, dtype=torch.bool)
-    with pytest.raises(ValueError, match=r"expected \(B, T, 3\)"):
-        decoder.best_tags(torch.zeros(1, 2, 4), mask)
-    with pytest.raises(ValueError, match="a gap or an empty sentence"):
-        decoder.best_tags(torch.zeros(1, 2, 3), ~mask)
-    nothing = ConstrainedDecoder(TransitionConstraints(CONSTRAINTS.start, CONSTRAINTS.between, torch.zeros(3).bool()))
-    with pytest.raises(ValueError, match="allow no sequence of 2 tags"):
-        nothing.best_tags(torch.zeros(1, 2, 3), mask)
-
-
 @pytest.mark.parametrize("constrained", [False, True])
 def test_the_probability_of_allowed_tags_is_the_sum_over_their_sequences(constrained: bool) -> None:
     crf, (emissions, mask) = make_crf(constrained), make_batch()

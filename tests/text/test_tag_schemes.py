@@ -17,7 +17,6 @@ from elmo_tasks.text.tag_schemes import (
     detect_scheme,
     find_fault,
     is_tag,
-    label_of_tag,
     spans_of_tags,
     tags_of_label,
     tags_of_spans,
@@ -149,11 +148,6 @@ def test_faults_are_explained(tags: list[str], scheme: TagScheme, position: int,
 @pytest.mark.parametrize("tag", ["", "B", "B-", "-LOC", "BLOC", "b-LOC", "BI-LOC", "OO", "O-LOC", "L-LOC", "BI"])
 def test_what_is_no_tag(tag: str) -> None:
     assert not is_tag(tag, "IOB2")
-
-
-def test_labels_may_hold_hyphens() -> None:
-    assert label_of_tag("B-ARG-1") == "ARG-1"
-    assert spans_of_tags(["B-ARG-1", "I-ARG-1", "I-ARG-2"]) == [Span("ARG-1", 0, 1), Span("ARG-2", 2, 2)]
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)

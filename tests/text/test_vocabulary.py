@@ -147,9 +147,6 @@ def test_save_and_load(tmp_path: Path) -> None:
         ("{", ":1: Invalid JSON: EOF"),
         ("[]", ": Input should be an object"),
         ('{"words": 1}', ": words: .* got 1\n.*: the key 'num_trained_words' is missing; .* the vocabulary of a run"),
-        ("[" * 1000, ":1: Invalid JSON: recursion limit exceeded"),
-        ("1" * 5000, ":1: Invalid JSON: number out of range"),
-        ('"\udc80"', ":1: Invalid JSON: invalid unicode code point"),
         ({"words": [1, "x"]}, ": words.0: .*string; got 1"),
         ({"words": ["a", "b", "c"]}, r": words and .* begin with .'a', 'b'.; expected .'<padding>', '<unknown>'."),
         ({"characters": []}, r": words and characters begin with .*; expected .'<padding>', '<unknown>'."),
@@ -159,7 +156,7 @@ def test_save_and_load(tmp_path: Path) -> None:
         ({"num_trained_words": 2.0}, ": num_trained_words: .*; got 2.0"),
         ({"words": [None] * 100}, ": words.0: .*\n.*words.1: .*\n(.*\n)+.*: 95 more problems"),
     ],
-    ids=range(15),
+    ids=range(12),
 )
 def test_a_damaged_file(tmp_path: Path, content: str | dict[str, Any] | None, problem: str) -> None:
     path = tmp_path / "vocabulary.json"

@@ -47,15 +47,6 @@ def fits(store: LayerStore) -> bool:
         return False
 
 
-@pytest.mark.parametrize(("storage", "has_token_layer"), [("float32", True), ("float16", False)])
-def test_the_store_is_that_of_the_model_and_the_settings(storage: Storage, has_token_layer: bool) -> None:
-    config = LayerCacheConfig(storage=storage, max_gigabytes=1.5)
-    store = config.build("ab", "int8", 3, 8, has_token_layer=has_token_layer)
-    assert (store.key, store.max_gigabytes) == (LayerKey("ab", "int8", 3, 8, storage, has_token_layer), 1.5)
-    default = LayerCacheConfig().build("ab", "int8", 3, 8)
-    assert default.key == LayerKey("ab", "int8", 3, 8, "float16", has_token_layer=True)
-
-
 def test_by_default_all_caches_may_have_20_gigabytes_together(monkeypatch: pytest.MonkeyPatch) -> None:
     stores = (
         LayerStore(KEY),
