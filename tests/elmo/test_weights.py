@@ -102,12 +102,6 @@ def test_fingerprints_of_bilms_differ(bilm: BiLM) -> None:
     assert bilm.fingerprint() != known
 
 
-def test_gradients_and_carried_state_only_on_request(bilm_files: Files) -> None:
-    assert not any(parameter.requires_grad for parameter in BiLM.load(*bilm_files).parameters())
-    assert not BiLM.load(*bilm_files).stateful
-    assert all(parameter.requires_grad for parameter in BiLM.load(*bilm_files, requires_grad=True).parameters())
-
-
 def _replace(name: str, values: np.ndarray) -> Callable[[h5py.File], None]:
     def change(file: h5py.File) -> None:
         del file[name]

@@ -86,18 +86,6 @@ def test_alignment_by_brute_force() -> None:
         torch.testing.assert_close(found.second[row], expected @ first[row])
 
 
-def test_gradient_of_the_alignment_is_the_derivative() -> None:
-    masks = mask_of([2, 3]), mask_of([4, 1])
-    first = torch.randn(2, 3, 2, dtype=torch.float64, requires_grad=True)
-    second = torch.randn(2, 4, 2, dtype=torch.float64, requires_grad=True)
-
-    def aligned(one: Tensor, other: Tensor) -> tuple[Tensor, ...]:
-        found = align(one, other, *masks)
-        return found.first, found.second, found.first_weights, found.second_weights
-
-    assert torch.autograd.gradcheck(aligned, (first, second))
-
-
 @pytest.mark.parametrize("at_once", [1, 14, 30, 10_000])
 def test_a_text_is_aligned_with_itself_in_parts(monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
     text, mask = torch.randn(2, 7, 4, requires_grad=True), mask_of([7, 3])
@@ -202,17 +190,6 @@ def test_self_attention_in_parts_is_the_same(monkeypatch: pytest.MonkeyPatch, at
     torch.testing.assert_close(attention(passages, mask), whole)
     assert sum(shape[1] for shape in shapes) == 7
     assert all(shape.numel() <= max(at_once, 14) for shape in shapes)
-
-
-def test_gradients_of_flow_and_self_attention_are_the_derivatives() -> None:
-    flow, attention = AttentionFlow(2).double(), SelfAttention(2).double()
-    mask, question_mask = mask_of([3, 1]), mask_of([1, 2])
-    passages = torch.randn(2, 3, 2, dtype=torch.float64, requires_grad=True)
-    questions = torch.randn(2, 2, 2, dtype=torch.float64, requires_grad=True)
-    assert torch.autograd.gradcheck(lambda p, q: flow(p, q, mask, question_mask)[mask], (passages, questions))
-    assert torch.autograd.gradcheck(lambda p: attention(p, mask)[mask], (passages,))
-    attention(passages, mask)[mask].sum().backward()
-    assert all(parameter.grad is not None and parameter.grad.any() for parameter in attention.parameters())
 
 
 def test_extreme_scores_stay_finite() -> None:

@@ -82,18 +82,6 @@ def test_every_token_sees_all_of_its_sentence_also_in_inference_mode(encoder: En
         torch.testing.assert_close(encoder(inputs, mask), outputs)
 
 
-def test_gradient_is_the_derivative(encoder: Encoder) -> None:
-    encoder, mask = encoder.double(), mask_of([2, 4, 1])
-    names, parameters = zip(*encoder.named_parameters(), strict=True)
-
-    def outputs(inputs: Tensor, *values: Tensor) -> Tensor:
-        return torch.func.functional_call(encoder, dict(zip(names, values, strict=True)), (inputs, mask))
-
-    inputs = torch.randn(3, 4, 5, dtype=torch.float64, requires_grad=True)
-    copies = [parameter.detach().clone().requires_grad_() for parameter in parameters]
-    assert torch.autograd.gradcheck(outputs, (inputs, *copies), fast_mode=True)
-
-
 def test_repeats_itself_to_the_bit_and_trains_in_bfloat16(encoder: Encoder) -> None:
     mask = mask_of(LENGTHS * 4)
     inputs, weights = torch.randn(16, 7, 5, requires_grad=True), torch.randn(16, 7, encoder.output_size)

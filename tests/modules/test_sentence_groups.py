@@ -68,23 +68,6 @@ def test_vectors_are_those_of_each_sentence_alone(
     torch.testing.assert_close(vectors.encoded, torch.cat(encoded))
 
 
-def test_a_very_long_sentence_among_short_ones_is_not_padded_to(
-    embedder: Embedder, encoder: GroupedSentenceEncoder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lengths = np.array([1] * 500 + [500], dtype=np.int64)
-    tokens = VOCABULARY.index_tokens([["fen"] * 1000])
-    sizes = []
-
-    def embed(part: Tokens) -> object:
-        sizes.append(part.words.numel())
-        return Embedder.forward(embedder, part)
-
-    monkeypatch.setattr(embedder, "forward", embed)
-    vectors = encoder(embedder, tokens, np.cumsum(lengths) - lengths, lengths)
-    assert vectors.encoded.shape == (1000, 6)
-    assert sum(sizes) == 1000
-
-
 @pytest.mark.parametrize(
     ("lengths", "groups"),
     [

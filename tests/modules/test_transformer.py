@@ -264,19 +264,6 @@ def test_an_archive_predicts_the_same_where_nothing_else_is_left(
     assert load.load_predictor(tmp_path / "without.tar.gz", overrides=there)(INPUTS) == expected
 
 
-def test_a_transformer_that_has_gone_or_changed(run: Path, trained: Path, tmp_path: Path) -> None:
-    reference = json.loads((run / "transformer.json").read_text())
-    for moved in (str(tmp_path / "gone"), "hub:nobody/nothing"):
-        (run / "transformer.json").write_text(json.dumps({**reference, "model": moved}))
-        with pytest.raises(RunError, match=r"its transformer: .*--set model\.embedder\.transformer\.model="):
-            load.load_run(run)
-    there = [f"model.embedder.transformer.model={trained / 'bert'}"]
-    assert load.load_run(run, overrides=there).config.transformer() is not None
-    other = save_bert(tmp_path / "other", seed=7)
-    with pytest.raises(RunError, match="other: not the transformer that the run was trained with"):
-        load.load_run(run, overrides=[f"model.embedder.transformer.model={other}"])
-
-
 def test_a_strangers_run_looks_for_no_other_file(
     run: Path, trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -290,11 +277,6 @@ def test_a_strangers_run_looks_for_no_other_file(
         with pytest.raises(RunError, match="not the transformer that the run was trained with") as caught:
             attempt()
         assert "secret" not in str(caught.value)
-    reference["fingerprint"] = TransformerFiles(private).fingerprint()  # even if the hash of the files is known
-    (run / "transformer.json").write_text(json.dumps(reference))
-    with pytest.raises(WeightsError, match=r"config\.json: model_type"):
-        archive(run, tmp_path / "a.tar.gz")
-    assert not (tmp_path / "a.tar.gz").exists()
     (run / "transformer.json").unlink()
     config = json.loads((run / "config.json").read_text())
     config["model"]["embedder"]["transformer"]["model"] = "hub:a-stranger/model"

@@ -127,7 +127,7 @@ def test_a_model_of_the_hub(hub: FakeHub, bert: Path) -> None:
     hub.shutdown()
     hub.server_close()
     assert TransformerFiles.of("hub:some/bert", local_only=True) == files
-    with pytest.raises(WeightsError, match=r"hub:some/other: .*a transformer's config\.json"):
+    with pytest.raises(WeightsError, match="hub:some/other: the hub cannot be reached"):
         TransformerConfig(model="hub:some/other").build()
 
 

@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from unittest.mock import Mock
 
 import pytest
 
@@ -25,7 +24,6 @@ from elmo_tasks.elmo.layer_store import LayerStore, info, sentence_key
 from elmo_tasks.errors import CacheError
 from tests.elmo.layer_store.fillers import (
     HALF,
-    HALF_PRECISION_KEY,
     KEY,
     SENTENCES,
     FakeSource,
@@ -34,7 +32,6 @@ from tests.elmo.layer_store.fillers import (
     assert_same,
     database,
     fill,
-    query,
     read,
 )
 
@@ -145,23 +142,6 @@ def test_who_needs_other_layers_does_not_wait(caplog: pytest.LogCaptureFixture) 
     assert list(store.folder.parent.iterdir()) == [store.folder], "locks are left"
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError("the disk is gone")])
-def test_an_interrupted_write_leaves_the_store_as_it_was(
-    error: type[BaseException] | OSError, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store = LayerStore(KEY)
-    fill(store, SENTENCES[:8])
-    before = query(store, "SELECT count(*), total(checksum) FROM sentences")
-    with monkeypatch.context() as patch, store.filling(SENTENCES[8:]) as missing:
-        vectors = cached_layers._stored_features(FakeSource().layers(missing), KEY)
-        patch.setattr(layer_store, "_checksum", Mock(side_effect=[1, 2, error]))  # fails at the third sentence
-        with pytest.raises((KeyboardInterrupt, CacheError)):
-            store.write(missing, vectors)
-    assert query(store, "SELECT count(*), total(checksum) FROM sentences") == before
-    assert len(LayerStore(KEY).missing(SENTENCES)) == len(SENTENCES) - 8
-    assert_holds(KEY, SENTENCES[:8])
-
-
 @pytest.mark.parametrize("reads_before", [False, True])
 def test_a_process_is_killed_in_the_middle_of_a_change(full_store: LayerStore, reads_before: bool) -> None:
     store = LayerStore(KEY)
@@ -206,21 +186,6 @@ def test_where_sqlite_gets_no_locks_reading_ends_with_advice(
         with pytest.raises(CacheError, match=r"cannot be read: database is locked\. .*ELMO_TASKS_CACHE"):
             LayerStore(KEY).read(SENTENCES)
     assert_holds(KEY)
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may write everywhere")
-def test_a_folder_that_cannot_be_written_is_read(full_store: LayerStore, folder: Path) -> None:
-    closed = [folder / "layers", full_store.folder, *full_store.folder.iterdir()]
-    for path in closed:
-        path.chmod(0o555)
-    try:
-        assert_holds(KEY)
-        fill(LayerStore(KEY), SENTENCES, Unwanted())
-        with pytest.raises(CacheError, match=r"cannot be locked: .*Permission denied.*ELMO_TASKS_CACHE"):
-            fill(LayerStore(HALF_PRECISION_KEY), SENTENCES, Unwanted())
-    finally:
-        for path in closed:
-            path.chmod(0o755)
 
 
 def _stored_bytes() -> bytes:
