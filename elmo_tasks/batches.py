@@ -27,7 +27,7 @@ from pydantic_core import to_jsonable_python
 from elmo_tasks.config import Overrides, override_list
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
 from elmo_tasks.elmo.devices import Device
-from elmo_tasks.elmo.embed import Pooling, sentence_vectors, shape_of_layers
+from elmo_tasks.elmo.embed import Pooling, embed_sentences, shape_of_layers
 from elmo_tasks.elmo.fast import FastBiLM, Precision
 from elmo_tasks.elmo.shared_bilms import load_frozen
 from elmo_tasks.errors import DataError, ElmoTasksError, check_argument, check_choice, check_count
@@ -248,7 +248,7 @@ class Embed(TableFunction):
                 continue
             for number, example in enumerate(sentences):
                 found.append((row, {"sentence": number, **example}))
-        vectors = sentence_vectors(
+        vectors = embed_sentences(
             [result["tokens"] for _, result in found],
             self._bilm,
             layers=self.layers,
@@ -256,8 +256,8 @@ class Embed(TableFunction):
             max_tokens=self.batch_tokens,
         )
         for (row, result), each in zip(found, vectors, strict=True):
-            tokens_first = each.swapaxes(0, 1) if self.layers == "all" and self.pool == "none" else each
-            yield row, result | {"vectors": tokens_first.astype(self.number_type)}
+            tokens_first = each.transpose(0, 1) if self.layers == "all" and self.pool == "none" else each
+            yield row, result | {"vectors": tokens_first.cpu().numpy().astype(self.number_type)}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

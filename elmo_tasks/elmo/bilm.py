@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,7 +18,7 @@ from elmo_tasks.elmo.allennlp_names import rename_bilm
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
 from elmo_tasks.elmo.characters import BEGIN_SENTENCE, END_SENTENCE, check_sentences, tokens_to_ids
 from elmo_tasks.elmo.fast import FastBiLM
-from elmo_tasks.elmo.layers import LayerChunk, LayerOutput
+from elmo_tasks.elmo.layers import LayerOutput
 from elmo_tasks.elmo.lexicon import LexiconEncoder
 from elmo_tasks.elmo.lstm import LstmStack, LstmState, run_both_directions
 from elmo_tasks.elmo.options import BiLMOptions
@@ -37,28 +37,26 @@ class BiLM(nn.Module):
 
     `load_state_dict` also takes the state dict of AllenNLP's `_ElmoBiLm`.
 
-    `layers`, `layers_of_ids` and `layers_in_chunks` use `FastBiLM` if they can: if all weights are frozen and in
-    float32, no state is carried and no dropout applies. It copies the weights, and copies them again after they change.
+    `layers` and `layers_of_ids` use `FastBiLM` if they can: if all weights are frozen and in float32 and no state
+    is carried. It copies the weights, and copies them again after they change.
     A change through `.data` is not noticed; `bilm.float()` makes it copy them.
 
     Arguments:
         options: the architecture.
-        dropout: probability of dropping a feature of an LSTM layer's input; for training the language model itself.
         stateful: start each row of a batch from the state in which the row's last sentence ended, as bilm-tf's
             `BidirectionalLanguageModelGraph` and AllenNLP's `_EncoderBase` do. A smaller batch uses and updates only
             the first rows. No gradient flows through the state. `reset_state` forgets it.
     """
 
-    def __init__(self, options: BiLMOptions, dropout: float = 0.0, stateful: bool = False) -> None:
+    def __init__(self, options: BiLMOptions, stateful: bool = False) -> None:
         """See the class. `BiLM.load` reads a trained one."""
         super().__init__()
         self.options = options
-        self.dropout = dropout
         self.stateful = stateful
         self.num_layers = options.num_layers
         self.output_size = options.output_size
         self.token_encoder = LexiconEncoder(options) if options.lexicon else TokenEncoder(options)
-        directions = nn.ModuleList(LstmStack(options.lstm, dropout) for _ in range(2))
+        directions = nn.ModuleList(LstmStack(options.lstm) for _ in range(2))
         self.directions = cast("Sequence[LstmStack]", directions)  # a ModuleList has no type for its items
         self._carried: list[Tensor] = []  # (2L, B, P), (2L, B, H): each layer's state in both directions
         self._fast: tuple[list[tuple[int, int]], FastBiLM] | None = None  # the weights' state, and their copy
@@ -190,54 +188,10 @@ class BiLM(nn.Module):
         self._keep_states(final)
         return LayerOutput(layers.transpose(1, 2), mask_of_lengths(lengths + 2, padded_length))
 
-    def layers_in_chunks(self, tokens: Sequence[str], chunk_length: int) -> Iterator[LayerChunk]:
-        """The layers of one sentence of any length, as in `layers`, in memory that `chunk_length` bounds.
-
-        Each direction reads the sentence in chunks, from its own end, and carries its state from chunk to chunk. No
-        gradient is computed.
-
-        Arguments:
-            tokens: the sentence's tokens.
-            chunk_length: tokens of a chunk.
-
-        Raises:
-            ValueError: a chunk has no token.
-        """
-        if chunk_length < 1:
-            raise ValueError(f"got chunks of {chunk_length} tokens; expected at least 1")
-        fast = self._fast_path()
-        return (fast.layers_in_chunks if fast is not None else self._plain_chunks)(tokens, chunk_length)
-
-    @torch.no_grad()
-    def _plain_chunks(self, tokens: Sequence[str], chunk_length: int) -> Iterator[LayerChunk]:
-        check_sentences([tokens])
-        rows: dict[str, int] = {BEGIN_SENTENCE: _BEGIN_ROW, END_SENTENCE: _END_ROW}
-        index = torch.tensor(_numbered(tokens, rows))  # (S,)
-        table = self.token_vectors(list(rows))
-        starts = range(0, len(index), chunk_length)
-        final: list[LstmState] = []
-        half = self.output_size // 2
-        for backward, (stack, states) in enumerate(zip(self.directions, self._initial_states(1), strict=True)):
-            for start in reversed(starts) if backward else starts:
-                inputs = table[index[start : start + chunk_length].to(table.device)]
-                read = inputs.flip(0) if backward else inputs
-                outputs, states = stack(read, [1] * len(read), states)
-                layers = torch.stack([read, *outputs])  # (L+1, tokens, P)
-                # Positions in the sentence are one less than in the index, which begins with the border.
-                first, last = max(start, 1), min(start + chunk_length, len(tokens) + 1)
-                if first < last:
-                    layers = layers.flip(1) if backward else layers
-                    features = slice(backward * half, (backward + 1) * half)
-                    yield LayerChunk(layers[:, first - start : last - start], slice(first - 1, last - 1), features)
-            final += states
-        self._keep_states(final)
-
     def _fast_path(self) -> FastBiLM | None:
         """The fast path of the weights as they are now, None if they need the plain one; see the class."""
         weights = list(self.parameters())
-        if self.stateful or (self.training and self.dropout > 0):
-            return None
-        if any(weight.requires_grad or weight.dtype != torch.float32 for weight in weights):
+        if self.stateful or any(weight.requires_grad or weight.dtype != torch.float32 for weight in weights):
             return None
         # Tensors of inference mode have no version, and cannot change outside it.
         state = [(weight.data_ptr(), 0 if weight.is_inference() else weight._version) for weight in weights]

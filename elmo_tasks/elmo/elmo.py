@@ -5,9 +5,7 @@
 
 from __future__ import annotations
 
-import logging
 import math
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypedDict
@@ -19,8 +17,6 @@ from elmo_tasks.elmo.bilm import BiLM, with_borders
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM
 from elmo_tasks.elmo.characters import BEGIN_SENTENCE, END_SENTENCE
 from elmo_tasks.elmo.scalar_mix import ScalarMix
-
-logger = logging.getLogger(__name__)
 
 
 class ElmoOutput(TypedDict):
@@ -56,8 +52,8 @@ class Elmo(nn.Module):
         requires_grad: whether the biLM is trained too.
         do_layer_norm: whether each layer is normalized over the batch before it is mixed.
         dropout: probability of dropping a feature of a representation in training.
-        vocab_to_cache: tokens whose vectors are computed now and kept; the first stands for padding. `word_inputs` are
-            indices into this list.
+        vocab_to_cache: tokens whose vectors are computed now and kept, also while the biLM is trained; the first stands
+            for padding. `word_inputs` are indices into this list.
         keep_sentence_boundaries: whether sentence borders stay in the output, which is then T+2 long.
         scalar_mix_parameters: fixed weights, before the softmax; by default they are learned.
         module: a biLM that is already loaded. The two files must then be None; `requires_grad` and `stateful` are
@@ -111,8 +107,6 @@ class Elmo(nn.Module):
         self.register_buffer("_cached_vectors", None, persistent=False)
         self._cached_words = None if vocab_to_cache is None else [BEGIN_SENTENCE, END_SENTENCE, *vocab_to_cache]
         if vocab_to_cache is not None:
-            if any(parameter.requires_grad for parameter in self.bilm.token_encoder.parameters()):
-                logger.warning("the vectors of the cached vocabulary do not change while the biLM is trained")
             _fill_cache(self)
             self.register_load_state_dict_post_hook(_fill_cache)
 
@@ -150,9 +144,6 @@ class Elmo(nn.Module):
                 one of its words is not in the cached vocabulary. Then characters are read, as in AllenNLP.
             word_inputs: (B, T) or (..., T) int64, indices into `vocab_to_cache`, 0 is padding.
 
-        Warns:
-            UserWarning: the tokens of `inputs` have another width than in the biLM's training.
-
         Raises:
             ValueError: both inputs are None; or `word_inputs` is given without `vocab_to_cache`, or has a word that is
                 not cached while `inputs` is None.
@@ -182,7 +173,6 @@ class Elmo(nn.Module):
                 f"inputs is a {type(inputs).__name__}; expected character ids, as from batch_to_ids(sentences)"
             )
         else:
-            _warn_of_width(inputs.shape[-1], self.bilm)
             outer = inputs.shape[:-2]
             ids = inputs.reshape(math.prod(outer), *inputs.shape[-2:])
             output = self.bilm(ids) if self._mixes_borders else self.bilm.layers_of_ids(ids)
@@ -202,13 +192,3 @@ def _fill_cache(elmo: Elmo, _: object = None) -> None:
     """Computes the vectors of the cached vocabulary with the weights as they are now."""
     assert elmo._cached_words is not None
     elmo._cached_vectors = elmo.bilm.token_vectors(elmo._cached_words)
-
-
-def _warn_of_width(width: int, bilm: BiLM) -> None:
-    """Python shows this warning once."""
-    expected = bilm.options.char_cnn.max_characters_per_token
-    if width != expected and not bilm.options.lexicon:  # a list of words takes no characters at all
-        problem = (
-            f"tokens of {width} characters, but the biLM was trained with {expected}: long tokens get other vectors"
-        )
-        warnings.warn(f"{problem}; expected batch_to_ids(sentences, {expected})", stacklevel=5)  # where Elmo is called

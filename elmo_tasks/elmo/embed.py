@@ -1,17 +1,16 @@
-"""The vectors of a text file, in memory that does not grow with the file or with its longest sentence.
+"""The vectors of a text file, in memory that does not grow with the file.
 
-# B batch, T tokens of a sentence, L+1 layers, K layers that are kept (no axis if it is one), P features of one
-# direction, D = 2P features
+# B batch, T tokens of a sentence, L+1 layers, D features of a layer
 """
 
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Literal, get_args
 
-import h5py
 import numpy as np
 import torch
 from torch import Tensor
@@ -19,8 +18,7 @@ from torch import Tensor
 from elmo_tasks.elmo.bilm import BiLM
 from elmo_tasks.elmo.characters import check_sentences
 from elmo_tasks.elmo.fast import FastBiLM
-from elmo_tasks.elmo.layers import LayerChunk
-from elmo_tasks.elmo.vector_file import create_vector_file
+from elmo_tasks.elmo.vector_file import SENTENCES, create_vector_file
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.files.paths import is_stream
 from elmo_tasks.files.text import read_lines
@@ -54,39 +52,24 @@ def embed_sentences(
     batches: Iterable[list[int]] = batches_of_like_lengths([len(tokens) for tokens in sentences], max_padded=max_tokens)
     if _reset_state(bilm):
         batches = ([row] for row in range(len(sentences)))
-    with torch.no_grad():
-        for rows in batches:
-            output = bilm.layers([sentences[row] for row in rows]).layers
-            vectors |= {
-                row: _pooled(choose(each[:, : len(sentences[row])]), pool)
-                for row, each in zip(rows, output, strict=True)
-            }
+    for rows in batches:
+        vectors |= zip(rows, _vectors([sentences[row] for row in rows], bilm, choose, pool), strict=True)
     return [vectors[row] for row in range(len(sentences))]
 
 
-def _pooled(vectors: Tensor, pool: Pooling) -> Tensor:
-    """The vectors of a sentence's tokens, or one for all of them: zeros if there is none."""
-    if pool == "none":
-        return vectors.clone()
-    if vectors.shape[-2] == 0:
-        return vectors.new_zeros(vectors.shape[:-2] + vectors.shape[-1:])
-    return vectors.mean(dim=-2) if pool == "mean" else vectors.amax(dim=-2)
-
-
-def sentence_vectors(
-    sentences: Sequence[Sequence[str]], bilm: FastBiLM, *, layers: str | int, pool: Pooling, max_tokens: int
-) -> list[np.ndarray]:
-    """The vectors that `embed_file` writes of tokenized sentences, in memory; arguments: see there."""
-    choose, kept_layers = _selection(layers, bilm.num_layers, pool)
-    vectors: dict[int, np.ndarray] = {}
-    numbered = (_Sentence(number, list(tokens), 0) for number, tokens in enumerate(sentences))
-    with torch.no_grad():
-        for batch in _batches(numbered, max_tokens, one_by_one=False):
-            for sentence, chunks in _chunks(bilm, batch, max_tokens):
-                tokens = () if pool != "none" else (len(sentence.tokens),)
-                vectors[sentence.number] = np.zeros((*kept_layers, *tokens, bilm.output_size), np.float32)
-                _fill(vectors[sentence.number], choose, chunks, pool, len(sentence.tokens))
-    return [vectors[number] for number in range(len(sentences))]
+@torch.no_grad()
+def _vectors(
+    sentences: Sequence[Sequence[str]], bilm: BiLM | FastBiLM, choose: Callable[[Tensor], Tensor], pool: Pooling
+) -> Iterator[Tensor]:
+    """The chosen layers of each sentence of a batch, (L+1, T, D) or (T, D); without the axis T if tokens are pooled."""
+    for tokens, layers in zip(sentences, bilm.layers(sentences).layers, strict=True):
+        vectors = choose(layers[:, : len(tokens)])
+        if pool == "none":
+            yield vectors.clone()
+        elif not tokens:
+            yield vectors.new_zeros(vectors.shape[:-2] + vectors.shape[-1:])
+        else:
+            yield vectors.mean(dim=-2) if pool == "mean" else vectors.amax(dim=-2)
 
 
 def shape_of_layers(bilm: FastBiLM, layers: str | int) -> tuple[int, ...]:
@@ -123,7 +106,7 @@ def embed_file(
         tokenize: splits a line into sentences and those into tokens; a line without sentences is skipped. By default
             each line is one sentence, tokens separated by white space. An empty line then is a sentence without tokens
             (zeros if pooled), so that the numbers are those of the lines.
-        max_tokens: most tokens of a batch, which bounds memory; longer sentences are read in chunks of this length.
+        max_tokens: most tokens of a batch, which bounds memory; a longer sentence is a batch by itself.
         keep_sentences: whether `sentence_to_index` is written, for which all sentences are held in memory.
         show_progress: whether a progress bar is drawn.
 
@@ -134,25 +117,24 @@ def embed_file(
         DataError: `source` is missing, damaged or not UTF-8, or a data file; see `text.prose`.
         ElmoTasksError: `layers` names no layer of the biLM, `pool` is unknown, or `output` has an unknown ending.
     """
-    choose, kept_layers = _selection(layers, bilm.num_layers, pool)
+    choose, _ = _selection(layers, bilm.num_layers, pool)
     sentence_to_index: dict[str, str] = {}
     total = 0
-    with create_vector_file(output) as file, torch.no_grad(), progress_bar(visible=show_progress) as progress:
+    with create_vector_file(output) as file, progress_bar(visible=show_progress) as progress:
         task = progress.add_task("counting lines", total=None, note="")
         num_lines = _count_lines(source)
         progress.update(task, total=num_lines, description="embedding lines")
         for batch in _batches(_sentences(source, tokenize), max_tokens, one_by_one=_reset_state(bilm)):
-            for sentence, chunks in _chunks(bilm, batch, max_tokens):
-                tokens = () if pool != "none" else (len(sentence.tokens),)
-                with file.entry(str(sentence.number), (*kept_layers, *tokens, bilm.output_size)) as target:
-                    _fill(target, choose, chunks, pool, len(sentence.tokens))
+            vectors = _vectors([sentence.tokens for sentence in batch], bilm, choose, pool)
+            for sentence, each in zip(batch, vectors, strict=True):
+                file.write(str(sentence.number), each.float().cpu().numpy())
                 if keep_sentences:  # equal sentences come in the file's order, since they are equally long
                     sentence_to_index[" ".join(sentence.tokens)] = str(sentence.number)
                 progress.advance(task, sentence.lines)
             total += len(batch)
         progress.update(task, completed=num_lines)  # the last lines may have no sentence
         if keep_sentences:
-            file.write_sentences(sentence_to_index)
+            file.write(SENTENCES, np.array([json.dumps(sentence_to_index)]))
     return total
 
 
@@ -181,7 +163,7 @@ def _reset_state(bilm: BiLM | FastBiLM) -> bool:
 def _selection(
     layers: str | int, num_layers: int, pool: Pooling = "none"
 ) -> tuple[Callable[[Tensor], Tensor], tuple[int, ...]]:
-    """What chooses layers, (L+1, T, P) -> (L+1, T, P) or (T, P); and the axes of layers that are left.
+    """What chooses layers, (L+1, T, D) -> (L+1, T, D) or (T, D); and the axes of layers that are left.
 
     Raises:
         ElmoTasksError: `layers` names no layer, or `pool` is unknown.
@@ -233,39 +215,3 @@ def _windows(sentences: Iterator[_Sentence], max_tokens: int) -> Iterator[list[_
             window, tokens = [], 0
     if window:
         yield window
-
-
-def _chunks(
-    bilm: BiLM | FastBiLM, batch: list[_Sentence], max_tokens: int
-) -> Iterator[tuple[_Sentence, Iterable[LayerChunk]]]:
-    """Each sentence's layers, in one chunk, or in several if it is longer than a batch may be."""
-    if len(batch) == 1 and len(batch[0].tokens) > max_tokens:
-        yield batch[0], bilm.layers_in_chunks(batch[0].tokens, max_tokens)
-        return
-    output = bilm.layers([sentence.tokens for sentence in batch])
-    for sentence, layers in zip(batch, output.layers, strict=True):
-        tokens = slice(0, len(sentence.tokens))
-        chunk = LayerChunk(layers[:, tokens], tokens, slice(0, bilm.output_size))
-        yield sentence, [chunk] if sentence.tokens else []
-
-
-def _fill(
-    target: h5py.Dataset | np.ndarray,
-    choose: Callable[[Tensor], Tensor],
-    chunks: Iterable[LayerChunk],
-    pool: Pooling,
-    length: int,
-) -> None:
-    """Writes a sentence's vectors, (L+1, T, D) or (T, D), or those of its pooled tokens, (L+1, D) or (D,)."""
-    pooled = np.full(target.shape, -np.inf if pool == "max" and length > 0 else 0.0) if pool != "none" else None
-    for chunk in chunks:
-        values = choose(chunk.layers).float().cpu().numpy()
-        if pooled is None:
-            target[..., chunk.tokens, chunk.features] = values
-        elif pool == "max":
-            half = pooled[..., chunk.features]
-            np.maximum(half, values.max(axis=-2), out=half)
-        else:
-            pooled[..., chunk.features] += values.sum(axis=-2, dtype=np.float64) / length
-    if pooled is not None:
-        target[...] = pooled

@@ -75,7 +75,6 @@ class LayerStore:
         self.max_gigabytes = max_gigabytes
         self.folder = cache_folder() / "layers" / key.name
         self._path = self.folder / _DATABASE
-        self._filling: Path | None = None  # the lock that this object holds
         self._connections: dict[tuple[int, int], sqlite3.Connection] = {}  # by process and thread
         # A store that does not exist yet, is another user's or on a read-only disk can be used, but not touched.
         with contextlib.suppress(OSError):
@@ -101,8 +100,7 @@ class LayerStore:
         if not all(
             isinstance(layers, bytes) and _checksum(key, layers) == kept for key, (kept, layers) in found.items()
         ):
-            self._discard("a checksum is wrong")
-            found = {}
+            raise self._damaged("a checksum is wrong")
         stored = {row: found[key][1] for row, key in enumerate(keys) if key in found}
         longest, omitted = max(lengths, default=0), self.key.omitted
         # A token's features are stored in the order of its layers, only the token layer's first half is missing. So
@@ -140,14 +138,10 @@ class LayerStore:
         self._check_room(missing)
         lock = Path(f"{self.folder}.{_data_key(sentences)}.lock")
         with _locked(lock, self.folder, "computes the same layers"):
-            self._filling = lock
-            try:
-                missing = self.missing(missing)  # fewer, if another process has filled the store in the meantime
-                if missing:
-                    logger.info("layer cache: %s to compute, kept in %s", self._need(missing)[1], self.folder)
-                yield missing
-            finally:
-                self._filling = None
+            missing = self.missing(missing)  # fewer, if another process has filled the store in the meantime
+            if missing:
+                logger.info("layer cache: %s to compute, kept in %s", self._need(missing)[1], self.folder)
+            yield missing
             self._connection()  # an open connection can read the store even after it is cleared
 
     def write(self, sentences: Sequence[Sequence[str]], vectors: Tensor) -> None:
@@ -170,7 +164,8 @@ class LayerStore:
                     record = (key, len(tokens), _checksum(key, layers), layers)
                     connection.execute("INSERT OR IGNORE INTO sentences VALUES (?, ?, ?, ?)", record)
         except (OSError, *_DATABASE_ERRORS) as error:
-            self._discard_if_damaged(error)
+            if _is_damage(error):
+                raise self._damaged(str(error)) from error
             problem = f"the layer cache cannot be written: {error}; needs {self._need(sentences)[1]}"
             raise CacheError(f"{self.folder}: {problem}. {_ADVICE}") from error
 
@@ -204,7 +199,9 @@ class LayerStore:
                     found.update((key, record) for key, *record in connection.execute(statement, some))
                 return found
             except _DATABASE_ERRORS as error:
-                self._discard_if_damaged(error)
+                if _is_damage(error):
+                    raise self._damaged(str(error)) from error
+                self._disconnect()
                 problem = error
         raise CacheError(f"{self.folder}: the layer cache cannot be read: {problem}. {_ADVICE}") from problem
 
@@ -224,19 +221,10 @@ class LayerStore:
         if connection := self._connections.pop((os.getpid(), threading.get_ident()), None):
             connection.close()
 
-    def _discard_if_damaged(self, error: Exception) -> None:
+    def _damaged(self, problem: str) -> CacheError:
         self._disconnect()
-        # Errors that may pass, such as a locked file, are subclasses.
-        if type(error) in _DATABASE_ERRORS or "no such table" in str(error):
-            self._discard(str(error))
-
-    def _discard(self, problem: str) -> None:
-        """Removes a damaged store, unless another process is filling it."""
-        self._disconnect()
-        with contextlib.suppress(CacheError), _unfilled(self.folder, but=self._filling):
-            _remove(self.folder)
-            message = "%s: this layer cache is damaged and removed; it will be filled again: %s"
-            logger.warning(message, self.folder, problem)
+        advice = f"remove it with `elmo-tasks cache clear {self.key.name}`; the next run fills it again"
+        return CacheError(f"{self.folder}: this layer cache is damaged ({problem}); {advice}")
 
     def _need(self, sentences: Sequence[Sequence[str]]) -> tuple[int, str]:
         """The bytes that sentences need, and a description."""
@@ -358,6 +346,11 @@ def _connect(path: Path, mode: Literal["ro", "rw"]) -> sqlite3.Connection:
     return connection
 
 
+def _is_damage(error: Exception) -> bool:
+    """Whether an error will come again. Those that may pass, such as that of a locked file, are subclasses."""
+    return type(error) in _DATABASE_ERRORS or "no such table" in str(error)
+
+
 def _remove(folder: Path) -> None:
     with contextlib.suppress(FileNotFoundError):
         shutil.rmtree(folder)
@@ -369,14 +362,14 @@ def _folders() -> list[Path]:
 
 
 @contextlib.contextmanager
-def _unfilled(folder: Path, but: Path | None = None) -> Iterator[None]:
-    """Holds the locks of a store, except for one that is held already, to remove it.
+def _unfilled(folder: Path) -> Iterator[None]:
+    """Holds the locks of a store, to remove it.
 
     Raises:
         CacheError: a process is filling the store; or locks do not work.
     """
     with contextlib.ExitStack() as held:
-        for lock in {Path(f"{folder}.lock"), *folder.parent.glob(f"{folder.name}.*.lock")} - {but}:
+        for lock in {Path(f"{folder}.lock"), *folder.parent.glob(f"{folder.name}.*.lock")}:
             held.enter_context(_locked(lock, folder))
         yield
 

@@ -1,6 +1,6 @@
 """The layers of sentences, and what computes them.
 
-# B batch, T tokens of the longest sentence, L LSTM layers, P features of one direction, D = 2P features of a layer
+# B batch, T tokens of the longest sentence, L LSTM layers, D features of a layer, both directions together
 """
 
 from __future__ import annotations
@@ -26,12 +26,3 @@ class LayerSource(Protocol):
     """What computes layers: a biLM in any of its forms."""
 
     def layers(self, sentences: Sequence[Sequence[str]]) -> LayerOutput: ...
-
-
-@dataclasses.dataclass(frozen=True)
-class LayerChunk:
-    """All layers of some tokens of one sentence, in one direction."""
-
-    layers: Tensor  # (L+1, tokens, P)
-    tokens: slice  # the tokens' positions in the sentence
-    features: slice  # the direction's half of the D features

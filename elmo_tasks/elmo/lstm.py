@@ -111,19 +111,13 @@ class ProjectedLstm(nn.Module):
 class LstmStack(nn.Module):
     """The LSTM layers of one direction, with skip connections around each layer but the first.
 
-    Source: bilm-tf's `BidirectionalLanguageModelGraph`. In training every layer's input has dropout, which the skip
-    connection then carries on, as in bilm-tf's `LanguageModel`.
-
-    Arguments:
-        options: sizes, clips, number of layers.
-        dropout: probability of dropping a feature of a layer's input in training.
+    Source: bilm-tf's `BidirectionalLanguageModelGraph`.
     """
 
-    def __init__(self, options: LstmOptions, dropout: float = 0.0) -> None:
+    def __init__(self, options: LstmOptions) -> None:
         super().__init__()
         layers = nn.ModuleList(ProjectedLstm(options) for _ in range(options.n_layers))
         self.layers = cast("Sequence[ProjectedLstm]", layers)  # a ModuleList has no type for its items
-        self.dropout = nn.Dropout(dropout)
         self.skips = options.use_skip_connections
 
     def initial_states(self, rows: int) -> list[LstmState]:
@@ -141,9 +135,8 @@ class LstmStack(nn.Module):
         outputs: list[Tensor] = []
         final_states: list[LstmState] = []
         for depth, (layer, state) in enumerate(zip(self.layers, states, strict=True)):
-            dropped = self.dropout(inputs)
-            output, final_state = layer(dropped, batch_sizes, state)
-            inputs = output + dropped if self.skips and depth > 0 else output
+            output, final_state = layer(inputs, batch_sizes, state)
+            inputs = output + inputs if self.skips and depth > 0 else output
             outputs.append(inputs)
             final_states.append(final_state)
         return outputs, final_states

@@ -12,7 +12,6 @@ import torch
 from torch import Tensor, nn
 
 from elmo_tasks.elmo.cached_layers import CachedLayers
-from elmo_tasks.elmo.dropout import Dropout
 from elmo_tasks.elmo.layers import LayerOutput, LayerSource
 from elmo_tasks.elmo.scalar_mix import ScalarMix
 from elmo_tasks.progress import progress_bar
@@ -40,7 +39,7 @@ class MixedLayers(nn.Module):
         super().__init__()
         self.output_size = output_size
         self.mixes = nn.ModuleDict(mixes)
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
         self._build_source = build_source
         self._sources: dict[torch.device, LayerSource] = {}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,40 +13,29 @@ import numpy as np
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.files.atomic import OutputFile, atomic_output
 
-_SENTENCES = "sentence_to_index"
+SENTENCES = "sentence_to_index"  # the name of the entry that says which one belongs to which sentence
 # Since HDF5 1.8 (2008), a group of a million entries does not have to be held in memory.
 _HDF5_VERSIONS = ("v108", "v110")
 
 
 class VectorFile:
-    """A file of named float32 arrays that is written entry by entry, in any order."""
+    """A file of named arrays that is written entry by entry, in any order."""
 
     def __init__(self, file: h5py.File | zipfile.ZipFile, stream: OutputFile) -> None:
         self._file = file
         self._stream = stream
 
-    @contextlib.contextmanager
-    def entry(self, key: str, shape: tuple[int, ...]) -> Iterator[h5py.Dataset | np.ndarray]:
-        """Yields a new entry's array, which the block fills; raises `WriteError` if it cannot be written."""
+    def write(self, key: str, values: np.ndarray) -> None:
+        """Writes an entry, of numbers or of strings; raises `WriteError` if it cannot be written."""
         if isinstance(self._file, h5py.File):
-            yield self._file.create_dataset(key, shape, dtype=np.float32)
+            strings = values.dtype.kind == "U"
+            self._file.create_dataset(
+                key, data=values.tolist() if strings else values, dtype=h5py.string_dtype() if strings else None
+            )
         else:
-            array = np.zeros(shape, dtype=np.float32)
-            yield array
-            self._write_array(self._file, key, array)
+            with self._file.open(f"{key}.npy", "w", force_zip64=True) as stream:
+                np.lib.format.write_array(stream, values, allow_pickle=False)
         self._stream.check()
-
-    def write_sentences(self, sentence_to_index: dict[str, str]) -> None:
-        """Writes which entry belongs to which sentence, as a JSON string in an array of shape (1,)."""
-        if isinstance(self._file, h5py.File):
-            self._file.create_dataset(_SENTENCES, data=[json.dumps(sentence_to_index)], dtype=h5py.string_dtype())
-        else:
-            self._write_array(self._file, _SENTENCES, np.array([json.dumps(sentence_to_index)]))
-
-    @staticmethod
-    def _write_array(archive: zipfile.ZipFile, key: str, array: np.ndarray) -> None:
-        with archive.open(f"{key}.npy", "w", force_zip64=True) as stream:
-            np.lib.format.write_array(stream, array, allow_pickle=False)
 
 
 def check_vector_file(path: str | Path) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import combinations
 from operator import add
 from typing import Any, ClassVar
 
@@ -51,7 +50,7 @@ class CoreferenceScores(Metric):
       the key does not have is left out.
 
     The order of clusters matters only if a mention of the key is in two clusters: as in the scorer, it then belongs to
-    the last of them for MUC and B-cubed.
+    the last of them for MUC and B-cubed; here, for BLANC too.
 
     Departures: the scorer drops the second occurrence of a mention in the response only if the key has that mention,
     and refuses a response with many; here every second occurrence is dropped. The scorer counts a mention that is twice
@@ -164,38 +163,18 @@ class ScoredDocument:
 
     def _blanc(self) -> dict[str, Tally]:
         """Counts pairs of mentions by the sizes of clusters, without listing them."""
-        gold, found = self.sizes
-        shared = {
-            mention for mention, times in Counter(m for cluster in self.key for m in cluster).items() if times > 1
-        }
-        twice, twice_common = self._links_in_several_clusters(shared)
-        links, common_links = _pairs(gold) - twice, _pairs(self.common.values()) - twice_common
-
-        # A mention of several clusters has its links and also a non-coreference link to all mentions and to itself.
-        group: dict[Mention, int | Mention] = {**self.key_of, **{mention: mention for mention in shared}}
-        of_both = [mention for mention in self.response_of if mention in group]
-        alone = _pairs([len(group)]) - _pairs(Counter(group.values()).values()) + len(shared)
-        response_alone = _pairs([sum(found)]) - _pairs(found)
-        common_alone = (
-            _pairs([len(of_both)])
-            - _pairs(Counter(group[mention] for mention in of_both).values())
-            - _pairs(Counter(self.response_of[mention] for mention in of_both).values())
-            + _pairs(Counter((group[mention], self.response_of[mention]) for mention in of_both).values())
-        )
+        links, found_links = _pairs(Counter(self.key_of.values()).values()), _pairs(self.sizes[1])
+        common_links = _pairs(self._common_of_last.values())
+        shared: tuple[Counter[int], Counter[int]] = Counter(), Counter()  # each cluster's mentions that both sides have
+        for clusters, mentions in self._common_of_last.items():
+            for counts, cluster in zip(shared, clusters, strict=True):
+                counts[cluster] += mentions
+        common_alone = _pairs([shared[0].total()]) - sum(_pairs(each.values()) for each in shared) + common_links
+        alone, found_alone = _pairs([len(self.key_of)]) - links, _pairs([len(self.response_of)]) - found_links
         return {
-            "coreference_links": (common_links, links, common_links, _pairs(found)),
-            "non_coreference_links": (common_alone, alone, common_alone, response_alone),
+            "coreference_links": (common_links, links, common_links, found_links),
+            "non_coreference_links": (common_alone, alone, common_alone, found_alone),
         }
-
-    def _links_in_several_clusters(self, shared: set[Mention]) -> tuple[int, int]:
-        """By how many links the clusters' sizes overstate those of the key, and those that the response has too."""
-        links = Counter(pair for cluster in self.key for pair in combinations(sorted(cluster & shared), 2))
-        in_response = [
-            times - 1
-            for (one, other), times in links.items()
-            if one in self.response_of and self.response_of[one] == self.response_of.get(other)
-        ]
-        return links.total() - len(links), sum(in_response)
 
 
 def _best_alignment(similarity: Mapping[tuple[int, int], float], num_rows: int, num_columns: int) -> float:

@@ -79,9 +79,6 @@ class ConditionalRandomField(torchcrf.CRF):
     def __init__(self, num_tags: int, constraints: TransitionConstraints | None = None) -> None:
         super().__init__(num_tags, batch_first=True)
         self.constraints = constraints if constraints is not None else TransitionConstraints.none(num_tags)
-        for name, shape in (("start", (num_tags,)), ("between", (num_tags, num_tags)), ("end", (num_tags,))):
-            if (actual := tuple(getattr(self.constraints, name).shape)) != shape:
-                raise ValueError(f"constraints.{name}: shape {actual}; expected {shape}")
 
     def log_likelihood(self, emissions: Tensor, tags: Tensor, mask: Tensor) -> Tensor:
         """The log probability of each sentence's tags, (B,), in double precision.
@@ -190,7 +187,7 @@ class _ConstrainedScores(torchcrf.CRF):
     def _compute_score(self, emissions: Tensor, tags: Tensor, mask: Tensor) -> Tensor:
         """The score of one tag sequence, (B,), with time first, as in pytorch-crf, which adds token by token.
 
-        All tokens at once make the likelihood and its gradient 1.5 times as fast. Emissions and tags are 0 in the padding.
+        All tokens at once make the likelihood and its gradient 1.5 times as fast. Emissions and tags are 0 in padding.
         """
         of_tokens = emissions.gather(2, tags.unsqueeze(2)).squeeze(2).sum(0)
         of_pairs = (self.transitions[tags[:-1], tags[1:]] * mask[1:]).sum(0)

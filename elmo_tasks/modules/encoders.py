@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
+import functools
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, ClassVar, Literal
 
 import torch
@@ -14,7 +15,7 @@ from pydantic import Field, PositiveInt
 from torch import Tensor, nn
 
 from elmo_tasks.config import Part
-from elmo_tasks.modules.bidirectional import BidirectionalLayer, BiGru, BiLstm, ForwardGru, ForwardLayer, ForwardLstm
+from elmo_tasks.modules.bidirectional import BiGru, BiLstm, lstm_inputs
 from elmo_tasks.modules.dropout import VariationalDropout
 
 
@@ -44,60 +45,56 @@ class EncoderConfig(Part):
         raise NotImplementedError
 
 
-class _StackedEncoder(Encoder):
-    """Layers of one kind, one on top of the other; the output is that of the highest.
+class StackedEncoder(Encoder):
+    """LSTMs or GRUs, one on top of the other; the output is that of the highest.
+
+    The paper's named entity recognizer has two layers of bidirectional LSTMs of 200 and 100 units (section 4; after
+    Peters et al. 2017, "Semi-supervised sequence tagging with bidirectional language models"), and its reader for SQuAD
+    single layers of bidirectional GRUs of 90 units (after Clark and Gardner 2017).
 
     Arguments:
+        kind: nn.LSTM or nn.GRU.
         input_size: D.
         hidden_sizes: units of one direction of each layer; H is twice the last, or the last with one direction.
         dropout: probability of variational dropout on the input of each layer.
         bidirectional: otherwise each layer only reads from the beginning to the end.
     """
 
-    layer_class: ClassVar[type[BidirectionalLayer]]
-    forward_class: ClassVar[type[ForwardLayer]]
-
     def __init__(
-        self, input_size: int, hidden_sizes: Sequence[int], dropout: float = 0.0, bidirectional: bool = True
+        self,
+        kind: type[nn.RNNBase],
+        input_size: int,
+        hidden_sizes: Sequence[int],
+        dropout: float = 0.0,
+        bidirectional: bool = True,
     ) -> None:
         super().__init__()
         sizes = [input_size, *(2 * size if bidirectional else size for size in hidden_sizes)]
-        kind: type[nn.RNNBase] = self.layer_class if bidirectional else self.forward_class
-        layers: list[nn.RNNBase] = list(map(kind, sizes, hidden_sizes))
+        make: Callable[[int, int], nn.RNNBase] = functools.partial(kind, batch_first=True)
+        if bidirectional:
+            make = BiLstm if kind is nn.LSTM else BiGru
+        layers = list(map(make, sizes, hidden_sizes))
         for layer in layers:
             initialize_gates(layer)
         self.layers = nn.ModuleList(layers)
+        self.bidirectional = bidirectional
         self.dropout = VariationalDropout(dropout)
         self.output_size = sizes[-1]
 
     def forward(self, inputs: Tensor, mask: Tensor) -> Tensor:
         for layer in self.layers:
-            inputs = layer(self.dropout(inputs), mask)  # (B, T, units of all directions)
+            inputs = self.dropout(inputs)
+            if self.bidirectional:
+                inputs = layer(inputs, mask)  # (B, T, 2 * units)
+                continue
+            with lstm_inputs(inputs) as inputs:  # the padding comes after all tokens and does not reach them
+                inputs = layer(inputs)[0].masked_fill(~mask.unsqueeze(2), 0)  # (B, T, units)
         return inputs
 
 
-class StackedBiLstm(_StackedEncoder):
-    """Bidirectional LSTMs, one on top of the other; the output is that of the highest.
-
-    The paper's named entity recognizer has two layers of 200 and 100 units (section 4; after Peters et al. 2017,
-    "Semi-supervised sequence tagging with bidirectional language models").
-    """
-
-    layer_class = BiLstm
-    forward_class = ForwardLstm
-
-
-class StackedBiGru(_StackedEncoder):
-    """Bidirectional GRUs, one on top of the other; the output is that of the highest.
-
-    The paper's reader for SQuAD (after Clark and Gardner 2017) has single layers of 90 units.
-    """
-
-    layer_class = BiGru
-    forward_class = ForwardGru
-
-
 class _StackedConfig(EncoderConfig):
+    kind: ClassVar[type[nn.RNNBase]]
+
     hidden_sizes: Annotated[
         tuple[PositiveInt, ...],
         Field(min_length=1, description="units of one direction of each layer, the lowest layer first"),
@@ -109,23 +106,22 @@ class _StackedConfig(EncoderConfig):
         True
     )
 
+    def build(self, input_size: int) -> StackedEncoder:
+        return StackedEncoder(self.kind, input_size, self.hidden_sizes, self.dropout, self.bidirectional)
+
 
 class StackedBiLstmConfig(_StackedConfig):
     """Bidirectional LSTMs, one on top of the other; each layer has its size."""
 
+    kind = nn.LSTM
     type: Literal["stacked_bilstm"] = "stacked_bilstm"
-
-    def build(self, input_size: int) -> StackedBiLstm:
-        return StackedBiLstm(input_size, self.hidden_sizes, self.dropout, self.bidirectional)
 
 
 class StackedBiGruConfig(_StackedConfig):
     """Bidirectional GRUs, one on top of the other; each layer has its size."""
 
+    kind = nn.GRU
     type: Literal["stacked_bigru"] = "stacked_bigru"
-
-    def build(self, input_size: int) -> StackedBiGru:
-        return StackedBiGru(input_size, self.hidden_sizes, self.dropout, self.bidirectional)
 
 
 @torch.no_grad()

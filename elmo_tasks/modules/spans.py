@@ -45,21 +45,10 @@ def best_spans(
     Arguments:
         start_logits: (B, T), floating point; half precision is computed in single.
         end_logits: (B, T).
-        mask: (B, T) bool; logits outside of it may be anything.
-        max_length: most tokens in a span.
-        num_spans: N.
-
-    Raises:
-        ValueError: shapes differ, a limit is below 1, or a sequence has no real token.
+        mask: (B, T) bool, with a real token in each sequence; logits outside of it may be anything.
+        max_length: most tokens in a span, at least 1.
+        num_spans: N, at least 1.
     """
-    if start_logits.dim() != 2 or not start_logits.shape == end_logits.shape == mask.shape:
-        shapes = ", ".join(str(tuple(each.shape)) for each in (start_logits, end_logits, mask))
-        raise ValueError(f"start_logits, end_logits and mask: shapes {shapes}; expected (B, T) for all three")
-    if max_length < 1 or num_spans < 1:
-        raise ValueError(f"max_length {max_length} and num_spans {num_spans}; expected at least 1 for both")
-    if not bool(mask.any(dim=1).all()):
-        sequence = int(torch.nonzero(~mask.any(dim=1))[0])
-        raise ValueError(f"sequence {sequence} of the batch has no real token")
     longest = min(max_length, mask.shape[1])  # L
     scores = _span_scores(start_logits, end_logits, mask, longest).flatten(1)  # (B, T * L), by start, then by length
     log_partition = scores.logsumexp(dim=1, keepdim=True)  # (B, 1)

@@ -23,15 +23,9 @@ logger = logging.getLogger(__name__)
 
 TOKENIZED_ADVICE = "--tokenized reads any file, a sentence of tokens on each line"
 _FIRST_LINES = 40  # that are looked at
-_FEWEST_ROWS = 3  # of columns; of a table without a header one more
+_FEWEST_ROWS = 3  # of columns
 
 _TAG = re.compile(r"O|[BIESLUM]-\S+")
-_ROLES = re.compile(r"(\(\S+?)?\*\)*")  # a cell such as `(A0*`, `*` and `*)`
-_WORD_CLASS = re.compile(
-    r"CC|CD|DT|EX|FW|IN|JJ[RS]?|LS|MD|NNP?S?|PDT|POS|PRP\$?|RB[RS]?|RP|SYM|TO|UH|VB[DGNPZ]?|W(DT|P\$?|RB)|HYPH|NFP|ADD|AFX|"
-    r"GW|XX|A(DJ|DP|DV|UX)|[CS]CONJ|INTJ|NOUN|NUM|PART|PRON|PROPN|PUNCT|VERB|X|[.,:#$]|``|''|-[LR]RB-"
-)
-_LABEL = re.compile("positive|negative|neutral|pos|neg|neu|entailment|contradiction|spam|ham|true|false", re.IGNORECASE)
 _USUAL_NAME = re.compile(
     "text|sentence[12]?|premise|hypothesis|(gold_)?labels?|(ner_)?tags?|tokens?|words?|pos|id|idx|index|question|answer|"
     "context|passage|target|class|category|sentiment|score|rating|stars|review|comment|tweet|title",
@@ -196,8 +190,6 @@ def _columns(lines: Sequence[str]) -> str | None:
     found = f"a token on each line with its tags, as in CoNLL files; {_TEXT}"
     if re.match(r"#begin document|-DOCSTART-\s+\S", lines[0]):
         return found
-    if all(line.startswith("__label__") for line in lines if line.strip()):
-        return f"lines of fastText with labels; {_TEXT}, without labels"
     tabbed = any("\t" in line for line in lines)
     split = [line.split("\t") if tabbed else line.split() for line in lines if not line.startswith(("#", "-DOCSTART-"))]
     blocks = [
@@ -215,15 +207,8 @@ def _columns(lines: Sequence[str]) -> str | None:
 
 
 def _are_tags(cells: Sequence[str], tabbed: bool, at: int) -> bool:
-    """Whether a column has only tags; a column of O, or the first one, can also be one of words."""
-    if all(map(_TAG.fullmatch, cells)):
-        return any("-" in cell for cell in cells) or (tabbed and at == -1)
-    if at == 0:
-        return False
-    if all(map(_ROLES.fullmatch, cells)):
-        return any(cell.startswith("(") for cell in cells)
-    names = {cell for cell in cells if cell.isalpha()}
-    return len(cells) > _FEWEST_ROWS and len(names) >= _FEWEST_ROWS and all(map(_WORD_CLASS.fullmatch, cells))
+    """Whether a column has only tags; one of O can also be one of words, unless it is the last of a table."""
+    return all(map(_TAG.fullmatch, cells)) and (any("-" in cell for cell in cells) or (tabbed and at == -1))
 
 
 def _table(lines: Sequence[str]) -> str | None:
@@ -232,7 +217,7 @@ def _table(lines: Sequence[str]) -> str | None:
             rows = [row for row in csv.reader(lines, delimiter=delimiter) if row]
         except csv.Error:
             continue
-        if len(rows[0]) > 1 and (_has_header(rows) or _has_labels(rows)):
+        if len(rows[0]) > 1 and _has_header(rows):
             return f"a table ({kind}); expected only its column of texts, a text on each line"
     return None
 
@@ -244,17 +229,3 @@ def _has_header(rows: Sequence[Sequence[str]]) -> bool:
     if len(rows) < 2 or not all(map(_COLUMN_NAME.fullmatch, header)) or len(set(header)) < len(header) or not usual:
         return False
     return all(len(row) >= len(header) if usual > 1 else len(row) == len(header) for row in rows[1:])
-
-
-def _has_labels(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether the first or the last column has usual labels, or digits that do not number the rows or name pages."""
-    if len(rows) <= _FEWEST_ROWS or any(len(row) != len(rows[0]) for row in rows):
-        return False
-    for column in ([row[0] for row in rows], [row[-1] for row in rows]):
-        if all(map(_LABEL.fullmatch, column)):
-            return True
-        if all(len(cell) == 1 and cell.isdecimal() for cell in column):
-            pairs = list(itertools.pairwise(column))
-            repeats = any(after == before for before, after in pairs)
-            return repeats and any(after < before for before, after in pairs)
-    return False

@@ -35,7 +35,6 @@ SPECIAL = ("<padding>", "<unknown>")  # the names of the rows 0 and 1; a token w
 MAX_CHARACTERS = 50  # longer words are cut: addresses and lines of hyphens would need too much memory
 BEGIN_WORD, END_WORD = "<begin>", "<end>"  # the border characters, where characters are bytes
 BYTES = tuple(map(chr, range(256)))  # a byte is written as the code point of the same number
-_CACHED_WORDS = 50_000  # 20 MB; texts can be endless, so that the oldest make room
 
 
 Example = Mapping[str, Any]
@@ -259,14 +258,8 @@ class Vocabulary:
 
     def _character_ids_of_word(self, word: str) -> NDArray[np.int64]:
         word = word[:MAX_CHARACTERS]
-        known = self._characters_of_words.get(word)
-        if known is None:
-            if len(self._characters_of_words) >= _CACHED_WORDS:
-                self._characters_of_words.popitem(last=False)
-            characters = self._bytes(word) if self.byte_characters else word
-            known = np.array([self._character_ids.get(each, UNKNOWN) for each in characters], dtype=np.int64)
-            self._characters_of_words[word] = known
-        return known
+        characters = self._bytes(word) if self.byte_characters else word
+        return np.array([self._character_ids.get(each, UNKNOWN) for each in characters], dtype=np.int64)
 
     def _bytes(self, word: str) -> list[str]:
         characters = (BEGIN_WORD, *word.encode("utf-8", "ignore").decode("latin-1"), END_WORD)
@@ -285,10 +278,6 @@ class Vocabulary:
         return {
             namespace: {label: row for row, label in enumerate(labels)} for namespace, labels in self.labels.items()
         }
-
-    @functools.cached_property
-    def _characters_of_words(self) -> collections.OrderedDict[str, NDArray[np.int64]]:
-        return collections.OrderedDict()
 
 
 class _VocabularyFile(Config):

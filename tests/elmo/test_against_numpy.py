@@ -119,7 +119,7 @@ def _largest_difference(bilm: BiLM, reference: NumpyBilm) -> float:
     return max(differences)
 
 
-@pytest.mark.parametrize("size", ["small", "medium", pytest.param("original", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("size", ["small", pytest.param("original", marks=pytest.mark.slow)])
 def test_published_sizes_with_clips_that_bite(tmp_path: Path, size: str) -> None:
     paths = tmp_path / "options.json", tmp_path / "weights.hdf5"
     random_bilm(PUBLISHED_OPTIONS[size], seed=11, scale=1.5).save(*paths)
@@ -168,11 +168,3 @@ def test_the_default_bilm_is_small_and_read_alike() -> None:
     files = BiLMFiles.in_folder("default")
     assert files.weights.stat().st_size < 30_000_000
     assert _largest_difference(BiLM.load(files.options, files.weights), NumpyBilm(files.options, files.weights)) < 5e-5
-
-
-def test_vectors_of_the_default_bilm_have_about_one_length_in_every_script() -> None:
-    english = ["The", "dog", "barked", "at", "the", "old", "postman", ",", "and", "he", "ran", "away", "."]
-    others = ["Тесла", "Ελλάδα", "東京", "한국어", "العربية", "हिन्दी", "ไทย", "Đoković", "café", "“", "—", "😀"]
-    layers = BiLM.load("default").layers([english, others]).layers.norm(dim=-1)
-    ordinary = layers[0, :, : len(english)].mean(1)  # of each layer
-    assert (layers[1, :, : len(others)] < 6 * ordinary[:, None]).all()

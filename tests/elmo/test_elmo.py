@@ -1,12 +1,8 @@
 from __future__ import annotations
 
 import functools
-import inspect
-import logging
-import pydoc
 from pathlib import Path
 from typing import Any
-from unittest.mock import Mock
 
 import pytest
 import torch
@@ -78,15 +74,6 @@ def test_cached_vocabulary(bilm_files: Files) -> None:
         plain(None)
 
 
-def test_cached_vocabulary_of_a_trained_bilm_is_warned_of(bilm_files: Files, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.WARNING):
-        bilm = Elmo(*bilm_files, vocab_to_cache=["", "one"]).bilm
-        assert "cached vocabulary" not in caplog.text
-        bilm.token_encoder.embedding.requires_grad_(True)  # one of its tensors is enough
-        Elmo(module=bilm, vocab_to_cache=["", "one"])
-    assert "vectors of the cached vocabulary do not change" in caplog.text
-
-
 def test_fixed_mix_and_layer_normalization(bilm: BiLM) -> None:
     elmo = Elmo(None, None, 1, dropout=0, do_layer_norm=True, scalar_mix_parameters=[1e4, -1e4, -1e4], module=bilm)
     assert not any(parameter.requires_grad for parameter in elmo.parameters())
@@ -134,40 +121,6 @@ def test_the_bilm_is_that_of_the_package_or_of_a_folder(bilm: BiLM, bilm_files: 
     assert Elmo().get_output_dim() == BiLM.load().output_size
 
 
-def test_a_frozen_bilm_takes_the_fast_path(
-    bilm: BiLM, sentences: list[list[str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ids = batch_to_ids(sentences)
-    plain = bilm(ids)  # with sentence borders
-    monkeypatch.setattr(BiLM, "forward", Mock(side_effect=AssertionError("the plain path")))
-    elmo = Elmo(module=bilm, dropout=0)
-    vectors = elmo(ids)["elmo_representations"][0]
-    torch.testing.assert_close(
-        vectors, plain.layers.mean(dim=1)[:, 1:-1] * vectors.ne(0).any(dim=-1)[..., None], **CLOSE
-    )
-    vectors.square().sum().backward()
-    assert elmo.scalar_mixes[0].weights.grad is not None
-    with pytest.raises(AssertionError, match="the plain path"):
-        Elmo(module=bilm, keep_sentence_boundaries=True)(ids)
-
-
 def test_sentences_in_place_of_ids_are_refused(bilm: BiLM) -> None:
     with pytest.raises(TypeError, match="inputs is a list; expected character ids, as from batch_to_ids"):
         Elmo(module=bilm)([["one", "two"]])
-
-
-def test_help_describes_the_arguments() -> None:
-    shown = pydoc.plain(pydoc.render_doc(Elmo))
-    assert "Loads the biLM and makes the mixes" in shown
-    assert "Initialize internal Module state" not in shown
-    documented = inspect.getdoc(Elmo) or ""
-    assert all(f"{name}:" in documented for name in inspect.signature(Elmo).parameters)
-
-
-def test_tokens_of_another_width_than_in_training_are_warned_of(bilm: BiLM) -> None:
-    elmo = Elmo(module=bilm)
-    elmo(batch_to_ids([["Mary"]]))
-    with pytest.warns(
-        UserWarning, match=r"tokens of 10 characters, but the biLM was trained with 50: .* expected batch_to_ids"
-    ):
-        elmo(batch_to_ids([["Mary"]], 10))

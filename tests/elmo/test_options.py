@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from elmo_tasks.elmo import PUBLISHED_OPTIONS, BiLMOptions, random_bilm
+from elmo_tasks.elmo import PUBLISHED_OPTIONS, BiLM, BiLMOptions
+from elmo_tasks.elmo.shapes_only import shapes_only
 from elmo_tasks.errors import WeightsError
 
 
@@ -35,22 +36,6 @@ def _load(tmp_path: Path, content: dict[str, Any]) -> BiLMOptions:
     path = tmp_path / "options.json"
     path.write_text(json.dumps(content))
     return BiLMOptions.load(path)
-
-
-def test_only_fewer_features_than_cells_are_a_projection(tmp_path: Path, published_json: dict[str, Any]) -> None:
-    assert _load(tmp_path, published_json).lstm.has_projection
-    published_json["lstm"]["projection_dim"] = 8
-    assert not _load(tmp_path, published_json).lstm.has_projection
-
-
-@pytest.mark.parametrize(("filters", "is_projected"), [([[1, 3]], True), ([[1, 4]], False), ([[1, 3], [2, 5]], True)])
-def test_filters_are_projected_unless_there_are_as_many_as_features(
-    filters: list[list[int]], is_projected: bool, tmp_path: Path, published_json: dict[str, Any]
-) -> None:
-    published_json["char_cnn"]["filters"] = filters
-    options = _load(tmp_path, published_json)
-    assert options.has_token_projection is is_projected
-    assert random_bilm(options, seed=1).layers([["a", "word"]]).layers.shape == (1, 3, 2, 8)
 
 
 def test_training_keys_are_kept(tmp_path: Path, published_json: dict[str, Any]) -> None:
@@ -142,7 +127,8 @@ def test_missing_file_and_no_json(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("size", "millions"), [("small", 13.6), ("medium", 28.0), ("original", 93.6)])
 def test_published_sizes(size: str, millions: float) -> None:
-    bilm = random_bilm(PUBLISHED_OPTIONS[size])
+    with shapes_only():
+        bilm = BiLM(PUBLISHED_OPTIONS[size])
     mask_row = bilm.token_encoder.embedding.weight[0].numel()
     count = sum(parameter.numel() for parameter in bilm.parameters()) - mask_row
     assert round(count / 1e6, 1) == millions

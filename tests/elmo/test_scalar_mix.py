@@ -51,13 +51,6 @@ def test_every_subset_and_normalization(batch: tuple[Tensor, Tensor], kind: str,
     torch.testing.assert_close(mix(*batch), _by_hand(*batch, chosen, w, 1.7, kind), rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize("kind", ["batch", "token"])
-def test_normalized_layers_do_not_depend_on_their_scale(batch: tuple[Tensor, Tensor], kind: str) -> None:
-    layers, mask = batch
-    mix = ScalarMix(4, layer_normalization=cast(LayerNormalization, kind)).double()
-    torch.testing.assert_close(mix(layers / 1000, mask), mix(layers, mask), rtol=1e-5, atol=1e-5)
-
-
 def test_sums_over_a_batch_do_not_overflow_in_half_precision() -> None:
     layers, mask = torch.randn(32, 2, 25, 256, generator=torch.Generator().manual_seed(0)), torch.ones(32, 25) > 0
     mix = ScalarMix(2, layer_normalization="batch")
@@ -70,14 +63,6 @@ def test_mixes_layers_of_another_type(dtype: torch.dtype) -> None:
     mixed = ScalarMix(2).to(dtype)(layers, mask)
     assert mixed.dtype == dtype
     torch.testing.assert_close(mixed.float(), layers.mean(dim=1), rtol=0.01, atol=0.01)
-
-
-def test_starts_as_the_mean(batch: tuple[Tensor, Tensor]) -> None:
-    mix = ScalarMix(4).double()
-    assert mix.normalized_weights().tolist() == [0.25] * 4
-    assert mix.gamma.item() == 1.0
-    layers, mask = batch
-    torch.testing.assert_close(mix(layers, mask)[mask], layers.mean(dim=1)[mask])
 
 
 def test_a_batch_of_only_padding_is_zero(batch: tuple[Tensor, Tensor]) -> None:

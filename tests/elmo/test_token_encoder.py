@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import pytest
 import torch
 
 from elmo_tasks.elmo import BiLM
@@ -14,16 +13,3 @@ def test_more_tokens_than_a_block_and_none(bilm: BiLM) -> None:
     assert whole.shape == (1100, 6)
     torch.testing.assert_close(whole[700:720], bilm.token_encoder(ids[700:720]))
     assert bilm.token_encoder(ids[:0]).shape == (0, 6)
-
-
-def test_each_distinct_token_is_encoded_once(bilm: BiLM, monkeypatch: pytest.MonkeyPatch) -> None:
-    counts: list[int] = []
-    encode = bilm.token_encoder.forward
-
-    def counting(ids: torch.Tensor) -> torch.Tensor:
-        counts.append(len(ids))
-        return encode(ids)
-
-    monkeypatch.setattr(bilm.token_encoder, "forward", counting)
-    bilm.plain_layers([["a", "b", "a"], ["b", "b", "c"]])
-    assert counts == [5]  # a, b, c and the two sentence borders

@@ -76,19 +76,6 @@ def test_values_too_large_for_half_precision(bilm: BiLM, bilm_files: Files, valu
     assert BiLM.load(*bilm_files).directions[0].layers[1].bias[0] == largest
 
 
-def test_layout_of_the_reference(bilm_files: Files) -> None:
-    with h5py.File(bilm_files[1]) as file:
-        assert file["char_embed"].shape == (261, 4)
-        assert file["CNN/W_cnn_1"].shape == (1, 2, 4, 6)
-        assert file["CNN_high_0/W_carry"].shape == (18, 18)
-        assert file["CNN_proj/W_proj"].shape == (18, 6)
-        assert {name: data.shape for name, data in file[CELL].items()} == {
-            "B": (48,),
-            "W_0": (12, 48),
-            "W_P_0": (12, 6),
-        }
-
-
 def test_261_and_262_characters_mean_the_same(bilm: BiLM, bilm_files: Files) -> None:
     options, weights = bilm_files
     expected = bilm.layers([["some", "words"]]).layers
@@ -113,12 +100,6 @@ def test_fingerprints_of_bilms_differ(bilm: BiLM) -> None:
     assert extra.fingerprint() == known
     bilm.directions[1].layers[0].bias[0] += 0.5
     assert bilm.fingerprint() != known
-
-
-def test_gradients_and_carried_state_only_on_request(bilm_files: Files) -> None:
-    assert not any(parameter.requires_grad for parameter in BiLM.load(*bilm_files).parameters())
-    assert not BiLM.load(*bilm_files).stateful
-    assert all(parameter.requires_grad for parameter in BiLM.load(*bilm_files, requires_grad=True).parameters())
 
 
 def _replace(name: str, values: np.ndarray) -> Callable[[h5py.File], None]:

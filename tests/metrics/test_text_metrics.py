@@ -52,26 +52,12 @@ def test_the_threshold_is_the_best_one(digits: int) -> None:
     assert metric.compute()["micro_f1"] == pytest.approx(max(candidates), abs=0.3)
 
 
-def test_numbers_as_scipy() -> None:
-    generator = np.random.default_rng(7)
-    predicted, gold = generator.normal(1000, 3, 40), generator.integers(0, 6, 40).astype(float)  # with ties
-    metric = Correlation()
-    metric.update([{"score": each} for each in predicted], [{"score": each} for each in gold])
-    assert metric.compute() == pytest.approx(
-        {
-            "pearson": 100 * pearsonr(predicted, gold).statistic,
-            "spearman": 100 * spearmanr(predicted, gold).statistic,
-            "mse": mean_squared_error(gold, predicted),
-        }
-    )
-
-
-@pytest.mark.parametrize("offset", [0.0, 1e3, -1e7, 1e8, 1.7e9])
-@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e4])
+@pytest.mark.parametrize("offset", [0.0, -1e7, 1.7e9])
+@pytest.mark.parametrize("scale", [1e-3, 1e4])
 def test_large_numbers_as_scipy(offset: float, scale: float) -> None:
     generator = np.random.default_rng(11)
-    gold = offset + scale * generator.normal(size=200)
-    predicted = gold + scale * generator.normal(0.5, 0.4, 200)
+    gold = offset + scale * generator.integers(0, 60, 200)  # with ties
+    predicted = gold + scale * generator.normal(0.5, 9, 200)
     pairs = [{"score": each} for each in predicted], [{"score": each} for each in gold]
     metric = Correlation()
     for half in (slice(0, 60), slice(60, 200)):

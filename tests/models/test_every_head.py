@@ -16,7 +16,6 @@ from accelerate import Accelerator
 from torch import nn
 
 from elmo_tasks.config import to_json
-from elmo_tasks.elmo.dropout import Dropout
 from elmo_tasks.errors import DataError, UnknownLabelError
 from elmo_tasks.files.tensor_files import write_tensors
 from elmo_tasks.models import ModelConfig, TaskModel
@@ -350,7 +349,9 @@ def test_every_dropout_of_the_config_is_at_work(built: Built) -> None:
 def test_every_dropout_of_the_model_is_called(built: Built) -> None:
     """One probability of the config may be that of several layers."""
     called: set[str] = set()
-    dropouts = {name: module for name, module in built.model.named_modules() if isinstance(module, Dropout)}
+    dropouts = {
+        name: module for name, module in built.model.named_modules() if isinstance(module, (nn.Dropout, nn.Dropout1d))
+    }
     for name, module in dropouts.items():
         module.register_forward_hook(lambda *_, name=name: called.add(name))
     built.model(built.batch())

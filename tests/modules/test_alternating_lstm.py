@@ -75,13 +75,6 @@ def test_directions_alternate(num_layers: int) -> None:
         assert not outputs[row, length:].any()
 
 
-def test_one_layer_sees_only_what_comes_before() -> None:
-    inputs = torch.randn(1, 5, 3, requires_grad=True)
-    outputs = AlternatingLstm(3, 4, 1)(inputs, mask_of([5]))
-    (gradient,) = torch.autograd.grad(outputs[0, 2].sum(), inputs)
-    assert gradient[0].any(1).tolist() == [True, True, True, False, False]
-
-
 def test_dropout_is_one_mask_a_sentence_on_state_and_output() -> None:
     layer = HighwayLstm(5, 40, dropout=0.4).double()
     inputs = torch.randn(9, 3, 5, dtype=torch.float64)

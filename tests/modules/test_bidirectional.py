@@ -11,7 +11,8 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from elmo_tasks.modules import bidirectional
-from elmo_tasks.modules.bidirectional import BidirectionalLayer, BiGru, BiLstm, ForwardLstm, reversal
+from elmo_tasks.modules.bidirectional import BidirectionalLayer, BiGru, BiLstm, reversal
+from elmo_tasks.modules.encoders import StackedEncoder
 from tests.modules.helpers import gradients, mask_of
 
 Layer = type[BiLstm] | type[BiGru]
@@ -35,17 +36,16 @@ def torchs(layer_class: type[BidirectionalLayer]) -> Any:
 
 LENGTHS = pytest.mark.parametrize(
     ("lengths", "num_tokens"),
-    [([1], 1), ([1, 1, 1], 1), ([4], 4), ([3, 9, 1, 5, 9], 9), ([2, 1], 6), ([6, 6, 6], 6)],
+    [([1, 1, 1], 1), ([4], 4), ([3, 9, 1, 5, 9], 9), ([2, 1], 6)],
 )
 
 
 @LENGTHS
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-6), (torch.float64, 1e-12)])
-@pytest.mark.parametrize("training", [True, False])
 def test_equals_torch_on_packed_sentences(
-    layer_class: Layer, lengths: list[int], num_tokens: int, dtype: torch.dtype, tolerance: float, training: bool
+    layer_class: Layer, lengths: list[int], num_tokens: int, dtype: torch.dtype, tolerance: float
 ) -> None:
-    layer = layer_class(7, 12).to(dtype).train(training)
+    layer = layer_class(7, 12).to(dtype).train(num_tokens % 2 == 0)
     mask = mask_of(lengths, num_tokens)
     inputs = torch.randn(*mask.shape, 7, dtype=dtype, requires_grad=True)
     weights = torch.randn(*mask.shape, 24, dtype=dtype)
@@ -54,15 +54,6 @@ def test_equals_torch_on_packed_sentences(
     variables = [inputs, *layer.parameters()]
     ours, theirs = gradients(outputs, weights, variables), gradients(expected, weights, variables)
     torch.testing.assert_close(ours, theirs, atol=10 * tolerance, rtol=10 * tolerance)
-
-
-def test_state_is_that_of_torchs_layer(layer_class: Layer) -> None:
-    layer = layer_class(3, 5)
-    other = torchs(layer_class)(3, 5, batch_first=True, bidirectional=True)
-    other.load_state_dict(layer.state_dict())
-    inputs = torch.randn(2, 4, 3)
-    whole = torch.ones(2, 4, dtype=torch.bool)
-    torch.testing.assert_close(layer(inputs, whole), other(inputs)[0], atol=1e-6, rtol=0)
 
 
 @pytest.fixture
@@ -82,11 +73,11 @@ def old_processor(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("old_processor")
-@pytest.mark.parametrize("lstm_class", [BiLstm, ForwardLstm])
+@pytest.mark.parametrize("bidirectional", [True, False])
 def test_without_instructions_for_bfloat16_an_lstm_computes_in_float32(
-    lstm_class: type[BiLstm] | type[ForwardLstm], caplog: pytest.LogCaptureFixture
+    bidirectional: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    layer = lstm_class(7, 12)
+    layer = StackedEncoder(nn.LSTM, 7, (12,), bidirectional=bidirectional)
     mask = mask_of([3, 9, 1, 5])
     inputs = torch.randn(*mask.shape, 7)
     generators = torch.get_rng_state()

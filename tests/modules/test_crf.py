@@ -6,7 +6,7 @@ import itertools
 import pytest
 import torch
 import torchcrf
-from torch import Tensor, nn
+from torch import Tensor
 
 from elmo_tasks.modules.crf import ConditionalRandomField, ConstrainedDecoder, TransitionConstraints
 
@@ -64,17 +64,6 @@ def some_allowed_tags(crf: ConditionalRandomField, mask: Tensor) -> Tensor:
     return tags
 
 
-class Likelihoods(nn.Module):
-    """A module whose call is `log_likelihood`."""
-
-    def __init__(self, crf: ConditionalRandomField) -> None:
-        super().__init__()
-        self.crf = crf
-
-    def forward(self, emissions: Tensor, tags: Tensor, mask: Tensor) -> Tensor:
-        return self.crf.log_likelihood(emissions, tags, mask)
-
-
 @pytest.mark.parametrize("constrained", [False, True])
 @pytest.mark.parametrize("scale", [0.1, 1.0, 8.0])
 def test_equals_enumeration_of_all_sequences(constrained: bool, scale: float) -> None:
@@ -95,22 +84,6 @@ def test_equals_enumeration_of_all_sequences(constrained: bool, scale: float) ->
         torch.testing.assert_close(marginals[row], expected, atol=1e-9, rtol=0)
         assert tuple(best[row, :length].tolist()) == max(scores, key=lambda sequence: scores[sequence])
         assert not best[row, length:].any()
-
-
-@pytest.mark.parametrize("constrained", [False, True])
-def test_gradients_equal_numerical_ones(constrained: bool) -> None:
-    crf = make_crf(constrained)
-    emissions, mask = make_batch()
-    tags = some_allowed_tags(crf, mask)
-    likelihoods = Likelihoods(crf)
-    names = [name for name, _ in likelihoods.named_parameters()]
-
-    def likelihood(emissions: Tensor, *parameters: Tensor) -> Tensor:
-        call = (emissions.where(mask.unsqueeze(2), 0), tags, mask)
-        return torch.func.functional_call(likelihoods, dict(zip(names, parameters, strict=True)), call)
-
-    parameters = [parameter.detach().clone().requires_grad_() for parameter in crf.parameters()]
-    assert torch.autograd.gradcheck(likelihood, (emissions.requires_grad_(), *parameters))
 
 
 def test_equals_pytorch_crf() -> None:
@@ -153,24 +126,6 @@ def test_extreme_scores_stay_exact(scale: float, constrained: bool) -> None:
     for parameter in crf.parameters():
         assert parameter.grad is not None
         assert parameter.grad.isfinite().all()
-
-
-def test_a_light_prefix_that_wins_at_the_end_is_not_lost() -> None:
-    """Two tags that never change into each other: the one that is far behind for most of the sentence ends ahead."""
-    separate = torch.eye(2, dtype=torch.bool)
-    crf = ConditionalRandomField(
-        2, TransitionConstraints(torch.ones(2).bool(), separate, torch.ones(2).bool())
-    ).double()
-    emissions = torch.zeros(1, 100, 2, dtype=torch.float64)
-    emissions[0, :50, 0], emissions[0, 50:, 1] = 30.0, 31.0
-    mask = torch.ones(1, 100, dtype=torch.bool)
-    with torch.no_grad():
-        for parameter in crf.parameters():
-            parameter.zero_()
-    likelihood = crf.log_likelihood(emissions, torch.ones(1, 100, dtype=torch.int64), mask)
-    assert likelihood.detach().item() == pytest.approx(0, abs=1e-12)
-    assert crf.marginals(emissions, mask)[0, 0, 1].item() == pytest.approx(1)
-    assert best_sequences(crf, emissions, mask) == [[1] * 100]
 
 
 @pytest.mark.parametrize("padding", [-100, 99])
@@ -253,8 +208,6 @@ def test_refuses_wrong_shapes_gaps_and_empty_sentences() -> None:
         crf.best_tags(torch.zeros(1, 3, 5), mask)
     with pytest.raises(ValueError, match="tags: shape"):
         crf.log_likelihood(emissions, torch.zeros(1, 2, dtype=torch.int64), mask)
-    with pytest.raises(ValueError, match=r"constraints\.start: shape \(3,\); expected \(4,\)"):
-        ConditionalRandomField(4, TransitionConstraints.none(3))
 
 
 # The decoder of models without a random field
@@ -279,22 +232,6 @@ def test_the_decoder_is_a_random_field_that_has_learned_nothing_of_pairs(decoder
     mask = torch.arange(6) < torch.tensor([6, 4]).unsqueeze(1)
     emissions = torch.randn(2, 6, 3)
     assert torch.equal(decoder.best_tags(emissions, mask), field.best_tags(emissions, mask))
-
-
-def test_the_decoder_has_nothing_to_save(decoder: ConstrainedDecoder) -> None:
-    assert decoder.state_dict() == {}
-    assert list(decoder.parameters()) == []
-
-
-def test_errors_of_the_decoder(decoder: ConstrainedDecoder) -> None:
-    mask = torch.ones(1, 2, dtype=torch.bool)
-    with pytest.raises(ValueError, match=r"expected \(B, T, 3\)"):
-        decoder.best_tags(torch.zeros(1, 2, 4), mask)
-    with pytest.raises(ValueError, match="a gap or an empty sentence"):
-        decoder.best_tags(torch.zeros(1, 2, 3), ~mask)
-    nothing = ConstrainedDecoder(TransitionConstraints(CONSTRAINTS.start, CONSTRAINTS.between, torch.zeros(3).bool()))
-    with pytest.raises(ValueError, match="allow no sequence of 2 tags"):
-        nothing.best_tags(torch.zeros(1, 2, 3), mask)
 
 
 @pytest.mark.parametrize("constrained", [False, True])

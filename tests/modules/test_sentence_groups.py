@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from elmo_tasks.modules.embedder import Embedder, EmbedderConfig
-from elmo_tasks.modules.encoders import StackedBiLstm
+from elmo_tasks.modules.encoders import StackedBiLstmConfig
 from elmo_tasks.modules.sentence_groups import GroupedSentenceEncoder, padded_sentences
 from elmo_tasks.text.tokens import Tokens
 from elmo_tasks.text.vocabulary import SPECIAL, Vocabulary
@@ -34,7 +34,9 @@ def embedder() -> Embedder:
 
 @pytest.fixture
 def encoder(embedder: Embedder) -> GroupedSentenceEncoder:
-    return GroupedSentenceEncoder(embedder, StackedBiLstm(embedder.output_size, (3,)), 0.5, 0.5).eval()
+    return GroupedSentenceEncoder(
+        embedder, StackedBiLstmConfig(hidden_sizes=(3,)).build(embedder.output_size), 0.5, 0.5
+    ).eval()
 
 
 def test_padded_sentences_are_what_the_vocabulary_makes_of_them(tokens: Tokens) -> None:
@@ -64,23 +66,6 @@ def test_vectors_are_those_of_each_sentence_alone(
         encoded.append(encoder.encoder(inputs[-1].unsqueeze(0), alone.mask)[0])
     torch.testing.assert_close(vectors.inputs, torch.cat(inputs))
     torch.testing.assert_close(vectors.encoded, torch.cat(encoded))
-
-
-def test_a_very_long_sentence_among_short_ones_is_not_padded_to(
-    embedder: Embedder, encoder: GroupedSentenceEncoder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lengths = np.array([1] * 500 + [500], dtype=np.int64)
-    tokens = VOCABULARY.index_tokens([["fen"] * 1000])
-    sizes = []
-
-    def embed(part: Tokens) -> object:
-        sizes.append(part.words.numel())
-        return Embedder.forward(embedder, part)
-
-    monkeypatch.setattr(embedder, "forward", embed)
-    vectors = encoder(embedder, tokens, np.cumsum(lengths) - lengths, lengths)
-    assert vectors.encoded.shape == (1000, 6)
-    assert sum(sizes) == 1000
 
 
 @pytest.mark.parametrize(

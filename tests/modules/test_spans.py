@@ -89,19 +89,3 @@ def test_memory_grows_only_with_the_band() -> None:
     assert (19_000, 19_016) not in zip(found.starts[0, :17].tolist(), found.ends[0, :17].tolist(), strict=True)
     assert found.starts[0].tolist() == [*range(19_001, 19_018), 19_000]
     assert found.ends[0].tolist() == [19_017] * 17 + [19_016]
-
-
-@pytest.mark.parametrize(
-    ("changes", "problem"),
-    [
-        ({"end_logits": torch.zeros(2, 4)}, r"shapes \(2, 3\), \(2, 4\), \(2, 3\); expected \(B, T\) for all three"),
-        ({"mask": torch.ones(3, dtype=torch.bool)}, r"shapes \(2, 3\), \(2, 3\), \(3,\)"),
-        ({"max_length": 0}, "max_length 0 and num_spans 1; expected at least 1"),
-        ({"num_spans": 0}, "max_length 5 and num_spans 0; expected at least 1"),
-        ({"mask": torch.tensor([[True, True, True], [False] * 3])}, "sequence 1 of the batch has no real token"),
-    ],
-)
-def test_errors(changes: dict[str, Any], problem: str) -> None:
-    good = {"start_logits": torch.zeros(2, 3), "end_logits": torch.zeros(2, 3), "mask": torch.ones(2, 3).bool()}
-    with pytest.raises(ValueError, match=problem):
-        best_spans(**{**good, "max_length": 5, **changes})

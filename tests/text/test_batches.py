@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -46,18 +44,3 @@ def test_batches_are_as_large_as_the_limits_allow(
     in_batches = [[lengths[row] for row in batch] for batch in batches]
     assert all(fits(rows[:end], limits) for rows in in_batches for end in range(1, len(rows) + 1))
     assert not any(fits([*rows, after[0]], limits) for rows, after in itertools.pairwise(in_batches))
-
-
-@pytest.mark.parametrize(
-    ("limits", "batches"),
-    [
-        ({}, [[2, 0, 3, 1]]),
-        ({"max_rows": 3}, [[2, 0, 3], [1]]),
-        ({"max_padded": 12}, [[2], [0, 3, 1]]),
-        ({"max_tokens": 14}, [[2, 0], [3, 1]]),
-        ({"enough_tokens": 10}, [[2], [0, 3, 1]]),
-        ({"least_share": 0.5}, [[2], [0, 3], [1]]),
-    ],
-)
-def test_by_hand(limits: dict[str, Any], batches: list[list[int]]) -> None:
-    assert list(batches_of_like_lengths([4, 1, 10, 3], **limits)) == batches

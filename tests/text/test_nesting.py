@@ -25,12 +25,3 @@ def test_of_spans_that_cross_the_first_is_drawn() -> None:
 
 def test_equal_spans_open_and_close_in_opposite_orders() -> None:
     assert bracketed("ab", (0, 2), (0, 2)) == "(0:(1:ab:1):0)"
-
-
-def test_a_piece_of_text_names_no_span() -> None:
-    assert list(nested_pieces("ab", [(0, 1)])) == [
-        ("open", "", 0),
-        ("text", "a", -1),
-        ("close", "", 0),
-        ("text", "b", -1),
-    ]

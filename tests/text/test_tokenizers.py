@@ -98,7 +98,7 @@ WHITE_SPACE = [" ", "\n", "\n\n", "\r\n", "\t", "\x1c", "\x85", "\u00a0", "\u200
 
 
 @pytest.mark.parametrize("tokenizer", TOKENIZERS, ids=NAMES)
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=60)
 @given(text=st.lists(st.sampled_from(PIECES.split() + WHITE_SPACE), max_size=30).map("".join) | st.text(max_size=60))
 def test_any_text_is_partitioned(tokenizer: Tokenizer, text: str) -> None:
     check_partition(tokenizer, text)
@@ -127,9 +127,8 @@ def test_every_tokenizer_has_its_own_version(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize("piece", [".", "! ", "\n ", "。", "a.", '("', "\u200d"])
 def test_long_runs_take_linear_time(piece: str) -> None:
     """Quadratic time would be minutes for this many pieces."""
-    assert "".join(token.text for token in UnicodeTokenizer().words(piece * 50_000)) == "".join(
-        (piece * 50_000).split()
-    )
+    text = piece * 15_000
+    assert "".join(token.text for token in UnicodeTokenizer().words(text)) == "".join(text.split())
 
 
 @pytest.mark.parametrize("text", ["a\x0bb\nc", "a\x85b", "a\u2028b c", "a\r\nb"])

@@ -97,20 +97,6 @@ def test_index_tokens() -> None:
         assert ids.dtype == torch.int64
 
 
-def test_index_tokens_is_the_same_alone_and_batched_and_twice() -> None:
-    vocab = build()
-    texts = [["a", "b", "unheard", "a"], ["the", "d"]]
-    batch = vocab.index_tokens(texts)
-    for row, text in enumerate(texts):
-        for alone in (vocab.index_tokens([text]), vocab.index_tokens([text])):
-            count = len(text)
-            assert torch.equal(alone.words[0], batch.words[row, :count])
-            width = alone.characters.shape[1]
-            batched = batch.characters[batch.distinct[row, :count]]
-            assert torch.equal(alone.characters[alone.distinct[0]], batched[:, :width])
-            assert not batched[:, width:].any()
-
-
 def test_words_of_different_case_share_a_row_but_no_characters() -> None:
     tokens = build(lowercase_words=True).index_tokens([["The", "the"]])
     assert tokens.words[0, 0] == tokens.words[0, 1]
@@ -129,15 +115,6 @@ def test_no_sentence_at_all() -> None:
     assert (tokens.mask.shape, tokens.words.shape, tokens.characters.shape) == ((0, 0), (0, 0), (1, 0))
 
 
-def test_remembered_words_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vocabulary, "_CACHED_WORDS", 3)
-    vocab = build()
-    whole = build().index_tokens([list("abcde")])
-    again = vocab.index_tokens([list("abcde")])
-    assert torch.equal(whole.characters, again.characters)
-    assert list(vocab._characters_of_words) == ["c", "d", "e"]  # the oldest made room
-
-
 def test_label_ids() -> None:
     vocab = build()
     assert [vocab.label_id("verdict", label) for label in ("no", "yes")] == [0, 2]
@@ -149,12 +126,6 @@ def test_label_ids() -> None:
         vocab.label_id("tags", "O")
     with pytest.raises(ElmoTasksError, match="no labels 'topics'; the vocabulary has: "):
         vocab.labels["topics"]
-
-
-@pytest.mark.parametrize("field", ["words", "labels", "lowercase_words"])
-def test_a_vocabulary_cannot_be_changed(field: str) -> None:
-    with pytest.raises(AttributeError):
-        setattr(build(), field, ())
 
 
 def test_the_same_data_in_another_order_gives_the_same_vocabulary() -> None:
@@ -176,9 +147,6 @@ def test_save_and_load(tmp_path: Path) -> None:
         ("{", ":1: Invalid JSON: EOF"),
         ("[]", ": Input should be an object"),
         ('{"words": 1}', ": words: .* got 1\n.*: the key 'num_trained_words' is missing; .* the vocabulary of a run"),
-        ("[" * 1000, ":1: Invalid JSON: recursion limit exceeded"),
-        ("1" * 5000, ":1: Invalid JSON: number out of range"),
-        ('"\udc80"', ":1: Invalid JSON: invalid unicode code point"),
         ({"words": [1, "x"]}, ": words.0: .*string; got 1"),
         ({"words": ["a", "b", "c"]}, r": words and .* begin with .'a', 'b'.; expected .'<padding>', '<unknown>'."),
         ({"characters": []}, r": words and characters begin with .*; expected .'<padding>', '<unknown>'."),
@@ -188,7 +156,7 @@ def test_save_and_load(tmp_path: Path) -> None:
         ({"num_trained_words": 2.0}, ": num_trained_words: .*; got 2.0"),
         ({"words": [None] * 100}, ": words.0: .*\n.*words.1: .*\n(.*\n)+.*: 95 more problems"),
     ],
-    ids=range(15),
+    ids=range(12),
 )
 def test_a_damaged_file(tmp_path: Path, content: str | dict[str, Any] | None, problem: str) -> None:
     path = tmp_path / "vocabulary.json"

@@ -14,11 +14,12 @@ import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
+from torch.nn.utils.rnn import pack_padded_sequence
 
 from elmo_tasks.elmo.characters import (
     BEGIN_SENTENCE,
@@ -28,18 +29,18 @@ from elmo_tasks.elmo.characters import (
     check_sentences,
     ids_to_bytes,
 )
-from elmo_tasks.elmo.fast.planner import GroupPlan, plan_groups
 from elmo_tasks.elmo.fast.products import Precision
-from elmo_tasks.elmo.fast.recurrence import FastStack, LstmProducts
+from elmo_tasks.elmo.fast.recurrence import LstmProducts
 from elmo_tasks.elmo.fast.threads import run_together
 from elmo_tasks.elmo.fast.words import Word, WordEncoder, WordVectors
-from elmo_tasks.elmo.layers import LayerChunk, LayerOutput
-from elmo_tasks.elmo.lstm import LstmStack, LstmState
-from elmo_tasks.elmo.options import BiLMOptions
-from elmo_tasks.elmo.token_encoder import TokenEncoder
+from elmo_tasks.elmo.layers import LayerOutput
+from elmo_tasks.text.batches import batches_of_like_lengths
 from elmo_tasks.text.tokens import mask_of_lengths
 
-_FunctionT = TypeVar("_FunctionT", bound=Callable[..., object])
+if TYPE_CHECKING:  # it uses this module
+    from elmo_tasks.elmo.bilm import BiLM
+
+_MOST_SENTENCES = 512  # of a group: bounds the memory of one step, and more rows make no product faster
 
 _kept: ContextVar[dict[tuple[FastBiLM, tuple[tuple[str, ...], ...]], LayerOutput] | None] = ContextVar(
     "_kept", default=None
@@ -57,26 +58,6 @@ def layers_kept() -> Iterator[None]:
         _kept.reset(token)
 
 
-def _frozen(function: _FunctionT) -> _FunctionT:
-    """Runs a function without gradient and outside torch's inference mode, even if the caller uses that mode.
-
-    The mode does not apply to other threads, and what is kept between calls must work with and without it.
-    """
-    return torch.inference_mode(False)(torch.no_grad()(function))
-
-
-class Weights(Protocol):
-    """What the fast path copies of a `BiLM`, which it does not import, since a `BiLM` uses it."""
-
-    options: BiLMOptions
-    stateful: bool
-    token_encoder: TokenEncoder
-    directions: Sequence[LstmStack]
-
-    def parameters(self) -> Iterator[nn.Parameter]:
-        """All of its weights."""
-
-
 class FastBiLM:
     """The layers of a frozen biLM, several times as fast. `BiLM.layers` uses it by itself, in float32.
 
@@ -85,7 +66,7 @@ class FastBiLM:
 
     Arguments:
         bilm: a stateless biLM, whose weights are copied as they are now, in the form that this machine multiplies
-            fastest. Dropout is never used.
+            fastest.
         precision: float32 gives the numbers of `BiLM` up to the order of summation. bfloat16 and int8 round the factors
             of all products, and bfloat16 the sums of the gates too. Filters' sums have half precision in both.
             Everything else stays float32.
@@ -99,7 +80,7 @@ class FastBiLM:
 
     def __init__(
         self,
-        bilm: Weights,
+        bilm: BiLM,
         precision: Precision = "float32",
         token_budget: int = 8192,
         cached_words: int = 50_000,
@@ -123,10 +104,7 @@ class FastBiLM:
         if bilm.options.lexicon is None:
             encoder = WordEncoder(token_encoder, bilm.options.char_cnn, precision)
         self._words = WordVectors(encoder, cached_words)
-        self._directions = [
-            FastStack([LstmProducts(lstm, precision) for lstm in stack.layers], stack.skips)
-            for stack in bilm.directions
-        ]
+        self._directions = [[LstmProducts(lstm, precision) for lstm in stack.layers] for stack in bilm.directions]
         self._repeated: tuple[list[tuple[str, ...]], LayerOutput] | None = None  # the last call's, if some occur twice
 
     def __repr__(self) -> str:
@@ -183,10 +161,10 @@ class FastBiLM:
         self._words.clear()
         self._repeated = None
 
-    @_frozen
     def _layers(self, sentences: Sequence[Sequence[Word]]) -> LayerOutput:
         """See `layers`; words can also be given by their character ids."""
-        with torch.autocast(self.device.type, enabled=False):
+        # Torch's inference mode does not apply to other threads, and what is kept between calls must work without it.
+        with torch.inference_mode(False), torch.no_grad(), torch.autocast(self.device.type, enabled=False):
             return self._packed_layers(sentences)
 
     def _packed_layers(self, sentences: Sequence[Sequence[Word]]) -> LayerOutput:
@@ -200,52 +178,51 @@ class FastBiLM:
             for number in group:
                 tokens.extend(sentences[number])
             vectors = self._words.look_up(tokens)  # (2 + tokens of the group, P)
-            plan = GroupPlan.of([len(sentences[number]) for number in group])
             starts = torch.tensor(group) * self.num_layers * longest  # (B,) where a sentence's token vectors begin
-            run = functools.partial(self._run_direction, rows, vectors, plan, starts, longest)
+            run = functools.partial(self._run_direction, rows, vectors, lengths[group], starts, longest)
             run_together([functools.partial(run, backward) for backward in (False, True)], self.device)
         return LayerOutput(layers, mask_of_lengths(lengths, longest).to(self.device))
 
-    @_frozen
-    def layers_in_chunks(self, tokens: Sequence[str], chunk_length: int) -> Iterator[LayerChunk]:
-        """The layers of one sentence of any length, in memory that `chunk_length` bounds; see `BiLM.layers_in_chunks`.
-
-        Chunks of the two directions alternate. Each direction starts at its own end of the sentence.
-        """
-        check_sentences([tokens])
-        if chunk_length < 1:
-            raise ValueError(f"got chunks of {chunk_length} tokens; expected at least 1")
-        length, half = len(tokens), self.output_size // 2
-        read = ([BEGIN_SENTENCE, *tokens], [END_SENTENCE, *reversed(tokens)])
-        states = [stack.initial_states(1) for stack in self._directions]
-        for start in range(0, length + 1, chunk_length):
-            words = [part[start : start + chunk_length] for part in read]
-            first, last = max(start - 1, 0), start - 1 + len(words[0])  # as tokens are read, without the border
-            forward, backward = (
-                layers[:, len(words[0]) - (last - first) :] for layers in self._run_chunk(words, states)
-            )
-            if first < last:
-                yield LayerChunk(forward, slice(first, last), slice(0, half))
-                yield LayerChunk(backward.flip(1), slice(length - last, length - first), slice(half, 2 * half))
-
-    def _run_chunk(self, words: Sequence[Sequence[Word]], states: Sequence[list[LstmState]]) -> list[Tensor]:
-        """The layers of each direction's next words, (L+1, tokens, P), from its states, which change."""
-
-        def run(stack: FastStack, inputs: Tensor, state: list[LstmState]) -> Tensor:
-            return torch.stack([inputs, *stack(inputs, [1] * len(inputs), state)])
-
-        with torch.autocast(self.device.type, enabled=False):
-            inputs = map(self._words.look_up, words)
-            tasks = [functools.partial(run, *each) for each in zip(self._directions, inputs, states, strict=True)]
-            return run_together(tasks, self.device)
-
     def _run_direction(
-        self, rows: Tensor, vectors: Tensor, plan: GroupPlan, starts: Tensor, longest: int, backward: bool
+        self, rows: Tensor, vectors: Tensor, lengths: Tensor, starts: Tensor, longest: int, backward: bool
     ) -> None:
-        """Computes one direction's half of all layers of a group; see `layers` and `GroupPlan`."""
-        inputs = vectors[plan.reads(backward).to(vectors.device)]  # (N, P)
-        targets = starts[plan.sentences] + plan.positions(backward)  # (tokens,)
-        stack = self._directions[backward]
-        for output in (inputs, *stack(inputs, plan.batch_sizes, stack.initial_states(plan.num_borders))):
-            rows.index_copy_(0, (2 * targets + backward).to(rows.device), output[plan.num_borders :])
-            targets += longest  # where the next layer's token vectors are
+        """Computes one direction's half of all layers of a group, whose sentences are sorted, longest first.
+
+        A direction reads the border at its own end of a sentence, and then the tokens. It does not read the other
+        border, since no result depends on it.
+        """
+        steps = torch.arange(int(lengths[0])).expand(len(lengths), -1)  # (B, T)
+        positions = lengths[:, None] - 1 - steps if backward else steps  # in its sentence, of the token of each step
+        firsts = lengths.cumsum(0) - lengths + 2  # (B,) the rows of the sentences' first tokens in `vectors`
+        read = functional.pad(firsts[:, None] + positions, (1, 0), value=int(backward))  # (B, 1 + T)
+        packed = pack_padded_sequence(read, lengths + 1, batch_first=True)
+        targets = pack_padded_sequence(starts[:, None] + positions, lengths, batch_first=True).data  # (tokens,)
+
+        def keep(values: Tensor, depth: int) -> None:  # those of the tokens, which follow the borders
+            rows.index_copy_(0, (2 * (targets + depth * longest) + backward).to(rows.device), values[len(lengths) :])
+
+        inputs = vectors[packed.data.to(vectors.device)]  # (N, P)
+        keep(inputs, 0)
+        for depth, layer in enumerate(self._directions[backward], start=1):
+            outputs = layer.run(inputs, packed.batch_sizes.tolist())
+            inputs = outputs.add_(inputs) if self.options.lstm.use_skip_connections and depth > 1 else outputs
+            keep(inputs, depth)
+
+
+def plan_groups(lengths: Sequence[int], token_budget: int) -> list[list[int]]:
+    """Groups of sentences of like length that are computed together, each with about as many tokens as the others.
+
+    Empty sentences are left out. A sentence that is longer than the budget is a group by itself.
+
+    Arguments:
+        lengths: each sentence's tokens.
+        token_budget: the most tokens of a group.
+
+    Returns:
+        numbers of sentences, the longest first.
+    """
+    order = sorted((number for number, length in enumerate(lengths) if length > 0), key=lambda each: -lengths[each])
+    total = sum(lengths)
+    expected = total / max(1, -(-total // token_budget))  # so that the last group is not much smaller than the others
+    limits = {"max_rows": _MOST_SENTENCES, "max_tokens": token_budget, "enough_tokens": expected}
+    return list(batches_of_like_lengths(lengths, order, **limits))

@@ -10,15 +10,19 @@ measured by `python -m benchmarks.bilm`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import logging
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from elmo_tasks.elmo.fast.compilation import compiled
 from elmo_tasks.elmo.fast.products import Precision, Product, build_product
-from elmo_tasks.elmo.lstm import LstmState, ProjectedLstm
+from elmo_tasks.elmo.lstm import ProjectedLstm
 from elmo_tasks.elmo.tanh_by_sigmoid import DoubledWeights
+
+logger = logging.getLogger(__name__)
 
 _ROWS_AT_ONCE = 96  # of the inputs' part of all gates: with the published sizes, this fits into a processor's caches
 
@@ -69,6 +73,23 @@ class LstmSteps(nn.Module):
             torch.clamp(self.projection(halved), -self.projection_clip, self.projection_clip, out=output)
 
 
+def compiled(steps: LstmSteps) -> Callable[..., Any]:
+    """The steps in TorchScript if torch still has it, otherwise as they are: slower, with the same numbers.
+
+    They then run without the Python interpreter, which only one thread can use at a time. A biLM computes single
+    sentences 1.4 times as fast, and batches of 32 1.2 times (one core; `python -m benchmarks.bilm`). TorchScript is
+    deprecated, but its successors in torch need a C++ compiler, or compile again for other shapes.
+    """
+    try:
+        with warnings.catch_warnings():  # process-wide, but only for as long as compiling takes
+            warnings.simplefilter("ignore")
+            scripted: Callable[..., Any] = torch.jit.script(steps)
+    except (RuntimeError, OSError, AttributeError, TypeError) as error:
+        logger.info("recurrent steps run in Python, since torch cannot compile them here (%s)", error)
+        return steps
+    return scripted
+
+
 class LstmProducts:
     """One LSTM layer of one direction, as products and as few other operations as possible.
 
@@ -78,8 +99,7 @@ class LstmProducts:
     """
 
     def __init__(self, lstm: ProjectedLstm, precision: Precision) -> None:
-        self.num_cells, self.num_features = len(lstm.bias) // 4, lstm.input_weight.shape[1]
-        self._zeros = lstm.bias.new_zeros(())
+        self._num_cells = len(lstm.bias) // 4
         weights = DoubledWeights.of(lstm)
         self.inputs = build_product(weights.inputs, weights.bias, precision)
         steps = LstmSteps(
@@ -89,57 +109,25 @@ class LstmProducts:
             lstm.projection_clip,
         )
         # The operations of a step are so short that the two directions would wait for each other's Python code.
-        self.steps = compiled(steps) if self._zeros.device.type == "cpu" else steps
+        self.steps = compiled(steps) if lstm.bias.device.type == "cpu" else steps
 
-    def initial_state(self, rows: int) -> LstmState:
-        """The state of zeros, for `run`."""
-        return self._zeros.new_zeros(rows, self.num_features), self._zeros.new_zeros(rows, self.num_cells)
-
-    def run(self, inputs: Tensor, batch_sizes: Sequence[int], state: LstmState) -> Tensor:
-        """All tokens of packed sentences.
+    def run(self, inputs: Tensor, batch_sizes: Sequence[int]) -> Tensor:
+        """All tokens of packed sentences, from a state of zeros.
 
         Arguments:
             inputs: (N, P), packed.
             batch_sizes: how many sentences have a first, a second, ... token: falling, N in sum.
-            state: outputs (B, P) and twice the cells (B, H) before them. Those of the longest sentences become the
-                ones after the last token.
 
         Returns:
             (N, P), packed.
         """
-        hidden, cells = state
         outputs = torch.empty_like(inputs)
-        last = hidden
+        last, cells = (inputs.new_zeros(batch_sizes[0], size) for size in (inputs.shape[1], self._num_cells))
         for rows, sizes in blocks_of_steps(batch_sizes, _ROWS_AT_ONCE):
             starts, targets = self.inputs.start(inputs[rows]).split(sizes), outputs[rows].split(sizes)
             self.steps(list(starts), list(targets), last, cells)
             last = targets[-1]
-        hidden[: len(last)] = last
         return outputs
-
-
-class FastStack:
-    """The LSTM layers of one direction; see `LstmStack`.
-
-    Arguments:
-        layers: the layers.
-        skips: whether each but the first adds its inputs to its outputs.
-    """
-
-    def __init__(self, layers: Sequence[LstmProducts], skips: bool) -> None:
-        self._layers = layers
-        self._skips = skips
-
-    def initial_states(self, rows: int) -> list[LstmState]:
-        """The states of zeros for this many sentences, one per layer."""
-        return [layer.initial_state(rows) for layer in self._layers]
-
-    def __call__(self, inputs: Tensor, batch_sizes: Sequence[int], states: Sequence[LstmState]) -> Iterator[Tensor]:
-        """Each layer's outputs, (N, P), packed; see `LstmProducts.run`."""
-        for depth, (layer, state) in enumerate(zip(self._layers, states, strict=True)):
-            outputs = layer.run(inputs, batch_sizes, state)
-            inputs = outputs.add_(inputs) if self._skips and depth > 0 else outputs
-            yield inputs
 
 
 def blocks_of_steps(batch_sizes: Sequence[int], max_rows: int) -> Iterator[tuple[slice, list[int]]]:

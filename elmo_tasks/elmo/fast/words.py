@@ -8,8 +8,8 @@ one core), and a word that is kept costs nothing; `python -m benchmarks.bilm` me
 
 from __future__ import annotations
 
-import collections
 import functools
+import itertools
 import threading
 from collections.abc import Callable, Sequence
 
@@ -99,7 +99,7 @@ class WordEncoder:
 
 
 class WordVectors:
-    """Vectors of words by their spelling; those that were used last are kept.
+    """Vectors of words by their spelling. They are kept until there is no room for another; then all are forgotten.
 
     Arguments:
         encode: computes the vectors of distinct words, (U, P).
@@ -109,7 +109,7 @@ class WordVectors:
     def __init__(self, encode: Callable[[Sequence[Word]], Tensor], capacity: int) -> None:
         self._encode = encode
         self._capacity = capacity
-        self._rows: collections.OrderedDict[Word, int] = collections.OrderedDict()  # longest unused first
+        self._rows: dict[Word, int] = {}
         self._table: Tensor | None = None  # (capacity, P)
         self._lock = threading.Lock()
 
@@ -129,30 +129,19 @@ class WordVectors:
 
     def _look_up(self, tokens: Sequence[Word]) -> Tensor:
         """For at most as many tokens as vectors can be kept, so that all are in the table at once."""
-        missing: list[Word] = []
-        for word in dict.fromkeys(tokens):
-            if word in self._rows:
-                self._rows.move_to_end(word)
-            else:
-                missing.append(word)
+        missing = [word for word in dict.fromkeys(tokens) if word not in self._rows]
+        if len(self._rows) + len(missing) > self._capacity:
+            self._rows.clear()
+            missing = list(dict.fromkeys(tokens))
         if missing:
             vectors = self._encode(missing)
-            try:
-                self._keep(missing, vectors)
-            except BaseException:  # such as Ctrl-C: some rows may have been given away, but not yet to these words
-                self._rows.clear()
-                raise
+            if self._table is None:
+                self._table = vectors.new_empty(self._capacity, vectors.shape[1])
+            first = len(self._rows)
+            self._table[first : first + len(missing)] = vectors
+            self._rows.update(zip(missing, itertools.count(first)))
         assert self._table is not None
         return self._table[torch.tensor([self._rows[token] for token in tokens], device=self._table.device)]
-
-    def _keep(self, words: Sequence[Word], vectors: Tensor) -> None:
-        if self._table is None:
-            self._table = vectors.new_empty(self._capacity, vectors.shape[1])
-        unused = range(len(self._rows), self._capacity)[: len(words)]
-        freed = [self._rows.popitem(last=False)[1] for _ in range(len(words) - len(unused))]
-        rows = [*unused, *freed]
-        self._table[torch.tensor(rows, device=self._table.device)] = vectors
-        self._rows.update(zip(words, rows, strict=True))
 
 
 def _filter_characters(encoder: TokenEncoder, width: int) -> tuple[Tensor, Tensor]:

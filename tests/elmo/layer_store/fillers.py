@@ -1,25 +1,15 @@
-"""Fake sources of layers, and a process that fills a store.
-
-Run as a program, this file fills the store of `KEY` with `SENTENCES`; see `start_filler`.
-"""
+"""Fake sources of layers, and what tests of stores do again and again."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
-import logging
-import os
-import signal
 import sqlite3
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import torch
 
-from elmo_tasks.elmo import cached_layers
 from elmo_tasks.elmo.cached_layers import CachedLayers
 from elmo_tasks.elmo.layer_key import LayerKey
 from elmo_tasks.elmo.layer_store import LayerStore
@@ -107,40 +97,3 @@ def assert_same(output: LayerOutput, expected: LayerOutput) -> None:
     assert output.layers.dtype == torch.float32
     assert torch.equal(output.layers, expected.layers)
     assert torch.equal(output.mask, expected.mask)
-
-
-def start_filler(folder: Path, stop_at: int | None = None) -> subprocess.Popen[bytes]:
-    """A process that fills the store of `KEY`, in small parts.
-
-    Arguments:
-        stop_at: the call of the source at which it writes the file `stopped` and then waits to be killed.
-    """
-    command = [sys.executable, __file__, str(stop_at)]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
-    return subprocess.Popen(command, cwd=folder, env=environment)
-
-
-def wait_for(condition: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + 120
-    while True:
-        with contextlib.suppress(FileNotFoundError):
-            if condition():
-                return
-        assert process.poll() is None, f"the process ended with {process.returncode}"
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
-def _fill_as_process(stop_at: str) -> None:
-    def stop(call: int) -> None:
-        if str(call) == stop_at:
-            Path("stopped").touch()
-            signal.pause()
-
-    logging.basicConfig(filename=f"log{os.getpid()}", level=logging.INFO)
-    cached_layers._PART_BYTES = SMALL_PART
-    fill(LayerStore(KEY), SENTENCES, FakeSource(before_call=stop))
-
-
-if __name__ == "__main__":
-    _fill_as_process(sys.argv[1])

@@ -6,7 +6,6 @@ import dataclasses
 import multiprocessing
 import os
 import pickle
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -158,24 +157,3 @@ def test_a_value_beyond_float16_is_refused_and_float32_holds_any() -> None:
     assert not store.folder.exists()
     fill(wide, SENTENCES, FakeSource(scale=1e30))
     assert_holds(wide, scale=1e30)
-
-
-@pytest.mark.parametrize(
-    ("spoil", "problem"),
-    [
-        (lambda output: LayerOutput(output.layers + torch.randn(2 * HALF), output.mask), "halves"),
-        (
-            lambda output: LayerOutput(output.layers[:, :2], output.mask),
-            r"shape \(1, 2, 2, 8\); expected \(1, 3, 2, 8\)",
-        ),
-        (lambda output: LayerOutput(output.layers, ~output.mask), "mask"),
-    ],
-)
-def test_what_cannot_be_right_is_not_stored(
-    spoil: Callable[[LayerOutput], LayerOutput], problem: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store, right = LayerStore(KEY), FakeSource().layers([["a", "b"]])
-    monkeypatch.setattr(FakeSource, "layers", lambda *_: spoil(right))
-    with pytest.raises(ValueError, match=problem):
-        fill(store, [["a", "b"]])
-    assert not store.folder.exists()

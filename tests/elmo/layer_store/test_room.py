@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import json
 import logging
 import os
 import shutil
-import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -18,7 +16,7 @@ import pytest
 import torch
 
 from elmo_tasks.elmo import layer_store
-from elmo_tasks.elmo.cached_layers import CachedLayers, LayerCacheConfig
+from elmo_tasks.elmo.cached_layers import LayerCacheConfig
 from elmo_tasks.elmo.layer_key import TORCH_TYPES, LayerKey, Storage
 from elmo_tasks.elmo.layer_store import LayerStore, clear, info, usage
 from elmo_tasks.errors import CacheError
@@ -30,7 +28,6 @@ from tests.elmo.layer_store.fillers import (
     FakeSource,
     Unwanted,
     assert_holds,
-    assert_same,
     database,
     fill,
 )
@@ -45,15 +42,6 @@ def fits(store: LayerStore) -> bool:
             return True
     except CacheError:
         return False
-
-
-@pytest.mark.parametrize(("storage", "has_token_layer"), [("float32", True), ("float16", False)])
-def test_the_store_is_that_of_the_model_and_the_settings(storage: Storage, has_token_layer: bool) -> None:
-    config = LayerCacheConfig(storage=storage, max_gigabytes=1.5)
-    store = config.build("ab", "int8", 3, 8, has_token_layer=has_token_layer)
-    assert (store.key, store.max_gigabytes) == (LayerKey("ab", "int8", 3, 8, storage, has_token_layer), 1.5)
-    default = LayerCacheConfig().build("ab", "int8", 3, 8)
-    assert default.key == LayerKey("ab", "int8", 3, 8, "float16", has_token_layer=True)
 
 
 def test_by_default_all_caches_may_have_20_gigabytes_together(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,22 +161,6 @@ def test_clear_leaves_readers_undisturbed(full_store: LayerStore) -> None:
     fill(full_store, SENTENCES, source)
     assert len(source.computed) == len(SENTENCES)
     assert_holds(KEY)
-
-
-def test_a_reader_of_a_cleared_store_leaves_the_next_one_alone(full_store: LayerStore) -> None:
-    assert_holds(full_store)
-    clear()
-    fill(LayerStore(KEY), SENTENCES[:20])
-    journal = full_store.folder / "layers.sqlite-journal"
-    with contextlib.closing(sqlite3.connect(database(full_store), isolation_level=None)) as writer:
-        writer.execute("BEGIN IMMEDIATE")
-        writer.execute("DELETE FROM sentences")
-        # The reader comes upon the journal of a file that is not the one it has open.
-        assert journal.exists()
-        assert_same(CachedLayers(FakeSource, full_store).layers(SENTENCES), FakeSource().layers(SENTENCES))
-        assert journal.exists()
-        writer.execute("ROLLBACK")
-    assert_holds(KEY, SENTENCES[:20])
 
 
 def test_folders_of_earlier_versions_are_listed_and_cleared(folder: Path) -> None:

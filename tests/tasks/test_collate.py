@@ -1,0 +1,110 @@
+"""Examples with labels of each token or each text as batches: texts, lengths, labels, and labels that are not known."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import pytest
+
+from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.tasks import Classification, SemanticRoles, Tagging, Task, TextPairs
+from elmo_tasks.text.vocabulary import VocabularyConfig
+
+
+class Case(NamedTuple):
+    """A task, its examples, the labels that they add to the vocabulary, their lengths and the ids of their labels."""
+
+    task: Task
+    examples: list[dict[str, Any]]
+    labels: tuple[str, ...]
+    lengths: list[int]
+    ids: list[Any]
+
+
+def tagged(sentence: str, **values: Any) -> dict[str, Any]:
+    tokens, tags = zip(*(token.rsplit("/", 1) for token in sentence.split()), strict=True)
+    return {"tokens": list(tokens), "tags": list(tags), **values}
+
+
+def pair(label: str, premise: str, hypothesis: str) -> dict[str, Any]:
+    return {"premise": premise.split(), "hypothesis": hypothesis.split(), "label": label}
+
+
+CASES = {
+    "classification": Case(
+        Classification(),
+        [
+            {"tokens": "The opera drags".split(), "label": "negative"},  # noqa: SIM905
+            {"tokens": ["Never"], "label": "very negative"},
+        ],
+        ("negative", "very negative"),
+        [3, 1],
+        [0, 1],
+    ),
+    "pairs": Case(
+        TextPairs(),
+        [pair("neutral", "Two boys", "Mr. Fen has two sons ."), pair("contradiction", "It does n't bark .", "Loud !")],
+        ("contradiction", "neutral"),
+        [8, 7],
+        [1, 0],
+    ),
+    "tags of spans": Case(
+        Tagging("BIOUL"),
+        [tagged("Mira/B-PER Oak/L-PER visited/O Fenwick/U-LOC"), tagged("Rain/O")],
+        ("B-LOC", "B-PER", "I-LOC", "I-PER", "L-LOC", "L-PER", "O", "U-LOC", "U-PER"),
+        [4, 1],
+        [[1, 5, 6, 7], [6, 0, 0, 0]],
+    ),
+    "tags of single tokens": Case(
+        Tagging("IOB2", single_tokens=True), [tagged("to/O go/B-V")], ("B-V", "O"), [2], [[1, 0]]
+    ),
+    "other tags": Case(Tagging(), [tagged("to/PART go/VERB")], ("PART", "VERB"), [2], [[0, 1]]),
+    "roles": Case(
+        SemanticRoles(),
+        [tagged("Mira/B-ARG0 gave/B-V up/I-V diving/B-ARG1", predicate=1), tagged("Oaks/O grow/B-V", predicate=1)],
+        ("B-ARG0", "B-ARG1", "B-V", "I-ARG0", "I-ARG1", "I-V", "O"),
+        [4, 2],
+        [[0, 2, 5, 1], [6, 2, 0, 0]],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_a_batch_has_the_texts_and_the_labels(case: Case) -> None:
+    vocabulary = VocabularyConfig().build(case.task, case.examples, [])
+    (labels,) = vocabulary.labels.values()
+    assert labels == case.labels
+    batch: Any = case.task.collate(case.examples, vocabulary)
+    assert batch.examples is case.examples
+    assert [case.task.length(example) for example in case.examples] == case.lengths
+    parts = [batch.premise, batch.hypothesis] if isinstance(case.task, TextPairs) else [batch.tokens]
+    texts = [list(map(list, case.task.texts(example))) for example in case.examples]
+    assert [list(each) for each in zip(*(part.texts for part in parts), strict=True)] == texts
+    column, name = ("label", "labels") if "label" in case.examples[0] else ("tags", "tags")
+    assert getattr(batch, name).tolist() == case.ids
+    first, *others = case.examples
+    without = {key: value for key, value in first.items() if key != column}
+    for examples in ([without], [without, *others], [{**first, column: None}]):
+        assert getattr(case.task.collate(examples, vocabulary).to("cpu"), name) is None
+    unknown = "X" if column == "label" else ["X"] * len(first["tokens"])
+    with pytest.raises(ElmoTasksError, match=f"the label 'X' is not among the {name}"):
+        case.task.collate([{**first, column: unknown}], vocabulary)
+
+
+def test_the_end_token_is_part_of_a_batch_and_of_the_vocabulary() -> None:
+    task, examples = TextPairs(end_token="END"), CASES["pairs"].examples
+    vocabulary = VocabularyConfig().build(task, examples, [])
+    assert "END" in vocabulary.words
+    batch = task.collate(examples, vocabulary)
+    assert batch.examples == examples
+    assert batch.premise.texts == [[*example["premise"], "END"] for example in examples]
+    assert batch.hypothesis.texts[1] == ["Loud", "!", "END"]
+
+
+def test_predicates_of_a_batch() -> None:
+    task, (first, second) = SemanticRoles(), CASES["roles"].examples
+    vocabulary = VocabularyConfig().build(task, [first, second], [])
+    assert task.collate([first, {**second, "predicate": 0}], vocabulary).predicates.tolist() == [1, 0]
+    for predicate in (-1, 2):
+        with pytest.raises(ElmoTasksError, match=rf"no token {predicate} in a sentence of 2 tokens"):
+            task.collate([{**second, "predicate": predicate}], vocabulary)
