@@ -25,12 +25,13 @@ from elmo_tasks.elmo.token_encoder import TokenEncoder
 from elmo_tasks.errors import ElmoTasksError, WeightsError, check_argument, check_count
 from elmo_tasks.files.atomic import atomic_folder
 from elmo_tasks.files.tensor_files import read_tensors, write_tensors
+from elmo_tasks.pretraining.corpus import CorpusPart
 from elmo_tasks.pretraining.output_vocabulary import OutputVocabulary
 from elmo_tasks.pretraining.recurrence import run_layer
 from elmo_tasks.pretraining.scores import SentenceScores, score_sentences
 from elmo_tasks.pretraining.softmax import Candidates, softmax_losses
 from elmo_tasks.pretraining.token_encoding import encode_tokens
-from elmo_tasks.pretraining.windows import NO_TARGET, Window
+from elmo_tasks.pretraining.windows import NO_TARGET, SlotReader, Window
 from elmo_tasks.text.token_in_context import find_token
 from elmo_tasks.text.tokenizer_config import tokenizer_of_bilm
 from elmo_tasks.text.tokenizers import TREEBANK, Tokenizer
@@ -137,6 +138,10 @@ class LanguageModel(nn.Module):
             write_tensors(files / SOFTMAX_FILE, {name: each.detach().cpu().to(dtype) for name, each in softmax.items()})
             self.vocabulary.save(files / VOCABULARY_FILE)
             self.bilm.save(files / "options.json", files / "weights.hdf5", half_precision)
+
+    def reader(self, part: CorpusPart, types: Sequence[str]) -> SlotReader:
+        """The slots of a part of a corpus, whose distinct tokens are `types`, for this model."""
+        return SlotReader(part, types, self.vocabulary, self.bilm.options.char_cnn.max_characters_per_token)
 
     def initial_states(self, rows: int) -> LayerStates:
         """The states of zeros for this many streams."""

@@ -99,9 +99,10 @@ def pretrain(
         if not begins and run.results.is_file() and not run.changed:
             logger.info("%s: finished before; nothing to do", run.path)
             return read_json(run.results, Results, "the results of a pretraining").model_dump()
-        parts = _parts(dataclasses.replace(start, begins=begins), callbacks)
-        announce(parts.plan)
-        return _train(parts)
+        start = dataclasses.replace(start, begins=begins)
+        trainer, evaluation, text, found = _parts(start, callbacks)
+        announce(found)
+        return _train(start, trainer, evaluation, text)
 
 
 def plan(
@@ -117,7 +118,7 @@ def plan(
     Arguments and errors: see `pretrain`.
     """
     config = load_config(config_path, PretrainingConfig, overrides, variables or {})
-    return _parts(_Start.of(config, folder, start_from), ()).plan
+    return _parts(_Start.of(config, folder, start_from), ())[-1]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -164,22 +165,8 @@ class _Start:
             write_json(self.run.config, self.resolved)
 
 
-@dataclasses.dataclass(frozen=True)
-class _Parts:
-    """The parts of a pretraining, ready to train."""
-
-    start: _Start
-    text: Mapping[str, str]  # the hashes of the corpus and of the vocabulary
-    training: SlotReader
-    held_out: SlotReader
-    steps: _StreamSteps
-    objective: StreamObjective
-    trainer: Trainer
-    plan: Mapping[str, str]
-
-
-def _parts(start: _Start, callbacks: Sequence[Callback]) -> _Parts:
-    """Builds the parts of a pretraining in their order."""
+def _parts(start: _Start, callbacks: Sequence[Callback]) -> tuple[Trainer, _HeldOut, dict[str, str], Mapping[str, str]]:
+    """Builds the parts of a pretraining in their order; also returns the hashes of its text, and the plan."""
     config, accelerator = start.config, start.accelerator
     with accelerator.main_process_first():  # the first to read fills the cache for the others
         corpus = config.corpus.build()
@@ -187,7 +174,7 @@ def _parts(start: _Start, callbacks: Sequence[Callback]) -> _Parts:
     model = _build_model(config, corpus, start.start_from)
     text = {"corpus": corpus.folder.name, "vocabulary": model.vocabulary.fingerprint()}
     start.check_text(text)
-    training, held_out = _readers(corpus, model)
+    training, held_out = (model.reader(part, corpus.types) for part in (corpus.training, corpus.held_out))
     steps = _StreamSteps.of(config, training, accelerator)
     device, dtype = accelerator.device, product_type(config.trainer.precision, accelerator.device)
     records = device.type == "cuda" and accelerator.num_processes == 1
@@ -196,36 +183,24 @@ def _parts(start: _Start, callbacks: Sequence[Callback]) -> _Parts:
     trainer = Trainer(
         config.trainer, objective, steps, start.run.records, accelerator, seed=seed, resume=resume, callbacks=callbacks
     )
-    plan = make_plan(corpus, steps.streams, trainer, objective)
-    return _Parts(start, text, training, held_out, steps, objective, trainer, plan)
+    evaluation = _HeldOut(objective, held_out, config.trainer.evaluation_tokens, steps.streams)
+    return trainer, evaluation, text, make_plan(corpus, steps.streams, trainer, objective)
 
 
-def _train(parts: _Parts) -> dict[str, Any]:
+def _train(start: _Start, trainer: Trainer, evaluation: _HeldOut, text: Mapping[str, str]) -> dict[str, Any]:
     """Trains, and writes the biLM and the results."""
-    start, trainer, model = parts.start, parts.trainer, parts.objective.model
-    config, run, accelerator = start.config, start.run, start.accelerator
-    start.write(parts.text)  # now that the text could be read, and the model fits
+    run, accelerator, model = start.run, start.accelerator, evaluation.objective.model
+    start.write(text)  # now that the text could be read, and the model fits
 
-    slots = parts.steps.streams.slots_per_window
-    evaluation = _HeldOut(parts.objective, parts.held_out, config.trainer.evaluation_tokens, slots)
     trainer.fit(evaluation, evaluate_first=start.start_from is not None)
     accelerator.wait_for_everyone()
-    results = _results(run, parts.training, parts.held_out, len(model.vocabulary), trainer.progress)
+    results = _results(run, evaluation, trainer.progress)
     if accelerator.is_main_process:
         with trainer.averaged():
-            model.save(run.path, half_precision=config.half_precision)
+            model.save(run.path, half_precision=start.config.half_precision)
         write_json(run.results, results)
     accelerator.wait_for_everyone()
     return results
-
-
-def _readers(corpus: Corpus, model: LanguageModel) -> tuple[SlotReader, SlotReader]:
-    """The readers of the training text and of the text held out."""
-    width = model.bilm.options.char_cnn.max_characters_per_token
-    training, held_out = (
-        SlotReader(part, corpus.types, model.vocabulary, width) for part in (corpus.training, corpus.held_out)
-    )
-    return training, held_out
 
 
 @dataclasses.dataclass(frozen=True)
@@ -259,7 +234,7 @@ class _HeldOut:
     objective: StreamObjective
     reader: SlotReader
     num_tokens: int  # of the evaluations during the training
-    slots_per_window: int
+    streams: TokenStreams
 
     def __call__(self, trainer: Trainer, *, last: bool) -> tuple[dict[str, Any], float]:
         progress, main, objective = trainer.progress, trainer.accelerator.is_main_process, self.objective
@@ -269,7 +244,7 @@ class _HeldOut:
             objective.model.save(trainer.records.parent)
         record = {
             "step": progress.step,
-            "targets": progress.step * self.slots_per_window,
+            "targets": progress.step * self.streams.slots_per_window,
             "training_loss": progress.mean_loss(),
             "learning_rate": trainer.optimizer.param_groups[0]["lr"],
             "seconds": round(progress.seconds, 1),
@@ -284,10 +259,9 @@ class _HeldOut:
         return record, perplexity["mean"]
 
 
-def _results(
-    run: PretrainingFolder, training: SlotReader, held_out: SlotReader, num_words: int, progress: Progress
-) -> dict[str, Any]:
+def _results(run: PretrainingFolder, evaluation: _HeldOut, progress: Progress) -> dict[str, Any]:
     """The contents of `results.json`, after the last record of the log."""
+    training, num_words = evaluation.streams.reader, len(evaluation.objective.model.vocabulary)
     first = read_record(run.records, 1, Evaluation)  # of step 0, where a biLM is fine-tuned
     last = read_record(run.records, progress.records, Evaluation)
     return {
@@ -297,7 +271,7 @@ def _results(
         "trained_hours": round(progress.seconds / 3600, 3),
         "before": first.held_out if first.step == 0 else None,
         "held_out": last.held_out,
-        "held_out_unigram": unigram_perplexity(training, held_out, num_words),
+        "held_out_unigram": unigram_perplexity(training, evaluation.reader, num_words),
     }
 
 
@@ -338,5 +312,4 @@ def perplexity_of_text(
     part, types = read_text(paths, tokenizer or tokenizer_of_bilm(bilm_folder(bilm)))
     device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
     model = LanguageModel.load(bilm).to(device)
-    reader = SlotReader(part, types, model.vocabulary, model.bilm.options.char_cnn.max_characters_per_token)
-    return evaluate_perplexity(model, reader)
+    return evaluate_perplexity(model, model.reader(part, types))

@@ -10,7 +10,6 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -20,7 +19,6 @@ from elmo_tasks.errors import ElmoTasksError, check_count
 from elmo_tasks.pretraining.corpus import CorpusPart
 from elmo_tasks.pretraining.output_vocabulary import NUM_SPECIAL_WORDS, UNKNOWN_NUMBER
 from elmo_tasks.pretraining.tokenize_files import number_tokens
-from elmo_tasks.pretraining.windows import SlotReader
 from elmo_tasks.text.batches import batches_of_like_lengths
 
 if TYPE_CHECKING:
@@ -144,10 +142,7 @@ def _lots(sentences: Iterable[Sequence[str]]) -> Iterator[list[Sequence[str]]]:
 @torch.no_grad()
 def _score(model: LanguageModel, sentences: Sequence[Sequence[str]], substitutes: int) -> list[SentenceScores]:
     text = number_tokens(sentences)
-    borders = np.append(0, np.cumsum(text.lengths, dtype=np.int64))  # (S + 1,)
-    part = CorpusPart(text.tokens, borders, np.array([0, len(sentences)]))
-    width = model.bilm.options.char_cnn.max_characters_per_token
-    reader = SlotReader(part, text.types, model.vocabulary, width)
+    reader = model.reader(CorpusPart.of(text), text.types)
     scored: dict[int, SentenceScores] = {}
     for rows in batches_of_like_lengths((text.lengths + 1).tolist(), max_padded=_SLOTS_AT_ONCE):
         window = reader.read_sentences(rows).to(model.softmax_bias.device)

@@ -21,19 +21,13 @@ from torch import Tensor, nn
 from elmo_tasks.errors import ElmoTasksError, RunError, one_line
 from elmo_tasks.files.json_lines import append_line, keep_lines
 from elmo_tasks.files.signals import DeferredSignals
-from elmo_tasks.files.tensor_files import BEGIN_AGAIN, DAMAGED_STATE
+from elmo_tasks.files.tensor_files import BEGIN_AGAIN, DAMAGED_STATE, write_state
 from elmo_tasks.training.callbacks import Callback, Progress, ProgressBar, Trackers
 from elmo_tasks.training.optimizers import find_parameters
 from elmo_tasks.training.processes import FromDevice, RunAccelerator
 from elmo_tasks.training.random_state import random_state, seed_everything, set_random_state
 from elmo_tasks.training.trainer_config import BaseTrainerConfig
-from elmo_tasks.training.training_state import (
-    STATE_FILE,
-    TrainingState,
-    check_like,
-    read_training_state,
-    write_training_state,
-)
+from elmo_tasks.training.training_state import STATE_FILE, VERSION, TrainingState, check_like, read_training_state
 
 logger = logging.getLogger(__name__)
 
@@ -373,6 +367,7 @@ class Trainer:
         if not self.accelerator.is_main_process:
             return
         state = {
+            "version": VERSION,
             "progress": dataclasses.asdict(self.progress),
             "parameters": [parameter.detach() for parameter in self.parameters.values()],
             "optimizer": self.optimizer.state_dict(),
@@ -380,7 +375,7 @@ class Trainer:
             "average": self.average.state_dict() if self.average else None,
             "processes": processes,
         }
-        write_training_state(self.state_file, state)
+        write_state(self.state_file, state)
         self._is_whole = True
 
     @torch.no_grad()

@@ -237,7 +237,12 @@ def semantic_roles() -> Head:
         (["The", "key", "fits"], 2, ["B-ARG1", "I-ARG1", "B-V"]),
     ]
     return Head(
-        model={"type": "srl", "encoder": {"type": "stacked_bilstm", "hidden_sizes": (8,), "dropout": 0.1}, "predicate_size": 6, "dropout": 0.1},
+        model={
+            "type": "srl",
+            "encoder": {"type": "stacked_bilstm", "hidden_sizes": (8,), "dropout": 0.1},
+            "predicate_size": 6,
+            "dropout": 0.1,
+        },
         examples=[{"tokens": tokens, "predicate": index, "tags": tags} for tokens, index, tags in sentences],
         gold=("tags",),
         best_metric="f1",

@@ -131,15 +131,23 @@ def test_an_example_has_the_same_prediction_alone_and_in_any_batch(learned: Buil
     assert len({round(loss, 4) for loss in losses}) == len(losses)
 
 
+def wrong(built: Built, predictions: Sequence[dict[str, Any]]) -> list[tuple[Any, Any]]:
+    """What is predicted and what is right, where they differ."""
+    pairs = zip(predictions, built.head.examples, strict=True)
+    found = [(prediction[key], example[key]) for prediction, example in pairs for key in built.head.gold]
+    return [pair for pair in found if not alike(*pair, built.head.tolerance)]
+
+
 def test_learns_four_examples_by_heart(built: Built) -> None:
-    metric = built.model.task.build_metric()
-    metric.update(built.predict(), built.head.examples)
+    predictions, metric = built.predict(), built.model.task.build_metric()
+    metric.update(predictions, built.head.examples)
     assert metric.compute()[built.head.best_metric] < 100
-    learn(built, 75)
-    predictions = built.predict()
-    for prediction, example in zip(predictions, built.head.examples, strict=True):
-        for key in built.head.gold:
-            assert alike(prediction[key], example[key], built.head.tolerance)
+    for _ in range(10):  # most heads need a third of these 100 steps
+        if not wrong(built, predictions) and built.loss() < 0.3:
+            break
+        learn(built, 10)
+        predictions = built.predict()
+    assert wrong(built, predictions) == []
     metric.reset()
     metric.update(predictions, built.head.examples)
     assert metric.compute()[built.head.best_metric] == pytest.approx(100, abs=built.head.tolerance)

@@ -20,7 +20,7 @@ from tensorboard.summary.writer.event_file_writer import AtomicCounter
 from elmo_tasks.errors import ConfigError, WriteError
 from elmo_tasks.runs.train import train
 from elmo_tasks.training import processes
-from elmo_tasks.training.callbacks import Callback, Progress, ProgressBar, Trackers, flatten
+from elmo_tasks.training.callbacks import Callback, Progress, ProgressBar, Trackers
 
 
 class Noting(Callback):
@@ -140,7 +140,12 @@ def test_what_never_changes_is_not_a_curve() -> None:
     logged: list[Mapping[str, float]] = []
     accelerator = SimpleNamespace(logging_dir=None, log=lambda values, step: logged.append(values))
     trackers = Trackers(cast(Accelerator, accelerator), Path("run"))
-    record: dict[str, Any] = {"epoch": 1, "step": 7, "validation": {"f1": 0.0, "support/PER": 3}}
+    record: dict[str, Any] = {
+        "epoch": 1,
+        "step": 7,
+        "best": True,
+        "validation": {"f1": 0.0, "support/PER": 3, "name": "x"},
+    }
     record |= {"learning_rate": [0.1, 0.1], "elmo": {"input": {"layers": [0, 1], "weights": [0.4, 0.6]}}}
     trackers.on_epoch(Progress(), record)
     curves = {"validation/f1", "elmo/input/weights/0", "elmo/input/weights/1", "learning_rate/0"}
@@ -188,19 +193,13 @@ def test_tensorboard_is_imported_only_when_used() -> None:
     assert found.stdout == "False\n"
 
 
-def test_flatten_names_the_numbers() -> None:
-    record = {"step": 3, "best": True, "validation": {"f1": 1.5, "name": "x"}, "learning_rate": [0.1, 0.2]}
-    assert flatten(record) == {"step": 3, "validation/f1": 1.5, "learning_rate/0": 0.1, "learning_rate/1": 0.2}
+FULL = OSError(errno.ENOSPC, "No space left on device")
 
 
 @pytest.mark.parametrize(
     ("error", "kind", "message"),
     [
-        (
-            OSError(errno.ENOSPC, "No space left on device"),
-            WriteError,
-            r"^run/tensorboard: cannot be written: No space",
-        ),
+        (FULL, WriteError, r"^run/tensorboard: cannot be written: No space"),
         (ConnectionError("the server is away"), ConnectionError, "the server is away"),
     ],
 )

@@ -16,6 +16,12 @@ from elmo_tasks.training.random_state import seed_everything
 from elmo_tasks.training.task_training import TaskSteps
 from elmo_tasks.training.trainer import Objective, Trainer
 
+NO_DROPOUT = (
+    "model.dropout=0",
+    "model.encoder.dropout=0",
+    "model.embedder.elmo.dropout=0",
+    "model.embedder.words.unknown_probability=0",
+)
 LEARNS = "model.embedder.elmo.requires_grad=true"
 BY_LAYER = [
     {"parameters": r"bilm.*layers\.1", "epoch": 2},
