@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from elmo_tasks.commands import options
@@ -26,23 +27,23 @@ def add_pretrain(parser: argparse.ArgumentParser) -> None:
 
 
 def run_pretrain(arguments: argparse.Namespace) -> None:
-    from elmo_tasks.pretraining.pretrain import pretrain
+    from elmo_tasks.pretraining.pretrain import plan, pretrain
 
-    results = pretrain(
-        arguments.config,
-        arguments.run_folder or options.default_run_folder(arguments.config),
-        overrides=arguments.set,
-        variables=dict(arguments.ext_var),
-        start_from=arguments.start_from,
-        resume=arguments.resume,
-        force=arguments.force,
-        dry_run=arguments.dry_run,
-        announce=lambda plan: print_table("pretraining", ("", "value"), plan.items()),
-    )
-    if results and is_main_process():
+    config, folder = arguments.config, arguments.run_folder or options.default_run_folder(arguments.config)
+    given = {"overrides": arguments.set, "variables": dict(arguments.ext_var), "start_from": arguments.start_from}
+    if arguments.dry_run:
+        _print_plan(plan(config, folder, **given))
+        return
+    results = pretrain(config, folder, **given, resume=arguments.resume, force=arguments.force, announce=_print_plan)
+    if is_main_process():
         columns = {"before": results["before"], "after": results["held_out"]}
         _print_perplexities({name: each for name, each in columns.items() if each})
         print(f"perplexity of a unigram model: {results['held_out_unigram']:.1f}")
+
+
+def _print_plan(plan: Mapping[str, str]) -> None:
+    if is_main_process():
+        print_table("pretraining", ("", "value"), plan.items())
 
 
 def add_perplexity(parser: argparse.ArgumentParser) -> None:

@@ -12,13 +12,7 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from elmo_tasks.models.labels import (
-    LabelModel,
-    LabelModelConfig,
-    add_attention,
-    label_loss,
-    label_predictions,
-)
+from elmo_tasks.models.labels import LabelModel, LabelModelConfig, add_attention, label_predictions
 from elmo_tasks.models.model import Probability
 from elmo_tasks.modules.attention import align_with_itself
 from elmo_tasks.modules.embedder import Embedder
@@ -99,9 +93,6 @@ class BiattentiveClassifier(LabelModel[ClassificationBatch, BiattentiveClassifie
         aligned = align_with_itself(encoded, mask)
         joined = torch.cat([encoded, encoded - aligned, encoded * aligned], dim=2)
         return self.integrator_dropout(self.integrator(joined, mask))
-
-    def loss(self, output: BiattentiveClassifierOutput, batch: ClassificationBatch) -> Tensor:
-        return label_loss(output.logits, batch.labels, self.class_weights)
 
     def decode(
         self, output: BiattentiveClassifierOutput, batch: ClassificationBatch, *, probabilities: bool = True

@@ -10,7 +10,7 @@ from typing import Any
 
 from torch import Tensor
 
-from elmo_tasks.models.labels import LabelModel, label_loss, label_predictions
+from elmo_tasks.models.labels import LabelModel, label_predictions
 from elmo_tasks.modules.attention import SoftAlignment
 from elmo_tasks.tasks import Task
 from elmo_tasks.tasks.text_pairs import TextPairs, TextPairsBatch
@@ -29,9 +29,6 @@ class InferenceModel(LabelModel[TextPairsBatch, InferenceOutput]):
     """Labels pairs of texts, whose tokens it aligns with each other."""
 
     task: Task = TextPairs()
-
-    def loss(self, output: InferenceOutput, batch: TextPairsBatch) -> Tensor:
-        return label_loss(output.logits, batch.labels, self.class_weights)
 
     def decode(
         self, output: InferenceOutput, batch: TextPairsBatch, *, probabilities: bool = True

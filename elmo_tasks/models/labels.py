@@ -72,6 +72,10 @@ class LabelModel(TaskModel[BatchT, OutputT]):
             balanced = {label: counts.total() / (len(counts) * count) for label, count in counts.items()}
             self.class_weights.copy_(label_weights(balanced, self.labels, "model.class_weights"))
 
+    def loss(self, output: OutputT, batch: BatchT) -> Tensor:
+        """See `label_loss`."""
+        return label_loss(output.logits, batch.labels, self.class_weights)  # type: ignore[attr-defined]
+
     def prediction_scores(self, output: OutputT, batch: BatchT, predictions: Sequence[Prediction]) -> Tensor:
         """See `label_scores`."""
         return label_scores(output.logits, predictions, self.labels)  # type: ignore[attr-defined]

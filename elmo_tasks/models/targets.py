@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -15,25 +14,30 @@ from torch.nn import functional
 
 from elmo_tasks.models.labels import label_loss, label_predictions, label_probabilities, label_scores, log_of
 from elmo_tasks.models.model import Prediction
-from elmo_tasks.tasks.classification import LABELS
 from elmo_tasks.tasks.task import Example
-from elmo_tasks.text.vocabulary import Vocabulary
 
 
-class Target(nn.Module, ABC):
-    """What is learned and predicted.
+class Target(nn.Module):
+    """What is learned and predicted: here, one of K labels, `{"label": ..., "probabilities": {...}}`.
+
+    Arguments:
+        labels: the names of the labels; none for a number.
 
     Attributes:
         num_scores: K.
-        labels: their names; none for a number.
         threshold: what the probabilities of a set's labels are compared with at first; None for other targets.
     """
 
-    num_scores: int
-    labels: tuple[str, ...] = ()
     threshold: float | None = None
 
-    @abstractmethod
+    def __init__(self, labels: tuple[str, ...]) -> None:
+        super().__init__()
+        self.labels = labels
+        self.num_scores = len(labels)
+
+    def prepare_training(self, examples: Iterable[Example]) -> None:
+        """Takes from the training data what the loss needs; by default nothing."""
+
     def loss(self, scores: Tensor, gold: Tensor, weights: Tensor | None) -> Tensor:
         """The mean loss of the examples, in single precision.
 
@@ -42,52 +46,26 @@ class Target(nn.Module, ABC):
             gold: what the batch has as `labels`.
             weights: of the labels in the loss, (K,); None if all count the same, or there are none.
         """
-
-    @abstractmethod
-    def predictions(self, scores: Tensor, probabilities: bool, threshold: Tensor | None) -> list[dict[str, Any]]:
-        """The prediction of each example from scores (B, K)."""
-
-    @abstractmethod
-    def prediction_scores(self, scores: Tensor, predictions: Sequence[Prediction]) -> Tensor:
-        """The score of a given prediction of each example, (B,), from scores (B, K)."""
-
-    @abstractmethod
-    def to_average(self, scores: Tensor) -> Tensor:
-        """What an ensemble averages, (B, K): probabilities, or numbers."""
-
-    @abstractmethod
-    def from_average(self, means: Tensor) -> Tensor:
-        """The scores (B, K) that stand for such means."""
-
-    def prepare_training(self, examples: Iterable[Example]) -> None:
-        """Takes from the training data what the loss needs; by default nothing."""
-
-
-class LabelTarget(Target):
-    """One of K labels: `{"label": ..., "probabilities": {...}}`."""
-
-    def __init__(self, vocabulary: Vocabulary) -> None:
-        super().__init__()
-        self.labels = vocabulary.labels[LABELS]
-        self.num_scores = len(self.labels)
-
-    def loss(self, scores: Tensor, gold: Tensor, weights: Tensor | None) -> Tensor:
         return label_loss(scores, gold, weights)
 
     def predictions(self, scores: Tensor, probabilities: bool, threshold: Tensor | None) -> list[dict[str, Any]]:
+        """The prediction of each example from scores (B, K)."""
         return label_predictions(scores, self.labels, probabilities)
 
     def prediction_scores(self, scores: Tensor, predictions: Sequence[Prediction]) -> Tensor:
+        """The score of a given prediction of each example, (B,), from scores (B, K)."""
         return label_scores(scores, predictions, self.labels)
 
     def to_average(self, scores: Tensor) -> Tensor:
+        """What an ensemble averages, (B, K): probabilities, or numbers."""
         return scores.float().softmax(1)
 
     def from_average(self, means: Tensor) -> Tensor:
+        """The scores (B, K) that stand for such means."""
         return log_of(means)
 
 
-class LabelSetTarget(LabelTarget):
+class LabelSetTarget(Target):
     """Those of K labels whose probability is at least the threshold: `{"labels": [...], "probabilities": {...}}`.
 
     Each label has a sigmoid of its own. The loss is the binary cross entropy, the mean over the labels.
@@ -130,12 +108,12 @@ class NumberTarget(Target):
     precision, times in seconds would be exact to two minutes.
     """
 
-    num_scores = 1
     mean: Tensor  # () float64
     deviation: Tensor  # () float64
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
-        super().__init__()
+    def __init__(self, labels: tuple[str, ...]) -> None:
+        super().__init__(labels)
+        self.num_scores = 1
         self.register_buffer("mean", torch.tensor(0.0, dtype=torch.float64))
         self.register_buffer("deviation", torch.tensor(1.0, dtype=torch.float64))
 
@@ -161,9 +139,5 @@ class NumberTarget(Target):
         return (means - self.mean) / self.deviation
 
 
-TARGETS: dict[str, type[LabelTarget] | type[NumberTarget]] = {
-    "label": LabelTarget,
-    "labels": LabelSetTarget,
-    "score": NumberTarget,
-}
+TARGETS = {"label": Target, "labels": LabelSetTarget, "score": NumberTarget}
 """The targets by the column of an example that is predicted."""

@@ -22,7 +22,7 @@ from elmo_tasks.modules.encoders import EncoderConfig
 from elmo_tasks.modules.feed_forward import FeedForwardConfig, make_linear
 from elmo_tasks.modules.pooling import Pooling, PoolingName
 from elmo_tasks.tasks import Classification, MultiLabel, PairRegression, Regression, Task, TextPairs
-from elmo_tasks.tasks.classification import ClassificationBatch
+from elmo_tasks.tasks.classification import LABELS, ClassificationBatch
 from elmo_tasks.tasks.task import Example
 from elmo_tasks.tasks.text_pairs import TextPairsBatch
 from elmo_tasks.text.tokens import TensorRecord, Tokens
@@ -94,7 +94,7 @@ class TextClassifier(LabelModel[ClassificationBatch | TextPairsBatch, TextClassi
     """
 
     def __init__(self, embedder: Embedder, config: TextClassifierConfig, vocabulary: Vocabulary) -> None:
-        target = TARGETS[config.task.build_metric().field](vocabulary)
+        target = TARGETS[config.task.build_metric().field](vocabulary.labels.get(LABELS, ()))
         super().__init__(embedder, config, target.labels)
         self.task = config.task
         self.target = target

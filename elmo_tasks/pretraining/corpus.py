@@ -51,6 +51,12 @@ class CorpusPart:
     documents: npt.NDArray[np.int64]
 
     @classmethod
+    def of(cls, text: NumberedText) -> CorpusPart:
+        """The sentences of a text in memory, as one document."""
+        sentences = np.append(0, np.cumsum(text.lengths, dtype=np.int64))  # (S + 1,)
+        return cls(text.tokens, sentences, np.array([0, len(text.lengths)]))
+
+    @classmethod
     def load(cls, folder: Path) -> CorpusPart:
         """Maps the files of a part; errors are those of `Corpus`."""
         part = cls(

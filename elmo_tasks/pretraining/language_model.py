@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import numbers
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import torch
@@ -17,19 +18,23 @@ from torch.nn import functional
 
 from elmo_tasks.elmo.bilm import BiLM
 from elmo_tasks.elmo.bilm_files import BiLMFiles, bilm_folder
+from elmo_tasks.elmo.characters import check_sentences
 from elmo_tasks.elmo.lstm import LstmState, ProjectedLstm
 from elmo_tasks.elmo.options import BiLMOptions
 from elmo_tasks.elmo.token_encoder import TokenEncoder
-from elmo_tasks.errors import WeightsError
+from elmo_tasks.errors import ElmoTasksError, WeightsError, check_argument, check_count
 from elmo_tasks.files.atomic import atomic_folder
 from elmo_tasks.files.tensor_files import read_tensors, write_tensors
+from elmo_tasks.pretraining.corpus import CorpusPart
 from elmo_tasks.pretraining.output_vocabulary import OutputVocabulary
 from elmo_tasks.pretraining.recurrence import run_layer
-from elmo_tasks.pretraining.scores import ScoringModel
+from elmo_tasks.pretraining.scores import SentenceScores, score_sentences
 from elmo_tasks.pretraining.softmax import Candidates, softmax_losses
 from elmo_tasks.pretraining.token_encoding import encode_tokens
-from elmo_tasks.pretraining.windows import NO_TARGET, Window
+from elmo_tasks.pretraining.windows import NO_TARGET, SlotReader, Window
+from elmo_tasks.text.token_in_context import find_token
 from elmo_tasks.text.tokenizer_config import tokenizer_of_bilm
+from elmo_tasks.text.tokenizers import TREEBANK, Tokenizer
 
 VOCABULARY_FILE, SOFTMAX_FILE = "vocabulary.txt", "softmax.safetensors"
 
@@ -56,7 +61,7 @@ class WindowLoss:
         return (self.forward + self.backward) / (2 * max(1, self.num_targets))
 
 
-class LanguageModel(ScoringModel):
+class LanguageModel(nn.Module):
     """A bidirectional language model (Peters et al. 2018, section 3.1), in the form of bilm-tf's `LanguageModel`.
 
     The directions share the token layer and the softmax, but not the LSTMs. In training there is dropout on the inputs
@@ -70,6 +75,8 @@ class LanguageModel(ScoringModel):
     Attributes:
         tokenizer: splits the raw text that `score` and `substitutes` get; `load` takes that of the biLM's text.
     """
+
+    tokenizer: Tokenizer = TREEBANK
 
     def __init__(self, bilm: BiLM, vocabulary: OutputVocabulary, dropout: float = 0.0) -> None:
         super().__init__()
@@ -131,6 +138,10 @@ class LanguageModel(ScoringModel):
             write_tensors(files / SOFTMAX_FILE, {name: each.detach().cpu().to(dtype) for name, each in softmax.items()})
             self.vocabulary.save(files / VOCABULARY_FILE)
             self.bilm.save(files / "options.json", files / "weights.hdf5", half_precision)
+
+    def reader(self, part: CorpusPart, types: Sequence[str]) -> SlotReader:
+        """The slots of a part of a corpus, whose distinct tokens are `types`, for this model."""
+        return SlotReader(part, types, self.vocabulary, self.bilm.options.char_cnn.max_characters_per_token)
 
     def initial_states(self, rows: int) -> LayerStates:
         """The states of zeros for this many streams."""
@@ -212,6 +223,45 @@ class LanguageModel(ScoringModel):
             else:
                 forward, backward = outputs
         return (forward, backward), after
+
+    def score(self, sentences: str | Sequence[Sequence[str]], substitutes: int = 0) -> list[SentenceScores]:
+        """How surprising each token is from its left, from its right and from both; see `score_sentences`.
+
+        Arguments:
+            sentences: a text, which is split into sentences as that of the biLM was; or sentences as lists of tokens.
+            substitutes: how many likely words to give for each token.
+
+        Raises:
+            ArgumentError: a sentence is not a list of strings, or `substitutes` is not a whole number from 0 on.
+            ElmoTasksError: a sentence has no token.
+        """
+        if isinstance(sentences, str):
+            sentences = [tokens for tokens in self.tokenizer.strings(sentences) if tokens]
+        check_sentences(sentences)
+        return list(score_sentences(self, sentences, substitutes))
+
+    def substitutes(
+        self, sentence: str | Sequence[str], word: str | int, count: int = 10
+    ) -> tuple[tuple[str, float], ...]:
+        """The words that are likeliest in the place of a word, by both directions, with their probabilities.
+
+        Arguments:
+            sentence: a text, which is read as one sentence; or its tokens.
+            word: a token of the sentence, whatever its case, or its index from 0.
+
+        Raises:
+            ElmoTasksError: the word does not occur exactly once, where its index says which one is meant; or the
+                sentence has no token with this index.
+            ArgumentError: an argument is of another kind.
+        """
+        check_count("count", count, 1)
+        tokens = [each.text for each in self.tokenizer.words(sentence)] if isinstance(sentence, str) else sentence
+        check_sentences([tokens])
+        check_argument("word", word, (str, numbers.Integral), "a token of the sentence, or its index from 0")
+        index = find_token(tokens, word).index if isinstance(word, str) else word
+        if not -len(tokens) <= index < len(tokens):
+            raise ElmoTasksError(f"word is {index}; expected an index from 0 to {len(tokens) - 1}")
+        return self.score([tokens], count)[0].tokens[index].substitutes
 
     def _read_softmax(self, path: Path) -> None:
         tensors = read_tensors(path, WeightsError)

@@ -30,7 +30,7 @@ def make_plan(corpus: Corpus, streams: TokenStreams, trainer: Trainer, objective
     unknown = 100.0 * float(streams.reader.count_targets(num_words)[UNKNOWN_NUMBER]) / num_tokens
     parameters = sum(parameter.numel() for parameter in trainer.parameters.values())
     precision = str(objective.dtype).removeprefix("torch.")
-    hours, rate = trainer.num_steps * seconds / 3600, streams.slots_per_window / seconds
+    hours, rate = trainer.steps.total * seconds / 3600, streams.slots_per_window / seconds
     in_run = _run_bytes(trainer, objective, streams) / 1e6
     in_cache = sum(file.stat().st_size for file in corpus.folder.rglob("*") if file.is_file()) / 1e6
     return {
@@ -38,7 +38,7 @@ def make_plan(corpus: Corpus, streams: TokenStreams, trainer: Trainer, objective
         "tokens": f"{num_tokens:,} ({len(corpus.types):,} distinct), {len(corpus.held_out.tokens):,} held out",
         "vocabulary": f"{num_words:,} words; {unknown:.2f} % of the tokens are not among them",
         "parameters": f"{parameters:,}, products in {precision}",
-        "steps": f"{trainer.num_steps:,}",
+        "steps": f"{trainer.steps.total:,}",
         "estimated time": f"{hours:.1f} hours, {rate:,.0f} tokens/s",
         "estimated memory": f"{memory / 1e9:.1f} GB{shared}",
         "estimated disk": f"{in_run:,.1f} MB for the run, {in_cache:,.1f} MB for the corpus in the cache",

@@ -6,14 +6,13 @@ The result depends only on the text and the settings, not on the number of proce
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import hashlib
 import itertools
 import json
 import logging
 import shutil
 import time
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -29,7 +28,7 @@ from elmo_tasks.files.hashes import content_hash
 from elmo_tasks.files.paths import refuse_stream
 from elmo_tasks.pretraining.corpus import Corpus, CorpusPart, CorpusWriter, write_errors
 from elmo_tasks.pretraining.text_files import Chunk, find_files, read_chunks
-from elmo_tasks.pretraining.tokenize_files import NumberedText, number_tokens, split_chunk, tokenize_files
+from elmo_tasks.pretraining.tokenize_files import number_tokens, split_chunk, tokenize_files
 from elmo_tasks.progress import progress_bar
 from elmo_tasks.text.prose import TOKENIZED_ADVICE, looks_like
 from elmo_tasks.text.tokenizer_config import TokenizerChoice, build_tokenizer
@@ -65,17 +64,6 @@ class CorpusConfig(Part):
             workers: processes that prepare it; by default one per CPU that this process may use.
         """
         raise NotImplementedError(f"{type(self).__name__} does not say how to build its corpus")
-
-
-@dataclasses.dataclass(frozen=True)
-class _Source:
-    """The files of a text, how they are split, and the key and the description of the corpus made of them."""
-
-    files: Sequence[Path]
-    num_bytes: int
-    tokenizer: Tokenizer
-    key: dict[str, Any]
-    description: dict[str, Any]
 
 
 class TextCorpus(CorpusConfig):
@@ -119,13 +107,6 @@ class TextCorpus(CorpusConfig):
             ElmoTasksError: there are fewer than two documents.
             CacheError, WriteError: the cache's folder cannot be written, or its disk is full.
         """
-        source = self._source()
-        workers = 1 if source.num_bytes < _MIN_PARALLEL_BYTES else workers
-        texts = tokenize_files(source.files, source.tokenizer, deduplicate=self.deduplicate, workers=workers)
-        return _prepare(source.key, source.description, lambda writer: self._write(source, texts, writer))
-
-    def _source(self) -> _Source:
-        """What the corpus is made of."""
         files = find_files(self.paths)
         try:
             for file in files:
@@ -136,27 +117,26 @@ class TextCorpus(CorpusConfig):
         contents += own_code(self)
         tokenizer = build_tokenizer("whitespace" if self.tokenized else self.tokenizer)
         settings = self.model_dump(exclude={"type", "paths", "tokenizer", "vocabulary"})
-        return _Source(
-            files=files,
-            num_bytes=sum(file.stat().st_size for file in files),
-            tokenizer=tokenizer,
-            key={**settings, "tokenizer": None if self.tokenized else tokenizer.version, "content": contents},
-            description={"files": [str(file) for file in files], **settings},
-        )
+        key = {**settings, "tokenizer": None if self.tokenized else tokenizer.version, "content": contents}
+        description = {"files": [str(file) for file in files], **settings}
+        return _prepare(key, description, lambda writer: self._write(files, tokenizer, writer, workers))
 
     def _write(
-        self, source: _Source, texts: Generator[NumberedText, None, None], writer: CorpusWriter
+        self, files: Sequence[Path], tokenizer: Tokenizer, writer: CorpusWriter, workers: int | None
     ) -> npt.NDArray[np.bool_]:
         """Adds the text of the files to a corpus; returns which documents are held out."""
-        for file in source.files if not self.tokenized else ():
+        for file in files if not self.tokenized else ():
             if found := next((_data(chunk) for chunk in read_chunks(file)), None):
                 logger.warning("%s: looks like %s", file, found)
+        num_bytes = sum(file.stat().st_size for file in files)
+        workers = 1 if num_bytes < _MIN_PARALLEL_BYTES else workers
+        texts = tokenize_files(files, tokenizer, deduplicate=self.deduplicate, workers=workers)
         done = 0
         with contextlib.closing(texts), progress_bar() as progress:
-            bar = progress.add_task("preparing the corpus (MB)", total=source.num_bytes / _MEGABYTE, note="")
+            bar = progress.add_task("preparing the corpus (MB)", total=num_bytes / _MEGABYTE, note="")
             for text in texts:
                 done += text.num_bytes
-                writer.add(text, done / source.num_bytes)
+                writer.add(text, done / num_bytes)
                 progress.update(bar, completed=done / _MEGABYTE)
         if writer.num_documents < 2:
             raise ElmoTasksError(
@@ -206,19 +186,18 @@ def read_text(paths: Sequence[str], tokenizer: Tokenizer) -> tuple[CorpusPart, l
     Raises:
         DataError: a file is missing, damaged or not UTF-8 text, or no file has a token.
     """
-    chunks = (_checked(chunk, file, tokenizer) for file in find_files(paths) for chunk in read_chunks(file))
-    text = number_tokens(sentence for chunk in chunks for sentence in split_chunk(chunk, tokenizer))
+
+    def chunks() -> Iterator[Chunk]:
+        for file in find_files(paths):
+            for chunk in read_chunks(file):
+                if not isinstance(tokenizer, WhitespaceTokenizer) and (found := _data(chunk)):
+                    raise DataError(file, f"looks like {found}; {TOKENIZED_ADVICE}")
+                yield chunk
+
+    text = number_tokens(sentence for chunk in chunks() for sentence in split_chunk(chunk, tokenizer))
     if not text.types:
         raise DataError(", ".join(paths), "holds no text; expected at least one sentence")
-    sentences = np.append(0, np.cumsum(text.lengths, dtype=np.int64))  # (S + 1,)
-    return CorpusPart(text.tokens, sentences, np.array([0, len(text.lengths)])), text.types
-
-
-def _checked(chunk: Chunk, file: Path, tokenizer: Tokenizer) -> Chunk:
-    """A chunk of a raw text; raises an error if the file begins as a data file does."""
-    if not isinstance(tokenizer, WhitespaceTokenizer) and (found := _data(chunk)):
-        raise DataError(file, f"looks like {found}; {TOKENIZED_ADVICE}")
-    return chunk
+    return CorpusPart.of(text), text.types
 
 
 def _data(chunk: Chunk) -> str | None:
@@ -234,15 +213,11 @@ def choose_held_out(num_documents: int, share: float, seed: int) -> npt.NDArray[
     return is_held_out
 
 
-def _folder(key: dict[str, Any]) -> Path:
-    return used_cache("corpora") / hashlib.sha256(json.dumps([_VERSION, key]).encode()).hexdigest()
-
-
 def _prepare(
     key: dict[str, Any], description: dict[str, Any], write: Callable[[CorpusWriter], npt.NDArray[np.bool_]]
 ) -> Corpus:
     """The corpus for a key. If it is missing, `write` adds its sentences and returns which documents are held out."""
-    folder = _folder(key)
+    folder = used_cache("corpora") / hashlib.sha256(json.dumps([_VERSION, key]).encode()).hexdigest()
     begin = time.monotonic()
     with contextlib.ExitStack() as stack:
         with write_errors(folder.parent):

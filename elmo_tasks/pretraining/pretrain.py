@@ -75,37 +75,50 @@ def pretrain(
     start_from: str | Path | None = None,
     resume: bool = False,
     force: bool = False,
-    dry_run: bool = False,
     announce: Callable[[Mapping[str, str]], None] = lambda plan: None,
     callbacks: Sequence[Callback] = (),
-) -> dict[str, Any] | None:
+) -> dict[str, Any]:
     """Trains a biLM on text, from random weights or from those of another biLM.
 
     For arguments that are not below, see `elmo_tasks.train`. Returns the contents of `results.json`.
 
     Arguments:
         start_from: the folder of a biLM to fine-tune; its architecture and vocabulary replace the config's.
-        dry_run: ends before the training and returns None. Only the prepared corpus is written, in the cache.
-        announce: called before the training begins with the plan: names and values for a table.
+        announce: called before the training begins, in each process, with the plan: names and values for a table.
 
     Raises:
         RunError: the folder holds a training that is not to be resumed or removed, or the biLM to start from; or its
             training began with other text; or another process writes there.
         ElmoTasksError: the loss is not finite.
     """
-    config, run = load_config(config_path, PretrainingConfig, overrides, variables or {}), PretrainingFolder(folder)
-    accelerator = start_accelerator(config.trainer, run.tensorboard)
-    if start_from and bilm_folder(start_from).resolve() == run.path.resolve():
-        raise RunError(f"{run.path}: contains the biLM to start from; choose another folder for the result")
-    with contextlib.nullcontext() if dry_run or not accelerator.is_main_process else locked(run.path):
-        resolved = {**to_json(config), "from": str(start_from) if start_from else None}
-        begins = dry_run or run.reserve(resolved, resume=resume, force=force, kind=PretrainingConfig)
+    start = _Start.of(load_config(config_path, PretrainingConfig, overrides, variables or {}), folder, start_from)
+    run, accelerator = start.run, start.accelerator
+    with locked(run.path) if accelerator.is_main_process else contextlib.nullcontext():
+        begins = run.reserve(start.resolved, resume=resume, force=force, kind=PretrainingConfig)
         accelerator.wait_for_everyone()  # all processes check the folder before the first one writes to it
         if not begins and run.results.is_file() and not run.changed:
             logger.info("%s: finished before; nothing to do", run.path)
             return read_json(run.results, Results, "the results of a pretraining").model_dump()
-        start = _Start(config, run, resolved, start_from, begins, accelerator)
-        return _train(start, announce, callbacks, dry_run=dry_run)
+        start = dataclasses.replace(start, begins=begins)
+        trainer, evaluation, text, found = _parts(start, callbacks)
+        announce(found)
+        return _train(start, trainer, evaluation, text)
+
+
+def plan(
+    config_path: str | Path,
+    folder: str | Path,
+    *,
+    overrides: Sequence[str] = (),
+    variables: Mapping[str, str] | None = None,
+    start_from: str | Path | None = None,
+) -> Mapping[str, str]:
+    """The plan of a training that would begin: a dry run. Only the prepared corpus is written, in the cache.
+
+    Arguments and errors: see `pretrain`.
+    """
+    config = load_config(config_path, PretrainingConfig, overrides, variables or {})
+    return _parts(_Start.of(config, folder, start_from), ())[-1]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,8 +129,17 @@ class _Start:
     run: PretrainingFolder
     resolved: Mapping[str, Any]  # the contents of `config.json`
     start_from: str | Path | None
-    begins: bool
     accelerator: RunAccelerator
+    begins: bool = True
+
+    @classmethod
+    def of(cls, config: PretrainingConfig, folder: str | Path, start_from: str | Path | None) -> _Start:
+        run = PretrainingFolder(folder)
+        accelerator = start_accelerator(config.trainer, run.tensorboard)
+        if start_from and bilm_folder(start_from).resolve() == run.path.resolve():
+            raise RunError(f"{run.path}: contains the biLM to start from; choose another folder for the result")
+        resolved = {**to_json(config), "from": str(start_from) if start_from else None}
+        return cls(config, run, resolved, start_from, accelerator)
 
     def check_text(self, text: Mapping[str, str]) -> None:
         """Raises `RunError` if a resumed training began with other text or words, as far as its record says."""
@@ -143,49 +165,42 @@ class _Start:
             write_json(self.run.config, self.resolved)
 
 
-def _train(
-    start: _Start, announce: Callable[[Mapping[str, str]], None], callbacks: Sequence[Callback], *, dry_run: bool
-) -> dict[str, Any] | None:
-    """Builds the parts of a pretraining in their order, trains, and writes the biLM and the results."""
-    config, run, accelerator = start.config, start.run, start.accelerator
+def _parts(start: _Start, callbacks: Sequence[Callback]) -> tuple[Trainer, _HeldOut, dict[str, str], Mapping[str, str]]:
+    """Builds the parts of a pretraining in their order; also returns the hashes of its text, and the plan."""
+    config, accelerator = start.config, start.accelerator
     with accelerator.main_process_first():  # the first to read fills the cache for the others
         corpus = config.corpus.build()
     seed_everything(config.random_seed)
     model = _build_model(config, corpus, start.start_from)
     text = {"corpus": corpus.folder.name, "vocabulary": model.vocabulary.fingerprint()}
     start.check_text(text)
-    training, held_out = _readers(corpus, model)
+    training, held_out = (model.reader(part, corpus.types) for part in (corpus.training, corpus.held_out))
     steps = _StreamSteps.of(config, training, accelerator)
     device, dtype = accelerator.device, product_type(config.trainer.precision, accelerator.device)
     records = device.type == "cuda" and accelerator.num_processes == 1
     objective = StreamObjective(model, config.softmax, dtype, records=records)
-    trainer = _trainer(start, objective, steps, callbacks)
-    plan = make_plan(corpus, steps.streams, trainer, objective)
-    if accelerator.is_main_process:
-        announce(plan)
-    if dry_run:
-        return None
+    seed, resume = config.random_seed, not start.begins
+    trainer = Trainer(
+        config.trainer, objective, steps, start.run.records, accelerator, seed=seed, resume=resume, callbacks=callbacks
+    )
+    evaluation = _HeldOut(objective, held_out, config.trainer.evaluation_tokens, steps.streams)
+    return trainer, evaluation, text, make_plan(corpus, steps.streams, trainer, objective)
+
+
+def _train(start: _Start, trainer: Trainer, evaluation: _HeldOut, text: Mapping[str, str]) -> dict[str, Any]:
+    """Trains, and writes the biLM and the results."""
+    run, accelerator, model = start.run, start.accelerator, evaluation.objective.model
     start.write(text)  # now that the text could be read, and the model fits
 
-    evaluation = _HeldOut(objective, held_out, config.trainer.evaluation_tokens, steps.streams.slots_per_window)
-    trainer.fit(steps, evaluation, evaluate_first=start.start_from is not None)
+    trainer.fit(evaluation, evaluate_first=start.start_from is not None)
     accelerator.wait_for_everyone()
-    results = _results(run, training, held_out, len(model.vocabulary), trainer.progress)
+    results = _results(run, evaluation, trainer.progress)
     if accelerator.is_main_process:
         with trainer.averaged():
-            model.save(run.path, half_precision=config.half_precision)
+            model.save(run.path, half_precision=start.config.half_precision)
         write_json(run.results, results)
     accelerator.wait_for_everyone()
     return results
-
-
-def _readers(corpus: Corpus, model: LanguageModel) -> tuple[SlotReader, SlotReader]:
-    """The readers of the training text and of the text held out."""
-    width = model.bilm.options.char_cnn.max_characters_per_token
-    training, held_out = (
-        SlotReader(part, corpus.types, model.vocabulary, width) for part in (corpus.training, corpus.held_out)
-    )
-    return training, held_out
 
 
 @dataclasses.dataclass(frozen=True)
@@ -194,6 +209,7 @@ class _StreamSteps:
 
     streams: TokenStreams
     total: int
+    evaluate_every: int
     num_workers: int
 
     @classmethod
@@ -201,29 +217,14 @@ class _StreamSteps:
         trainer, process = config.trainer, (accelerator.process_index, accelerator.num_processes)
         sizes = trainer.batch_size, trainer.unroll_steps
         streams = TokenStreams(reader, *sizes, config.random_seed, trainer.reset_share, process)
-        return cls(
-            streams, max(1, round(trainer.num_epochs * streams.windows_per_epoch)), trainer.workers(accelerator.device)
-        )
+        total = max(1, round(trainer.num_epochs * streams.windows_per_epoch))
+        evaluate_every = trainer.evaluate_every_steps or max(1, total // _EVALUATIONS)
+        return cls(streams, total, evaluate_every, trainer.workers(accelerator.device))
 
     def rest_of_epoch(self, progress: Progress) -> Iterator[list[tuple[Window, float]]]:
         first = progress.step - progress.epoch * self.streams.windows_per_epoch
         windows = self.streams.windows(progress.epoch, first, self.num_workers)
         return ([(window, 1.0)] for window in itertools.islice(windows, self.total - progress.step))
-
-
-def _trainer(start: _Start, objective: StreamObjective, steps: _StreamSteps, callbacks: Sequence[Callback]) -> Trainer:
-    settings = start.config.trainer
-    return Trainer(
-        settings,
-        objective,
-        start.run.records,
-        start.accelerator,
-        steps.total,
-        seed=start.config.random_seed,
-        resume=not start.begins,
-        callbacks=callbacks,
-        evaluate_every_steps=settings.evaluate_every_steps or max(1, steps.total // _EVALUATIONS),
-    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -233,7 +234,7 @@ class _HeldOut:
     objective: StreamObjective
     reader: SlotReader
     num_tokens: int  # of the evaluations during the training
-    slots_per_window: int
+    streams: TokenStreams
 
     def __call__(self, trainer: Trainer, *, last: bool) -> tuple[dict[str, Any], float]:
         progress, main, objective = trainer.progress, trainer.accelerator.is_main_process, self.objective
@@ -243,7 +244,7 @@ class _HeldOut:
             objective.model.save(trainer.records.parent)
         record = {
             "step": progress.step,
-            "targets": progress.step * self.slots_per_window,
+            "targets": progress.step * self.streams.slots_per_window,
             "training_loss": progress.mean_loss(),
             "learning_rate": trainer.optimizer.param_groups[0]["lr"],
             "seconds": round(progress.seconds, 1),
@@ -253,15 +254,14 @@ class _HeldOut:
         targets, loss = record["targets"], record["training_loss"]
         rate = targets / max(1e-9, progress.seconds)
         logger.info(
-            message, progress.step, trainer.num_steps, counted(targets, "token"), rate, loss, perplexity["mean"]
+            message, progress.step, trainer.steps.total, counted(targets, "token"), rate, loss, perplexity["mean"]
         )
         return record, perplexity["mean"]
 
 
-def _results(
-    run: PretrainingFolder, training: SlotReader, held_out: SlotReader, num_words: int, progress: Progress
-) -> dict[str, Any]:
+def _results(run: PretrainingFolder, evaluation: _HeldOut, progress: Progress) -> dict[str, Any]:
     """The contents of `results.json`, after the last record of the log."""
+    training, num_words = evaluation.streams.reader, len(evaluation.objective.model.vocabulary)
     first = read_record(run.records, 1, Evaluation)  # of step 0, where a biLM is fine-tuned
     last = read_record(run.records, progress.records, Evaluation)
     return {
@@ -271,7 +271,7 @@ def _results(
         "trained_hours": round(progress.seconds / 3600, 3),
         "before": first.held_out if first.step == 0 else None,
         "held_out": last.held_out,
-        "held_out_unigram": unigram_perplexity(training, held_out, num_words),
+        "held_out_unigram": unigram_perplexity(training, evaluation.reader, num_words),
     }
 
 
@@ -312,5 +312,4 @@ def perplexity_of_text(
     part, types = read_text(paths, tokenizer or tokenizer_of_bilm(bilm_folder(bilm)))
     device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
     model = LanguageModel.load(bilm).to(device)
-    reader = SlotReader(part, types, model.vocabulary, model.bilm.options.char_cnn.max_characters_per_token)
-    return evaluate_perplexity(model, reader)
+    return evaluate_perplexity(model, model.reader(part, types))

@@ -5,28 +5,24 @@
 
 from __future__ import annotations
 
-import abc
 import dataclasses
 import itertools
-import numbers
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
-from elmo_tasks.elmo.bilm import BiLM
 from elmo_tasks.elmo.characters import check_sentences
-from elmo_tasks.errors import ElmoTasksError, check_argument, check_count
+from elmo_tasks.errors import ElmoTasksError, check_count
 from elmo_tasks.pretraining.corpus import CorpusPart
-from elmo_tasks.pretraining.output_vocabulary import NUM_SPECIAL_WORDS, UNKNOWN_NUMBER, OutputVocabulary
+from elmo_tasks.pretraining.output_vocabulary import NUM_SPECIAL_WORDS, UNKNOWN_NUMBER
 from elmo_tasks.pretraining.tokenize_files import number_tokens
-from elmo_tasks.pretraining.windows import SlotReader, Window
 from elmo_tasks.text.batches import batches_of_like_lengths
-from elmo_tasks.text.token_in_context import find_token
-from elmo_tasks.text.tokenizers import TREEBANK, Tokenizer
+
+if TYPE_CHECKING:
+    from elmo_tasks.pretraining.language_model import LanguageModel
 
 _SENTENCES_AT_ONCE = 512
 _SLOTS_AT_ONCE = 2048
@@ -101,71 +97,8 @@ def _token_record(scores: TokenScores) -> dict[str, Any]:
     return record if scores.substitutes else {key: value for key, value in record.items() if key != "substitutes"}
 
 
-class ScoringModel(nn.Module):
-    """What scoring needs of a language model, and the scores of its own text.
-
-    Attributes:
-        tokenizer: splits the raw text that `score` and `substitutes` get.
-        softmax_weight: (V, P).
-        softmax_bias: (V,).
-    """
-
-    bilm: BiLM
-    vocabulary: OutputVocabulary
-    softmax_weight: nn.Parameter
-    softmax_bias: nn.Parameter
-    tokenizer: Tokenizer = TREEBANK
-
-    @abc.abstractmethod
-    def initial_states(self, rows: int) -> Any:
-        """The states before this many sentences."""
-
-    @abc.abstractmethod
-    def top_layer(self, window: Window, states: Any) -> tuple[tuple[Tensor, Tensor], Any]:
-        """The topmost layer's outputs (T, B, P) of each direction, in the order in which it reads, and its states."""
-
-    def score(self, sentences: str | Sequence[Sequence[str]], substitutes: int = 0) -> list[SentenceScores]:
-        """How surprising each token is from its left, from its right and from both; see `score_sentences`.
-
-        Arguments:
-            sentences: a text, which is split into sentences as that of the biLM was; or sentences as lists of tokens.
-            substitutes: how many likely words to give for each token.
-
-        Raises:
-            ArgumentError: a sentence is not a list of strings, or `substitutes` is not a whole number from 0 on.
-            ElmoTasksError: a sentence has no token.
-        """
-        if isinstance(sentences, str):
-            sentences = [tokens for tokens in self.tokenizer.strings(sentences) if tokens]
-        check_sentences(sentences)
-        return list(score_sentences(self, sentences, substitutes))
-
-    def substitutes(
-        self, sentence: str | Sequence[str], word: str | int, count: int = 10
-    ) -> tuple[tuple[str, float], ...]:
-        """The words that are likeliest in the place of a word, by both directions, with their probabilities.
-
-        Arguments:
-            sentence: a text, which is read as one sentence; or its tokens.
-            word: a token of the sentence, whatever its case, or its index from 0.
-
-        Raises:
-            ElmoTasksError: the word does not occur exactly once, where its index says which one is meant; or the
-                sentence has no token with this index.
-            ArgumentError: an argument is of another kind.
-        """
-        check_count("count", count, 1)
-        tokens = [each.text for each in self.tokenizer.words(sentence)] if isinstance(sentence, str) else sentence
-        check_sentences([tokens])
-        check_argument("word", word, (str, numbers.Integral), "a token of the sentence, or its index from 0")
-        index = find_token(tokens, word).index if isinstance(word, str) else word
-        if not -len(tokens) <= index < len(tokens):
-            raise ElmoTasksError(f"word is {index}; expected an index from 0 to {len(tokens) - 1}")
-        return self.score([tokens], count)[0].tokens[index].substitutes
-
-
 def score_sentences(
-    model: ScoringModel, sentences: Iterable[Sequence[str]], substitutes: int = 0
+    model: LanguageModel, sentences: Iterable[Sequence[str]], substitutes: int = 0
 ) -> Iterator[SentenceScores]:
     """The scores of tokenized sentences in their order, each read from a state of zeros, with the whole softmax.
 
@@ -207,12 +140,9 @@ def _lots(sentences: Iterable[Sequence[str]]) -> Iterator[list[Sequence[str]]]:
 
 
 @torch.no_grad()
-def _score(model: ScoringModel, sentences: Sequence[Sequence[str]], substitutes: int) -> list[SentenceScores]:
+def _score(model: LanguageModel, sentences: Sequence[Sequence[str]], substitutes: int) -> list[SentenceScores]:
     text = number_tokens(sentences)
-    borders = np.append(0, np.cumsum(text.lengths, dtype=np.int64))  # (S + 1,)
-    part = CorpusPart(text.tokens, borders, np.array([0, len(sentences)]))
-    width = model.bilm.options.char_cnn.max_characters_per_token
-    reader = SlotReader(part, text.types, model.vocabulary, width)
+    reader = model.reader(CorpusPart.of(text), text.types)
     scored: dict[int, SentenceScores] = {}
     for rows in batches_of_like_lengths((text.lengths + 1).tolist(), max_padded=_SLOTS_AT_ONCE):
         window = reader.read_sentences(rows).to(model.softmax_bias.device)
@@ -236,7 +166,7 @@ def _score(model: ScoringModel, sentences: Sequence[Sequence[str]], substitutes:
 
 
 def _token_scores(
-    model: ScoringModel, tokens: Sequence[str], forward: Tensor, backward: Tensor, targets: Tensor, substitutes: int
+    model: LanguageModel, tokens: Sequence[str], forward: Tensor, backward: Tensor, targets: Tensor, substitutes: int
 ) -> Iterator[TokenScores]:
     """Scores tokens by the outputs of both directions, (N, P) each, from which their words (N,) are predicted."""
     for some in _parts(model, len(tokens)):
@@ -251,19 +181,19 @@ def _token_scores(
             yield TokenScores(*values)
 
 
-def _border_surprisals(model: ScoringModel, hidden: Tensor, targets: Tensor) -> list[float]:
+def _border_surprisals(model: LanguageModel, hidden: Tensor, targets: Tensor) -> list[float]:
     """The surprisals of the targets (N,), which are borders of sentences, by the outputs of one direction (N, P)."""
     parts = _parts(model, len(targets))
     return [each for some in parts for each in _surprisals(_log_probabilities(model, hidden[some]), targets[some])]
 
 
-def _parts(model: ScoringModel, count: int) -> Iterator[slice]:
+def _parts(model: LanguageModel, count: int) -> Iterator[slice]:
     """Parts of the tokens whose scores of all words are in memory at once."""
     size = max(1, _SCORES_AT_ONCE // len(model.vocabulary))
     return (slice(start, start + size) for start in range(0, count, size))
 
 
-def _log_probabilities(model: ScoringModel, hidden: Tensor) -> Tensor:
+def _log_probabilities(model: LanguageModel, hidden: Tensor) -> Tensor:
     """(n, P) -> (n, V)"""
     return _normalized(functional.linear(hidden, model.softmax_weight, model.softmax_bias))
 
@@ -278,7 +208,7 @@ def _surprisals(log_probabilities: Tensor, targets: Tensor) -> list[float]:
     return log_probabilities.gather(1, targets[:, None]).neg().squeeze(1).tolist()
 
 
-def _likeliest(model: ScoringModel, scores: Tensor, count: int) -> list[tuple[tuple[str, float], ...]]:
+def _likeliest(model: LanguageModel, scores: Tensor, count: int) -> list[tuple[tuple[str, float], ...]]:
     """The likeliest words by log-probabilities (n, V), without the borders of sentences and the unknown word."""
     found = scores[:, NUM_SPECIAL_WORDS:].topk(min(count, scores.shape[1] - NUM_SPECIAL_WORDS), dim=1)
     words = model.vocabulary.words

@@ -11,6 +11,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import dataclasses
+import functools
 import logging
 import random
 import tempfile
@@ -157,8 +158,8 @@ def probe_labels(
     Raises:
         ElmoTasksError: the training data has fewer than two labels, or there is nothing to test on.
     """
-    labels = [label for sentence in training for label in sentence.labels]
-    num_test = sum(len(sentence.labels) for sentence in test)
+    labels, test_labels = _labels(training), _labels(test)
+    num_test = len(test_labels)
     if len(set(labels)) < 2 or num_test == 0:
         raise ElmoTasksError(
             f"{len(set(labels))} label(s) to learn, {num_test} item(s) to test on; expected at least two and one"
@@ -168,18 +169,21 @@ def probe_labels(
     rows = []
     sentences = [sentence.tokens for part in (training, test) for sentence in part]
     for source, name in sources(bilm, vectors, sentences):
-        with _stored(source, training, pooling, visible) as learned, _stored(source, test, pooling, visible) as tested:
-            names = row_names(name, len(learned.paths))
-            for row, path, test_path in zip(names, learned.paths, tested.paths, strict=True):
+        with tempfile.TemporaryDirectory(prefix="elmo-tasks-probe-") as folder:
+            (paths, learned), (test_paths, tested) = (
+                _stored(source, part, pooling, Path(folder, str(number)), visible)
+                for number, part in enumerate((training, test))
+            )
+            for row, path, test_path in zip(row_names(name, len(paths)), paths, test_paths, strict=True):
                 begin = time.monotonic()
-                features, test_features = _scaled(learned.load(path), tested.load(test_path))
+                features, test_features = _scaled(_load(path, learned), _load(test_path, tested))
                 accuracy, random_accuracy = (
-                    _accuracy(features, learned.labels(chosen), test_features, tested.labels(chosen))
-                    for chosen in (None, control)
+                    _accuracy(features, labels_of(learned), test_features, labels_of(tested))
+                    for labels_of in (_labels, functools.partial(_labels, control=control))
                 )
                 logger.info("%s: %.2f %% in %.1f s", row, accuracy, time.monotonic() - begin)
                 rows.append(ProbeRow(row, accuracy, random_accuracy, accuracy - random_accuracy))
-    hits = sum(label == most_frequent for sentence in test for label in sentence.labels)
+    hits = test_labels.count(most_frequent)
     return LabelProbe(len(set(labels)), len(labels), num_test, 100.0 * hits / num_test, rows)
 
 
@@ -207,48 +211,41 @@ def _control_labels(
 ) -> dict[_Type, str]:
     """A random label for each type, drawn from the labels of the training data as often as they occur there."""
     types = sorted({each for part in (training, test) for sentence in part for each in _types(sentence)})
-    labels = np.array([label for sentence in training for label in sentence.labels])
-    return dict(zip(types, np.random.default_rng(seed).choice(labels, size=len(types)).tolist(), strict=True))
+    labels = np.random.default_rng(seed).choice(np.array(_labels(training)), size=len(types))
+    return dict(zip(types, labels.tolist(), strict=True))
 
 
-@dataclasses.dataclass(frozen=True)
-class _Stored:
-    """The vectors of items, a file for each row, and their sentences in the order of the files."""
-
-    paths: Sequence[Path]
-    sentences: Sequence[LabelledSentence]
-
-    def load(self, path: Path) -> NDArray[np.float32]:
-        """(N, D)"""
-        return np.fromfile(path, dtype=np.float32).reshape(sum(len(each.labels) for each in self.sentences), -1)
-
-    def labels(self, control: dict[_Type, str] | None) -> list[str]:
-        """The label of each item, or that of the control task."""
-        if control is None:
-            return [label for sentence in self.sentences for label in sentence.labels]
-        return [control[each] for sentence in self.sentences for each in _types(sentence)]
+def _labels(sentences: Sequence[LabelledSentence], control: dict[_Type, str] | None = None) -> list[str]:
+    """The label of each item, or that of the control task."""
+    if control is None:
+        return [label for sentence in sentences for label in sentence.labels]
+    return [control[each] for sentence in sentences for each in _types(sentence)]
 
 
-@contextlib.contextmanager
 def _stored(
-    source: LayerSource, sentences: Sequence[LabelledSentence], pooling: Pooling, visible: bool
-) -> Iterator[_Stored]:
-    """Computes the vectors of all items into a temporary folder, which is removed at the end of the block."""
+    source: LayerSource, sentences: Sequence[LabelledSentence], pooling: Pooling, folder: Path, visible: bool
+) -> tuple[list[Path], list[LabelledSentence]]:
+    """Writes the vectors of all items into a new folder: a file for each row, and the sentences in their order."""
+    folder.mkdir()
     order: list[LabelledSentence] = []
+    paths: list[Path] = []
+    files: list[OutputFile] = []
     spans = [[span for item in sentence.items for span in item] for sentence in sentences]
-    with tempfile.TemporaryDirectory(prefix="elmo-tasks-probe-") as folder:
-        paths: list[Path] = []
-        with contextlib.ExitStack() as stack:
-            files: list[OutputFile] = []
-            tokens = [sentence.tokens for sentence in sentences]
-            for number, rows in span_vectors(source, tokens, spans, pooling, visible=visible):
-                if not files:
-                    paths = [Path(folder) / str(row) for row in range(len(rows))]
-                    files = [stack.enter_context(OutputFile(path, path)) for path in paths]
-                for file, row in zip(files, rows, strict=True):
-                    file.write(np.ascontiguousarray(row))
-                order.append(sentences[number])
-        yield _Stored(paths, order)
+    tokens = [sentence.tokens for sentence in sentences]
+    with contextlib.ExitStack() as stack:
+        for number, rows in span_vectors(source, tokens, spans, pooling, visible=visible):
+            if not files:
+                paths = [folder / str(row) for row in range(len(rows))]
+                files = [stack.enter_context(OutputFile(path, path)) for path in paths]
+            for file, row in zip(files, rows, strict=True):
+                file.write(np.ascontiguousarray(row))
+            order.append(sentences[number])
+    return paths, order
+
+
+def _load(path: Path, sentences: Sequence[LabelledSentence]) -> NDArray[np.float32]:
+    """The vectors of the items of sentences, (N, D)."""
+    return np.fromfile(path, dtype=np.float32).reshape(len(_labels(sentences)), -1)
 
 
 def _scaled(

@@ -56,9 +56,8 @@ def analyse(config: ExperimentConfig) -> dict[str, Any]:
     except DataError:
         data = Data.read(config.model_copy(update=readers), quiet=True)
     loader = BatchLoader(config.data_loader, data.training, data.reader.task, data.vocabulary(config))
-    steps = TaskSteps(loader, config.trainer.num_gradient_accumulation_steps)
     parts = {name: _report(config, data, name) for name in data.parts}
-    found = [*training_warnings(config, data, loader, config.trainer.num_epochs * steps.per_epoch())]
+    found = [*training_warnings(config, data, loader, TaskSteps(loader, config.trainer).total)]
     found += [*_contradictions(config, data), *_label_warnings(data, parts)]
     for name, part in parts.items():
         found += _part_warnings(config, name, part)

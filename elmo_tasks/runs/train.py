@@ -98,27 +98,26 @@ def _train(
     origin = start.load_weights(vocabulary, model)
     model.prepare_training(data.training)
     training, held_out = _loaders(config, data, vocabulary, accelerator)
-    steps = TaskSteps(training, settings.num_gradient_accumulation_steps)
-    num_steps = settings.num_epochs * steps.per_epoch()
+    steps = TaskSteps(training, settings)
     seed, resume = config.random_seed, not start.begins
     trainer = Trainer(
-        settings, Objective(model), run.records, accelerator, num_steps, seed=seed, resume=resume, callbacks=callbacks
+        settings, Objective(model), steps, run.records, accelerator, seed=seed, resume=resume, callbacks=callbacks
     )
     _log_sizes(config, model, data)
     model.embedder.prepare(data.texts(model))
     start.write_changes(trainer.progress)
     if start.begins and accelerator.is_main_process:
         start.write(vocabulary, model, origin, hashes, data)
-        for warning in itertools.islice(training_warnings(config, data, training, None if origin else num_steps), 3):
+        for warning in itertools.islice(training_warnings(config, data, training, None if origin else steps.total), 3):
             logger.warning("%s", warning.text)  # `elmo-tasks data` shows all
 
-    trainer.fit(steps, Validation(settings, model, held_out.get("validation"), run.model))
+    trainer.fit(Validation(settings, model, held_out.get("validation"), run.model))
     accelerator.wait_for_everyone()
     results = _evaluate_best(config, run, trainer, held_out, predictions)
     if accelerator.is_main_process:
         write_json(run.metrics, results)
         if "validation" in held_out:
-            judge(results["best"]["validation"], settings, training, held_out["validation"], num_steps)
+            judge(results["best"]["validation"], settings, training, held_out["validation"], steps.total)
     accelerator.wait_for_everyone()
     return results
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import logging
 import math
 import time
@@ -26,14 +27,17 @@ class TaskSteps:
     """Optimizer steps on the batches of a loader."""
 
     loader: BatchLoader
-    batches_per_step: int
+    config: TrainerConfig
+    evaluate_every: None = None
 
-    def per_epoch(self) -> int:
-        """The steps of the first epoch. Later ones may have a few more or less."""
-        return self.loader.num_steps(0, self.batches_per_step)
+    @functools.cached_property
+    def total(self) -> int:
+        """The steps of all epochs, as if each had those of the first one. Later ones may have a few more or less."""
+        return self.config.num_epochs * self.loader.num_steps(0, self.config.num_gradient_accumulation_steps)
 
     def rest_of_epoch(self, progress: Progress) -> Iterator[Sequence[tuple[Any, float]]]:
-        return self.loader.steps(progress.epoch, self.batches_per_step, first=progress.recent_steps)
+        batches_per_step = self.config.num_gradient_accumulation_steps
+        return self.loader.steps(progress.epoch, batches_per_step, first=progress.recent_steps)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -21,19 +21,13 @@ from torch import Tensor, nn
 from elmo_tasks.errors import ElmoTasksError, RunError, one_line
 from elmo_tasks.files.json_lines import append_line, keep_lines
 from elmo_tasks.files.signals import DeferredSignals
-from elmo_tasks.files.tensor_files import BEGIN_AGAIN, DAMAGED_STATE
+from elmo_tasks.files.tensor_files import BEGIN_AGAIN, DAMAGED_STATE, write_state
 from elmo_tasks.training.callbacks import Callback, Progress, ProgressBar, Trackers
 from elmo_tasks.training.optimizers import find_parameters
 from elmo_tasks.training.processes import FromDevice, RunAccelerator
 from elmo_tasks.training.random_state import random_state, seed_everything, set_random_state
 from elmo_tasks.training.trainer_config import BaseTrainerConfig
-from elmo_tasks.training.training_state import (
-    STATE_FILE,
-    TrainingState,
-    check_like,
-    read_training_state,
-    write_training_state,
-)
+from elmo_tasks.training.training_state import STATE_FILE, VERSION, TrainingState, check_like, read_training_state
 
 logger = logging.getLogger(__name__)
 
@@ -57,6 +51,17 @@ class Objective(nn.Module):
 
 class TrainingSteps(Protocol):
     """The training data as optimizer steps."""
+
+    @property
+    def total(self) -> int:
+        """The optimizer steps of the whole run, for the schedule."""
+
+    @property
+    def evaluate_every(self) -> int | None:
+        """After how many steps the model is evaluated, and after the last of all.
+
+        None: after each epoch, until `num_epochs` or the patience of the config ends the training.
+        """
 
     def rest_of_epoch(self, progress: Progress) -> Iterator[Sequence[tuple[Any, float]]]:
         """The steps of the epoch under way that have not been made: the batches of each, and their weights."""
@@ -86,13 +91,11 @@ class Trainer:
     Arguments:
         objective: the model with its loss. Parameters without a gradient, such as a frozen biLM's, stay as they are.
         records: the file of the evaluations' records, in the folder of the run. The state and curves are next to it.
-        num_steps: optimizer steps of the whole run, for the schedule.
+        steps: the training data.
         seed: of the random numbers of a training that begins. Each process adds its index and drops other units.
         resume: continues from the state in the folder of the run. If no state was saved, the training begins, with a
             warning.
         callbacks: called in addition to the progress bar and the trackers.
-        evaluate_every_steps: evaluates this often and after the last of `num_steps`; by default after each epoch, until
-            `num_epochs` or the patience of the config ends the training.
 
     Raises:
         ConfigError: a regular expression matches no parameter, or no parameter is trained in the first epoch.
@@ -103,22 +106,20 @@ class Trainer:
         self,
         config: BaseTrainerConfig,
         objective: Objective,
+        steps: TrainingSteps,
         records: Path,
         accelerator: RunAccelerator,
-        num_steps: int,
         *,
         seed: int,
         resume: bool,
         callbacks: Sequence[Callback] = (),
-        evaluate_every_steps: int | None = None,
     ) -> None:
         self.config = config
         self.objective = objective
         self.records = records
         self.state_file = records.with_name(STATE_FILE)
         self.accelerator = accelerator
-        self.num_steps = num_steps
-        self.evaluate_every_steps = evaluate_every_steps
+        self.steps = steps
         self.progress = Progress()
         objective.to(accelerator.device)
         self.parameters = {name: each for name, each in objective.model.named_parameters() if each.requires_grad}
@@ -128,11 +129,11 @@ class Trainer:
         ]
         self._first_epochs = config.first_epochs(list(self.parameters))
         self.optimizer = config.optimizer.build(list(self.parameters.items()))
-        self.schedule = config.learning_rate_scheduler.build(self.optimizer, num_steps, config.higher_is_better)
+        self.schedule = config.learning_rate_scheduler.build(self.optimizer, steps.total, config.higher_is_better)
         average = config.moving_average
         self.average = average.build(list(self.parameters.values())) if average else None
         self.loss = accelerator.prepare_model(objective)
-        bar = ProgressBar(num_steps, config.num_epochs, visible=accelerator.is_main_process)
+        bar = ProgressBar(steps.total, config.num_epochs, visible=accelerator.is_main_process)
         self._callbacks = [Trackers(accelerator, records.parent), bar, *callbacks]
         self._clock = time.monotonic()
         self._is_whole = False  # there is a state that `save` could write
@@ -178,7 +179,7 @@ class Trainer:
         set_random_state(own_process.generators)
         self.objective.load_state(own_process.carried)
 
-    def fit(self, steps: TrainingSteps, evaluation: Evaluation, *, evaluate_first: bool = False) -> None:
+    def fit(self, evaluation: Evaluation, *, evaluate_first: bool = False) -> None:
         """Trains to the end. What has drawn random numbers since the trainer was made changes nothing.
 
         Arguments:
@@ -193,25 +194,25 @@ class Trainer:
             if evaluate_first and self.progress.records == 0:
                 self._evaluate(evaluation)
                 self.save()
-            if self._is_due(self.evaluate_every_steps) and self.progress.recent_steps and not self.is_finished():
+            if self._is_due(self.steps.evaluate_every) and self.progress.recent_steps and not self.is_finished():
                 self._evaluate(evaluation)  # a signal ended the training before this evaluation, or within it
             while not self.is_finished():
-                for batches in steps.rest_of_epoch(self.progress):
+                for batches in self.steps.rest_of_epoch(self.progress):
                     self.step(batches)
-                    if self._is_due(self.evaluate_every_steps) and not self.is_finished():
+                    if self._is_due(self.steps.evaluate_every) and not self.is_finished():
                         self._evaluate(evaluation)
                     if self._is_due(self.config.checkpoint_every_steps):
                         self.save()
                 self._end_epoch(evaluation)
-            if self.evaluate_every_steps:
+            if self.steps.evaluate_every:
                 self.save()  # before the last record, which a run that is resumed here writes again
                 self._evaluate(evaluation, last=True)
 
     def is_finished(self) -> bool:
         """Whether all steps are made, or all epochs, or `patience` has ended the training."""
         progress, config = self.progress, self.config
-        if self.evaluate_every_steps:
-            return progress.step >= self.num_steps
+        if self.steps.evaluate_every:
+            return progress.step >= self.steps.total
         return (
             progress.epoch >= config.num_epochs
             or progress.epochs_without_progress() >= config.most_epochs_without_progress
@@ -221,7 +222,7 @@ class Trainer:
         return every is not None and self.progress.step % every == 0
 
     def _end_epoch(self, evaluation: Evaluation) -> None:
-        if not self.evaluate_every_steps:
+        if not self.steps.evaluate_every:
             metric = self._evaluate(evaluation)
             self.progress.epoch += 1
             self.schedule.after_epoch(metric)
@@ -366,6 +367,7 @@ class Trainer:
         if not self.accelerator.is_main_process:
             return
         state = {
+            "version": VERSION,
             "progress": dataclasses.asdict(self.progress),
             "parameters": [parameter.detach() for parameter in self.parameters.values()],
             "optimizer": self.optimizer.state_dict(),
@@ -373,7 +375,7 @@ class Trainer:
             "average": self.average.state_dict() if self.average else None,
             "processes": processes,
         }
-        write_training_state(self.state_file, state)
+        write_state(self.state_file, state)
         self._is_whole = True
 
     @torch.no_grad()

@@ -12,11 +12,11 @@ from torch import Tensor
 
 from elmo_tasks.errors import FORCE, RunError
 from elmo_tasks.files.json_files import checked
-from elmo_tasks.files.tensor_files import BEGIN_AGAIN, read_state, write_state
+from elmo_tasks.files.tensor_files import BEGIN_AGAIN, read_state
 from elmo_tasks.training.callbacks import Progress
 
 STATE_FILE = "training.pt"
-_VERSION = 2
+VERSION = 2
 
 
 class ProcessState(pydantic.BaseModel):
@@ -44,11 +44,6 @@ class TrainingState(pydantic.BaseModel):
             raise ValueError("the parameters have other shapes")
 
 
-def write_training_state(path: Path, state: Mapping[str, Any]) -> None:
-    """Writes the fields of a `TrainingState`, in plain containers and tensors."""
-    write_state(path, {"version": _VERSION, **state})
-
-
 def read_training_state(path: Path, num_processes: int) -> TrainingState:
     """The state of a training by this number of processes.
 
@@ -56,7 +51,7 @@ def read_training_state(path: Path, num_processes: int) -> TrainingState:
         RunError: it is damaged, of another number of processes, or of an earlier version.
     """
     content = read_state(path)
-    if content.get("version") != _VERSION:
+    if content.get("version") != VERSION:
         raise RunError(
             f"{path}: saved by another version of elmo-tasks, from which this one cannot resume; finish the run "
             f"with the version that began it (see versions.json), or start again with {FORCE}"

@@ -45,13 +45,9 @@ def test_pretrain_prints_the_perplexities_before_and_after(pretrain: Mock, print
     assert rows[3] == ["mean perplexity", "2,000.00", "157.10"]
 
 
-def test_after_a_dry_run_and_in_other_processes_nothing_is_printed(
-    pretrain: Mock, printed: Printed, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(PartialState, "is_main_process", False)
-        assert cli.main(["pretrain", "own.jsonnet"]) == 0
-    pretrain.return_value = None
+@pytest.mark.usefixtures("pretrain")
+def test_in_other_processes_nothing_is_printed(printed: Printed, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PartialState, "is_main_process", False)
     assert cli.main(["pretrain", "own.jsonnet"]) == 0
     assert printed() == ("", [])
 

@@ -34,29 +34,20 @@ class Head:
     )
 
 
-def tagged(scheme: str) -> list[dict[str, Any]]:
-    bioul = [
+def crf_tagger() -> Head:
+    tagged = [
         (["Tavo", "Melin", "left", "Brusk", "."], ["B-PER", "L-PER", "O", "U-LOC", "O"]),
         (["Quiet"], ["O"]),
         (["The", "Old", "Tarn", "Mill", "hired", "Orla"], ["O", "B-ORG", "I-ORG", "L-ORG", "O", "U-PER"]),
         (["Kerrin", "Brusk"], ["U-PER", "U-LOC"]),
     ]
-    translation = {"U": "B", "L": "I"} if scheme == "IOB2" else {}
-    return [
-        {"tokens": tokens, "tags": [translation.get(tag[0], tag[0]) + tag[1:] for tag in tags]}
-        for tokens, tags in bioul
-    ]
-
-
-def crf_tagger(scheme: str) -> Head:
     return Head(
         model={
             "type": "crf_tagger",
             "encoder": {"type": "stacked_bilstm", "hidden_sizes": (10, 6), "dropout": 0.1},
             "dropout": 0.1,
-            "tag_scheme": scheme,
         },
-        examples=tagged(scheme),
+        examples=[{"tokens": tokens, "tags": tags} for tokens, tags in tagged],
         gold=("tags",),
         best_metric="f1",
     )
@@ -64,7 +55,7 @@ def crf_tagger(scheme: str) -> Head:
 
 def fine_grained_tagger() -> Head:
     """The encoder, the layers and the characters of AllenNLP's fine-grained recognizer."""
-    head = crf_tagger("BIOUL")
+    head = crf_tagger()
     encoder = {
         "type": "stacked_highway_bilstm",
         "hidden_size": 6,
@@ -83,7 +74,7 @@ def fine_grained_tagger() -> Head:
 
 def simple_tagger() -> Head:
     encoder = {"type": "stacked_bigru", "hidden_sizes": (8,), "dropout": 0.1, "bidirectional": True}
-    head = crf_tagger("BIOUL")
+    head = crf_tagger()
     characters = {**head.embedder["characters"], "padding": "right", "token_min_padding_length": 4}
     return dataclasses.replace(
         head,
@@ -92,7 +83,7 @@ def simple_tagger() -> Head:
     )
 
 
-def bcn(activation: str) -> Head:
+def bcn() -> Head:
     return Head(
         model={
             "type": "bcn",
@@ -101,7 +92,7 @@ def bcn(activation: str) -> Head:
             "encoder": {"type": "stacked_bilstm", "hidden_sizes": (8,), "dropout": 0.1},
             "integrator": {"type": "stacked_bilstm", "hidden_sizes": (6,)},
             "integrator_dropout": 0.1,
-            "output": {"hidden_sizes": (12, 8), "activation": activation, "dropout": 0.1},
+            "output": {"hidden_sizes": (12, 8), "dropout": 0.1},
         },
         examples=[
             {"tokens": ["The", "tarn", "was", "hardly", "cold", "."], "label": "positive"},
@@ -117,7 +108,7 @@ def bcn(activation: str) -> Head:
 
 def text_classifier(**settings: Any) -> Head:
     layers = {"type": "text_classifier", "embedding_dropout": 0.1, "dropout": 0.1}
-    return dataclasses.replace(bcn("relu"), model={**layers, **settings})
+    return dataclasses.replace(bcn(), model={**layers, **settings})
 
 
 def label_sets() -> Head:
@@ -165,14 +156,15 @@ def esim() -> Head:
     )
 
 
-def decomposable_attention(**settings: Any) -> Head:
+def decomposable_attention() -> Head:
     return dataclasses.replace(
         esim(),
         model={
             "type": "decomposable_attention",
+            "end_token": "@@NULL@@",
             "attend": {"hidden_sizes": (8, 8), "dropout": 0.1},
             "compare": {"hidden_sizes": (10,), "dropout": 0.1},
-            **settings,
+            "output": {"hidden_sizes": (8,), "dropout": 0.1},
         },
     )
 
@@ -237,7 +229,7 @@ def bidaf() -> Head:
     )
 
 
-def semantic_roles(encoder: Mapping[str, Any]) -> Head:
+def semantic_roles() -> Head:
     sentences = [
         (["Orla", "gave", "Tavo", "the", "key"], 1, ["B-ARG0", "B-V", "B-ARG2", "B-ARG1", "I-ARG1"]),
         (["Quiet"], 0, ["B-V"]),
@@ -245,7 +237,12 @@ def semantic_roles(encoder: Mapping[str, Any]) -> Head:
         (["The", "key", "fits"], 2, ["B-ARG1", "I-ARG1", "B-V"]),
     ]
     return Head(
-        model={"type": "srl", "encoder": encoder, "predicate_size": 6, "dropout": 0.1},
+        model={
+            "type": "srl",
+            "encoder": {"type": "stacked_bilstm", "hidden_sizes": (8,), "dropout": 0.1},
+            "predicate_size": 6,
+            "dropout": 0.1,
+        },
         examples=[{"tokens": tokens, "predicate": index, "tags": tags} for tokens, index, tags in sentences],
         gold=("tags",),
         best_metric="f1",
@@ -296,12 +293,10 @@ def coref(**settings: Any) -> Head:
 
 
 HEADS = {
-    "crf_tagger, BIOUL": crf_tagger("BIOUL"),
-    "crf_tagger, IOB2": crf_tagger("IOB2"),
+    "crf_tagger, BIOUL": crf_tagger(),
     "crf_tagger, fine-grained": fine_grained_tagger(),
     "simple_tagger": simple_tagger(),
-    "bcn, relu": bcn("relu"),
-    "bcn, maxout": bcn("maxout"),
+    "bcn, relu": bcn(),
     "text_classifier": text_classifier(),
     "text_classifier, all layers": text_classifier(
         encoder={"type": "stacked_bilstm", "hidden_sizes": (8,), "dropout": 0.1},
@@ -314,18 +309,10 @@ HEADS = {
         esim(), model={**text_classifier(pooling="mean").model, "task": "text_pairs"}
     ),
     "esim": esim(),
-    "decomposable_attention": decomposable_attention(),
-    "decomposable_attention, end token": decomposable_attention(
-        end_token="@@NULL@@", output={"hidden_sizes": (8,), "dropout": 0.1}
-    ),
-    "bidaf_self_attention": bidaf_self_attention(),
-    "bidaf": bidaf(),
+    "decomposable_attention, end token": decomposable_attention(),
     "bidaf_self_attention, no answer": with_no_answer(bidaf_self_attention()),
-    "bidaf, no answer": with_no_answer(bidaf()),
-    "srl, alternating LSTM": semantic_roles(
-        {"type": "alternating_lstm", "hidden_size": 12, "num_layers": 3, "dropout": 0.1}
-    ),
-    "srl, biLSTM": semantic_roles({"type": "stacked_bilstm", "hidden_sizes": (8,), "dropout": 0.1}),
+    "bidaf": bidaf(),
+    "srl, biLSTM": semantic_roles(),
     "coref": coref(unknown_genre_probability=0.1),
     "coref, as AllenNLP's": dataclasses.replace(
         coref(as_allennlp=True, pair_hidden_sizes=(24, 16), encoder={"type": "stacked_bilstm", "hidden_sizes": (24,)}),

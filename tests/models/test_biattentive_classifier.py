@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
@@ -19,7 +17,7 @@ LABELS = ("good", "bad", "odd")
 TEXTS = (["tarn", "vale", "moro", "orla", "vale"], ["orla"], ["vale", "tarn", "tarn"])
 
 
-def make_classifier(**settings: Any) -> tuple[BiattentiveClassifier, ClassificationBatch]:
+def make_classifier() -> tuple[BiattentiveClassifier, ClassificationBatch]:
     layers = {
         "type": "bcn",
         "pre_encoder": {"hidden_sizes": (5,)},
@@ -27,7 +25,7 @@ def make_classifier(**settings: Any) -> tuple[BiattentiveClassifier, Classificat
         "integrator": {"type": "stacked_bilstm", "hidden_sizes": (3,)},
         "output": {"hidden_sizes": (7, 6)},
     }
-    model, vocabulary = make_head({**layers, **settings}, {"labels": LABELS})
+    model, vocabulary = make_head(layers, {"labels": LABELS})
     examples = [{"tokens": tokens, "label": label} for tokens, label in zip(TEXTS, LABELS, strict=True)]
     return model, Classification().collate(examples, vocabulary)
 
@@ -77,13 +75,6 @@ def test_a_long_text_is_aligned_with_itself_in_parts(monkeypatch: pytest.MonkeyP
     assert shapes == [(3, 1, 5)] * 5
 
 
-def test_loss_is_the_mean_cross_entropy() -> None:
-    model, batch = make_classifier()
-    output = model(batch)
-    probabilities = output.logits.softmax(1)[torch.arange(3), torch.arange(3)]
-    assert model.loss(output, batch).item() == pytest.approx(-probabilities.log().mean().item())
-
-
 def test_predictions() -> None:
     model, batch = make_classifier()
     output = model(batch)
@@ -94,9 +85,3 @@ def test_predictions() -> None:
         assert len(prediction["attention"]) == len(TEXTS[row])
         assert sum(prediction["attention"]) == pytest.approx(1)
     assert [list(prediction) for prediction in model.decode(output, batch, probabilities=False)] == [["label"]] * 3
-
-
-def test_maxout_takes_the_place_of_relu() -> None:
-    model, batch = make_classifier(output={"hidden_sizes": (7,), "activation": "maxout", "pieces": 2})
-    assert model.output.layers[0].weight.shape == (14, 4 * 6)
-    assert model(batch).logits.shape == (3, 3)

@@ -69,16 +69,6 @@ def test_probabilities_are_the_marginals_of_the_chosen_tags() -> None:
     assert predictions[0]["tags"] == [("NOUN", "VERB")[int(scores.argmax())]]
 
 
-def test_loss_is_the_mean_negative_log_likelihood_of_a_sentence() -> None:
-    tagger, vocabulary = make_tagger(BIOUL)
-    batch = make_batch(vocabulary, 2, 1)
-    output = tagger(batch)
-    tags = torch.tensor([[1, 3], [0, 0]])
-    labelled = TaggingBatch(examples=batch.examples, tokens=batch.tokens, tags=tags)
-    expected = -tagger.crf.log_likelihood(output.logits, tags, output.mask).mean()
-    assert tagger.loss(output, labelled).item() == pytest.approx(expected.item())
-
-
 def test_refuses_tags_of_another_scheme() -> None:
     with pytest.raises(ElmoTasksError, match=r"'L-PER' is not a tag of IOB2; set model\.tag_scheme"):
         make_tagger(BIOUL, tag_scheme="IOB2")

@@ -60,11 +60,3 @@ def test_the_papers_equations() -> None:
         assert output.logits[row].tolist() == pytest.approx(logits, abs=1e-5)
         assert predictions[row]["label"] == LABELS["labels"][logits.argmax()]
         assert sum(predictions[row]["probabilities"].values()) == pytest.approx(1)
-
-
-def test_both_sides_share_their_encoders() -> None:
-    """A pair of the same text is the same from both sides."""
-    model, vocabulary = make_head(MODEL, LABELS)
-    batch = TextPairs().collate([{"premise": PAIRS[0][0], "hypothesis": PAIRS[0][0]}], vocabulary)
-    (prediction,) = model.decode(model(batch), batch)
-    assert prediction["premise_attention"] == prediction["hypothesis_attention"]

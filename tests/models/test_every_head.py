@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import functools
 import json
@@ -54,8 +55,9 @@ class Built:
             return self.model.loss(self.model(batch), batch).item()
 
 
-@pytest.fixture(params=list(HEADS.values()), ids=list(HEADS))
-def built(request: pytest.FixtureRequest, bilm_files: dict[str, str]) -> Built:
+@pytest.fixture(scope="module", params=list(HEADS.values()), ids=list(HEADS))
+def learned(request: pytest.FixtureRequest, bilm_files: dict[str, str]) -> Built:
+    """A head that has learned a little. Not to be changed."""
     head: Head = request.param
     torch.manual_seed(11)
     embedder = {**head.embedder, "elmo": {**head.embedder["elmo"], **bilm_files}}
@@ -63,7 +65,15 @@ def built(request: pytest.FixtureRequest, bilm_files: dict[str, str]) -> Built:
     vocabulary = VocabularyConfig().build(config.task, head.examples, [])
     model = config.build(vocabulary, config.embedder.build(vocabulary))
     model.prepare_training(head.examples)
-    return Built(head, config, vocabulary, model)
+    learned = Built(head, config, vocabulary, model)
+    learn(learned, 5)
+    return learned
+
+
+@pytest.fixture
+def built(learned: Built) -> Built:
+    """A copy that a test may change."""
+    return dataclasses.replace(learned, model=copy.deepcopy(learned.model))
 
 
 def alike(value: Any, other: Any, tolerance: float = 1e-5) -> bool:
@@ -100,7 +110,7 @@ def learn(built: Built, steps: int) -> None:
 
 def test_every_parameter_is_trained_and_gets_a_gradient(built: Built) -> None:
     batch = built.batch()
-    built.model.train()
+    built.model.train().zero_grad()
     built.model.loss(built.model(batch), batch).backward()
     for name, parameter in built.model.named_parameters():
         assert parameter.requires_grad, name
@@ -109,52 +119,56 @@ def test_every_parameter_is_trained_and_gets_a_gradient(built: Built) -> None:
         assert parameter.grad.any(), name
 
 
-def test_an_example_has_the_same_prediction_alone_and_in_any_batch(built: Built) -> None:
-    learn(built, 5)
-    examples = list(built.head.examples)
-    together = built.predict()
-    alone = [built.predict([example])[0] for example in examples]
+def test_an_example_has_the_same_prediction_alone_and_in_any_batch(learned: Built) -> None:
+    examples = list(learned.head.examples)
+    together = learned.predict()
+    alone = [learned.predict([example])[0] for example in examples]
     assert unlike(together, alone) == []
-    assert unlike(built.predict(examples[::-1])[::-1], alone) == []
-    losses = [built.loss([example]) for example in examples]
-    assert built.loss() == pytest.approx(sum(losses) / len(losses), abs=1e-5)
+    assert unlike(learned.predict(examples[::-1])[::-1], alone) == []
+    losses = [learned.loss([example]) for example in examples]
+    assert learned.loss() == pytest.approx(sum(losses) / len(losses), abs=1e-5)
     assert len({round(loss, 4) for loss in losses}) == len(losses)
 
 
+def wrong(built: Built, predictions: Sequence[dict[str, Any]]) -> list[tuple[Any, Any]]:
+    """What is predicted and what is right, where they differ."""
+    pairs = zip(predictions, built.head.examples, strict=True)
+    found = [(prediction[key], example[key]) for prediction, example in pairs for key in built.head.gold]
+    return [pair for pair in found if not alike(*pair, built.head.tolerance)]
+
+
 def test_learns_four_examples_by_heart(built: Built) -> None:
-    metric = built.model.task.build_metric()
-    metric.update(built.predict(), built.head.examples)
-    assert metric.compute()[built.head.best_metric] < 100
-    learn(built, 80)
     predictions = built.predict()
-    for prediction, example in zip(predictions, built.head.examples, strict=True):
-        for key in built.head.gold:
-            assert alike(prediction[key], example[key], built.head.tolerance)
-    metric.reset()
+    for _ in range(10):  # most heads need a third of these 100 steps
+        if not wrong(built, predictions) and built.loss() < 0.3:
+            break
+        learn(built, 10)
+        predictions = built.predict()
+    assert wrong(built, predictions) == []
+    metric = built.model.task.build_metric()
     metric.update(predictions, built.head.examples)
     assert metric.compute()[built.head.best_metric] == pytest.approx(100, abs=built.head.tolerance)
     assert built.loss() < 0.5
 
 
-def test_saved_and_loaded_predicts_the_same(built: Built, tmp_path: Path) -> None:
-    learn(built, 5)
-    built.vocabulary.save(tmp_path / "vocabulary.json")
-    safetensors.torch.save_file(built.model.state_dict(), tmp_path / "model.safetensors")
+def test_saved_and_loaded_predicts_the_same(learned: Built, tmp_path: Path) -> None:
+    learned.vocabulary.save(tmp_path / "vocabulary.json")
+    safetensors.torch.save_file(learned.model.state_dict(), tmp_path / "model.safetensors")
     vocabulary = Vocabulary.load(tmp_path / "vocabulary.json")
-    model = built.config.build(vocabulary, built.config.embedder.build(vocabulary, pretrained=False))
+    model = learned.config.build(vocabulary, learned.config.embedder.build(vocabulary, pretrained=False))
     model.load_state_dict(safetensors.torch.load_file(tmp_path / "model.safetensors"))
-    restored = dataclasses.replace(built, vocabulary=vocabulary, model=model)
-    assert restored.predict() == built.predict()
+    restored = dataclasses.replace(learned, vocabulary=vocabulary, model=model)
+    assert restored.predict() == learned.predict()
 
 
-def in_another_order(built: Built, folder: Path) -> Built:
+def in_another_order(learned: Built, folder: Path) -> Built:
     """The same model, started from a run, for a vocabulary in another order."""
     run = RunFolder(folder)
-    built.vocabulary.save(run.vocabulary)
+    learned.vocabulary.save(run.vocabulary)
     write_tensors(run.frozen, {})
-    write_tensors(run.model, built.model.state_dict())
+    write_tensors(run.model, learned.model.state_dict())
     run.config.write_text("{}")
-    known = built.vocabulary
+    known = learned.vocabulary
     vocabulary = dataclasses.replace(
         known,
         words=(*known.words[:2], *known.words[:1:-1]),
@@ -163,60 +177,48 @@ def in_another_order(built: Built, folder: Path) -> Built:
     )
 
     def build(vocabulary: Vocabulary) -> TaskModel[Any, Any]:
-        return built.config.build(vocabulary, built.config.embedder.build(vocabulary, pretrained=False))
+        return learned.config.build(vocabulary, learned.config.embedder.build(vocabulary, pretrained=False))
 
     def shapes(vocabulary: Vocabulary) -> dict[str, tuple[int, ...]]:
         return {name: tuple(tensor.shape) for name, tensor in build(vocabulary).state_dict().items()}
 
     model = build(vocabulary)
-    origin = warm_start(model, vocabulary, shapes, built.config.embedder, folder)
+    origin = warm_start(model, vocabulary, shapes, learned.config.embedder, folder)
     assert not origin["not_taken"]
     assert not origin["new"]
-    return dataclasses.replace(built, vocabulary=vocabulary, model=model)
+    return dataclasses.replace(learned, vocabulary=vocabulary, model=model)
 
 
-def test_starts_from_a_run_whose_vocabulary_has_another_order(built: Built, tmp_path: Path) -> None:
-    """Every row that belongs to a word, a character or a label is found again."""
-    learn(built, 5)
-    assert unlike(in_another_order(built, tmp_path).predict(), built.predict()) == []
-
-
-def test_an_ensemble_of_equal_models_predicts_what_each_does(built: Built, tmp_path: Path) -> None:
-    """Also where their vocabularies have another order."""
-    learn(built, 5)
-    other = in_another_order(built, tmp_path)
-    expected, loss = built.predict(), built.loss()
+def test_neither_the_order_of_a_vocabulary_nor_an_ensemble_of_equal_models_changes_predictions(
+    learned: Built, tmp_path: Path
+) -> None:
+    """Every row that belongs to a word, a character or a label is found again in a run that another starts from."""
+    other = in_another_order(learned, tmp_path)
+    expected, loss = learned.predict(), learned.loss()
+    assert unlike(other.predict(), expected) == []
     combined = ensemble(
-        [Member(name, each.model.eval(), each.vocabulary) for name, each in (("a", built), ("b", other))]
+        [Member(name, each.model.eval(), each.vocabulary) for name, each in (("a", learned), ("b", other))]
     )
-    together = dataclasses.replace(built, model=combined)
+    together = dataclasses.replace(learned, model=combined)
     assert unlike(together.predict(), expected) == []
     assert together.loss() == pytest.approx(loss, rel=1e-3)
-    assert built.predict() == expected
+    assert learned.predict() == expected
 
 
-def test_predicts_for_examples_without_gold_labels(built: Built) -> None:
-    unlabelled = [
-        {key: value for key, value in example.items() if key not in (*built.head.gold, *built.head.labels)}
-        for example in built.head.examples
-    ]
-    predictions = built.predict(unlabelled)
-    assert unlike(predictions, built.predict()) == []
-    assert json.loads(json.dumps(predictions)) == predictions
+def test_predicts_without_gold_labels_and_the_same_without_probabilities(learned: Built) -> None:
+    gold, expected = (*learned.head.gold, *learned.head.labels), learned.predict()
+    unlabelled = [{key: value for key, value in each.items() if key not in gold} for each in learned.head.examples]
+    assert unlike(learned.predict(unlabelled), expected) == []
+    assert json.loads(json.dumps(expected)) == expected
     with pytest.raises(ValueError, match="no gold"):
-        built.loss(unlabelled)
-
-
-def test_predictions_are_the_same_without_probabilities(built: Built) -> None:
-    batch = built.batch()
-    built.model.eval()
+        learned.loss(unlabelled)
+    batch = learned.batch()
     with torch.inference_mode():
-        output = built.model(batch)
-        plain = built.model.decode(output, batch, probabilities=False)
-    for prediction, full in zip(plain, built.predict(), strict=True):
+        plain = learned.model.decode(learned.model(batch), batch, probabilities=False)
+    for prediction, full in zip(plain, expected, strict=True):
         assert prediction.items() <= full.items()
-        assert set(built.head.gold) <= prediction.keys()
-        assert not numbers({key: value for key, value in prediction.items() if key not in built.head.gold})
+        assert set(learned.head.gold) <= prediction.keys()
+        assert not numbers({key: value for key, value in prediction.items() if key not in learned.head.gold})
 
 
 def numbers(value: Any) -> list[float]:
@@ -243,32 +245,22 @@ def test_rounding_errors_make_no_probability_exceed_1(built: Built, monkeypatch:
     assert max(numbers(built.predict())) <= 1
 
 
-def test_words_and_characters_never_seen_are_no_problem(built: Built) -> None:
-    texts = [["Xyzzy", "☃☃", "q" * 80], ["☃"]]
-    tokens = built.vocabulary.index_tokens(texts)
-    embedded = built.model.embedder.eval()(tokens)
-    assert embedded.inputs.isfinite().all()
-
-
-def test_half_precision_is_close(built: Built) -> None:
+def test_half_precision_is_close_and_weights_may_be_of_any_type(built: Built) -> None:
     batch = built.batch()
     built.model.eval()
+    built.model.zero_grad()
     with torch.autocast("cpu", dtype=torch.bfloat16):
         loss = built.model.loss(built.model(batch), batch)
     assert loss.dtype == torch.float32
     assert loss.item() == pytest.approx(built.loss(), rel=0.05)
     loss.backward()
     assert all(p.grad.isfinite().all() for p in built.model.parameters() if p.grad is not None)
-
-
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
-def test_computes_in_the_type_of_its_weights(built: Built, dtype: torch.dtype) -> None:
-    batch = built.batch()
-    model = built.model.to(dtype).eval()
-    with torch.inference_mode():
-        output = model(batch)
-        assert torch.isfinite(model.loss(output, batch))
-        assert len(model.decode(output, batch)) == len(batch)
+    for dtype in (torch.bfloat16, torch.float64):
+        model = built.model.to(dtype)
+        with torch.inference_mode():
+            output = model(batch)
+            assert torch.isfinite(model.loss(output, batch))
+            assert len(model.decode(output, batch)) == len(batch)
 
 
 def test_every_head_is_in_the_table() -> None:
@@ -306,13 +298,10 @@ def test_a_gold_label_that_the_vocabulary_lacks_counts_as_an_error(built: Built)
     assert found == {**metric.compute(), "loss": pytest.approx(loss, rel=1e-4)}
 
 
-def test_the_model_has_the_task_of_its_config(built: Built) -> None:
-    assert built.model.task == built.config.task
-    assert build_predictor(built.model, built.vocabulary).task is built.model.task
-
-
-def test_the_predictor_s_sample_is_an_input_that_works(built: Built) -> None:
-    predictor = build_predictor(built.model, built.vocabulary)
+def test_the_predictor_s_sample_is_an_input_that_works(learned: Built) -> None:
+    predictor = build_predictor(learned.model, learned.vocabulary)
+    assert predictor.task is learned.model.task
+    assert predictor.task == learned.config.task
     assert predictor(predictor.sample)
     if not isinstance(predictor.sample, str):
         with pytest.raises(DataError) as error:
@@ -328,16 +317,16 @@ def drops(settings: Any, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
     return [*found, path] if path and path[-1].endswith(("dropout", "_probability")) else found
 
 
-def test_every_dropout_of_the_config_is_at_work(built: Built) -> None:
-    settings, batch = to_json(built.config), built.batch()
-    paths = [path for path in drops(settings) if path[-1] not in built.head.without]
+def test_every_dropout_of_the_config_is_at_work(learned: Built) -> None:
+    settings, batch = to_json(learned.config), learned.batch()
+    paths = [path for path in drops(settings) if path[-1] not in learned.head.without]
     assert len(paths) > 3
     for chosen in (None, *paths):
         for path in paths:
             holder = functools.reduce(dict.__getitem__, path[:-1], settings)
             holder[path[-1]] = 0.5 if path == chosen else 0.0
         config = ModelConfig.model_validate_json(json.dumps(settings))
-        model = config.build(built.vocabulary, config.embedder.build(built.vocabulary)).train()
+        model = config.build(learned.vocabulary, config.embedder.build(learned.vocabulary)).train()
         with torch.no_grad():
             for parameter in model.parameters():
                 parameter.add_(0.1 * torch.randn_like(parameter))  # some begin at zero, where nothing can be dropped
@@ -358,10 +347,10 @@ def test_every_dropout_of_the_model_is_called(built: Built) -> None:
     assert called == set(dropouts)
 
 
-def test_fresh_weights_follow_the_seed(built: Built) -> None:
+def test_fresh_weights_follow_the_seed(learned: Built) -> None:
     def build(seed: int) -> nn.Module:
         torch.manual_seed(seed)
-        return built.config.build(built.vocabulary, built.config.embedder.build(built.vocabulary))
+        return learned.config.build(learned.vocabulary, learned.config.embedder.build(learned.vocabulary))
 
     one, same, other = build(1).state_dict(), build(1).state_dict(), build(2).state_dict()
     assert all(torch.equal(tensor, same[name]) for name, tensor in one.items())

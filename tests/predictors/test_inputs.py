@@ -138,11 +138,6 @@ def test_faulty_json_lines_are_named(tmp_path: Path, line: str, problem: str) ->
         list(read_inputs(path))
 
 
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="absent: no such file"):
-        list(read_inputs(tmp_path / "absent"))
-
-
 @pytest.mark.parametrize(
     ("content", "kind"),
     [

@@ -34,16 +34,10 @@ def cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPa
     return folder / "corpora"
 
 
-@pytest.fixture
-def text_file(tmp_path: Path) -> Path:
-    path = tmp_path / "text.txt"
-    path.write_text(make_text(1, 60), encoding="utf-8")
-    return path
-
-
-@pytest.fixture
-def config_file(tmp_path: Path, text_file: Path) -> Path:
-    """A biLM of 16 features a direction on the text, 60 steps long."""
+def write_config(folder: Path) -> Path:
+    """Writes `config.json`: a biLM of 16 features a direction on the text of `text.txt`, 60 steps long."""
+    text_file = folder / "text.txt"
+    text_file.write_text(make_text(1, 60), encoding="utf-8")
     options = {
         "lstm": {
             "dim": 32, "projection_dim": 16, "n_layers": 2, "cell_clip": 3.0, "proj_clip": 3.0,
@@ -72,6 +66,16 @@ def config_file(tmp_path: Path, text_file: Path) -> Path:
         },
         "random_seed": 7,
     }
-    path = tmp_path / "config.json"
+    path = folder / "config.json"
     path.write_text(json.dumps(config), encoding="utf-8")
     return path
+
+
+@pytest.fixture
+def config_file(tmp_path: Path) -> Path:
+    return write_config(tmp_path)
+
+
+@pytest.fixture
+def text_file(config_file: Path) -> Path:
+    return config_file.with_name("text.txt")

@@ -24,7 +24,6 @@ from elmo_tasks.pretraining.output_vocabulary import OutputVocabulary
 from elmo_tasks.pretraining.perplexity import evaluate_perplexity
 from elmo_tasks.pretraining.scores import SentenceScores, TokenScores, score_sentences
 from elmo_tasks.pretraining.tokenize_files import number_tokens
-from elmo_tasks.pretraining.windows import SlotReader
 
 WORDS = ["the", "dog", "barked", "cat", "."]
 SENTENCES = [["the", "dog", "barked", "."], ["cat"], ["the", "zebra", "."], ["."] * 9]
@@ -103,9 +102,7 @@ def test_sums_over_a_large_vocabulary_are_those_of_the_perplexity_and_of_numpy()
     model = LanguageModel.load("default")
     sentences = [["The", "dog", "barked", "."], ["A", "zebra", "crossed", "the", "old", "bridge", "."]]
     text = number_tokens(sentences)
-    borders = np.append(0, np.cumsum(text.lengths, dtype=np.int64))
-    part = CorpusPart(text.tokens, borders, np.array([0, len(sentences)]))
-    perplexity = evaluate_perplexity(model, SlotReader(part, text.types, model.vocabulary, 50), visible=False)
+    perplexity = evaluate_perplexity(model, model.reader(CorpusPart.of(text), text.types), visible=False)
     found = model.score(sentences)
     words = [[0, *model.vocabulary.numbers(sentence), 1] for sentence in sentences]
     for direction, name in enumerate(("forward", "backward")):

@@ -11,7 +11,7 @@ import pytest
 
 from elmo_tasks.errors import DataError
 from elmo_tasks.pretraining import text_files
-from elmo_tasks.pretraining.text_files import find_files, read_chunks, separates_documents, without_repeated_lines
+from elmo_tasks.pretraining.text_files import find_files, read_chunks, separates_documents
 
 COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.compress, ".xz": lzma.compress, ".bz2": bz2.compress}
 
@@ -69,9 +69,9 @@ def test_chunks_are_whole_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     assert sum(chunk.num_bytes for chunk in chunks) == path.stat().st_size
 
 
-@pytest.mark.parametrize("ending", [".gz", ".xz", ".bz2", ".zip"])
+@pytest.mark.parametrize("ending", [".gz", ".zip"])
 def test_compressed_files(tmp_path: Path, ending: str) -> None:
-    content = b"".join(b"line %d\n" % number for number in range(400_000))
+    content = b"".join(b"line %d\n" % number for number in range(120_000))
     path = compress(tmp_path / f"text{ending}", content)
     chunks = list(read_chunks(path))
     assert len(chunks) > 1
@@ -86,7 +86,7 @@ def test_byte_order_mark_is_left_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize("ending", [".gz", ".xz", ".bz2", ".zip"])
 @pytest.mark.parametrize("damage", ["cut", "changed"])
 def test_damaged_files(tmp_path: Path, ending: str, damage: str) -> None:
-    path = compress(tmp_path / f"text{ending}", b"".join(b"%d squared is %d\n" % (n, n * n) for n in range(100_000)))
+    path = compress(tmp_path / f"text{ending}", b"".join(b"%d squared is %d\n" % (n, n * n) for n in range(5000)))
     content = path.read_bytes()
     middle = len(content) // 2
     path.write_bytes(content[:middle] if damage == "cut" else content[:middle] + bytes(50) + content[middle + 50 :])
@@ -139,14 +139,3 @@ def test_separates_documents(
 ) -> None:
     monkeypatch.setattr(text_files, "_CHUNK_BYTES", size)
     assert separates_documents(write(tmp_path / "text", content)) == expected
-
-
-def test_repeated_lines_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_files, "_CHUNK_BYTES", 8)
-    seen: set[bytes] = set()
-    kept = []
-    for content in (b"a\nb\n\n a\r\nc\nb\n\n", b"c\nd\n"):
-        for chunk in without_repeated_lines(read_chunks(write(tmp_path / "text", content)), seen):
-            kept += chunk.lines
-    assert kept == ["a", "b", "", "c", "", "d"]
-    assert [len(each) for each in seen] == [16] * 4  # bytes of a hash

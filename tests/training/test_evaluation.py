@@ -23,7 +23,9 @@ from elmo_tasks.training.evaluation import evaluate, ordered_lines, pairs_to
 from elmo_tasks.training.processes import start_accelerator
 
 
-def test_predictions_go_to_metric_and_sink_batch_by_batch(config_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_predictions_go_to_metric_and_sink_batch_by_batch(
+    config_file: Path, monkeypatch: pytest.MonkeyPatch, terminal: Callable[[], str]
+) -> None:
     config = load_config(config_file, ExperimentConfig)
     data = Data.read(config)
     vocabulary = data.vocabulary(config)
@@ -49,6 +51,7 @@ def test_predictions_go_to_metric_and_sink_batch_by_batch(config_file: Path, mon
     monkeypatch.setattr(type(metric), "update", noting)
     accelerator = start_accelerator(config.trainer)
     found = evaluate(model, loader, accelerator, sink)
+    assert re.search(rf"evaluation .* {len(loader.data)}/{len(loader.data)} ", terminal())
     assert sizes == [len(batch) for batch in loader.plan(0)]
     assert len(sizes) > 1
     assert rows == [row for batch in loader.plan(0) for row in batch]
@@ -66,18 +69,6 @@ def test_predictions_go_to_metric_and_sink_batch_by_batch(config_file: Path, mon
     loader.config = loader.config.model_copy(update={"batch_size": 1})
     assert evaluate(model, loader, accelerator)["loss"] == pytest.approx(found["loss"], rel=1e-5)
     assert not model.training
-
-
-def test_a_terminal_shows_how_many_examples_are_evaluated(config_file: Path, terminal: Callable[[], str]) -> None:
-    config = load_config(config_file, ExperimentConfig, ["model.embedder.elmo=null"])
-    data = Data.read(config)
-    vocabulary = data.vocabulary(config)
-    model = build_model(config, vocabulary, pretrained=False)
-    examples = data.held_out["validation"]
-    evaluate(
-        model, BatchLoader(config.data_loader, examples, model.task, vocabulary), start_accelerator(config.trainer)
-    )
-    assert re.search(rf"evaluation .* {len(examples)}/{len(examples)} ", terminal())
 
 
 def test_pairs_have_what_the_task_and_its_metric_read_or_everything() -> None:

@@ -21,14 +21,7 @@ from tests.stopping import (
     run_here,
     run_on_two_machines,
 )
-
-# What depends on each process's own random numbers is off, so that one process and two compute the same.
-NO_DROPOUT = (
-    "--set=model.dropout=0",
-    "--set=model.encoder.dropout=0",
-    "--set=model.embedder.elmo.dropout=0",
-    "--set=model.embedder.words.unknown_probability=0",
-)
+from tests.training.trainers import NO_DROPOUT
 
 
 def command(config_file: Path, folder: Path, *arguments: str) -> list[str]:
@@ -66,7 +59,13 @@ GRADUALLY = ("--set=model.embedder.elmo.requires_grad=true", f"--set=trainer.unf
 def test_two_processes_train_as_one_with_the_same_batches(
     config_file: Path, tmp_path: Path, more: tuple[str, ...], run_both: Callable[..., None]
 ) -> None:
-    arguments = (*NO_DROPOUT, *more, "--set=trainer.optimizer.type=sgd", "--set=data_loader.batch_size=7")
+    # What depends on each process's own random numbers is off, so that one process and two compute the same.
+    arguments = (
+        *(f"--set={each}" for each in NO_DROPOUT),
+        *more,
+        "--set=trainer.optimizer.type=sgd",
+        "--set=data_loader.batch_size=7",
+    )
     run_here(*command(config_file, tmp_path / "one", *arguments))
     run_both(*command(config_file, tmp_path / "two", *arguments))
 
@@ -94,17 +93,3 @@ def test_two_processes_evaluate_as_one(config_file: Path, settings: dict[str, An
         for name in ("one", "two")
     ]
     assert examples[0] == examples[1]
-
-
-@pytest.mark.slow
-def test_processes_leave_their_group_before_they_end(tmp_path: Path) -> None:
-    script = tmp_path / "script.py"
-    script.write_text(
-        "import atexit, os, torch.distributed\n"
-        "from elmo_tasks.training.processes import start_accelerator\n"
-        "from elmo_tasks.training.trainer_config import BaseTrainerConfig\n"
-        "atexit.register(lambda: torch.distributed.is_initialized() and os._exit(3))  # the first one runs last\n"
-        "assert start_accelerator(BaseTrainerConfig(num_epochs=1)).num_processes == 2\n"
-        "assert torch.distributed.is_initialized()\n"
-    )
-    run(*TWO_PROCESSES, str(script))

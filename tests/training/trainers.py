@@ -13,8 +13,15 @@ from elmo_tasks.text.vocabulary import Vocabulary
 from elmo_tasks.training.batching import BatchLoader
 from elmo_tasks.training.processes import start_accelerator
 from elmo_tasks.training.random_state import seed_everything
+from elmo_tasks.training.task_training import TaskSteps
 from elmo_tasks.training.trainer import Objective, Trainer
 
+NO_DROPOUT = (
+    "model.dropout=0",
+    "model.encoder.dropout=0",
+    "model.embedder.elmo.dropout=0",
+    "model.embedder.words.unknown_probability=0",
+)
 LEARNS = "model.embedder.elmo.requires_grad=true"
 BY_LAYER = [
     {"parameters": r"bilm.*layers\.1", "epoch": 2},
@@ -35,6 +42,6 @@ def make_trainer(config_file: Path, folder: Path, *overrides: str) -> tuple[Trai
     training = BatchLoader(config.data_loader, data, reader.task, vocabulary, seed=1)
     folder.mkdir(exist_ok=True)
     settings, records = config.trainer, RunFolder(folder).records
-    num_steps, accelerator = settings.num_epochs * 7, start_accelerator(settings)
-    trainer = Trainer(settings, Objective(model), records, accelerator, num_steps, seed=1, resume=False)
+    steps, accelerator = TaskSteps(training, settings), start_accelerator(settings)
+    trainer = Trainer(settings, Objective(model), steps, records, accelerator, seed=1, resume=False)
     return trainer, training
