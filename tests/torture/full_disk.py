@@ -15,7 +15,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.torture.sandbox import Case
+from tests.torture.sandbox import Case, Cases
 from tests.torture.scenarios import SCENARIOS, Scenario, assert_whole, finish, reference
 from tests.torture.workshop import check_end, fork, wait_for
 
@@ -23,48 +23,45 @@ _SHARES = (0.0, 0.3, 0.6, 0.95)  # of the bytes that the command needs
 _BLOCK = 4096
 
 
-class FullDisk:
+def full_disk(shop: Path, seed: int) -> Cases:
     """Each scenario with each amount of room, in random order; small file systems only for root."""
+    limits = (_limit_files, _limit_system) if _can_mount(shop) else (_limit_files,)
+    every = [(limit, scenario, share) for limit in limits for scenario in SCENARIOS for share in _SHARES]
+    cases = random.Random(seed).sample(every, len(every))
 
-    name = "disk"
-
-    def __init__(self, shop: Path, seed: int) -> None:
-        self._shop = shop
-        kinds = ("file size", "file system") if _can_mount(shop) else ("file size",)
-        cases = [(kind, scenario, share) for kind in kinds for scenario in SCENARIOS for share in _SHARES]
-        self._cases = random.Random(seed).sample(cases, len(cases))
-
-    def case(self, number: int) -> Case | None:
-        if number >= len(self._cases):
+    def case(number: int) -> Case | None:
+        if number >= len(cases):
             return None
-        kind, scenario, share = self._cases[number]
-        run = self._limit_files if kind == "file size" else self._limit_system
-        name = f"{kind}, {share:.0%} of the room of {scenario.name}"
-        return Case(scenario.name, name, lambda folder: run(scenario, folder, share))
+        limit, scenario, share = cases[number]
+        return Case(scenario.name, lambda folder: limit(scenario, shop, folder, share))
 
-    def _limit_files(self, scenario: Scenario, folder: Path, share: float) -> None:
-        """No file may become larger than a share of the largest one that the command writes."""
-        scenario.prepare(self._shop, folder)
-        most = max(path.stat().st_size for path in _files(reference(self._shop, scenario)))
-        code, output = _run(scenario, self._shop, folder, int(share * most))
-        self._check(scenario, folder, code, output)
+    return case
 
-    def _limit_system(self, scenario: Scenario, folder: Path, share: float) -> None:
-        """The disk has room for a share of all that the command writes."""
-        with _file_system(folder, 64 << 20):
-            scenario.prepare(self._shop, folder)
-            used = _blocks(folder)
-            room = used + int(share * (_blocks(reference(self._shop, scenario)) - used))
-            _mount(folder, room, again=True)
-            code, output = _run(scenario, self._shop, folder)
-            _mount(folder, 64 << 20, again=True)
-            self._check(scenario, folder, code, output)
 
-    def _check(self, scenario: Scenario, folder: Path, code: int, output: str) -> None:
-        for error in check_end(code, output):
-            assert str(folder) in error, f"the error does not name the path: {error}"
-        assert_whole(folder)
-        finish(scenario, self._shop, folder)
+def _limit_files(scenario: Scenario, shop: Path, folder: Path, share: float) -> None:
+    """No file may become larger than a share of the largest one that the command writes."""
+    scenario.prepare(shop, folder)
+    most = max(path.stat().st_size for path in _files(reference(shop, scenario)))
+    _check(scenario, shop, folder, *_run(scenario, shop, folder, int(share * most)))
+
+
+def _limit_system(scenario: Scenario, shop: Path, folder: Path, share: float) -> None:
+    """The disk has room for a share of all that the command writes."""
+    with _file_system(folder, 64 << 20):
+        scenario.prepare(shop, folder)
+        used = _blocks(folder)
+        room = used + int(share * (_blocks(reference(shop, scenario)) - used))
+        _mount(folder, room, again=True)
+        code, output = _run(scenario, shop, folder)
+        _mount(folder, 64 << 20, again=True)
+        _check(scenario, shop, folder, code, output)
+
+
+def _check(scenario: Scenario, shop: Path, folder: Path, code: int, output: str) -> None:
+    for error in check_end(code, output):
+        assert str(folder) in error, f"the error does not name the path: {error}"
+    assert_whole(folder)
+    finish(scenario, shop, folder)
 
 
 def _run(scenario: Scenario, shop: Path, folder: Path, most: int | None = None) -> tuple[int, str]:

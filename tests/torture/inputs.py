@@ -18,7 +18,6 @@ from tests.torture.mutations import ODD_NUMBERS, ODD_TEXTS
 from tests.torture.targets import Target
 from tests.torture.workshop import NER, TEXT, VECTORS
 
-_PROPS = "Orla - (A0*)\ngave give (V*)\nTavo - (A2*)\nthe - (A1*\nkey - *)\n\nQuiet quiet (V*)\n\n"
 _SICK = (
     "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n"
     "1\tA man sleeps\tNobody sleeps\t3.5\tCONTRADICTION\n2\tA dog runs\tAn animal runs\t4.5\tENTAILMENT\n"
@@ -45,41 +44,17 @@ def targets(shop: Path) -> list[Target]:
 
 
 def _data() -> Iterator[Target]:
-    from elmo_tasks.sample_data.coref import COREF
-    from elmo_tasks.sample_data.names import make_names
-    from elmo_tasks.sample_data.pos import POS
-    from elmo_tasks.sample_data.snli import SNLI
-    from elmo_tasks.sample_data.squad import SQUAD
-    from elmo_tasks.sample_data.srl import SRL
-    from elmo_tasks.sample_data.sst5 import SST5
+    """The sample files of all readers."""
+    from tests.data_readers.readers import NER as CONLL2003
+    from tests.data_readers.readers import SAMPLES, SNLI, SST, sample
 
-    def made(task: Any) -> list[bytes]:
-        names = make_names(random.Random(1), (40,))[0]
-        lines = (task.lines(names, 3, random.Random(seed), "sample") for seed in (1, 2))
-        return ["".join(f"{line}\n" for line in each).encode() for each in lines]
-
-    snli = made(SNLI)
-    srl = {"type": "srl_conll2012"}
-    yield _reader("conll2003", "text", [NER.encode()], {"type": "conll2003"}, weight=3)
-    yield _reader("conllu", "text", made(POS), {"type": "conllu"}, weight=2)
-    yield _reader("snli jsonl", "jsonl", snli, {"type": "snli"}, file="data.jsonl", weight=2)
-    yield _reader("snli columns", "text", [_SICK.encode(), _MULTINLI.encode()], {"type": "snli"}, weight=2)
-    yield _reader("squad", "json", made(SQUAD), {"type": "squad"}, file="data.json", weight=2)
-    yield _reader("srl conll2012", "text", made(SRL), srl, file="data.v4_gold_conll", weight=2)
-    yield _reader("srl conll2005", "text", [_PROPS.encode()], {"type": "srl_conll2005"}, weight=2)
-    yield _reader("predicates", "text", made(SRL), {"type": "predicates", "source": srl}, file="data.v4_gold_conll")
-    yield _reader("sst", "text", made(SST5), {"type": "sst", "subtrees": True}, weight=3)
-    yield _reader(
-        "coref conll2012", "text", made(COREF), {"type": "coref_conll2012"}, file="data.v4_gold_conll", weight=2
-    )
-    reviews = {"task": "classification", "columns": {"text": "a", "label": "b"}}
-    csv = b'a,b\n"Orla, who left",1\nTavo,2\n'
-    yield _reader("delimited", "text", [csv], {"type": "delimited", **reviews}, file="data.csv", weight=2)
-    jsonl = b'{"a": "Orla left", "b": true}\n{"a": ["Tavo"], "b": 2}\n'
-    yield _reader("jsonl", "jsonl", [jsonl], {"type": "jsonl", **reviews}, file="data.jsonl", weight=2)
-    ner = NER.encode()
+    forms = {"json": "json", "jsonl": "jsonl"}
+    for name, settings in {**SAMPLES, "sst.txt": {**SST, "subtrees": True}}.items():
+        form = forms.get(name.rpartition(".")[2], "text")
+        yield _reader(name, form, [sample(name).encode()], settings, file=name)
+    yield _reader("snli columns", "text", [_SICK.encode(), _MULTINLI.encode()], SNLI)
     for suffix, pack in _PACKERS:
-        yield _reader(f"compressed {suffix}", "binary", [pack(ner)], {"type": "conll2003"}, file=f"data.{suffix}")
+        yield _reader(f"compressed {suffix}", "binary", [pack(NER.encode())], CONLL2003, file=f"data.{suffix}")
 
 
 def _zipped(data: bytes) -> bytes:
@@ -93,22 +68,19 @@ _PACKERS: list[tuple[str, Callable[[bytes], bytes]]]
 _PACKERS = [("gz", gzip.compress), ("xz", lzma.compress), ("bz2", bz2.compress), ("zip", _zipped)]
 
 
-def _reader(
-    kind: str, form: str, seeds: list[bytes], config: dict[str, Any], *, file: str = "data.txt", weight: float = 1
-) -> Target:
+def _reader(kind: str, form: str, seeds: list[bytes], settings: dict[str, Any], *, file: str = "data.txt") -> Target:
     """Reads a file and makes a vocabulary and a batch of what it holds."""
 
     def run(path: Path) -> None:
-        from elmo_tasks.data_readers.reader import DatasetReaderConfig
         from elmo_tasks.text.vocabulary import VocabularyConfig
+        from tests.data_readers.readers import build
 
-        chosen = DatasetReaderConfig.alternatives[config["type"]].model_validate_json(json.dumps(config))
-        reader = chosen.build()  # type: ignore[attr-defined]
+        reader = build(settings)
         data = reader.read(path)
         vocabulary = VocabularyConfig().build(reader.task, data, [])
         reader.task.collate(list(data)[:4], vocabulary)
 
-    return Target(f"data: {kind}", file, form, seeds, run, weight)
+    return Target(f"data: {kind}", file, form, seeds, run)
 
 
 def _texts() -> Iterator[Target]:
@@ -184,23 +156,20 @@ def _flat(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
 
 def _predictor_inputs() -> Iterator[Target]:
     for head, examples in _PREDICTED.items():
-        lines = "\n".join(map(json.dumps, examples)).encode()
-        texts = (
-            [lines]
-            if head in ("esim", "decomposable_attention, end token", "bidaf", "srl, biLSTM")
-            else [lines, b"Orla left. \xc3\x89douard, too?\n\nNo"]
-        )
-        name = head.partition(",")[0]
-        run = functools.partial(_predict, head)
+        lines, name, run = "\n".join(map(json.dumps, examples)).encode(), head.partition(",")[0], _predict(head)
+        texts = [lines] + [b"Orla left. \xc3\x89douard, too?\n\nNo"] * ("text" in examples[0])
         yield Target(f"predict: {name}", "input.jsonl", "jsonl", [lines], run, 1.5)
         yield Target(f"predict: {name} text", "input.txt", "text", texts, run, 0.5)
 
 
-def _predict(head: str, path: Path) -> None:
-    from elmo_tasks.predictors.inputs import input_name, read_inputs
+def _predict(head: str) -> Callable[[Path], None]:
+    def run(path: Path) -> None:
+        from elmo_tasks.predictors.inputs import input_name, read_inputs
 
-    for result in _predictor(head).predict(read_inputs(path), source=input_name(path)):
-        (json.dumps(result, ensure_ascii=False) + "\n").encode()
+        for result in _predictor(head).predict(read_inputs(path), source=input_name(path)):
+            (json.dumps(result, ensure_ascii=False) + "\n").encode()
+
+    return run
 
 
 @functools.cache

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.torture.sandbox import Case
+from tests.torture.sandbox import Case, Cases
 from tests.torture.scenarios import SCENARIOS, Scenario, finish, reference
 from tests.torture.workshop import fork, wait_for
 
@@ -29,36 +29,32 @@ _CALLS = (
 )
 
 
-class Kills:
+def kills(shop: Path, seed: int) -> Cases:
     """Endless random cases; see `scenarios.make_references` for what must be there first."""
+    weights = [scenario.weight for scenario in SCENARIOS]
 
-    name = "kills"
+    def case(number: int) -> Case:
+        draw = random.Random(f"{seed} {number}")
+        scenario = draw.choices(SCENARIOS, weights)[0]
+        return Case(scenario.name, lambda folder: _kill(scenario, shop, folder, draw))
 
-    def __init__(self, shop: Path, seed: int) -> None:
-        self._shop = shop
-        self._seed = seed
-        self._weights = [scenario.weight for scenario in SCENARIOS]
+    return case
 
-    def case(self, number: int) -> Case:
-        draw = random.Random(f"{self._seed} {number}")
-        scenario = draw.choices(SCENARIOS, self._weights)[0]
-        name = f"seed {self._seed}, case {number}"
-        return Case(scenario.name, name, lambda folder: self._kill(scenario, folder, draw))
 
-    def _kill(self, scenario: Scenario, folder: Path, draw: random.Random) -> None:
-        scenario.prepare(self._shop, folder)
-        calls, seconds = _measure(scenario, self._shop)
-        for attempt in range(draw.choice((1, 1, 1, 2, 3))):
-            command = functools.partial(scenario.run, self._shop, folder, again=attempt > 0)
-            if draw.random() < 0.7:
-                nth = draw.randint(1, calls)
-                wait_for(fork(functools.partial(before_call, nth, command), folder / "log.txt"))
-            else:
-                pid = fork(command, folder / "log.txt")
-                time.sleep(draw.uniform(0, seconds))
-                os.kill(pid, signal.SIGKILL)
-                wait_for(pid)
-        finish(scenario, self._shop, folder)
+def _kill(scenario: Scenario, shop: Path, folder: Path, draw: random.Random) -> None:
+    scenario.prepare(shop, folder)
+    calls, seconds = _measure(scenario, shop)
+    for attempt in range(draw.choice((1, 1, 1, 2, 3))):
+        command = functools.partial(scenario.run, shop, folder, again=attempt > 0)
+        if draw.random() < 0.7:
+            nth = draw.randint(1, calls)
+            wait_for(fork(functools.partial(before_call, nth, command), folder / "log.txt"))
+        else:
+            pid = fork(command, folder / "log.txt")
+            time.sleep(draw.uniform(0, seconds))
+            os.kill(pid, signal.SIGKILL)
+            wait_for(pid)
+    finish(scenario, shop, folder)
 
 
 def before_call(nth: int, command: Callable[[], Any], counts: Path | None = None) -> Any:
