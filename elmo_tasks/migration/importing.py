@@ -32,7 +32,6 @@ from elmo_tasks.migration.heads import KINDS
 from elmo_tasks.migration.heads.head import Head
 from elmo_tasks.migration.migration_error import MigrationError
 from elmo_tasks.migration.params import Params
-from elmo_tasks.migration.training import convert_data_loader, convert_trainer
 from elmo_tasks.migration.weights import Weights
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.folder import RunFolder
@@ -42,10 +41,8 @@ from elmo_tasks.text.vocabulary import Vocabulary
 logger = logging.getLogger(__name__)
 
 _OPTIONS, _WEIGHTS = "options.json", "weights.hdf5"
-_NO_TRAINING: dict[str, dict[str, Any]] = {
-    "data_loader": {"batch_size": 32},
-    "trainer": {"num_epochs": 20, "validation_metric": "-loss"},
-}
+# What makes no difference to a trained model, or has another name here.
+_IGNORED = ("serialization_dir", "evaluate_on_test", "numpy_seed", "pytorch_seed", "vocabulary")
 # What the conversion of values that no model of AllenNLP's has can raise, such as a text instead of a size.
 _MISMATCHES = (ArithmeticError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError)
 
@@ -156,11 +153,12 @@ def _converted(archive: Archive, present_bilm: _PresentBiLM, scratch: Path) -> _
     values = _config(params, embedder, head)
     if files:
         values["model"]["embedder"]["elmo"] |= files.location()
-    config, more = _with_training(values, params)
+    metric = load_config(values, ExperimentConfig).model.task.build_metric()
+    config = load_config(values, ExperimentConfig, [f"trainer.validation_metric=+{metric.main}"])
     tensors = {f"embedder.{name}": tensor for name, tensor in embedder.tensors.items()} | dict(head.tensors)
     trained = _check(config, embedder, tensors)
     return _Converted(
-        Imported(archive.config["model"]["type"], (*embedder.notes, *head.notes, *more), tuple(params.unread())),
+        Imported(archive.config["model"]["type"], (*embedder.notes, *head.notes), tuple(params.unread())),
         config,
         embedder.vocabulary,
         frozen={name: tensor for name, tensor in tensors.items() if name not in trained},
@@ -193,7 +191,7 @@ def _convert(archive: Archive, params: Params, bilm_options: Path | None) -> tup
 
 
 def _config(params: Params, embedder: ConvertedEmbedder, head: Head) -> dict[str, Any]:
-    """The config of the run without its training, and without the location of the biLM."""
+    """The config of the run, with settings of the training of its own, and without the location of the biLM."""
     train, validation, test = (params.get(f"{name}_data_path", None) for name in ("train", "validation", "test"))
     values: dict[str, Any] = {
         "dataset_reader": dict(head.dataset_reader),
@@ -201,27 +199,16 @@ def _config(params: Params, embedder: ConvertedEmbedder, head: Head) -> dict[str
         "validation_data_path": str(validation or train or ""),
         "vocabulary": embedder.vocabulary_config,
         "model": {**head.config, "embedder": embedder.config},
-        **_NO_TRAINING,
+        "data_loader": {"batch_size": 32},
+        "trainer": {"num_epochs": 20, "validation_metric": "-loss"},
     }
     if test:
         values["test_data_path"] = str(test)
+    params.ignore(*_IGNORED)
     seed = params.get("random_seed", None)
     if isinstance(seed, int) and seed >= 0:
         values["random_seed"] = seed
     return values
-
-
-def _with_training(values: dict[str, Any], params: Params) -> tuple[ExperimentConfig, tuple[str, ...]]:
-    """The config with AllenNLP's settings of the training, and what is not taken over of these, a line each."""
-    metric = load_config(values, ExperimentConfig).model.task.build_metric()
-    data_loader = convert_data_loader(params)
-    trainer, notes = convert_trainer(params, metric)
-    try:
-        return load_config({**values, "data_loader": data_loader, "trainer": trainer}, ExperimentConfig), notes
-    except ConfigError as error:
-        default = {**_NO_TRAINING["trainer"], "validation_metric": f"+{metric.main}"}
-        note = f"the settings of the training are not imported ({one_line(error)})"
-        return load_config({**values, "trainer": default}, ExperimentConfig), (note,)
 
 
 def _check(config: ExperimentConfig, embedder: ConvertedEmbedder, tensors: Mapping[str, Tensor]) -> set[str]:
