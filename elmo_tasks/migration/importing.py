@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import importlib
 import logging
 import shutil
 import tempfile
@@ -149,18 +148,19 @@ def _converted(archive: Archive, present_bilm: _PresentBiLM, scratch: Path) -> _
     params = Params(archive.config)
     embedder, head = _convert(archive, params, present_bilm.options)
     files = _stored_bilm(embedder.bilm, present_bilm, scratch) if embedder.bilm else None
-    embedder = dataclasses.replace(embedder, bilm=None)  # its memory is free again
+    embedder.bilm = None  # its memory is free again
     values = _config(params, embedder, head)
     if files:
         values["model"]["embedder"]["elmo"] |= files.location()
     metric = load_config(values, ExperimentConfig).model.task.build_metric()
     config = load_config(values, ExperimentConfig, [f"trainer.validation_metric=+{metric.main}"])
-    tensors = {f"embedder.{name}": tensor for name, tensor in embedder.tensors.items()} | dict(head.tensors)
-    trained = _check(config, embedder, tensors)
+    tensors = {f"embedder.{name}": tensor for name, tensor in embedder.tensors.items()} | head.tensors
+    vocabulary = embedder.vocabulary(head.labels)
+    trained = _check(config, vocabulary, tensors)
     return _Converted(
         Imported(archive.config["model"]["type"], (*embedder.notes, *head.notes), tuple(params.unread())),
         config,
-        embedder.vocabulary,
+        vocabulary,
         frozen={name: tensor for name, tensor in tensors.items() if name not in trained},
         trained={name: tensor for name, tensor in tensors.items() if name in trained},
         bilm=files,
@@ -181,20 +181,18 @@ def _convert(archive: Archive, params: Params, bilm_options: Path | None) -> tup
     if options is None and bilm_options:
         options = BiLMOptions.load(bilm_options)
     embedder = convert_embedder(params, weights, archive.vocabulary, options, archive.version)
-    module = importlib.import_module(f"elmo_tasks.migration.heads.{KINDS[kind]}")
-    head: Head = module.convert(params, weights, archive.vocabulary, embedder.columns)
+    head = KINDS[kind](params, weights, archive.vocabulary, embedder.columns)
     if unused := weights.unused():
         raise MigrationError(f"weights.th: unexpected tensors {some_of(unused)}")
     params.part("model").ignore("initializer", "regularizer")
-    vocabulary = dataclasses.replace(embedder.vocabulary, labels=dict(head.labels))
-    return dataclasses.replace(embedder, vocabulary=vocabulary), head
+    return embedder, head
 
 
 def _config(params: Params, embedder: ConvertedEmbedder, head: Head) -> dict[str, Any]:
     """The config of the run, with settings of the training of its own, and without the location of the biLM."""
     train, validation, test = (params.get(f"{name}_data_path", None) for name in ("train", "validation", "test"))
     values: dict[str, Any] = {
-        "dataset_reader": dict(head.dataset_reader),
+        "dataset_reader": head.dataset_reader,
         "train_data_path": str(train or ""),
         "validation_data_path": str(validation or train or ""),
         "vocabulary": embedder.vocabulary_config,
@@ -211,14 +209,14 @@ def _config(params: Params, embedder: ConvertedEmbedder, head: Head) -> dict[str
     return values
 
 
-def _check(config: ExperimentConfig, embedder: ConvertedEmbedder, tensors: Mapping[str, Tensor]) -> set[str]:
+def _check(config: ExperimentConfig, vocabulary: Vocabulary, tensors: Mapping[str, Tensor]) -> set[str]:
     """Compares the tensors with those of the run's model; returns the names of those that are trained.
 
     Raises:
         MigrationError: they differ; the first differences are named.
     """
     with shapes_only():  # takes no memory
-        model = build_model(config, embedder.vocabulary, pretrained=False)
+        model = build_model(config, vocabulary, pretrained=False)
     expected = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
     actual = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
     mismatches = [
