@@ -120,7 +120,8 @@ def _columns(order: list[str], sizes: Mapping[str, int]) -> Tensor:
 def _embedders(params: Params) -> dict[str, Params]:
     """The parts of a text field embedder by their keys; until 0.5 they were not in `token_embedders`."""
     params.expect("type", None, "basic")
-    params.ignore("allow_unmatched_keys", "embedder_to_indexer_map")
+    params.ignore("allow_unmatched_keys")
+    params.expect("embedder_to_indexer_map", None)
     inner = params.part("token_embedders") if "token_embedders" in params else params
     own = ("type", "allow_unmatched_keys", "embedder_to_indexer_map", "token_embedders")
     return {key: inner.part(key) for key in inner.keys() if key not in own}  # noqa: SIM118 - not a dict
@@ -128,12 +129,7 @@ def _embedders(params: Params) -> dict[str, Params]:
 
 def _indexer(params: Params, key: str, kind: str) -> Params:
     """The token indexer of an embedder."""
-    mapping = params.part("model").part("text_field_embedder").get("embedder_to_indexer_map", None)
-    if isinstance(mapping, dict) and mapping.get(key):
-        named = mapping[key]
-        key = str(next(iter(named.values() if isinstance(named, dict) else named)))
     reader = params.part("dataset_reader")
-    reader = reader.part("base_reader") if "base_reader" in reader else reader
     names = [name for name in reader.keys() if name.endswith("token_indexers")]  # noqa: SIM118 - not a dict
     indexer = reader.part(names[0]).part(key) if names else Params({})
     indexer.expect("type", _INDEXERS[kind], default=_INDEXERS[kind])

@@ -56,14 +56,6 @@ class Imported:
 
 
 @dataclasses.dataclass(frozen=True)
-class _PresentBiLM:
-    """The files that a folder for a biLM holds before the import. `weights` are only there with `options`."""
-
-    options: Path | None
-    weights: Path | None
-
-
-@dataclasses.dataclass(frozen=True)
 class _Converted:
     """What a run is made of."""
 
@@ -84,13 +76,12 @@ def import_allennlp(
         path: AllenNLP's `model.tar.gz`, or the folder that it unpacks to.
         folder: the folder of the run.
         bilm: the folder for the files of the model's biLM; by default one within the run. If it holds them already,
-            as *options.json and *weights.hdf5, they are used. If it only holds their options, these say what the
-            weights do not: clips and the like.
+            as *options.json and *weights.hdf5, they are used.
         force: removes an earlier run in the folder.
 
     Raises:
         MigrationError: the archive is missing or damaged, or this project does not have its model; or `bilm` holds
-            another biLM, several, or weights without options. Nothing is written.
+            another biLM, several, or a part of one. Nothing is written.
         RunError: the folder holds a run, and `force` is not given; or `bilm` is a folder of the run.
     """
     run = RunFolder(folder)
@@ -116,12 +107,12 @@ def import_allennlp(
         return converted.imported
 
 
-def _checked_places(run: RunFolder, bilm: str | Path | None, *, force: bool) -> _PresentBiLM:
-    """Raises what `import_allennlp` does if a folder cannot be used; returns what that for the biLM holds."""
+def _checked_places(run: RunFolder, bilm: str | Path | None, *, force: bool) -> BiLMFiles | None:
+    """Raises what `import_allennlp` does if a folder cannot be used; returns the biLM that is there."""
     check_folder(run.path)
     check_kind(run.path, run.config.name, remedy="name another folder for the run")
     present_bilm = _present_bilm(bilm)
-    if bilm is not None and not present_bilm.weights:
+    if bilm is not None and not present_bilm:
         check_kind(bilm, remedy="name another folder with --bilm")
     if bilm is not None and Path(bilm).resolve() == run.bilm.copies.resolve():
         raise RunError(f"{bilm}: belongs to the run; leave --bilm out, or name a folder outside of {run.path}")
@@ -143,10 +134,10 @@ def _mismatches(archive: Archive) -> Iterator[None]:
         raise MigrationError(f"{archive.path}: {problem}") from None
 
 
-def _converted(archive: Archive, present_bilm: _PresentBiLM, scratch: Path) -> _Converted:
+def _converted(archive: Archive, present_bilm: BiLMFiles | None, scratch: Path) -> _Converted:
     """The parts of an archive as those of a run; a biLM that is not present is written to a temporary folder."""
     params = Params(archive.config)
-    embedder, head = _convert(archive, params, present_bilm.options)
+    embedder, head = _convert(archive, params, present_bilm)
     files = _stored_bilm(embedder.bilm, present_bilm, scratch) if embedder.bilm else None
     embedder.bilm = None  # its memory is free again
     values = _config(params, embedder, head)
@@ -167,19 +158,19 @@ def _converted(archive: Archive, present_bilm: _PresentBiLM, scratch: Path) -> _
     )
 
 
-def _convert(archive: Archive, params: Params, bilm_options: Path | None) -> tuple[ConvertedEmbedder, Head]:
+def _convert(archive: Archive, params: Params, present_bilm: BiLMFiles | None) -> tuple[ConvertedEmbedder, Head]:
     """The embedder and the head; raises `MigrationError` if this project does not have them.
 
     Arguments:
-        bilm_options: the file of the biLM's options, if the archive does not have them.
+        present_bilm: its options say what the tensors do not, if the archive does not have them.
     """
     kind, weights = params.part("model").get("type", None), Weights(archive.tensors)
     if not isinstance(kind, str) or kind not in KINDS:
         taken = ", ".join(sorted(KINDS))
         raise MigrationError(f"a model of the type {str(kind)[:80]!r}; supported types: {taken}")
     options = archive.bilm_options
-    if options is None and bilm_options:
-        options = BiLMOptions.load(bilm_options)
+    if options is None and present_bilm:
+        options = BiLMOptions.load(present_bilm.options)
     embedder = convert_embedder(params, weights, archive.vocabulary, options, archive.version)
     head = KINDS[kind](params, weights, archive.vocabulary, embedder.columns)
     if unused := weights.unused():
@@ -229,42 +220,39 @@ def _check(config: ExperimentConfig, vocabulary: Vocabulary, tensors: Mapping[st
     return {name for name, parameter in model.named_parameters() if parameter.requires_grad}
 
 
-def _present_bilm(folder: str | Path | None) -> _PresentBiLM:
-    """The files of a biLM in the folder that is given for it.
+def _present_bilm(folder: str | Path | None) -> BiLMFiles | None:
+    """The biLM in the folder that is given for it.
 
     Raises:
-        MigrationError: there are several of a kind, or weights without options.
+        MigrationError: there are several files of a kind, or only one file.
     """
-    if folder is None:
-        return _PresentBiLM(None, None)
-    options, weights = (
-        sorted(path for path in Path(folder).glob(f"*{name}") if not is_clutter(path.name))
-        for name in (_OPTIONS, _WEIGHTS)
-    )
-    if max(len(options), len(weights)) > 1 or len(options) < len(weights):
-        names = ", ".join(path.name for path in (*options, *weights))
-        expected = f"at most one *{_OPTIONS}, and one *{_WEIGHTS} only next to it"
+    patterns = (f"*{_OPTIONS}", f"*{_WEIGHTS}")
+    found = [sorted(path for path in Path(folder or "").glob(each) if not is_clutter(path.name)) for each in patterns]
+    if folder is None or not any(found):
+        return None
+    if [len(files) for files in found] != [1, 1]:
+        names = ", ".join(path.name for files in found for path in files)
+        expected = f"one {patterns[0]} and one {patterns[1]}, or neither"
         raise MigrationError(f"{folder}: holds {names}; expected {expected}; choose another folder with --bilm")
-    return _PresentBiLM(next(iter(options), None), next(iter(weights), None))
+    ((options,), (weights,)) = found
+    return BiLMFiles(options, weights)
 
 
-def _stored_bilm(bilm: BiLM, present: _PresentBiLM, scratch: Path) -> BiLMFiles:
-    """The biLM's files: those that are present, and for those that are not new ones in a temporary folder.
+def _stored_bilm(bilm: BiLM, present: BiLMFiles | None, scratch: Path) -> BiLMFiles:
+    """The biLM's files: those that are present, or new ones in a temporary folder.
 
     Raises:
         MigrationError: another biLM is present.
     """
-    if present.options:
-        there = BiLM.load(present.options, present.weights) if present.weights else None
-        options = BiLMOptions.load(present.options)
-        if options.architecture() != bilm.options.architecture() or (there and not _alike(bilm, there)):
+    if present:
+        there = BiLM.load(present.options, present.weights)
+        if there.options.architecture() != bilm.options.architecture() or not _alike(bilm, there):
             folder = present.options.parent
             raise MigrationError(f"its biLM is not the one in {folder}; choose another folder with --bilm")
-        if present.weights:
-            return BiLMFiles(present.options, present.weights)
+        return present
     scratch.mkdir()
     bilm.save(scratch / _OPTIONS, scratch / _WEIGHTS)
-    return BiLMFiles(present.options or scratch / _OPTIONS, scratch / _WEIGHTS)
+    return BiLMFiles(scratch / _OPTIONS, scratch / _WEIGHTS)
 
 
 def _alike(one: BiLM, other: BiLM) -> bool:

@@ -26,7 +26,6 @@ from tests.data_readers.readers import (
     Settings,
     build,
     check_columns,
-    problem,
     read,
     read_text,
     tokens,
@@ -190,11 +189,6 @@ def test_comments(settings: Settings, tmp_path: Path) -> None:
     assert [(example["tokens"], example["line"]) for example in examples] == [(["Mira", "left"], 3), (["Oslo"], 10)]
     with pytest.raises(DataError, match=r"data\.txt:3, token 1: 'LOC' is not a tag"):
         read_text(tmp_path, COMMENTS.replace("\tO\n", "\tLOC\n"), {**settings, "comment": "#", "tag_scheme": "IOB2"})
-    # Without the option
-    expected = ":1: 2 column(s), but 4 in the next line; if '#' begins a"
-    assert problem(ODD_FILES / "germeval_like.tsv", settings).startswith(expected)
-    examples = read(ODD_FILES / "germeval_like.tsv", {**settings, "on_error": "skip"})
-    assert [(len(example["tokens"]), example["line"]) for example in examples] == [(6, 2), (2, 10)]
 
 
 @pytest.mark.parametrize(

@@ -97,29 +97,6 @@ def test_settings_of_words() -> None:
     assert result.vocabulary({}).lowercase_words
 
 
-def test_the_indexer_of_a_part_by_its_key_or_by_a_map() -> None:
-    indexers = {"other": {"namespace": "of_my_own"}, "tokens": {"namespace": "tokens"}}
-    table = {f"{START}tokens.weight": torch.ones(3, 2)}
-    for mapping in ({"tokens": ["other"]}, {"tokens": {"token_ids": "other"}}):
-        result = convert(WORDS, indexers, given=dict(table), unread="tokens", embedder_to_indexer_map=mapping)
-        assert result.vocabulary({}).words == (*SPECIAL, "bird")
-    result = convert(WORDS, indexers, unread="other", embedder_to_indexer_map={"elmo": ["other"]})
-    assert result.vocabulary({}).words == (*SPECIAL, "dog", "cat")
-
-
-def test_a_reader_around_another_has_its_indexers() -> None:
-    config = {
-        "model": {"text_field_embedder": {"token_embedders": WORDS}},
-        "dataset_reader": {
-            "type": "multiprocess",
-            "base_reader": {"my_token_indexers": {"tokens": {"namespace": "of_my_own"}}},
-        },
-    }
-    table = {f"_{START}tokens.weight": torch.ones(3, 2)}  # a private attribute of some models
-    result = convert_embedder(Params(config), Weights(table), AllenNlpVocabulary(NAMES), None, None)
-    assert result.vocabulary({}).words == (*SPECIAL, "bird")
-
-
 def test_a_projection_of_words_is_multiplied_out() -> None:
     result = convert({"tokens": {**WORDS["tokens"], "projection_dim": 1}})
     assert result.tensors["words.trained"].tolist() == [[0], [264], [242], [286]]

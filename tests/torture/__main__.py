@@ -17,16 +17,18 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeAlias
 
-from tests.torture.full_disk import full_disk
 from tests.torture.fuzz import fuzz
 from tests.torture.hostile import hostile
-from tests.torture.kills import kills
+from tests.torture.kills import full_disk, kills
 from tests.torture.sandbox import Cases, Outcome, run_cases
 from tests.torture.scenarios import make_references
 from tests.torture.soak import soak
 from tests.torture.workshop import apart, import_everything, make_workshop
 from tests.torture.writers import writers
+
+Faults: TypeAlias = collections.Counter[tuple[str, str, str]]  # part, kind, signature
 
 _SHARES = {"fuzz": 0.5, "kills": 0.25, "disk": 0.1, "writers": 0.05, "hostile": 0.05, "soak": 0.05}
 _KEPT = 3  # failed cases of a fault whose files are kept
@@ -38,7 +40,7 @@ def main() -> int:
     whole = sum(_SHARES[name] for name in chosen)
     shutil.rmtree(options.output, ignore_errors=True)
     import_everything()
-    faults: collections.Counter[tuple[str, str, str]] = collections.Counter()
+    faults: Faults = collections.Counter()
     with tempfile.TemporaryDirectory(prefix="torture-") as name:
         folder = Path(name)
         apart(lambda: make_workshop(folder / "shop"), folder / "log.txt")
@@ -53,13 +55,7 @@ def main() -> int:
     return int(bool(faults))
 
 
-def _torture(
-    part: str,
-    faults: collections.Counter[tuple[str, str, str]],
-    folder: Path,
-    options: argparse.Namespace,
-    seconds: float,
-) -> None:
+def _torture(part: str, faults: Faults, folder: Path, options: argparse.Namespace, seconds: float) -> None:
     """Runs the cases of a part for some seconds, or as many as wanted, and counts their faults."""
     scratch, tried, before = folder / f"{part}-cases", 0, faults.total()
     scratch.mkdir()
@@ -74,9 +70,7 @@ def _torture(
     print(f"{part}: {tried:,} cases, {faults.total() - before:,} failed", flush=True)
 
 
-def _keep(
-    part: str, outcome: Outcome, faults: collections.Counter[tuple[str, str, str]], options: argparse.Namespace
-) -> None:
+def _keep(part: str, outcome: Outcome, faults: Faults, options: argparse.Namespace) -> None:
     """Writes the reproducers of the first cases of a fault: `PART/FAULT/problem.txt`, and their files."""
     key = part, outcome.kind, outcome.signature
     if faults[key] <= _KEPT:

@@ -10,8 +10,8 @@ import random
 from pathlib import Path
 
 from tests.torture import files, inputs
+from tests.torture.mutations import Target
 from tests.torture.sandbox import Case, Cases, allowed
-from tests.torture.targets import Target
 
 
 def fuzz(shop: Path, seed: int, kinds: tuple[str, ...] = ("",)) -> Cases:

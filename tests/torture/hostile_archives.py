@@ -71,18 +71,6 @@ def _zeros(name: str, kind: bytes = tarfile.REGTYPE) -> Maker:
     return make
 
 
-def _sparse(shop: Path, here: Path, outside: Path) -> tuple[Path, bool]:
-    """A file with a hole of a terabyte, which is stored as a number."""
-    info = tarfile.TarInfo("vocabulary.json")
-    info.pax_headers = {
-        **{"GNU.sparse.major": "0", "GNU.sparse.minor": "1", "GNU.sparse.name": "vocabulary.json"},
-        **{"GNU.sparse.size": str(1 << 40), "GNU.sparse.numblocks": "1", "GNU.sparse.map": f"{(1 << 40) - 1},1"},
-    }
-    info.size = 1
-    tar = info.tobuf(tarfile.PAX_FORMAT) + b"}" + b"\0" * 511
-    return _written(here, tar + members(shop, ("vocabulary.json",)))
-
-
 def _many_members(shop: Path, here: Path, outside: Path) -> tuple[Path, bool]:
     return _written(here, b"".join(_member(f"x{number}") for number in range(100_000)) + members(shop))
 
@@ -127,7 +115,6 @@ MAKERS: dict[str, Maker] = {
     "bomb in an unknown file": _zeros("other"),
     "bomb in a long name": _zeros("././@LongLink", tarfile.GNUTYPE_LONGNAME),  # which the reader holds in memory
     "bomb in a pax header": _zeros("././@PaxHeader", tarfile.XHDTYPE),
-    "sparse file": _sparse,
     "many members": _many_members,
     "biLM elsewhere": _bilm_elsewhere(True),
     "biLM elsewhere, without bilm.json": _bilm_elsewhere(False),

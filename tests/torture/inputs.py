@@ -14,8 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.torture.mutations import ODD_NUMBERS, ODD_TEXTS
-from tests.torture.targets import Target
+from tests.torture.mutations import ODD_NUMBERS, ODD_TEXTS, Target
 from tests.torture.workshop import NER, TEXT, VECTORS
 
 _SICK = (
@@ -72,11 +71,17 @@ def _reader(kind: str, form: str, seeds: list[bytes], settings: dict[str, Any], 
     """Reads a file and makes a vocabulary and a batch of what it holds."""
 
     def run(path: Path) -> None:
+        from elmo_tasks.errors import DataError
         from elmo_tasks.text.vocabulary import VocabularyConfig
         from tests.data_readers.readers import build
 
         reader = build(settings)
-        data = reader.read(path)
+        try:
+            data = reader.read(path)
+        except DataError as error:
+            if str(error).startswith(str(path)):
+                raise
+            raise AssertionError(f"the error does not name the file: {error}") from None
         vocabulary = VocabularyConfig().build(reader.task, data, [])
         reader.task.collate(list(data)[:4], vocabulary)
 

@@ -22,6 +22,7 @@ def convert(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, co
     """The same model as our `crf_tagger`; see `elmo_tasks.migration.heads.head`."""
     model = params.part("model")
     model.ignore("calculate_span_f1", "verbose_metrics", "include_start_end_transitions", "top_k")
+    model.ignore("label_weights", "weight_strategy")
     labels = vocabulary.labels(model.get("label_namespace", "labels"))
     scheme = scheme_of(model, "label_encoding") or scheme_of(model, "constraint_type")
     if model.get("constrain_crf_decoding", None) is False:
@@ -41,9 +42,7 @@ def convert(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, co
     head.tensors |= _crf(weights.part("crf."), labels, rows, scheme)
     config, more = tagged_sentences(params.part("dataset_reader"), scheme)
     named = tuple(labels[row] for row in kept)
-    if model.get("label_weights", None):
-        weights.take("crf.label_weights", len(labels))
-        more += _add_label_weights(head, model, named)
+    weights.take_optional("crf.label_weights")  # only training reads them
     return head.reads(config, (*notes, *more), tags=named)
 
 
@@ -72,17 +71,6 @@ def _crf(weights: Weights, labels: tuple[str, ...], rows: Tensor, scheme: TagSch
         "crf.start_transitions": between.new_zeros(len(rows)) if start is None else start[rows],
         "crf.end_transitions": between.new_zeros(len(rows)) if end is None else end[rows],
     }
-
-
-def _add_label_weights(head: Head, model: Params, labels: tuple[str, ...]) -> list[str]:
-    """Adds the weights of the labels in the loss, which change no prediction; returns what is to be said about them."""
-    strategy = model.get("weight_strategy", None) or "emission"
-    if strategy != "emission":
-        model.ignore("label_weights")
-        return [f"label_weights are left out: only training reads them, and their strategy {strategy!r} is not here"]
-    given = model.part("label_weights")
-    head.config["label_weights"] = {label: given.number(label) for label in labels if label in given}
-    return []
 
 
 def _check_constraints(mask: Tensor, labels: tuple[str, ...], rows: Tensor, scheme: TagScheme | None) -> None:
