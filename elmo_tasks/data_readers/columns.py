@@ -58,20 +58,12 @@ class LineWidths:
         self._needed, self._same_in_file, self._known = needed, same_in_file, known
 
     def check(self, sentence: list[Line]) -> list[Line]:
-        """The lines of a sentence; none if it is wrong and skipped. Comments above the sentence are left out.
-
-        Only a line that begins with `#` and does not have as many cells as the next line counts as such a comment.
+        """The lines of a sentence; none if it is wrong and skipped.
 
         Raises:
-            DataError: a line has too few cells, not as many as the others, or an empty one that is needed; or there is
-                a comment. The line is named.
+            DataError: a line has too few cells, not as many as the others, or an empty one that is needed. The
+                line is named.
         """
-        while len(sentence) > 1 and sentence[0][1].startswith("#") and self._is_comment(*sentence[:2]):
-            number, text, cells = sentence[0]
-            problem = f"{len(cells)} column(s), but {len(sentence[1][2])} in the next line"
-            problem += "; if '#' begins a comment, set comment: '#' in the reader's config"
-            self._bad_units.add(DataError(self._path, f"{problem}: {text[:80]!r}", number))
-            sentence = sentence[1:]
         with self._bad_units.caught():
             like = self._known or sentence[0]
             width = len(like[2])
@@ -85,9 +77,6 @@ class LineWidths:
             self._known = like if self._same_in_file else None
             return sentence
         return []
-
-    def _is_comment(self, line: Line, following: Line) -> bool:
-        return len(line[2]) not in (len(following[2]), len((self._known or following)[2]))
 
     def _check_needed(self, number: int, text: str, cells: list[str]) -> None:
         for index in self._needed:

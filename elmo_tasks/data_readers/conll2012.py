@@ -13,8 +13,7 @@ document is between `#begin document (NAME); part NNN` and `#end document`. Colu
 | 12 to the last but one | one for each predicate, in their order: its semantic roles, as bracketed spans |
 | last | coreference: numbers of clusters in brackets, `|` between several, `-` where none begins or ends |
 
-LitBank has the same columns, with `_` for what is not known and an empty last cell for `-`. The test files of the
-reference scorer have only the first four columns and the last, or only the first and the last.
+LitBank has the same columns, with `_` for what is not known and an empty last cell for `-`.
 """
 
 from __future__ import annotations
@@ -35,15 +34,12 @@ from elmo_tasks.text.tag_schemes import Span
 
 logger = logging.getLogger(__name__)
 
-ALL_COLUMNS = 12  # except those of the roles
-FEWEST_COLUMNS = 2  # the document's name and coreference, as in test files of the reference scorer
-NO_WORD = "_"
+_COLUMNS = 12  # except those of the roles
 _HIDDEN_WORD = "[WORD]"  # in the skeletons of releases whose text has another licence
 _SKELETON = (
     f"{_HIDDEN_WORD} stands for each word: the file is a skeleton; expected the file that the script of the release "
     "makes of it and of the treebank"
 )
-_WORD_COLUMNS = 5  # with fewer there are no words
 _NONE = ("-", "_", "")  # cells without a value; OntoNotes has the first, LitBank the others
 _EXPECTED_HEADER = "'#begin document (NAME); part NNN'"
 _HEADER = re.compile(r"#begin document \((?P<name>.*)\)(?:; part (?P<part>\d{1,9}))?;?\s*")
@@ -108,12 +104,8 @@ def conll2012_files(path: Path) -> list[Path]:
     return gold or named
 
 
-def read_conll2012(path: Path, least: int = ALL_COLUMNS) -> Iterator[Conll2012Document]:
+def read_conll2012(path: Path) -> Iterator[Conll2012Document]:
     """Parses the documents of a file, compressed or not, or of all files of a folder (see `conll2012_files`).
-
-    Arguments:
-        least: the lowest number of columns of a line. With fewer than 12, only words and coreference are known; with
-            fewer than 5, words are `_`.
 
     Raises:
         DataError: a file is missing, damaged or not UTF-8. What is wrong with a document or sentence is in the results:
@@ -121,7 +113,7 @@ def read_conll2012(path: Path, least: int = ALL_COLUMNS) -> Iterator[Conll2012Do
             document; a document that is opened wrongly or never closed. File and line are named.
     """
     for file in conll2012_files(path):
-        yield from _documents(file, least)
+        yield from _documents(file)
 
 
 def faultless_documents(path: Path, bad_units: BadUnits) -> Iterator[Conll2012Document]:
@@ -135,12 +127,12 @@ def faultless_documents(path: Path, bad_units: BadUnits) -> Iterator[Conll2012Do
             yield document
 
 
-def _documents(file: Path, least: int) -> Iterator[Conll2012Document]:
+def _documents(file: Path) -> Iterator[Conll2012Document]:
     bad_sentences = BadUnits(skip=True)
     name, begin = "", 0  # of the open document; line 0: none is open
     sentences: list[Conll2012Sentence] = []
     fault: DataError | None = None
-    for number, rows in read_rows(file, least, bad_sentences, borders=("#begin", "#end"), filler="_", needed=(3,)):
+    for number, rows in read_rows(file, _COLUMNS, bad_sentences, borders=("#begin", "#end"), filler="_", needed=(3,)):
         border = rows[0][0] if rows and len(rows[0]) == 1 else ""
         if not border:
             sentences += [_sentence(rows, number)] if rows else []
@@ -201,13 +193,9 @@ def bracketed_spans(cells: Sequence[str], path: Path, first_line: int) -> list[S
 
 def _sentence(rows: list[list[str]], first_line: int) -> Conll2012Sentence:
     columns = list(zip(*rows, strict=True))
-    coreference = columns[-1]
-    words = columns[3] if len(columns) >= _WORD_COLUMNS else (NO_WORD,) * len(rows)
-    unknown = ("-",) * len(rows)
-    if len(columns) < ALL_COLUMNS:
-        return Conll2012Sentence(first_line, words, unknown, unknown, (), unknown, unknown, (), coreference)
     predicates = tuple(index for index, frameset in enumerate(columns[7]) if frameset not in _NONE)
     speakers = tuple("-" if speaker in _NONE else speaker for speaker in columns[9])
+    roles, coreference = tuple(columns[11:-1]), columns[-1]
     return Conll2012Sentence(
-        first_line, words, columns[4], columns[6], predicates, speakers, columns[10], tuple(columns[11:-1]), coreference
+        first_line, columns[3], columns[4], columns[6], predicates, speakers, columns[10], roles, coreference
     )

@@ -3,7 +3,7 @@
 Source: the format of Universal Dependencies, version 2 (universaldependencies.org/format.html). Ten columns separated
 by single tabs, one word per line, an empty line after each sentence; `#` begins a comment before a sentence. Tokens are
 the syntactic words, as only they have tags. A line with a range of numbers (`1-2`), the surface form of several words,
-is checked and left out, and so is an empty node (`8.1`), which is not in the text.
+is left out, and so is an empty node (`8.1`), which is not in the text.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from elmo_tasks.tasks import Tagging, Task
 
 _COLUMNS = 10
 _TAG_COLUMNS = {"upos": 3, "xpos": 4}
-_NUMBER = re.compile(r"(?P<first>[0-9]{1,9})(?:-(?P<last>[0-9]{1,9})|\.(?P<empty>[0-9]{1,9}))?")
+_NUMBER = re.compile(r"[0-9]{1,9}(?P<other>[-.][0-9]{1,9})?")
 _NEW_DOCUMENT = re.compile(r"#\s*newdoc\b")
 
 
@@ -46,8 +46,8 @@ class ConlluReader(DatasetReader):
     """Makes examples of `Tagging`; documents begin with comments `# newdoc`. A form may contain spaces.
 
     Raises (from `read`):
-        DataError: a line without exactly ten columns; words not numbered 1, 2, 3 and so on; a range or an empty node
-            where it is not allowed; a comment inside a sentence; a word without a tag. File and line are named.
+        DataError: a line without exactly ten columns; words not numbered 1, 2, 3 and so on; a comment inside a
+            sentence; a word without a tag. File and line are named.
     """
 
     config: ConlluConfig
@@ -61,9 +61,9 @@ class ConlluReader(DatasetReader):
             if any(line[0] == "#" and _NEW_DOCUMENT.match(line) for _, line in numbered):
                 numbers.border()
             with self.bad_units.caught():
-                sentence, first_line = self._parse(numbered, path)
+                forms, tags, first_line = self._parse(numbered, path)
                 if first_line:
-                    yield {"tokens": sentence.forms, "tags": sentence.tags, **numbers.sentence(), "line": first_line}
+                    yield {"tokens": forms, "tags": tags, **numbers.sentence(), "line": first_line}
 
     def with_predictions(self, path: Path, predicted: Predicted) -> Iterator[str]:
         """See `DatasetReader`: predictions take the place of the tags."""
@@ -74,69 +74,38 @@ class ConlluReader(DatasetReader):
                 cells[column : column + 1] = [predicted(number)]
             yield "\t".join(cells)
 
-    def _parse(self, lines: list[tuple[int, str]], path: Path) -> tuple[_OpenSentence, int]:
-        """The sentence of numbered lines, and its first line, 0 if there are only comments."""
-        sentence, first_line = _OpenSentence(self.config.tag_column, needs_tags=self.needs_labels), 0
+    def _parse(self, lines: list[tuple[int, str]], path: Path) -> tuple[list[str], list[str], int]:
+        """The forms and the tags of numbered lines, and the first line of the sentence; 0 without words."""
+        forms, tags, first_line = list[str](), list[str](), 0
         for number, line in lines:
-            if not line.startswith("#"):
-                first_line = first_line or number
-                text = line if line.isascii() else line.replace(BYTE_ORDER_MARK, "")
-                problem = sentence.add(text.split("\t"), line)
-            else:
-                problem = "a comment inside a sentence; expected an empty line before it" if first_line else None
-            if problem:
-                raise DataError(path, problem, number)
-        if first_line and (problem := sentence.fault_at_the_end()):
-            raise DataError(path, problem, lines[-1][0])
-        return sentence, first_line
+            if line.startswith("#"):
+                if first_line:
+                    raise DataError(path, "a comment inside a sentence; expected an empty line before it", number)
+                continue
+            first_line = first_line or number
+            if word := self._word(line, len(forms) + 1, path, number):
+                forms.append(word[0])
+                tags.append(word[1])
+        if first_line and not forms:
+            raise DataError(path, "a sentence without words", lines[-1][0])
+        return forms, tags, first_line
 
-
-class _OpenSentence:
-    """The words of a sentence so far, their numbers checked."""
-
-    def __init__(self, tag_column: str, *, needs_tags: bool) -> None:
-        self._needs_tags = needs_tags
-        self.forms: list[str] = []
-        self.tags: list[str] = []
-        self._tag_column = tag_column
-        self._empty = 0  # empty nodes since the last word
-        self._range_end = 0  # the last word of the last range
-
-    def add(self, fields: list[str], line: str) -> str | None:
-        """Adds a line; returns what is wrong with it, if anything is."""
+    def _word(self, line: str, expected: int, path: Path, number: int) -> tuple[str, str] | None:
+        """The form and the tag of a line; None for a range of words and for an empty node."""
+        fields = (line if line.isascii() else line.replace(BYTE_ORDER_MARK, "")).split("\t")
+        problem = None
         if len(fields) != _COLUMNS:
-            return f"{len(fields)} column(s); expected {_COLUMNS}, separated by tabs: {line[:80]!r}"
-        if not (number := _NUMBER.fullmatch(fields[0])):
-            return f"{fields[0]!r} does not number a word (1), a range of words (1-2) or an empty node (1.1)"
-        first, words = int(number["first"]), len(self.forms)
-        if number["last"]:
-            last = int(number["last"])
-            if first != words + 1 or last < first or first <= self._range_end:
-                return f"the range {first}-{last}; expected one that begins at word {words + 1}, outside of others"
-            self._range_end = last
-        elif number["empty"]:
-            self._empty += 1
-            if (first, int(number["empty"])) != (words, self._empty):
-                return f"the empty node {first}.{int(number['empty'])}; expected {words}.{self._empty} here"
-        else:
-            return self._add_word(first, fields[1], fields[_TAG_COLUMNS[self._tag_column]])
-        return None
-
-    def _add_word(self, number: int, form: str, tag: str) -> str | None:
-        tag = tag.strip()
-        if number != len(self.forms) + 1:
-            return f"word {number} where word {len(self.forms) + 1} was expected; is an empty line missing?"
-        if not form or (self._needs_tags and tag in ("", "_")):
-            return f"word {number} ({form!r}) has no {self._tag_column}" if form else f"word {number} has no form"
-        self.forms.append(form)
-        self.tags.append(tag)
-        self._empty = 0
-        return None
-
-    def fault_at_the_end(self) -> str | None:
-        """What is wrong with the sentence if it ends here."""
-        if not self.forms:
-            return "a sentence without words"
-        if self._range_end > len(self.forms):
-            return f"the sentence ends at word {len(self.forms)}, but a range of words at {self._range_end}"
-        return None
+            problem = f"{len(fields)} column(s); expected {_COLUMNS}, separated by tabs: {line[:80]!r}"
+        elif not (match := _NUMBER.fullmatch(fields[0])):
+            problem = f"{fields[0]!r} does not number a word (1), a range of words (1-2) or an empty node (1.1)"
+        elif match["other"]:
+            return None
+        elif int(fields[0]) != expected:
+            problem = f"word {int(fields[0])} where word {expected} was expected; is an empty line missing?"
+        elif not fields[1]:
+            problem = f"word {expected} has no form"
+        elif (tag := fields[_TAG_COLUMNS[self.config.tag_column]].strip()) in ("", "_") and self.needs_labels:
+            problem = f"word {expected} ({fields[1]!r}) has no {self.config.tag_column}"
+        if problem:
+            raise DataError(path, problem, number)
+        return fields[1], tag

@@ -5,17 +5,14 @@ Source: Pradhan et al. (2012), see `conll2012`; the clusters are those of `coref
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from elmo_tasks.data_readers.conll2012 import FEWEST_COLUMNS, NO_WORD, conll2012_files, read_conll2012
+from elmo_tasks.data_readers.conll2012 import conll2012_files, read_conll2012
 from elmo_tasks.data_readers.coreference_column import parse_coreference_column
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
 from elmo_tasks.tasks import Coreference, Task
-
-logger = logging.getLogger(__name__)
 
 
 class CoreferenceConll2012Config(DatasetReaderConfig):
@@ -45,8 +42,7 @@ class CoreferenceConll2012Reader(DatasetReader):
 
     def examples(self, path: Path) -> Iterator[dict[str, Any]]:
         files = {file: number for number, file in enumerate(self.files(path))}
-        without_words = 0
-        for document in read_conll2012(path, FEWEST_COLUMNS):
+        for document in read_conll2012(path):
             with self.bad_units.caught():
                 for error in (*document.bad_sentences, document.fault):
                     if error:
@@ -54,7 +50,6 @@ class CoreferenceConll2012Reader(DatasetReader):
                 if not document.sentences:
                     self.left_out["document(s) without any token"] += 1
                     continue
-                without_words += all(set(sentence.words) == {NO_WORD} for sentence in document.sentences)
                 lines = [line for each in document.sentences for line in enumerate(each.coreference, each.first_line)]
                 genre, slash, _ = document.name.partition("/")
                 yield {
@@ -66,7 +61,3 @@ class CoreferenceConll2012Reader(DatasetReader):
                     "file": files[document.path],
                     "line": document.sentences[0].first_line,
                 }
-        if without_words:
-            logger.warning(
-                "%s: %d document(s) have no column of words; their tokens are %r", path, without_words, NO_WORD
-            )

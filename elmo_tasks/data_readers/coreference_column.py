@@ -10,12 +10,11 @@ Source: the format of the CoNLL-2012 shared task, read as its reference scorer v
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from elmo_tasks.errors import DataError, ElmoTasksError
+from elmo_tasks.errors import DataError
 
 NO_BRACKETS = "-"
 _SEPARATOR = "|"
@@ -64,29 +63,14 @@ def write_coreference_column(clusters: Sequence[Sequence[Sequence[int]]], num_to
     """The cells of one document, as the reference scorer reads them; the reverse of `parse_coreference_column`.
 
     Arguments:
-        clusters: each a list of mentions `[first token, last token]`, ends inclusive, numbered from 0.
+        clusters: each a list of mentions `[first token, last token]`, ends inclusive, numbered from 0. Those of one
+            cluster do not cross.
         num_tokens: the length of the document.
 
     Returns:
         A cell for each token: ends, inner mentions first, then beginnings, outer mentions first, then single tokens.
-
-    Raises:
-        ElmoTasksError: a mention is not within the document, or crosses another of the same cluster, which the format
-            cannot express.
     """
     mentions = [(start, end, number) for number, cluster in enumerate(clusters) for start, end in cluster]
-    for start, end, number in mentions:
-        if not 0 <= start <= end < num_tokens:
-            raise ElmoTasksError(
-                f"cluster {number}: mention [{start}, {end}] is not within a document of {num_tokens} tokens"
-            )
-    for number, cluster in enumerate(clusters):
-        for (start, end), (other_start, other_end) in itertools.combinations(sorted(map(tuple, cluster)), 2):
-            if start < other_start <= end < other_end:
-                raise ElmoTasksError(
-                    f"cluster {number}: mentions {[start, end]} and {[other_start, other_end]} cross; "
-                    "the coreference column cannot express crossing mentions of the same cluster"
-                )
     cells: list[list[str]] = [[] for _ in range(num_tokens)]
     longer = [mention for mention in mentions if mention[0] < mention[1]]
     for _, end, number in sorted(longer, reverse=True):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -28,7 +27,6 @@ from elmo_tasks.files.text import CR_TO_LF, read_lines
 # The number of a row's first line, its lines, and its cells, none for a comment; or what is wrong with its first line.
 _Row = tuple[int, str, "list[str] | DataError"]
 SENTENCE = "sentence"  # what `columns` calls the column of the sentence, if a line has a token
-_SENTENCE_NAME = re.compile(r"sent(?:ence)?s?(?:[^a-z]|id|num|$)", re.IGNORECASE)
 
 
 class DelimitedConfig(RowReaderConfig):
@@ -100,20 +98,17 @@ class DelimitedReader(RowReader):
         least = max([1, *(column + 1 if column >= 0 else -column for column in numbers)])
         widths = LineWidths(path, least, self.bad_units, known=header)
         indices: dict[str | int, int] = {}
-        count, sample = 0, list[Line]()
         for group in self._groups(rows, names, path):
             first, _, cells = group[0]
             if by_token and isinstance(cells, list) and DOCUMENT_BORDER in cells:
                 border = {column: [DOCUMENT_BORDER] for column in self.columns().values()}
                 yield Record(border, first, f"{path}:{first}")
                 continue
-            count += 1
             with self.bad_units.caught():
                 lines = widths.check(_without_errors(group))
                 if not lines:
                     continue
                 indices = indices or self._indices(names, len(lines[0][2]), f"{path}:{(header or lines[0])[0]}")
-                sample = sample or lines
                 columns: dict[str | int, Any] = {
                     column: _stripped([cells[index] for _, _, cells in lines]) if by_token else lines[0][2][index]
                     for column, index in indices.items()
@@ -121,8 +116,6 @@ class DelimitedReader(RowReader):
                 first = lines[0][0]
                 is_whole = by_token and lines[-1][0] - first == len(lines) - 1  # nothing is between the tokens' lines
                 yield Record(columns, first, f"{path}:{first}", (f"{path}:", first) if is_whole else None)
-        if by_token and sample and SENTENCE not in self.config.columns:
-            self._warn_of_sentences(sample, names, path, set(indices.values()), is_all=count == 1)
 
     def with_predictions(self, path: Path, predicted: Predicted) -> Iterator[str]:
         """See `DatasetReader`: rows have one more column, the last."""
@@ -168,22 +161,6 @@ class DelimitedReader(RowReader):
                 group.append(row)
         if group:
             yield group
-
-    def _warn_of_sentences(
-        self, lines: list[Line], names: Sequence[str] | None, path: Path, read: set[int], *, is_all: bool
-    ) -> None:
-        """Warns if a column shows that the first rows, or those of the whole table, are not one sentence."""
-        for index, cells in enumerate(zip(*(cells for _, _, cells in lines), strict=True)):
-            filled = [cell for cell in cells if cell.strip()]
-            name: str | int = names[index] if names else index
-            is_named = bool(_SENTENCE_NAME.match(str(name)))
-            is_sparse = is_all and bool(cells[0].strip()) and len(set(filled)) == len(filled) < len(cells)
-            if len(set(filled)) > 1 and not read & {index, index - len(cells)} and (is_named or is_sparse):
-                self.warnings.append(
-                    f"{path}:{lines[0][0]}: {len(lines)} rows are read as one sentence, but the column {name!r} has "
-                    f"{len(set(filled))} values there. If it numbers sentences, set columns: {{{SENTENCE}: {name!r}}}; "
-                    "otherwise, put an empty line after each sentence"
-                )
 
     def _rows(self, path: Path) -> Iterator[_Row]:
         """The cells of each row, which takes several lines if a cell in quotes does."""

@@ -50,7 +50,6 @@ class PredicatesReader(DatasetReader):
     def __init__(self, config: PredicatesConfig) -> None:
         super().__init__(config)
         self._source = config.source.build()
-        self._source.warnings = self.warnings
 
     def cache_key(self) -> list[Any]:
         return [*super().cache_key(), *self._source.cache_key()]

@@ -132,8 +132,7 @@ class DatasetReader(abc.ABC):
 
     A reader parses each unit of its source, the smallest part that can be left out, in a block `with
     self.bad_units.caught()`: an error in it is raised, or the unit is skipped, as `on_error` says. It counts what it
-    leaves out although it is right in `self.left_out`, for example under `pair(s) without a gold label`. What is read
-    but is probably not what it seems goes to `self.warnings`, with its location.
+    leaves out although it is right in `self.left_out`, for example under `pair(s) without a gold label`.
 
     Arguments:
         config: the reader's settings. They are part of the cache's key.
@@ -156,7 +155,6 @@ class DatasetReader(abc.ABC):
         self.task = config.task
         self.left_out: Counter[str] = Counter()
         self.bad_units = BadUnits(skip=config.on_error == "skip")
-        self.warnings: list[str] = []
         self.quiet = False  # whether warnings, and what is skipped, are only kept; see `records_of`
         self.tokenizer = build_tokenizer(config.tokenizer)
 
@@ -258,39 +256,41 @@ class DatasetReader(abc.ABC):
         begin = time.monotonic()
         self.bad_units.take()  # of an earlier source, which was given up
         self.left_out.clear()
-        self.warnings.clear()
+        long: list[tuple[dict[str, Any], int, int]] = []
         with atomic_write(path) as stream:
             features = datasets.Features({**self.task.features, **PLACE_FEATURES})
             with ArrowWriter(features=features, stream=stream) as writer:
                 for example in examples:
-                    writer.write({"file": 0, "line": None, **example})
+                    writer.write(row := {"file": 0, "line": None, **example})
+                    long += [(row, *found) for found in long_sentences(row, self.task.sentence_columns)]
                 count, _ = writer.finalize()
             skipped = [str(error) for error in self.bad_units.take()]
             if count == 0:
                 reasons = [f"{number} {what} left out" for what, number in self.left_out.items()]
                 reasons += [f"{len(skipped)} were skipped, the first because of {skipped[0]}"] if skipped else []
                 raise DataError(source, "; ".join(["has no example", *reasons]))
-        self.warnings += self._suspicions(datasets.Dataset.from_file(str(path)), source)
+        warnings = [*self._suspicions(datasets.Dataset.from_file(str(path))[0], long, source)]
         for what, number in self.left_out.items():
             logger.info("%s: %d %s left out", source, number, what)
-        record = CacheRecord(sha256=content_hash(path), source=str(source), skipped=skipped, warnings=self.warnings)
+        record = CacheRecord(sha256=content_hash(path), source=str(source), skipped=skipped, warnings=warnings)
         record.write(path)
         logger.info("%s: %s in %.1f s", source, counted(count, "example"), time.monotonic() - begin)
 
-    def _suspicions(self, examples: datasets.Dataset, source: str | Path) -> Iterator[str]:
+    def _suspicions(
+        self, first: Mapping[str, Any], long: Sequence[tuple[Mapping[str, Any], int, int]], source: str | Path
+    ) -> Iterator[str]:
         """Warns of a header row that is read as the first example, and of sentences that are too long."""
-        if is_header(examples[0]):
+        if is_header(first):
             yield (
-                f"{self.location(source, examples[0])}: what looks like the names of columns is read as data; delete "
+                f"{self.location(source, first)}: what looks like the names of columns is read as data; delete "
                 "the line, or for a table set header: true"
             )
-        long = list(long_sentences(examples, self.task.sentence_columns))
         if long:
-            number, sentence, length = min(long)
+            example, sentence, length = long[0]
             inside = f" (sentence {sentence + 1} of the example)" if sentence else ""
             others = f" (and {len(long) - 1} more like it)" if len(long) > 1 else ""
             yield (
-                f"{self.location(source, examples[number])}: a sentence of {length:,} tokens{inside}{others}. Real "
+                f"{self.location(source, example)}: a sentence of {length:,} tokens{inside}{others}. Real "
                 "sentences are shorter: is there no empty line after each sentence, no column named that numbers them, "
                 "or a quote that is never closed?"
             )

@@ -180,10 +180,6 @@ class RowExamples:
             "clusters": self._clusters(record, sum(map(len, sentences))),
         }
 
-    def report(self, source: str) -> None:
-        """Logs what the user should know of the source."""
-        self._questions.report(source)
-
     def _optional(self, record: Record, name: str) -> str | int | None:
         """The column of something optional, the chosen one or that of the same name; None if it has no value."""
         column = self._columns.get(name, name if name in record.columns else None)

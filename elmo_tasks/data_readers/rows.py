@@ -189,7 +189,6 @@ class RowReader(DatasetReader):
                     self.left_out[UNLABELLED] += 1
                 elif example:
                     yield {**example, "line": record.number}
-        rows.report(source)
 
 
 def _minus_one_means_no_label(records: Iterable[Record], column: str | int, source: str) -> bool:

@@ -12,17 +12,16 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import datasets
 from pydantic import Field
 
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
 from elmo_tasks.data_readers.records import Record, hub_records, json_records, label_names, require_columns
-from elmo_tasks.data_readers.sources import HUB_PREFIX, Source
 from elmo_tasks.data_readers.tag_reading import clean
 from elmo_tasks.data_readers.treebank import unescape
-from elmo_tasks.errors import DataError, OnError
+from elmo_tasks.errors import DataError
 from elmo_tasks.files.text import BYTE_ORDER_MARK, read_lines
 from elmo_tasks.tasks import Task, TextPairs
 from elmo_tasks.text.label_order import INFERENCE_LABELS
@@ -58,7 +57,7 @@ class SnliConfig(DatasetReaderConfig):
     ] = "auto"
     semeval_set: Annotated[
         SemEvalSet | None,
-        Field(description="Only the pairs of this set of SICK.txt; a path that ends in ':TRAIN' means the same."),
+        Field(description="Only the pairs of this set of SICK.txt."),
     ] = None
 
     end_token: Annotated[
@@ -89,26 +88,6 @@ class SnliReader(DatasetReader):
 
     config: SnliConfig
     reads_text = True
-
-    def read(self, source: Source) -> datasets.Dataset:
-        """As every reader; `SICK.txt:TRAIN`, `:TRIAL` and `:TEST` are the SemEval sets of one file."""
-        if not isinstance(source, (str, Path)):
-            return super().read(source)
-        path, semeval_set = _split_source(source)
-        return super().read(source) if semeval_set is None else self._reader_of(semeval_set).read(path)
-
-    def unlabelled(self, source: str, on_error: OnError | None = None) -> Iterator[dict[str, Any]]:
-        """As every reader; see `read`."""
-        path, semeval_set = _split_source(source)
-        if semeval_set is None:
-            return super().unlabelled(source, on_error)
-        return self._reader_of(semeval_set).unlabelled(path, on_error)
-
-    def _reader_of(self, semeval_set: SemEvalSet) -> SnliReader:
-        return SnliReader(self.config.model_copy(update={"semeval_set": semeval_set}))
-
-    def files(self, path: Path) -> Sequence[Path]:
-        return super().files(Path(_split_source(path)[0]))
 
     def examples(self, path: Path) -> Iterator[dict[str, Any]]:
         return self._pairs(self._records(path))
@@ -224,14 +203,6 @@ class SnliReader(DatasetReader):
         if is_tokenized:
             return [unescape(token) for token in sentence.split()]
         return list(itertools.chain.from_iterable(self.tokenizer.strings(sentence)))
-
-
-def _split_source(source: str | Path) -> tuple[str, SemEvalSet | None]:
-    """The path, and the SemEval set after it."""
-    path, _, part = str(source).rpartition(":")
-    if part in get_args(SemEvalSet) and not path.startswith(HUB_PREFIX) and not Path(source).exists():
-        return path, cast("SemEvalSet", part)
-    return str(source), None
 
 
 def _label(record: Record, column: str) -> str | None:

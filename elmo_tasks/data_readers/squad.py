@@ -14,7 +14,6 @@ Their `plausible_answers`, which are wrong, are not read.
 from __future__ import annotations
 
 import itertools
-import logging
 import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -32,10 +31,7 @@ from elmo_tasks.tasks import Reading, Task
 from elmo_tasks.tasks.reading import NO_ANSWER, Passage, question_columns
 from elmo_tasks.text.tokenizers import Tokenizer
 
-logger = logging.getLogger(__name__)
-
 _HUB_COLUMNS = ("id", "question", "context", "answers")
-_NAMED_IDS = 5  # this many questions are named in a message about many
 
 _ValueT = TypeVar("_ValueT")
 
@@ -66,9 +62,9 @@ class SquadConfig(DatasetReaderConfig):
 class SquadReader(DatasetReader):
     """Makes an example of `Reading` from every question, in the order of the file.
 
-    An answer that begins or ends within a token gets the smallest span of tokens that covers it; the log says how many
-    there are: 1 % in the development data, half of them a part of a hyphenated word, which is one token as it is for
-    the biLM. An answer is where the file says, even if the passage has the same text elsewhere.
+    An answer that begins or ends within a token gets the smallest span of tokens that covers it: 1 % in the development
+    data, half of them a part of a hyphenated word, which is one token as it is for the biLM. An answer is where the
+    file says, even if the passage has the same text elsewhere.
 
     With a `share` below 1, the other passages and their questions are left out unread.
 
@@ -90,7 +86,6 @@ class SquadReader(DatasetReader):
                 for paragraph in article.objects("paragraphs"):
                     if next(is_taken):
                         yield from self._questions(paragraph, builder)
-        builder.report(path)
 
     def hub_examples(self, rows: datasets.Dataset, source: str) -> Iterator[dict[str, Any]]:
         needed = _HUB_COLUMNS if self.needs_labels else _HUB_COLUMNS[:-1]
@@ -105,7 +100,6 @@ class SquadReader(DatasetReader):
                     passage, is_read = builder.passage(context, row.location), next(is_taken)
                 if is_read:
                     yield builder.build(with_answers_as_in_files(row) if self.needs_labels else row, passage)
-        builder.report(source)
 
     def _builder(self) -> QuestionBuilder:
         return QuestionBuilder(self.tokenizer, self.config.no_answer if self.needs_labels else None)
@@ -144,7 +138,7 @@ def _evenly_spread(share: float) -> Iterator[bool]:
 
 
 class QuestionBuilder:
-    """Makes the examples of one source, and counts the answers that do not begin and end where tokens do.
+    """Makes the examples of one source.
 
     Arguments:
         no_answer: questions may have no answer; None: answers are not read.
@@ -153,10 +147,7 @@ class QuestionBuilder:
     def __init__(self, tokenizer: Tokenizer, no_answer: bool | None = False) -> None:
         self._tokenizer = tokenizer
         self._no_answer = no_answer
-        self._num_unanswerable = 0
         self._ids: set[str] = set()
-        self._num_answers = 0
-        self._misaligned: list[str] = []  # the question's id for every such answer
 
     def passage(self, text: str, location: str) -> Passage:
         """A tokenized passage; errors name the location."""
@@ -178,42 +169,20 @@ class QuestionBuilder:
         if self._no_answer is not None and is_impossible not in (None, not answers):
             problem = f"'is_impossible' is {is_impossible!r:.80}, with {len(answers)} answers"
             raise DataError(location, f"{problem}; expected true without any answer, or false with one")
-        self._num_unanswerable += not answers
-        spans = []
-        for number, answer in enumerate(answers):
-            span, fits = _find_answer(*answer, passage, f"{location}, answers[{number}]")
-            spans.append(span)
-            self._misaligned += [] if fits else [question_id]
-        self._num_answers += len(answers)
         return {
             "id": question_id,
             **at_location(lambda: question_columns(text, self._tokenizer), location),
             **passage.columns(),
             "answers": [answer for answer, _ in answers],
-            "answer_spans": spans,
+            "answer_spans": [
+                _find_answer(*answer, passage, f"{location}, answers[{number}]")
+                for number, answer in enumerate(answers)
+            ],
         }
 
-    def report(self, source: str | Path) -> None:
-        if self._no_answer and not self._num_unanswerable:
-            logger.warning(
-                "%s: no_answer is true, but every question has an answer; from such data, a model does not learn when "
-                "there is none",
-                source,
-            )
-        if self._misaligned:
-            ids = list(dict.fromkeys(self._misaligned))
-            logger.warning(
-                "%s: %d of %d answers do not begin and end where tokens do (questions %s); the smallest span of tokens "
-                "that covers such an answer is used",
-                source,
-                len(self._misaligned),
-                self._num_answers,
-                ", ".join(ids[:_NAMED_IDS]) + (", ..." if len(ids) > _NAMED_IDS else ""),
-            )
 
-
-def _find_answer(text: str, start: int, passage: Passage, location: str) -> tuple[tuple[int, int], bool]:
-    """The smallest span of tokens that covers an answer, and whether it begins and ends where the answer does."""
+def _find_answer(text: str, start: int, passage: Passage, location: str) -> tuple[int, int]:
+    """The smallest span of tokens that covers an answer."""
     end = start + len(text)
     if not text.strip():
         raise DataError(location, f"the answer {text!r} contains only white space")
@@ -226,4 +195,4 @@ def _find_answer(text: str, start: int, passage: Passage, location: str) -> tupl
         raise DataError(
             location, f"the answer {text[:80]!r} has no token; expected a tokenizer that keeps all of the text"
         )
-    return (first, last), (passage.starts[first], passage.ends[last]) == (start, end)
+    return first, last

@@ -124,18 +124,13 @@ class SrlConll2012Reader(SrlReader):
         return conll2012_files(path)
 
     def sentences(self, path: Path) -> Iterator[SrlSentence]:
-        misplaced: list[str] = []
         for document in faultless_documents(path, self.bad_units):
             for sentence in document.sentences:
                 with self.bad_units.caught():
                     roles = self.read_roles(sentence.roles, document.path, sentence.first_line)
                     predicates = _predicates(sentence, roles, document.path)
-                    misplaced += _misplaced(sentence, predicates, roles, document.path)
                     source = document.name, document.path, sentence.first_line
                     yield SrlSentence(sentence.words, sentence.lemmas, predicates, roles, *source)
-        if misplaced:
-            others = f" (and {len(misplaced) - 1} more like it)" if len(misplaced) > 1 else ""
-            self.warnings.append(f"{misplaced[0]}{others}")
 
 
 class SrlConll2005Config(SrlReaderConfig):
@@ -236,21 +231,6 @@ def _predicates(sentence: Conll2012Sentence, spans: Sequence[Sequence[Span] | No
         problem = f"{len(spans)} column(s) of roles for {len(sentence.predicates)} token(s) with a frameset"
         raise DataError(path, f"{problem}, and not every column has a span {VERB} instead", sentence.first_line)
     return found
-
-
-def _misplaced(
-    sentence: Conll2012Sentence, predicates: Sequence[int], spans: Sequence[Sequence[Span] | None], path: Path
-) -> Iterator[str]:
-    """What is odd about predicates: a frameset, and the span V of its column of roles, on different tokens."""
-    for number, (predicate, column) in enumerate(zip(predicates, spans, strict=True), start=1):
-        verbs = [span for span in column or () if span.label in (VERB, f"C-{VERB}")]  # "flip" and "flopped" are one
-        word, location = sentence.words[predicate], f"{path}:{sentence.first_line + predicate}"
-        if predicate not in sentence.predicates:
-            reason = f"it is a predicate as column {number} of roles has {VERB} there"
-            yield f"{location}: {word!r} has no frameset; {reason}"
-        elif verbs and not any(verb.start <= predicate <= verb.end for verb in verbs):
-            other = f"{VERB} at {sentence.words[verbs[0].start]!r}"
-            yield f"{location}: the predicate {word!r} has a frameset, but column {number} of roles has {other}"
 
 
 def _file_pairs(folder: Path) -> list[tuple[Path, Path]]:

@@ -6,11 +6,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-import datasets
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-
 MAX_SENTENCE = 1000  # tokens; what is longer is hardly one sentence
 _COLUMN_NAMES = re.compile(
     "(gold_)?labels?|class|category|(ner_?)?tags?|ner|[ux]?pos|rating|score|sentiment|stars|premise|hypothesis|review|"
@@ -19,18 +14,13 @@ _COLUMN_NAMES = re.compile(
 )
 
 
-def long_sentences(examples: datasets.Dataset, columns: Iterable[str]) -> Iterator[tuple[int, int, int]]:
-    """The sentences of more than `MAX_SENTENCE` tokens: the number of the example, of the sentence in it, of tokens."""
-    for column in set(columns).intersection(examples.features):
-        first = 0  # example of the chunk
-        for chunk in examples.data.column(column).chunks:
-            is_nested = pa.types.is_list(chunk.type.value_type)  # a list of sentences
-            lengths = pc.list_value_length(pc.list_flatten(chunk) if is_nested else chunk).to_numpy()
-            for index in np.flatnonzero(lengths > MAX_SENTENCE).tolist():
-                parents = pc.list_parent_indices(chunk).to_pylist() if is_nested else []
-                example = parents[index] if is_nested else index
-                yield first + example, index - parents.index(example) if is_nested else 0, int(lengths[index])
-            first += len(chunk)
+def long_sentences(example: Mapping[str, Any], columns: Iterable[str]) -> Iterator[tuple[int, int]]:
+    """The sentences of more than `MAX_SENTENCE` tokens: the number of the sentence in the example, and its tokens."""
+    for texts in (example.get(column) or () for column in columns):
+        is_nested = bool(texts) and not isinstance(texts[0], str)  # a list of sentences
+        for number, sentence in enumerate(texts if is_nested else [texts]):
+            if len(sentence) > MAX_SENTENCE:
+                yield number, len(sentence)
 
 
 def is_header(example: Mapping[str, Any]) -> bool:

@@ -28,54 +28,33 @@ _ACTIVATIONS = {"relu": "relu", "tanh": "tanh", "linear": "none"}
 _MASKED_CNN = (1, 2, 1)  # the version from which padding of characters does not count
 
 
-@dataclasses.dataclass(frozen=True)
-class ConvertedEmbedder:
-    """An embedder's config and tensors here, and what belongs to them."""
-
-    config: dict[str, Any]  # without the biLM's location
-    tensors: dict[str, Tensor]
-    columns: Tensor  # (D,) int64: for each of our features the index of AllenNLP's
-    vocabulary: Vocabulary  # without labels
-    vocabulary_config: dict[str, Any]  # how training would make such a vocabulary
-    bilm: BiLM | None
-    notes: tuple[str, ...]
-
-
 @dataclasses.dataclass
-class _Conversion:
-    """What is collected while the parts are converted."""
+class ConvertedEmbedder:
+    """An embedder's config and tensors here, and what belongs to them, collected while the parts are converted."""
 
     params: Params
-    vocabulary: AllenNlpVocabulary
+    names: AllenNlpVocabulary
     version: str | None
     bilm_options: BiLMOptions | None
-    config: dict[str, Any] = dataclasses.field(default_factory=dict)
+    config: dict[str, Any] = dataclasses.field(default_factory=dict)  # without the biLM's location
     tensors: dict[str, Tensor] = dataclasses.field(default_factory=dict)
+    columns: Tensor = dataclasses.field(default_factory=lambda: torch.arange(0))  # (D,): of our features, AllenNLP's
     words: tuple[str, ...] = SPECIAL
     characters: tuple[str, ...] = SPECIAL
-    vocabulary_config: dict[str, Any] = dataclasses.field(default_factory=dict)
+    vocabulary_config: dict[str, Any] = dataclasses.field(default_factory=dict)  # how training would make it
     bilm: BiLM | None = None
     notes: list[str] = dataclasses.field(default_factory=list)
 
-    def finished(self, columns: Tensor) -> ConvertedEmbedder:
-        """The result; `columns` are its own."""
+    def vocabulary(self, labels: Mapping[str, tuple[str, ...]]) -> Vocabulary:
+        """The vocabulary of the embedder and of these labels."""
         settings = self.vocabulary_config
-        vocabulary = Vocabulary(
+        return Vocabulary(
             words=self.words,
             num_trained_words=len(self.words),
             characters=self.characters,
-            labels={},
+            labels=dict(labels),
             lowercase_words=settings.get("lowercase_words", False),
             byte_characters=settings.get("byte_characters", False),
-        )
-        return ConvertedEmbedder(
-            config=self.config,
-            tensors=self.tensors,
-            columns=columns,
-            vocabulary=vocabulary,
-            vocabulary_config=settings,
-            bilm=self.bilm,
-            notes=tuple(self.notes),
         )
 
 
@@ -98,7 +77,7 @@ def convert_embedder(
         MigrationError: this project has no such embedder, or the tensors do not fit the config.
     """
     model = params.part("model")
-    result = _Conversion(params, vocabulary, version, bilm_options)
+    result = ConvertedEmbedder(params, vocabulary, version, bilm_options)
     prefix = "text_field_embedder."
     prefix = prefix if weights.part(prefix).names() else f"_{prefix}"  # a private attribute of some models
     keys: dict[str, str] = {}  # of each part: its key in AllenNLP's embedder
@@ -116,7 +95,8 @@ def convert_embedder(
         size = _elmo_mixes(result, model.part("elmo"), weights.part("_elmo."), mixes)
         if "input" in mixes:
             order, sizes["elmo"] = [*order, "elmo"], size
-    return result.finished(_columns(order, sizes))
+    result.columns = _columns(order, sizes)
+    return result
 
 
 def _kind(key: str, embedder: Params, known: Mapping[str, str]) -> str:
@@ -140,7 +120,8 @@ def _columns(order: list[str], sizes: Mapping[str, int]) -> Tensor:
 def _embedders(params: Params) -> dict[str, Params]:
     """The parts of a text field embedder by their keys; until 0.5 they were not in `token_embedders`."""
     params.expect("type", None, "basic")
-    params.ignore("allow_unmatched_keys", "embedder_to_indexer_map")
+    params.ignore("allow_unmatched_keys")
+    params.expect("embedder_to_indexer_map", None)
     inner = params.part("token_embedders") if "token_embedders" in params else params
     own = ("type", "allow_unmatched_keys", "embedder_to_indexer_map", "token_embedders")
     return {key: inner.part(key) for key in inner.keys() if key not in own}  # noqa: SIM118 - not a dict
@@ -148,12 +129,7 @@ def _embedders(params: Params) -> dict[str, Params]:
 
 def _indexer(params: Params, key: str, kind: str) -> Params:
     """The token indexer of an embedder."""
-    mapping = params.part("model").part("text_field_embedder").get("embedder_to_indexer_map", None)
-    if isinstance(mapping, dict) and mapping.get(key):
-        named = mapping[key]
-        key = str(next(iter(named.values() if isinstance(named, dict) else named)))
     reader = params.part("dataset_reader")
-    reader = reader.part("base_reader") if "base_reader" in reader else reader
     names = [name for name in reader.keys() if name.endswith("token_indexers")]  # noqa: SIM118 - not a dict
     indexer = reader.part(names[0]).part(key) if names else Params({})
     indexer.expect("type", _INDEXERS[kind], default=_INDEXERS[kind])
@@ -200,9 +176,9 @@ def _named_rows(names: tuple[str, ...]) -> tuple[tuple[str, ...], list[int | Non
     return (*SPECIAL, *row_of), [None, unknown, *row_of.values()]
 
 
-def _words(result: _Conversion, params: Params, weights: Weights, indexer: Params) -> int:
+def _words(result: ConvertedEmbedder, params: Params, weights: Weights, indexer: Params) -> int:
     indexer.expect("feature_name", None, "text")
-    names = result.vocabulary.labels(indexer.get("namespace", "tokens"))
+    names = result.names.labels(indexer.get("namespace", "tokens"))
     result.words, rows = _named_rows(names)
     table = _table(params, weights, len(names))
     if "projection_dim" in params:
@@ -215,7 +191,7 @@ def _words(result: _Conversion, params: Params, weights: Weights, indexer: Param
     return table.shape[1]
 
 
-def _characters(result: _Conversion, params: Params, weights: Weights, indexer: Params) -> int:
+def _characters(result: ConvertedEmbedder, params: Params, weights: Weights, indexer: Params) -> int:
     embedding, encoder = params.part("embedding"), params.part("encoder")
     tokenizer = indexer.part("character_tokenizer")
     tokenizer.expect("type", None, "character")
@@ -231,7 +207,7 @@ def _characters(result: _Conversion, params: Params, weights: Weights, indexer: 
     else:
         if any(borders.values()):
             raise MigrationError(f"config.json: {tokenizer.path('start_tokens')}: only for byte_encoding utf-8")
-        names = result.vocabulary.labels(indexer.get("namespace", "token_characters"))
+        names = result.names.labels(indexer.get("namespace", "token_characters"))
         result.characters, rows = _named_rows(names)
         table = _table(embedding, part, len(names))
     result.tensors["characters.embedding.weight"] = _reordered(table, rows)
@@ -267,7 +243,7 @@ def _byte_rows(borders: dict[str, Any], tokenizer: Params) -> tuple[list[int | N
 
 
 def _character_cnn(
-    result: _Conversion, params: Params, weights: Weights, indexer: Params, size: int
+    result: ConvertedEmbedder, params: Params, weights: Weights, indexer: Params, size: int
 ) -> tuple[dict[str, Any], dict[str, Tensor]]:
     params.ignore("embedding_dim")
     params.expect("output_dim", None, 0)
@@ -312,7 +288,7 @@ def _has_masked_cnn(params: Params, version: str | None) -> bool:
 
 
 def _character_lstm(
-    result: _Conversion, params: Params, weights: Weights, indexer: Params, size: int
+    result: ConvertedEmbedder, params: Params, weights: Weights, indexer: Params, size: int
 ) -> tuple[dict[str, Any], dict[str, Tensor]]:
     indexer.ignore("min_padding_length")
     params.ignore("input_size", "dropout")
@@ -333,11 +309,11 @@ def _character_lstm(
     return config, {f"lstm.{name}": weights.take(f"_module.{name}") for name in names}
 
 
-def _elmo(result: _Conversion, params: Params, weights: Weights, indexer: Params) -> int:
+def _elmo(result: ConvertedEmbedder, params: Params, weights: Weights, indexer: Params) -> int:
     return _elmo_mixes(result, params, weights.part("_elmo."), ["input"])
 
 
-def _elmo_mixes(result: _Conversion, params: Params, weights: Weights, mixes: list[str]) -> int:
+def _elmo_mixes(result: ConvertedEmbedder, params: Params, weights: Weights, mixes: list[str]) -> int:
     """ELMo with a mix for each use; their weights are learned, also where AllenNLP's config fixes them."""
     params.ignore("options_file", "weight_file", "vocab_to_cache", "namespace_to_cache")
     if params.get("scalar_mix_parameters", None) is not None:

@@ -74,7 +74,7 @@ def _augmented_layers(params: Params, weights: Weights, columns: Tensor, name: s
     size, num_layers = params.number("hidden_size"), params.number("num_layers")
     dropout = params.number("recurrent_dropout_probability", 0.0)
     params.ignore(*_NOT_USED)
-    highway = bool(params.get("use_highway", True))
+    params.expect("use_highway", True, default=True)
     if name == "stacked_bidirectional_lstm":
         layers = {
             f"{direction}_layer_{layer}.": f"{direction}_layers.{layer}."
@@ -83,12 +83,6 @@ def _augmented_layers(params: Params, weights: Weights, columns: Tensor, name: s
         }
     else:
         layers = {f"layer_{layer}.": f"layers.{layer}." for layer in range(num_layers)}
-    if not highway:
-        if name == "alternating_lstm":
-            raise MigrationError(
-                f"config.json: {params.path('use_highway')} is false; expected an alternating LSTM with its highway"
-            )
-        return _plain_bilstm(weights, size, num_layers, columns)
     tensors: dict[str, Tensor] = {}
     for theirs, ours in layers.items():
         part = _cell(weights.part(theirs))
@@ -122,26 +116,6 @@ def _highway_layer(weights: Weights, size: int, columns: Tensor, layer: str) -> 
 def _gates(tensor: Tensor, size: int) -> Tensor:
     enter, forget, candidate, *others = tensor.split(size)
     return torch.cat([enter, candidate, forget, *others])
-
-
-def _plain_bilstm(weights: Weights, size: int, num_layers: int, columns: Tensor) -> Converted:
-    """`StackedBidirectionalLstm` without highways: as torch's LSTM, with gates in the same order."""
-    tensors: dict[str, Tensor] = {}
-    for layer in range(num_layers):
-        for direction, suffix in (("forward", ""), ("backward", "_reverse")):
-            part = _cell(weights.part(f"{direction}_layer_{layer}."))
-            inputs = part.take("input_linearity.weight", 4 * size, None)
-            inputs = _with_columns(inputs, columns, part.prefix) if layer == 0 else inputs
-            bias = part.take("state_linearity.bias", 4 * size)
-            input_bias = part.take_optional("input_linearity.bias")
-            tensors |= {
-                f"layers.{layer}.weight_ih_l0{suffix}": inputs,
-                f"layers.{layer}.weight_hh_l0{suffix}": part.take("state_linearity.weight", 4 * size, size),
-                f"layers.{layer}.bias_ih_l0{suffix}": torch.zeros_like(bias) if input_bias is None else input_bias,
-                f"layers.{layer}.bias_hh_l0{suffix}": bias,
-            }
-    config = {"type": "stacked_bilstm", "hidden_sizes": [size] * num_layers}
-    return config, tensors
 
 
 def _with_columns(matrix: Tensor, columns: Tensor, name: str) -> Tensor:

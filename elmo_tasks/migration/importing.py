@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import importlib
 import logging
 import shutil
 import tempfile
@@ -32,7 +31,6 @@ from elmo_tasks.migration.heads import KINDS
 from elmo_tasks.migration.heads.head import Head
 from elmo_tasks.migration.migration_error import MigrationError
 from elmo_tasks.migration.params import Params
-from elmo_tasks.migration.training import convert_data_loader, convert_trainer
 from elmo_tasks.migration.weights import Weights
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.folder import RunFolder
@@ -42,10 +40,8 @@ from elmo_tasks.text.vocabulary import Vocabulary
 logger = logging.getLogger(__name__)
 
 _OPTIONS, _WEIGHTS = "options.json", "weights.hdf5"
-_NO_TRAINING: dict[str, dict[str, Any]] = {
-    "data_loader": {"batch_size": 32},
-    "trainer": {"num_epochs": 20, "validation_metric": "-loss"},
-}
+# What makes no difference to a trained model, or has another name here.
+_IGNORED = ("serialization_dir", "evaluate_on_test", "numpy_seed", "pytorch_seed", "vocabulary")
 # What the conversion of values that no model of AllenNLP's has can raise, such as a text instead of a size.
 _MISMATCHES = (ArithmeticError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError)
 
@@ -57,14 +53,6 @@ class Imported:
     kind: str  # AllenNLP's type of the model
     notes: tuple[str, ...]  # what differs from AllenNLP, a line each
     unread: tuple[str, ...]  # the keys of AllenNLP's config that mean nothing here
-
-
-@dataclasses.dataclass(frozen=True)
-class _PresentBiLM:
-    """The files that a folder for a biLM holds before the import. `weights` are only there with `options`."""
-
-    options: Path | None
-    weights: Path | None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,13 +76,12 @@ def import_allennlp(
         path: AllenNLP's `model.tar.gz`, or the folder that it unpacks to.
         folder: the folder of the run.
         bilm: the folder for the files of the model's biLM; by default one within the run. If it holds them already,
-            as *options.json and *weights.hdf5, they are used. If it only holds their options, these say what the
-            weights do not: clips and the like.
+            as *options.json and *weights.hdf5, they are used.
         force: removes an earlier run in the folder.
 
     Raises:
         MigrationError: the archive is missing or damaged, or this project does not have its model; or `bilm` holds
-            another biLM, several, or weights without options. Nothing is written.
+            another biLM, several, or a part of one. Nothing is written.
         RunError: the folder holds a run, and `force` is not given; or `bilm` is a folder of the run.
     """
     run = RunFolder(folder)
@@ -120,12 +107,12 @@ def import_allennlp(
         return converted.imported
 
 
-def _checked_places(run: RunFolder, bilm: str | Path | None, *, force: bool) -> _PresentBiLM:
-    """Raises what `import_allennlp` does if a folder cannot be used; returns what that for the biLM holds."""
+def _checked_places(run: RunFolder, bilm: str | Path | None, *, force: bool) -> BiLMFiles | None:
+    """Raises what `import_allennlp` does if a folder cannot be used; returns the biLM that is there."""
     check_folder(run.path)
     check_kind(run.path, run.config.name, remedy="name another folder for the run")
     present_bilm = _present_bilm(bilm)
-    if bilm is not None and not present_bilm.weights:
+    if bilm is not None and not present_bilm:
         check_kind(bilm, remedy="name another folder with --bilm")
     if bilm is not None and Path(bilm).resolve() == run.bilm.copies.resolve():
         raise RunError(f"{bilm}: belongs to the run; leave --bilm out, or name a folder outside of {run.path}")
@@ -147,91 +134,80 @@ def _mismatches(archive: Archive) -> Iterator[None]:
         raise MigrationError(f"{archive.path}: {problem}") from None
 
 
-def _converted(archive: Archive, present_bilm: _PresentBiLM, scratch: Path) -> _Converted:
+def _converted(archive: Archive, present_bilm: BiLMFiles | None, scratch: Path) -> _Converted:
     """The parts of an archive as those of a run; a biLM that is not present is written to a temporary folder."""
     params = Params(archive.config)
-    embedder, head = _convert(archive, params, present_bilm.options)
+    embedder, head = _convert(archive, params, present_bilm)
     files = _stored_bilm(embedder.bilm, present_bilm, scratch) if embedder.bilm else None
-    embedder = dataclasses.replace(embedder, bilm=None)  # its memory is free again
+    embedder.bilm = None  # its memory is free again
     values = _config(params, embedder, head)
     if files:
         values["model"]["embedder"]["elmo"] |= files.location()
-    config, more = _with_training(values, params)
-    tensors = {f"embedder.{name}": tensor for name, tensor in embedder.tensors.items()} | dict(head.tensors)
-    trained = _check(config, embedder, tensors)
+    metric = load_config(values, ExperimentConfig).model.task.build_metric()
+    config = load_config(values, ExperimentConfig, [f"trainer.validation_metric=+{metric.main}"])
+    tensors = {f"embedder.{name}": tensor for name, tensor in embedder.tensors.items()} | head.tensors
+    vocabulary = embedder.vocabulary(head.labels)
+    trained = _check(config, vocabulary, tensors)
     return _Converted(
-        Imported(archive.config["model"]["type"], (*embedder.notes, *head.notes, *more), tuple(params.unread())),
+        Imported(archive.config["model"]["type"], (*embedder.notes, *head.notes), tuple(params.unread())),
         config,
-        embedder.vocabulary,
+        vocabulary,
         frozen={name: tensor for name, tensor in tensors.items() if name not in trained},
         trained={name: tensor for name, tensor in tensors.items() if name in trained},
         bilm=files,
     )
 
 
-def _convert(archive: Archive, params: Params, bilm_options: Path | None) -> tuple[ConvertedEmbedder, Head]:
+def _convert(archive: Archive, params: Params, present_bilm: BiLMFiles | None) -> tuple[ConvertedEmbedder, Head]:
     """The embedder and the head; raises `MigrationError` if this project does not have them.
 
     Arguments:
-        bilm_options: the file of the biLM's options, if the archive does not have them.
+        present_bilm: its options say what the tensors do not, if the archive does not have them.
     """
     kind, weights = params.part("model").get("type", None), Weights(archive.tensors)
     if not isinstance(kind, str) or kind not in KINDS:
         taken = ", ".join(sorted(KINDS))
         raise MigrationError(f"a model of the type {str(kind)[:80]!r}; supported types: {taken}")
     options = archive.bilm_options
-    if options is None and bilm_options:
-        options = BiLMOptions.load(bilm_options)
+    if options is None and present_bilm:
+        options = BiLMOptions.load(present_bilm.options)
     embedder = convert_embedder(params, weights, archive.vocabulary, options, archive.version)
-    module = importlib.import_module(f"elmo_tasks.migration.heads.{KINDS[kind]}")
-    head: Head = module.convert(params, weights, archive.vocabulary, embedder.columns)
+    head = KINDS[kind](params, weights, archive.vocabulary, embedder.columns)
     if unused := weights.unused():
         raise MigrationError(f"weights.th: unexpected tensors {some_of(unused)}")
     params.part("model").ignore("initializer", "regularizer")
-    vocabulary = dataclasses.replace(embedder.vocabulary, labels=dict(head.labels))
-    return dataclasses.replace(embedder, vocabulary=vocabulary), head
+    return embedder, head
 
 
 def _config(params: Params, embedder: ConvertedEmbedder, head: Head) -> dict[str, Any]:
-    """The config of the run without its training, and without the location of the biLM."""
+    """The config of the run, with settings of the training of its own, and without the location of the biLM."""
     train, validation, test = (params.get(f"{name}_data_path", None) for name in ("train", "validation", "test"))
     values: dict[str, Any] = {
-        "dataset_reader": dict(head.dataset_reader),
+        "dataset_reader": head.dataset_reader,
         "train_data_path": str(train or ""),
         "validation_data_path": str(validation or train or ""),
         "vocabulary": embedder.vocabulary_config,
         "model": {**head.config, "embedder": embedder.config},
-        **_NO_TRAINING,
+        "data_loader": {"batch_size": 32},
+        "trainer": {"num_epochs": 20, "validation_metric": "-loss"},
     }
     if test:
         values["test_data_path"] = str(test)
+    params.ignore(*_IGNORED)
     seed = params.get("random_seed", None)
     if isinstance(seed, int) and seed >= 0:
         values["random_seed"] = seed
     return values
 
 
-def _with_training(values: dict[str, Any], params: Params) -> tuple[ExperimentConfig, tuple[str, ...]]:
-    """The config with AllenNLP's settings of the training, and what is not taken over of these, a line each."""
-    metric = load_config(values, ExperimentConfig).model.task.build_metric()
-    data_loader = convert_data_loader(params)
-    trainer, notes = convert_trainer(params, metric)
-    try:
-        return load_config({**values, "data_loader": data_loader, "trainer": trainer}, ExperimentConfig), notes
-    except ConfigError as error:
-        default = {**_NO_TRAINING["trainer"], "validation_metric": f"+{metric.main}"}
-        note = f"the settings of the training are not imported ({one_line(error)})"
-        return load_config({**values, "trainer": default}, ExperimentConfig), (note,)
-
-
-def _check(config: ExperimentConfig, embedder: ConvertedEmbedder, tensors: Mapping[str, Tensor]) -> set[str]:
+def _check(config: ExperimentConfig, vocabulary: Vocabulary, tensors: Mapping[str, Tensor]) -> set[str]:
     """Compares the tensors with those of the run's model; returns the names of those that are trained.
 
     Raises:
         MigrationError: they differ; the first differences are named.
     """
     with shapes_only():  # takes no memory
-        model = build_model(config, embedder.vocabulary, pretrained=False)
+        model = build_model(config, vocabulary, pretrained=False)
     expected = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
     actual = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
     mismatches = [
@@ -244,42 +220,39 @@ def _check(config: ExperimentConfig, embedder: ConvertedEmbedder, tensors: Mappi
     return {name for name, parameter in model.named_parameters() if parameter.requires_grad}
 
 
-def _present_bilm(folder: str | Path | None) -> _PresentBiLM:
-    """The files of a biLM in the folder that is given for it.
+def _present_bilm(folder: str | Path | None) -> BiLMFiles | None:
+    """The biLM in the folder that is given for it.
 
     Raises:
-        MigrationError: there are several of a kind, or weights without options.
+        MigrationError: there are several files of a kind, or only one file.
     """
-    if folder is None:
-        return _PresentBiLM(None, None)
-    options, weights = (
-        sorted(path for path in Path(folder).glob(f"*{name}") if not is_clutter(path.name))
-        for name in (_OPTIONS, _WEIGHTS)
-    )
-    if max(len(options), len(weights)) > 1 or len(options) < len(weights):
-        names = ", ".join(path.name for path in (*options, *weights))
-        expected = f"at most one *{_OPTIONS}, and one *{_WEIGHTS} only next to it"
+    patterns = (f"*{_OPTIONS}", f"*{_WEIGHTS}")
+    found = [sorted(path for path in Path(folder or "").glob(each) if not is_clutter(path.name)) for each in patterns]
+    if folder is None or not any(found):
+        return None
+    if [len(files) for files in found] != [1, 1]:
+        names = ", ".join(path.name for files in found for path in files)
+        expected = f"one {patterns[0]} and one {patterns[1]}, or neither"
         raise MigrationError(f"{folder}: holds {names}; expected {expected}; choose another folder with --bilm")
-    return _PresentBiLM(next(iter(options), None), next(iter(weights), None))
+    ((options,), (weights,)) = found
+    return BiLMFiles(options, weights)
 
 
-def _stored_bilm(bilm: BiLM, present: _PresentBiLM, scratch: Path) -> BiLMFiles:
-    """The biLM's files: those that are present, and for those that are not new ones in a temporary folder.
+def _stored_bilm(bilm: BiLM, present: BiLMFiles | None, scratch: Path) -> BiLMFiles:
+    """The biLM's files: those that are present, or new ones in a temporary folder.
 
     Raises:
         MigrationError: another biLM is present.
     """
-    if present.options:
-        there = BiLM.load(present.options, present.weights) if present.weights else None
-        options = BiLMOptions.load(present.options)
-        if options.architecture() != bilm.options.architecture() or (there and not _alike(bilm, there)):
+    if present:
+        there = BiLM.load(present.options, present.weights)
+        if there.options.architecture() != bilm.options.architecture() or not _alike(bilm, there):
             folder = present.options.parent
             raise MigrationError(f"its biLM is not the one in {folder}; choose another folder with --bilm")
-        if present.weights:
-            return BiLMFiles(present.options, present.weights)
+        return present
     scratch.mkdir()
     bilm.save(scratch / _OPTIONS, scratch / _WEIGHTS)
-    return BiLMFiles(present.options or scratch / _OPTIONS, scratch / _WEIGHTS)
+    return BiLMFiles(scratch / _OPTIONS, scratch / _WEIGHTS)
 
 
 def _alike(one: BiLM, other: BiLM) -> bool:

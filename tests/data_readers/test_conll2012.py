@@ -75,13 +75,11 @@ def test_only_the_gold_files_of_a_folder_are_read(tmp_path: Path, caplog: pytest
 # Coreference
 
 
-def test_documents_without_tokens_or_words_are_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_documents_without_tokens_are_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", "elmo_tasks")
-    bodies = ["", "a (1\na 1)\n", "a 0 0 _ -\n", "", "a 0 0 _ -\n\na 0 0 b -\n"]  # one word is enough
-    text = "".join(f"#begin document (d);\n{body}\n{END}" for body in bodies)
-    assert len(read(write(tmp_path / "key", text), COREF)) == 3
+    text = "".join(f"#begin document (d);\n{body}\n{END}" for body in ("", ROW, ""))
+    assert len(read(write(tmp_path / "key", text), COREF)) == 1
     assert "2 document(s) without any token left out" in caplog.text
-    assert "2 document(s) have no column of words; their tokens are '_'" in caplog.text
 
 
 def test_the_genre_is_what_comes_before_the_slash(tmp_path: Path) -> None:
@@ -100,14 +98,3 @@ def test_litbank(tmp_path: Path) -> None:
     assert example["speakers"] == [["-"] * 5, ["-"] * 2]
     assert example["clusters"] == [[[0, 0], [5, 5]], [[2, 3]]]
     assert (example["document"], example["genre"]) == ("1_tale; part 000", None)
-
-
-def test_the_test_files_of_the_reference_scorer(tmp_path: Path) -> None:
-    """Five columns or two, a header without a part, and several brackets of a cell without bars."""
-    rows = ["t 0 0 a (0(1", "t 0 1 b 0)", "t\t0\t2\tc\t1)|(0)\t"]  # some lines end with a tab
-    text = "\n".join(["#begin document (Case); ", *rows, "", "u 0 0 d -", END])
-    (example,) = read(write(tmp_path / "key", text), COREF)
-    assert example["sentences"] == [["a", "b", "c"], ["d"]]
-    assert sorted(example["clusters"]) == [[[0, 1], [2, 2]], [[0, 2]]]
-    (example,) = read(write(tmp_path / "key", f"#begin document (Case);\na (1\na 1)\n{END}"), COREF)
-    assert (example["sentences"], example["clusters"]) == ([["_", "_"]], [[[0, 1]]])

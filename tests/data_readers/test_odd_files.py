@@ -26,7 +26,6 @@ from tests.data_readers.readers import (
     Settings,
     build,
     check_columns,
-    problem,
     read,
     read_text,
     tokens,
@@ -140,29 +139,6 @@ def test_a_column_for_the_sentence() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "warns"),
-    [
-        ("Sentence #,Word,Tag\nSentence: 1,a,O\n,b,O\nSentence: 2,c,O\n", True),
-        ("sent_id,Word,Tag\n1,a,O\n1,b,O\n2,c,O\n", True),
-        ("nr,Word,Tag\n1,a,O\n,b,O\n2,c,O\n,d,O\n", True),
-        ("sent_id,Word,Tag\n1,a,O\n1,b,O\n\n2,c,O\n", False),
-        ("sentiment,Word,Tag\n1,a,O\n1,b,O\n2,c,O\n", False),
-        ("type,Word,Tag\nPER,a,O\n,b,O\nLOC,c,O\n\nPER,d,O\n", False),
-        ("number,Word,Tag\n1,a,O\n2,b,O\n", False),
-    ],
-)
-def test_a_table_that_becomes_one_sentence(
-    text: str, warns: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    for _ in range(2):  # also when it is read from the cache
-        caplog.clear()
-        read_text(tmp_path, text, WORDS)
-        found = [message for message in caplog.messages if "rows are read as one sentence" in message]
-        assert len(found) == warns
-        assert all(message.startswith(f"{tmp_path / 'data.csv'}:2: ") for message in found)
-
-
-@pytest.mark.parametrize(
     ("text", "settings", "line"),
     [
         ("a O\n\n" + "word O\n" * 1001, NER, 3),
@@ -213,11 +189,6 @@ def test_comments(settings: Settings, tmp_path: Path) -> None:
     assert [(example["tokens"], example["line"]) for example in examples] == [(["Mary", "left"], 3), (["Oslo"], 10)]
     with pytest.raises(DataError, match=r"data\.txt:3, token 1: 'LOC' is not a tag"):
         read_text(tmp_path, COMMENTS.replace("\tO\n", "\tLOC\n"), {**settings, "comment": "#", "tag_scheme": "IOB2"})
-    # Without the option
-    expected = ":1: 2 column(s), but 4 in the next line; if '#' begins a"
-    assert problem(ODD_FILES / "germeval_like.tsv", settings).startswith(expected)
-    examples = read(ODD_FILES / "germeval_like.tsv", {**settings, "on_error": "skip"})
-    assert [(len(example["tokens"]), example["line"]) for example in examples] == [(6, 2), (2, 10)]
 
 
 @pytest.mark.parametrize(
@@ -237,32 +208,3 @@ def test_a_header_row_that_is_read_as_data(
     read_text(tmp_path, text, settings)
     expected = f"{tmp_path / 'data.txt'}:1: what looks like the names of columns is read as data"
     assert [message.startswith(expected) for message in caplog.messages] == [True] * warns
-
-
-@pytest.mark.parametrize(
-    ("rows", "problem"),
-    [
-        (("0/go/01/(V*)", "1/-/-/*"), None),
-        (("0/go/01/(V*", "1/-/-/*)"), None),
-        (("0/go/01/*", "1/-/-/*"), None),  # no V at all
-        (("0/-/-/(V*)", "1/go/01/(C-V*)"), None),
-        (("0/go/01/*", "1/-/-/(V*)"), "2: the predicate 'w0' has a frameset, but column 1 of roles has V at 'w1'"),
-        (("0/go/-/*", "1/-/-/(V*)"), "3: 'w1' has no frameset; it is a predicate as column 1 of roles has V there"),
-    ],
-)
-@pytest.mark.parametrize("settings", [ROLES, PREDICATES])
-def test_a_frameset_and_its_span_on_different_tokens(
-    rows: tuple[str, ...], problem: str | None, settings: Settings, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    lines = []
-    for row in rows:
-        number, lemma, frameset, role = row.split("/")
-        lines.append(f"d/0/{number}/w{number}/NN/*/{lemma}/{frameset}/-/-/*/{role}/-")
-    read_text(tmp_path, conll_2012(*lines), settings)
-    assert caplog.messages == ([f"{tmp_path / 'data.txt'}:{problem}"] if problem else [])
-
-
-def test_a_missing_frameset_is_named(caplog: pytest.LogCaptureFixture) -> None:
-    read(path := ODD_FILES / "srl_missing_frameset.conll", ROLES)
-    expected = "'running' has no frameset; it is a predicate as column 2 of roles has V there"
-    assert caplog.messages == [f"{path}:4: {expected}"]

@@ -251,12 +251,6 @@ def test_an_unknown_label_is_named_with_file_and_line(cache: Path, path: Path, t
     assert re.match(r"memory:[0-9a-f]{16}: row 1: the label 'bad' is not among the labels of the run", message)
     message = unknown_label(SrlConll2012Config().build(), tmp_path, "tags", "B-ARG7")
     assert message.startswith(f"{tmp_path / 'b.gold_conll'}:2: in the example that begins here: the label 'B-ARG7'")
-    sick = tmp_path / "SICK.txt"
-    columns = ["sentence_A", "sentence_B", "entailment_judgment", "SemEval_set"]
-    rows = [["A dog .", "A cat .", judgment, part] for judgment, part in (("NEUTRAL", "TRAIN"), ("ENTAILMENT", "TEST"))]
-    sick.write_text("".join("\t".join(row) + "\n" for row in [columns, *rows]))
-    message = unknown_label(SnliConfig().build(), f"{sick}:TEST", "labels", "entailment")
-    assert message.startswith(f"{sick}:3: in the example that begins here: the label 'entailment'")
     source = write_tagged(tmp_path / "hub", train=HUB_ROWS)
     message = unknown_label(READER, source, "tags", "B-PER")
     assert message.startswith(f"{source}: row 2: the label 'B-PER' is not among the tags of the run")

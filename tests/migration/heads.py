@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import itertools
 import json
 from collections.abc import Callable, Mapping
@@ -67,18 +66,18 @@ class Archive:
         """Our model, whose embedder has its features in another order; no tensor and no key of the model is left."""
         columns = torch.randperm(SIZE)
         params, weights = Params(self.config), Weights(dict(self.tensors))
-        module = importlib.import_module(f"elmo_tasks.migration.heads.{KINDS[params.part('model').get('type')]}")
-        head: Head = module.convert(params, weights, AllenNlpVocabulary({"labels": self.labels}), columns)
+        vocabulary = AllenNlpVocabulary({"labels": self.labels})
+        head = KINDS[params.part("model").get("type")](params, weights, vocabulary, columns)
         assert weights.unused() == []
         assert [key for key in params.unread() if key.startswith("model.") and "input_size" not in key] == []
         words = (*SPECIAL, *WORDS)
-        vocabulary = Vocabulary(words, len(words), SPECIAL, dict(head.labels))
+        ours = Vocabulary(words, len(words), SPECIAL, head.labels)
         values = {**head.config, "embedder": {"words": {"size": SIZE}}}
         config = ModelConfig.model_validate_json(json.dumps(values))
-        model = config.build(vocabulary, config.embedder.build(vocabulary))
+        model = config.build(ours, config.embedder.build(ours))
         words_table = {"trained": self.table[:, columns], "fixed": torch.zeros(0, SIZE)}
         model.load_state_dict({**head.tensors, **{f"embedder.words.{key}": each for key, each in words_table.items()}})
-        return head, model.eval(), vocabulary
+        return head, model.eval(), ours
 
     def embed(self, words: list[str]) -> Tensor:
         return self.table[[len(SPECIAL) + WORDS.index(word) for word in words]]

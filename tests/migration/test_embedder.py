@@ -73,14 +73,14 @@ def convert(
 
 def test_words_have_their_rows_and_padding_is_zero() -> None:
     result = convert(WORDS)
-    assert result.vocabulary.words == (*SPECIAL, "dog", "cat")
-    assert result.vocabulary.num_trained_words == 4
+    assert result.vocabulary({}).words == (*SPECIAL, "dog", "cat")
+    assert result.vocabulary({}).num_trained_words == 4
     assert result.tensors["words.trained"].tolist() == [[0, 0], [14, 15], [12, 13], [16, 17]]
     assert result.tensors["words.fixed"].shape == (0, 2)
     assert result.config == {"words": {"size": 2, "trainable": True}}
     assert result.vocabulary_config == {"lowercase_words": False}
-    assert (result.vocabulary.lowercase_words, result.vocabulary.byte_characters) == (False, False)
-    assert (result.columns.tolist(), result.bilm, result.notes) == ([0, 1], None, ())
+    assert (result.vocabulary({}).lowercase_words, result.vocabulary({}).byte_characters) == (False, False)
+    assert (result.columns.tolist(), result.bilm, result.notes) == ([0, 1], None, [])
 
 
 def test_settings_of_words() -> None:
@@ -94,37 +94,14 @@ def test_settings_of_words() -> None:
     )
     assert not result.config["words"]["trainable"]
     assert result.vocabulary_config == {"lowercase_words": True}
-    assert result.vocabulary.lowercase_words
-
-
-def test_the_indexer_of_a_part_by_its_key_or_by_a_map() -> None:
-    indexers = {"other": {"namespace": "of_my_own"}, "tokens": {"namespace": "tokens"}}
-    table = {f"{START}tokens.weight": torch.ones(3, 2)}
-    for mapping in ({"tokens": ["other"]}, {"tokens": {"token_ids": "other"}}):
-        result = convert(WORDS, indexers, given=dict(table), unread="tokens", embedder_to_indexer_map=mapping)
-        assert result.vocabulary.words == (*SPECIAL, "bird")
-    result = convert(WORDS, indexers, unread="other", embedder_to_indexer_map={"elmo": ["other"]})
-    assert result.vocabulary.words == (*SPECIAL, "dog", "cat")
-
-
-def test_a_reader_around_another_has_its_indexers() -> None:
-    config = {
-        "model": {"text_field_embedder": {"token_embedders": WORDS}},
-        "dataset_reader": {
-            "type": "multiprocess",
-            "base_reader": {"my_token_indexers": {"tokens": {"namespace": "of_my_own"}}},
-        },
-    }
-    table = {f"_{START}tokens.weight": torch.ones(3, 2)}  # a private attribute of some models
-    result = convert_embedder(Params(config), Weights(table), AllenNlpVocabulary(NAMES), None, None)
-    assert result.vocabulary.words == (*SPECIAL, "bird")
+    assert result.vocabulary({}).lowercase_words
 
 
 def test_a_projection_of_words_is_multiplied_out() -> None:
     result = convert({"tokens": {**WORDS["tokens"], "projection_dim": 1}})
     assert result.tensors["words.trained"].tolist() == [[0], [264], [242], [286]]
     assert result.config["words"]["size"] == 1
-    assert result.notes == ("the projection of the word vectors is multiplied out: each word has the projected vector",)
+    assert result.notes == ["the projection of the word vectors is multiplied out: each word has the projected vector"]
 
 
 @pytest.mark.parametrize(
@@ -144,7 +121,7 @@ def test_characters_in_a_convolution(
     result = convert(characters({**CNN, **settings}, dropout=0.0), {"characters": indexer}, version=version)
     padding = {"padding": "right", "token_min_padding_length": 5 if least else 0} if version == "0.9.0" else {}
     assert result.config == {"characters": {"embedding_size": 2, "filters": 3, "width": 2, **padding, **expected}}
-    assert result.vocabulary.characters == (*SPECIAL, "d", "o")
+    assert result.vocabulary({}).characters == (*SPECIAL, "d", "o")
     assert result.tensors["characters.embedding.weight"].tolist() == [[0, 0], [2, 3], [4, 5], [6, 7]]
     assert result.columns.tolist() == [0, 1, 2]
     assert [note for note in result.notes if "longest word" in note] == list(result.notes)
@@ -170,7 +147,7 @@ def test_characters_in_an_lstm(settings: dict[str, Any], suffixes: list[str]) ->
     lstm = {name for name in result.tensors if ".lstm." in name}
     assert lstm == {f"characters.lstm.{name}{suffix}" for name in names for suffix in suffixes}
     assert len(result.columns) == 3 * (1 + both)
-    assert result.notes == ()
+    assert result.notes == []
 
 
 def test_dropout_on_characters_is_said_to_be_left_out() -> None:
@@ -188,13 +165,13 @@ def test_characters_as_bytes(rows: int, last: list[float]) -> None:
     assert embedding[2 + ord("A")].tolist() == [2 * 66, 2 * 66 + 1]  # a byte's row follows its number
     assert embedding[2 + 98].tolist() == [198, 199]
     assert embedding[-1].tolist() == last
-    assert result.vocabulary.characters[-1] == BEGIN_WORD
-    assert END_WORD not in result.vocabulary.characters
+    assert result.vocabulary({}).characters[-1] == BEGIN_WORD
+    assert END_WORD not in result.vocabulary({}).characters
     assert result.vocabulary_config == {"byte_characters": True, "border_characters": True}
-    assert result.vocabulary.byte_characters
+    assert result.vocabulary({}).byte_characters
     without = convert(characters(CNN), {"characters": BYTES}, given=tensors(rows))
     assert not without.vocabulary_config["border_characters"]
-    assert len(without.vocabulary.characters) == 2 + 256
+    assert len(without.vocabulary({}).characters) == 2 + 256
 
 
 def test_elmo_and_what_is_said_about_it() -> None:

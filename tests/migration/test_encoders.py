@@ -56,7 +56,7 @@ def test_torch_s_layers(name: str, kind: type[nn.RNNBase], num_layers: int, bidi
     assert config == {"type": f"stacked_bi{name}", **sizes, **dropout}
 
 
-def augmented_lstm(tensors: dict[str, Tensor], prefix: str, sentence: Tensor, highway: bool) -> Tensor:
+def augmented_lstm(tensors: dict[str, Tensor], prefix: str, sentence: Tensor) -> Tensor:
     """AllenNLP's `AugmentedLstm` in one direction, (T, D) -> (T, H)."""
     state = memory = torch.zeros(SIZE)
     read = []
@@ -64,25 +64,22 @@ def augmented_lstm(tensors: dict[str, Tensor], prefix: str, sentence: Tensor, hi
         projected = tensors[f"{prefix}input_linearity.weight"] @ token
         projected = projected + tensors.get(f"{prefix}input_linearity.bias", 0.0)
         recurrent = tensors[f"{prefix}state_linearity.weight"] @ state + tensors[f"{prefix}state_linearity.bias"]
-        enter, forget, candidate, leave, *more = (projected[: len(recurrent)] + recurrent).split(SIZE)
+        enter, forget, candidate, leave, highway = (projected[: len(recurrent)] + recurrent).split(SIZE)
         memory = enter.sigmoid() * candidate.tanh() + forget.sigmoid() * memory
-        state = leave.sigmoid() * memory.tanh()
-        if highway:
-            gate = more[0].sigmoid()
-            state = gate * state + (1 - gate) * projected[5 * SIZE :]
+        gate = highway.sigmoid()
+        state = gate * leave.sigmoid() * memory.tanh() + (1 - gate) * projected[5 * SIZE :]
         read.append(state)
     return torch.stack(read)
 
 
-def augmented_tensors(prefix: str, input_size: int, highway: bool, input_bias: bool) -> dict[str, Tensor]:
-    gates = 5 if highway else 4
+def augmented_tensors(prefix: str, input_size: int, input_bias: bool) -> dict[str, Tensor]:
     tensors = {
-        f"{prefix}input_linearity.weight": torch.randn((gates + highway) * SIZE, input_size),
-        f"{prefix}state_linearity.weight": torch.randn(gates * SIZE, SIZE),
-        f"{prefix}state_linearity.bias": torch.randn(gates * SIZE),
+        f"{prefix}input_linearity.weight": torch.randn(6 * SIZE, input_size),
+        f"{prefix}state_linearity.weight": torch.randn(5 * SIZE, SIZE),
+        f"{prefix}state_linearity.bias": torch.randn(5 * SIZE),
     }
     if input_bias:
-        tensors[f"{prefix}input_linearity.bias"] = torch.randn((gates + highway) * SIZE)
+        tensors[f"{prefix}input_linearity.bias"] = torch.randn(6 * SIZE)
     return tensors
 
 
@@ -93,7 +90,7 @@ def test_alternating_layers(num_layers: int, input_bias: bool, cell: str) -> Non
     tensors: dict[str, Tensor] = {}
     for layer in range(num_layers):
         prefix = f"_module.layer_{layer}.{cell}"
-        tensors |= augmented_tensors(prefix, 5 if layer == 0 else SIZE, highway=True, input_bias=input_bias)
+        tensors |= augmented_tensors(prefix, 5 if layer == 0 else SIZE, input_bias)
     ignored = {"dropout": 0.4, "layer_dropout_probability": 0.3, "use_input_projection_bias": input_bias}
     params = {"type": "alternating_lstm", "num_layers": num_layers, **ignored}
     params |= {"recurrent_dropout_probability": 0.1} if num_layers > 1 else {}
@@ -105,28 +102,27 @@ def test_alternating_layers(num_layers: int, input_bias: bool, cell: str) -> Non
         values = inputs[row, :length]
         for layer in range(num_layers):
             values = values if layer % 2 == 0 else values.flip(0)
-            values = augmented_lstm(tensors, f"_module.layer_{layer}.{cell}", values, highway=True)
+            values = augmented_lstm(tensors, f"_module.layer_{layer}.{cell}", values)
             values = values if layer % 2 == 0 else values.flip(0)
         torch.testing.assert_close(actual[row, :length], values)
 
 
-@pytest.mark.parametrize("highway", [True, False])
 @pytest.mark.parametrize("input_bias", [True, False])
-def test_stacked_bidirectional_layers(input_bias: bool, highway: bool) -> None:
+def test_stacked_bidirectional_layers(input_bias: bool) -> None:
     tensors: dict[str, Tensor] = {}
     for layer in range(2):
         for direction in ("forward", "backward"):
             size = 5 if layer == 0 else 2 * SIZE
             prefix = f"_module.{direction}_layer_{layer}."
-            tensors |= augmented_tensors(prefix, size, highway=highway, input_bias=input_bias)
-    params = {"type": "stacked_bidirectional_lstm", "num_layers": 2, "use_highway": highway}
+            tensors |= augmented_tensors(prefix, size, input_bias)
+    params = {"type": "stacked_bidirectional_lstm", "num_layers": 2, "use_highway": True}
     inputs = torch.randn(3, 6, 5)
     _, actual = outputs({**params, "recurrent_dropout_probability": 0.5}, tensors, inputs)
     for row, length in enumerate(LENGTHS):
         values = inputs[row, :length]
         for layer in range(2):
-            forward = augmented_lstm(tensors, f"_module.forward_layer_{layer}.", values, highway)
-            backward = augmented_lstm(tensors, f"_module.backward_layer_{layer}.", values.flip(0), highway).flip(0)
+            forward = augmented_lstm(tensors, f"_module.forward_layer_{layer}.", values)
+            backward = augmented_lstm(tensors, f"_module.backward_layer_{layer}.", values.flip(0)).flip(0)
             values = torch.cat([forward, backward], dim=1)
         torch.testing.assert_close(actual[row, :length], values)
 
@@ -137,7 +133,7 @@ def test_others_are_refused() -> None:
         ({"type": "multi_head_self_attention"}, "supported encoders: lstm, gru, alternating_lstm"),
         ({}, "type is 'None'"),
         ({"type": "lstm", "stateful": True}, "stateful is True"),
-        ({"type": "alternating_lstm", "hidden_size": 3, "num_layers": 1, "use_highway": False}, "use_highway is false"),
+        ({"type": "alternating_lstm", "hidden_size": 3, "num_layers": 1, "use_highway": False}, "use_highway is False"),
         ({"type": "lstm", "hidden_size": 3}, "reads 4 features; expected 5"),
         ({"type": "gru", "bias": False}, "bias is False; only True can"),
         ({"type": "lstm", "proj_size": 2}, "proj_size is 2; only 0 can"),

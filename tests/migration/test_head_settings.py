@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import pytest
@@ -254,31 +253,11 @@ def test_each_constraint_of_a_crf_tagger_is_compared(
             archive.convert()
 
 
-def test_a_crf_tagger_keeps_the_weights_of_its_labels_for_further_training() -> None:
-    """The formula of AllenNLP's `ConditionalRandomFieldWeightEmission`, where logits are multiplied by the weights."""
-    archive = make("crf_tagger", {"model.label_weights": {"B-X": 3, "I-X": 0.5}})
-    archive.tensors["crf.label_weights"] = weights = torch.tensor([1, 3, 0.5])
-    head, model, vocabulary = archive.convert()
-    assert (head.config["label_weights"], head.notes) == ({"B-X": 3, "I-X": 0.5}, ())
-    batch = model.task.collate([{"tokens": ["tarn", "vale"], "tags": ["B-X", "I-X"]}], vocabulary)
-    output = model(batch)
-    scores = {
-        tags: sum(output.logits[0, index, tag] * weights[tag] for index, tag in enumerate(tags))
-        + archive.tensors["crf.transitions"][tags]
-        for tags in itertools.product(range(3), repeat=2)
-    }
-    expected = torch.logsumexp(torch.stack([*scores.values()]), 0) - scores[1, 2]
-    assert model.loss(output, batch).item() == pytest.approx(expected.item(), abs=1e-5)
-
-
-def test_other_weights_of_labels_only_concern_further_training() -> None:
+def test_weights_of_labels_in_the_loss_are_left_out() -> None:
     archive = make("crf_tagger", {"model.label_weights": {"O": 2}, "model.weight_strategy": "lannoy"})
     archive.add("crf.label_weights", 3)
     head, _, _ = archive.convert()
     assert "label_weights" not in head.config
-    assert head.notes == (
-        "label_weights are left out: only training reads them, and their strategy 'lannoy' is not here",
-    )
 
 
 ATTENTION = "model.matrix_attention"

@@ -137,19 +137,16 @@ def test_a_tagger_with_words_characters_and_elmo(masked: bool, tmp_path: Path) -
     assert loaded.config.dataset_reader.task == loaded.config.model.task
 
 
-def test_training_settings_are_carried_over_and_the_rest_is_listed(archive: Path, tmp_path: Path) -> None:
+def test_settings_of_the_model_are_carried_over_and_the_rest_is_listed(archive: Path, tmp_path: Path) -> None:
     imported = import_allennlp(archive, tmp_path / "run")
-    assert imported.unread == ("iterator.cache_instances", "trainer.num_serialized_models_to_keep")
+    assert imported.unread == ("iterator", "trainer")
     origin = {"kind": "crf_tagger", "notes": list(imported.notes), "unread": list(imported.unread)}
     assert json.loads((tmp_path / "run" / "origin.json").read_text()) == {"allennlp": str(archive), **origin}
     config = json.loads((tmp_path / "run" / "config.json").read_text())
-    (regularizer,) = config["trainer"]["regularizers"]
     model = config["model"]
     for part, expected in (
-        (config["trainer"], {"num_epochs": 75, "patience": 25, "grad_norm": 5.0, "validation_metric": "+f1"}),
-        (config["trainer"]["optimizer"], {"type": "adam", "lr": 0.002}),
-        (regularizer, {"parameters": r"elmo\.mixes\..*weights", "l2": 0.1}),
-        (config["data_loader"], {"batch_size": 64}),
+        (config["trainer"], {"num_epochs": 20, "patience": None, "validation_metric": "+f1"}),
+        (config["data_loader"], {"batch_size": 32}),
         (config, {"train_data_path": "train.txt", "validation_data_path": "dev.txt"}),
         (config["vocabulary"], {"lowercase_words": True}),
         (model, {"dropout": 0.5}),
@@ -174,14 +171,6 @@ def test_the_data_and_the_seed_are_carried_over(
     default = ExperimentConfig.model_fields["random_seed"].default
     expected = {"train_data_path": "train.txt", "validation_data_path": "dev.txt", "random_seed": default} | expected
     assert {key: config[key] for key in expected} == expected
-
-
-def test_impossible_training_settings_do_not_matter(tmp_path: Path) -> None:
-    config = NER | {"trainer": {"num_epochs": 0, "optimizer": "bert_adam"}}
-    imported = import_allennlp(write_archive(tmp_path / "a", config, ner_tensors(), VOCABULARY), tmp_path / "run")
-    assert any("the settings of the training are not imported" in note for note in imported.notes)
-    run = load_run(tmp_path / "run").config
-    assert (run.trainer.validation_metric, run.trainer.num_epochs, run.data_loader.batch_size) == ("+f1", 20, 32)
 
 
 def test_a_run_like_any_other(
@@ -263,29 +252,12 @@ def test_runs_share_a_bilm(prefix: str, archive: Path, tmp_path: Path, monkeypat
     assert not (tmp_path / "three").exists()
 
 
-@pytest.mark.parametrize("name", ["options.json", "elmo_2x4096_options.json"])
-def test_a_folder_with_only_the_options_gets_the_weights(name: str, archive: Path, tmp_path: Path) -> None:
-    (shared := tmp_path / "bilm").mkdir()
-    lstm = OPTIONS.lstm.model_copy(update={"cell_clip": 2.0})
-    OPTIONS.model_copy(update={"lstm": lstm}).save(shared / name)
-    before = (shared / name).read_bytes()
-    import_allennlp(archive, tmp_path / "run", bilm=shared)
-    assert (shared / name).read_bytes() == before
-    assert {each.name for each in shared.iterdir()} == {name, "weights.hdf5"}
-    assert BiLM.load(shared).options.lstm.cell_clip == 2.0
-    assert logits(tmp_path / "run", SENTENCES[0]).isfinite().all()
-    (shared / "weights.hdf5").unlink()
-    OPTIONS.model_copy(update={"lstm": lstm.model_copy(update={"n_layers": 3})}).save(shared / name)
-    with pytest.raises(MigrationError, match="its biLM is not the one in"):
-        import_allennlp(archive, tmp_path / "other", bilm=shared)
-
-
-@pytest.mark.parametrize("names", [["weights.hdf5"], ["a_weights.hdf5"], ["a_options.json", "options.json"]])
+@pytest.mark.parametrize("names", [["weights.hdf5"], ["a_options.json"], ["a_options.json", "options.json"]])
 def test_files_that_are_not_those_of_one_bilm_are_refused(names: list[str], archive: Path, tmp_path: Path) -> None:
     (shared := tmp_path / "bilm").mkdir()
     for name in names:
         (shared / name).write_bytes(b"of another biLM")
-    with pytest.raises(MigrationError, match=f"bilm: holds {', '.join(names)}; expected at most one"):
+    with pytest.raises(MigrationError, match=f"bilm: holds {', '.join(names)}; expected one"):
         import_allennlp(archive, tmp_path / "run", bilm=shared)
     assert sorted(each.name for each in shared.iterdir()) == names
     assert not (tmp_path / "run").exists()

@@ -11,63 +11,85 @@ soak      many inputs in one process
 from __future__ import annotations
 
 import argparse
+import collections
 import shutil
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeAlias
 
-from tests.torture.full_disk import FullDisk
-from tests.torture.fuzz import Fuzz
-from tests.torture.hostile import Hostile
-from tests.torture.kills import Kills
-from tests.torture.report import Report
-from tests.torture.sandbox import Part, run_cases
+from tests.torture.fuzz import fuzz
+from tests.torture.hostile import hostile
+from tests.torture.kills import full_disk, kills
+from tests.torture.sandbox import Cases, Outcome, run_cases
 from tests.torture.scenarios import make_references
-from tests.torture.soak import Soak
+from tests.torture.soak import soak
 from tests.torture.workshop import apart, import_everything, make_workshop
-from tests.torture.writers import Writers
+from tests.torture.writers import writers
+
+Faults: TypeAlias = collections.Counter[tuple[str, str, str]]  # part, kind, signature
 
 _SHARES = {"fuzz": 0.5, "kills": 0.25, "disk": 0.1, "writers": 0.05, "hostile": 0.05, "soak": 0.05}
+_KEPT = 3  # failed cases of a fault whose files are kept
 
 
 def main() -> int:
     options = _parse()
-    report = Report(options.output, options.seed)
     chosen = options.part or list(_SHARES)
     whole = sum(_SHARES[name] for name in chosen)
     shutil.rmtree(options.output, ignore_errors=True)
     import_everything()
+    faults: Faults = collections.Counter()
     with tempfile.TemporaryDirectory(prefix="torture-") as name:
         folder = Path(name)
         apart(lambda: make_workshop(folder / "shop"), folder / "log.txt")
         if {"kills", "disk", "writers"} & set(chosen):
             make_references(folder / "shop")
         for part in chosen:
-            _torture(part, report, folder, options, 60 * options.minutes * _SHARES[part] / whole)
-    report.show()
-    return 1 if report.failed else 0
+            _torture(part, faults, folder, options, 60 * options.minutes * _SHARES[part] / whole)
+    for (part, kind, signature), count in faults.most_common():
+        print(f"{count:5}  {part}, {kind}: {signature}")
+    if faults:
+        print(f"reproducers: {options.output}")
+    return int(bool(faults))
 
 
-def _torture(name: str, report: Report, folder: Path, options: argparse.Namespace, seconds: float) -> None:
-    """Runs the cases of a part for some seconds, or as many as wanted."""
-    scratch = folder / f"{name}-cases"
+def _torture(part: str, faults: Faults, folder: Path, options: argparse.Namespace, seconds: float) -> None:
+    """Runs the cases of a part for some seconds, or as many as wanted, and counts their faults."""
+    scratch, tried, before = folder / f"{part}-cases", 0, faults.total()
     scratch.mkdir()
-    print(f"{name} ...", flush=True)
-    part = _PARTS[name](folder / "shop", options, seconds)
-    until = None if options.cases else time.monotonic() + seconds
-    for outcome in run_cases(part, scratch, first=options.first, most=options.cases, until=until):
-        report.add(name, outcome)
+    cases = _PARTS[part](folder / "shop", options, seconds)
+    until = None if options.cases is not None else time.monotonic() + seconds
+    for outcome in run_cases(cases, scratch, first=options.first, most=options.cases, until=until):
+        tried += 1
+        if outcome.problem:
+            faults[part, outcome.kind, outcome.signature] += 1
+            _keep(part, outcome, faults, options)
     shutil.rmtree(scratch, ignore_errors=True)
+    print(f"{part}: {tried:,} cases, {faults.total() - before:,} failed", flush=True)
 
 
-_PARTS: dict[str, Callable[[Path, argparse.Namespace, float], Part]] = {
-    "fuzz": lambda shop, options, seconds: Fuzz(shop, options.seed, tuple(options.kind or [""])),
-    "kills": lambda shop, options, seconds: Kills(shop, options.seed),
-    "disk": lambda shop, options, seconds: FullDisk(shop, options.seed),
-    "writers": lambda shop, options, seconds: Writers(shop, options.seed),
-    "hostile": lambda shop, options, seconds: Hostile(shop),
-    "soak": lambda shop, options, seconds: Soak(seconds, options.seed),
+def _keep(part: str, outcome: Outcome, faults: Faults, options: argparse.Namespace) -> None:
+    """Writes the reproducers of the first cases of a fault: `PART/FAULT/problem.txt`, and their files."""
+    key = part, outcome.kind, outcome.signature
+    if faults[key] <= _KEPT:
+        target = options.output / part / f"{list(faults).index(key) + 1:03}-{faults[key]}"
+        target.mkdir(parents=True)
+        again = f"python -m tests.torture --part {part} --seed {options.seed} --first {outcome.number} --cases 1"
+        text = f"{outcome.kind}\nagain: {again}\n\n{outcome.problem}\n"
+        (target / "problem.txt").write_text(text, encoding="utf-8", errors="backslashreplace")
+        if outcome.folder and Path(outcome.folder).is_dir():
+            shutil.move(outcome.folder, target / "files")
+
+
+_PARTS: dict[str, Callable[[Path, argparse.Namespace, float], Cases]] = {
+    "fuzz": lambda shop, options, seconds: fuzz(shop, options.seed, tuple(options.kind or [""])),
+    "kills": lambda shop, options, seconds: kills(shop, options.seed),
+    "disk": lambda shop, options, seconds: full_disk(shop, options.seed),
+    "writers": lambda shop, options, seconds: writers(shop, options.seed),
+    "hostile": lambda shop, options, seconds: hostile(shop),
+    "soak": lambda shop, options, seconds: soak(seconds, options.seed),
 }
 
 

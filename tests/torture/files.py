@@ -14,9 +14,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.torture.mutations import change_value
+from tests.torture.mutations import Target, change_value, write_changed
 from tests.torture.sandbox import allowed
-from tests.torture.targets import Target, write_changed
 
 SENTENCES = [["Orla", "left", "Old", "Brusk", "."], ["Quiet"], ["Tavo", "sold", "a", "mill"]]
 
@@ -114,12 +113,6 @@ def _runs(shop: Path) -> Iterator[Target]:
         write = functools.partial(_change_run, shop / "run")
         form = forms[path.suffix.lstrip(".")]
         yield Target(f"run: {path.name}", f"run/{path.name}", form, [path.read_bytes()], run, weight, write)
-    for name in ("vocabulary.txt", "softmax.safetensors", "options.json"):
-        path = shop / "pretrained" / name
-        write = functools.partial(_change_run, shop / "pretrained")
-        run = functools.partial(_perplexity, shop)
-        form = forms[path.suffix.lstrip(".")]
-        yield Target(f"biLM: {name}", f"bilm/{name}", form, [path.read_bytes()], run, 0.5, write)
 
 
 def _change_run(source: Path, path: Path, target: Target, draw: random.Random) -> None:
@@ -143,13 +136,6 @@ def _resume(shop: Path, path: Path) -> None:
     if path.name != "metrics.json":
         (path.parent / "metrics.json").unlink()  # else there would be nothing to do
     train(shop / "tagger.json", path.parent, resume=True)
-
-
-def _perplexity(shop: Path, path: Path) -> None:
-    from elmo_tasks.pretraining.pretrain import perplexity_of_text
-    from elmo_tasks.text.tokenizers import WhitespaceTokenizer
-
-    perplexity_of_text(path.parent, [str(shop / "text.txt")], WhitespaceTokenizer())
 
 
 def _archives(shop: Path) -> Iterator[Target]:

@@ -10,30 +10,27 @@ import random
 from pathlib import Path
 
 from tests.torture import files, inputs
-from tests.torture.sandbox import Case, allowed
-from tests.torture.targets import Target
+from tests.torture.mutations import Target
+from tests.torture.sandbox import Case, Cases, allowed
 
 
-class Fuzz:
+def fuzz(shop: Path, seed: int, kinds: tuple[str, ...] = ("",)) -> Cases:
     """Endless random cases; the number and the seed decide each.
 
     Arguments:
         shop: the folder that `make_workshop` has filled.
         kinds: only the targets whose names begin with one of these.
     """
+    every = [*inputs.targets(shop), *files.targets(shop)]
+    targets = [target for target in every if target.kind.startswith(kinds)]
+    weights = [target.weight for target in targets]
 
-    name = "fuzz"
+    def case(number: int) -> Case:
+        draw = random.Random(f"{seed} {number}")
+        target = draw.choices(targets, weights)[0]
+        return Case(target.kind, lambda folder: _try(target, folder, draw))
 
-    def __init__(self, shop: Path, seed: int, kinds: tuple[str, ...] = ("",)) -> None:
-        self._seed = seed
-        every = [*inputs.targets(shop), *files.targets(shop)]
-        self._targets = [target for target in every if target.kind.startswith(kinds)]
-        self._weights = [target.weight for target in self._targets]
-
-    def case(self, number: int) -> Case:
-        draw = random.Random(f"{self._seed} {number}")
-        target = draw.choices(self._targets, self._weights)[0]
-        return Case(target.kind, f"seed {self._seed}, case {number}", lambda folder: _try(target, folder, draw))
+    return case
 
 
 def _try(target: Target, folder: Path, draw: random.Random) -> None:

@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import tarfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from tests.torture import hostile_archives, hostile_runs
-from tests.torture.sandbox import Case
+from tests.torture.hostile_archives import Maker
+from tests.torture.sandbox import Case, Cases
 from tests.torture.watching import watched
-from tests.torture.workshop import fork
+from tests.torture.workshop import check_end, fork, wait_for
 
 CANARY = "canary-2f8a91"
-_SECONDS = 20.0
+_SECONDS = 20.0  # of CPU time
 _MOST_BYTES = 400 << 20  # of all files that a command may leave
 
 _COMMANDS = {
@@ -32,77 +31,57 @@ _COMMANDS = {
 }
 
 
-class Hostile:
+def hostile(shop: Path) -> Cases:
     """Every hostile archive and run with every command that reads it.
 
     Arguments:
         shop: see `make_workshop`.
     """
+    archives = [(name, make, command) for name, make in hostile_archives.MAKERS.items() for command in _COMMANDS]
+    runs = [(name, make, command) for name, make in hostile_runs.MAKERS.items() for command in _COMMANDS]
+    cases = [case for case in archives if case[2] in ("predict", "archive")]
+    cases += [case for case in runs if case[2] != "embed" or "weights" in case[0] or "options" in case[0]]
 
-    name = "hostile"
-
-    def __init__(self, shop: Path) -> None:
-        self._shop = shop
-        archives = [(name, make, command) for name, make in hostile_archives.MAKERS.items() for command in _COMMANDS]
-        runs = [(name, make, command) for name, make in hostile_runs.MAKERS.items() for command in _COMMANDS]
-        self._cases = [case for case in archives if case[2] in ("predict", "archive")]
-        self._cases += [case for case in runs if case[2] != "embed" or "weights" in case[0] or "options" in case[0]]
-
-    def case(self, number: int) -> Case | None:
-        if number >= len(self._cases):
+    def case(number: int) -> Case | None:
+        if number >= len(cases):
             return None
-        name, make, command = self._cases[number]
-        return Case(f"{command}: {name}", f"case {number}", lambda folder: self._try(make, command, folder))
+        name, make, command = cases[number]
+        return Case(f"{command}: {name}", lambda folder: _try(make, command, shop, folder), _SECONDS)
 
-    def _try(self, make: Callable[[Path, Path, Path], tuple[Path, bool]], command: str, folder: Path) -> None:
-        """Makes something hostile and gives it to a command."""
-        here, outside = folder / "here", folder / "outside"
-        here.mkdir()
-        outside.mkdir()
-        (outside / "secret.txt").write_text(f"{CANARY}\n" * 400)
-        with watched(outside) as check:
-            (outside / "secret.txt").read_bytes()
-        assert check, "the watch does not work"
-        run, is_sealed = make(self._shop, here, outside)
-        before = {path: path.read_bytes() for path in outside.iterdir()}
-        arguments = [part.format(run=run, shop=self._shop, here=here) for part in _COMMANDS[command]]
-        with watched(outside) as seen:
-            code, output = _run(arguments, here, folder / "log.txt")
-        assert not seen or not is_sealed, f"{seen[0]}\n{output[-2000:]}"
-        assert {path: path.read_bytes() for path in outside.iterdir()} == before, (
-            f"files were changed\n{output[-2000:]}"
-        )
-        _check_end(code, output)
-        _check_files(here, run)
+    return case
 
 
-def _run(arguments: list[str], here: Path, log: Path) -> tuple[int | None, str]:
-    """The exit code, None if the time was up, and the output."""
+def _try(make: Maker, command: str, shop: Path, folder: Path) -> None:
+    """Makes something hostile and gives it to a command."""
+    here, outside = folder / "here", folder / "outside"
+    here.mkdir()
+    outside.mkdir()
+    (outside / "secret.txt").write_text(f"{CANARY}\n" * 400)
+    with watched(outside) as check:
+        (outside / "secret.txt").read_bytes()
+    assert check, "the watch does not work"
+    run, is_sealed = make(shop, here, outside)
+    before = {path: path.read_bytes() for path in outside.iterdir()}
+    arguments = [part.format(run=run, shop=shop, here=here) for part in _COMMANDS[command]]
+    with watched(outside) as seen:
+        code, output = _run(arguments, here, folder / "log.txt")
+    end = output[-2500:]
+    assert not seen or not is_sealed, f"{seen[0]}\n{end}"
+    assert {path: path.read_bytes() for path in outside.iterdir()} == before, f"files were changed\n{end}"
+    assert CANARY not in output, f"a secret is shown\n{end}"
+    check_end(code, output)
+    _check_files(here, run)
+
+
+def _run(arguments: list[str], here: Path, log: Path) -> tuple[int, str]:
+    """The exit code and the output."""
     from elmo_tasks import cli
 
     def command() -> int:
         os.environ |= {"ELMO_TASKS_CACHE": str(here / "cache"), "SECRET": CANARY}
         return cli.main(arguments)
 
-    pid, end = fork(command, log), time.monotonic() + _SECONDS
-    status = (0, 0)
-    while status[0] == 0 and time.monotonic() < end:
-        time.sleep(0.01)
-        status = os.waitpid(pid, os.WNOHANG)
-    if status[0] == 0:
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
-        return None, log.read_text(errors="replace")
-    return os.waitstatus_to_exitcode(status[1]), log.read_text(errors="replace")
-
-
-def _check_end(code: int | None, output: str) -> None:
-    end = output[-2500:]
-    assert CANARY not in output, f"a secret is shown\n{end}"
-    assert "Traceback" not in output, f"a traceback\n{end}"
-    assert code in (0, 1, 2), f"exit code {code}\n{end}" if code is not None else f"more than {_SECONDS} seconds\n{end}"
-    if code:
-        assert any(line.startswith("error: ") for line in output.splitlines()), f"no line with an error\n{end}"
+    return wait_for(fork(command, log)), log.read_text(errors="replace")
 
 
 def _check_files(here: Path, run: Path) -> None:

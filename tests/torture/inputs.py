@@ -14,11 +14,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.torture.mutations import ODD_NUMBERS, ODD_TEXTS
-from tests.torture.targets import Target
+from tests.torture.mutations import ODD_NUMBERS, ODD_TEXTS, Target
 from tests.torture.workshop import NER, TEXT, VECTORS
 
-_PROPS = "Orla - (A0*)\ngave give (V*)\nTavo - (A2*)\nthe - (A1*\nkey - *)\n\nQuiet quiet (V*)\n\n"
 _SICK = (
     "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n"
     "1\tA man sleeps\tNobody sleeps\t3.5\tCONTRADICTION\n2\tA dog runs\tAn animal runs\t4.5\tENTAILMENT\n"
@@ -41,47 +39,21 @@ _PREDICTED: dict[str, list[dict[str, Any]]] = {
 
 
 def targets(shop: Path) -> list[Target]:
-    return [*_data(shop), *_texts(), *_configs(shop), *_predictor_inputs()]
+    return [*_data(), *_texts(), *_configs(shop), *_predictor_inputs()]
 
 
-def _data(shop: Path) -> Iterator[Target]:
-    from elmo_tasks.sample_data import ALL_TASKS, write_sample_data
+def _data() -> Iterator[Target]:
+    """The sample files of all readers."""
+    from tests.data_readers.readers import NER as CONLL2003
+    from tests.data_readers.readers import SAMPLES, SNLI, SST, sample
 
-    folder = shop / "sample_data"
-    write_sample_data(folder, ALL_TASKS, sentences=(3, 3, 3), force=True)
-
-    def sample(name: str) -> list[bytes]:
-        return [(folder / name).read_bytes()]
-
-    roles = sample("srl_ewt/ewt.dev.gold_conll")
-    srl = {"type": "srl_conll2012"}
-    yield _reader("conll2003", "text", [NER.encode()], {"type": "conll2003"}, weight=3)
-    yield _reader("conllu", "text", sample("pos_ud_ewt/en_ewt-ud-dev.conllu"), {"type": "conllu"}, weight=2)
-    yield _reader(
-        "snli jsonl", "jsonl", sample("snli/snli_1.0_dev.jsonl"), {"type": "snli"}, file="data.jsonl", weight=2
-    )
-    yield _reader("snli columns", "text", [_SICK.encode(), _MULTINLI.encode()], {"type": "snli"}, weight=2)
-    yield _reader("squad", "json", sample("squad/dev-v1.1.json"), {"type": "squad"}, file="data.json", weight=2)
-    yield _reader("srl conll2012", "text", roles, srl, file="data.v4_gold_conll", weight=2)
-    yield _reader("srl conll2005", "text", [_PROPS.encode()], {"type": "srl_conll2005"}, weight=2)
-    yield _reader("predicates", "text", roles, {"type": "predicates", "source": srl}, file="data.v4_gold_conll")
-    yield _reader("sst", "text", sample("sst5/dev.txt"), {"type": "sst", "subtrees": True}, weight=3)
-    yield _reader(
-        "coref conll2012",
-        "text",
-        sample("coref_ontogum/ontogum.dev.v4_gold_conll"),
-        {"type": "coref_conll2012"},
-        file="data.v4_gold_conll",
-        weight=2,
-    )
-    reviews = {"task": "classification", "columns": {"text": "a", "label": "b"}}
-    csv = b'a,b\n"Orla, who left",1\nTavo,2\n'
-    yield _reader("delimited", "text", [csv], {"type": "delimited", **reviews}, file="data.csv", weight=2)
-    jsonl = b'{"a": "Orla left", "b": true}\n{"a": ["Tavo"], "b": 2}\n'
-    yield _reader("jsonl", "jsonl", [jsonl], {"type": "jsonl", **reviews}, file="data.jsonl", weight=2)
-    ner = NER.encode()
+    forms = {"json": "json", "jsonl": "jsonl"}
+    for name, settings in {**SAMPLES, "sst.txt": {**SST, "subtrees": True}}.items():
+        form = forms.get(name.rpartition(".")[2], "text")
+        yield _reader(name, form, [sample(name).encode()], settings, file=name)
+    yield _reader("snli columns", "text", [_SICK.encode(), _MULTINLI.encode()], SNLI)
     for suffix, pack in _PACKERS:
-        yield _reader(f"compressed {suffix}", "binary", [pack(ner)], {"type": "conll2003"}, file=f"data.{suffix}")
+        yield _reader(f"compressed {suffix}", "binary", [pack(NER.encode())], CONLL2003, file=f"data.{suffix}")
 
 
 def _zipped(data: bytes) -> bytes:
@@ -95,22 +67,25 @@ _PACKERS: list[tuple[str, Callable[[bytes], bytes]]]
 _PACKERS = [("gz", gzip.compress), ("xz", lzma.compress), ("bz2", bz2.compress), ("zip", _zipped)]
 
 
-def _reader(
-    kind: str, form: str, seeds: list[bytes], config: dict[str, Any], *, file: str = "data.txt", weight: float = 1
-) -> Target:
+def _reader(kind: str, form: str, seeds: list[bytes], settings: dict[str, Any], *, file: str = "data.txt") -> Target:
     """Reads a file and makes a vocabulary and a batch of what it holds."""
 
     def run(path: Path) -> None:
-        from elmo_tasks.data_readers.reader import DatasetReaderConfig
+        from elmo_tasks.errors import DataError
         from elmo_tasks.text.vocabulary import VocabularyConfig
+        from tests.data_readers.readers import build
 
-        chosen = DatasetReaderConfig.alternatives[config["type"]].model_validate_json(json.dumps(config))
-        reader = chosen.build()  # type: ignore[attr-defined]
-        data = reader.read(path)
+        reader = build(settings)
+        try:
+            data = reader.read(path)
+        except DataError as error:
+            if str(error).startswith(str(path)):
+                raise
+            raise AssertionError(f"the error does not name the file: {error}") from None
         vocabulary = VocabularyConfig().build(reader.task, data, [])
         reader.task.collate(list(data)[:4], vocabulary)
 
-    return Target(f"data: {kind}", file, form, seeds, run, weight)
+    return Target(f"data: {kind}", file, form, seeds, run)
 
 
 def _texts() -> Iterator[Target]:
@@ -186,23 +161,20 @@ def _flat(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
 
 def _predictor_inputs() -> Iterator[Target]:
     for head, examples in _PREDICTED.items():
-        lines = "\n".join(map(json.dumps, examples)).encode()
-        texts = (
-            [lines]
-            if head in ("esim", "decomposable_attention, end token", "bidaf", "srl, biLSTM")
-            else [lines, b"Orla left. \xc3\x89douard, too?\n\nNo"]
-        )
-        name = head.partition(",")[0]
-        run = functools.partial(_predict, head)
+        lines, name, run = "\n".join(map(json.dumps, examples)).encode(), head.partition(",")[0], _predict(head)
+        texts = [lines] + [b"Orla left. \xc3\x89douard, too?\n\nNo"] * ("text" in examples[0])
         yield Target(f"predict: {name}", "input.jsonl", "jsonl", [lines], run, 1.5)
         yield Target(f"predict: {name} text", "input.txt", "text", texts, run, 0.5)
 
 
-def _predict(head: str, path: Path) -> None:
-    from elmo_tasks.predictors.inputs import input_name, read_inputs
+def _predict(head: str) -> Callable[[Path], None]:
+    def run(path: Path) -> None:
+        from elmo_tasks.predictors.inputs import input_name, read_inputs
 
-    for result in _predictor(head).predict(read_inputs(path), source=input_name(path)):
-        (json.dumps(result, ensure_ascii=False) + "\n").encode()
+        for result in _predictor(head).predict(read_inputs(path), source=input_name(path)):
+            (json.dumps(result, ensure_ascii=False) + "\n").encode()
+
+    return run
 
 
 @functools.cache

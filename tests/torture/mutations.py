@@ -1,10 +1,15 @@
-"""Random changes of files: of bytes, of texts by line, column and token, and of JSON values by their structure."""
+"""Random changes of files: of bytes, of texts by line, column and token, and of JSON values by their structure.
+
+And what has such files: the targets of the fuzzer.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import random
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 ODD_TEXTS = (
@@ -188,3 +193,34 @@ def change_value(value: Any, draw: random.Random) -> Any:
     if isinstance(value, (int, float)):
         choices += [-value, value + 1, value * 10**6, float(value)] if abs(value) < 1e100 else []
     return draw.choice(choices)
+
+
+def write_changed(path: Path, target: Target, draw: random.Random) -> None:
+    """Writes a changed seed of the target."""
+    path.write_bytes(target.changed(draw))
+
+
+@dataclasses.dataclass(frozen=True)
+class Target:
+    """A kind of file and what reads it.
+
+    Arguments:
+        kind: the row of the table that counts its cases.
+        file: the name of the file, below the folder of a case.
+        form: see `mutate`.
+        seeds: valid contents.
+        run: reads the file.
+        weight: how often it is drawn, compared with others. Those that take long have less.
+        write: writes the file.
+    """
+
+    kind: str
+    file: str
+    form: str
+    seeds: Sequence[bytes]
+    run: Callable[[Path], object]
+    weight: float = 1.0
+    write: Callable[[Path, Target, random.Random], None] = write_changed
+
+    def changed(self, draw: random.Random) -> bytes:
+        return mutate(self.seeds, self.form, draw)

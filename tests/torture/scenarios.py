@@ -193,14 +193,12 @@ def _content(path: Path) -> Any:
     if path.name.endswith(".tar.gz"):
         with tarfile.open(path) as tar:
             return {member.name: tar.extractfile(member).read() for member in tar}  # type: ignore[union-attr]
+    if path.suffix in _READABLE:
+        _READABLE[path.suffix](path)
+        return path.read_bytes()
     readers: Mapping[str, Callable[[Path], Any]] = {
         ".json": lambda path: _timeless(json.loads(path.read_bytes())),
         ".jsonl": lambda path: [_timeless(json.loads(line)) for line in path.read_bytes().splitlines()],
-        ".safetensors": _safetensors,
-        ".hdf5": _hdf5,
-        ".npz": _numpy,
-        ".npy": _numpy,
-        ".parquet": _parquet,
         ".pt": _torch,
         ".sqlite": _sqlite,
     }
@@ -213,36 +211,38 @@ def _timeless(value: Any) -> Any:
     return [_timeless(each) for each in value] if isinstance(value, list) else value
 
 
-def _safetensors(path: Path) -> bytes:
-    from safetensors.torch import load_file
-
-    load_file(path)
-    return path.read_bytes()
-
-
-def _hdf5(path: Path) -> bytes:
+def _hdf5(path: Path) -> None:
     import h5py
 
     with h5py.File(path, "r") as file:
         file.visititems(lambda name, item: item[...].nbytes and None if isinstance(item, h5py.Dataset) else None)
-    return path.read_bytes()
 
 
-def _numpy(path: Path) -> Any:
+def _numpy(path: Path) -> None:
     import numpy as np
 
     loaded = np.load(path)
-    if path.suffix == ".npy":
-        return loaded.tobytes()
-    with loaded:
-        return {name: loaded[name].tobytes() for name in loaded.files}
+    if path.suffix == ".npz":
+        with loaded:
+            assert all(loaded[name].nbytes >= 0 for name in loaded.files)
 
 
-def _parquet(path: Path) -> bytes:
+def _parquet(path: Path) -> None:
     import pyarrow.parquet as pq
 
     pq.read_table(path)
-    return path.read_bytes()
+
+
+def _safetensors(path: Path) -> None:
+    from safetensors.torch import load_file
+
+    load_file(path)
+
+
+_READABLE: dict[str, Callable[[Path], None]] = {
+    ".safetensors": _safetensors, ".hdf5": _hdf5, ".npz": _numpy, ".npy": _numpy, ".parquet": _parquet
+}  # fmt: skip
+"""Reads files whose bytes are compared."""
 
 
 def _torch(path: Path) -> Any:

@@ -10,7 +10,7 @@ import random
 import time
 from pathlib import Path
 
-from tests.torture.sandbox import Case
+from tests.torture.sandbox import Case, Cases
 from tests.torture.scenarios import SCENARIOS, Scenario, assert_same, assert_whole, finish
 from tests.torture.workshop import check_end, fork, wait_for
 
@@ -26,50 +26,47 @@ _READERS = {
 }
 
 
-class Writers:
+def writers(shop: Path, seed: int) -> Cases:
     """Endless random cases; see `scenarios.make_references` for what must be there first."""
 
-    name = "writers"
-
-    def __init__(self, shop: Path, seed: int) -> None:
-        self._shop = shop
-        self._seed = seed
-
-    def case(self, number: int) -> Case:
-        draw = random.Random(f"{self._seed} {number}")
-        name = f"seed {self._seed}, case {number}"
+    def case(number: int) -> Case:
+        draw = random.Random(f"{seed} {number}")
         if number % (len(_TWICE) + 2) < len(_TWICE):
             scenario = _BY_NAME[_TWICE[number % (len(_TWICE) + 2)]]
-            return Case(f"{scenario.name}, twice", name, lambda folder: self._twice(scenario, folder, draw))
+            return Case(f"{scenario.name}, twice", lambda folder: _twice(scenario, shop, folder, draw))
         reader = list(_READERS)[number % 2]
-        return Case(f"{reader} during train", name, lambda folder: self._read(reader, folder, draw))
+        return Case(f"{reader} during train", lambda folder: _read(reader, shop, folder, draw))
 
-    def _twice(self, scenario: Scenario, folder: Path, draw: random.Random) -> None:
-        scenario.prepare(self._shop, folder)
-        first = fork(functools.partial(scenario.run, self._shop, folder), folder / "log.txt")
-        time.sleep(draw.choice((0.0, draw.uniform(0, 0.5))))
-        second = fork(functools.partial(scenario.run, self._shop, folder), folder / "second.txt")
-        codes = [_ended(pid, folder / log) for pid, log in ((first, "log.txt"), (second, "second.txt"))]
-        logs = "\n\n".join((folder / log).read_text(errors="replace")[-1500:] for log in ("log.txt", "second.txt"))
-        assert 0 in codes, f"both failed\n{logs}"
+    return case
+
+
+def _twice(scenario: Scenario, shop: Path, folder: Path, draw: random.Random) -> None:
+    scenario.prepare(shop, folder)
+    first = fork(functools.partial(scenario.run, shop, folder), folder / "log.txt")
+    time.sleep(draw.choice((0.0, draw.uniform(0, 0.5))))
+    second = fork(functools.partial(scenario.run, shop, folder), folder / "second.txt")
+    codes = [_ended(pid, folder / log) for pid, log in ((first, "log.txt"), (second, "second.txt"))]
+    logs = "\n\n".join((folder / log).read_text(errors="replace")[-1500:] for log in ("log.txt", "second.txt"))
+    assert 0 in codes, f"both failed\n{logs}"
+    assert_whole(folder)
+    assert_same(scenario, shop, folder)
+    finish(scenario, shop, folder)
+
+
+def _read(reader: str, shop: Path, folder: Path, draw: random.Random) -> None:
+    """Reads a run again and again while another process trains it."""
+    train = _BY_NAME["train"]
+    command, output = _READERS[reader]
+    reading = Scenario(reader, command, (output,))
+    training = fork(functools.partial(train.run, shop, folder), folder / "log.txt")
+    for _ in range(3):
+        time.sleep(draw.uniform(0, 0.4))
+        pid = fork(functools.partial(reading.run, shop, folder), folder / "second.txt")
+        _ended(pid, folder / "second.txt")
         assert_whole(folder)
-        assert_same(scenario, self._shop, folder)
-        finish(scenario, self._shop, folder)
-
-    def _read(self, reader: str, folder: Path, draw: random.Random) -> None:
-        """Reads a run again and again while another process trains it."""
-        train = _BY_NAME["train"]
-        command, output = _READERS[reader]
-        reading = Scenario(reader, command, (output,))
-        training = fork(functools.partial(train.run, self._shop, folder), folder / "log.txt")
-        for _ in range(3):
-            time.sleep(draw.uniform(0, 0.4))
-            pid = fork(functools.partial(reading.run, self._shop, folder), folder / "second.txt")
-            _ended(pid, folder / "second.txt")
-            assert_whole(folder)
-        assert _ended(training, folder / "log.txt") == 0, (folder / "log.txt").read_text()[-3000:]
-        assert_same(train, self._shop, folder)
-        finish(train, self._shop, folder)
+    assert _ended(training, folder / "log.txt") == 0, (folder / "log.txt").read_text()[-3000:]
+    assert_same(train, shop, folder)
+    finish(train, shop, folder)
 
 
 def _ended(pid: int, log: Path) -> int:

@@ -1,13 +1,24 @@
 """One file per kind of AllenNLP's models, each with a function `convert`; see `head`."""
 
+from elmo_tasks.migration.heads import (
+    bcn,
+    bidaf,
+    coref,
+    crf_tagger,
+    decomposable_attention,
+    esim,
+    semantic_role_labeler,
+    simple_tagger,
+)
+
 KINDS = {
-    "bcn": "bcn",
-    "bidaf": "bidaf",
-    "coref": "coref",
-    "crf_tagger": "crf_tagger",
-    "decomposable_attention": "decomposable_attention",
-    "esim": "esim",
-    "simple_tagger": "simple_tagger",
-    "srl": "semantic_role_labeler",
+    "bcn": bcn.convert,
+    "bidaf": bidaf.convert,
+    "coref": coref.convert,
+    "crf_tagger": crf_tagger.convert,
+    "decomposable_attention": decomposable_attention.convert,
+    "esim": esim.convert,
+    "simple_tagger": simple_tagger.convert,
+    "srl": semantic_role_labeler.convert,
 }
-"""The types of AllenNLP's models that are taken, and the module of each."""
+"""The types of AllenNLP's models that are taken, and the function of each."""

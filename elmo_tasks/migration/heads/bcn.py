@@ -8,9 +8,8 @@ import torch
 from torch import Tensor
 
 from elmo_tasks.migration.feed_forward import Layer, read_layers, with_columns
-from elmo_tasks.migration.heads.head import Head
+from elmo_tasks.migration.heads.head import Head, other_reader
 from elmo_tasks.migration.params import Params
-from elmo_tasks.migration.parts import Parts, other_reader
 from elmo_tasks.migration.vocabulary import AllenNlpVocabulary
 from elmo_tasks.migration.weights import Weights
 from elmo_tasks.text.label_order import SENTIMENT_LABELS
@@ -25,17 +24,17 @@ _SST = {
 def convert(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, columns: Tensor) -> Head:
     """The same model as our `bcn`; see `elmo_tasks.migration.heads.head`."""
     model = params.part("model")
-    parts = Parts(
+    head = Head(
         type="bcn",
         embedding_dropout=model.number("embedding_dropout"),
         integrator_dropout=model.number("integrator_dropout"),
     )
     pre_encoder = read_layers(model.part("pre_encode_feedforward"), weights.part("_pre_encode_feedforward."))
-    parts.add_layers("pre_encoder", with_columns(pre_encoder, columns), "model.pre_encode_feedforward")
-    parts.add_encoder("encoder", model.part("encoder"), weights.part("_encoder."))
-    parts.add_encoder("integrator", model.part("integrator"), weights.part("_integrator."))
+    head.add_layers("pre_encoder", with_columns(pre_encoder, columns), "model.pre_encode_feedforward")
+    head.add_encoder("encoder", model.part("encoder"), weights.part("_encoder."))
+    head.add_encoder("integrator", model.part("integrator"), weights.part("_integrator."))
     pooling = weights.part("_self_attentive_pooling_projection.")
-    parts.tensors["attentive_pooling.score.weight"] = attention = pooling.take("weight", 1, None)
+    head.tensors["attentive_pooling.score.weight"] = attention = pooling.take("weight", 1, None)
     pooling.take("bias", 1)  # the same for all tokens, so that it changes no softmax
 
     layers = read_layers(model.part("output_layer"), weights.part("_output_layer."))
@@ -46,8 +45,8 @@ def convert(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, co
         num_labels = len(layers[-1].bias) // layers[-1].pieces
         layers.append(Layer(torch.eye(num_labels), torch.zeros(num_labels), "linear", 0.0))
     *output, scores = layers
-    parts.add_layers("output", output, "model.output_layer")
-    parts.add_scores(scores, "model.output_layer")
+    head.add_layers("output", output, "model.output_layer")
+    head.add_scores(scores, "model.output_layer")
     reader, labels = _reader_and_labels(params, vocabulary)
     notes = [
         "integrator_dropout is on the integrator's output here, and on the pooled text in AllenNLP",
@@ -55,7 +54,7 @@ def convert(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, co
     ]
     if labels != vocabulary.labels():
         notes.append(f"the labels {', '.join(vocabulary.labels())} are {', '.join(labels)} here")
-    return parts.head(labels={"labels": labels}, dataset_reader=reader, notes=tuple(notes))
+    return head.reads(reader, notes, labels=labels)
 
 
 def _reader_and_labels(params: Params, vocabulary: AllenNlpVocabulary) -> tuple[dict[str, Any], tuple[str, ...]]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from elmo_tasks.migration.heads.head import Head
+from elmo_tasks.migration.heads.head import Head, other_reader
 from elmo_tasks.migration.params import Params
-from elmo_tasks.migration.parts import Parts, other_reader
 from elmo_tasks.migration.vocabulary import AllenNlpVocabulary
 from elmo_tasks.migration.weights import Weights
 
@@ -14,36 +13,36 @@ from elmo_tasks.migration.weights import Weights
 def convert(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, columns: Tensor) -> Head:
     """The same model as our `bidaf`; see `elmo_tasks.migration.heads.head`."""
     model = params.part("model")
-    parts = Parts(
+    head = Head(
         type="bidaf",
         num_highway_layers=model.number("num_highway_layers"),
         dropout=model.number("dropout", 0.2),
         max_answer_length=None,
         window=None,
     )
-    _add_highways(parts, weights.part("_highway_layer._module._layers."), columns)
-    parts.add_encoder("text_encoder.encoder", model.part("phrase_layer"), weights.part("_phrase_layer."), columns)
-    _add_attention(parts, model, weights.part("_matrix_attention."))
-    parts.add_encoder("modeling_encoder", model.part("modeling_layer"), weights.part("_modeling_layer."))
-    parts.add_encoder("end_encoder", model.part("span_end_encoder"), weights.part("_span_end_encoder."))
+    _add_highways(head, weights.part("_highway_layer._module._layers."), columns)
+    head.add_encoder("text_encoder.encoder", model.part("phrase_layer"), weights.part("_phrase_layer."), columns)
+    _add_attention(head, model, weights.part("_matrix_attention."))
+    head.add_encoder("modeling_encoder", model.part("modeling_layer"), weights.part("_modeling_layer."))
+    head.add_encoder("end_encoder", model.part("span_end_encoder"), weights.part("_span_end_encoder."))
     for name in ("start", "end"):
         predictor = weights.part(f"_span_{name}_predictor._module.")
-        parts.tensors[f"{name}.weight"] = predictor.take("weight", 1, None)
+        head.tensors[f"{name}.weight"] = predictor.take("weight", 1, None)
         predictor.take("bias", 1)  # the same for all tokens, so that it changes no probability
     notes = other_reader(params, "squad", "squad", "squad1")
     if not model.get("mask_lstms", True):
         notes = (*notes, "mask_lstms is false in AllenNLP: predictions are those of its batches of one example")
-    return parts.head(labels={}, dataset_reader={"type": "squad"}, notes=notes)
+    return head.reads({"type": "squad"}, notes)
 
 
-def _add_highways(parts: Parts, weights: Weights, columns: Tensor) -> None:
+def _add_highways(head: Head, weights: Weights, columns: Tensor) -> None:
     """Highway layers, whose gate says in AllenNLP how much of the input passes, and here how much does not."""
     size = len(columns)
-    for number in range(parts.config["num_highway_layers"]):
+    for number in range(head.config["num_highway_layers"]):
         layer = weights.part(f"{number}.")
         transform, gate = layer.take("weight", 2 * size, size)[:, columns].split(size)
         transform_bias, gate_bias = layer.take("bias", 2 * size).split(size)
-        parts.tensors |= {
+        head.tensors |= {
             f"text_encoder.highways.{number}.transform.weight": transform[columns],
             f"text_encoder.highways.{number}.transform.bias": transform_bias[columns],
             f"text_encoder.highways.{number}.carry.weight": -gate[columns],
@@ -51,8 +50,8 @@ def _add_highways(parts: Parts, weights: Weights, columns: Tensor) -> None:
         }
 
 
-def _add_attention(parts: Parts, model: Params, weights: Weights) -> None:
-    """The scores of pairs of tokens, linear in [x; y; x * y], whose three parts are separate here."""
+def _add_attention(head: Head, model: Params, weights: Weights) -> None:
+    """The scores of pairs of tokens, linear in [x; y; x * y], whose three head are separate here."""
     settings = model.part("similarity_function" if "similarity_function" in model else "matrix_attention")
     settings.expect("type", "linear")
     settings.expect("combination", "x,y,x*y", default="x,y")
@@ -63,5 +62,5 @@ def _add_attention(parts: Parts, model: Params, weights: Weights) -> None:
     for name, values in zip(
         ("first", "second", "product"), scores.take("_weight_vector", 3 * size).split(size), strict=True
     ):
-        parts.tensors[f"attention.scores.{name}"] = values
+        head.tensors[f"attention.scores.{name}"] = values
     scores.take("_bias", 1)  # the same for all pairs, so that it changes no softmax

@@ -6,10 +6,9 @@ import torch
 from torch import Tensor
 
 from elmo_tasks.migration.feed_forward import Layer, feed_forward, read_layers
-from elmo_tasks.migration.heads.head import Head
+from elmo_tasks.migration.heads.head import Head, other_reader
 from elmo_tasks.migration.migration_error import MigrationError
 from elmo_tasks.migration.params import Params
-from elmo_tasks.migration.parts import Parts, other_reader
 from elmo_tasks.migration.vocabulary import AllenNlpVocabulary
 from elmo_tasks.migration.weights import Weights
 
@@ -21,7 +20,7 @@ def convert(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, co
     model.expect("inference_order", 1, default=1)
     max_width = params.part("dataset_reader").number("max_span_width")
     feature_size = model.number("feature_size")
-    parts = Parts(
+    head = Head(
         type="coref",
         as_allennlp=True,
         lexical_dropout=model.number("lexical_dropout", 0.2),
@@ -31,39 +30,39 @@ def convert(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, co
         max_antecedents=model.number("max_antecedents"),
         max_training_sentences=None,
     )
-    parts.add_encoder("encoder.encoder", model.part("context_layer"), weights.part("_context_layer."), columns)
+    head.add_encoder("encoder.encoder", model.part("context_layer"), weights.part("_context_layer."), columns)
 
-    _add_spans(parts, model, weights, columns, max_width)
+    _add_spans(head, model, weights, columns, max_width)
     scorer, scores = _mention_scorer(weights)
     mentions = read_layers(model.part("mention_feedforward"), scorer)
     pairs = read_layers(model.part("antecedent_feedforward"), weights.part("_antecedent_feedforward._module."))
     span = _span_columns(mentions[0].weight.shape[1], feature_size, columns)
     size = len(span)
     pair = torch.cat([span, span + size, span + 2 * size, torch.arange(3 * size, 3 * size + feature_size)])
-    _add_scorer(parts, "spans.mention_scorer", mentions, scores, span)
-    _add_scorer(parts, "antecedents.scorer", pairs, weights.part("_antecedent_scorer._module."), pair)
-    parts.config |= {
+    _add_scorer(head, "spans.mention_scorer", mentions, scores, span)
+    _add_scorer(head, "antecedents.scorer", pairs, weights.part("_antecedent_scorer._module."), pair)
+    head.config |= {
         "hidden_sizes": [len(layer.bias) for layer in mentions],
         "pair_hidden_sizes": [len(layer.bias) for layer in pairs],
         "dropout": max(layer.dropout for layer in (*mentions, *pairs)),
     }
     dropouts = "dropout is also on the encoder's output and on the embeddings of widths and distances here"
     notes = (dropouts, *other_reader(params, "coref_conll2012", "coref"))
-    return parts.head(labels={"genres": ()}, dataset_reader={"type": "coref_conll2012"}, notes=notes)
+    return head.reads({"type": "coref_conll2012"}, notes, genres=())
 
 
-def _add_spans(parts: Parts, model: Params, weights: Weights, columns: Tensor, max_width: int) -> None:
+def _add_spans(head: Head, model: Params, weights: Weights, columns: Tensor, max_width: int) -> None:
     """The attention to the tokens of a span, and the embeddings of widths and distances."""
-    head = weights.part("_attentive_span_extractor._global_attention._module.")
-    parts.tensors["spans.attention.weight"] = head.take("weight", 1, len(columns))[:, columns]
-    head.take("bias", 1)  # the same for all tokens, so that it changes no softmax
+    attention = weights.part("_attentive_span_extractor._global_attention._module.")
+    head.tensors["spans.attention.weight"] = attention.take("weight", 1, len(columns))[:, columns]
+    attention.take("bias", 1)  # the same for all tokens, so that it changes no softmax
     feature_size = model.number("feature_size")
     widths = weights.take(
         "_endpoint_span_extractor._span_width_embedding.weight", model.number("max_span_width"), feature_size
     )
     distances = weights.take("_distance_embedding.weight", 10, feature_size)
-    parts.tensors["spans.width_embedding"] = widths[:max_width]
-    parts.tensors["antecedents.embeddings.distance"] = distances[1:]  # no span has the distance 0
+    head.tensors["spans.width_embedding"] = widths[:max_width]
+    head.tensors["antecedents.embeddings.distance"] = distances[1:]  # no span has the distance 0
 
 
 def _mention_scorer(weights: Weights) -> tuple[Weights, Weights]:
@@ -85,12 +84,12 @@ def _span_columns(size: int, feature_size: int, columns: Tensor) -> Tensor:
     return torch.cat([torch.arange(ends), ends + feature_size + columns, torch.arange(ends, ends + feature_size)])
 
 
-def _add_scorer(parts: Parts, name: str, layers: list[Layer], scores: Weights, columns: Tensor) -> None:
+def _add_scorer(head: Head, name: str, layers: list[Layer], scores: Weights, columns: Tensor) -> None:
     """A scorer of mentions or of pairs, whose first layer is separate here."""
     if {layer.activation for layer in layers} != {"relu"}:
         raise MigrationError("config.json: the scorers of coreference have an activation other than relu")
     first, *rest = layers
-    parts.tensors |= {
+    head.tensors |= {
         f"{name}.first.weight": first.weight[:, columns],
         f"{name}.first.bias": first.bias,
         f"{name}.output.weight": scores.take("weight", 1, len(layers[-1].bias)),
@@ -98,4 +97,4 @@ def _add_scorer(parts: Parts, name: str, layers: list[Layer], scores: Weights, c
     }
     if rest:
         _, tensors = feed_forward(rest, name)
-        parts.tensors |= {f"{name}.rest.{tensor}": values for tensor, values in tensors.items()}
+        head.tensors |= {f"{name}.rest.{tensor}": values for tensor, values in tensors.items()}

@@ -12,7 +12,6 @@ from elmo_tasks.migration.feed_forward import read_layers
 from elmo_tasks.migration.heads.head import Head
 from elmo_tasks.migration.migration_error import MigrationError
 from elmo_tasks.migration.params import Params
-from elmo_tasks.migration.parts import Parts
 from elmo_tasks.migration.tags import projection, scheme_of, tagged_sentences
 from elmo_tasks.migration.vocabulary import PADDING, UNKNOWN, AllenNlpVocabulary
 from elmo_tasks.migration.weights import Weights
@@ -23,6 +22,7 @@ def convert(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, co
     """The same model as our `crf_tagger`; see `elmo_tasks.migration.heads.head`."""
     model = params.part("model")
     model.ignore("calculate_span_f1", "verbose_metrics", "include_start_end_transitions", "top_k")
+    model.ignore("label_weights", "weight_strategy")
     labels = vocabulary.labels(model.get("label_namespace", "labels"))
     scheme = scheme_of(model, "label_encoding") or scheme_of(model, "constraint_type")
     if model.get("constrain_crf_decoding", None) is False:
@@ -30,22 +30,20 @@ def convert(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, co
     kept, notes = _kept_labels(labels, scheme)
     dropout = model.number("dropout", None) or 0.0
 
-    parts = Parts(type="crf_tagger", tag_scheme=scheme, dropout=dropout)
-    parts.add_encoder("encoder", model.part("encoder"), weights.part("encoder."), columns)
+    head = Head(type="crf_tagger", tag_scheme=scheme, dropout=dropout)
+    head.add_encoder("encoder", model.part("encoder"), weights.part("encoder."), columns)
     if dropout:  # AllenNLP's is also on the encoder's input
-        parts.config["encoder"]["dropout"] = dropout
+        head.config["encoder"]["dropout"] = dropout
     if "feedforward" in model:
         layers = read_layers(model.part("feedforward"), weights.part("_feedforward."))
-        parts.add_layers("feedforward", layers, model.path("feedforward"))
+        head.add_layers("feedforward", layers, model.path("feedforward"))
     rows = torch.tensor(kept)
-    parts.tensors |= {name: tensor[rows] for name, tensor in projection(weights, len(labels)).items()}
-    parts.tensors |= _crf(weights.part("crf."), labels, rows, scheme)
+    head.tensors |= {name: tensor[rows] for name, tensor in projection(weights, len(labels)).items()}
+    head.tensors |= _crf(weights.part("crf."), labels, rows, scheme)
     config, more = tagged_sentences(params.part("dataset_reader"), scheme)
     named = tuple(labels[row] for row in kept)
-    if model.get("label_weights", None):
-        weights.take("crf.label_weights", len(labels))
-        more += _add_label_weights(parts, model, named)
-    return parts.head(labels={"tags": named}, dataset_reader=config, notes=(*notes, *more))
+    weights.take_optional("crf.label_weights")  # only training reads them
+    return head.reads(config, (*notes, *more), tags=named)
 
 
 def _kept_labels(labels: tuple[str, ...], scheme: TagScheme | None) -> tuple[list[int], list[str]]:
@@ -73,17 +71,6 @@ def _crf(weights: Weights, labels: tuple[str, ...], rows: Tensor, scheme: TagSch
         "crf.start_transitions": between.new_zeros(len(rows)) if start is None else start[rows],
         "crf.end_transitions": between.new_zeros(len(rows)) if end is None else end[rows],
     }
-
-
-def _add_label_weights(parts: Parts, model: Params, labels: tuple[str, ...]) -> list[str]:
-    """Adds the weights of the labels in the loss, which change no prediction; returns what is to be said about them."""
-    strategy = model.get("weight_strategy", None) or "emission"
-    if strategy != "emission":
-        model.ignore("label_weights")
-        return [f"label_weights are left out: only training reads them, and their strategy {strategy!r} is not here"]
-    given = model.part("label_weights")
-    parts.config["label_weights"] = {label: given.number(label) for label in labels if label in given}
-    return []
 
 
 def _check_constraints(mask: Tensor, labels: tuple[str, ...], rows: Tensor, scheme: TagScheme | None) -> None:

@@ -10,7 +10,6 @@ from elmo_tasks.migration.heads.head import Head
 from elmo_tasks.migration.heads.text_pairs import expect_dot_products, reader_and_notes
 from elmo_tasks.migration.migration_error import MigrationError
 from elmo_tasks.migration.params import Params
-from elmo_tasks.migration.parts import Parts
 from elmo_tasks.migration.vocabulary import AllenNlpVocabulary
 from elmo_tasks.migration.weights import Weights
 
@@ -23,15 +22,15 @@ def convert(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, co
         if key in model:
             raise MigrationError(f"config.json: {model.path(key)}: decomposable attention has no encoder here")
     reader, notes = reader_and_notes(params)
-    parts = Parts(type="decomposable_attention", end_token=reader.get("end_token"))
+    head = Head(type="decomposable_attention", end_token=reader.get("end_token"))
     attend = read_layers(model.part("attend_feedforward"), weights.part("_attend_feedforward._module."))
-    parts.add_layers("attend", with_columns(attend, columns), "model.attend_feedforward")
+    head.add_layers("attend", with_columns(attend, columns), "model.attend_feedforward")
     compare = read_layers(model.part("compare_feedforward"), weights.part("_compare_feedforward._module."))
     both = torch.cat([columns, columns + len(columns)])  # a token, and what it is aligned with
-    parts.add_layers("compare", with_columns(compare, both), "model.compare_feedforward")
+    head.add_layers("compare", with_columns(compare, both), "model.compare_feedforward")
     path = "model.aggregate_feedforward"
     *output, scores = read_layers(model.part("aggregate_feedforward"), weights.part("_aggregate_feedforward."))
     if output:
-        parts.add_layers("output", output, path)
-    parts.add_scores(scores, path)
-    return parts.head(labels={"labels": vocabulary.labels()}, dataset_reader=reader, notes=notes)
+        head.add_layers("output", output, path)
+    head.add_scores(scores, path)
+    return head.reads(reader, notes, labels=vocabulary.labels())

@@ -16,18 +16,23 @@ Raises a `MigrationError` for what this project does not have.
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
 
+import torch
 from torch import Tensor
 
+from elmo_tasks.migration.encoders import convert_encoder
+from elmo_tasks.migration.feed_forward import Layer, feed_forward
+from elmo_tasks.migration.migration_error import MigrationError
+from elmo_tasks.migration.params import Params
+from elmo_tasks.migration.weights import Weights
 
-@dataclasses.dataclass(frozen=True)
+
 class Head:
-    """A converted head.
+    """A head, which is put together from its converted parts.
 
-    Arguments:
+    Attributes:
         config: our `model` config as JSON values, without the `embedder`.
         tensors: our state dict without the embedder's part, by the names in our model.
         labels: our vocabulary's labels, in the order of the model's outputs: `{"tags": ("O", ...)}`; empty without.
@@ -35,8 +40,62 @@ class Head:
         notes: what differs from AllenNLP, a line each.
     """
 
-    config: Mapping[str, Any]
-    tensors: Mapping[str, Tensor]
-    labels: Mapping[str, tuple[str, ...]]
-    dataset_reader: Mapping[str, Any]
-    notes: tuple[str, ...] = ()
+    def __init__(self, **config: Any) -> None:
+        self.config: dict[str, Any] = config
+        self.tensors: dict[str, Tensor] = {}
+        self.labels: dict[str, tuple[str, ...]] = {}
+        self.dataset_reader: dict[str, Any] = {}
+        self.notes: tuple[str, ...] = ()
+
+    def add(self, name: str, config: dict[str, Any], tensors: dict[str, Tensor]) -> None:
+        """Adds a part with its config and its tensors, which are named as in the part.
+
+        Arguments:
+            name: in our model; the key in the config is what follows its last dot.
+        """
+        self.config[name.rpartition(".")[2]] = config
+        self.tensors |= {f"{name}.{tensor}": values for tensor, values in tensors.items()}
+
+    def add_encoder(
+        self, name: str, params: Params, weights: Weights, columns: Tensor | None = None, **settings: Any
+    ) -> None:
+        """Adds an encoder.
+
+        Arguments:
+            columns: for each feature of our input the one of AllenNLP's; by default both have the same order.
+            settings: what its config has in addition.
+        """
+        if columns is None:
+            columns = torch.arange(params.number("input_size"))
+        config, tensors = convert_encoder(params, weights, columns)
+        self.add(name, config | settings, tensors)
+
+    def add_layers(self, name: str, layers: Sequence[Layer], path: str) -> None:
+        """Adds feed-forward layers; `path` says where they are, for messages."""
+        self.add(name, *feed_forward(layers, path))
+
+    def add_scores(self, layer: Layer, path: str) -> None:
+        """Adds the linear layer whose outputs are the scores of the labels.
+
+        Raises:
+            MigrationError: it is followed by an activation.
+        """
+        if layer.activation != "linear":
+            raise MigrationError(f"config.json: {path}: the last activation is {layer.activation}; expected linear")
+        self.tensors |= {"scores.weight": layer.weight, "scores.bias": layer.bias}
+
+    def reads(self, dataset_reader: dict[str, Any], notes: Sequence[str] = (), **labels: tuple[str, ...]) -> Head:
+        """The head with its reader, its notes and its labels."""
+        self.dataset_reader, self.notes, self.labels = dataset_reader, tuple(notes), labels
+        return self
+
+
+def other_reader(params: Params, ours: str, *names: str) -> tuple[str, ...]:
+    """A note if the archive's reader is none of those whose files our reader reads.
+
+    Arguments:
+        ours: the type of our reader.
+        names: AllenNLP's types.
+    """
+    name = params.part("dataset_reader").get("type", None)
+    return () if name in names else (f"there is no reader {str(name)[:80]!r} here; data are read as by {ours!r}",)

@@ -6,7 +6,6 @@ from torch import Tensor
 
 from elmo_tasks.migration.heads.head import Head
 from elmo_tasks.migration.params import Params
-from elmo_tasks.migration.parts import Parts
 from elmo_tasks.migration.tags import all_tags, projection, scheme_of, tagged_sentences
 from elmo_tasks.migration.vocabulary import AllenNlpVocabulary
 from elmo_tasks.migration.weights import Weights
@@ -19,8 +18,8 @@ def convert(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, co
     labels = vocabulary.labels(model.get("label_namespace", "labels"))
     scheme = scheme_of(model, "label_encoding") or scheme_of(reader, "coding_scheme")
     scheme = scheme if scheme and all_tags(labels, scheme) else None  # it only says how predictions are scored
-    parts = Parts(type="simple_tagger", tag_scheme=scheme)
-    parts.add_encoder("encoder", model.part("encoder"), weights.part("encoder."), columns)
-    parts.tensors |= projection(weights, len(labels))
+    head = Head(type="simple_tagger", tag_scheme=scheme)
+    head.add_encoder("encoder", model.part("encoder"), weights.part("encoder."), columns)
+    head.tensors |= projection(weights, len(labels))
     config, notes = tagged_sentences(reader, scheme)
-    return parts.head(labels={"tags": labels}, dataset_reader=config, notes=tuple(notes))
+    return head.reads(config, notes, tags=labels)

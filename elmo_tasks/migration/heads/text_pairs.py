@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from elmo_tasks.migration.heads.head import other_reader
 from elmo_tasks.migration.migration_error import MigrationError
 from elmo_tasks.migration.params import Params
-from elmo_tasks.migration.parts import other_reader
 
 
 def expect_dot_products(model: Params) -> None:
