@@ -18,8 +18,9 @@ from elmo_tasks.evaluation.significance import seed_difference
 from elmo_tasks.evaluation.systems import Predictions, System, read_predictions
 from elmo_tasks.metrics.confusion import cells
 from elmo_tasks.rendering import describe_versions
+from elmo_tasks.rendering.drawing import Drawing
 from elmo_tasks.runs.folder import RunFolder
-from elmo_tasks.studies.report_pages import Details, Table
+from elmo_tasks.studies.report_pages import Table
 from elmo_tasks.studies.study_plots import common_start
 from elmo_tasks.studies.study_summaries import Summary
 from elmo_tasks.text.vocabulary import Vocabulary
@@ -29,6 +30,15 @@ _WORST = 20  # the examples of an arm that the page shows
 _SAME_SCORE = 0.01  # scores in percent that differ by less are those of the same predictions
 
 ArmAtShare = tuple[str, float]  # the name of an arm, and the share of the data
+
+
+@dataclasses.dataclass(frozen=True)
+class Details:
+    """What an arm gets wrong, or several arms next to each other, and examples of it."""
+
+    title: str
+    tables: Sequence[Table]
+    examples: Sequence[Drawing] = ()
 
 
 @dataclasses.dataclass(frozen=True)
