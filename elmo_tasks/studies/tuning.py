@@ -39,9 +39,9 @@ from elmo_tasks.files.overwriting import SEARCH, check_kind
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.runs.train import train
-from elmo_tasks.studies.processes import SECONDS_BETWEEN_CLAIMS
 from elmo_tasks.studies.report_pages import Table, picture, write_pages
 from elmo_tasks.studies.study import as_overrides, as_text, config_beside, missing_files, train_command
+from elmo_tasks.studies.study_training import SECONDS_BETWEEN_CLAIMS
 from elmo_tasks.training.callbacks import Callback, Progress
 from elmo_tasks.training.trainer_config import TrainerConfig
 
