@@ -89,7 +89,6 @@ benchmark: $(STAMP)
 	$(BIN)/python -m benchmarks.large_texts
 	$(BIN)/python -m benchmarks.tagger_step
 	$(BIN)/python -m benchmarks.pretraining_step
-	$(BIN)/python -m benchmarks.alternating_lstm
 	$(BIN)/python -m benchmarks.heads
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.peers
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.trained_models

@@ -14,7 +14,6 @@ features as the published one.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import copy
 import dataclasses
@@ -34,7 +33,7 @@ import torch
 from torch import nn
 
 from benchmarks.allennlp_packages import import_allennlp, is_old
-from benchmarks.common import markdown_table, write_json
+from benchmarks.common import make_parser, markdown_table, write_results
 from elmo_tasks.config.jsonnet import evaluate
 from elmo_tasks.elmo import BiLMOptions, random_bilm
 from elmo_tasks.migration.importing import import_allennlp as import_archive
@@ -443,12 +442,11 @@ SMALL_BILM = BiLMOptions.model_validate(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("checkout", type=Path, metavar="CHECKOUT", help="the folder of AllenNLP's packages")
     parser.add_argument("archives", type=Path, nargs="+", metavar="ARCHIVE", help="model.tar.gz of AllenNLP")
     parser.add_argument("--inputs", type=int, default=200, metavar="N", help="random inputs for each (default: 200)")
     parser.add_argument("--write", type=Path, metavar="FOLDER", help="the archives are training configs; see above")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the results to this file")
     arguments = parser.parse_args()
     allennlp = AllenNlp(arguments.checkout)
     results = []
@@ -472,7 +470,7 @@ def main() -> None:
         for each in results
     ]  # fmt: skip
     print(markdown_table(header, rows))
-    write_json(arguments.json, [dataclasses.asdict(each) for each in results])
+    write_results(arguments.json, results=[dataclasses.asdict(each) for each in results])
 
 
 if __name__ == "__main__":

@@ -1,13 +1,10 @@
-"""Words per second of the biLM's fast path, as a share of the machine's peak and compared to AllenNLP's `Elmo`.
+"""Words per second of the biLM's fast path, compared to AllenNLP's `Elmo`.
 
     python -m benchmarks.bilm [--allennlp CHECKOUT] [--sizes small,original] [--json FILE]
-    python -m benchmarks.bilm --check [--sizes small,original]
 
 BiLMs of the published sizes with random weights compute the vectors of real sentences, in batches of n in the order of
 the file. Each repeat of the fast path starts with an empty cache of word vectors. AllenNLP reads every k-th of the same
 batches, as many as fit into the time, in turns with the fast path. Ratios are computed only on these batches.
-
-With --check, nothing is timed: the vectors of all sentences are compared to the plain path's, layer by layer.
 """
 
 from __future__ import annotations
@@ -24,13 +21,13 @@ import torch
 from benchmarks import common
 from benchmarks.allennlp_elmo import AllenNlpElmo
 from benchmarks.common import Clock, Measurement
-from elmo_tasks.elmo import PUBLISHED_OPTIONS, BiLM, BiLMOptions, random_bilm
+from elmo_tasks.elmo import PUBLISHED_OPTIONS, BiLM, random_bilm
 from elmo_tasks.elmo.fast import FastBiLM, Precision
 
 Sentences = list[list[str]]
 
 _BATCHES_COMPARED = 4
-_BATCH_CHECKED = 64
+_ATTEMPTS = 3  # if other load disturbs a repeat
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,7 +53,6 @@ class Result:
     batch: int
     threads: int
     words_per_second: float
-    share_of_peak: float
     allennlp_words_per_second: float | None
     ratio: float | None
     largest_difference: float | None
@@ -91,7 +87,6 @@ class Bench:
         torch.set_num_threads(threads)
         starts = range(0, len(self.sentences), batch_size)
         batches = [self.sentences[start : start + batch_size] for start in starts]
-        peaks = {precision: common.product_peak(precision) for precision in precisions}
         runs: dict[Precision, list[Run]] = {precision: [] for precision in precisions}
         allennlp_runs: list[Run] = []
         for repeat in range(self.repeats):
@@ -101,7 +96,7 @@ class Bench:
                 read = min(len(run.seconds) for each in runs.values() for run in each)
                 allennlp_runs.append(self._run_allennlp(self.allennlp, batches[:read], repeat))
         return [
-            self._result(precision, batch_size, threads, batches, runs[precision], allennlp_runs, peaks[precision])
+            self._result(precision, batch_size, threads, batches, runs[precision], allennlp_runs)
             for precision in precisions
         ]
 
@@ -126,15 +121,10 @@ class Bench:
         batches: Sequence[Sentences],
         runs: Sequence[Run],
         allennlp_runs: Sequence[Run],
-        peak: float,
     ) -> Result:
         kept = [run for run in runs if run.measurement.quiet] or runs
         speed = statistics.median(run.words_per_second(batches) for run in kept)
         read = set(kept[0].seconds)
-        rate = statistics.median(
-            _operations(self.bilm.options, [batches[number] for number in run.seconds]) / sum(run.seconds.values())
-            for run in kept
-        )
         kept_allennlp = [run for run in allennlp_runs if run.measurement.quiet] or allennlp_runs
         allennlp_speed = ratio = largest = relative = None
         if self.allennlp is not None:
@@ -147,7 +137,7 @@ class Bench:
                 self.bilm, precision, self.allennlp, batches[: min(len(read), _BATCHES_COMPARED)]
             )
         return Result(
-            self.size, precision, batch_size, threads, speed, rate / peak, allennlp_speed, ratio, largest, relative,
+            self.size, precision, batch_size, threads, speed, allennlp_speed, ratio, largest, relative,
             sum(run.measurement.quiet for run in (*runs, *allennlp_runs)), len(runs) + len(allennlp_runs),
         )  # fmt: skip
 
@@ -168,15 +158,11 @@ def _timed(
 
 
 def _quiet(run: Callable[[], Run]) -> Run:
-    """Repeats a run that other load disturbed."""
-
-    def measure() -> tuple[Measurement, object]:
-        result = run()
-        return result.measurement, result
-
-    result = common.quiet(measure)[1]
-    assert isinstance(result, Run)
-    return result
+    """Repeats a run that other load disturbs. Returns an undisturbed one, or the least disturbed one."""
+    attempts: list[Run] = []
+    while len(attempts) < _ATTEMPTS and not (attempts and attempts[-1].measurement.quiet):
+        attempts.append(run())
+    return min(attempts, key=lambda attempt: attempt.measurement.other_load)
 
 
 def _differences(
@@ -195,54 +181,9 @@ def _differences(
     return largest, (squares / all_squares) ** 0.5
 
 
-def _check(size: str, precisions: Sequence[Precision], sentences: Sentences) -> list[list[str]]:
-    """For each precision and layer, the largest and the relative difference to the plain path."""
-    bilm = random_bilm(PUBLISHED_OPTIONS[size])
-    fast = {precision: FastBiLM(bilm, precision) for precision in precisions}
-    zeros = torch.zeros(len(precisions), bilm.num_layers)
-    largest, squares, all_squares = zeros.clone(), zeros.clone(), zeros[0].clone()
-    with torch.no_grad():
-        for start in range(0, len(sentences), _BATCH_CHECKED):
-            batch = sentences[start : start + _BATCH_CHECKED]
-            wanted = bilm.plain_layers(batch).layers
-            all_squares += wanted.square().sum(dim=(0, 2, 3))
-            for row, precision in enumerate(precisions):
-                difference = fast[precision].layers(batch).layers - wanted  # (B, L+1, T, D)
-                largest[row] = torch.maximum(largest[row], difference.abs().amax(dim=(0, 2, 3)))
-                squares[row] += difference.square().sum(dim=(0, 2, 3))
-    relative = (squares / all_squares).sqrt()
-    return [
-        [size, precision, str(layer), f"{largest[row, layer]:.1e}", f"{relative[row, layer]:.1e}"]
-        for row, precision in enumerate(precisions)
-        for layer in range(bilm.num_layers)
-    ]
-
-
-def _operations(options: BiLMOptions, batches: Sequence[Sentences]) -> int:
-    """The multiplications and additions in all matrix products that these sentences need.
-
-    Sentence borders and repeated words of the character CNN are not counted.
-    """
-    lstm, cnn = options.lstm, options.char_cnn
-    projection = lstm.dim * lstm.projection_dim if lstm.has_projection else 0
-    in_one_layer = 2 * (2 * lstm.projection_dim * 4 * lstm.dim + projection)
-    words = [token for batch in batches for tokens in batch for token in tokens]
-    distinct = set(words)
-    filters = sum(width * number for width, number in cnn.filters) * cnn.embedding.dim
-    positions = sum(min(len(word.encode()) + 3, cnn.max_characters_per_token) for word in distinct)
-    of_a_word = cnn.n_highway * 2 * cnn.num_filters**2 + cnn.num_filters * lstm.projection_dim
-    return len(words) * 2 * lstm.n_layers * in_one_layer + 2 * (positions * filters + len(distinct) * of_a_word)
-
-
 def main() -> None:
     arguments = _parse()
-    sentences = common.read_sentences(arguments.sentences, arguments.number)
-    if arguments.check:
-        torch.set_num_threads(arguments.threads[0])
-        header = ("size", "precision", "layer", "largest difference", "relative difference")
-        rows = [row for size in arguments.sizes for row in _check(size, arguments.precisions, sentences)]
-        print(common.markdown_table(header, rows))
-        return
+    sentences = common.read_sentences(arguments)
     results: list[Result] = []
     for size in arguments.sizes:
         bench = Bench(size, arguments, sentences)
@@ -251,13 +192,11 @@ def main() -> None:
                 results += bench.measure(batch_size, threads, arguments.precisions)
                 print(".", end="", flush=True)
     print("\n" + _table(results))
-    common.write_json(
-        arguments.json, {"machine": common.machine(), "results": [dataclasses.asdict(r) for r in results]}
-    )
+    common.write_results(arguments.json, results=[dataclasses.asdict(each) for each in results])
 
 
 def _table(results: Sequence[Result]) -> str:
-    header = ("size", "precision", "threads", "batch", "words/s", "share of peak", "AllenNLP words/s", "ratio",
+    header = ("size", "precision", "threads", "batch", "words/s", "AllenNLP words/s", "ratio",
               "largest difference", "relative difference", "undisturbed")  # fmt: skip
 
     def cells(result: Result) -> list[str]:
@@ -267,7 +206,6 @@ def _table(results: Sequence[Result]) -> str:
             str(result.threads),
             str(result.batch),
             f"{result.words_per_second:,.0f}",
-            f"{result.share_of_peak:.0%}",
             *(
                 "" if value is None else form.format(value)
                 for form, value in (
@@ -290,19 +228,14 @@ def _parse() -> argparse.Namespace:
     def numbers(text: str) -> list[int]:
         return [int(part) for part in text.split(",")]
 
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = common.make_parser(__doc__, sentences=2000)
     parser.add_argument("--allennlp", type=Path, metavar="CHECKOUT", help="a checkout of AllenNLP 2.10.1")
     parser.add_argument("--sizes", type=names, default=["small", "medium", "original"])
     parser.add_argument("--precisions", type=names, default=list(common.PRECISIONS))
     parser.add_argument("--batches", type=numbers, default=[1, 32, 64], help="sentences per batch")
     parser.add_argument("--threads", type=numbers, default=[torch.get_num_threads()])
-    parser.add_argument("--number", type=int, default=2000, help="the number of sentences to read")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=20.0, help="the approximate time of a repeat")
-    parser.add_argument(
-        "--check", action="store_true", help="compare the vectors to the plain path's instead of measuring time"
-    )
-    common.add_common_arguments(parser)
     return parser.parse_args()
 
 

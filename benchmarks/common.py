@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
 import multiprocessing
 import os
 import platform
@@ -23,13 +22,12 @@ import torch
 from elmo_tasks.config.data_folder import DATA_VARIABLE, DEFAULT_DATA_FOLDER
 from elmo_tasks.elmo.fast.products import Precision, build_product
 from elmo_tasks.elmo.fast.threads import run_together
-from elmo_tasks.files.atomic import atomic_write
+from elmo_tasks.files.json_files import write_json
 
 PRECISIONS: tuple[Precision, ...] = ("float32", "bfloat16", "int8")
 _ResultT = TypeVar("_ResultT")
 
 _MAX_OTHER_LOAD = 0.05  # as a share of one processor, averaged over a measurement
-_ATTEMPTS = 3  # if other load disturbs a measurement
 _DEFAULT_SENTENCES = Path("ner_conll2003") / "eng.train"
 
 
@@ -57,16 +55,6 @@ class Clock:
         return Measurement(seconds, max(0.0, _busy_seconds_of_others() - self._others) / seconds)
 
 
-def quiet(measure: Callable[[], tuple[Measurement, object]]) -> tuple[Measurement, object]:
-    """Repeats a measurement that other load disturbs. Returns an undisturbed one, or the least disturbed one."""
-    attempts: list[tuple[Measurement, object]] = []
-    for _ in range(_ATTEMPTS):
-        attempts.append(measure())
-        if attempts[-1][0].quiet:
-            return attempts[-1]
-    return min(attempts, key=lambda attempt: attempt[0].other_load)
-
-
 def _busy_seconds_of_others() -> float:
     """The processor time of other programs and of other virtual machines; 0 if the system does not report it."""
     try:
@@ -83,6 +71,16 @@ def median_of_quiet(measurements: Sequence[Measurement]) -> tuple[float, int]:
     """The median seconds of the undisturbed measurements, or of all if there are none, and their number."""
     quiet = [each.seconds for each in measurements if each.quiet]
     return statistics.median(quiet or [each.seconds for each in measurements]), len(quiet)
+
+
+def best_seconds(call: Callable[[], object], repeats: int = 3) -> float:
+    """The processor seconds of a call, the fastest of several."""
+    best = float("inf")
+    for _ in range(repeats):
+        begin = time.process_time()
+        call()
+        best = min(best, time.process_time() - begin)
+    return best
 
 
 def in_own_process(call: Callable[..., _ResultT], *arguments: object) -> _ResultT:
@@ -123,20 +121,30 @@ def _gigabytes(usage: resource.struct_rusage) -> float:
     return usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 1e9
 
 
-def add_common_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--sentences",
-        type=Path,
-        metavar="FILE",
-        help=f"a file of CoNLL columns with tokens in the first (default: $ELMO_TASKS_DATA/{_DEFAULT_SENTENCES})",
-    )
+def make_parser(text: str | None, *, sentences: int | None = None) -> argparse.ArgumentParser:
+    """A parser whose help is the text of a module as it is.
+
+    Arguments:
+        sentences: how many real ones are read by default; None if none are read.
+    """
+    parser = argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the results to this file")
+    if sentences is not None:
+        parser.add_argument(
+            "--sentences",
+            type=Path,
+            metavar="FILE",
+            help=f"a file of CoNLL columns with tokens in the first (default: $ELMO_TASKS_DATA/{_DEFAULT_SENTENCES})",
+        )
+        parser.add_argument(
+            "--number", type=int, default=sentences, help="how many of its sentences to read (default: %(default)s)"
+        )
+    return parser
 
 
-def read_sentences(path: Path | None, number: int) -> list[list[str]]:
-    """The first `number` sentences of a file of CoNLL columns, without document separators."""
-    if path is None:
-        path = Path(os.environ.get(DATA_VARIABLE, DEFAULT_DATA_FOLDER)) / _DEFAULT_SENTENCES
+def read_sentences(arguments: argparse.Namespace) -> list[list[str]]:
+    """The sentences that the options of `make_parser` choose, without document separators."""
+    path, number = arguments.sentences or real_data() / _DEFAULT_SENTENCES, arguments.number
     if not path.is_file():
         raise SystemExit(f"{path}: no such file; use --sentences or set ELMO_TASKS_DATA")
     sentences: list[list[str]] = [[]]
@@ -150,6 +158,11 @@ def read_sentences(path: Path | None, number: int) -> list[list[str]]:
                     break
                 sentences.append([])
     return [tokens for tokens in sentences if tokens]
+
+
+def real_data() -> Path:
+    """The folder of the real data."""
+    return Path(os.environ.get(DATA_VARIABLE, DEFAULT_DATA_FOLDER))
 
 
 def count_words(sentences: Iterable[Sequence[str]]) -> int:
@@ -196,8 +209,7 @@ def markdown_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> s
     return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
 
 
-def write_json(path: Path | None, results: object) -> None:
-    """Writes the results, if there is a path."""
+def write_results(path: Path | None, **results: object) -> None:
+    """Writes the machine and the results as JSON, if there is a path."""
     if path is not None:
-        with atomic_write(path) as stream:
-            stream.write((json.dumps(results, indent=2) + "\n").encode())
+        write_json(path, {"machine": machine(), **results})

@@ -8,8 +8,6 @@ of three, and peak memory is that of the whole process, including weights, Pytho
 
 from __future__ import annotations
 
-import argparse
-import time
 from collections.abc import Sequence
 
 from benchmarks import common
@@ -17,17 +15,6 @@ from elmo_tasks.elmo import BiLM, FastBiLM
 from elmo_tasks.elmo.layers import LayerSource
 from elmo_tasks.modules.transformer import FrozenTransformer
 from elmo_tasks.modules.transformer_files import TransformerFiles
-
-
-def seconds(source: LayerSource, sentences: Sequence[Sequence[str]], batch: int) -> float:
-    """Processor seconds for all sentences, in batches in their own order; the best of three."""
-    best = float("inf")
-    for _ in range(3):
-        begin = time.process_time()
-        for first in range(0, len(sentences), batch):
-            source.layers(sentences[first : first + batch])
-        best = min(best, time.process_time() - begin)
-    return best
 
 
 def measure(folder: str | None, sentences: Sequence[Sequence[str]], batch: int) -> tuple[float, float]:
@@ -38,18 +25,20 @@ def measure(folder: str | None, sentences: Sequence[Sequence[str]], batch: int) 
     else:
         model, tokenizer = TransformerFiles.of(folder).load()
         source = FrozenTransformer(model, tokenizer, range(model.config.num_hidden_layers + 1), "mean")
-    rate = common.count_words(sentences) / seconds(source, sentences, batch)
-    return rate, common.peak_gigabytes()
+
+    def read_all() -> None:
+        for first in range(0, len(sentences), batch):
+            source.layers(sentences[first : first + batch])
+
+    return common.count_words(sentences) / common.best_seconds(read_all), common.peak_gigabytes()
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = common.make_parser(__doc__, sentences=1000)
     parser.add_argument("models", nargs="+", metavar="DIR")
-    parser.add_argument("--number", type=int, default=1000, help="sentences (default: %(default)s)")
     parser.add_argument("--batch", type=int, default=64, help="sentences in a batch (default: %(default)s)")
-    common.add_common_arguments(parser)
     arguments = parser.parse_args()
-    sentences = common.read_sentences(arguments.sentences, arguments.number)
+    sentences = common.read_sentences(arguments)
     results = {
         folder or "biLM in the package": common.in_own_process(measure, folder, sentences, arguments.batch)
         for folder in (None, *arguments.models)
@@ -57,7 +46,7 @@ def main() -> None:
     rows = ([name, f"{rate:,.0f}", f"{peak:.2f}"] for name, (rate, peak) in results.items())
     print(common.markdown_table(("model", "words/s", "peak memory (GB)"), rows))
     found = {name: {"words_per_second": rate, "peak_gigabytes": peak} for name, (rate, peak) in results.items()}
-    common.write_json(arguments.json, {"machine": common.machine(), "models": found})
+    common.write_results(arguments.json, models=found)
 
 
 if __name__ == "__main__":

@@ -10,13 +10,11 @@ start of Python and torch. With `--ray`, a cluster with two actors is started; i
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks.common import PRECISIONS, run_commands
-from elmo_tasks.config.data_folder import DATA_VARIABLE, DEFAULT_DATA_FOLDER
+from benchmarks.common import PRECISIONS, real_data, run_commands
 from elmo_tasks.files.text import read_lines
 
 _BILLION = 1_000_000_000
@@ -24,10 +22,9 @@ _BILLION = 1_000_000_000
 
 def write_text(path: Path, words: int) -> int:
     """Writes the first lines of the real text with at least this many words; returns their number."""
-    data = Path(os.environ.get(DATA_VARIABLE, DEFAULT_DATA_FOLDER))
     count = 0
     with path.open("w", encoding="utf-8") as stream:
-        for _, line in read_lines(data / "lm" / "wikipedia_en_2015.txt.xz"):
+        for _, line in read_lines(real_data() / "lm" / "wikipedia_en_2015.txt.xz"):
             stream.write(f"{line}\n")
             count += len(line.split())
             if count >= words:

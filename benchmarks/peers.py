@@ -13,14 +13,11 @@ biLM. With bfloat16, the tagger with ELMo has its biLM in bfloat16 and its head 
 
 from __future__ import annotations
 
-import argparse
+import functools
 import itertools
 import math
-import os
 import tempfile
-import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -28,7 +25,7 @@ from torch import Tensor, nn
 
 from benchmarks import common
 from elmo_tasks.config import load_config
-from elmo_tasks.config.data_folder import DATA_VARIABLE, DEFAULT_DATA_FOLDER
+from elmo_tasks.config.data_folder import DATA_VARIABLE
 from elmo_tasks.elmo.fast.products import Precision, build_product
 from elmo_tasks.elmo.shared_bilms import forget_words
 from elmo_tasks.files.text import read_lines
@@ -64,7 +61,7 @@ def learn_pieces() -> Any:
     tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=False)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    text = Path(os.environ.get(DATA_VARIABLE, DEFAULT_DATA_FOLDER)) / "lm" / "wikipedia_en_2015.txt.xz"
+    text = common.real_data() / "lm" / "wikipedia_en_2015.txt.xz"
     lines = (line for _, line in itertools.islice(read_lines(text), _TEXT_LINES))
     trainer = trainers.WordPieceTrainer(vocab_size=_NUM_PIECES, special_tokens=special, show_progress=False)
     tokenizer.train_from_iterator(lines, trainer)
@@ -147,19 +144,15 @@ def add_times(
     for tagger in taggers.values():
         tagger(sentences[:20])  # the first call compiles
     for _, (name, tagger) in itertools.product(range(repeats), taggers.items()):
-        begin = time.process_time()
-        tagger(sentences)
-        best[name] = min(best.get(name, math.inf), time.process_time() - begin)
+        best[name] = min(best.get(name, math.inf), common.best_seconds(functools.partial(tagger, sentences), 1))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--number", type=int, default=1000, help="sentences (default: %(default)s)")
+    parser = common.make_parser(__doc__, sentences=1000)
     parser.add_argument("--repeats", type=int, default=3, help="(default: %(default)s)")
     parser.add_argument("--batch-pieces", type=int, default=1024, help="of a batch of pieces (default: %(default)s)")
-    common.add_common_arguments(parser)
     arguments = parser.parse_args()
-    sentences = common.read_sentences(arguments.sentences, arguments.number)
+    sentences = common.read_sentences(arguments)
     num_words = common.count_words(sentences)
     tokenizer = learn_pieces()
     encoded = tokenizer.encode_batch(sentences, is_pretokenized=True, add_special_tokens=False)
@@ -175,7 +168,7 @@ def main() -> None:
     rates = {name: {way: num_words / best[name, way] for way in _WAYS if (name, way) in best} for name, _ in best}
     rows = [(name, *(f"{each[way]:,.0f}" if way in each else "" for way in _WAYS)) for name, each in rates.items()]
     print(common.markdown_table(["tagger, words/s", *_WAYS], rows))
-    common.write_json(arguments.json, {"machine": common.machine(), "words_per_second": rates})
+    common.write_results(arguments.json, words_per_second=rates)
 
 
 if __name__ == "__main__":

@@ -1,14 +1,13 @@
-"""Tokens per second when pretraining a biLM, as a share of the machine's peak, and the time of a step's parts.
+"""Tokens per second when pretraining a biLM, as a share of the machine's peak.
 
     python -m benchmarks.pretraining_step [--sizes small medium] [--precision bfloat16] [--json FILE]
 
 The text consists of sentences from $ELMO_TASKS_DATA. A step includes reading a window, the forward and backward pass,
-clipping and the optimizer. Its parts are also measured separately, on the same windows, with forward and backward pass.
+clipping and the optimizer.
 """
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import itertools
 import statistics
@@ -16,7 +15,6 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import torch
-from torch.nn import functional
 
 from benchmarks import common
 from benchmarks.common import Clock, Measurement
@@ -24,9 +22,7 @@ from elmo_tasks.elmo import PUBLISHED_OPTIONS, BiLMOptions
 from elmo_tasks.pretraining.corpus import CorpusPart
 from elmo_tasks.pretraining.language_model import LanguageModel
 from elmo_tasks.pretraining.output_vocabulary import OutputVocabulary
-from elmo_tasks.pretraining.recurrence import run_layer
-from elmo_tasks.pretraining.softmax import SampledSoftmax, softmax_losses
-from elmo_tasks.pretraining.token_encoding import encode_tokens
+from elmo_tasks.pretraining.softmax import SampledSoftmax
 from elmo_tasks.pretraining.windows import SlotReader, TokenStreams, Window
 from elmo_tasks.training.optimizers import AdamW
 
@@ -52,31 +48,6 @@ class Work:
         self.states = loss.states
         self.optimizer.zero_grad(set_to_none=True)
         loss.mean.backward()
-        self.update()
-
-    def tokens(self) -> None:
-        encode_tokens(self.model.bilm.token_encoder, next(self.windows).words, self.dtype).sum().backward()
-
-    def lstms(self) -> None:
-        size = self.model.bilm.output_size // 2
-        for layer, states in enumerate(self.states):
-            lstms = self.model.bilm.directions[0].layers[layer], self.model.bilm.directions[1].layers[layer]
-            inputs = torch.randn(2, STEPS, BATCH, size, requires_grad=True)
-            outputs, _ = run_layer(lstms, (inputs[0], inputs[1]), states, self.dtype)
-            functional.mse_loss(*outputs).backward()
-
-    def softmaxes(self) -> None:
-        candidates = self.softmax.draw(VOCABULARY)
-        weights = self.model.softmax_weight, self.model.softmax_bias
-        hidden = torch.randn(2, STEPS * BATCH, weights[0].shape[1], requires_grad=True)
-        targets = torch.randint(0, VOCABULARY, (2, STEPS * BATCH))
-        losses = softmax_losses(list(hidden), list(targets), *weights, candidates, self.dtype)
-        torch.stack(losses).sum().backward()
-
-    def reading(self) -> None:
-        next(self.windows)
-
-    def update(self) -> None:
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), GRAD_NORM)
         self.optimizer.step()
 
@@ -118,35 +89,28 @@ def measure(run: Callable[[], None], repeats: int) -> tuple[float, int]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    common.add_common_arguments(parser)
+    parser = common.make_parser(__doc__, sentences=14_000)
     parser.add_argument("--sizes", nargs="+", choices=tuple(PUBLISHED_OPTIONS), default=["small"])
     parser.add_argument("--precision", choices=("float32", "bfloat16"), nargs="+", default=["float32", "bfloat16"])
     parser.add_argument("--repeats", type=int, default=9)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
-    sentences = common.read_sentences(arguments.sentences, 14_000)
-    results = []
-    for size in arguments.sizes:
-        for precision in arguments.precision:
-            results.append(_measure_size(size, precision, sentences, arguments.repeats))
+    sentences = common.read_sentences(arguments)
+    results = [
+        _measure_size(size, precision, sentences, arguments.repeats)
+        for size in arguments.sizes
+        for precision in arguments.precision
+    ]
     header = tuple(results[0])
     print(common.markdown_table(header, [tuple(_shown(result[name]) for name in header) for result in results]))
-    common.write_json(arguments.json, {"machine": common.machine(), "results": results})
+    common.write_results(arguments.json, results=results)
 
 
 def _measure_size(size: str, precision: str, sentences: list[list[str]], repeats: int) -> dict[str, object]:
     work = build(size, getattr(torch, precision), sentences)
     distinct = statistics.fmean(len(next(work.windows).words.lengths) for _ in range(10))
     seconds, undisturbed = measure(work.whole_step, repeats)
-    parts = {
-        "token layer": work.tokens,
-        "LSTMs": work.lstms,
-        "softmax": work.softmaxes,
-        "update": work.update,
-        "reading": work.reading,
-    }
     peak = common.product_peak("bfloat16" if precision == "bfloat16" else "float32")
     rate = operations(PUBLISHED_OPTIONS[size], distinct) / seconds
     return {
@@ -155,7 +119,6 @@ def _measure_size(size: str, precision: str, sentences: list[list[str]], repeats
         "tokens/s": BATCH * STEPS / seconds,
         "share of peak, %": 100 * rate / peak,
         "ms per step": 1000 * seconds,
-        **{f"{name}, ms": 1000 * measure(part, max(3, repeats // 2))[0] for name, part in parts.items()},
         "distinct words": distinct,
         "undisturbed": f"{undisturbed} of {repeats}",
     }

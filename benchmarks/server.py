@@ -18,28 +18,27 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.common import add_common_arguments, machine, markdown_table, read_sentences, write_json
+from benchmarks.common import make_parser, markdown_table, read_sentences, write_results
 
 _MODES = {"one at a time": ("--batch-tokens", "1"), "in batches": ()}
 
 
 def main() -> None:
     """Prints a table with a row for each mode."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser = make_parser(__doc__, sentences=5000)
     parser.add_argument("run", metavar="RUN", help="the run of a tagger")
     parser.add_argument("--clients", type=int, default=64, metavar="N", help="clients at once (default: 64)")
     parser.add_argument("--seconds", type=int, default=30, metavar="N", help="seconds for each mode (default: 30)")
     parser.add_argument("--locust", default="locust", metavar="FILE", help="the program (default: that on the path)")
-    add_common_arguments(parser)
     arguments = parser.parse_args()
-    sentences = read_sentences(arguments.sentences, 5000)
+    sentences = read_sentences(arguments)
     results = {name: _measure(arguments, options, sentences) for name, options in _MODES.items()}
     header = ("", "answers/s", "median ms", "99th percentile ms", "refused", "server MB")
     keys = ("per_second", "median", "percentile_99", "errors", "megabytes")
     print(markdown_table(header, [[name, *(f"{each[key]:.4g}" for key in keys)] for name, each in results.items()]))
     first, last = (each["per_second"] for each in results.values())
     print(f"\n{last / first:.2f} times as many answers per second, with {arguments.clients} clients")
-    write_json(arguments.json, {"machine": machine(), "clients": arguments.clients, "results": results})
+    write_results(arguments.json, clients=arguments.clients, results=results)
 
 
 def _measure(

@@ -1,4 +1,4 @@
-"""Training steps per second of the CRF tagger, with and without ELMo, and the time of a step's parts.
+"""Training steps per second of the CRF tagger, with and without ELMo.
 
     python -m benchmarks.tagger_step [--threads 1 2] [--precision bfloat16] [--json FILE]
 
@@ -9,14 +9,10 @@ torch's LSTM on packed sentences. In each repeat, all kinds run one after anothe
 
 from __future__ import annotations
 
-import argparse
-import collections
 import itertools
 import random
-import statistics
 import tempfile
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -121,27 +117,6 @@ def make_trainer(vocabulary: Vocabulary, loader: BatchLoader, elmo: bool, packed
     return Trainer(config, Objective(model), folder.records, accelerator, num_steps, seed=1, resume=False)
 
 
-class Parts:
-    """Measures the seconds of the parts of training steps."""
-
-    def __init__(self, loop: Trainer) -> None:
-        self.seconds: dict[str, float] = collections.defaultdict(float)
-        model: Any = loop.objective.model
-        for name, module in {"embedder": model.embedder, "encoder": model.encoder}.items():
-            module.register_forward_pre_hook(self._hook(f"{name}, forward", begins=True))
-            module.register_forward_hook(self._hook(f"{name}, forward", begins=False))
-        model.encoder.register_full_backward_pre_hook(self._hook("encoder, backward", begins=True))
-        model.encoder.register_full_backward_hook(self._hook("encoder, backward", begins=False))
-        loop.optimizer.register_step_pre_hook(self._hook("optimizer", begins=True))
-        loop.optimizer.register_step_post_hook(self._hook("optimizer", begins=False))
-
-    def _hook(self, part: str, begins: bool) -> Callable[..., None]:
-        def note(*_: object) -> None:
-            self.seconds[part] += -time.perf_counter() if begins else time.perf_counter()
-
-        return note
-
-
 def compare(loops: dict[str, Trainer], steps: Sequence[Step], repeats: int) -> dict[str, dict[str, Any]]:
     """Measures all kinds of step in turns. The first turn, in which oneDNN compiles its kernels, does not count."""
     measurements: dict[str, list[Measurement]] = {name: [] for name in loops}
@@ -149,38 +124,28 @@ def compare(loops: dict[str, Trainer], steps: Sequence[Step], repeats: int) -> d
         for name, loop in loops.items():
             measurements[name].append(run(loop, steps))
     results: dict[str, dict[str, Any]] = {}
-    for name, loop in loops.items():
-        repeated = measurements[name][1:]
-        parts = Parts(loop)
-        total = run(loop, steps).seconds
-        results[name] = {
-            "milliseconds": statistics.median(one.seconds for one in repeated) / len(steps) * 1000,
-            "quiet_repeats": sum(one.quiet for one in repeated),
-            "shares": {part: seconds / total for part, seconds in parts.seconds.items()},
-        }
+    for name in loops:
+        seconds, quiet_repeats = common.median_of_quiet(measurements[name][1:])
+        results[name] = {"milliseconds": 1000 * seconds / len(steps), "quiet_repeats": quiet_repeats}
     return results
 
 
 def table(results: dict[int, dict[str, dict[str, Any]]], repeats: int) -> str:
-    parts = list(next(iter(results.values()))[BASELINE]["shares"])
     rows = []
     for threads, by_kind in results.items():
         for kind, result in by_kind.items():
             milliseconds, baseline = result["milliseconds"], by_kind[BASELINE]["milliseconds"]
             numbers = [f"{milliseconds:.1f}", f"{1000 / milliseconds:.1f}", f"{milliseconds / baseline:.2f}"]
-            shares = [f"{result['shares'][part]:.0%}" for part in parts]
-            rows.append([kind, threads, *numbers, *shares, f"{result['quiet_repeats']}/{repeats}"])
-    header = ["step", "threads", "ms", "steps/s", "time over baseline", *parts, "quiet repeats"]
-    return common.markdown_table(header, rows)
+            rows.append([kind, threads, *numbers, f"{result['quiet_repeats']}/{repeats}"])
+    return common.markdown_table(["step", "threads", "ms", "steps/s", "time over baseline", "quiet repeats"], rows)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = common.make_parser(__doc__)
     parser.add_argument("--threads", type=int, nargs="+", default=[1])
     parser.add_argument("--precision", choices=("float32", "bfloat16"), default="float32")
     parser.add_argument("--steps", type=int, default=24, help="steps per repeat")
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the results to this file")
     arguments = parser.parse_args()
     vocabulary, loader = make_batches()
     steps = list(itertools.islice(loader.steps(0), arguments.steps))
@@ -190,7 +155,7 @@ def main() -> None:
         loops = {kind[0]: make_trainer(vocabulary, loader, *kind[1:], arguments.precision) for kind in KINDS}
         results[threads] = compare(loops, steps, arguments.repeats)
     print(table(results, arguments.repeats))
-    common.write_json(arguments.json, {"machine": common.machine(), "results": results})
+    common.write_results(arguments.json, results=results)
 
 
 if __name__ == "__main__":

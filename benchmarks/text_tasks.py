@@ -9,11 +9,11 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from benchmarks.common import real_data
 from elmo_tasks.data_readers.sst import SENTIMENTS, SstConfig
 from elmo_tasks.files.json_files import json_text
 from elmo_tasks.files.text import read_lines
@@ -55,7 +55,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path, help="where the files are written")
     folder = parser.parse_args().folder
     folder.mkdir(parents=True, exist_ok=True)
-    data = Path(os.environ.get("ELMO_TASKS_DATA", "../shared/data"))
+    data = real_data()
     for split in ("train", "dev", "test"):
         ewt = data / "pos_ud_ewt" / f"en_ewt-ud-{split}.conllu{'.xz' if split == 'train' else ''}"
         sentences = {"multi_label": ewt_sentences(ewt), "regression": sst_sentences(data / "sst5" / f"{split}.txt")}

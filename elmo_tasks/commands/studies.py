@@ -157,7 +157,6 @@ def add_tune(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="the folder of its trials (default: runs/studies/<name of the file>)",
     )
-    options.add_number(parser, "--jobs", 1, "how many trials train at a time, each in a process of its own")
     options.add_config_arguments(parser, "search", "trials=10 or changes.trainer.num_epochs=1")
     options.add_flag(parser, "--dry-run", "check everything, and print the space")
     options.add_flag(parser, "--list", "list the searches in the package")
@@ -174,20 +173,19 @@ def run_tune(arguments: argparse.Namespace) -> None:
     options.refuse_torchrun("tune")
     if importlib.util.find_spec("optuna") is None:
         raise ElmoTasksError("a search needs Optuna, which is not installed: pip install 'elmo-tasks[tune]'")
-    from elmo_tasks.studies.searches import Search
     from elmo_tasks.studies.study import as_text
-    from elmo_tasks.studies.tuning import Tuning
+    from elmo_tasks.studies.tuning import Search, Tuning
 
     search = Search.load(arguments.search, arguments.set, dict(arguments.ext_var))
     if arguments.dry_run:
-        rows = [[key, as_text(each.model_dump(exclude_defaults=True))] for key, each in search.config.space.items()]
+        rows = [[key, as_text(each)] for key, each in search.config.space.items()]
         print_table(search.config.title, ("key", "values"), rows)
         metric = search.experiment.trainer.validation_metric
         print(f"{search.config.trials} trials of {search.config_file}, by the validation metric {metric}")
         return
     path = Path(arguments.search_folder or Path("runs", "studies", Path(arguments.search).stem))
     tuning = Tuning(path, search, command=_command_line("tune", arguments.search, path, arguments))
-    tuning.train(arguments.jobs)
+    tuning.train()
     table, training, files = tuning.write_report()
     print_table(table.title, table.columns, table.rows)
     print(training)

@@ -8,7 +8,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Annotated, Any, Protocol, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Body, FastAPI, HTTPException, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -24,7 +24,7 @@ from elmo_tasks import __version__
 from elmo_tasks.errors import ElmoTasksError, did_you_mean
 from elmo_tasks.files.json_files import parse_json
 from elmo_tasks.rendering.drawing import INK, PALETTE
-from elmo_tasks.server.bilm_vectors import ServedBiLM
+from elmo_tasks.server.bilm_vectors import BiLMRequest, ServedBiLM
 from elmo_tasks.server.bodies import (
     Answer,
     BatchBody,
@@ -53,18 +53,8 @@ _CHUNK_BYTES = 1 << 16  # of an answer: so much of it can lie in the connection'
 _T = TypeVar("_T")
 
 
-class Prepared(Protocol):
-    """What a request needs computed."""
-
-    @property
-    def tokens(self) -> int: ...
-
-    @property
-    def cost(self) -> int:
-        """The tokens that the model reads, or could read in the time that the request takes."""
-
-
-_PreparedT = TypeVar("_PreparedT", bound=Prepared)
+Prepared = PredictionRequest | BiLMRequest
+_PreparedT = TypeVar("_PreparedT", PredictionRequest, BiLMRequest)
 _LESS = "Send less text at once"
 
 

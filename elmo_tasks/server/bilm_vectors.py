@@ -36,19 +36,18 @@ from elmo_tasks.text.tokenizers import Tokenizer
 
 logger = logging.getLogger(__name__)
 
-_ADVICE = "neighbours are looked for in a text"
-
 _DIGITS = 6  # of numbers in answers
 _POOL_TOKENS = 25_000  # among which neighbours are looked for
 _WORK_OF_A_SCORE = 10  # how much longer it takes to score a token than to make its vectors: 9.2 times was measured
 
 
 @dataclasses.dataclass(frozen=True)
-class VectorRequest:
-    """Sentences whose vectors a request needs, and what it makes of them."""
+class BiLMRequest:
+    """Sentences that the biLM reads for a request, and what is made of them."""
 
     sentences: list[list[str]]
-    finish: Callable[[list[Tensor]], dict[str, Any]]  # of vectors (L+1, T, D)
+    finish: Callable[[list[Tensor]], dict[str, Any]]  # of vectors (L+1, T, D), none for scores
+    work: int = 1  # of a token
 
     @property
     def tokens(self) -> int:
@@ -56,23 +55,7 @@ class VectorRequest:
 
     @property
     def cost(self) -> int:
-        return self.tokens
-
-
-@dataclasses.dataclass(frozen=True)
-class ScoreRequest:
-    """A sentence whose tokens are scored, and how many likely words are given for each."""
-
-    sentence: list[str]
-    substitutes: int
-
-    @property
-    def tokens(self) -> int:
-        return len(self.sentence)
-
-    @property
-    def cost(self) -> int:
-        return _WORK_OF_A_SCORE * self.tokens
+        return self.work * self.tokens
 
 
 class ServedBiLM:
@@ -124,7 +107,7 @@ class ServedBiLM:
             raise ElmoTasksError(f"'text' is {text!r}; expected a text with at least one token")
         return [token.text for token in tokens]
 
-    def embed(self, fields: Mapping[str, Any], layers: Sequence[int] | None, pooling: str) -> VectorRequest:
+    def embed(self, fields: Mapping[str, Any], layers: Sequence[int] | None, pooling: str) -> BiLMRequest:
         """The vectors of a sentence: `{"tokens": [...], "layers": [...]}`.
 
         Each of the layers is a list with a vector for each token or, if they are pooled, one vector.
@@ -140,9 +123,9 @@ class ServedBiLM:
                 kept = kept.mean(dim=1) if pooling == "mean" else kept.amax(dim=1)  # (K, D)
             return {"tokens": tokens, "layers": _rounded(kept)}
 
-        return VectorRequest([tokens], finish)
+        return BiLMRequest([tokens], finish)
 
-    def compare(self, sides: Sequence[tuple[Mapping[str, Any], int]]) -> VectorRequest:
+    def compare(self, sides: Sequence[tuple[Mapping[str, Any], int]]) -> BiLMRequest:
         """The similarity of two tokens in their sentences: `{"layers": [{"layer": 0, "cosine": 0.9}, ...]}`."""
         sentences = [self.tokens(fields) for fields, _ in sides]
         indices = [_index(index, tokens) for (_, index), tokens in zip(sides, sentences, strict=True)]
@@ -152,9 +135,9 @@ class ServedBiLM:
             cosines = _rounded(functional.cosine_similarity(first, second, dim=-1))
             return {"layers": [{"layer": layer, "cosine": cosine} for layer, cosine in enumerate(cosines)]}
 
-        return VectorRequest(sentences, finish)
+        return BiLMRequest(sentences, finish)
 
-    def neighbors(self, fields: Mapping[str, Any], index: int, layer: int, count: int) -> VectorRequest:
+    def neighbors(self, fields: Mapping[str, Any], index: int, layer: int, count: int) -> BiLMRequest:
         """The tokens of the pool that are nearest to a token: `{"neighbors": [{"tokens", "index", "cosine"}, ...]}`."""
         tokens = self.tokens(fields)
         _index(index, tokens)
@@ -164,20 +147,13 @@ class ServedBiLM:
             own = sum(1 for each in self._pool.tokens if each.sentence == tuple(tokens))  # its own sentence is left out
             found = self._pool.nearest(vectors[0][:, index], count + own)[layer]
             others = [each for each in found if each.token.sentence != tuple(tokens)][:count]
-            return {
-                "neighbors": [
-                    {
-                        "tokens": list(each.token.sentence),
-                        "index": each.token.index,
-                        "cosine": round(each.similarity, _DIGITS),
-                    }
-                    for each in others
-                ]
-            }
+            places = [{"tokens": list(each.token.sentence), "index": each.token.index} for each in others]
+            cosines = [round(each.similarity, _DIGITS) for each in others]
+            return {"neighbors": [{**place, "cosine": cosine} for place, cosine in zip(places, cosines, strict=True)]}
 
-        return VectorRequest([tokens], finish)
+        return BiLMRequest([tokens], finish)
 
-    def score(self, fields: Mapping[str, Any], substitutes: int) -> ScoreRequest:
+    def score(self, fields: Mapping[str, Any], substitutes: int) -> BiLMRequest:
         """How surprising each token is, as a line of `elmo-tasks score --json`.
 
         Raises:
@@ -185,15 +161,20 @@ class ServedBiLM:
         """
         if not LanguageModel.is_in_folder(self._folder):
             raise ElmoTasksError("this biLM has no softmax, so it cannot predict words")
-        return ScoreRequest(self.tokens(fields), substitutes)
+        sentences = [self.tokens(fields)]
 
-    def answer_scores(self, requests: list[ScoreRequest]) -> list[bytes]:
-        """What requests get, as JSON. The language model is loaded for the first one."""
-        scored = [self._language_model.score([each.sentence], each.substitutes)[0] for each in requests]
+        def finish(_: list[Tensor]) -> dict[str, Any]:
+            return self._language_model.score(sentences, substitutes)[0].record()
+
+        return BiLMRequest(sentences, finish, _WORK_OF_A_SCORE)
+
+    def answer_scores(self, requests: list[BiLMRequest]) -> list[bytes]:
+        """What requests for scores get, as JSON. The language model is loaded for the first one."""
+        answers = [to_bytes(each.finish([])) for each in requests]
         release_memory_after(sum(request.cost for request in requests))
-        return [to_bytes(scores.record()) for scores in scored]
+        return answers
 
-    def answer(self, requests: list[VectorRequest]) -> list[bytes]:
+    def answer(self, requests: list[BiLMRequest]) -> list[bytes]:
         """What requests get that are computed together, as JSON."""
         vectors = iter(embed_sentences([tokens for request in requests for tokens in request.sentences], self._bilm))
         answers = [to_bytes(each.finish([next(vectors).cpu() for _ in each.sentences])) for each in requests]
@@ -227,9 +208,8 @@ def _first_sentences(path: Path, tokenizer: Tokenizer) -> list[list[str]]:
     """The sentences of a text with its first 25,000 tokens."""
     sentences: list[list[str]] = []
     tokens = 0
-    for sentence in (
-        sentence for _, line in raw_lines(path, advice=_ADVICE) for sentence in tokenizer.strings(line) if sentence
-    ):
+    lines = raw_lines(path, advice="neighbours are looked for in a text")
+    for sentence in (sentence for _, line in lines for sentence in tokenizer.strings(line) if sentence):
         tokens += len(sentence)
         if tokens > _POOL_TOKENS:
             logger.warning("%s: neighbours come only from its first %d tokens", path, _POOL_TOKENS)

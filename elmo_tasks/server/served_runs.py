@@ -83,13 +83,14 @@ class ServedRun:
         elmo = run.config.elmo()
         self.elmo: ElmoConfig | None = elmo if elmo and not elmo.requires_grad else None
         self.device = run.config.trainer.torch_device()
+        known = About.of(folder.path)  # all None or empty for a run that is not an installed model
         self.about = {
             "name": name,
             **_description(run, folder),
             "bilm": self.elmo.files().fingerprint() if self.elmo else None,
             "bilm_size": architecture(BiLMOptions.load(self.elmo.files().options)) if self.elmo else None,
             "has_card": self.card is not None,
-            "facts": _facts(About.of(folder.path)),
+            "facts": {"data": known.data, "licence": known.licence, "score": known.score and str(known.score)},
         }
 
     def prepare(self, inputs: Sequence[Any], added: Additions, *, numbered: bool) -> PredictionRequest:
@@ -249,11 +250,6 @@ def _name_and_path(text: str) -> tuple[str, Path]:
     if not _NAME.fullmatch(name):
         raise ElmoTasksError(f"{text}: {name!r} is not a valid name of a run; choose another: NAME={path}")
     return name, Path(path)
-
-
-def _facts(about: About) -> dict[str, Any]:
-    """What is known of an installed model beyond its run: all None or empty for any other run."""
-    return {"data": about.data, "licence": about.licence, "score": str(about.score) if about.score else None}
 
 
 def _card(folder: RunFolder) -> str | None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from elmo_tasks.evaluation.plots import save_figure
-from elmo_tasks.studies.report_pages import Picture, Report, Table
+from elmo_tasks.studies.report_pages import Table, picture, write_pages
 from elmo_tasks.studies.study import train_command
 from elmo_tasks.studies.study_findings import Findings, analyze
 from elmo_tasks.studies.study_plots import common_start, draw_curves, draw_scores, draw_shares, draw_weights
@@ -17,6 +17,10 @@ from elmo_tasks.studies.study_summaries import Summary, summarize
 _NOTES = (
     "± is the standard deviation over the seeds. The error reduction is relative to the arm's baseline, which is grey "
     "in the plots. Minutes are those of training and evaluation, the mean of a run."
+)
+_ERRORS = (
+    "Counted as the task's scorer counts. The tables that compare arms have means over the seeds, with the number of "
+    "items in brackets. The page report.html also shows the worst examples of an arm's first run."
 )
 _TESTS = {
     "randomization": "by paired approximate randomization over the examples, all seeds together",
@@ -41,9 +45,12 @@ def write_report(folder: str | Path) -> list[Path]:
     record, results = read_study(folder)
     summaries = summarize(record, results)
     findings = analyze(summaries, folder)
-    tables, pictures = _tables(summaries, findings), _pictures(summaries, folder)
-    commands = _commands(record, folder, results)
-    return Report(record.config, tables, _notes(findings), pictures, commands, findings.errors).write(folder)
+    parts = [record.config.text]
+    for table in _tables(summaries, findings):
+        parts += [f"## {table.title}" if table.title else "", table.markdown()]
+    parts += [_notes(findings), *_pictures(summaries, folder), *_errors(findings)]
+    examples = {f"{each.title}: the worst examples": each.examples for each in findings.errors if each.examples}
+    return write_pages(folder, record.config.title, parts, _commands(record, folder, results), examples)
 
 
 def _notes(findings: Findings) -> str:
@@ -106,8 +113,18 @@ def _percent(share: float | None) -> str:
     return "" if share is None else f"{100 * share:.0f} %"
 
 
-def _pictures(summaries: Sequence[Summary], folder: Path) -> list[Picture]:
-    """Draws all plots that the study has data for, into the folder `plots`."""
+def _errors(findings: Findings) -> Iterator[str]:
+    if findings.errors:
+        yield f"## Errors\n\n{_ERRORS}"
+    for each in findings.errors:
+        if each.tables:
+            yield f"### {each.title}"
+        for table in each.tables:
+            yield f"{table.title}\n\n{table.markdown()}"
+
+
+def _pictures(summaries: Sequence[Summary], folder: Path) -> Iterator[str]:
+    """Draws all plots that the study has data for, into the folder `plots`; yields their Markdown."""
     paper = " A diamond is the paper's score." if any(each.arm.paper is not None for each in summaries) else ""
     drawn = {
         "scores": ("Scores", f"Means with standard deviations; a dot for each seed.{paper}", draw_scores(summaries)),
@@ -116,14 +133,12 @@ def _pictures(summaries: Sequence[Summary], folder: Path) -> list[Picture]:
         "weights": ("Weights of the layers", "Of the biLM or a transformer, in the best epoch, means over the seeds.",
                     draw_weights(summaries, folder)),
     }  # fmt: skip
-    pictures = []
     for name, (title, text, figure) in drawn.items():
         path = folder / "plots" / f"{name}.svg"
         path.unlink(missing_ok=True)
         if figure is not None:
             save_figure(figure, path)
-            pictures.append(Picture(title, text, path))
-    return pictures
+            yield f"## {title}\n\n{picture(title, path)}\n\n{text}"
 
 
 def _commands(record: StudyRecord, folder: Path, results: Sequence[Result]) -> str:

@@ -6,7 +6,7 @@ Both use the predictions that the runs have stored, so no model runs again.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 
@@ -18,8 +18,9 @@ from elmo_tasks.evaluation.significance import seed_difference
 from elmo_tasks.evaluation.systems import Predictions, System, read_predictions
 from elmo_tasks.metrics.confusion import cells
 from elmo_tasks.rendering import describe_versions
+from elmo_tasks.rendering.drawing import Drawing
 from elmo_tasks.runs.folder import RunFolder
-from elmo_tasks.studies.report_pages import Details, Table
+from elmo_tasks.studies.report_pages import Table
 from elmo_tasks.studies.study_plots import common_start
 from elmo_tasks.studies.study_summaries import Summary
 from elmo_tasks.text.vocabulary import Vocabulary
@@ -29,6 +30,15 @@ _WORST = 20  # the examples of an arm that the page shows
 _SAME_SCORE = 0.01  # scores in percent that differ by less are those of the same predictions
 
 ArmAtShare = tuple[str, float]  # the name of an arm, and the share of the data
+
+
+@dataclasses.dataclass(frozen=True)
+class Details:
+    """What an arm gets wrong, or several arms next to each other, and examples of it."""
+
+    title: str
+    tables: Sequence[Table]
+    examples: Sequence[Drawing] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -163,7 +173,7 @@ def _side_by_side(reports: Mapping[str, Sequence[ErrorReport]], metric: str) -> 
         found = {arm: [_buckets_of(report, kind) for report in own] for arm, own in reports.items()}
         scores = kind.buckets[0].scores
         name = metric if metric in scores else next(iter(scores))
-        parts = _merged(list(buckets) for own in found.values() for buckets in own)
+        parts = dict.fromkeys(part for own in found.values() for buckets in own for part in buckets)
         rows = [[part, *(_score([each.get(part) for each in own], name) for own in found.values())] for part in parts]
         tables.append(Table(f"{name} of {kind.items} by {kind.by}", ("", *reports), rows))
     return tables
@@ -173,18 +183,6 @@ def _buckets_of(report: ErrorReport, kind: Breakdown) -> dict[str, Bucket]:
     """The buckets of a report's breakdown of this kind, by their names."""
     alike = (each for each in report.breakdowns if (each.items, each.by) == (kind.items, kind.by))
     return {bucket.name: bucket for each in alike for bucket in each.buckets}
-
-
-def _merged(orders: Iterable[Sequence[str]]) -> list[str]:
-    """All names, each once. One that an order adds comes after the name that it follows there."""
-    names: list[str] = []
-    for order in orders:
-        index = 0
-        for name in order:
-            if name not in names:
-                names.insert(index, name)
-            index = names.index(name) + 1
-    return names
 
 
 def _score(buckets: Sequence[Bucket | None], name: str) -> str:

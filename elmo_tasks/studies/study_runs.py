@@ -35,8 +35,6 @@ class Result(pydantic.BaseModel):
         split: the data that `score` is of.
         metrics: all of them, of the best epoch: `validation` and, if there is test data, `test`.
         seconds: of training and evaluation; reading the data and computing the biLM's layers are not counted.
-        evaluation_seconds: those of the evaluations among them.
-        epochs: how many were trained.
         folder: of the run, in the folder of the study.
     """
 
@@ -51,20 +49,13 @@ class Result(pydantic.BaseModel):
     score: Number
     metrics: dict[str, dict[str, Number]]
     seconds: float
-    evaluation_seconds: float = 0.0
-    epochs: int | None = None
     folder: str
-
-
-class _Training(pydantic.BaseModel):
-    seconds: float
 
 
 class _Epoch(pydantic.BaseModel):
     """The part of a line of `metrics.jsonl` that is used here."""
 
     seconds: float
-    training: _Training | None = None
 
 
 class StudyRecord(pydantic.BaseModel):
@@ -143,8 +134,6 @@ class StudyFolder:
             score=trainer.value_of(metrics[run.split]),
             metrics=metrics,
             seconds=round(sum(record.seconds for record in records), 2),
-            evaluation_seconds=round(sum(each.seconds - each.training.seconds for each in records if each.training), 2),
-            epochs=len(records),
             folder=folder.path.relative_to(self.path).as_posix(),
         )
 
@@ -159,28 +148,17 @@ class StudyFolder:
     def estimates(self) -> list[float | None]:
         """The seconds that each run may take, from the finished runs of the same config; None where there are none.
 
-        Where none has the same share of the data, the time of the training is in proportion to the share, and that of
-        the evaluations is not: it is the same in each epoch.
+        Those of the same arm and share are preferred. Otherwise, the time is in proportion to the share of the data.
         """
         results = self.results()
 
         def estimate(run: StudyRun) -> float | None:
             alike = [each for each in results if each.config == run.config_file]
-            same_arm = [each for each in alike if each.arm == run.arm.name] or alike
-            exact = [each.seconds for each in same_arm if each.share == run.share]
-            scaled = exact or [_scaled(each, run) for each in same_arm]
-            return statistics.fmean(scaled) if scaled else None
+            alike = [each for each in alike if each.arm == run.arm.name] or alike
+            alike = [each for each in alike if each.share == run.share] or alike
+            return statistics.fmean(each.seconds * run.share / each.share for each in alike) if alike else None
 
         return [estimate(run) for run in self.study.runs]
-
-
-def _scaled(finished: Result, run: StudyRun) -> float:
-    """The seconds of a run, from those of another with another share of the data."""
-    trainer = run.config.trainer
-    stops_early = trainer.patience is not None or not finished.epochs
-    times = 1.0 if stops_early else trainer.num_epochs / (finished.epochs or 1)
-    training = finished.seconds - finished.evaluation_seconds
-    return times * (training * run.share / finished.share + finished.evaluation_seconds)
 
 
 def read_study(path: str | Path) -> tuple[StudyRecord, list[Result]]:

@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
+import ctypes
 import dataclasses
 import logging
+import os
+import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
+from typing import Any
 
 from elmo_tasks.config import to_json
 from elmo_tasks.files.json_files import write_json
 from elmo_tasks.files.locks import claimed
 from elmo_tasks.files.overwriting import check_kind
-from elmo_tasks.runs.folder import RunFolder, Split
-from elmo_tasks.studies.processes import SECONDS_BETWEEN_CLAIMS, SECONDS_BETWEEN_LOOKS, LoggedProcess
-from elmo_tasks.studies.study import Study, StudyRun, as_options
+from elmo_tasks.pretraining.tokenize_files import num_processors
+from elmo_tasks.runs.folder import RunFolder
+from elmo_tasks.studies.study import StudyRun, as_options
 from elmo_tasks.studies.study_runs import StudyFolder
 
 logger = logging.getLogger(__name__)
 
+SECONDS_BETWEEN_CLAIMS = 0.5  # whether another process still trains a run or a trial
+_SECONDS_BETWEEN_LOOKS = 0.1  # whether a process has ended
 _CLAIMS = ".claims"  # a folder with a file for each run, which is locked while it is trained
+_PR_SET_PDEATHSIG = 1  # Linux: the signal that a process gets when its parent ends
+_libc = ctypes.CDLL(None) if sys.platform == "linux" else None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,7 +70,9 @@ class Training:
     ) -> Training:
         # Arms that share the run may report the scores of different data.
         splits = sorted({other.split for other, its_folder in folder.pairs() if its_folder.path == run_folder.path})
-        arguments = train_arguments(folder.study, run, run_folder.path, packages, splits)
+        kept = [word for split in splits for word in ("--predictions", split)]
+        options = as_options(run.overrides, folder.study.variables, packages)
+        arguments = ["train", run.config_file, "-s", str(run_folder.path), *kept, *options]
         claim = folder.path / _CLAIMS / "_".join(run_folder.path.relative_to(folder.path).parts)
         return cls(run.title, run_folder, claim, arguments, num_jobs)
 
@@ -82,14 +94,37 @@ class Training:
         return Ended(error, time.monotonic() - begin)
 
     def _train(self, stop: threading.Event) -> str | None:
-        """Returns the last error if the run does not finish."""
+        """Returns the last error if the run does not finish. What the process prints is appended to the log."""
         logger.info("%s: %s", self.title, "resumed" if self.folder.is_started() else "begins")
         resume = ["--resume"] if any(file.exists() for file in self.folder.files) else []
-        process = LoggedProcess([*self.arguments, *resume], self.log, num_jobs=self.num_jobs)
-        while process.is_running():
-            if stop.wait(SECONDS_BETWEEN_LOOKS):
-                process.stop()
-        return process.error()
+        command = [sys.executable, "-m", "elmo_tasks", *self.arguments, *resume]
+        env = {"OMP_NUM_THREADS": str(max(1, num_processors() // self.num_jobs)), **os.environ}
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        with self.log.open("ab") as log:
+            begin = log.tell()
+            streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": log}
+            process = subprocess.Popen(command, env=env, preexec_fn=_end_with_parent, **streams)
+        while process.poll() is None:
+            if stop.wait(_SECONDS_BETWEEN_LOOKS):
+                process.terminate()
+                process.wait()
+        if process.returncode < 0:  # nothing in the log says so
+            return f"killed by {signal.Signals(-process.returncode).name}"
+        said = self.log.read_bytes()[begin:].decode(errors="replace")
+        return _last_error(said) or f"ended with code {process.returncode}" if process.returncode else None
+
+
+def _last_error(text: str) -> str:
+    """The last error, or else the last line, of what a process has printed."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    errors = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
+    return (errors or lines or [""])[-1]
+
+
+def _end_with_parent() -> None:
+    """Called in a new process: it is killed when its parent ends, so that nothing goes on without being asked for."""
+    if _libc:
+        _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 Train = Callable[[Training, threading.Event], Ended]
@@ -176,12 +211,3 @@ def _train_all(
             raise
     order = [run for run, _ in runs]
     return sorted(failures, key=lambda failure: order.index(failure.run))
-
-
-def train_arguments(
-    study: Study, run: StudyRun, folder: Path, packages: Sequence[str] = (), splits: Sequence[Split] = ()
-) -> list[str]:
-    """The arguments of `elmo-tasks` that train a run and write its predictions for these splits."""
-    kept = [word for split in splits for word in ("--predictions", split)]
-    options = as_options(run.overrides, study.variables, packages)
-    return ["train", run.config_file, "-s", str(folder), *kept, *options]

@@ -1,4 +1,6 @@
-"""Training the trials of a search. What is known of them, their values and their plots are Optuna's.
+"""Searches of hyperparameters: a config, and the values that some of its keys can have, in one Jsonnet file.
+
+What is known of the trials, their values and their plots are Optuna's. The folder of a search has
 
 trials.journal  Optuna's storage: the search, and its trials
 best.json       the config of the best trial, for `elmo-tasks train`
@@ -8,42 +10,45 @@ trial_N         the run of a trial
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import logging
+import math
 import os
-import platform
-import shlex
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import filelock
 import optuna
-import torch
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
 from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
-from optuna.trial import FrozenTrial, Trial, TrialState
+from optuna.trial import Trial, TrialState
+from pydantic import Field
 
-from elmo_tasks.config import to_json
-from elmo_tasks.errors import ElmoTasksError, RunError, WriteError, counted, one_line
+from elmo_tasks.config import Config, load_config, own_packages, to_json
+from elmo_tasks.config.data_folder import advice_last
+from elmo_tasks.config.packaged import find_search
+from elmo_tasks.errors import ConfigError, ElmoTasksError, RunError, WriteError, counted, one_line
 from elmo_tasks.evaluation.plots import save_figure
 from elmo_tasks.files.json_files import write_json
 from elmo_tasks.files.locks import claimed
 from elmo_tasks.files.overwriting import SEARCH, check_kind
-from elmo_tasks.pretraining.tokenize_files import num_processors
+from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.runs.train import train
-from elmo_tasks.studies.processes import SECONDS_BETWEEN_CLAIMS, LoggedProcess
-from elmo_tasks.studies.report_pages import Picture, Report, Table
-from elmo_tasks.studies.searches import Search, as_changes
+from elmo_tasks.studies.report_pages import Table, picture, write_pages
+from elmo_tasks.studies.study import as_overrides, as_text, config_beside, missing_files, train_command
+from elmo_tasks.studies.study_training import SECONDS_BETWEEN_CLAIMS
 from elmo_tasks.training.callbacks import Callback, Progress
 from elmo_tasks.training.trainer_config import TrainerConfig
 
 _MOST_SHOWN = 10  # trials in the table
 _NOTES = (
     "All scores are those of the validation data. A trial that was stopped early or failed is not in the table. Optuna "
-    "draws the plots. It counts trials from 0, and gives all keys the same importance while few trials have finished."
+    "draws the plots. It gives all keys the same importance while few trials have finished."
 )
 _SEARCH = "search"  # the study's name, and its user attribute with the settings of the search
 _ERROR = "error"  # a trial's user attribute: why it failed
@@ -51,21 +56,124 @@ _ERROR = "error"  # a trial's user attribute: why it failed
 logger = logging.getLogger(__name__)
 
 
-class Pruning(Callback):
-    """Reports the validation metric of each epoch to Optuna, and stops a trial that Optuna gives up.
+class Pruning(Config):
+    """When a trial is stopped: its best value so far is worse than the median of the others' values of that epoch."""
 
-    A resumed trial repeats the epochs after its last checkpoint; Optuna knows their values already. The last epoch does
-    not stop a trial, since nothing is left to save.
+    startup_trials: Annotated[int, Field(ge=1)] = Field(5, description="finished trials before any is stopped")
+    warmup_epochs: Annotated[int, Field(ge=0)] = Field(1, description="epochs after which no trial is stopped yet")
+
+
+class SearchConfig(Config):
+    """A whole search."""
+
+    hints_for_other_configs = {  # noqa: RUF012
+        "model": "describes a task, not a search; use `elmo-tasks train`",
+        "arms": "describes a study, not a search; use `elmo-tasks study`",
+    }
+
+    title: str
+    text: str = Field("", description="what is searched, for the report")
+    variables: dict[str, str] = Field({}, description="external variables of the config, as by --ext-var")
+    config: str = Field(description="the name of a config in the package, or a file; also next to the search's file")
+    changes: dict[str, Any] = Field({}, description="of the config, as those of a study")
+    space: Annotated[dict[str, dict[str, Any]], Field(min_length=1)] = Field(
+        description="by the key path in the config, such as trainer.optimizer.lr, the values that are tried: numbers "
+        "from 'low' to 'high', perhaps with 'log' or 'step', or any values as 'choices'"
+    )
+    trials: Annotated[int, Field(ge=1)] = Field(description="how many, with those that fail or are stopped early")
+    seed: Annotated[int, Field(ge=0, lt=1 << 31)] = Field(1, description="of the values, not of the trainings")
+    pruning: Pruning | None = Field(Pruning(), description="null: every trial trains to its end")
+
+    def pruner(self) -> optuna.pruners.BasePruner:
+        if self.pruning is None:
+            return optuna.pruners.NopPruner()
+        return optuna.pruners.MedianPruner(self.pruning.startup_trials, self.pruning.warmup_epochs + 1)
+
+
+@dataclasses.dataclass(frozen=True)
+class Search:
+    """A search, checked.
+
+    Arguments:
+        config_file: as `elmo-tasks train` finds it.
+        changes: of the config, as `--set` takes them; the values of a trial come after them.
+        variables: external variables of the config.
+        experiment: the config with the changes.
+        space: what Optuna draws the values of each key from.
+    """
+
+    config: SearchConfig
+    config_file: str
+    changes: tuple[str, ...]
+    variables: Mapping[str, str]
+    experiment: ExperimentConfig
+    space: Mapping[str, BaseDistribution]
+
+    @classmethod
+    def load(cls, source: str, overrides: Sequence[str] = (), variables: Mapping[str, str] | None = None) -> Search:
+        """Reads a search and checks all of it: that its files are there, and the config with the lowest and the highest
+        value of every key and one between them, or with each choice.
+
+        Arguments:
+            source: a Jsonnet or JSON file, or the name of a search in the package.
+            overrides: `key.path=value`, in place of the search's values.
+            variables: external variables of the search and of its config, before those that the search sets.
+
+        Raises:
+            ConfigError: the search or its config has problems, or a file is missing; all are named.
+        """
+        path = find_search(source)
+        config = load_config(path, SearchConfig, overrides, variables)
+        known, changes = {**config.variables, **(variables or {})}, tuple(as_overrides(config.changes))
+        config_file = config_beside(path, config.config)
+        experiment = load_config(config_file, ExperimentConfig, changes, known)
+        problems = list(missing_files(experiment))
+        if experiment.fold is not None or not experiment.has_validation():
+            problems.append(f"{config_file}: a search scores the validation data; expected some, and no fold")
+        space = dict[str, BaseDistribution]()
+        for key, values in config.space.items():
+            try:
+                space[key] = _distribution(values)
+            except (ValueError, ArithmeticError, UserWarning) as error:
+                problems.append(f"space: {key}: {error}")
+        search = cls(config, config_file, changes, known, experiment, space)
+        problems += [line for key in space for line in search._problems(key)]
+        if problems:
+            raise ConfigError("\n".join(advice_last(problems)))
+        return search
+
+    def resolve(self, overrides: Sequence[str]) -> ExperimentConfig:
+        """The config with the values of a trial; raises `ConfigError` with its problems."""
+        return load_config(self.config_file, ExperimentConfig, (*self.changes, *overrides), self.variables)
+
+    def settings(self) -> dict[str, Any]:
+        """What the trials depend on, and so must stay when a search goes on: not how many there are."""
+        own = self.config.model_dump(mode="json", exclude={"title", "text", "trials"})
+        return own | {"config": to_json(self.experiment)}
+
+    def _problems(self, key: str) -> Iterator[str]:
+        """What is wrong with the config when a key has its lowest or highest value, or another one."""
+        for value in _examples(self.space[key]):
+            (change,) = as_changes({key: value})
+            try:
+                yield from missing_files(self.resolve([change]))
+            except ElmoTasksError as error:
+                yield from (f"space: {change.replace('=', ' = ', 1)}: {line}" for line in str(error).splitlines())
+
+
+class Reports(Callback):
+    """Reports the validation metric of each epoch to Optuna, which may stop a trial before its last epoch.
+
+    A resumed trial repeats the epochs after its last checkpoint; Optuna knows their values already.
     """
 
     def __init__(self, trial: Trial, trainer: TrainerConfig) -> None:
         self._trial, self._trainer = trial, trainer
-        self._known = set(trial.study.trials[trial.number].intermediate_values)
 
     def on_epoch(self, progress: Progress, record: Mapping[str, Any]) -> None:
         """Raises `optuna.TrialPruned` to stop the trial."""
         epoch = record["epoch"]
-        if epoch not in self._known:
+        if epoch not in self._trial.study.trials[self._trial.number].intermediate_values:
             self._trial.report(self._trainer.value_of(record["validation"]), epoch)
         if epoch < self._trainer.num_epochs and self._trial.should_prune():
             raise optuna.TrialPruned
@@ -78,7 +186,7 @@ class Tuning:
         command: what started the search, for its report.
 
     Raises:
-        RunError: the folder has the trials of another search, or its journal is damaged.
+        RunError: the folder has the trials of another search.
         WriteError: the disk is full.
     """
 
@@ -89,98 +197,53 @@ class Tuning:
         self._claims.mkdir(parents=True, exist_ok=True)
         # Held while the next trial is chosen, and while the journal is written.
         self._lock = filelock.FileLock(self._claims / "next")
+        self._storage = JournalStorage(_Journal(path / SEARCH, self._lock))
+        optuna.logging.disable_default_handler()  # our own log says what happens
         with self._lock:
-            self._storage, self.study = self._open()
-            settings = search.settings()
-            if _SEARCH not in self.study.user_attrs:
-                self.study.set_user_attr(_SEARCH, settings)
-        earlier = self.study.user_attrs[_SEARCH]
-        if changed := [key for key in settings if earlier.get(key) != settings[key]]:
-            names = ", ".join(changed)
-            raise RunError(
-                f"{path}: has the trials of another search, which differs in {names}; -s names another folder"
-            )
-
-    def _open(self) -> tuple[JournalStorage, optuna.Study]:
-        journal, higher = self._path / SEARCH, self._search.experiment.trainer.higher_is_better
-        try:
-            storage = JournalStorage(_Journal(journal, self._lock))
-            return storage, optuna.create_study(
-                storage=storage,
-                pruner=self._search.config.pruner(),
+            self.study = optuna.create_study(
+                storage=self._storage,
+                pruner=search.config.pruner(),
                 study_name=_SEARCH,
-                direction="maximize" if higher else "minimize",
+                direction="maximize" if search.experiment.trainer.higher_is_better else "minimize",
                 load_if_exists=True,
             )
-        except (optuna.exceptions.OptunaError, ValueError, LookupError, TypeError, AssertionError) as error:
-            raise RunError(f"{journal}: not the journal of a search ({one_line(error)})") from None
+            if _SEARCH not in self.study.user_attrs:
+                self.study.set_user_attr(_SEARCH, search.settings())
+        if self.study.user_attrs[_SEARCH] != search.settings():
+            raise RunError(f"{path}: has the trials of another search; -s names another folder")
 
-    def train(self, num_jobs: int = 1) -> None:
-        """Trains trials until all have ended, wherever they are trained; one that was interrupted continues.
-
-        Arguments:
-            num_jobs: the most trials at a time. The command is started again for all but one of them.
-        """
-        arguments, logs = shlex.split(self._command)[1:], f"log_{platform.node()}"
-        if num_jobs > 1 and "OMP_NUM_THREADS" not in os.environ:  # as in the other processes
-            torch.set_num_threads(max(1, num_processors() // num_jobs))
-        jobs = [
-            LoggedProcess(arguments, self._path / f"{logs}_{number}.txt", num_jobs=num_jobs)
-            for number in range(2, num_jobs + 1)
-        ]
-        try:
-            while len(self._ended()) < self._search.config.trials:
-                with contextlib.ExitStack() as claims:
-                    if trial := self._claim(claims):
-                        self._train(trial)
-                    else:  # others train the last ones
-                        time.sleep(SECONDS_BETWEEN_CLAIMS)
-            for job in jobs:
-                if not job.is_running() and (error := job.error()):
-                    logger.warning("a process ended early; others have trained its trials: %s (see %s)", error, job.log)
-        finally:
-            for job in jobs:
-                job.stop()  # when all trials have ended, they only write the same report
+    def train(self) -> None:
+        """Trains trials until all have ended, wherever they are trained; one that was interrupted continues."""
+        while sum(each.state.is_finished() for each in self.study.trials) < self._search.config.trials:
+            with contextlib.ExitStack() as claims:
+                if trial := self._claim(claims):
+                    self._train(trial)
+                else:  # others train the last ones
+                    time.sleep(SECONDS_BETWEEN_CLAIMS)
 
     def _claim(self, claims: contextlib.ExitStack) -> Trial | None:
-        """The first trial that has not ended and that no other process trains: a new one, or that of a killed process.
-
-        Optuna finds killed processes by the heartbeats of a database; here, their locks are free.
-        """
+        """The first trial that has not ended and whose lock is free: a new one, or that of a killed process."""
         with self._lock:
             trials = self.study.get_trials(deepcopy=False)
             for number in range(self._search.config.trials):
                 if number < len(trials) and trials[number].state.is_finished():
                     continue
-                if claims.enter_context(claimed(self._claims / _folder_name(number))):
-                    self.study.sampler = self._search.config.sampler_of(number)
-                    trial = self._interrupted(number) if number < len(trials) else self.study.ask()
-                    for key, dimension in self._search.config.space.items():
-                        dimension.suggest(trial, key)
-                    return trial
+                if claims.enter_context(claimed(self._claims / f"trial_{number}")):
+                    if number < len(trials):  # the number of a trial is also its id, as the journal has one study
+                        self._storage.set_trial_state_values(number, TrialState.WAITING)
+                    self.study.sampler = optuna.samplers.TPESampler(seed=self._search.config.seed + number)
+                    return self.study.ask(dict(self._search.space))
             return None
-
-    def _interrupted(self, number: int) -> Trial:
-        study = self._storage.get_study_id_from_name(_SEARCH)
-        return Trial(self.study, self._storage.get_trial_id_from_study_id_trial_number(study, number))
 
     def _train(self, trial: Trial) -> None:
         """One that fails does not stop the others; a full disk, which would hit them too, does."""
-        name, changes = _folder_name(trial.number), as_changes(trial.params)
+        name, changes = f"trial_{trial.number}", as_changes(trial.params)
         run = RunFolder(self._path / name)
         resume = any(file.exists() for file in run.files)
-        how = "resumed" if resume else "begins"
-        logger.info("%s of %d %s: %s", name, self._search.config.trials, how, " ".join(changes))
+        logger.info("%s %s: %s", name, "resumed" if resume else "begins", " ".join(changes))
         try:
-            trainer = self._search.resolve(changes).trainer
-            results = train(
-                self._search.config_file,
-                run.path,
-                overrides=(*self._search.changes, *changes, "evaluate_on_test=false"),
-                variables=self._search.variables,
-                resume=resume,
-                callbacks=[Pruning(trial, trainer)],
-            )
+            config = self._search.resolve([*changes, "evaluate_on_test=false"])
+            results = train(to_json(config), run.path, resume=resume, callbacks=[Reports(trial, config.trainer)])
         except optuna.TrialPruned:
             self.study.tell(trial, state=TrialState.PRUNED)
             logger.info("%s stopped early", name)
@@ -191,9 +254,8 @@ class Tuning:
             self.study.tell(trial, state=TrialState.FAIL)
             logger.error("%s failed: %s", name, one_line(error), exc_info=not isinstance(error, ElmoTasksError))
         else:
-            value = trainer.value_of(results["best"]["validation"])
-            self.study.tell(trial, value)
-            logger.info("%s: %s %.2f", name, trainer.metric_name, value)
+            self.study.tell(trial, value := config.trainer.value_of(results["best"]["validation"]))
+            logger.info("%s: %s %.2f", name, config.trainer.metric_name, value)
 
     def write_report(self) -> tuple[Table, str, list[Path]]:
         """Writes `report.md`, `report.html` and `best.json`, and Optuna's plots.
@@ -204,44 +266,39 @@ class Tuning:
         Raises:
             RunError: no trial has finished.
         """
-        ended = self._ended()
-        finished = [each for each in ended if each.state is TrialState.COMPLETE]
+        finished = self.study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
         if not finished:
-            errors = [each.user_attrs[_ERROR] for each in ended if _ERROR in each.user_attrs]
+            errors = [each.user_attrs[_ERROR] for each in self.study.trials if _ERROR in each.user_attrs]
             raise RunError("\n  ".join([f"{self._path}: no trial has finished", *errors]))
-        higher = self._search.experiment.trainer.higher_is_better
-        finished.sort(key=lambda trial: trial.values, reverse=higher)
-        best = as_changes(finished[0].params)
-        write_json(self._path / "best.json", to_json(self._search.resolve(best)))
-        training = self._search.train_command(best)
-        commands = f"{self._command}\n\n# the best trial, with its score on the test data:\n{training}"
-        names = [".".join(key.split(".")[-2:]) for key in self._search.config.space]
-        columns = ["trial", *names, self._search.experiment.trainer.metric_name]
+        finished.sort(key=lambda trial: trial.values, reverse=self._search.experiment.trainer.higher_is_better)
+        best, config = self._path / "best.json", self._search.resolve(as_changes(finished[0].params))
+        write_json(best, to_json(config))
+        training = train_command(str(best), (), {}, sorted(own_packages(config)))
         rows = [
-            [str(each.number + 1), *map(_shown, each.params.values()), f"{each.value:.2f}"]
+            [str(each.number), *map(_shown, each.params.values()), f"{each.value:.2f}"]
             for each in finished[:_MOST_SHOWN]
         ]
-        table = Table(f"The best of {counted(len(ended), 'trial')}", columns, rows)
-        report = Report(self._search.config, [table], _NOTES, list(self._pictures()), commands)
-        return table, training, [self._path / "best.json", *report.write(self._path)]
+        columns = ["trial", *(".".join(key.split(".")[-2:]) for key in self._search.space), config.trainer.metric_name]
+        table = Table(f"The best of {counted(len(self.study.trials), 'trial')}", columns, rows)
+        parts = [self._search.config.text, f"## {table.title}", table.markdown(), _NOTES, *self._pictures()]
+        commands = f"{self._command}\n\n# the best trial, with its score on the test data:\n{training}"
+        return table, training, [best, *write_pages(self._path, self._search.config.title, parts, commands, {})]
 
-    def _pictures(self) -> Iterator[Picture]:
+    def _pictures(self) -> Iterator[str]:
+        """Draws Optuna's plots into the folder `plots`; yields their Markdown."""
         from matplotlib import pyplot
         from optuna.visualization import matplotlib as plots
 
-        drawings: list[Callable[..., Any]] = [plots.plot_optimization_history, plots.plot_param_importances]
-        for draw in drawings:
+        for draw in (plots.plot_optimization_history, plots.plot_param_importances):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # that these plots are experimental, and what _NOTES say
-                axes = draw(self.study, target_name=self._search.experiment.trainer.metric_name)
+                axes: Any = draw(self.study, target_name=self._search.experiment.trainer.metric_name)
             axes.figure.set_layout_engine("constrained")  # leaves room for the names of keys
             path = self._path / "plots" / f"{draw.__name__}.svg"
             save_figure(axes.figure, path)
             pyplot.close(axes.figure)
-            yield Picture(axes.get_title() or axes.get_title("left"), "", path)
-
-    def _ended(self) -> list[FrozenTrial]:
-        return [each for each in self.study.get_trials(deepcopy=False) if each.state.is_finished()]
+            title = axes.get_title() or axes.get_title("left")
+            yield f"## {title}\n\n{picture(title, path)}"
 
 
 class _Journal(JournalFileBackend):
@@ -260,9 +317,33 @@ class _Journal(JournalFileBackend):
             raise WriteError(self._path, error) from None
 
 
-def _folder_name(number: int) -> str:
-    return f"trial_{number + 1}"
-
-
 def _shown(value: str | float) -> str:
     return value if isinstance(value, str) else f"{value:.4g}"
+
+
+def _distribution(values: Mapping[str, Any]) -> BaseDistribution:
+    """What Optuna draws the values of a key from; raises what Optuna does."""
+    if values.keys() == {"choices"} and isinstance(values["choices"], list):
+        # As texts: Optuna stores no objects and takes 1 for true.
+        return CategoricalDistribution(list(map(as_text, values["choices"])))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # Optuna warns when it changes a range
+            return FloatDistribution(**values)
+    except TypeError:
+        expected = "expected 'low' and 'high', perhaps with 'log' or 'step', or only a list of 'choices'"
+        raise ValueError(f"{expected}; got {as_text(values)}") from None
+
+
+def _examples(space: Any) -> Sequence[Any]:
+    """The lowest and the highest number and one between them, or every choice."""
+    if isinstance(space, CategoricalDistribution):
+        return space.choices
+    between = space.low + (space.step or (space.high - space.low) / math.pi)
+    return list(dict.fromkeys((space.low, min(between, space.high), space.high)))
+
+
+def as_changes(values: Mapping[str, Any]) -> list[str]:
+    """A trial's values, as `--set` takes them: whole numbers have no point, and choices are JSON already."""
+    texts = {key: each if isinstance(each, str) else repr(each).removesuffix(".0") for key, each in values.items()}
+    return [f"{key}={text}" for key, text in texts.items()]

@@ -66,7 +66,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
         **CONFIG, "study": None, "study_folder": None, "jobs": None, "engine": "local", "address": None,
         "arm": [], "shares": (), "seeds": (), "dry_run": False, "list": False},
     "report d": {"folder": "d"},
-    "tune": {**CONFIG, "search": None, "search_folder": None, "jobs": 1, "dry_run": False, "list": False},
+    "tune": {**CONFIG, "search": None, "search_folder": None, "dry_run": False, "list": False},
     "score t": {**TEXT, "device": "auto", "bilm": "default", "text": "t", "json": False, "substitutes": 0,
                 "output": None, "html": None, "force": False},
     "perplexity t": {**TEXT, "device": "auto", "bilm": "default", "text": ["t"], "json": False},
@@ -141,8 +141,8 @@ GIVEN: dict[str, dict[str, Any]] = {
         **CHANGES, "study": "c", "study_folder": "d", "jobs": 2, "engine": "ray", "address": "auto",
         "arm": ["A*", "B"], "shares": (0.1, 1.0), "seeds": (1, 2), "dry_run": True},
     "study --list --study-folder d": {"list": True, "study_folder": "d"},
-    f"tune c {CHANGED} -s d --jobs 2 --dry-run": {
-        **CHANGES, "search": "c", "search_folder": "d", "jobs": 2, "dry_run": True},
+    f"tune c {CHANGED} -s d --dry-run": {
+        **CHANGES, "search": "c", "search_folder": "d", "dry_run": True},
     "tune --list --search-folder d": {"list": True, "search_folder": "d"},
     f"pretrain c {CHANGED} -s d --from default --resume --dry-run": {
         **CHANGES, "run_folder": "d", "start_from": "default", "resume": True, "dry_run": True},

@@ -35,7 +35,7 @@ def test_the_space_says_which_values_each_key_can_have(printed: Printed) -> None
     assert rows == [
         ["key", "values"],
         ["trainer.optimizer.lr", '{"low": 0.001, "high": 0.1, "log": true}'],
-        ["trainer.num_epochs", '{"low": 1.0, "high": 3.0, "step": 1.0}'],
+        ["trainer.num_epochs", '{"low": 1, "high": 3, "step": 1}'],
         ["model.dropout", '{"choices": [0, 0.5]}'],
     ]
     assert text.splitlines()[-1].startswith("3 trials of ")

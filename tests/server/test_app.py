@@ -118,13 +118,14 @@ def test_the_runs_are_described_without_places_on_the_machine(
 def test_vectors_are_those_of_embed(client: TestClient, sample_folder: Path) -> None:
     sentence = ["The", "dog", "barks"]
     (vectors,) = elmo_tasks.embed([sentence], bilm=sample_folder / "bilm")
-    found = post(client, "/api/embed", {"tokens": sentence})
-    assert found["tokens"] == sentence
-    torch.testing.assert_close(torch.tensor(found["layers"]), vectors, rtol=0, atol=1e-5)
-    for pooling, expected in (("mean", vectors.mean(1)), ("max", vectors.amax(1))):
-        body = {"text": "The dog barks", "layers": [2, 0], "pooling": pooling, "run": "ner"}
-        found = post(client, "/api/embed", body)
-        torch.testing.assert_close(torch.tensor(found["layers"]), expected[[2, 0]], rtol=0, atol=1e-5)
+    assert post(client, "/api/embed", {"tokens": sentence})["tokens"] == sentence
+    for chosen, expected in (
+        ({}, vectors),
+        ({"layers": [2, 0], "pooling": "mean", "run": "ner"}, vectors.mean(1)[[2, 0]]),
+        ({"layers": [2, 0], "pooling": "max"}, vectors.amax(1)[[2, 0]]),
+    ):
+        found = post(client, "/api/embed", {"text": "The dog barks", **chosen})["layers"]
+        torch.testing.assert_close(torch.tensor(found), expected, rtol=0, atol=1e-5)
 
 
 def test_similarities_and_neighbors(client: TestClient, sample_folder: Path) -> None:
@@ -173,14 +174,6 @@ def test_scores_are_those_of_the_language_model(tmp_path: Path) -> None:
     assert refused.startswith("the work of 50 tokens; expected at most 40: sentences are read once for each")
 
 
-def test_a_bilm_is_in_memory_once(runs: dict[str, ServedRun], bilms: dict[str, ServedBiLM]) -> None:
-    assert bilms["ner"] is bilms["again"] is bilms[""]
-    for run in runs.values():
-        run.predictor(TEXT)
-        cached: Any = run.predictor.model.embedder.elmo._source()  # type: ignore[union-attr]
-        assert cached._source is bilms["ner"]._bilm
-
-
 def test_many_clients_get_their_own_answers(serve: Serve, runs: dict[str, ServedRun]) -> None:
     texts = [f"{name}{number} closed a mill in Boeing{number}." for number in range(32) for name in ("Mary", "Collins")]
     expected = runs["ner"].predictor([{"text": text, "id": text} for text in texts])
@@ -200,28 +193,26 @@ def test_it_is_well_and_counts(client: TestClient) -> None:
     assert client.get("/healthz").json() == {"status": "ok"}
     post(client, "/api/runs/ner/predict", {"tokens": ["Boeing"]})
     post(client, "/api/runs/nor/predict", {}, 404)
-    text = client.get("/metrics").text
-    assert 'elmo_tasks_requests_total{endpoint="/api/runs/{name}/predict",status="200"} 1.0' in text
-    assert 'elmo_tasks_requests_total{endpoint="/api/runs/{name}/predict",status="404"} 1.0' in text
-    assert "elmo_tasks_batch_tokens_sum 1.0" in text
-    assert "elmo_tasks_open_tokens 0.0" in text
     assert client.get("/nowhere").status_code == 404
     answer = client.get("/metrics")
     assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
-    text = answer.text
     for line in (
+        'requests_total{endpoint="/api/runs/{name}/predict",status="200"} 1.0',
+        'requests_total{endpoint="/api/runs/{name}/predict",status="404"} 1.0',
         'requests_total{endpoint="/healthz",status="200"} 1.0',
         'requests_total{endpoint="other",status="404"} 1.0',
         'request_seconds_count{endpoint="/api/runs/{name}/predict"} 2.0',
         "open_requests 0.0",
+        "open_tokens 0.0",
         'batch_requests_bucket{le="256.0"} 1.0',
         'batch_tokens_bucket{le="4096.0"} 1.0',
+        "batch_tokens_sum 1.0",
         "batch_requests_sum 1.0",
         "batch_seconds_count 1.0",
     ):
-        assert f"\nelmo_tasks_{line}\n" in text, line
-    assert "\nprocess_resident_memory_bytes " in text
-    assert "nor" not in text
+        assert f"\nelmo_tasks_{line}\n" in answer.text, line
+    assert "\nprocess_resident_memory_bytes " in answer.text
+    assert "nor" not in answer.text
 
 
 def test_pages_need_nothing_from_elsewhere(client: TestClient) -> None:
@@ -269,10 +260,9 @@ def test_the_page_has_the_colours_of_other_pictures(client: TestClient) -> None:
 
 
 def test_an_application_that_ends_leaves_no_thread(serve: Serve) -> None:
-    before = set(threading.enumerate())
     with serve() as client:
         post(client, "/api/embed", {"text": "a"})
-    assert not [each for each in set(threading.enumerate()) - before if each.name.startswith(("batches", "preparing"))]
+    assert not [each.name for each in threading.enumerate() if each.name.startswith(("batches", "preparing"))]
 
 
 # What it refuses
@@ -471,7 +461,7 @@ ENDPOINTS = {
 def test_no_body_is_a_fault(endpoint: str, client: TestClient) -> None:
     body = st.fixed_dictionaries({}, optional={key: KEYS[key] for key in ENDPOINTS[endpoint]})
 
-    @settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=20, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
     @given(value=body | JSON)
     def check(value: Any) -> None:
         content = json.dumps(value).encode()

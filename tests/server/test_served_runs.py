@@ -34,6 +34,8 @@ from tests.server.conftest import blocked, post
 
 def test_names(run_folder: Path, tmp_path: Path, runs: dict[str, ServedRun]) -> None:
     assert list(runs) == ["ner", "again"]
+    bilms = bilms_of_runs(runs)
+    assert bilms["ner"] is bilms["again"] is bilms[""]  # it is in memory once
     path = tmp_path / "packed.tar.gz"
     archive(run_folder, path)
     (packed,) = load_runs([str(path)], batch_tokens=256).values()

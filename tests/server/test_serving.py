@@ -94,33 +94,20 @@ def read_all(connection: socket.socket) -> bytes:
     return received
 
 
-def test_a_connection_takes_one_request_after_another(listening: Listening) -> None:
-    with (
-        listening(Limits()) as (host, port),
-        contextlib.closing(http.client.HTTPConnection(host, port)) as one,
-    ):
-        one.timeout = 60
-        for _ in range(3):
-            one.request("GET", "/healthz")
-            assert json.loads(one.getresponse().read()) == {"status": "ok"}
-            assert one.sock is not None  # the server has not asked to close it
-        one.request("GET", "/healthz")
-        assert "server" not in one.getresponse().headers  # the name of its software is nobody's business
-
-
 def test_a_connection_that_is_used_is_not_cut(listening: Listening, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serving, "_GRACE_SECONDS", 0.9)
+    monkeypatch.setattr(serving, "_GRACE_SECONDS", 0.7)
     with (
-        listening(Limits(timeout_seconds=0.6)) as (host, port),
+        listening(Limits(timeout_seconds=0.5)) as (host, port),
         contextlib.closing(http.client.HTTPConnection(host, port, timeout=60)) as one,
     ):
         one.connect()
-        used = one.sock
-        for _ in range(6):
-            time.sleep(0.3)  # far less than the deadline, so that a busy machine passes
+        used, begin = one.sock, time.monotonic()
+        while time.monotonic() < begin + 1.6:  # more than the deadline, which begins again after each answer
             one.request("GET", "/healthz")
-            assert json.loads(one.getresponse().read()) == {"status": "ok"}
+            answer = one.getresponse()
+            assert json.loads(answer.read()) == {"status": "ok"}
             assert one.sock is used
+        assert "server" not in answer.headers  # the name of its software is nobody's business
 
 
 def test_the_parts_of_a_body_are_bounded_together(listening: Listening) -> None:
@@ -138,7 +125,7 @@ def test_the_parts_of_a_body_are_bounded_together(listening: Listening) -> None:
         one.close()
 
 
-@pytest.mark.parametrize(("host", "other_names"), [("127.0.0.1", False), ("localhost", False), ("0.0.0.0", True)])
+@pytest.mark.parametrize(("host", "other_names"), [("localhost", False), ("0.0.0.0", True)])
 def test_only_a_public_server_takes_any_name(
     host: str, other_names: bool, run_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -152,9 +139,9 @@ def test_only_a_public_server_takes_any_name(
 
 
 def test_slow_and_greedy_clients_are_cut(listening: Listening, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serving, "_GRACE_SECONDS", 0.3)
+    monkeypatch.setattr(serving, "_GRACE_SECONDS", 0.2)
     post = b"POST /api/runs/ner/predict HTTP/1.1\r\nHost: localhost\r\ncontent-type: application/json\r\n"
-    limits = Limits(timeout_seconds=1.0)
+    limits = Limits(timeout_seconds=0.6)
     with listening(limits) as address, contextlib.ExitStack() as stack:
         silent, unfinished, bodiless, deaf = (
             stack.enter_context(socket.create_connection(address, timeout=30)) for _ in range(4)
@@ -205,14 +192,10 @@ def test_addresses(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize("host", ["192.168..1", "a" * 64])
 def test_what_cannot_be_a_host_is_named(host: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["serve", "runs/none", "--host", host]) == 2
-    assert capsys.readouterr().err == (
-        f"error: {host}:8000: not a host name; choose another address with --host and --port\n"
-    )
-
-
-def test_what_is_not_a_run_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["serve", str(tmp_path / "none"), "--port", "0"]) == 2
-    assert capsys.readouterr().err.startswith(f"error: {tmp_path / 'none'}: expected a run's folder")
+    expected = f"error: {host}:8000: not a host name; choose another address with --host and --port\n"
+    assert capsys.readouterr().err == expected
+    assert cli.main(["serve", "runs/none", "--port", "0"]) == 2
+    assert capsys.readouterr().err.startswith("error: runs/none: expected a run's folder")
 
 
 def test_without_the_extra_the_command_says_how_to_get_it(

@@ -7,24 +7,21 @@ import json
 import re
 import shlex
 from collections.abc import Callable, Sequence
-from html.parser import HTMLParser
 from pathlib import Path
 from statistics import fmean
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from scipy import stats
 
 from elmo_tasks import cli
-from elmo_tasks.evaluation.breakdowns import Breakdown, Bucket
 from elmo_tasks.evaluation.comparison import compare_predictions
 from elmo_tasks.evaluation.error_report import error_report
 from elmo_tasks.evaluation.systems import Predictions, System, read_predictions
 from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.studies.reports import write_report
 from elmo_tasks.studies.study import Arm
-from elmo_tasks.studies.study_findings import Findings, _side_by_side, analyze
+from elmo_tasks.studies.study_findings import Findings, analyze
 from elmo_tasks.studies.study_plots import common_start
 from elmo_tasks.studies.study_runs import Result, read_study
 from elmo_tasks.studies.study_summaries import Summary, summarize
@@ -136,34 +133,6 @@ def test_names_have_a_common_start(names: list[str], start: str) -> None:
     assert common_start(names) == start
 
 
-class Outline(HTMLParser):
-    """The texts of cells, and all addresses that a page refers to; checks that its tags are closed."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.cells: list[str] = []
-        self.addresses: list[str] = []
-        self.open: list[str] = []
-        self.feed(page)
-
-    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        self.addresses += [value or "" for name, value in attributes if name in ("href", "xlink:href", "src")]
-        if tag != "meta":
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_startendtag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        self.handle_starttag(tag, attributes)
-        if tag != "meta":
-            self.open.pop()
-
-    def handle_data(self, text: str) -> None:
-        if self.open and self.open[-1] == "td":
-            self.cells.append(text)
-
-
 def test_the_report_has_tables_plots_and_commands(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["report", str(folder)]) == 0
     assert capsys.readouterr().out == f"{folder / 'report.md'}\n{folder / 'report.html'}\n"
@@ -190,13 +159,10 @@ def test_the_report_has_tables_plots_and_commands(folder: Path, capsys: pytest.C
     assert "in the way: not all runs" in text
     assert lines.count("elmo-tasks train x.json --set a.b=1") == 5
 
-    page = Outline(html := (folder / "report.html").read_text(encoding="utf-8"))
-    assert page.open == []
-    assert page.cells.count("<ELMo>") == 2
-    assert "90.50 ± 0.71" in page.cells
+    html = (folder / "report.html").read_text(encoding="utf-8")
+    assert html.count("<td>&lt;ELMo&gt;</td>") == 2
     assert html.count("<svg ") == 4
-    assert "A &lt;study&gt;" in html
-    assert {address[:1] for address in page.addresses} == {"#"}  # nothing is loaded, and no image is needed
+    assert {address[:1] for address in re.findall(r'(?:href|src)="([^"]*)', html)} == {"#"}  # nothing is loaded
     assert write_report(folder) == [folder / "report.md", folder / "report.html"]
     assert (folder / "report.html").read_text(encoding="utf-8") == html
 
@@ -213,17 +179,16 @@ def test_the_report_has_bounds_of_small_p_values_and_the_variables_of_the_comman
     def change(result: dict[str, Any]) -> None:
         result["score"] = (90 if "ELMo" in result["arm"] else 80) + result["seed"] / 100
 
-    rewrite(folder, change, variables={"ONE": "1"})
-    write_report(folder)
-    text = (folder / "report.md").read_text(encoding="utf-8")
-    assert "| <ELMo> | 100 % | test f1 | 90.02 ± 0.01 | 2 of 3 | 50 % | < 0.001 | 1.5 |" in text
-    assert "error" not in text.partition("## other")[2].partition("| --- |")[0]
-    assert text.splitlines().count("elmo-tasks train x.json --set a.b=1 --ext-var ONE=1") == 5
+    rewrite(folder, change, variables={"ONE": "1", "TWO": "2"})
     results, record = read_files(folder)
     write_study(folder, results, {**record, "variables": {"ONE": "3"}, "packages": ["mine"]})
     write_report(folder)
     text = (folder / "report.md").read_text(encoding="utf-8")
-    assert text.count("elmo-tasks train x.json --set a.b=1 --ext-var ONE=3 --include-package mine\n") == 5
+    assert "| <ELMo> | 100 % | test f1 | 90.02 ± 0.01 | 2 of 3 | 50 % | < 0.001 | 1.5 |" in text
+    assert "error" not in text.partition("## other")[2].partition("| --- |")[0]
+    assert (
+        text.count("elmo-tasks train x.json --set a.b=1 --ext-var ONE=3 --ext-var TWO=2 --include-package mine\n") == 5
+    )
 
 
 PAD = ("<padding>", "<unknown>")
@@ -296,19 +261,9 @@ def test_the_report_has_the_errors_of_each_arm(predicting: Path) -> None:
     assert "by unseen words" in text  # the runs know their words
     assert "### SST-5, <ELMo>: the first run\n\nlabels, gold (rows) and predicted (columns)" in text
     assert "### SST-5, baseline" not in text
-    page = Outline(html := (predicting / "report.html").read_text(encoding="utf-8"))
-    assert page.open == []
-    assert html.count("<details>") == 3
+    html = (predicting / "report.html").read_text(encoding="utf-8")
+    assert html.count("<details>") == 2
     assert html.count("<h2>predicted</h2>") == 6 + 16  # of each arm's first run, all that are wrong
-
-
-def test_errors_are_those_of_the_largest_share_wherever_it_is_listed(predicting: Path) -> None:
-    whole = [each.title for each in findings(predicting).errors]
-    results, record = read_files(predicting)
-    record["config"]["shares"] = [1.0, 0.5]
-    half = [{**each, "share": 0.5, "folder": "without predictions"} for each in results]
-    write_study(predicting, [*results, *half], record)
-    assert [each.title for each in findings(predicting).errors] == whole != []
 
 
 @pytest.mark.parametrize(
@@ -347,6 +302,15 @@ def test_parts_have_the_score_of_the_study_or_else_their_main_one(
     tables = {table.title: table.rows for table in found.errors[0].tables}
     assert tables["accuracy of examples by length"] == [["4", *["90.00 (5)"] * 3]]
     assert tables["f1 of spans by length"] == [["1", *["80.00 (12)"] * 3]]
+
+
+def test_errors_are_those_of_the_largest_share_wherever_it_is_listed(predicting: Path) -> None:
+    whole = [each.title for each in findings(predicting).errors]
+    results, record = read_files(predicting)
+    record["config"]["shares"] = [1.0, 0.5]
+    half = [{**each, "share": 0.5, "folder": "without predictions"} for each in results]
+    write_study(predicting, [*results, *half], record)
+    assert [each.title for each in findings(predicting).errors] == whole != []
 
 
 def test_an_arm_by_itself_has_its_own_errors(predicting: Path) -> None:
@@ -411,20 +375,3 @@ def test_what_is_no_finished_study_says_so(
         (folder / name).unlink()
     assert cli.main(["report", str(folder)]) == 2
     assert message in capsys.readouterr().err
-
-
-def test_parts_that_only_some_seeds_have_keep_their_order_and_their_share() -> None:
-    sizes = [{"1": 10, "9 to 16": 4}, {"1": 10, "5 to 8": 2}, {"1": 10}]
-    reports = [
-        SimpleNamespace(
-            counted="spans",
-            kinds={"right": sum(own.values())},
-            breakdowns=[
-                Breakdown("spans", "length", [Bucket(name, size, [], {"f1": 50.0}) for name, size in own.items()])
-            ],
-        )
-        for own in sizes
-    ]
-    kinds, lengths = _side_by_side({"arm": reports}, "f1")  # type: ignore[dict-item]
-    assert kinds.rows == [["right", "12"]]
-    assert lengths.rows == [["1", "50.00 (10)"], ["5 to 8", "50.00 (0.7)"], ["9 to 16", "50.00 (1.3)"]]

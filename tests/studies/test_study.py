@@ -19,7 +19,7 @@ from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.sample_data import ALL_TASKS, write_sample_data
 from elmo_tasks.studies.study import Arm, Selection, Study, as_overrides
 from elmo_tasks.studies.study_runs import StudyFolder
-from elmo_tasks.studies.study_training import train_arguments
+from elmo_tasks.studies.study_training import Training
 
 REPOSITORY = Path(__file__).parents[2]
 StudyFile = Callable[..., str]
@@ -49,10 +49,10 @@ def test_changes_are_set_one_by_one_and_parts_as_a_whole() -> None:
     ]
 
 
-def test_runs_are_arms_times_shares_times_seeds(study_file: StudyFile) -> None:
+def test_runs_are_arms_times_shares_times_seeds(study_file: StudyFile, tmp_path: Path) -> None:
     optimizer = {"type": "sgd", "lr": 0.1}
     source = study_file(
-        {"name": "One", "changes": {"model": {"dropout": 0.1}}},
+        {"name": "One", "changes": {"model": {"dropout": 0.1}, "trainer": {"num_epochs": 3}}},
         {"name": "Two", "seeds": [7], "shares": [0.5], "changes": {"trainer": {"optimizer": optimizer}}},
         seeds=[1, 2],
         shares=[1, {"share": 0.1, "changes": {"trainer": {"num_epochs": 9}}}],
@@ -73,8 +73,9 @@ def test_runs_are_arms_times_shares_times_seeds(study_file: StudyFile) -> None:
     assert (small["train_share"], small["random_seed"]) == ({"share": 0.1, "seed": 2}, 2)
     assert small["trainer"]["num_epochs"] == 9
     assert other["trainer"]["optimizer"]["lr"] == 0.1
-    for run in study.runs:  # what `train` makes of the arguments is the config that was checked
-        arguments = train_arguments(study, run, Path("x"))
+    folder = StudyFolder(tmp_path, study)
+    for run, run_folder in folder.pairs():  # what `train` makes of the arguments is the config that was checked
+        arguments = Training.of(folder, run, run_folder, 1, []).arguments
         parsed = cli.make_parser(arguments).parse_args(arguments)
         assert to_json(load_config(parsed.config, ExperimentConfig, parsed.set)) == to_json(run.config)
 
@@ -131,18 +132,14 @@ def test_arms_are_chosen_by_name_or_pattern_with_their_baselines(study_file: Stu
     for patterns, chosen in (
         (["SNLI*"], {"SNLI, none", "SNLI, [ELMo]"}),
         (["SNLI, [ELMo]"], {"SNLI, none", "SNLI, [ELMo]"}),
-        (["*, none", "SNLI*"], None),  # the data of one of them is missing
-        (["NER, ELMo"], None),  # the data of its baseline is missing
         (["SNLI, none", "SNLI, n*"], {"SNLI, none"}),
-        ([], None),
     ):
-        if chosen is None:
-            with pytest.raises(ConfigError, match=r"nowhere\.txt: no such file"):
-                Study.load(source, selection=Selection(patterns))
-        else:
-            study = Study.load(source, selection=Selection(patterns))
-            assert {run.arm.name for run in study.runs if run.chosen} == chosen
-            assert len(study.runs) == 5  # those of all arms, whose results are kept
+        study = Study.load(source, selection=Selection(patterns))
+        assert {run.arm.name for run in study.runs if run.chosen} == chosen
+        assert len(study.runs) == 5  # those of all arms, whose results are kept
+    for patterns in (["*, none", "SNLI*"], ["NER, ELMo"], []):  # the data of an arm or of its baseline is missing
+        with pytest.raises(ConfigError, match=r"nowhere\.txt: no such file"):
+            Study.load(source, selection=Selection(patterns))
     with pytest.raises(ConfigError) as raised:
         Study.load(source, selection=Selection(["SST*", "ner, elmo", "SNLI, none"]))
     names = "there are 'SNLI, none', 'SNLI, [ELMo]', 'NER, ELMo', 'NER, none', 'SRL, ELMo'"
@@ -228,31 +225,23 @@ def test_what_is_not_a_study_says_so(
     assert message in capsys.readouterr().err
 
 
-def test_the_score_of_a_run_is_on_test_data_if_there_is_any(study_file: StudyFile) -> None:
-    without = {"test_data_path": None}
-    arms = [{"name": "a"}, {"name": "b", "split": "validation"}, {"name": "c", "changes": without}]
-    runs = Study.load(study_file(*arms)).runs
-    assert [run.split for run in runs] == ["test", "validation", "validation"]
+def test_the_score_of_a_run_is_on_test_data_if_there_is_any_and_that_of_its_baseline(study_file: StudyFile) -> None:
+    others: dict[str, dict[str, Any]] = {
+        "validation f1": {"split": "validation"},
+        "validation f1, too": {"changes": {"test_data_path": None}},
+        "test loss": {"changes": {"trainer": {"validation_metric": "-loss"}}},
+    }
+    for score, other in others.items():
+        runs = Study.load(study_file({"name": "a"}, {"name": "b", **other})).runs
+        assert [run.split for run in runs] == ["test", score.split()[0]]
+        found = rf"arm 'b': reports {score.partition(',')[0]}, but its baseline reports test f1; expected"
+        with pytest.raises(ConfigError, match=found):
+            Study.load(study_file({"name": "a"}, {"name": "b", "baseline": "a", **other}))
 
 
-@pytest.mark.parametrize(
-    ("other", "score"),
-    [
-        ({"split": "validation"}, "validation f1"),
-        ({"changes": {"trainer": {"validation_metric": "-loss"}}}, "test loss"),
-    ],
-)
-def test_an_arm_has_the_score_of_its_baseline(study_file: StudyFile, other: dict[str, Any], score: str) -> None:
-    source = study_file({"name": "a"}, {"name": "b", "baseline": "a", **other})
-    with pytest.raises(ConfigError, match=rf"arm 'b': reports {score}, but its baseline reports test f1; expected"):
-        Study.load(source)
-
-
-@pytest.mark.parametrize(
-    ("name", "slug"), [("NER, ELMo (2 layers)", "ner_elmo_2_layers"), ("v1.5 é", "v1.5"), ("...", "arm"), ("_a-", "a")]
-)
-def test_an_arm_s_folder_has_a_plain_name(name: str, slug: str) -> None:
-    assert Arm(name=name, config="x.json").slug == slug
+def test_an_arm_s_folder_has_a_plain_name() -> None:
+    names = {"NER, ELMo (2 layers)": "ner_elmo_2_layers", "v1.5 é": "v1.5", "...": "arm", "_a-": "a"}
+    assert {name: Arm(name=name, config="x.json").slug for name in names} == names
 
 
 def begin_run(folder: Path, config: ExperimentConfig) -> RunFolder:
@@ -343,10 +332,9 @@ def test_every_study_of_the_package_is_valid_anywhere(
     assert f"{name} " in capsys.readouterr().out
 
 
-def test_the_study_of_the_documentation_is_valid(
-    all_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ELMO_TASKS_DATA", str(all_data))
+def test_the_study_of_the_documentation_is_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_sample_data(tmp_path, "ner", sentences=(6, 2, 2))
+    monkeypatch.setenv("ELMO_TASKS_DATA", str(tmp_path))
     text = (REPOSITORY / "docs" / "studies.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"^```jsonnet\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     (tmp_path / "study.jsonnet").write_text(block)

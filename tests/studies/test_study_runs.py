@@ -19,10 +19,10 @@ from elmo_tasks import cli
 from elmo_tasks.config import to_json
 from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.sample_data import write_sample_data
-from elmo_tasks.studies import processes
+from elmo_tasks.studies import study_training
 from elmo_tasks.studies.study import Study
 from elmo_tasks.studies.study_runs import StudyFolder, read_study
-from elmo_tasks.studies.study_training import Ended, Training, run_study, train_arguments
+from elmo_tasks.studies.study_training import Ended, Training, run_study
 
 # The study of the package in its smallest form: two tasks, one of them with shares of the data.
 SMALLEST = """
@@ -193,12 +193,12 @@ def test_a_training_is_told_its_predictions_and_whether_it_goes_on(
     arms = [{"name": "a", "split": "validation"}, {"name": "b"}, changed]
     python('echo "$@"; exit 3')
     for number in range(2):
-        folder = planned(config_file, *arms)
+        folder = planned(config_file, *arms, variables={"ONE": "1"})
         one, _, other = folder.run_folders
         shared, own = run_study(folder, command="c", num_jobs=2, packages=["json"])  # a and b have the same run
         words = ["-m", "elmo_tasks", "train", str(config_file), "-s", str(one.path)]
         words += ["--predictions", "test", "--predictions", "validation", "--set", "random_seed=1"]
-        words += ["--include-package", "json", *["--resume"] * number]
+        words += ["--ext-var", "ONE=1", "--include-package", "json", *["--resume"] * number]
         assert shared.error == " ".join(words)
         assert " --predictions test --set model.dropout=0.1 " in own.error
         assert not own.error.endswith("--resume")
@@ -295,61 +295,18 @@ def test_only_chosen_arms_are_trained_and_the_results_of_the_others_are_kept(
     assert [each.arm for each in read_study(folder.path)[1]] == arms_done
 
 
-def test_estimates_prefer_the_same_arm_and_share(config_file: Path) -> None:
-    other = config_file.with_name("other.json")
-    other.write_text(config_file.read_text())
-    folder = planned(
-        config_file,
-        {"name": "a", "shares": [1, 0.5, 0.25], "seeds": [1, 2]},
-        {"name": "b", "changes": {"model": {"dropout": 0.1}}, "shares": [1, 0.5]},
-        {"name": "c", "changes": {"model": {"dropout": 0.2}}, "shares": [1, 0.1]},
-        {"name": "d", "config": str(other), "changes": {"model": {"dropout": 0.4}}},
-    )
-    for index, seconds in ((0, 10), (1, 20), (2, 9), (6, 60)):
-        finish(folder.run_folders[index], seconds)
-    estimates = folder.estimates()
-    # Of a: the mean of two seeds, the time with the same share, and that of all in proportion to their shares.
-    assert estimates[:6] == [15, 15, 9, 9, pytest.approx((10 + 20 + 2 * 9) / 4 / 3), pytest.approx(48 / 4 / 3)]
-    assert estimates[6:8] == [60, 30]
-    assert estimates[8:] == [pytest.approx((10 + 20 + 60) / 3), pytest.approx((10 + 20 + 18 + 60) / 40), None]
-
-
-def test_estimates_come_from_finished_runs(config_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = planned(config_file, {"name": "a", "shares": [0.5, 1], "seeds": [1, 2]})
-    assert folder.estimates() == [None] * 4
-    run, run_folder = folder.pairs()[0]
-    finish(run_folder, 10)
-    run_folder.config.write_text(json.dumps(to_json(run.config)))
-    assert folder.estimates() == [10.0, 10.0, 20.0, 20.0]
-    for jobs, time_left in (("1", "50 s"), ("2", "25 s")):
-        command = ["study", folder.study.source, "-s", str(folder.path), "--dry-run", "--jobs", jobs]
-        assert cli.main(command) == 0
-        assert f"to go: {time_left} with {jobs} job{'s' * (jobs != '1')}\n" in capsys.readouterr().out
-    # Three epochs take three times as long as one. The time of an evaluation does not depend on the share.
-    run_folder.records.write_text('{"seconds": 6.0, "training": {"seconds": 4.0}}\n')
-    assert folder.estimates() == [6.0, 6.0, 3 * (8 + 2), 3 * (8 + 2)]
-
-
 def test_runs_share_the_cores_unless_the_environment_says_how_many_threads_they_have(
     config_file: Path, python: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = planned(config_file, {"name": "a"})
     python('echo "$OMP_NUM_THREADS threads"; exit 3')
-    monkeypatch.setattr(processes, "num_processors", lambda: 10)
+    monkeypatch.setattr(study_training, "num_processors", lambda: 10)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     for num_jobs, used in ((2, 5), (20, 1)):
         (failure,) = run_study(folder, command="c", num_jobs=num_jobs)
         assert failure.error == f"{used} threads"
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
     assert run_study(folder, command="c", num_jobs=2)[0].error == "7 threads"
-
-
-def test_a_study_passes_on_its_packages_and_variables(config_file: Path) -> None:
-    study = Study.load(
-        planned(config_file, {"name": "a"}, variables={"ONE": "1", "TWO": "2"}).study.source, variables={"TWO": "3"}
-    )
-    words = train_arguments(study, study.runs[0], Path("x"), ["json"])
-    assert words[-6:] == ["--ext-var", "ONE=1", "--ext-var", "TWO=3", "--include-package", "json"]
 
 
 def test_a_run_of_two_arms_counts_once(config_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -361,8 +318,22 @@ def test_a_run_of_two_arms_counts_once(config_file: Path, capsys: pytest.Capture
     assert "and 1 run of unknown time" in plan
 
 
-def test_changes_of_a_share_come_after_those_of_an_arm(config_file: Path) -> None:
-    of_arm, of_share = ({"trainer": {"num_epochs": number}} for number in (2, 3))
-    shares = [{"share": 0.5, "changes": of_share}]
-    (run,) = planned(config_file, {"name": "one", "changes": of_arm}, shares=shares).study.runs
-    assert run.config.trainer.num_epochs == 3
+def test_estimates_come_from_finished_runs(config_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    changes = [{"model": {"dropout": rate}} for rate in (0.1, 0.2, 0.3)]
+    arms: list[dict[str, Any]] = [
+        {"name": "a", "shares": [0.5, 1], "seeds": [1, 2]}, {"name": "b", "changes": changes[0], "shares": [1, 0.5]},
+        {"name": "c", "changes": changes[1]}, {"name": "d", "config": "quickstart", "changes": changes[2]},
+    ]  # fmt: skip
+    config_file.with_name("quickstart").write_text(config_file.read_text())
+    folder = planned(config_file, *arms)
+    assert folder.estimates() == [None] * 8
+    for index, seconds in ((0, 10), (4, 60)):
+        run, run_folder = folder.pairs()[index]
+        finish(run_folder, seconds)
+        run_folder.config.write_text(json.dumps(to_json(run.config)))
+    # The same arm and share, or else in proportion to the share; the same share of another arm; another config.
+    assert folder.estimates() == [10, 10, 20, 20, 60, 30, 60, None]
+    for jobs, time_left in (("1 job", "50 s"), ("2 jobs", "25 s")):
+        command = ["study", folder.study.source, "-s", str(folder.path), "--dry-run", "--jobs", jobs[0], "--arm", "a"]
+        assert cli.main(command) == 0
+        assert f"to go: {time_left} with {jobs}\n" in capsys.readouterr().out

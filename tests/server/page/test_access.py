@@ -169,11 +169,19 @@ def test_the_result_begins_on_the_first_screen_of_a_phone(tab: str, visit: Visit
     assert summary["y"] + summary["height"] < 844
 
 
-def test_a_server_that_is_gone_is_told(visit: Visit) -> None:
-    visit.page.route("**/predict?details=true", lambda route: route.abort())
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (lambda route: route.abort(), "The server is not responding. Is it still running?"),
+        (lambda route: route.fulfill(body='{"results": ['), "The answer was cut off or is not JSON."),
+    ],
+    ids=["gone", "cut off"],
+)
+def test_a_server_that_does_not_answer_is_told(answer: Any, said: str, visit: Visit) -> None:
+    visit.page.route("**/predict?details=true", answer)
     panel = open_tab(visit.page, "Sentiment")
     panel.locator(".example").first.click()
-    expect(panel.get_by_role("alert")).to_have_text("The server is not responding. Is it still running?")
+    expect(panel.get_by_role("alert")).to_have_text(said)
     visit.page.goto("about:blank")  # no other request fails from here on
     assert all(text.startswith("Failed to load resource") for text in visit.complaints)
     visit.complaints.clear()
@@ -191,13 +199,6 @@ def test_a_tab_that_was_left_says_nothing(visit: Visit) -> None:
     expect(left.locator(".result")).to_have_attribute("aria-busy", "false")
     expect(left.locator(".summary")).not_to_be_empty()
     expect(visit.page.get_by_role("status")).to_have_text(shown.locator(".summary").inner_text())
-
-
-def test_an_answer_that_is_cut_off_is_told(visit: Visit) -> None:
-    visit.page.route("**/predict?details=true", lambda route: route.fulfill(body='{"results": ['))
-    panel = open_tab(visit.page, "Sentiment")
-    panel.locator(".example").first.click()
-    expect(panel.get_by_role("alert")).to_have_text("The answer was cut off or is not JSON.")
 
 
 @pytest.mark.parametrize("tab", TASKS)
