@@ -129,9 +129,14 @@ def shared_trainings(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def sample_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Sample data for the tagger and a tiny biLM with random weights in `bilm`."""
+    """Sample data for the tagger, with documents of five sentences to learn from, and a tiny random biLM in `bilm`."""
     folder = tmp_path_factory.mktemp("sample")
     write_sample_data(folder, "ner", sentences=(50, 12, 12))
+    training = folder / "ner_conll2003" / "eng.train"
+    sentences = training.read_text(encoding="utf-8").strip().split("\n\n")
+    for start in range(0, 50, 5):
+        sentences[start] = f"-DOCSTART- -X- -X- O\n\n{sentences[start]}"
+    training.write_text("".join(f"{sentence}\n\n" for sentence in sentences), encoding="utf-8")
     random_bilm(TINY_OPTIONS, seed=1).save(folder / "bilm" / "options.json", folder / "bilm" / "weights.hdf5")
     return folder
 

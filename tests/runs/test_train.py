@@ -78,12 +78,14 @@ def test_the_saved_schedule_knows_the_last_epoch(run: SmallRun) -> None:
     assert read_state(run.path / "training.pt")["schedule"]["last_epoch"] == 2
 
 
-# Too low for another metric; all but the first, for another loss
+# All but the first are high enough for another loss.
 @pytest.mark.parametrize("rate", ["1e-30", "1e-4", "3e-4"])
 def test_a_tie_goes_to_the_lowest_loss_and_does_not_delay_the_end(
-    rate: str, run: SmallRun, caplog: pytest.LogCaptureFixture
+    rate: str, run: SmallRun, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    overrides = ("trainer.num_epochs=5", "trainer.patience=2", f"trainer.optimizer.lr={rate}", "trainer.trackers=[]")
+    (tmp_path / "without_names").write_text("It NN I-NP O\nrained NN I-VP O\n\n")  # so that F1 is 0 in every epoch
+    overrides = [f"validation_data_path={tmp_path}/without_names", "trainer.num_epochs=5", "trainer.patience=2"]
+    overrides += [f"trainer.optimizer.lr={rate}", "trainer.trackers=[]"]
     with caplog.at_level("INFO", "elmo_tasks"):
         best = run.train(*overrides)["best"]
     records = run.records()
