@@ -182,7 +182,9 @@ def test_loss_that_is_not_finite_ends_the_run(config_file: Path, tmp_path: Path)
 
 def test_unknown_metric_names_the_known(config_file: Path, tmp_path: Path) -> None:
     for metric in ("f2", "f2/PER"):  # before the first step
-        with pytest.raises(ConfigError, match=rf"no metric '{metric}'; there are accuracy, f1, loss, precision, rec"):
+        with pytest.raises(
+            ConfigError, match=rf"no metric '{metric}'; there are accuracy, f1, loss, precision, recall"
+        ):
             train(config_file, tmp_path / "run", overrides=[f"trainer.validation_metric=+{metric}"])
         assert not (tmp_path / "run").exists()
     overrides = ("trainer.validation_metric=+f1/ROCK", "trainer.num_epochs=1")
