@@ -29,6 +29,7 @@ from elmo_tasks.tasks import Batch
 from elmo_tasks.training.batching import BatchLoader
 from elmo_tasks.training.processes import start_accelerator
 from elmo_tasks.training.random_state import seed_everything
+from elmo_tasks.training.task_training import TaskSteps
 from elmo_tasks.training.trainer import Objective, Trainer
 
 CONFIGS = Path(__file__).parent.parent / "configs"
@@ -53,10 +54,9 @@ def prepare(config: ExperimentConfig, kind: str, num_steps: int, folder: Path) -
     if kind == CACHED:
         examples = (example for step in steps for batch, _ in step for example in batch.examples)
         model.embedder.prepare([tokens for example in examples for tokens in data.reader.task.texts(example)])
-    total = config.trainer.num_epochs * loader.num_steps(0, config.trainer.num_gradient_accumulation_steps)
-    settings, records = config.trainer, RunFolder(folder).records
-    accelerator, seed = start_accelerator(settings), config.random_seed
-    return Trainer(settings, Objective(model), records, accelerator, total, seed=seed, resume=False), steps
+    settings, records, seed = config.trainer, RunFolder(folder).records, config.random_seed
+    accelerator, training = start_accelerator(settings), TaskSteps(loader, settings)
+    return Trainer(settings, Objective(model), training, records, accelerator, seed=seed, resume=False), steps
 
 
 def run(loop: Trainer, steps: Sequence[Step]) -> Measurement:

@@ -15,7 +15,6 @@ A corpus's folder holds
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import json
 import os
@@ -28,7 +27,8 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from elmo_tasks.errors import DISK_FULL_ERRORS, CacheError, counted
+from elmo_tasks.errors import counted
+from elmo_tasks.files.atomic import write_errors
 from elmo_tasks.files.json_files import write_json
 from elmo_tasks.pretraining.tokenize_files import NumberedText
 
@@ -96,7 +96,7 @@ class Corpus:
 class CorpusWriter:
     """Writes a corpus into an empty folder: `add` all sentences in order, then `finish`.
 
-    `finish` numbers the types by frequency. Memory: the types and ten bytes per sentence. Both raise `CacheError` if
+    `finish` numbers the types by frequency. Memory: the types and ten bytes per sentence. Both raise `WriteError` if
     the folder cannot be written, or its disk is full.
     """
 
@@ -125,10 +125,8 @@ class CorpusWriter:
             text.tokens
         ]
         self._num_bytes += tokens.nbytes
-        with (
-            write_errors(self._folder.parent, 2 * self._num_bytes / share if share else None),
-            open(self._provisional, "ab") as stream,
-        ):
+        needed = round(2 * self._num_bytes / share) if share else None
+        with write_errors(self._folder, needed), open(self._provisional, "ab") as stream:
             _write(stream, tokens)
 
     def summary(self) -> str:
@@ -147,7 +145,7 @@ class CorpusWriter:
         """
         documents = np.flatnonzero(np.frombuffer(self._begins_document, dtype=bool))  # (D,)
         sentence_is_held_out = np.repeat(is_held_out, np.diff(documents, append=len(self._lengths)))  # (S,)
-        with write_errors(self._folder.parent, 2 * self._num_bytes):
+        with write_errors(self._folder, 2 * self._num_bytes):
             counts = np.zeros(len(self._numbers), dtype=np.int64)
             for tokens in self._pieces(~sentence_is_held_out):
                 counts += np.bincount(tokens, minlength=len(counts))
@@ -183,19 +181,6 @@ class CorpusWriter:
                 piece = slice(start, start + _SENTENCES_AT_ONCE)
                 is_chosen = np.repeat(chosen[piece], lengths[piece])  # (tokens of the piece,)
                 yield np.fromfile(stream, dtype=np.uint32, count=len(is_chosen))[is_chosen]
-
-
-@contextlib.contextmanager
-def write_errors(folder: Path, num_bytes: float | None = None) -> Iterator[None]:
-    """Raises `CacheError` instead of any OSError; it says why, and how many bytes are needed, where that is known."""
-    try:
-        yield
-    except OSError as error:
-        advice = "set ELMO_TASKS_CACHE to a folder elsewhere"
-        if error.errno in DISK_FULL_ERRORS:
-            estimate = f"; the corpus needs about {num_bytes / 1e6:,.0f} MB" if num_bytes else ""
-            raise CacheError(f"{folder}: no space is left on this disk{estimate}; free some, or {advice}") from error
-        raise CacheError(f"{folder}: cannot be written ({error.strerror}); {advice}") from error
 
 
 def _mapped(path: Path, kind: type[np.generic]) -> npt.NDArray[Any]:

@@ -22,11 +22,11 @@ from pydantic import Field
 
 from elmo_tasks.config import LocalPath, Part, own_code
 from elmo_tasks.errors import DataError, ElmoTasksError
-from elmo_tasks.files.atomic import atomic_folder
+from elmo_tasks.files.atomic import atomic_folder, write_errors
 from elmo_tasks.files.cache import used_cache
 from elmo_tasks.files.hashes import content_hash
 from elmo_tasks.files.paths import refuse_stream
-from elmo_tasks.pretraining.corpus import Corpus, CorpusPart, CorpusWriter, write_errors
+from elmo_tasks.pretraining.corpus import Corpus, CorpusPart, CorpusWriter
 from elmo_tasks.pretraining.text_files import Chunk, find_files, read_chunks
 from elmo_tasks.pretraining.tokenize_files import number_tokens, split_chunk, tokenize_files
 from elmo_tasks.progress import progress_bar
@@ -105,7 +105,7 @@ class TextCorpus(CorpusConfig):
         Raises:
             DataError: a file is missing, damaged or not UTF-8 text; the message names file and line.
             ElmoTasksError: there are fewer than two documents.
-            CacheError, WriteError: the cache's folder cannot be written, or its disk is full.
+            WriteError: the cache's folder cannot be written, or its disk is full.
         """
         files = find_files(self.paths)
         try:
@@ -157,7 +157,7 @@ def prepare_documents(training: Iterable[Document], held_out: Iterable[Document]
 
     Raises:
         ElmoTasksError: one of the parts has no token.
-        CacheError, WriteError: the cache's folder cannot be written, or its disk is full.
+        WriteError: the cache's folder cannot be written, or its disk is full.
     """
 
     def write(writer: CorpusWriter) -> npt.NDArray[np.bool_]:
@@ -219,15 +219,14 @@ def _prepare(
     """The corpus for a key. If it is missing, `write` adds its sentences and returns which documents are held out."""
     folder = used_cache("corpora") / hashlib.sha256(json.dumps([_VERSION, key]).encode()).hexdigest()
     begin = time.monotonic()
-    with contextlib.ExitStack() as stack:
-        with write_errors(folder.parent):
-            if folder.exists():
-                try:
-                    return Corpus(folder)
-                except (OSError, EOFError, ValueError, RecursionError):
-                    logger.warning("%s: the prepared corpus is damaged; it is prepared again", folder)
-                    shutil.rmtree(folder)
-            temporary = stack.enter_context(atomic_folder(folder))
+    with write_errors(folder):
+        if folder.exists():
+            try:
+                return Corpus(folder)
+            except (OSError, EOFError, ValueError, RecursionError):
+                logger.warning("%s: the prepared corpus is damaged; it is prepared again", folder)
+                shutil.rmtree(folder)
+    with atomic_folder(folder) as temporary:
         writer = CorpusWriter(temporary)
         writer.finish(write(writer), {"version": _VERSION, **description})
     logger.info("%s; prepared in %.1f s: %s", writer.summary(), time.monotonic() - begin, folder)

@@ -84,7 +84,7 @@ def pretrain(
 
     Arguments:
         start_from: the folder of a biLM to fine-tune; its architecture and vocabulary replace the config's.
-        announce: called before the training begins, in each process, with the plan: names and values for a table.
+        announce: called before the training begins with the plan: names and values for a table.
 
     Raises:
         RunError: the folder holds a training that is not to be resumed or removed, or the biLM to start from; or its
@@ -101,7 +101,8 @@ def pretrain(
             return read_json(run.results, Results, "the results of a pretraining").model_dump()
         start = dataclasses.replace(start, begins=begins)
         trainer, evaluation, text, found = _parts(start, callbacks)
-        announce(found)
+        if accelerator.is_main_process:
+            announce(found)
         return _train(start, trainer, evaluation, text)
 
 

@@ -74,7 +74,7 @@ def test_a_long_run_says_only_if_it_has_learned_nothing(
     learns: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     config = settings(1, optimizer={"type": "adam", "lr": 0.05} if learns else {"type": "sgd", "lr": 1e-9})
-    config["data_loader"] = {"batch_size": 4, "min_batches": 200}
+    config["data_loader"] = {"batch_size": 3, "min_batches": 200}  # 50 passes of four batches
     with caplog.at_level(logging.INFO, "elmo_tasks"):
         train(tmp_path / "run", config)
     floor = "in the best epoch; always giving the most frequent label has 66.67"

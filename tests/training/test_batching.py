@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from elmo_tasks.tasks.classification import Classification
-from elmo_tasks.tasks.tagging import Tagging, TaggingBatch
+from elmo_tasks.tasks.tagging import Tagging
 from elmo_tasks.text.vocabulary import VocabularyConfig
 from elmo_tasks.training.batching import BatchLoader, DataLoaderConfig
 
@@ -163,11 +163,12 @@ class TaskOfProcesses(Tagging):
     """Its batches have the number of the process that prepares them in place of their examples' tags."""
 
     def collate(self, examples: Any, vocabulary: Any) -> Any:
-        return dataclasses.replace(super().collate(examples, vocabulary), tags=os.getpid())
+        batch: Any = super().collate(examples, vocabulary)
+        return dataclasses.replace(batch, tags=os.getpid())
 
 
 def test_workers_prepare_the_same_batches_and_by_default_the_training_process() -> None:
-    def batches(**settings: Any) -> list[TaggingBatch]:
+    def batches(**settings: Any) -> list[Any]:
         config = DataLoaderConfig(batch_size=4, **settings)
         return [each for ((each, _),) in BatchLoader(config, DATA, TaskOfProcesses("BIOUL"), VOCABULARY).steps(0)]
 

@@ -20,7 +20,7 @@ from tensorboard.summary.writer.event_file_writer import AtomicCounter
 from elmo_tasks.errors import ConfigError, WriteError
 from elmo_tasks.runs.train import train
 from elmo_tasks.training import processes
-from elmo_tasks.training.callbacks import Callback, Progress, ProgressBar, Trackers
+from elmo_tasks.training.callbacks import Callback, Progress, ProgressBar, Trackers, flatten
 
 
 class Noting(Callback):
@@ -144,7 +144,7 @@ def trackers(folder: Path, **more: Any) -> Trackers:
 def test_what_never_changes_is_not_a_curve() -> None:
     logged: list[Mapping[str, float]] = []
     noting = trackers(Path("run"), log=lambda values, step: logged.append(values))
-    record: dict[str, Any] = {"epoch": 1, "best": True, "validation": {"f1": 0.0, "support/PER": 3, "name": "x"}}
+    record: dict[str, Any] = {"epoch": 1, "step": 7, "validation": {"f1": 0.0, "support/PER": 3}}
     record |= {"learning_rate": [0.1, 0.1], "elmo": {"input": {"layers": [0, 1], "weights": [0.4, 0.6]}}}
     noting.on_epoch(Progress(), record)
     curves = {"validation/f1", "elmo/input/weights/0", "elmo/input/weights/1", "learning_rate/0"}
@@ -187,6 +187,11 @@ def test_tensorboard_is_imported_only_when_used() -> None:
     code = "import sys, elmo_tasks.runs.train, elmo_tasks.pretraining.pretrain; print('tensorboard' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout == "False\n"
+
+
+def test_flatten_names_the_numbers() -> None:
+    record = {"step": 3, "best": True, "validation": {"f1": 1.5, "name": "x"}, "learning_rate": [0.1, 0.2]}
+    assert flatten(record) == {"step": 3, "validation/f1": 1.5, "learning_rate/0": 0.1, "learning_rate/1": 0.2}
 
 
 FULL = OSError(errno.ENOSPC, "No space left on device")

@@ -145,15 +145,17 @@ def test_learns_and_leaves_the_best_epoch_in_model_and_folder(
     assert list((folder / "tensorboard").iterdir())
 
 
+@pytest.mark.parametrize("sign", ["+", "-"])
 def test_the_best_epoch_and_the_schedule_follow_the_metric(
-    config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sign: str
 ) -> None:
     """Of epochs with the same metric and loss, the first is the best."""
-    values = iter([1.0, 3.0, 2.0, 3.0])
+    values = map(float, [f"{sign}1", f"{sign}3", f"{sign}2", f"{sign}3"])
     monkeypatch.setattr(task_training, "evaluate", lambda *_, **__: {"f1": next(values), "loss": 1.0})
     schedule = json.dumps({"type": "reduce_on_plateau", "factor": 0.5})
-    overrides = ("trainer.num_epochs=9", "trainer.patience=2", f"trainer.learning_rate_scheduler={schedule}")
-    assert train(config_file, tmp_path / "run", overrides=[*overrides, "evaluate_on_test=false"])["best"]["epoch"] == 2
+    overrides = ["trainer.num_epochs=9", "trainer.patience=2", f"trainer.learning_rate_scheduler={schedule}"]
+    overrides += [f"trainer.validation_metric={sign}f1", "evaluate_on_test=false"]
+    assert train(config_file, tmp_path / "run", overrides=overrides)["best"]["epoch"] == 2
     records = read_records(tmp_path / "run")
     assert [record["best"] for record in records] == [True, True, False, False]
     assert [record["learning_rate"] for record in records] == [[0.02], [0.02], [0.02], [0.01]]
@@ -180,7 +182,9 @@ def test_loss_that_is_not_finite_ends_the_run(config_file: Path, tmp_path: Path)
 
 def test_unknown_metric_names_the_known(config_file: Path, tmp_path: Path) -> None:
     for metric in ("f2", "f2/PER"):  # before the first step
-        with pytest.raises(ConfigError, match=rf"no metric '{metric}'; there are accuracy, f1, loss, precision, rec"):
+        with pytest.raises(
+            ConfigError, match=rf"no metric '{metric}'; there are accuracy, f1, loss, precision, recall"
+        ):
             train(config_file, tmp_path / "run", overrides=[f"trainer.validation_metric=+{metric}"])
         assert not (tmp_path / "run").exists()
     overrides = ("trainer.validation_metric=+f1/ROCK", "trainer.num_epochs=1")
