@@ -236,6 +236,7 @@ def seeds(settings: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) ->
     return folder
 
 
+@pytest.mark.slow  # trains two runs
 def test_runs_of_several_seeds(
     seeds: Path, sample_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -277,8 +278,10 @@ def test_the_difference_over_seeds_is_that_of_the_means(
     assert found.seeds.paired == (other_seeds == (1, 2))
 
 
-def test_what_is_a_system(write_case: WriteCase, seeds: Path, sample_folder: Path, tmp_path: Path) -> None:
-    file = write_case("Tagging", [True])
+def test_what_is_a_system(write_case: WriteCase, sample_folder: Path, tmp_path: Path) -> None:
+    file, seeds = write_case("Tagging", [True]), tmp_path / "tagger"
+    (seeds / "seed_1").mkdir(parents=True)
+    (seeds / "seed_1" / "config.json").touch()
     archives = [tmp_path / "run.tar.gz", tmp_path / "run.tgz"]
     for archive in archives:
         archive.touch()
@@ -303,6 +306,7 @@ def test_the_runs_of_a_folder_are_in_the_order_of_their_seeds(tmp_path: Path, ca
     assert find_systems([tmp_path]) == [System(tmp_path.name, [tmp_path])]
 
 
+@pytest.mark.slow  # needs a run
 def test_data_and_systems_are_told_apart(
     write_case: WriteCase, seeds: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -315,6 +319,7 @@ def test_data_and_systems_are_told_apart(
     assert "none.txt" in capsys.readouterr().err
 
 
+@pytest.mark.slow  # needs a run
 def test_a_run_without_test_data_needs_data(seeds: Path, tmp_path: Path) -> None:
     config = json.loads((seeds / "seed_1" / "config.json").read_text())
     for path in (seeds / "seed_1").iterdir():

@@ -127,6 +127,7 @@ def test_random_clusters_add_up(seed: int, write: Write, tmp_path: Path) -> None
     check_sums(errors(path := write(tmp_path / "a.jsonl", pairs)), path)
 
 
+@pytest.mark.slow
 def test_the_official_scorers_cases_add_up(data_folder: Path, write: Write, tmp_path: Path) -> None:
     folder = data_folder / "scorer_cases"
     sentences = []
