@@ -315,7 +315,7 @@ HUB_PAIR = {"premise": "It rained.", "hypothesis": "Rain.", "label": "neutral"}
 @pytest.mark.parametrize(
     ("settings", "rows", "expected"),
     [
-        (NER, [{"tokens": ["a"], "ner_tags": [3]}], ": column 'ner_tags': ...; expected labels as strings"),
+        (NER, [{"tokens": ["a"], "ner_tags": [3]}], ": row 0, token 0: '3' is not a tag"),
         (NER, [{"tokens": ["a", "b"], "ner_tags": ["O", "LOC"]}], ": row 0, token 1: 'LOC' is not a tag"),
         (NER, [GOOD_ROW, {}], ": row 1: 'tokens' is None; expected a list"),
         (NER, [GOOD_ROW, {"tokens": ["a", None], "ner_tags": ["O", "O"]}], ": row 1, token 1: the token is None; exp"),
@@ -328,7 +328,7 @@ HUB_PAIR = {"premise": "It rained.", "hypothesis": "Rain.", "label": "neutral"}
          ": row 0.answers[0]: 'text' is None; expected a string"),
         (SQUAD, [QUESTION | {"context": None}], ": row 0: 'context' is None; expected a string"),
         (SQUAD, [{"id": "q", "question": "?"}], ": no column 'answers', 'context' among id, question; expected the"),
-        (SNLI, [HUB_PAIR | {"label": 1}], ": column 'label': ...; expected labels as strings or as class ids"),
+        (SNLI, [HUB_PAIR | {"label": 1}], ": row 0: 'label' is 1; expected a string"),
         (SNLI, [HUB_PAIR, HUB_PAIR | {"label": "?"}], ": row 1: label '?'; expected"),
         (SNLI | {"columns": ["premise", "hypothesis", "verdict"]}, [HUB_PAIR],
          ": no column 'verdict' among premise, hypothesis, label; expected"),
@@ -337,7 +337,4 @@ HUB_PAIR = {"premise": "It rained.", "hypothesis": "Rain.", "label": "neutral"}
     ],
 )  # fmt: skip
 def test_rows_of_hub_data_sets(settings: Settings, rows: list[Any], expected: str, tmp_path: Path) -> None:
-    message = problem(write_hub(tmp_path / "hub", rows), settings)
-    begin, _, rest = expected.partition("...")  # of the name that `datasets` gives to a type
-    assert message.startswith(begin)
-    assert rest in message
+    assert problem(write_hub(tmp_path / "hub", rows), settings).startswith(expected)

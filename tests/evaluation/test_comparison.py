@@ -278,7 +278,7 @@ def test_the_difference_over_seeds_is_that_of_the_means(
     assert found.seeds.paired == (other_seeds == (1, 2))
 
 
-def test_what_is_a_system(write_case: WriteCase, sample_folder: Path, tmp_path: Path) -> None:
+def test_what_is_a_system(write_case: WriteCase, tmp_path: Path) -> None:
     file, seeds = write_case("Tagging", [True]), tmp_path / "tagger"
     (seeds / "seed_1").mkdir(parents=True)
     (seeds / "seed_1" / "config.json").touch()
@@ -286,8 +286,9 @@ def test_what_is_a_system(write_case: WriteCase, sample_folder: Path, tmp_path: 
     for archive in archives:
         archive.touch()
     assert all(is_system(path) for path in (seeds, seeds / "seed_1", file, *archives))
-    data = sample_folder / "ner_conll2003" / "eng.testb"
-    assert not any(is_system(path) for path in (data, sample_folder, tmp_path / "none", "hub:conll2003"))
+    (data := tmp_path / "data").mkdir()
+    (data / "eng.testb").write_text("Mira I-PER\n")
+    assert not any(is_system(path) for path in (data / "eng.testb", data, tmp_path / "none", "hub:conll2003"))
     assert [each.name for each in find_systems([seeds, file])] == ["tagger", file.name]
     assert [each.name for each in find_systems([seeds, seeds / "../tagger"])] == [str(seeds), str(seeds / "../tagger")]
 

@@ -330,6 +330,7 @@ def test_examples_are_broken_down_by_their_words() -> None:
     ] * 6
 
 
+@pytest.mark.slow  # trains a run
 def test_a_run_knows_its_words(settings: dict[str, Any], tmp_path: Path) -> None:
     train.train(settings, tmp_path / "run", overrides=["trainer.num_epochs=1"])
     data = settings["test_data_path"]
