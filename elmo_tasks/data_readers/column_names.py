@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
 from pathlib import Path
 
@@ -26,3 +27,9 @@ def check_free(name: str, names: Collection[str], path: Path, line: int) -> None
     if name in names:
         remedy = "give the predictions another name: --prediction-column NAME"
         raise DataError(path, f"there is a column {name!r} already; {remedy}", line)
+
+
+def check_distinct(names: Collection[str], path: Path, line: int) -> None:
+    """Raises a `DataError` if a header row has a name twice."""
+    if repeated := [name for name, count in Counter(names).items() if count > 1 and name]:
+        raise DataError(path, f"columns that the header row has twice: {', '.join(map(repr, repeated))}", line)

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from elmo_tasks.data_readers.columns import DOCUMENT_BORDER, DocumentNumbers, read_rows
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig, Predicted
-from elmo_tasks.data_readers.records import Record, hub_records, label_names, read_tagged_tokens, require_columns
+from elmo_tasks.data_readers.records import Record, class_names, hub_records, read_tagged_tokens, require_columns
 from elmo_tasks.data_readers.sources import Examples
 from elmo_tasks.data_readers.tag_reading import InputScheme, TagReader, clean
 from elmo_tasks.files.text import read_lines
@@ -121,7 +121,7 @@ class Conll2003Reader(DatasetReader):
         tokens, tags = self.config.hub_columns[0], self.config.hub_columns[1] if self.needs_labels else None
         needed = [tokens, tags] if tags else [tokens]
         require_columns(needed, rows.column_names, source, "name the columns of tokens and tags in hub_columns")
-        names = label_names(rows, tags, source) if tags else None
+        names = class_names(rows.features[tags]) if tags else None
         return self._row_examples(hub_records(rows, source), (tokens, tags), names, source)
 
     def memory_examples(self, examples: Examples, name: str) -> Iterator[dict[str, Any]]:

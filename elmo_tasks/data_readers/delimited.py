@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
@@ -13,7 +13,7 @@ import datasets
 import pydantic
 from pydantic import Field
 
-from elmo_tasks.data_readers.column_names import check_free
+from elmo_tasks.data_readers.column_names import check_distinct, check_free
 from elmo_tasks.data_readers.columns import DOCUMENT_BORDER, Line, LineWidths
 from elmo_tasks.data_readers.reader import Predicted
 from elmo_tasks.data_readers.records import Record
@@ -245,8 +245,7 @@ def _header(rows: Iterator[_Row], path: Path) -> Line | None:
     if header is None:
         return None
     (line, _, names), *_ = _without_errors([header])
-    if repeated := [name for name, count in Counter(names).items() if count > 1 and name]:
-        raise DataError(path, f"columns that the header row has twice: {', '.join(map(repr, repeated))}", line)
+    check_distinct(names, path, line)
     return header[0], header[1], names
 
 

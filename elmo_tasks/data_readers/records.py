@@ -100,20 +100,6 @@ def class_names(feature: Any) -> list[str] | None:
     return list(label.names) if isinstance(label, datasets.ClassLabel) else None
 
 
-def label_names(rows: datasets.Dataset, column: str, source: str) -> list[str] | None:
-    """The names of the class ids in a hub column of labels, or of lists of labels; None if the labels are strings.
-
-    Raises:
-        DataError: the column has neither.
-    """
-    feature = rows.features[column]
-    if names := class_names(feature):
-        return names
-    if getattr(getattr(feature, "feature", feature), "dtype", None) in ("string", "large_string"):
-        return None
-    raise DataError(f"{source}: column {column!r}", f"{feature}; expected labels as strings or as class ids with names")
-
-
 def is_no_label(value: Any) -> bool:
     """Whether a class id of a hub data set means that there is no gold label."""
     return value is None or (type(value) is int and value == -1)

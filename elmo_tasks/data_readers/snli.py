@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -17,8 +16,9 @@ from typing import Annotated, Any, Literal, get_args
 import datasets
 from pydantic import Field
 
+from elmo_tasks.data_readers.column_names import check_distinct
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
-from elmo_tasks.data_readers.records import Record, hub_records, json_records, label_names, require_columns
+from elmo_tasks.data_readers.records import Record, class_names, hub_records, json_records, require_columns
 from elmo_tasks.data_readers.tag_reading import clean
 from elmo_tasks.data_readers.treebank import unescape
 from elmo_tasks.errors import DataError
@@ -96,7 +96,7 @@ class SnliReader(DatasetReader):
         *_, label = self._find_columns(rows.column_names, source)
         if not self.needs_labels:
             return self._pairs(hub_records(rows, source))
-        names = label_names(rows, label, source)
+        names = class_names(rows.features[label])
         labels: dict[Any, str] = {None: NO_LABEL, -1: NO_LABEL, **dict(enumerate(names or ()))}
         return self._pairs(
             row._replace(columns={**row.columns, label: labels.get(row.columns[label], row.columns[label])})
@@ -146,8 +146,7 @@ class SnliReader(DatasetReader):
             yield from json_records(itertools.chain([(header, first)], lines), path, self.bad_units)
             return
         names = [clean(name) for name in first.split("\t")]
-        if repeated := [name for name, count in Counter(names).items() if count > 1]:
-            raise DataError(path, f"columns that the header row has twice: {', '.join(map(repr, repeated))}", header)
+        check_distinct(names, path, header)
         self._find_columns(names, f"{path}:{header}")
         needed = len(names)
         while needed and _OPTIONAL_COLUMN.fullmatch(names[needed - 1]):

@@ -15,7 +15,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
-import pydantic
 from pydantic import Field
 
 from elmo_tasks.data_readers.columns import read_rows
@@ -144,13 +143,6 @@ class SrlConll2005Config(SrlReaderConfig):
             "all columns after the lemmas are columns of roles."
         ),
     ] = (0, 1)
-
-    @pydantic.field_validator("columns")
-    @classmethod
-    def _words_first(cls, value: tuple[int, int]) -> tuple[int, int]:
-        if value[0] >= value[1]:
-            raise ValueError(f"the words' column {value[0]} must come before the lemmas' column {value[1]}")
-        return value
 
     def build(self) -> SrlConll2005Reader:
         return SrlConll2005Reader(self)

@@ -16,7 +16,8 @@ _COLUMN_NAMES = re.compile(
 
 def long_sentences(example: Mapping[str, Any], columns: Iterable[str]) -> Iterator[tuple[int, int]]:
     """The sentences of more than `MAX_SENTENCE` tokens: the number of the sentence in the example, and its tokens."""
-    for texts in (example.get(column) or () for column in columns):
+    for column in columns:
+        texts = example.get(column) or []
         is_nested = bool(texts) and not isinstance(texts[0], str)  # a list of sentences
         for number, sentence in enumerate(texts if is_nested else [texts]):
             if len(sentence) > MAX_SENTENCE:

@@ -11,7 +11,7 @@ import dataclasses
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -71,13 +71,8 @@ class ErrorReport:
         return {**dataclasses.asdict(self), "task": type(self.task).__name__}
 
 
-@dataclasses.dataclass(frozen=True)
-class _Details:
-    """What is counted in a task in addition to its examples."""
-
-    counted: str
-    kinds: dict[str, int]
-    breakdowns: list[Breakdown]
+_Details: TypeAlias = tuple[str, dict[str, int], list[Breakdown]]
+"""What is counted in a task in addition to its examples, as in a report: `counted`, `kinds` and `breakdowns`."""
 
 
 def errors(
@@ -119,15 +114,16 @@ def error_report(found: Predictions, *, num_examples: int = 20) -> ErrorReport:
             Item({**item.buckets, **question_buckets(example)}, item.counts)
             for item, example in zip(items, found.examples, strict=True)
         ]
-    details = _DETAILS[type(metric)](found, metric) if type(metric) in _DETAILS else _Details("examples", {}, [])
+    details = _DETAILS.get(type(metric), lambda *_: ("examples", {}, []))
+    counted, kinds, breakdowns = details(found, metric)
     return ErrorReport(
         found.task,
         metric.main,
         len(found.examples),
         metric.compute(),
-        details.counted,
-        details.kinds,
-        [*details.breakdowns, *break_down("examples", items, metric.scores)],
+        counted,
+        kinds,
+        [*breakdowns, *break_down("examples", items, metric.scores)],
         _confusion(found),
         _worst(found, sums, num_examples) if num_examples else [],
     )
@@ -163,7 +159,7 @@ def _spans(found: Predictions, metric: Metric) -> _Details:
         predicted, gold = (spans_of(metric, each[metric.field]) for each in (prediction, example))
         kinds.update(kind for kind, _, _ in align(predicted, gold))
         items += span_items(example, predicted, gold, found.vocabulary)
-    return _Details("spans", {kind: kinds[kind] for kind in SPAN_KINDS}, break_down("spans", items, item_scores))
+    return "spans", {kind: kinds[kind] for kind in SPAN_KINDS}, break_down("spans", items, item_scores)
 
 
 def _answers(found: Predictions, metric: Metric) -> _Details:
@@ -172,7 +168,7 @@ def _answers(found: Predictions, metric: Metric) -> _Details:
         for example, prediction in zip(found.examples, found.predictions, strict=True)
     )
     names = (*READING_KINDS, UNANSWERABLE) if isinstance(metric, Squad2Scores) else READING_KINDS
-    return _Details("answers", {kind: kinds[kind] for kind in names}, [])
+    return "answers", {kind: kinds[kind] for kind in names}, []
 
 
 def _mentions(found: Predictions, metric: Metric) -> _Details:
@@ -183,17 +179,17 @@ def _mentions(found: Predictions, metric: Metric) -> _Details:
         mentions += document.mentions()
         links += document.links()
     breakdowns = [*break_down("mentions", mentions, mention_scores), *break_down("links", links, link_scores)]
-    return _Details("mentions", dict(kinds), breakdowns)
+    return "mentions", dict(kinds), breakdowns
 
 
 def _labels(found: Predictions, metric: Metric) -> _Details:
     right, every = metric.sums()
-    return _Details("labels", {"right": int(right), "wrong": int(every - right)}, [])
+    return "labels", {"right": int(right), "wrong": int(every - right)}, []
 
 
 def _label_sets(found: Predictions, metric: Metric) -> _Details:
     right, predicted, gold, *_ = map(int, metric.sums())
-    return _Details("labels", {"right": right, "missing": gold - right, "extra": predicted - right}, [])
+    return "labels", {"right": right, "missing": gold - right, "extra": predicted - right}, []
 
 
 _DETAILS: dict[type[Metric], Callable[[Predictions, Metric], _Details]] = {

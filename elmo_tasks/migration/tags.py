@@ -9,7 +9,7 @@ from torch import Tensor
 from elmo_tasks.migration.migration_error import MigrationError
 from elmo_tasks.migration.params import Params
 from elmo_tasks.migration.weights import Weights
-from elmo_tasks.text.tag_schemes import TagScheme, is_tag
+from elmo_tasks.text.tag_schemes import TagScheme
 
 _SCHEMES: dict[str, TagScheme] = {"BIO": "IOB2", "IOB1": "IOB1", "BIOUL": "BIOUL", "BMES": "BMES"}
 _COLUMNS = {"pos": (0, 1), "chunk": (0, 2)}  # of CoNLL-2003; entities are in the last
@@ -28,11 +28,6 @@ def scheme_of(params: Params, key: str) -> TagScheme | None:
         expected = ", ".join(_SCHEMES)
         raise MigrationError(f"config.json: {params.path(key)} is {str(name)[:80]!r}; expected one of {expected}")
     return _SCHEMES[name]
-
-
-def all_tags(labels: tuple[str, ...], scheme: TagScheme) -> bool:
-    """Whether all labels are tags of a scheme."""
-    return all(is_tag(label, scheme) for label in labels)
 
 
 def tagged_sentences(reader: Params, scheme: TagScheme | None) -> tuple[dict[str, Any], list[str]]:

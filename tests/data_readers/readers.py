@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import io
 import json
-from collections.abc import Sequence
+import lzma
+import zipfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +84,17 @@ def sample_examples(name: str) -> list[dict[str, Any]]:
 def conllu(number: str, form: str = "_", upos: str = "_") -> str:
     """A line of CoNLL-U."""
     return "\t".join([number, form, "_", upos, *["_"] * 6]) + "\n"
+
+
+def _zipped(content: bytes) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("data", content)
+    return stream.getvalue()
+
+
+PACKERS: list[tuple[str, Callable[[bytes], bytes]]]
+PACKERS = [("gz", gzip.compress), ("xz", lzma.compress), ("bz2", bz2.compress), ("zip", _zipped)]
 
 
 def build(settings: Settings) -> DatasetReader:

@@ -17,8 +17,8 @@ from tests.data_readers.readers import CONLLU, COREF, NER, PREDICATES, ROLES, SN
 @pytest.mark.parametrize(
     ("name", "sentences", "tokens", "entities", "documents"),
     [
-        ("eng.train", 14_041, 203_621, 23_499, 946),
-        ("eng.testa", 3_250, 51_362, 5_942, 216),
+        pytest.param("eng.train", 14_041, 203_621, 23_499, 946, marks=pytest.mark.slow),
+        pytest.param("eng.testa", 3_250, 51_362, 5_942, 216, marks=pytest.mark.slow),
         ("eng.testb", 3_453, 46_435, 5_648, 231),
     ],
 )
@@ -35,7 +35,7 @@ def test_conll_2003(data_folder: Path, name: str, sentences: int, tokens: int, e
     ("name", "sentences", "tokens"),
     [
         ("dev.conllu", 2_001, 25_147),
-        ("test.conllu", 2_077, 25_094),
+        pytest.param("test.conllu", 2_077, 25_094, marks=pytest.mark.slow),
         pytest.param("train.conllu.xz", 12_544, 204_577, marks=pytest.mark.slow),
     ],
 )
@@ -48,8 +48,8 @@ def test_english_ewt(data_folder: Path, name: str, sentences: int, tokens: int, 
 @pytest.mark.parametrize(
     ("name", "documents", "mentions"),
     [
-        ("dev.v4_gold_conll", 30, 3_818),
-        ("test.v4_gold_conll", 30, 3_581),
+        pytest.param("dev.v4_gold_conll", 30, 3_818, marks=pytest.mark.slow),
+        pytest.param("test.v4_gold_conll", 30, 3_581, marks=pytest.mark.slow),
         ("test2.v4_gold_conll", 26, 1_909),
         pytest.param("train.v4_gold_conll.xz", 177, 23_320, marks=pytest.mark.slow),
     ],
@@ -67,7 +67,7 @@ def test_ontogum(data_folder: Path, name: str, documents: int, mentions: int) ->
     ("name", "sentences", "predicates"),
     [
         ("ewt.dev.gold_conll", 1_968, 4_963),
-        ("ewt.test.gold_conll", 2_058, 4_795),
+        pytest.param("ewt.test.gold_conll", 2_058, 4_795, marks=pytest.mark.slow),
         pytest.param("ewt.train.gold_conll.xz", 12_526, 40_429, marks=pytest.mark.slow),
     ],
 )
@@ -78,6 +78,7 @@ def test_semantic_roles(data_folder: Path, name: str, sentences: int, predicates
     assert all(any(span.label == "V" for span in roles or ()) for sentence in found for roles in sentence.roles)
 
 
+@pytest.mark.slow
 def test_predicates_are_those_of_the_examples_of_roles(data_folder: Path) -> None:
     path = data_folder / "srl_ewt" / "ewt.dev.gold_conll"
     sentences, roles = build(PREDICATES).read(path), build(ROLES).read(path)
@@ -119,7 +120,7 @@ def test_snli(data_folder: Path, name: str, entailment: int, neutral: int, contr
 @pytest.mark.parametrize(
     ("name", "questions", "passages", "misaligned"),
     [
-        ("dev-v1.1.json", 10_570, 2_067, 330),
+        pytest.param("dev-v1.1.json", 10_570, 2_067, 330, marks=pytest.mark.slow),
         pytest.param("train-v1.1.json.xz", 87_599, 18_891, 724, marks=pytest.mark.slow),
     ],
 )

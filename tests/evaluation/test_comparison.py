@@ -236,6 +236,7 @@ def seeds(settings: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) ->
     return folder
 
 
+@pytest.mark.slow  # trains two runs
 def test_runs_of_several_seeds(
     seeds: Path, sample_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -277,14 +278,17 @@ def test_the_difference_over_seeds_is_that_of_the_means(
     assert found.seeds.paired == (other_seeds == (1, 2))
 
 
-def test_what_is_a_system(write_case: WriteCase, seeds: Path, sample_folder: Path, tmp_path: Path) -> None:
-    file = write_case("Tagging", [True])
+def test_what_is_a_system(write_case: WriteCase, tmp_path: Path) -> None:
+    file, seeds = write_case("Tagging", [True]), tmp_path / "tagger"
+    (seeds / "seed_1").mkdir(parents=True)
+    (seeds / "seed_1" / "config.json").touch()
     archives = [tmp_path / "run.tar.gz", tmp_path / "run.tgz"]
     for archive in archives:
         archive.touch()
     assert all(is_system(path) for path in (seeds, seeds / "seed_1", file, *archives))
-    data = sample_folder / "ner_conll2003" / "eng.testb"
-    assert not any(is_system(path) for path in (data, sample_folder, tmp_path / "none", "hub:conll2003"))
+    (data := tmp_path / "data").mkdir()
+    (data / "eng.testb").write_text("Mira I-PER\n")
+    assert not any(is_system(path) for path in (data / "eng.testb", data, tmp_path / "none", "hub:conll2003"))
     assert [each.name for each in find_systems([seeds, file])] == ["tagger", file.name]
     assert [each.name for each in find_systems([seeds, seeds / "../tagger"])] == [str(seeds), str(seeds / "../tagger")]
 
@@ -303,6 +307,7 @@ def test_the_runs_of_a_folder_are_in_the_order_of_their_seeds(tmp_path: Path, ca
     assert find_systems([tmp_path]) == [System(tmp_path.name, [tmp_path])]
 
 
+@pytest.mark.slow  # needs a run
 def test_data_and_systems_are_told_apart(
     write_case: WriteCase, seeds: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -315,6 +320,7 @@ def test_data_and_systems_are_told_apart(
     assert "none.txt" in capsys.readouterr().err
 
 
+@pytest.mark.slow  # needs a run
 def test_a_run_without_test_data_needs_data(seeds: Path, tmp_path: Path) -> None:
     config = json.loads((seeds / "seed_1" / "config.json").read_text())
     for path in (seeds / "seed_1").iterdir():

@@ -127,6 +127,7 @@ def test_random_clusters_add_up(seed: int, write: Write, tmp_path: Path) -> None
     check_sums(errors(path := write(tmp_path / "a.jsonl", pairs)), path)
 
 
+@pytest.mark.slow
 def test_the_official_scorers_cases_add_up(data_folder: Path, write: Write, tmp_path: Path) -> None:
     folder = data_folder / "scorer_cases"
     sentences = []
@@ -329,6 +330,7 @@ def test_examples_are_broken_down_by_their_words() -> None:
     ] * 6
 
 
+@pytest.mark.slow  # trains a run
 def test_a_run_knows_its_words(settings: dict[str, Any], tmp_path: Path) -> None:
     train.train(settings, tmp_path / "run", overrides=["trainer.num_epochs=1"])
     data = settings["test_data_path"]

@@ -170,18 +170,6 @@ def test_a_true_difference_is_found() -> None:
     assert randomization_p(one, other, accuracy, 1000, 1) == pytest.approx(1 / 1001)
 
 
-def test_intervals_cover_the_score_of_the_population() -> None:
-    generator, trials = np.random.default_rng(3), 300
-    population = simulated(generator, 1, 50_000)
-    covered = 0
-    for trial in range(trials):
-        sample = population[:, generator.integers(0, population.shape[1], 100)]
-        (scores,) = bootstrap([sample], accuracy, 300, trial)
-        interval = percentile_interval(scores)
-        covered += interval.low <= mean_score(population, accuracy) <= interval.high
-    assert 0.91 < covered / trials < 0.99
-
-
 def test_an_interval_leaves_out_a_fortieth_at_each_end() -> None:
     interval = percentile_interval(np.arange(1001.0))
     assert (interval.low, interval.high) == pytest.approx((25, 975))

@@ -16,7 +16,6 @@ import torch
 from elmo_tasks.files.limits import VARIABLE
 from elmo_tasks.migration.archive import opened
 from elmo_tasks.migration.migration_error import MigrationError
-from elmo_tasks.migration.vocabulary import AllenNlpVocabulary
 from tests.migration.archives import OPTIONS, member, saved, write_archive
 
 TENSORS = {"one": torch.arange(6.0).view(2, 3), "two": torch.ones(2, dtype=torch.int64)}
@@ -135,12 +134,6 @@ def test_a_byte_order_mark_of_a_vocabulary_is_skipped(tmp_path: Path) -> None:
         assert archive.vocabulary.labels("tokens") == ("@@PADDING@@", "abc", "d")
 
 
-def test_namespaces_that_there_are_are_named() -> None:
-    for namespaces, found in (({"b": (), "a": ()}, "a, b"), ({}, "none")):
-        with pytest.raises(MigrationError, match=rf"vocabulary/c\.txt is missing; the archive has: {found}$"):
-            AllenNlpVocabulary(namespaces).labels("c")
-
-
 def linked(kind: bytes, target: str) -> tuple[tarfile.TarInfo, bytes]:
     info = tarfile.TarInfo("vocabulary/more.txt")
     info.type, info.linkname = kind, target
@@ -158,12 +151,8 @@ class Code:
 
 
 HOSTILE: dict[str, tuple[Callable[[Path], tuple[tarfile.TarInfo, bytes]], str]] = {
-    "a path with ..": (lambda _: member("../harmed", b"x"), "a place outside of its folder"),
     "a path with .. below": (lambda _: member("vocabulary/../../harmed", b"x"), "a place outside of its folder"),
-    "an absolute path": (lambda outside: member(str(outside / "harmed"), b"x"), "a place outside of its folder"),
-    "a link": (lambda outside: linked(tarfile.SYMTYPE, str(outside)), "not a regular file"),
     "a hard link": (lambda outside: linked(tarfile.LNKTYPE, "config.json"), "not a regular file"),
-    "a device": (lambda outside: linked(tarfile.CHRTYPE, ""), "not a regular file"),
     "a file twice": (lambda _: member("vocabulary/tokens.txt", b"x"), "twice"),
 }
 
@@ -196,11 +185,8 @@ WRONG: dict[str, tuple[dict[str, bytes], str]] = {
     "config": ({"config.json": b"{"}, "config.json"),
     "no object": ({"config.json": b"[]"}, "config.json"),
     "no tensors": ({"weights.th": saved([1, 2])}, "holds a list; expected a state dict"),
-    "no tensor": ({"weights.th": saved({"a": 1})}, "'a' is not a tensor"),
     "cut short": ({"weights.th": saved(TENSORS, new_format=False)[:-20]}, "damaged, or not a state dict"),
-    "text": ({"weights.th": b"weights"}, "damaged, or not a state dict"),
     "endless zeros": ({"weights.th": saved({"a": torch.zeros(1).expand(10**11)})}, f"{VARIABLE}=10"),
-    "sparse": ({"weights.th": saved({"a": torch.eye(3).to_sparse()})}, "'a' is not a tensor"),
     "no UTF-8": ({"vocabulary/tokens.txt": b"\xff"}, "not UTF-8"),
     "meta": ({"meta.json": b"2.8"}, "meta.json"),
 }
@@ -216,12 +202,6 @@ def test_wrong_files_are_named(files: dict[str, bytes], message: str, tmp_path: 
         pass
     assert str(error.value).startswith(str(tmp_path / next(iter(files))))
     assert message in str(error.value)
-
-
-def test_a_bomb_is_refused(tmp_path: Path) -> None:
-    path = write_archive(tmp_path / "model.tar.gz", CONFIG, {"a": torch.zeros(30_000_000)}, {})
-    with pytest.raises(MigrationError, match=f"unpacks to more than .*{VARIABLE}=10"), opened(path, tmp_path):
-        pass
 
 
 @pytest.mark.parametrize("missing", ["config.json", "weights.th"])

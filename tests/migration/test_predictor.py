@@ -72,6 +72,7 @@ def test_an_archive_is_imported_once(
         monkeypatch.delattr(predictor, "import_allennlp", raising=False)
 
 
+@pytest.mark.slow  # trains a tagger
 def test_an_installed_model_finds_the_predicates_of_allennlps_roles(
     settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,6 +13,7 @@ import pytest
 from elmo_tasks import cli
 
 HERE = Path(__file__).parent
+INCLUDE = ("--include-package", "topics")
 
 TOPICS = {"weather": ("rain", "snow", "wind", "frost"), "kitchen": ("bread", "soup", "salt", "butter")}
 
@@ -27,37 +28,33 @@ def write_data(path: Path, count: int) -> None:
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def test_from_the_command_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.fixture(autouse=True)
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_data(tmp_path / "train.tsv", 64)
     write_data(tmp_path / "dev.tsv", 32)
     monkeypatch.chdir(HERE)
     monkeypatch.syspath_prepend(str(HERE))
     monkeypatch.setenv("TOPICS", str(tmp_path))
-    include, run = ("--include-package", "topics"), str(tmp_path / "run")
-    assert cli.main(["train", "topics.jsonnet", "-s", run, *include]) == 0
+
+
+def test_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = str(tmp_path / "run")
+    assert cli.main(["train", "topics.jsonnet", "-s", run, *INCLUDE]) == 0
     capsys.readouterr()
-    assert cli.main(["evaluate", run, str(tmp_path / "dev.tsv"), "--json", *include]) == 0
+    assert cli.main(["evaluate", run, str(tmp_path / "dev.tsv"), "--json", *INCLUDE]) == 0
     assert json.loads(capsys.readouterr().out)["accuracy"] > 95
     texts = tmp_path / "in.txt"
     texts.write_text("There was soup and more bread.\n", encoding="utf-8")
-    assert cli.main(["predict", run, str(texts), *include]) == 0
+    assert cli.main(["predict", run, str(texts), *INCLUDE]) == 0
     assert json.loads(capsys.readouterr().out)["topic"] == "kitchen"
 
 
 @pytest.mark.slow
-def test_a_run_names_the_package_that_it_needs_and_does_not_import_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_names_the_package_that_it_needs_and_does_not_import_it(tmp_path: Path) -> None:
     write_data(tmp_path / "train.tsv", 4)
-    write_data(tmp_path / "dev.tsv", 2)
-    monkeypatch.chdir(HERE)
-    monkeypatch.syspath_prepend(str(HERE))
-    monkeypatch.setenv("TOPICS", str(tmp_path))
     run = str(tmp_path / "run")
     changes = ["--set", "trainer.num_epochs=1", "--set", "model.embedder.elmo=null"]
-    assert cli.main(["train", "topics.jsonnet", "-s", run, "--include-package", "topics", *changes]) == 0
+    assert cli.main(["train", "topics.jsonnet", "-s", run, *INCLUDE, *changes]) == 0
     assert json.loads((tmp_path / "run" / "versions.json").read_text())["include-package"] == ["topics"]
     assert cli.main(["archive", run, f"{run}.tar.gz"]) == 0
 
@@ -78,14 +75,7 @@ def test_a_run_names_the_package_that_it_needs_and_does_not_import_it(
     assert "add --include-package this (" in loading(load, run)
 
 
-def test_a_line_without_a_topic_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_line_without_a_topic_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "train.tsv").write_text("kitchen\tSoup .\nSoup .\n", encoding="utf-8")
-    write_data(tmp_path / "dev.tsv", 2)
-    monkeypatch.chdir(HERE)
-    monkeypatch.syspath_prepend(str(HERE))
-    monkeypatch.setenv("TOPICS", str(tmp_path))
-    arguments = ["train", "topics.jsonnet", "-s", str(tmp_path / "run"), "--include-package", "topics"]
-    assert cli.main(arguments) == 2
+    assert cli.main(["train", "topics.jsonnet", "-s", str(tmp_path / "run"), *INCLUDE]) == 2
     assert "train.tsv:2: 'Soup .'; expected a topic, a tab and a sentence" in capsys.readouterr().err

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import bz2
 import functools
-import gzip
-import io
 import json
-import lzma
 import random
-import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -45,26 +40,15 @@ def targets(shop: Path) -> list[Target]:
 def _data() -> Iterator[Target]:
     """The sample files of all readers."""
     from tests.data_readers.readers import NER as CONLL2003
-    from tests.data_readers.readers import SAMPLES, SNLI, SST, sample
+    from tests.data_readers.readers import PACKERS, SAMPLES, SNLI, SST, sample
 
     forms = {"json": "json", "jsonl": "jsonl"}
     for name, settings in {**SAMPLES, "sst.txt": {**SST, "subtrees": True}}.items():
         form = forms.get(name.rpartition(".")[2], "text")
         yield _reader(name, form, [sample(name).encode()], settings, file=name)
     yield _reader("snli columns", "text", [_SICK.encode(), _MULTINLI.encode()], SNLI)
-    for suffix, pack in _PACKERS:
+    for suffix, pack in PACKERS:
         yield _reader(f"compressed {suffix}", "binary", [pack(NER.encode())], CONLL2003, file=f"data.{suffix}")
-
-
-def _zipped(data: bytes) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("data.txt", data)
-    return buffer.getvalue()
-
-
-_PACKERS: list[tuple[str, Callable[[bytes], bytes]]]
-_PACKERS = [("gz", gzip.compress), ("xz", lzma.compress), ("bz2", bz2.compress), ("zip", _zipped)]
 
 
 def _reader(kind: str, form: str, seeds: list[bytes], settings: dict[str, Any], *, file: str = "data.txt") -> Target:
@@ -103,10 +87,12 @@ def _texts() -> Iterator[Target]:
         file = WordVectorFile(path)
         assert file.rows(["orla", "no such word"]).shape == (2, file.dimension)
 
+    from tests.data_readers.readers import PACKERS
+
     text = TEXT.encode()
     yield Target("text: tokenized", "text.txt", "text", [text], corpus(True), 2)
     yield Target("text: raw", "text.txt", "text", [text, TEXT.replace(" .", ".").encode()], corpus(False), 2)
-    for suffix, pack in _PACKERS:
+    for suffix, pack in PACKERS:
         yield Target(f"text: {suffix}", f"text.{suffix}", "binary", [pack(text)], corpus(True), 0.5)
     seeds = [VECTORS.encode(), f"10 4\n{VECTORS}".encode()]
     yield Target("word vectors", "vectors.txt", "text", seeds, vectors, 2)

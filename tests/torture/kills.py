@@ -15,6 +15,7 @@ import os
 import random
 import resource
 import signal
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -124,13 +125,12 @@ def _before_call(nth: int, command: Callable[[], Any], action: Callable[[], obje
 @functools.cache
 def _measure(scenario: Scenario, shop: Path) -> tuple[int, float]:
     """How many calls that change files an undisturbed run makes, and its seconds."""
-    here = reference(shop, scenario).with_suffix(".measured")
-    here.mkdir(exist_ok=True)
-    scenario.prepare(shop, here)
-    started = time.monotonic()
-    command = functools.partial(scenario.run, shop, here)
-    counts = here / "calls.txt"
-    log = here / "log.txt"
-    if code := wait_for(fork(lambda: _before_call(0, command, _kill_this, counts), log)):
-        raise RuntimeError(f"{scenario.name} ended with {code}: {log.read_text()}")
-    return json.loads(counts.read_text()), time.monotonic() - started
+    with tempfile.TemporaryDirectory(dir=shop) as name:
+        here = Path(name)
+        scenario.prepare(shop, here)
+        started = time.monotonic()
+        command = functools.partial(scenario.run, shop, here)
+        counts, log = here / "calls.txt", here / "log.txt"
+        if code := wait_for(fork(lambda: _before_call(0, command, _kill_this, counts), log)):
+            raise RuntimeError(f"{scenario.name} ended with {code}: {log.read_text()}")
+        return json.loads(counts.read_text()), time.monotonic() - started

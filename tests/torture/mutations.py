@@ -1,7 +1,4 @@
-"""Random changes of files: of bytes, of texts by line, column and token, and of JSON values by their structure.
-
-And what has such files: the targets of the fuzzer.
-"""
+"""Random changes of files: of bytes, of texts by line, column and token, and of JSON values by their structure."""
 
 from __future__ import annotations
 

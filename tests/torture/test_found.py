@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import random
 import zipfile
 from collections.abc import Iterator
@@ -57,14 +58,6 @@ class Fixed(Target):
         return self.seeds[0]
 
 
-def check(target: Target, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ELMO_TASKS_CACHE", str(folder / "cache"))
-    path = folder / target.file
-    path.parent.mkdir(parents=True)
-    target.write(path, target, random.Random(1))
-    allowed(lambda: target.run(path))
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "content"), FOUND)
 def test_a_damaged_file_is_an_error_or_is_made_again(
@@ -72,7 +65,12 @@ def test_a_damaged_file_is_an_error_or_is_made_again(
 ) -> None:
     for number, target in enumerate(each for each in files.targets(shop) if each.kind == kind):
         values = {field.name: getattr(target, field.name) for field in dataclasses.fields(target)}
-        check(Fixed(**values | {"seeds": [content]}), tmp_path / str(number), monkeypatch)
+        found, folder = Fixed(**values | {"seeds": [content]}), tmp_path / str(number)
+        monkeypatch.setenv("ELMO_TASKS_CACHE", str(folder / "cache"))
+        path = folder / found.file
+        path.parent.mkdir(parents=True)
+        found.write(path, found, random.Random(1))
+        allowed(functools.partial(found.run, path))
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,10 @@ from torch import Tensor
 
 from elmo_tasks.migration.heads.head import Head
 from elmo_tasks.migration.params import Params
-from elmo_tasks.migration.tags import all_tags, projection, scheme_of, tagged_sentences
+from elmo_tasks.migration.tags import projection, scheme_of, tagged_sentences
 from elmo_tasks.migration.vocabulary import AllenNlpVocabulary
 from elmo_tasks.migration.weights import Weights
+from elmo_tasks.text.tag_schemes import is_tag
 
 
 def convert(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, columns: Tensor) -> Head:
@@ -17,7 +18,8 @@ def convert(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, co
     model.ignore("calculate_span_f1", "verbose_metrics")
     labels = vocabulary.labels(model.get("label_namespace", "labels"))
     scheme = scheme_of(model, "label_encoding") or scheme_of(reader, "coding_scheme")
-    scheme = scheme if scheme and all_tags(labels, scheme) else None  # it only says how predictions are scored
+    if scheme and not all(is_tag(label, scheme) for label in labels):
+        scheme = None  # it only says how predictions are scored
     head = Head(type="simple_tagger", tag_scheme=scheme)
     head.add_encoder("encoder", model.part("encoder"), weights.part("encoder."), columns)
     head.tensors |= projection(weights, len(labels))
