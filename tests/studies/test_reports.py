@@ -23,8 +23,7 @@ from elmo_tasks.studies.reports import write_report
 from elmo_tasks.studies.study import Arm
 from elmo_tasks.studies.study_findings import Findings, analyze
 from elmo_tasks.studies.study_plots import common_start
-from elmo_tasks.studies.study_runs import Result, read_study
-from elmo_tasks.studies.study_summaries import Summary, summarize
+from elmo_tasks.studies.study_runs import Result, Summary, read_study, summarize
 from elmo_tasks.text.vocabulary import Vocabulary
 from tests.prediction_files import write_run
 

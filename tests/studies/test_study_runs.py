@@ -22,7 +22,7 @@ from elmo_tasks.sample_data import write_sample_data
 from elmo_tasks.studies import study_training
 from elmo_tasks.studies.study import Study
 from elmo_tasks.studies.study_runs import StudyFolder, read_study
-from elmo_tasks.studies.study_training import Ended, Training, run_study
+from elmo_tasks.studies.study_training import Training, run_study
 
 # The study of the package in its smallest form: two tasks, one of them with shares of the data.
 SMALLEST = """
@@ -125,9 +125,9 @@ def test_processes_share_a_study_and_take_over_the_run_of_one_that_is_killed(
     assert "## Errors" in report
     assert "in the way" not in report
 
-    def train_here(training: Training, stop: threading.Event) -> Ended:
+    def train_here(training: Training, stop: threading.Event) -> str:
         assert cli.main(training.arguments) == 0
-        return Ended(None, 1.0)
+        return ""
 
     whole = StudyFolder(tmp_path / "whole", Study.load("study.jsonnet"))
     assert run_study(whole, command=f"elmo-tasks study study.jsonnet -s {whole.path}", train=train_here) == []
@@ -199,12 +199,11 @@ def test_a_training_is_told_its_predictions_and_whether_it_goes_on(
         words = ["-m", "elmo_tasks", "train", str(config_file), "-s", str(one.path)]
         words += ["--predictions", "test", "--predictions", "validation", "--set", "random_seed=1"]
         words += ["--ext-var", "ONE=1", "--include-package", "json", *["--resume"] * number]
-        assert shared.error == " ".join(words)
-        assert " --predictions test --set model.dropout=0.1 " in own.error
-        assert not own.error.endswith("--resume")
-        assert len(shared.log.read_text().splitlines()) == number + 1
+        assert shared == f"b, seed 1: {' '.join(words)} (see {one.path / 'log.txt'})"
+        assert " --predictions test --set model.dropout=0.1 " in own
+        assert "--resume" not in own
+        assert len((one.path / "log.txt").read_text().splitlines()) == number + 1
         one.config.write_text(json.dumps(to_json(folder.study.runs[0].config)))  # now it has begun
-    assert str(shared) == f"{shared.run.title}: {shared.error} (see {one.path / 'log.txt'})"
     assert [folder.state(run) for run in (one, other)] == ["interrupted", "missing"]
 
 
@@ -225,7 +224,7 @@ def test_a_failure_has_the_last_error_of_its_own_attempt(
     (log := folder.run_folders[0].path / "log.txt").write_text("error: an earlier one\n")
     python(script)
     (failure,) = run_study(folder, command="c")
-    assert (failure.error, failure.log) == (error, log)
+    assert failure == f"a, seed 1: {error} (see {log})"
 
 
 def finish(run: RunFolder, seconds: float) -> None:
@@ -249,7 +248,7 @@ def test_a_study_counts_what_has_finished_and_goes_on_where_it_was(
     folder.path.joinpath("old").mkdir()
     folder.path.joinpath("old", "config.json").write_text("{}")
     (failure,) = run_study(StudyFolder(folder.path, folder.study), command="a command")
-    assert failure.run.arm.name == "c"
+    assert failure.startswith("c, seed 1: ended with code 3 (see ")
     said = [record.getMessage() for record in caplog.records]
     assert "1 of 3 runs have finished" in said
     assert any(line.startswith("2 of 3: b, seed 1: f1 40.00, ") for line in said)
@@ -304,9 +303,9 @@ def test_runs_share_the_cores_unless_the_environment_says_how_many_threads_they_
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     for num_jobs, used in ((2, 5), (20, 1)):
         (failure,) = run_study(folder, command="c", num_jobs=num_jobs)
-        assert failure.error == f"{used} threads"
+        assert f": {used} threads (see " in failure
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
-    assert run_study(folder, command="c", num_jobs=2)[0].error == "7 threads"
+    assert ": 7 threads (see " in run_study(folder, command="c", num_jobs=2)[0]
 
 
 def test_a_run_of_two_arms_counts_once(config_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
