@@ -314,8 +314,6 @@ def _named(name: str, known: Mapping[str, _T], hint: str) -> _T:
 
 def _json(content: bytes) -> Response:
     """An answer in JSON. A long one is sent in pieces, as fast as it is read."""
-    if len(content) <= _CHUNK_BYTES:
-        return Response(content, media_type=_JSON)
 
     async def chunks() -> AsyncIterator[bytes]:
         for start in range(0, len(content), _CHUNK_BYTES):

@@ -236,9 +236,10 @@ class Study:
                     problems += missing_files(experiment)
                 for seed in arm.seeds or config.seeds:
                     trained = arm.name in chosen and selection.has(point.share, seed)
-                    settings, more = _settings(point.share, seed)
-                    own = experiment.model_copy(update=settings)
-                    runs.append(StudyRun(arm, point.share, seed, config_file, (*changes, *more), own, trained))
+                    share = {"train_share": TrainShare(share=point.share, seed=seed)} if point.share < 1 else {}
+                    own = experiment.model_copy(update={"random_seed": seed, **share})
+                    added = as_overrides({"random_seed": seed} | {key: dict(each) for key, each in share.items()})
+                    runs.append(StudyRun(arm, point.share, seed, config_file, (*changes, *added), own, trained))
                 split = runs[-1].split
                 if not (experiment.has_test() if split == "test" else experiment.has_validation()):
                     problems.append(f"arm {arm.name!r}: {arm.config} has no {split} data whose score can be reported")
@@ -264,15 +265,6 @@ def config_beside(study: Path, name: str) -> str:
     """The config that a study's file names: a file next to it, or else the name as it is."""
     beside = study.parent / name
     return str(beside) if beside.is_file() else name
-
-
-def _settings(share: float, seed: int) -> tuple[dict[str, Any], list[str]]:
-    """What a run's share and seed set in its config, as values and as `--set` takes them."""
-    settings, overrides = {"random_seed": seed}, [f"random_seed={seed}"]
-    if share < 1:
-        overrides += [f"train_share.share={as_text(share)}", f"train_share.seed={seed}"]
-        return {**settings, "train_share": TrainShare(share=share, seed=seed)}, overrides
-    return settings, overrides
 
 
 def as_options(changes: Sequence[str], variables: Mapping[str, str], packages: Sequence[str] = ()) -> list[str]:
