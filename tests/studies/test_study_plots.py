@@ -25,20 +25,10 @@ def summary(
     name: str, scores: Sequence[float], share: float = 1.0, folders: str = "", metric: str = "f1", **settings: Any
 ) -> Summary:
     """An arm with a run for each score. `folders`: of the runs, a letter each; `settings`: of the arm."""
-    common = {"config": "x.json", "changes": [], "share": share, "metric": metric, "higher_is_better": True}
-    results = [
-        Result(
-            arm=name,
-            seed=seed,
-            split="test",
-            score=score,
-            metrics={"validation": {metric: score}},
-            seconds=1,
-            folder=folder,
-            **common,
-        )
-        for seed, (score, folder) in enumerate(zip(scores, folders or "-" * len(scores), strict=True))
-    ]
+    common: dict[str, Any] = {"arm": name, "config": "x.json", "changes": [], "share": share, "split": "test"}
+    common |= {"metric": metric, "higher_is_better": True, "seconds": 1.0, "metrics": {}}
+    runs = enumerate(zip(scores, folders or "-" * len(scores), strict=True))
+    results = [Result(seed=seed, score=score, folder=folder, **common) for seed, (score, folder) in runs]
     return Summary(Arm(name=name, config="x.json", **settings), share, results, len(scores), None)
 
 
