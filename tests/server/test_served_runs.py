@@ -169,6 +169,7 @@ def test_neighbors_are_those_of_the_first_tokens_of_a_long_text(
     assert caplog.messages == [f"{tmp_path}/text: neighbours come only from its first 7 tokens"]
 
 
+@pytest.mark.slow
 def test_semantic_roles_get_the_first_run_that_finds_predicates(
     run_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
