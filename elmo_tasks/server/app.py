@@ -24,18 +24,9 @@ from elmo_tasks import __version__
 from elmo_tasks.errors import ElmoTasksError, did_you_mean
 from elmo_tasks.files.json_files import parse_json
 from elmo_tasks.rendering.drawing import INK, PALETTE
+from elmo_tasks.server import bodies
 from elmo_tasks.server.bilm_vectors import BiLMRequest, ServedBiLM
-from elmo_tasks.server.bodies import (
-    Answer,
-    BatchBody,
-    Details,
-    EmbedBody,
-    Explain,
-    NeighborsBody,
-    Problem,
-    ScoreBody,
-    SimilarityBody,
-)
+from elmo_tasks.server.bodies import Details, Explain
 from elmo_tasks.server.bounds import Limits
 from elmo_tasks.server.guard import Guard, admit, error_response
 from elmo_tasks.server.metrics import CONTENT_TYPE, Metrics
@@ -221,7 +212,7 @@ _ABOUT = 'Predictions of trained runs over HTTP. Errors are `{"error": "what was
 
 
 def _routes(service: Service) -> APIRouter:
-    problems: dict[int | str, dict[str, Any]] = {code: {"model": Problem} for code in _PROBLEMS}
+    problems: dict[int | str, dict[str, Any]] = {code: {"model": bodies.Problem} for code in _PROBLEMS}
     router = APIRouter(route_class=_Route, responses=problems)
     _add_runs(router, service)
     _add_vectors(router, service)
@@ -242,7 +233,7 @@ def _add_runs(router: APIRouter, service: Service) -> None:
             raise HTTPException(404, f"the run {name!r} has no README.md")
         return PlainTextResponse(text)
 
-    @router.post("/api/runs/{name}/predict", response_model=Answer)
+    @router.post("/api/runs/{name}/predict", response_model=bodies.Answer)
     async def predict(
         request: Request,
         name: str,
@@ -254,9 +245,13 @@ def _add_runs(router: APIRouter, service: Service) -> None:
         run, added = service.run(name), Additions(details, explain)
         return await service.predict(request, run, lambda: run.prepare([body], added, numbered=False))
 
-    @router.post("/api/runs/{name}/predict-batch", response_model=Answer)
+    @router.post("/api/runs/{name}/predict-batch", response_model=bodies.Answer)
     async def predict_batch(
-        request: Request, name: str, body: BatchBody, details: Details = False, explain: Explain = None
+        request: Request,
+        name: str,
+        body: bodies.BatchBody,
+        details: Details = False,
+        explain: Explain = None,
     ) -> Response:
         """Predicts several inputs, and returns their results in the same order."""
         run, added = service.run(name), Additions(details, explain)
@@ -265,26 +260,26 @@ def _add_runs(router: APIRouter, service: Service) -> None:
 
 def _add_vectors(router: APIRouter, service: Service) -> None:
     @router.post("/api/embed")
-    async def embed(request: Request, body: EmbedBody) -> Response:
+    async def embed(request: Request, body: bodies.EmbedBody) -> Response:
         """The vectors of a sentence's tokens, layer by layer."""
         bilm = service.bilm(body.run)
         return await service.answer(request, bilm.answer, lambda: bilm.embed(body.fields(), body.layers, body.pooling))
 
     @router.post("/api/similarity")
-    async def similarity(request: Request, body: SimilarityBody) -> Response:
+    async def similarity(request: Request, body: bodies.SimilarityBody) -> Response:
         """How similar the vectors of two tokens are, layer by layer."""
         bilm = service.bilm(body.run)
         sides = [(side.fields(), side.index) for side in (body.one, body.other)]
         return await service.answer(request, bilm.answer, lambda: bilm.compare(sides))
 
     @router.post("/api/neighbors")
-    async def neighbors(request: Request, body: NeighborsBody) -> Response:
+    async def neighbors(request: Request, body: bodies.NeighborsBody) -> Response:
         """The tokens with the most similar vectors, among those of the server's sentences."""
         bilm, query = service.bilm(body.run), (body.index, body.layer, body.k)
         return await service.answer(request, bilm.answer, lambda: bilm.neighbors(body.fields(), *query))
 
     @router.post("/api/score")
-    async def score(request: Request, body: ScoreBody) -> Response:
+    async def score(request: Request, body: bodies.ScoreBody) -> Response:
         """How surprising each token is to the biLM, and which words it expects, as in `elmo-tasks score --json`."""
         bilm, count = service.bilm(body.run), body.substitutes
         return await service.answer(request, bilm.answer_scores, lambda: bilm.score(body.fields(), count))
@@ -319,8 +314,6 @@ def _named(name: str, known: Mapping[str, _T], hint: str) -> _T:
 
 def _json(content: bytes) -> Response:
     """An answer in JSON. A long one is sent in pieces, as fast as it is read."""
-    if len(content) <= _CHUNK_BYTES:
-        return Response(content, media_type=_JSON)
 
     async def chunks() -> AsyncIterator[bytes]:
         for start in range(0, len(content), _CHUNK_BYTES):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
 from typing import Any
 
 from fastapi import HTTPException
@@ -30,20 +29,14 @@ class Overload(HTTPException):
 class _Request:
     """A request, whose body is bounded, and the answer to it.
 
-    Arguments:
-        on_end: called once, with the request: before the answer is sent, or where there is none.
-
     Attributes:
         status: of the answer, 0 until it begins.
         is_read: whether the whole body has arrived.
     """
 
-    def __init__(
-        self, scope: Scope, receive: Receive, send: Send, body_bytes: int, on_end: Callable[[_Request], None]
-    ) -> None:
-        self.scope, self._receive, self._send, self._on_end = scope, receive, send, on_end
+    def __init__(self, scope: Scope, receive: Receive, send: Send, body_bytes: int) -> None:
+        self.scope, self._receive, self._send = scope, receive, send
         self._body_bytes = self._body_left = body_bytes
-        self._in_parts = self._has_ended = False
         self.begin, self.status, self.is_read = time.monotonic(), 0, False
         self.counts = scope["method"] == "POST"  # pages and counters are answered also while everything else waits
 
@@ -62,26 +55,16 @@ class _Request:
             own = {"content-security-policy": policy, "x-content-type-options": "nosniff"}
             headers = [(name.encode(), value.encode()) for name, value in own.items()]
             message = {**message, "headers": [*message.get("headers", ()), *headers]}
-        else:
-            self._in_parts = self._in_parts or message.get("more_body", False)
-            if not self._in_parts:
-                self.end()
         await self._send(message)
 
     async def refuse(self, error: HTTPException) -> None:
         await error_response(error)(self.scope, self.receive, self.send)
 
-    def end(self) -> None:
-        if not self._has_ended:
-            self._has_ended = True
-            self._on_end(self)
-
 
 class Guard:
     """Middleware that refuses what is too much (429), too large (413) or too slow (408, 504).
 
-    An answer is counted before it is sent, so that its reader finds it among the counts and can send the next request.
-    One in several parts is counted after the last one: answers that nobody reads cannot fill the memory.
+    A request counts until its answer is sent: answers that nobody reads cannot fill the memory.
     """
 
     def __init__(self, app: ASGIApp, limits: Limits, metrics: Metrics) -> None:
@@ -94,7 +77,7 @@ class Guard:
             return
         if scope["method"] == "HEAD":  # as GET; the web server leaves the body out
             scope = {**scope, "method": "GET"}
-        request = _Request(scope, receive, send, self._limits.body_bytes, self._note_end)
+        request = _Request(scope, receive, send, self._limits.body_bytes)
         self._requests += request.counts
         self._metrics.open_requests.set(self._requests)
         try:
@@ -110,7 +93,7 @@ class Guard:
                 slow = HTTPException(408, f"the request did not arrive within {seconds}")
                 await request.refuse(late if request.is_read else slow)
         finally:
-            request.end()
+            self._note_end(request)
 
     def _note_end(self, request: _Request) -> None:
         self._requests -= request.counts

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -17,19 +19,14 @@ class Metrics:
         self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)  # memory, processor time, open files
 
-        def of(kind: type, name: str, text: str, labels: tuple[str, ...] = (), **settings: object):  # type: ignore[no-untyped-def]
-            return kind(f"elmo_tasks_{name}", text, labels, registry=self._registry, **settings)
-
-        labels = ("endpoint", "status")
-        self._requests: Counter = of(Counter, "requests_total", "Answered requests.", labels)
-        self._seconds: Histogram = of(Histogram, "request_seconds", "Seconds until the answer is sent.", ("endpoint",))
-        self.open_requests: Gauge = of(Gauge, "open_requests", "Requests that are not answered yet.")
-        self.open_tokens: Gauge = of(Gauge, "open_tokens", "Tokens of requests that are not answered yet.")
-        self._batch_requests: Histogram = of(
-            Histogram, "batch_requests", "Requests computed together.", buckets=_REQUESTS
-        )
-        self._batch_tokens: Histogram = of(Histogram, "batch_tokens", "Tokens computed together.", buckets=_TOKENS)
-        self._batch_seconds: Histogram = of(Histogram, "batch_seconds", "Seconds to compute a batch.")
+        common: Any = {"namespace": "elmo_tasks", "registry": self._registry}
+        self._requests = Counter("requests_total", "Answered requests.", ("endpoint", "status"), **common)
+        self._seconds = Histogram("request_seconds", "Seconds until the answer is sent.", ("endpoint",), **common)
+        self.open_requests = Gauge("open_requests", "Requests that are not answered yet.", **common)
+        self.open_tokens = Gauge("open_tokens", "Tokens of requests that are not answered yet.", **common)
+        self._batch_requests = Histogram("batch_requests", "Requests computed together.", buckets=_REQUESTS, **common)
+        self._batch_tokens = Histogram("batch_tokens", "Tokens computed together.", buckets=_TOKENS, **common)
+        self._batch_seconds = Histogram("batch_seconds", "Seconds to compute a batch.", **common)
 
     def answered(self, endpoint: str, status: int, seconds: float) -> None:
         self._requests.labels(endpoint, status).inc()

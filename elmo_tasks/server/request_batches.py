@@ -28,10 +28,10 @@ class _Waiting:
 class Batcher:
     """Gathers items and computes them in batches, the oldest first.
 
-    A batch begins with the oldest item. It takes further ones for the same `process`, in the order of their arrival, up
-    to `batch_tokens`. It starts when it is full, or when its first item has waited for `wait_seconds`. While a batch is
-    computed, the next one gathers by itself. One thread computes everything: more would only compete for the
-    processors, and the memory of one batch is a bound.
+    A batch begins with the oldest item. When this has waited for `wait_seconds`, the batch takes further ones for the
+    same `process`, in the order of their arrival, up to `batch_tokens`. While a batch is computed, the next one gathers
+    by itself. One thread computes everything: more would only compete for the processors, and the memory of one batch
+    is a bound.
 
     Arguments:
         batch_tokens: the most tokens of a batch. A larger item is a separate batch.
@@ -105,24 +105,20 @@ class Batcher:
                     return []
                 self._changed.wait()
             deadline = self._waiting[0].since + self._wait_seconds
-            while True:
-                batch, full = self._gathered()
-                left = deadline - time.monotonic()
-                if full or self._closing or left <= 0:
-                    break
+            while not self._closing and (left := deadline - time.monotonic()) > 0:
                 self._changed.wait(left)
+            batch = self._gathered()
             taken = {id(each) for each in batch}
             self._waiting = [each for each in self._waiting if id(each) not in taken]
             return batch
 
-    def _gathered(self) -> tuple[list[_Waiting], bool]:
-        """What would be the next batch now, and whether nothing more fits."""
+    def _gathered(self) -> list[_Waiting]:
         first, *others = self._waiting
         batch, tokens = [first], first.tokens
         for each in others:
             if each.process == first.process:
                 if tokens + each.tokens > self._batch_tokens:
-                    return batch, True
+                    break
                 batch.append(each)
                 tokens += each.tokens
-        return batch, tokens >= self._batch_tokens
+        return batch

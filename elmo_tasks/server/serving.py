@@ -12,7 +12,6 @@ from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.server.bounds import Limits
@@ -60,9 +59,8 @@ def serve(app: FastAPI, bound: socket.socket, limits: Limits) -> None:
 
 def make_server(app: FastAPI, limits: Limits) -> uvicorn.Server:
     """A server with bounds on connections, headers and times."""
-    deadlines = _Deadlines(app, limits.timeout_seconds + _GRACE_SECONDS)
     config = uvicorn.Config(
-        deadlines,
+        app,
         http="h11",
         log_config=None,
         access_log=False,
@@ -74,44 +72,26 @@ def make_server(app: FastAPI, limits: Limits) -> uvicorn.Server:
         server_header=False,
     )
     config.load()
-    config.http_protocol_class = deadlines.protocol(config.http_protocol_class)
+    seconds = limits.timeout_seconds + _GRACE_SECONDS
+    config.http_protocol_class = _with_deadline(config.http_protocol_class, seconds)
     return uvicorn.Server(config)
 
 
-class _Deadlines:
-    """An application whose connections are cut when a request, its answer or its reader takes far too long."""
+def _with_deadline(protocol: Any, seconds: float) -> Any:
+    """A protocol whose connections are cut when a request, its answer or its reader takes far too long."""
 
-    def __init__(self, app: ASGIApp, seconds: float) -> None:
-        self._app, self._seconds = app, seconds
-        self._open: dict[Any, tuple[asyncio.Transport, asyncio.TimerHandle]] = {}  # by the address of the client
+    class Protocol(protocol):
+        def connection_made(self, transport: asyncio.Transport) -> None:
+            super().connection_made(transport)
+            self.deadline = self.loop.call_later(seconds, transport.abort)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._app(scope, receive, send)
-        client = scope.get("client")
-        if client in self._open:
-            self._begin(client, self._end(client))
+        def on_response_complete(self) -> None:  # the deadline begins again
+            self.deadline.cancel()
+            self.deadline = self.loop.call_later(seconds, self.transport.abort)
+            super().on_response_complete()
 
-    def protocol(self, base: type[asyncio.Protocol]) -> type[asyncio.Protocol]:
-        """A protocol whose connections have a deadline, which begins again after each answer."""
-        deadlines = self
+        def connection_lost(self, exc: Exception | None) -> None:
+            self.deadline.cancel()
+            super().connection_lost(exc)
 
-        class Protocol(base):  # type: ignore[misc,valid-type]
-            def connection_made(self, transport: asyncio.Transport) -> None:
-                super().connection_made(transport)
-                self.address = transport.get_extra_info("peername")[:2]
-                deadlines._begin(self.address, transport)
-
-            def connection_lost(self, exc: Exception | None) -> None:
-                deadlines._end(self.address)
-                super().connection_lost(exc)
-
-        return Protocol
-
-    def _begin(self, client: Any, transport: asyncio.Transport) -> None:
-        timer = asyncio.get_running_loop().call_later(self._seconds, transport.abort)
-        self._open[client] = transport, timer
-
-    def _end(self, client: Any) -> asyncio.Transport:
-        transport, timer = self._open.pop(client)
-        timer.cancel()
-        return transport
+    return Protocol

@@ -13,9 +13,7 @@ from pathlib import Path
 
 from elmo_tasks.errors import one_line
 from elmo_tasks.parts.ray_engine import ray_cluster
-from elmo_tasks.studies.study_training import Ended, Train, Training
-
-_SECONDS_BETWEEN_LOOKS = 0.5  # whether a task has ended
+from elmo_tasks.studies.study_training import SECONDS_BETWEEN_LOOKS, Train, Training
 
 
 @contextlib.contextmanager
@@ -36,20 +34,20 @@ def training_on_ray(address: str | None = None) -> Iterator[Train]:
         variables = {name: value for name, value in os.environ.items() if name.startswith("ELMO_TASKS_")}
         remote = ray.remote(_train).options(num_cpus=1, num_gpus=num_gpus)
 
-        def train(training: Training, stop: threading.Event) -> Ended:
+        def train(training: Training, stop: threading.Event) -> str | None:
             task = remote.remote(training, Path.cwd(), variables)
-            while not ray.wait([task], timeout=_SECONDS_BETWEEN_LOOKS)[0]:
+            while not ray.wait([task], timeout=SECONDS_BETWEEN_LOOKS)[0]:
                 if stop.is_set():
-                    return Ended("interrupted", 0.0)
+                    return "interrupted"
             try:
                 return ray.get(task)
             except ray.exceptions.RayError as error:
-                return Ended(f"Ray: {one_line(error)}", 0.0)
+                return f"Ray: {one_line(error)}"
 
         yield train
 
 
-def _train(training: Training, folder: Path, variables: Mapping[str, str]) -> Ended:
+def _train(training: Training, folder: Path, variables: Mapping[str, str]) -> str | None:
     """The task, in a process of Ray."""
     os.chdir(folder)
     os.environ.update(variables)

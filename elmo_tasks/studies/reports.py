@@ -11,8 +11,7 @@ from elmo_tasks.studies.report_pages import Table, picture, write_pages
 from elmo_tasks.studies.study import train_command
 from elmo_tasks.studies.study_findings import Findings, analyze
 from elmo_tasks.studies.study_plots import common_start, draw_curves, draw_scores, draw_shares, draw_weights
-from elmo_tasks.studies.study_runs import Result, StudyRecord, read_study
-from elmo_tasks.studies.study_summaries import Summary, summarize
+from elmo_tasks.studies.study_runs import Result, StudyRecord, Summary, read_study, summarize
 
 _NOTES = (
     "± is the standard deviation over the seeds. The error reduction is relative to the arm's baseline, which is grey "

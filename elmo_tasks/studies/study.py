@@ -95,12 +95,7 @@ class StudyConfig(Config):
     @classmethod
     def _fit_together(cls, arms: tuple[Arm, ...]) -> tuple[Arm, ...]:
         names = [arm.name for arm in arms]
-        slugs = [arm.slug for arm in arms]
         problems = [f"two arms are named {name!r}" for name in dict.fromkeys(names) if names.count(name) > 1]
-        for slug in dict.fromkeys(slugs):
-            alike = list(dict.fromkeys(name for name, other in zip(names, slugs, strict=True) if other == slug))
-            if len(alike) > 1:
-                problems.append(f"the arms {', '.join(map(repr, alike))} would share the folder {slug!r}")
         for arm in arms:
             if arm.baseline == arm.name:
                 problems.append(f"arm {arm.name!r}: is its own baseline")
@@ -241,15 +236,13 @@ class Study:
                     problems += missing_files(experiment)
                 for seed in arm.seeds or config.seeds:
                     trained = arm.name in chosen and selection.has(point.share, seed)
-                    runs.append(_run(arm, point.share, seed, config_file, changes, experiment, chosen=trained))
-                if arm.split == "test" and not experiment.has_test():
-                    problems.append(
-                        f"arm {arm.name!r}: split: got 'test', but {arm.config} is not evaluated on test data"
-                    )
-                elif (arm.split == "validation" or not experiment.has_test()) and not experiment.has_validation():
-                    problems.append(
-                        f"arm {arm.name!r}: {arm.config} has no validation data whose score can be reported"
-                    )
+                    share = {"train_share": TrainShare(share=point.share, seed=seed)} if point.share < 1 else {}
+                    own = experiment.model_copy(update={"random_seed": seed, **share})
+                    added = as_overrides({"random_seed": seed} | {key: dict(each) for key, each in share.items()})
+                    runs.append(StudyRun(arm, point.share, seed, config_file, (*changes, *added), own, trained))
+                split = runs[-1].split
+                if not (experiment.has_test() if split == "test" else experiment.has_validation()):
+                    problems.append(f"arm {arm.name!r}: {arm.config} has no {split} data whose score can be reported")
         problems += [*_uncomparable(runs), *selection.problems(config.arms, runs)]
         if not problems and not any(run.chosen for run in runs):
             problems.append("no run of the chosen arms has one of the chosen shares and one of the chosen seeds")
@@ -272,24 +265,6 @@ def config_beside(study: Path, name: str) -> str:
     """The config that a study's file names: a file next to it, or else the name as it is."""
     beside = study.parent / name
     return str(beside) if beside.is_file() else name
-
-
-def _run(
-    arm: Arm,
-    share: float,
-    seed: int,
-    config_file: str,
-    changes: Sequence[str],
-    config: ExperimentConfig,
-    *,
-    chosen: bool,
-) -> StudyRun:
-    settings: dict[str, Any] = {"random_seed": seed}
-    overrides = [*changes, f"random_seed={seed}"]
-    if share < 1:
-        settings["train_share"] = TrainShare(share=share, seed=seed)
-        overrides += [f"train_share.share={as_text(share)}", f"train_share.seed={seed}"]
-    return StudyRun(arm, share, seed, config_file, tuple(overrides), config.model_copy(update=settings), chosen)
 
 
 def as_options(changes: Sequence[str], variables: Mapping[str, str], packages: Sequence[str] = ()) -> list[str]:

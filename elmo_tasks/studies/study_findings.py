@@ -22,7 +22,7 @@ from elmo_tasks.rendering.drawing import Drawing
 from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.studies.report_pages import Table
 from elmo_tasks.studies.study_plots import common_start
-from elmo_tasks.studies.study_summaries import Summary
+from elmo_tasks.studies.study_runs import Summary
 from elmo_tasks.text.vocabulary import Vocabulary
 
 _RESAMPLES = 10_000

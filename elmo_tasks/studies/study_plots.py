@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from elmo_tasks.evaluation.plots import RunCurves, draw_mixes, finish_curves, legend_label
-from elmo_tasks.studies.study_summaries import Summary
+from elmo_tasks.studies.study_runs import Summary
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -147,20 +147,12 @@ def draw_shares(summaries: Sequence[Summary]) -> Figure | None:
 
 
 def draw_weights(summaries: Sequence[Summary], folder: Path) -> Figure | None:
-    """The weights of the layers in each mix, in the best epoch, the mean of the seeds; None without any.
-
-    Arms whose runs are those of an earlier arm are left out.
-    """
+    """The weights of the layers in each mix, in the best epoch, the mean of the seeds; None without any."""
     from matplotlib.figure import Figure
 
     largest = {each.arm.name: each for each in sorted(summaries, key=lambda each: each.share)}
     mixes: list[tuple[str, dict[str, Any]]] = []
-    drawn: set[tuple[str, ...]] = set()
     for each in (largest[name] for name in dict.fromkeys(part.arm.name for part in summaries)):
-        runs = tuple(result.folder for result in each.results)
-        if runs in drawn:
-            continue
-        drawn.add(runs)
         of_runs = [RunCurves.read(folder / result.folder).mixes() for result in each.results]
         for name in of_runs[0]:
             mixes.append((f"{each.arm.name}, {name}", _mean_mix([run[name] for run in of_runs])))

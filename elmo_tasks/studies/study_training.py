@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
@@ -28,22 +27,10 @@ from elmo_tasks.studies.study_runs import StudyFolder
 logger = logging.getLogger(__name__)
 
 SECONDS_BETWEEN_CLAIMS = 0.5  # whether another process still trains a run or a trial
-_SECONDS_BETWEEN_LOOKS = 0.1  # whether a process has ended
+SECONDS_BETWEEN_LOOKS = 0.1  # whether a process has ended
 _CLAIMS = ".claims"  # a folder with a file for each run, which is locked while it is trained
 _PR_SET_PDEATHSIG = 1  # Linux: the signal that a process gets when its parent ends
 _libc = ctypes.CDLL(None) if sys.platform == "linux" else None
-
-
-@dataclasses.dataclass(frozen=True)
-class Ended:
-    """How the training of a run ended: the last error of its log if it did not finish, and the seconds that it took.
-
-    `is_elsewhere`: another process trains it, or did when this one looked last.
-    """
-
-    error: str | None
-    seconds: float
-    is_elsewhere: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,21 +67,20 @@ class Training:
     def log(self) -> Path:
         return self.folder.path / "log.txt"
 
-    def is_finished(self) -> bool:
-        return self.folder.metrics.is_file()
+    def train(self, stop: threading.Event) -> str | None:
+        """Trains the run until `stop` is set, unless another process trains it; then it only waits for a moment.
 
-    def train(self, stop: threading.Event) -> Ended:
-        """Trains the run until `stop` is set, unless another process trains it; then it only waits for a moment."""
-        begin = time.monotonic()
+        Returns:
+            the last error, empty if the run has finished; None if another process trains it, or did a moment ago.
+        """
         with claimed(self.claim) as is_ours:
             if not is_ours:
                 stop.wait(SECONDS_BETWEEN_CLAIMS)
-                return Ended(None, 0.0, is_elsewhere=True)
-            error = None if self.is_finished() else self._train(stop)
-        return Ended(error, time.monotonic() - begin)
+                return None
+            return "" if self.folder.metrics.is_file() else self._train(stop)
 
-    def _train(self, stop: threading.Event) -> str | None:
-        """Returns the last error if the run does not finish. What the process prints is appended to the log."""
+    def _train(self, stop: threading.Event) -> str:
+        """Returns the last error, empty if the run finishes. What the process prints is appended to the log."""
         logger.info("%s: %s", self.title, "resumed" if self.folder.is_started() else "begins")
         resume = ["--resume"] if any(file.exists() for file in self.folder.files) else []
         command = [sys.executable, "-m", "elmo_tasks", *self.arguments, *resume]
@@ -105,13 +91,13 @@ class Training:
             streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": log}
             process = subprocess.Popen(command, env=env, preexec_fn=_end_with_parent, **streams)
         while process.poll() is None:
-            if stop.wait(_SECONDS_BETWEEN_LOOKS):
+            if stop.wait(SECONDS_BETWEEN_LOOKS):
                 process.terminate()
                 process.wait()
         if process.returncode < 0:  # nothing in the log says so
             return f"killed by {signal.Signals(-process.returncode).name}"
         said = self.log.read_bytes()[begin:].decode(errors="replace")
-        return _last_error(said) or f"ended with code {process.returncode}" if process.returncode else None
+        return _last_error(said) or f"ended with code {process.returncode}" if process.returncode else ""
 
 
 def _last_error(text: str) -> str:
@@ -127,19 +113,7 @@ def _end_with_parent() -> None:
         _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-Train = Callable[[Training, threading.Event], Ended]
-
-
-@dataclasses.dataclass(frozen=True)
-class Failure:
-    """A run that did not finish, and the last error of its log."""
-
-    run: StudyRun
-    error: str
-    log: Path
-
-    def __str__(self) -> str:
-        return f"{self.run.title}: {self.error} (see {self.log})"
+Train = Callable[[Training, threading.Event], str | None]
 
 
 def run_study(
@@ -149,7 +123,7 @@ def run_study(
     num_jobs: int = 1,
     packages: Sequence[str] = (),
     train: Train = Training.train,
-) -> list[Failure]:
+) -> list[str]:
     """Trains what is missing of the chosen runs, several runs at a time, each in a process of its own.
 
     Interrupted runs are resumed. A run that fails does not stop the others. If this process is killed, the trainings
@@ -163,7 +137,7 @@ def run_study(
         train: what trains a run: `Training.train`, on this machine, or a task of Ray.
 
     Returns:
-        the runs that failed here.
+        the runs that failed here, with the last errors of their logs.
     """
     check_kind(folder.path, "study.json", remedy="-s names another folder")
     record = {"command": command, "config": to_json(folder.study.config)}
@@ -181,33 +155,32 @@ def run_study(
 
 def _train_all(
     folder: StudyFolder, runs: Sequence[tuple[StudyRun, Training]], train: Train, num_jobs: int
-) -> list[Failure]:
+) -> list[str]:
     """Each job is a thread that waits for the process of a run. This thread logs, and writes the results."""
-    missing = [(run, training) for run, training in runs if not training.is_finished()]
+    missing = [(run, training) for run, training in runs if not training.folder.metrics.is_file()]
     num_done = len(runs) - len(missing)
     logger.info("%d of %d runs have finished", num_done, len(runs))
-    failures, stop = list[Failure](), threading.Event()
+    failures, stop = dict[str, str](), threading.Event()
     with ThreadPoolExecutor(num_jobs) as jobs:
         waiting = {jobs.submit(train, training, stop): (run, training) for run, training in missing}
         try:
             while waiting:
                 job = next(as_completed(waiting))
-                (run, training), ended = waiting.pop(job), job.result()
-                if ended.is_elsewhere:  # the others come first
+                (run, training), error = waiting.pop(job), job.result()
+                if error is None:  # another process trains it: the others come first
                     waiting[jobs.submit(train, training, stop)] = (run, training)
                     continue
                 num_done += 1
-                progress = f"{num_done} of {len(runs)}"
-                if ended.error:
-                    failures.append(Failure(run, ended.error, training.log))
-                    logger.error("%s: %s: failed: %s", progress, run.title, ended.error)
+                progress = f"{num_done} of {len(runs)}: {run.title}"
+                if error:
+                    failures[run.title] = f"{run.title}: {error} (see {training.log})"
+                    logger.error("%s: failed: %s", progress, error)
                     continue
                 folder.write_results()
                 result = folder.result(run, training.folder)
-                logger.info("%s: %s: %s %.2f, %.0f s", progress, run.title, result.metric, result.score, ended.seconds)
+                logger.info("%s: %s %.2f, %.0f s", progress, result.metric, result.score, result.seconds)
         except BaseException:  # also Ctrl-C: the runs that train are interrupted
             stop.set()
             jobs.shutdown(cancel_futures=True)
             raise
-    order = [run for run, _ in runs]
-    return sorted(failures, key=lambda failure: order.index(failure.run))
+    return [failures[run.title] for run, _ in runs if run.title in failures]

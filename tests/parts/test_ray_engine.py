@@ -17,7 +17,6 @@ from elmo_tasks.parts.folder import Made, PartsFolder
 from elmo_tasks.parts.ray_engine import process_on_ray, ray_cluster
 from elmo_tasks.parts.units import Unit, find_units
 from elmo_tasks.studies.ray_training import training_on_ray
-from elmo_tasks.studies.study_training import Ended
 from tests.fake_ray import FakeRay, RayError, use_fake_ray
 
 
@@ -139,9 +138,9 @@ def test_what_fails_on_a_cluster(ray: FakeRay, units: list[Unit], tmp_path: Path
 class Training:
     """Trains nothing; notes where."""
 
-    def train(self, stop: threading.Event) -> Ended:
+    def train(self, stop: threading.Event) -> str:
         assert not stop.is_set()
-        return Ended(f"{Path.cwd()} {os.environ.get('ELMO_TASKS_DATA')} {os.environ.get('OTHER')}", 2.5)
+        return f"{Path.cwd()} {os.environ.get('ELMO_TASKS_DATA')} {os.environ.get('OTHER')}"
 
 
 def test_a_run_of_a_study_is_a_task(ray: FakeRay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,13 +152,13 @@ def test_a_run_of_a_study_is_a_task(ray: FakeRay, tmp_path: Path, monkeypatch: p
         ray.resources = resources
         with training_on_ray("head:1") as train:
             ray.ready_after = 2
-            assert train(training, threading.Event()) == Ended(f"{tmp_path} here there", 2.5)
+            assert train(training, threading.Event()) == f"{tmp_path} here there"
             assert ray.needs == needs
             ray.failure = RayError("the process\ndied")
-            assert train(training, threading.Event()) == Ended("Ray: the process died", 0.0)
+            assert train(training, threading.Event()) == "Ray: the process died"
             stop = threading.Event()
             stop.set()
             ray.failure, ray.ready_after = None, 2
-            assert train(training, stop) == Ended("interrupted", 0.0)
+            assert train(training, stop) == "interrupted"
         assert not ray.is_running
     assert ray.clusters == ["head:1"] * 2

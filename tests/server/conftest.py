@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import copy
+import shutil
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
@@ -58,13 +58,9 @@ def train_all(folder: Path, configs: Mapping[str, str]) -> list[str]:
 
 
 @pytest.fixture(scope="session")
-def run_folder(settings: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def run_folder(short_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The run of a tagger, trained for an epoch."""
-    values = copy.deepcopy(settings)
-    values["trainer"] |= {"num_epochs": 1, "moving_average": None, "trackers": []}
-    folder = tmp_path_factory.mktemp("served") / "ner"
-    train.train(values, folder)
-    return folder
+    return shutil.copytree(short_run, tmp_path_factory.mktemp("served") / "ner")
 
 
 @pytest.fixture(scope="session")

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-import re
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import pytest
 
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.server.bounds import Limits
-from elmo_tasks.server.guard import Guard, admit
-from elmo_tasks.server.metrics import Metrics
 from elmo_tasks.server.served_runs import ServedRun
 from tests.server.conftest import Serve, blocked, post
 
@@ -80,28 +75,3 @@ def test_what_takes_too_long_is_given_up(
         assert "elmo_tasks_open_requests 0.0" in text
     with serve() as client:
         assert post(client, "/api/runs/ner/predict", {"text": "a"})["results"]
-
-
-@pytest.mark.parametrize("parts", [1, 3])
-def test_an_answer_is_counted_before_it_is_sent_or_after_its_last_part(parts: int) -> None:
-    metrics, open_tokens = Metrics(), []
-
-    async def answer(scope: Any, receive: Any, send: Any) -> None:
-        admit(scope, 7)
-        await send({"type": "http.response.start", "status": 200, "headers": []})
-        for part in range(1, parts + 1):
-            await send({"type": "http.response.body", "body": b"x", "more_body": part < parts})
-
-    async def send(message: Any) -> None:
-        if message["type"] == "http.response.body":
-            counts = re.findall(r"^elmo_tasks_(?:open_tokens|open_requests|requests_total.*) (\S+)$", text(), re.M)
-            open_tokens.append([float(count) for count in counts])
-
-    def text() -> str:
-        return metrics.text().decode()
-
-    scope = {"type": "http", "method": "POST", "path": "/"}
-    asyncio.run(Guard(answer, Limits(), metrics)(scope, None, send))  # type: ignore[arg-type]
-    assert open_tokens == ([[1.0, 0.0, 0.0]] if parts == 1 else [[1.0, 7.0]] * parts)
-    assert 'requests_total{endpoint="other",status="200"} 1.0' in text()
-    assert "elmo_tasks_open_tokens 0.0" in text()

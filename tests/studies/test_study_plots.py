@@ -16,8 +16,7 @@ from matplotlib.figure import Figure
 
 from elmo_tasks.studies.study import Arm
 from elmo_tasks.studies.study_plots import draw_curves, draw_scores, draw_shares, draw_weights, families
-from elmo_tasks.studies.study_runs import Result
-from elmo_tasks.studies.study_summaries import Summary
+from elmo_tasks.studies.study_runs import Result, Summary
 from tests.plotted import points
 from tests.prediction_files import write_run
 
@@ -26,20 +25,10 @@ def summary(
     name: str, scores: Sequence[float], share: float = 1.0, folders: str = "", metric: str = "f1", **settings: Any
 ) -> Summary:
     """An arm with a run for each score. `folders`: of the runs, a letter each; `settings`: of the arm."""
-    common = {"config": "x.json", "changes": [], "share": share, "metric": metric, "higher_is_better": True}
-    results = [
-        Result(
-            arm=name,
-            seed=seed,
-            split="test",
-            score=score,
-            metrics={"validation": {metric: score}},
-            seconds=1,
-            folder=folder,
-            **common,
-        )
-        for seed, (score, folder) in enumerate(zip(scores, folders or "-" * len(scores), strict=True))
-    ]
+    common: dict[str, Any] = {"arm": name, "config": "x.json", "changes": [], "share": share, "split": "test"}
+    common |= {"metric": metric, "higher_is_better": True, "seconds": 1.0, "metrics": {}}
+    runs = enumerate(zip(scores, folders or "-" * len(scores), strict=True))
+    results = [Result(seed=seed, score=score, folder=folder, **common) for seed, (score, folder) in runs]
     return Summary(Arm(name=name, config="x.json", **settings), share, results, len(scores), None)
 
 
@@ -179,10 +168,10 @@ def test_weights_are_means_over_seeds_in_the_best_epoch(tmp_path: Path) -> None:
     write_run(tmp_path / "c", [1, 2, 3], {"input": mix(0.5, 0.25, 0.25)})
     write_run(tmp_path / "d", [1, 2, 3], {})
     write_run(tmp_path / "e", [1, 2, 3], {"input": mix(0.1, 0.9)})
-    one, same = (summary(name, [1, 1], folders="ab") for name in ("one", "same"))
+    one = summary("one", [1, 1], folders="ab")
     none = summary("none", [1], folders="d")
     part = summary("one", [1], 0.5, folders="e")
-    (axes,) = panels(draw_weights([one, part, same, none, summary("two", [1], folders="c")], tmp_path))
+    (axes,) = panels(draw_weights([one, part, none, summary("two", [1], folders="c")], tmp_path))
     (cells,) = (each for each in axes.collections if isinstance(each, QuadMesh))
     shares = np.asarray(cells.get_array()).reshape(3, 3)
     assert shares.tolist() == [pytest.approx([0.3, 0.7, 0]), [1, 0, 0], [0.5, 0.25, 0.25]]
