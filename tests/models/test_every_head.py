@@ -125,7 +125,7 @@ def test_learns_four_examples_by_heart(built: Built) -> None:
     metric = built.model.task.build_metric()
     metric.update(built.predict(), built.head.examples)
     assert metric.compute()[built.head.best_metric] < 100
-    learn(built, 80)
+    learn(built, 120)
     predictions = built.predict()
     for prediction, example in zip(predictions, built.head.examples, strict=True):
         for key in built.head.gold:
@@ -178,7 +178,11 @@ def in_another_order(built: Built, folder: Path) -> Built:
 def test_starts_from_a_run_whose_vocabulary_has_another_order(built: Built, tmp_path: Path) -> None:
     """Every row that belongs to a word, a character or a label is found again."""
     learn(built, 5)
-    assert unlike(in_another_order(built, tmp_path).predict(), built.predict()) == []
+    found, expected = in_another_order(built, tmp_path).predict(), built.predict()
+    for prediction in (*found, *expected):
+        if isinstance(prediction.get("labels"), list):
+            prediction["labels"].sort()  # sets of labels are in the vocabulary's order
+    assert unlike(found, expected) == []
 
 
 def test_an_ensemble_of_equal_models_predicts_what_each_does(built: Built, tmp_path: Path) -> None:
