@@ -31,15 +31,6 @@ def test_vectors_of_bilm_tf(data_folder: Path) -> None:
             np.testing.assert_allclose(output.layers[row, -1, : len(tokens)].numpy(), expected, rtol=0, atol=1e-5)
 
 
-def test_shapes_mask_and_zero_padding(bilm: BiLM, sentences: list[list[str]]) -> None:
-    output = bilm.layers(sentences)
-    assert output.layers.shape == (6, 3, 12, 12)
-    assert output.mask.dtype == torch.bool
-    assert output.mask.sum(dim=1).tolist() == [len(tokens) for tokens in sentences]
-    assert (output.layers.transpose(1, 2)[~output.mask] == 0).all()
-    assert torch.equal(output.layers[:, 0, :, :6], output.layers[:, 0, :, 6:])
-
-
 def test_empty_batches(bilm: BiLM) -> None:
     assert bilm.layers([]).layers.shape == (0, 3, 0, 12)
     assert bilm.layers([[], []]).layers.shape == (2, 3, 0, 12)
