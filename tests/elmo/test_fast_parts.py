@@ -88,7 +88,12 @@ def test_steps_that_cannot_be_compiled_run_in_python(monkeypatch: pytest.MonkeyP
 def test_few_rows_are_filled_up_only_where_that_is_faster(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a large matrix in float32."""
     counts: list[int] = []
-    monkeypatch.setattr(PackedProduct, "_start", lambda _, inputs: counts.append(len(inputs)) or inputs)
+
+    def start(_: PackedProduct, inputs: Tensor) -> Tensor:
+        counts.append(len(inputs))
+        return inputs
+
+    monkeypatch.setattr(PackedProduct, "_start", start)
     for large in (1200, 1201):
         monkeypatch.setattr(products, "_LARGE_MATRIX", large)
         product = PackedProduct(random_tensor(40, 30), random_tensor(40), torch.float32)

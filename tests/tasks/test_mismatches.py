@@ -94,9 +94,7 @@ def test_both_types_and_what_would_fit_are_named() -> None:
         ),
     ],
 )
-def test_the_settings_of_the_model_are_the_reader_s(
-    reader: dict[str, Any], model: ModelConfig, problem: str | None
-) -> None:
+def test_the_settings_of_the_model_are_the_reader_s(reader: dict[str, Any], model: Any, problem: str | None) -> None:
     found = mismatch(reader, model)
     assert found == (problem and f"dataset_reader '{reader['type']}' does not fit model '{model.type}': {problem}")
 
