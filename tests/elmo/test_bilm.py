@@ -13,6 +13,9 @@ import torch
 
 from elmo_tasks.elmo import BiLM, BiLMOptions, FastBiLM, batch_to_ids, random_bilm
 from elmo_tasks.elmo.bilm import without_borders
+from elmo_tasks.elmo.characters import tokens_to_ids
+from elmo_tasks.elmo.lstm import ProjectedLstm
+from elmo_tasks.elmo.options import LstmOptions
 
 CLOSE: dict[str, Any] = {"rtol": 0.0, "atol": 1e-5}
 
@@ -181,3 +184,20 @@ def test_gradient_reaches_every_weight_that_wants_one(options: BiLMOptions, sent
     for name, parameter in bilm.named_parameters():
         assert parameter.grad is not None, name
         assert parameter.grad.abs().max() > 0, name
+
+
+def test_more_tokens_than_a_block_and_none(bilm: BiLM) -> None:
+    """What the numbers are, `test_against_numpy` says."""
+    ids = tokens_to_ids([f"token{number}" for number in range(1100)])
+    whole = bilm.token_encoder(ids)
+    assert whole.shape == (1100, 6)
+    torch.testing.assert_close(whole[700:720], bilm.token_encoder(ids[700:720]))
+    assert bilm.token_encoder(ids[:0]).shape == (0, 6)
+
+
+def test_new_weights_are_uniform_as_in_torch() -> None:
+    lstm = ProjectedLstm(LstmOptions(dim=64, projection_dim=16, n_layers=1))
+    for name, parameter in lstm.named_parameters():
+        largest = 0.0 if name == "bias" else 1 / 8  # one over the root of the cells
+        for values in (parameter, -parameter):
+            assert 0.95 * largest <= values.max() <= largest, name

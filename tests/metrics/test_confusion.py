@@ -47,10 +47,6 @@ def test_a_table_as_texts() -> None:
     ]
 
 
-def test_no_pairs() -> None:
-    assert Confusion().table() == {"labels": [], "counts": []}
-
-
 def test_the_scores_of_labels_are_those_of_scikit_learn() -> None:
     generator = np.random.default_rng(0)
     gold, predicted = (generator.choice(["a", "b", "c", "d"], 60, p=shares) for shares in ([0.6, 0.3, 0.1, 0], None))
