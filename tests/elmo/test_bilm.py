@@ -13,6 +13,9 @@ import torch
 
 from elmo_tasks.elmo import BiLM, BiLMOptions, FastBiLM, batch_to_ids, random_bilm
 from elmo_tasks.elmo.bilm import without_borders
+from elmo_tasks.elmo.characters import tokens_to_ids
+from elmo_tasks.elmo.lstm import ProjectedLstm
+from elmo_tasks.elmo.options import LstmOptions
 
 CLOSE: dict[str, Any] = {"rtol": 0.0, "atol": 1e-5}
 
@@ -29,15 +32,6 @@ def test_vectors_of_bilm_tf(data_folder: Path) -> None:
         for row, tokens in enumerate(batch):
             expected = np.concatenate(list(files[row][str(number)][...]), axis=-1)
             np.testing.assert_allclose(output.layers[row, -1, : len(tokens)].numpy(), expected, rtol=0, atol=1e-5)
-
-
-def test_shapes_mask_and_zero_padding(bilm: BiLM, sentences: list[list[str]]) -> None:
-    output = bilm.layers(sentences)
-    assert output.layers.shape == (6, 3, 12, 12)
-    assert output.mask.dtype == torch.bool
-    assert output.mask.sum(dim=1).tolist() == [len(tokens) for tokens in sentences]
-    assert (output.layers.transpose(1, 2)[~output.mask] == 0).all()
-    assert torch.equal(output.layers[:, 0, :, :6], output.layers[:, 0, :, 6:])
 
 
 def test_empty_batches(bilm: BiLM) -> None:
@@ -190,3 +184,20 @@ def test_gradient_reaches_every_weight_that_wants_one(options: BiLMOptions, sent
     for name, parameter in bilm.named_parameters():
         assert parameter.grad is not None, name
         assert parameter.grad.abs().max() > 0, name
+
+
+def test_more_tokens_than_a_block_and_none(bilm: BiLM) -> None:
+    """What the numbers are, `test_against_numpy` says."""
+    ids = tokens_to_ids([f"token{number}" for number in range(1100)])
+    whole = bilm.token_encoder(ids)
+    assert whole.shape == (1100, 6)
+    torch.testing.assert_close(whole[700:720], bilm.token_encoder(ids[700:720]))
+    assert bilm.token_encoder(ids[:0]).shape == (0, 6)
+
+
+def test_new_weights_are_uniform_as_in_torch() -> None:
+    lstm = ProjectedLstm(LstmOptions(dim=64, projection_dim=16, n_layers=1))
+    for name, parameter in lstm.named_parameters():
+        largest = 0.0 if name == "bias" else 1 / 8  # one over the root of the cells
+        for values in (parameter, -parameter):
+            assert 0.95 * largest <= values.max() <= largest, name

@@ -93,24 +93,6 @@ def test_bad_options_are_named(
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("part", "values"),
-    [
-        ("lstm", {"dim": 1 << 20, "n_layers": 1000, "cell_clip": 0.01, "proj_clip": 0.01}),
-        ("lstm", {"dim": 1, "projection_dim": 1, "n_layers": 1}),
-        ("char_cnn", {"filters": [[50, 1 << 20]], "n_highway": 1000}),
-        ("char_cnn", {"filters": [[1, 1]] * 1000, "n_highway": 0, "max_characters_per_token": 3}),
-        ("char_cnn", {"embedding": {"dim": 1}, "n_characters": 262, "max_characters_per_token": 1000}),
-    ],
-)
-def test_bounds_themselves_are_possible(
-    tmp_path: Path, published_json: dict[str, Any], part: str, values: dict[str, Any]
-) -> None:
-    published_json[part] |= values
-    options = _load(tmp_path, published_json)
-    assert json.loads(getattr(options, part).model_dump_json(include=set(values))) == values
-
-
 def test_every_problem_gets_a_line(tmp_path: Path, published_json: dict[str, Any]) -> None:
     del published_json["lstm"]["dim"], published_json["char_cnn"]["filters"]
     with pytest.raises(WeightsError, match=r"lstm\.dim.*\n.*char_cnn\.filters"):

@@ -44,13 +44,6 @@ def test_every_version_computes_the_same_fingerprint(bilm: BiLM) -> None:
     assert even.fingerprint() == "2ceb43d509e1bf4e565c855228c68b69581044b55d7d990c181edd1d910acb23"
 
 
-def test_a_folder_or_the_bilm_of_the_package(bilm: BiLM, bilm_files: Files) -> None:
-    assert BiLM.load(bilm_files[0].parent).fingerprint() == bilm.fingerprint()
-    assert BiLM.load().output_size == BiLM.load("default").output_size == 256
-    with pytest.raises(WeightsError, match=r"options.json: neither a folder nor a zip archive; .*one with"):
-        BiLM.load(bilm_files[0])
-
-
 def test_half_precision(bilm: BiLM, bilm_files: Files) -> None:
     full_size = bilm_files[1].stat().st_size
     bilm.save(*bilm_files, half_precision=True)

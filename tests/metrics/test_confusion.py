@@ -31,12 +31,6 @@ def test_labels_with_a_natural_order_are_in_it() -> None:
     }
 
 
-def test_a_label_that_is_never_gold_comes_last() -> None:
-    confusion = Confusion()
-    confusion.add(["a", "a"], ["b", "c"])
-    assert confusion.table() == {"labels": ["b", "c", "a"], "counts": [[0, 0, 1], [0, 0, 1], [0, 0, 0]]}
-
-
 def test_rare_labels_are_added_up() -> None:
     confusion = Confusion()
     confusion.add(["a", "a", "a", "b", "c", "x", "c"], ["a", "a", "a", "b", "b", "b", "c"])
@@ -51,10 +45,6 @@ def test_a_table_as_texts() -> None:
         ["a", "3", "1"],
         ["other", "·", "2"],
     ]
-
-
-def test_no_pairs() -> None:
-    assert Confusion().table() == {"labels": [], "counts": []}
 
 
 def test_the_scores_of_labels_are_those_of_scikit_learn() -> None:

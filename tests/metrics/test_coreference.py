@@ -65,11 +65,6 @@ def test_scores_counted_by_hand(response: str, key: str, expected: dict[str, lis
     assert scores["conll_f1"] == pytest.approx(sum(scores[f"f1/{name}"] for name in ("muc", "b_cubed", "ceaf_e")) / 3)
 
 
-@pytest.mark.parametrize(("response", "key"), [((), ("ab", "cd")), (("ab", "cd"), ()), ((), ()), (("ab",), ("cd",))])
-def test_nothing_in_common_scores_zero(response: tuple[str, ...], key: tuple[str, ...]) -> None:
-    assert set(score(letters(*response), letters(*key)).values()) == {0}
-
-
 def test_mentions_agree_only_if_both_ends_do() -> None:
     scores = score([[[0, 1], [5, 5]]], [[[0, 1], [4, 5]]])
     assert recall_precision_f1(scores, "mentions") == [50, 50, 50]

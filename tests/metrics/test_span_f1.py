@@ -70,10 +70,6 @@ def test_random_spans_as_seqeval(scheme: TagScheme) -> None:
         assert scores["accuracy"] == pytest.approx(100 * accuracy_score(*theirs))
 
 
-def test_nothing_found_scores_zero() -> None:
-    assert score(["O"], ["B-LOC"])["f1"] == 0
-
-
 def test_conlleval_s_verdict_is_reproduced_to_the_printed_digit(data_folder: Path) -> None:
     folder = data_folder / "scorer_cases"
     expected = json.loads((folder / "ner_expected.json").read_text())

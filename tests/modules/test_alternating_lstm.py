@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import pydantic
 import pytest
 import torch
 from torch import Tensor
 
 from elmo_tasks.modules.alternating_lstm import (
     AlternatingLstm,
-    AlternatingLstmConfig,
     HighwayLstm,
     StackedHighwayBiLstm,
     StackedHighwayBiLstmConfig,
@@ -98,15 +96,6 @@ def test_fresh_weights_are_orthogonal_and_cells_remember() -> None:
         torch.testing.assert_close(block @ block.t(), torch.eye(8))
     assert layer.bias.view(5, 8).tolist() == [[0.0] * 8, [0.0] * 8, [1.0] * 8, [0.0] * 8, [0.0] * 8]
     assert [layer.input_weight.shape[0], layer.recurrent_weight.shape[0]] == [48, 40]
-
-
-def test_config() -> None:
-    config = EncoderConfig.model_validate({"type": "alternating_lstm", "hidden_size": 6, "num_layers": 3})
-    assert isinstance(config, AlternatingLstmConfig)
-    encoder = config.build(5)
-    assert (encoder.output_size, len(encoder.layers), encoder.layers[0].input_weight.shape) == (6, 3, (36, 5))
-    with pytest.raises(pydantic.ValidationError):
-        AlternatingLstmConfig(num_layers=0)
 
 
 def test_bidirectional_layers_read_from_both_ends() -> None:

@@ -20,6 +20,9 @@ from elmo_tasks.modules.attention import (
 )
 from tests.modules.helpers import mask_of
 
+# Vectors (T, 1) for the padding: scores, which are linear in them, are large for every other one.
+GARBAGE = 1e4 * (-1.0) ** torch.arange(5, dtype=torch.float64).unsqueeze(1)
+
 
 def brute_force_weights(queries: Tensor, keys: Tensor) -> Tensor:
     """The weights of the queries (T1, D) over the keys (T2, D), one number at a time."""
@@ -148,8 +151,8 @@ def test_attention_flow_by_brute_force() -> None:
     passages, questions = torch.randn(3, 5, 3, dtype=torch.float64), torch.randn(3, 4, 3, dtype=torch.float64)
     passage_lengths, question_lengths = [5, 2, 1], [1, 4, 3]
     mask, question_mask = mask_of(passage_lengths), mask_of(question_lengths)
-    passages = passages.masked_fill(~mask.unsqueeze(2), 1e4)  # what is in the padding does not matter
-    questions = questions.masked_fill(~question_mask.unsqueeze(2), -1e4)
+    passages = passages.where(mask.unsqueeze(2), GARBAGE)
+    questions = questions.where(question_mask.unsqueeze(2), GARBAGE[:4])
     found = flow(passages, questions, mask, question_mask)
     assert found.shape == (3, 5, flow.output_size)
     for row, (length, question_length) in enumerate(zip(passage_lengths, question_lengths, strict=True)):
@@ -167,7 +170,7 @@ def test_self_attention_by_brute_force() -> None:
     attention = SelfAttention(3).double()
     passages = torch.randn(3, 5, 3, dtype=torch.float64)
     lengths = [5, 2, 1]
-    found = attention(passages.masked_fill(~mask_of(lengths).unsqueeze(2), 1e4), mask_of(lengths))
+    found = attention(passages.where(mask_of(lengths).unsqueeze(2), GARBAGE), mask_of(lengths))
     assert attention.nothing.item() == -1
     for row, length in enumerate(lengths):
         passage = passages[row, :length].tolist()

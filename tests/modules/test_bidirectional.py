@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from elmo_tasks.modules import bidirectional
-from elmo_tasks.modules.bidirectional import BidirectionalLayer, BiGru, BiLstm, reversal
+from elmo_tasks.modules.bidirectional import BidirectionalLayer, BiGru, BiLstm
 from elmo_tasks.modules.encoders import StackedEncoder
 from tests.modules.helpers import gradients, mask_of
 
@@ -118,8 +118,3 @@ def test_the_cpu_packs_nothing(layer_class: Layer, monkeypatch: pytest.MonkeyPat
     """Packed sentences take it about twice as long."""
     monkeypatch.delattr(bidirectional, "pack_padded_sequence")
     assert layer_class(3, 2)(torch.randn(2, 4, 3), mask_of([4, 2])).shape == (2, 4, 4)
-
-
-def test_sentences_are_read_from_their_ends_and_padding_stays() -> None:
-    order = reversal(torch.tensor([3, 1, 4]), 5)  # (T, B)
-    assert order.t().tolist() == [[2, 1, 0, 3, 4], [0, 1, 2, 3, 4], [3, 2, 1, 0, 4]]

@@ -1,5 +1,3 @@
-"""What elmo's dropout has in common with it: `tests/elmo/test_dropout.py`."""
-
 from __future__ import annotations
 
 import pytest

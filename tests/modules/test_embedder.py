@@ -55,16 +55,6 @@ def test_sizes_follow_the_mixes(mixes: tuple[str, ...], sizes: tuple[int, int]) 
     assert (embedded.outputs is None) == (sizes[1] == 0)
 
 
-def test_the_bilm_is_not_part_of_the_state() -> None:
-    embedder = make_embedder("input")
-    trained = {name for name, parameter in embedder.named_parameters() if parameter.requires_grad}
-    assert set(embedder.state_dict()) - trained == {"words.fixed"}
-    assert {name for name in trained if name.startswith("elmo")} == {
-        "elmo.mixes.input.weights",
-        "elmo.mixes.input.gamma",
-    }
-
-
 def test_learned_mixes_for_logs() -> None:
     embedder = make_embedder("input", "output")
     start = {"layers": [0, 1, 2], "weights": pytest.approx([1 / 3] * 3), "gamma": 1.0}

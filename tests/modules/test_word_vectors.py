@@ -55,18 +55,6 @@ def test_text_forms(tmp_path: Path, form: str) -> None:
     assert_is_the_small_file(WordVectorFile(write(tmp_path, FORMS[form])))
 
 
-@pytest.mark.parametrize("rows", [1, 2])
-def test_batches_of_any_size_give_the_same(
-    tmp_path: Path, rows: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level("INFO")
-    monkeypatch.setattr(word_vectors, "_BATCH_ROWS", rows)
-    assert_is_the_small_file(WordVectorFile(write(tmp_path, GLOVE)))
-    assert ": 3 word vectors in " in caplog.text  # how many were read
-    count, size = len(GLOVE.splitlines()), len(GLOVE.splitlines()[0].split()) - 1
-    assert_is_the_small_file(WordVectorFile(write(tmp_path, f"{count} {size}\n{GLOVE}")))
-
-
 def test_words_with_spaces_and_numbers(tmp_path: Path) -> None:
     file = WordVectorFile(write(tmp_path, "a 1 2\n. . . 3 4\nat 5 6 7\n1\u00a0000 8 9\n\u0085 1 1\n"))
     assert file.words == ("a", ". . .", "at 5", "1\u00a0000", "\u0085")

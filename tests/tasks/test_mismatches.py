@@ -62,40 +62,41 @@ def test_both_types_and_what_would_fit_are_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reader", "scheme", "problem"),
+    ("reader", "model", "problem"),
     [
-        (PREDICATES, "IOB2", None),
-        (PREDICATES, None, None),
-        (PREDICATES, "BIOUL", 'tags in IOB2; expected tags in BIOUL. Set model.tag_scheme to "IOB2"'),
-        ({"type": "conllu"}, "BIOUL", "tags that are not spans; expected tags in BIOUL. Set model.tag_scheme to null"),
-        ({"type": "conll2003"}, "BIOUL", None),
+        (PREDICATES, made(CrfTaggerConfig, tag_scheme="IOB2"), None),
+        (PREDICATES, made(CrfTaggerConfig, tag_scheme=None), None),
+        (
+            {"type": "conllu"},
+            made(CrfTaggerConfig, tag_scheme="BIOUL"),
+            "tags that are not spans; expected tags in BIOUL. Set model.tag_scheme to null",
+        ),
+        ({"type": "conll2003"}, made(CrfTaggerConfig, tag_scheme="BIOUL"), None),
         (
             {"type": "conll2003", "tag_scheme": "IOB1"},
-            "IOB2",
+            made(CrfTaggerConfig, tag_scheme="IOB2"),
             'tags in IOB1; expected tags in IOB2. Set model.tag_scheme to "IOB1", '
             'or dataset_reader.tag_scheme to "IOB2"',
         ),
+        ({"type": "snli", "end_token": "NULL"}, made(DecomposableAttentionConfig, end_token="NULL"), None),
+        (
+            {"type": "snli"},
+            made(DecomposableAttentionConfig, end_token="NULL"),
+            "texts with the end token None; expected 'NULL'. Set model.end_token to null, or "
+            'dataset_reader.end_token to "NULL"',
+        ),
+        ({"type": "squad", "no_answer": True}, made(BidafConfig, no_answer=True), None),
+        (
+            {"type": "squad", "no_answer": True},
+            made(BidafConfig, no_answer=False),
+            "questions that may have no answer; expected questions that all have an answer. Set model.no_answer to "
+            "true, or dataset_reader.no_answer to false",
+        ),
     ],
 )
-def test_the_tagger_s_scheme_is_the_reader_s(reader: dict[str, Any], scheme: str | None, problem: str | None) -> None:
-    found = mismatch(reader, made(CrfTaggerConfig, tag_scheme=scheme))
-    if problem is None:
-        assert found is None
-    else:
-        assert found is not None
-        assert found == f"dataset_reader '{reader['type']}' does not fit model 'crf_tagger': {problem}"
-
-
-def test_the_end_token_is_the_reader_s() -> None:
-    model = made(DecomposableAttentionConfig, end_token="NULL")
-    assert mismatch({"type": "snli", "end_token": "NULL"}, model) is None
-    assert mismatch({"type": "snli"}, model) == (
-        "dataset_reader 'snli' does not fit model 'decomposable_attention': texts with the end token None; expected "
-        "'NULL'. Set model.end_token to null, or dataset_reader.end_token to \"NULL\""
-    )
-    problem = mismatch({"type": "snli", "end_token": "NULL"}, made(EsimConfig))
-    assert problem is not None
-    assert problem.endswith("Set dataset_reader.end_token to null")
+def test_the_settings_of_the_model_are_the_reader_s(reader: dict[str, Any], model: Any, problem: str | None) -> None:
+    found = mismatch(reader, model)
+    assert found == (problem and f"dataset_reader '{reader['type']}' does not fit model '{model.type}': {problem}")
 
 
 def test_a_special_case_of_a_task_fits_it_and_not_the_other_way_round() -> None:
@@ -117,15 +118,3 @@ def test_two_readers_are_compared_as_a_reader_and_a_model_are() -> None:
         "validation_dataset_reader 'conll2003' does not fit dataset_reader 'conll2003': tags in IOB2; expected tags in "
         'BIOUL. Set dataset_reader.tag_scheme to "IOB2", or validation_dataset_reader.tag_scheme to "BIOUL"'
     )
-
-
-def test_a_reader_of_questions_without_an_answer_needs_a_model_that_can_say_so() -> None:
-    plain, no_answer = (made(BidafConfig, no_answer=value) for value in (False, True))
-    assert mismatch({"type": "squad", "no_answer": True}, no_answer) is None
-    assert mismatch({"type": "squad", "no_answer": True}, plain) == (
-        "dataset_reader 'squad' does not fit model 'bidaf': questions that may have no answer; expected questions that "
-        "all have an answer. Set model.no_answer to true, or dataset_reader.no_answer to false"
-    )
-    problem = mismatch({"type": "squad"}, no_answer)
-    assert problem is not None
-    assert problem.endswith("Set model.no_answer to false, or dataset_reader.no_answer to true")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from elmo_tasks.text.batches import batches_of_like_lengths
@@ -34,6 +34,8 @@ def fits(lengths: list[int], limits: dict[str, float]) -> bool:
 
 
 @given(lengths=LENGTHS, limits=LIMITS, longest_first=st.booleans())
+@example(lengths=[4, 1, 10, 3], limits={"enough_tokens": 10}, longest_first=True)
+@example(lengths=[5, 10, 4], limits={"least_share": 0.5}, longest_first=True)
 def test_batches_are_as_large_as_the_limits_allow(
     lengths: list[int], limits: dict[str, float], longest_first: bool
 ) -> None:

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import concurrent.futures
-
 import pytest
 
 from elmo_tasks.text.tokenizers import TREEBANK
@@ -54,10 +52,3 @@ def test_a_long_text_has_the_sentences_of_its_parts() -> None:
 def test_a_sentence_that_is_too_long_is_cut_between_words() -> None:
     assert [len(sentence) for sentence in TREEBANK.tokenize("words " * 4000)] == [3333, 667]  # 20,000 characters
     assert {token.text for sentence in TREEBANK.tokenize("words " * 4000) for token in sentence} == {"words"}
-
-
-def test_threads_do_not_disturb_each_other() -> None:
-    texts = [f"Mr. Lee no. {number} left. It's {number}% of A&B, isn't it? Yes." for number in range(200)]
-    alone = [TREEBANK.tokenize(text) for text in texts]
-    with concurrent.futures.ThreadPoolExecutor(8) as pool:
-        assert list(pool.map(TREEBANK.tokenize, texts)) == alone

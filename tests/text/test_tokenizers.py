@@ -49,15 +49,8 @@ def test_words_of_any_language(text: str, expected: list[str]) -> None:
 def test_marks_that_nobody_sees_are_in_no_token(tokenizer: Tokenizer) -> None:
     text = "\ufeffMary\u200b met \u200eOslo\u200f\u2060. \u202aShe\u202c left."
     assert sentences(tokenizer, text) == ["Mary met Oslo .", "She left ."]
-    assert [text[token.start : token.end] for token in tokenizer.words(text)] == [
-        "Mary",
-        "met",
-        "Oslo",
-        ".",
-        "She",
-        "left",
-        ".",
-    ]
+    found = [text[token.start : token.end] for token in tokenizer.words(text)]
+    assert " ".join(found) == "Mary met Oslo . She left ."
     within = "Mer\u00adkel \u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645"
     assert sentences(tokenizer, within) == [within]
 

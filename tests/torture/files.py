@@ -195,18 +195,23 @@ def _stores(shop: Path) -> Iterator[Target]:
 
         truth, columns = _layers(folder), layer_store.LayerKey(**about).features
         store = layer_store.LayerStore(layer_store.LayerKey(**about))
-        allowed(layer_store.info)
-        output, missing = store.read(SENTENCES)
-        for row in set(range(len(SENTENCES))) - set(missing):
-            assert output.layers[row].equal(truth.layers[row]), "layers that were not stored"
-        for _ in range(2):  # damage may show only after the first time; the store is new then
+
+        def use() -> None:
+            output, missing = store.read(SENTENCES)
+            for row in set(range(len(SENTENCES))) - set(missing):
+                assert output.layers[row].equal(truth.layers[row]), "layers that were not stored"
+            fill()
+
+        def fill() -> None:
             with store.filling(SENTENCES) as absent:
                 if absent:
                     store.write(absent, _zeros(sum(map(len, absent)), columns))
-            lost = store.read(SENTENCES)[1]
-            if not lost:
-                break
-        assert not lost, "layers that were just stored are missing"
+            assert not store.read(SENTENCES)[1], "layers that were just stored are missing"
+
+        allowed(layer_store.info)
+        allowed(use)
+        layer_store.clear()
+        fill()
         layer_store.clear()
 
     seeds = [(folder / "layers.sqlite").read_bytes()]

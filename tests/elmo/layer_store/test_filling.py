@@ -100,12 +100,6 @@ def test_the_source_gets_sentences_of_like_length_in_bounded_parts_with_progress
     assert seen[-1] == (TOKENS, TOKENS)
 
 
-def test_a_sentence_larger_than_a_part_is_a_part() -> None:
-    store, long = LayerStore(KEY), [str(number) for number in range(500)]
-    fill(store, [["a"], long])
-    assert_holds(store, [long])
-
-
 def test_reading_what_is_not_there_names_it(full_store: LayerStore) -> None:
     sentences = [SENTENCES[0], ["not", "there"], []]
     output, missing = full_store.read(sentences)
