@@ -31,16 +31,23 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield Served(address, folder, runs, bilms[""])
 
 
-@pytest.fixture
-def visit(browser: Any, served: Served, request: pytest.FixtureRequest) -> Iterator[Visit]:
-    """A fresh visit. In the end it must not have asked other servers, nor have complained."""
+@pytest.fixture(scope="module")
+def context(browser: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
+    """A window of the browser for the visits of a file. A test may ask for another size or look."""
     with browser.new_context(**getattr(request, "param", {"viewport": {"width": 1000, "height": 900}})) as context:
-        visit = Visit(context.new_page())
-        context.on("request", lambda asked: visit.requests.append(asked.url))
-        visit.page.on("pageerror", lambda error: visit.complaints.append(str(error)))
-        visit.page.on("console", lambda message: visit.complaints.append(message.text))
-        visit.page.goto(served.address)
-        visit.page.get_by_role("tab").first.wait_for()
+        yield context
+
+
+@pytest.fixture
+def visit(context: Any, served: Served) -> Iterator[Visit]:
+    """A fresh page. In the end it must not have asked other servers, nor have complained."""
+    with context.new_page() as page:
+        visit = Visit(page)
+        page.on("request", lambda asked: visit.requests.append(asked.url))
+        page.on("pageerror", lambda error: visit.complaints.append(str(error)))
+        page.on("console", lambda message: visit.complaints.append(message.text))
+        page.goto(served.address)
+        page.get_by_role("tab").first.wait_for()
         yield visit
     assert all(url.startswith((served.address, f"blob:{served.address}")) for url in visit.requests)
     allowed = [f"the server responded with a status of {status}" for status in visit.expected_status]
