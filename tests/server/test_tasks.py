@@ -15,23 +15,24 @@ from elmo_tasks.server.app import PAGE, create_app
 from elmo_tasks.server.bilm_vectors import bilms_of_runs
 from elmo_tasks.server.bounds import Limits
 from elmo_tasks.server.served_runs import Additions, ServedRun, load_runs
-from tests.server.conftest import train_all
 
 TEXT = "Mira Dolvane joined Karvel as coach. She closed a mill."
-CONFIGS = {
+NAMES = {
     "predicates": "predicates_ewt",
-    "roles": "cpu/srl_ewt",
+    "roles": "srl_ewt",
     "ner": "ner_conll03",
-    "sentiment": "cpu/baselines/sst5",
-    "inference": "cpu/snli",
-    "reading": "cpu/squad",
-    "coreference": "cpu/coref_ontogum",
+    "sentiment": "sst5",
+    "plain": "sst5_plain",
+    "inference": "snli",
+    "reading": "squad",
+    "coreference": "coref_ontogum",
 }
 INPUTS: dict[str, list[dict[str, Any]]] = {
     "predicates": [{"text": TEXT}],
     "roles": [{"text": TEXT}, {"tokens": TEXT.split(), "predicates": [2, 7], "id": "given"}],
     "ner": [{"text": TEXT, "id": [1, None]}, {"tokens": ["Karvel"]}],
     "sentiment": [{"text": TEXT}, {"tokens": ["cold"]}],
+    "plain": [{"text": TEXT}],
     "inference": [{"premise": TEXT, "hypothesis": "Nobody joined Karvel."}],
     "reading": [{"passage": f"{TEXT} " * 8, "question": "Who closed a mill?"}],
     "coreference": [{"text": TEXT}, {"sentences": [TEXT.split()], "speakers": ["Mira"]}],
@@ -39,16 +40,8 @@ INPUTS: dict[str, list[dict[str, Any]]] = {
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The runs of all tasks, each trained for an epoch."""
-    folder = tmp_path_factory.mktemp("tasks")
-    train_all(folder, CONFIGS)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def runs(folder: Path) -> dict[str, ServedRun]:
-    return load_runs([str(folder / name) for name in CONFIGS], batch_tokens=256)
+def runs(task_runs: Path) -> dict[str, ServedRun]:
+    return load_runs([f"{name}={task_runs / folder}" for name, folder in NAMES.items()], batch_tokens=256)
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +59,7 @@ def test_every_task_is_described(client: TestClient) -> None:
         "roles": "semantic_roles",
         "ner": "tagging",
         "sentiment": "classification",
+        "plain": "classification",
         "inference": "text_pairs",
         "reading": "reading",
         "coreference": "coreference",
@@ -74,15 +68,14 @@ def test_every_task_is_described(client: TestClient) -> None:
     assert runs["roles"]["predicates"] == "predicates"
     assert {name for name, run in runs.items() if run["labels"] is None} == {"reading", "coreference"}
     for key in ("bilm", "mixes"):
-        assert {name for name, run in runs.items() if run[key] is None} == {"sentiment"}
+        assert {name for name, run in runs.items() if run[key] is None} == {"plain"}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", CONFIGS)
-def test_results_are_those_of_predict(name: str, folder: Path, client: TestClient) -> None:
-    predictor = elmo_tasks.load(
-        folder / name, batch_tokens=256, predicates=folder / "predicates" if name == "roles" else None
-    )
+@pytest.mark.parametrize("name", NAMES)
+def test_results_are_those_of_predict(name: str, task_runs: Path, client: TestClient) -> None:
+    predicates = task_runs / NAMES["predicates"] if name == "roles" else None
+    predictor = elmo_tasks.load(task_runs / NAMES[name], batch_tokens=256, predicates=predicates)
     path = f"/api/runs/{name}/predict"
     for one in INPUTS[name]:
         expected = json.loads(json.dumps(predictor(one)))

@@ -12,29 +12,26 @@ from elmo_tasks.server.app import create_app
 from elmo_tasks.server.bilm_vectors import bilms_of_runs
 from elmo_tasks.server.served_runs import load_runs
 from tests import browser
-from tests.server.conftest import train_all
 from tests.server.page.visits import NOTE, TABS, Served, Visit
 
 
 @pytest.fixture(scope="session")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A server with a run for each task, each trained for an epoch on few sentences. One of them has a second name."""
-    folder = tmp_path_factory.mktemp("page")
-    configs = {Path(config).name: config for config in (*TABS.values(), "predicates_ewt")}
-    folders = train_all(folder, configs)
-    (folder / "ner_conll03" / "README.md").write_text("# Names <b>& more</b>\n", encoding="utf-8")
-    seconds = [f"again_{name}={folder / name}" for name in configs if name != "predicates_ewt"]
-    runs = load_runs([*folders, *seconds], batch_tokens=256)
+def served(task_runs: Path) -> Iterator[Served]:
+    """A server with a run for each task. All but that of predicates have a second name."""
+    names = [Path(config).name for config in TABS.values()]
+    again = [f"again_{name}={task_runs / name}" for name in names]
+    runs = load_runs([*(str(task_runs / name) for name in (*names, "predicates_ewt")), *again], batch_tokens=256)
     bilms = bilms_of_runs(runs)
     bilms[""].warm_up()
     with browser.served(create_app(runs, bilms, note=NOTE)) as address:
-        yield Served(address, folder, runs, bilms[""])
+        yield Served(address, task_runs, runs, bilms[""])
 
 
 @pytest.fixture(scope="module")
-def context(browser: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
+def context(browser: Any, served: Served, request: pytest.FixtureRequest) -> Iterator[Any]:
     """A window of the browser for the visits of a file. A test may ask for another size or look."""
     with browser.new_context(**getattr(request, "param", {"viewport": {"width": 1000, "height": 900}})) as context:
+        context.new_page().goto(served.address)  # while it is open, the browser keeps the process of all pages
         yield context
 
 
