@@ -41,11 +41,12 @@ help:
 
 environment: $(STAMP)
 
-# pip would compile all files in one process. Some are for other versions of Python and cannot be compiled.
+# pip would compile all files in one process. Some are for other versions of Python and cannot be compiled, and few of the
+# models of transformers are used.
 $(STAMP): pyproject.toml trained_models/pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --no-compile --constraint constraints.txt --editable '.[dev]' --editable trained_models
-	$(BIN)/python -W ignore -m compileall -qq -j 0 -x '/tests?/' $(VENV)/lib || true
+	$(BIN)/python -W ignore -m compileall -qq -j 0 -x '/(tests?|models)/' $(VENV)/lib || true
 	touch $@
 
 quickstart: $(STAMP)
