@@ -26,7 +26,7 @@ from tests.browser import MARKS, open_browser
 from tests.fake_hub import hub  # noqa: F401 - a fixture
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-LONGEST = ("test_documentation.py", "test_short.py")
+LONGEST = ("test_documentation.py", "test_processes.py", "test_pictures.py", "test_short.py")
 
 torch.set_num_threads(1)
 
