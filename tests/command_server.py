@@ -1,17 +1,41 @@
-"""`elmo-tasks` for pages, without waiting for its imports, which take longer than most commands.
+"""`elmo-tasks` in a process of its own, without waiting for its imports, which take longer than most commands.
 
 A server that has imported everything makes a copy of itself for each command. `python tests/command_server.py ADDRESS
 ARGUMENT...` is a client: it hands its folder, its environment and its standard streams over, and ends with the exit
-code. With no arguments after the address, it is the server, which prints a line when it is ready.
+code. A client that gets SIGTERM kills its command. With no arguments after the address, it is the server, which prints
+a line when it is ready. `start` starts it.
 """
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import signal
 import socket
 import sys
+
+KILLED = 70  # the exit code of a client whose command was killed
+
+
+@functools.cache
+def start() -> str:
+    """Starts the server for all commands of this process; returns its address."""
+    import atexit
+    import shutil
+    import subprocess
+    import tempfile
+    from pathlib import Path
+
+    folder = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, folder)
+    command = [sys.executable, "-m", "tests.command_server", address := f"{folder}/socket"]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1]), "OMP_NUM_THREADS": "1"}
+    server = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE)
+    atexit.register(server.kill)
+    assert server.stdout
+    assert server.stdout.readline()
+    return address
 
 
 def run_command(address: str, arguments: list[str]) -> int:
@@ -21,8 +45,10 @@ def run_command(address: str, arguments: list[str]) -> int:
         socket.send_fds(connection, [b"."], [0, 1, 2])
         connection.sendall(json.dumps(request).encode())
         connection.shutdown(socket.SHUT_WR)
+        process = int.from_bytes(connection.recv(4), "big")
+        signal.signal(signal.SIGTERM, lambda *_: os.kill(process, signal.SIGKILL))
         code = connection.recv(1)
-    return code[0] if code else 70  # the command ended without a code
+    return code[0] if code else KILLED
 
 
 def serve(address: str) -> None:
@@ -41,6 +67,7 @@ def serve(address: str) -> None:
                 if os.fork() == 0:
                     listener.close()
                     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                    connection.sendall(os.getpid().to_bytes(4, "big"))
                     code = _answer(connection, shared_training.main)
                     connection.sendall(bytes([code]))
                     os._exit(code)

@@ -26,13 +26,15 @@ from tests.browser import MARKS, open_browser
 from tests.fake_hub import hub  # noqa: F401 - a fixture
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+LONGEST = ("test_documentation.py", "test_processes.py", "test_pictures.py", "test_short.py")
 
 torch.set_num_threads(1)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What asks for a browser is slow, wherever it stands."""
+    """What asks for a browser is slow, wherever it stands. What takes longest runs first: no process waits for it."""
+    items.sort(key=lambda item: item.path.name not in LONGEST)
     for item in items:
         if "browser" in getattr(item, "fixturenames", ()):
             for mark in MARKS:

@@ -21,17 +21,14 @@ the next call.
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import dataclasses
 import decimal
-import functools
 import io
 import json
 import os
 import pty
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -39,6 +36,8 @@ import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+
+from tests import command_server
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 # How much what a page has trained may differ: by this, and by this part of the number shown. Percentages count as parts
@@ -189,7 +188,7 @@ class Shell:
     def __init__(self, folder: Path, shared: Path) -> None:
         settings = {"PYTHON": sys.executable, "PYTHONPATH": str(REPOSITORY), "ELMO_TASKS_CACHE": str(folder / ".cache")}
         settings |= {"OMP_NUM_THREADS": "1", "LC_ALL": "C.UTF-8", "SHARED_TRAININGS": str(shared)}
-        settings |= {"COMMAND_SERVER": _command_server(), "ELMO_TASKS_DATA": OTHER_DATA}
+        settings |= {"COMMAND_SERVER": command_server.start(), "ELMO_TASKS_DATA": OTHER_DATA}
         self.folder = folder
         self.environment = {**os.environ, **settings}
 
@@ -210,20 +209,6 @@ class Shell:
             logged = _LOG.sub("", log.read().decode())
         assert code == 0, f"{script}\n{printed}\n{logged}"
         return printed if colors else _ESCAPE.sub("", printed), logged
-
-
-@functools.cache
-def _command_server() -> str:
-    """The address of the server for all commands of this process, see `tests/command_server.py`."""
-    folder = tempfile.mkdtemp()
-    atexit.register(shutil.rmtree, folder)
-    command = [sys.executable, "-m", "tests.command_server", address := f"{folder}/socket"]
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "OMP_NUM_THREADS": "1"}
-    server = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE)
-    atexit.register(server.kill)
-    assert server.stdout
-    assert server.stdout.readline()
-    return address
 
 
 def _read(terminal: int) -> Iterator[bytes]:

@@ -1,5 +1,6 @@
 """`elmo-tasks` for the pages of the documentation. A training that another page has run already is copied.
 
+Without `SHARED_TRAININGS`, the folder where they are kept, it is just `elmo-tasks`.
 Two trainings are the same if their config with all defaults is the same, and the files that it names.
 """
 
@@ -22,7 +23,8 @@ _NOT_SHARED = ("dry_run", "folds", "from", "resume", "seeds", "predictions", "in
 
 
 def main(arguments: list[str]) -> int:
-    if arguments[:1] != ["train"] or any(f"--{name.replace('_', '-')}" in arguments for name in _NOT_SHARED):
+    is_shared = "SHARED_TRAININGS" in os.environ and arguments[:1] == ["train"]
+    if not is_shared or any(f"--{name.replace('_', '-')}" in arguments for name in _NOT_SHARED):
         return cli.main(arguments)
     from elmo_tasks.commands.options import default_run_folder
     from elmo_tasks.config import describe, load_config

@@ -11,7 +11,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ import pytest
 from elmo_tasks import cli
 from elmo_tasks.training.callbacks import Callback, Progress
 from elmo_tasks.training.trainer import Trainer
+from tests import command_server
 
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
 TWO_PROCESSES = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2")  # for `run`, before a command
@@ -30,6 +30,26 @@ def run_here(*arguments: str) -> None:
     assert cli.main([*arguments[2:]]) == 0
 
 
+def start_warm(*arguments: str, **settings: str) -> subprocess.Popen[bytes]:
+    """Starts `-m elmo_tasks ARGUMENT...` in a process that has imported everything. `terminate` kills it."""
+    client = [sys.executable, "-I", "-S", command_server.__file__, command_server.start(), *arguments[2:]]
+    return subprocess.Popen(client, env={**ENVIRONMENT, **settings}, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+
+def run_as_two(*arguments: str, machines: int = 1) -> None:
+    """Runs `-m elmo_tasks ARGUMENT...` to its end in two processes, with the variables that torchrun sets."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    shared = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": "2"}
+    shared["LOCAL_WORLD_SIZE"] = str(2 // machines)
+    local_ranks = ("0", "1") if machines == 1 else ("0", "0")
+    ranks = enumerate(local_ranks)
+    processes = [start_warm(*arguments, **shared, RANK=str(rank), LOCAL_RANK=local) for rank, local in ranks]
+    for process in processes:
+        _, error = process.communicate(timeout=300)
+        assert process.returncode == 0, error.decode()
+
+
 def run(*arguments: str) -> None:
     """Runs Python to its end."""
     command = [sys.executable, *arguments]
@@ -37,25 +57,14 @@ def run(*arguments: str) -> None:
     assert finished.returncode == 0, finished.stderr
 
 
-def run_on_two_machines(*arguments: str) -> None:
-    """Runs a command to its end as on two machines: two agents of torchrun, with one process each."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        endpoint = f"127.0.0.1:{server.getsockname()[1]}"
-    meeting = ("--nnodes=2", "--rdzv-backend=c10d", f"--rdzv-endpoint={endpoint}", "--local-addr=127.0.0.1")
-    with ThreadPoolExecutor(2) as machines:
-        for ended in [machines.submit(run, "-m", "torch.distributed.run", *meeting, *arguments) for _ in range(2)]:
-            ended.result()
-
-
 def run_and_kill(*arguments: str, state: Path) -> None:
-    """Runs Python, and kills it as soon as the file of the training's state exists."""
-    quiet: Any = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    process = subprocess.Popen([sys.executable, *arguments], env=ENVIRONMENT, **quiet)
-    while not state.is_file():
-        assert process.poll() is None, "the training ended before it could be killed"
-        time.sleep(0.002)
-    process.send_signal(signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL
+    """Runs `-m elmo_tasks ARGUMENT...`, and kills it as soon as the file of the training's state exists."""
+    with start_warm(*arguments) as process:
+        while not state.is_file():
+            assert process.poll() is None, "the training ended before it could be killed"
+            time.sleep(0.002)
+        process.terminate()
+    assert process.returncode == command_server.KILLED
 
 
 class Killed(BaseException):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import graphlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -58,8 +59,16 @@ def imports(node: ast.AST, *, for_types: bool) -> Iterator[str]:
         yield from (name for name in names if name in MODULES)
 
 
-TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in MODULES.items()}
-IMPORTS = {name: set(imports(tree, for_types=True)) for name, tree in TREES.items()}
+@functools.cache
+def trees() -> dict[str, ast.Module]:
+    """The syntax tree of every module. Not made on import, which all processes of the tests would wait for."""
+    return {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in MODULES.items()}
+
+
+@functools.cache
+def all_imports() -> dict[str, set[str]]:
+    """What every module imports, also for types."""
+    return {name: set(imports(tree, for_types=True)) for name, tree in trees().items()}
 
 
 def part(module: str) -> str:
@@ -79,7 +88,7 @@ def test_every_module_is_in_a_layer() -> None:
 def test_nothing_imports_upwards() -> None:
     upwards = [
         f"{module} imports {imported}"
-        for module, found in sorted(IMPORTS.items())
+        for module, found in sorted(all_imports().items())
         for imported in sorted(found)
         if part(imported) and layer(imported) < layer(module)
     ]
@@ -87,19 +96,21 @@ def test_nothing_imports_upwards() -> None:
 
 
 def test_no_module_imports_itself_in_a_circle() -> None:
-    graphlib.TopologicalSorter({name: set(imports(tree, for_types=False)) for name, tree in TREES.items()}).prepare()
+    graphlib.TopologicalSorter({name: set(imports(tree, for_types=False)) for name, tree in trees().items()}).prepare()
 
 
 def test_no_folder_imports_itself_in_a_circle() -> None:
     folders: dict[str, set[str]] = {}
-    for module in IMPORTS.keys() - {"elmo_tasks"}:  # what the package itself imports, it imports later
-        found = IMPORTS[module]
+    for module in all_imports().keys() - {"elmo_tasks"}:  # what the package itself imports, it imports later
+        found = all_imports()[module]
         folders.setdefault(part(module), set()).update(part(imported) for imported in found)
     graphlib.TopologicalSorter({name: found - {name} for name, found in folders.items()}).prepare()
 
 
 def test_models_know_no_files() -> None:
-    assert not [name for name, found in IMPORTS.items() if part(name) == "models" and "files" in set(map(part, found))]
+    assert not [
+        name for name, found in all_imports().items() if part(name) == "models" and "files" in set(map(part, found))
+    ]
 
 
 def test_values_that_are_handed_on_do_not_change() -> None:
@@ -107,7 +118,7 @@ def test_values_that_are_handed_on_do_not_change() -> None:
     changing = {"Progress", "Schedule", "ConvertedEmbedder"}
     found = {
         node.name
-        for tree in TREES.values()
+        for tree in trees().values()
         for node in ast.walk(tree)
         if isinstance(node, ast.ClassDef)
         for decorator in node.decorator_list

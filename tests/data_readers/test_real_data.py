@@ -117,22 +117,16 @@ def test_snli(data_folder: Path, name: str, entailment: int, neutral: int, contr
     assert sum(len(token) > 1 and token.endswith(".") for token in last) < 0.001 * len(last)
 
 
-@pytest.mark.parametrize(
-    ("name", "questions", "passages", "misaligned"),
-    [
-        pytest.param("dev-v1.1.json", 10_570, 2_067, 330, marks=pytest.mark.slow),
-        pytest.param("train-v1.1.json.xz", 87_599, 18_891, 724, marks=pytest.mark.slow),
-    ],
-)
-def test_squad(data_folder: Path, name: str, questions: int, passages: int, misaligned: int) -> None:
-    dataset = build(SQUAD).read(data_folder / "squad" / name)
-    assert len(dataset) == len(set(dataset["id"])) == questions
-    assert len(set(dataset["passage"])) == passages
+@pytest.mark.slow
+def test_squad(data_folder: Path) -> None:
+    dataset = build(SQUAD).read(data_folder / "squad" / "dev-v1.1.json")
+    assert len(dataset) == len(set(dataset["id"])) == 10_570
+    assert len(set(dataset["passage"])) == 2_067
     pairs = [
         (example["passage"][slice(*character_span(example, *span))], answer)
         for example in dataset
         for span, answer in zip(example["answer_spans"], example["answers"], strict=True)
     ]
     differing = [(text, answer) for text, answer in pairs if text != answer]
-    assert len(differing) == misaligned
+    assert len(differing) == 330
     assert all(answer in text for text, answer in differing)

@@ -382,7 +382,7 @@ def test_predictions_are_explained_by_their_tokens(built: Built) -> None:
 
     given = [part.prediction for part in parts]
     batch = built.batch([dict(part.example) for part in parts])
-    found = saliency(built.model, batch, given, "integrated", steps=128)  # layers with kinks need more than smooth ones
+    found = saliency(built.model, batch, given, "integrated", steps=48)  # layers with kinks need more than smooth ones
     batch = built.model.with_choices([built.model(batch)], batch)
     tokens = {name: getattr(batch, name) for name in found.contributions}
     zeros = {name: dataclasses.replace(each, scales=torch.zeros(each.mask.shape)) for name, each in tokens.items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -58,21 +59,25 @@ def test_a_run_names_the_package_that_it_needs_and_does_not_import_it(tmp_path: 
     assert json.loads((tmp_path / "run" / "versions.json").read_text())["include-package"] == ["topics"]
     assert cli.main(["archive", run, f"{run}.tar.gz"]) == 0
 
-    def loading(program: str, folder: str) -> str:
-        process = subprocess.run([sys.executable, "-c", program, folder], capture_output=True, text=True, timeout=120)
-        return process.stderr.splitlines()[-1] if process.stderr else ""
-
+    # A stranger's file could name any module, or something else.
+    shutil.copytree(run, odd := f"{run}_odd")
+    (tmp_path / "run_odd" / "versions.json").write_text('{"include-package": ["--set", 1, "this"]}')
+    program = (
+        "import sys, elmo_tasks\n"
+        "for folder in sys.argv[1:]:\n"
+        "    try: elmo_tasks.load(folder)\n"
+        "    except elmo_tasks.errors.RunError as error: print(error)\n"
+        "elmo_tasks.include_packages(['topics'])\n"
+        "elmo_tasks.load(sys.argv[1])\n"
+    )
+    command = [sys.executable, "-c", program, run, f"{run}.tar.gz", odd]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     wanted = (
         "has parts of other packages; add --include-package topics (in Python, elmo_tasks.include_packages(['topics']))"
     )
-    load = "import sys, elmo_tasks\nelmo_tasks.load(sys.argv[1])"
-    including = load.replace("\n", "\nelmo_tasks.include_packages(['topics'])\n")
-    for folder in (run, f"{run}.tar.gz"):
-        assert loading(load, folder) == f"elmo_tasks.errors.RunError: {folder}: {wanted}"
-    assert loading(including, run) == ""
-    # A stranger's file could name any module, or something else.
-    (tmp_path / "run" / "versions.json").write_text('{"include-package": ["--set", 1, "this"]}')
-    assert "add --include-package this (" in loading(load, run)
+    *errors, last = done.stdout.splitlines()
+    assert errors == [f"{folder}: {wanted}" for folder in (run, f"{run}.tar.gz")]
+    assert "add --include-package this (" in last
 
 
 def test_a_line_without_a_topic_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from elmo_tasks.files.tensor_files import read_state
-from tests.stopping import ENVIRONMENT, TWO_PROCESSES, run, run_and_kill, run_here
+from tests.stopping import ENVIRONMENT, TWO_PROCESSES, run_and_kill, run_here
 
 
 def command(config_file: Path, folder: Path, *arguments: str) -> list[str]:
@@ -28,7 +28,7 @@ def test_killed_and_resumed_is_the_same_training_bit_for_bit(config_file: Path, 
     run_and_kill(*command(config_file, killed, *arguments), state=state)
     last = read_state(tmp_path / "whole" / "training.pt")["progress"]["step"]
     assert read_state(state)["progress"]["step"] < last
-    run(*command(config_file, killed, *arguments, "--resume"))
+    run_here(*command(config_file, killed, *arguments, "--resume"))
     for name in ("options.json", "weights.hdf5", "vocabulary.txt", "softmax.safetensors"):
         assert (killed / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,16 @@ from elmo_tasks.server.bounds import Limits
 from elmo_tasks.server.served_runs import ServedRun, load_runs
 
 Serve = Callable[..., AbstractContextManager[TestClient]]
+TASK_CONFIGS = (
+    "ner_conll03",
+    "predicates_ewt",
+    "cpu/srl_ewt",
+    "cpu/coref_ontogum",
+    "cpu/squad",
+    "cpu/snli",
+    "cpu/sst5",
+    "cpu/baselines/sst5_plain",
+)
 
 
 def post(client: TestClient, path: str, body: Any, status: int = 200) -> Any:
@@ -46,15 +56,18 @@ def blocked(run: ServedRun, monkeypatch: pytest.MonkeyPatch) -> Iterator[threadi
         go.set()
 
 
-def train_all(folder: Path, configs: Mapping[str, str]) -> list[str]:
-    """Trains runs of several configs on sample data, by their names, each for an epoch; returns their folders."""
+@pytest.fixture(scope="session")
+def task_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a run of each task by the name of its config, each trained for an epoch on sample data."""
+    folder = tmp_path_factory.mktemp("tasks")
     write_sample_data(folder / "data", ALL_TASKS, sentences=(24, 8, 8))
     overrides = ["trainer.num_epochs=1", "data_loader.batch_size=8", "evaluate_on_test=false"]
-    for name, config in configs.items():
+    for config in TASK_CONFIGS:
         AcceleratorState._reset_state(reset_partial_state=True)  # the configs differ in precision
         variables = {"ELMO_TASKS_DATA": str(folder / "data")}
-        train.train(config, folder / name, overrides=overrides, variables=variables)
-    return [str(folder / name) for name in configs]
+        train.train(config, folder / Path(config).name, overrides=overrides, variables=variables)
+    (folder / "ner_conll03" / "README.md").write_text("# Names <b>& more</b>\n", encoding="utf-8")
+    return folder
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import lzma
+import random
 from collections.abc import Iterator
 
 import pytest
@@ -142,3 +145,19 @@ def test_lines_do_not_wait_for_later_ones() -> None:
     assert (next(stream), asked) == ((2, "left O"), [1, 2])
     with pytest.raises(DataError, match="looks like a token on each line"):
         next(stream)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["books_gutenberg.txt.xz", "wikipedia_en_2015.txt.xz"])
+def test_real_text_is_not_refused(name: str) -> None:
+    path = data_folder() / "lm" / name
+    if not path.is_file():
+        pytest.skip(f"{path} is not there")
+    chance, lines = random.Random(1), []
+    with lzma.open(path, "rt", encoding="utf-8") as stream:
+        for line in itertools.islice(stream, 100_000):
+            lines.append(line.rstrip("\n"))
+            if len(lines) == chance.randint(1, 40) or len(lines) == 40:
+                start = next((index for index, each in enumerate(lines) if each.strip()), None)
+                assert start is None or looks_like(lines[start:]) is None, lines
+                lines = []

@@ -23,7 +23,7 @@ def torture(output: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     "arguments",
     [
-        "--part fuzz --cases 800",
+        "--part fuzz --cases 400",
         "--part kills --part disk --part writers --cases 8",
         "--part hostile --cases 24",
     ],

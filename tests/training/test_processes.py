@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +11,11 @@ import torch
 
 from elmo_tasks.files.tensor_files import read_state
 from tests.stopping import (
-    TWO_PROCESSES,
     assert_same_run,
     read_records,
-    run,
     run_and_kill,
+    run_as_two,
     run_here,
-    run_on_two_machines,
 )
 from tests.training.trainers import NO_DROPOUT
 
@@ -36,7 +32,7 @@ def test_killed_and_resumed_is_the_same_run_bit_for_bit(config_file: Path, tmp_p
     killed, state = tmp_path / "killed", tmp_path / "killed" / "training.pt"
     run_and_kill(*command(config_file, killed, *arguments), state=state)
     assert read_state(state)["progress"]["step"] < 84  # of 12 epochs of 7 steps
-    run(*command(config_file, killed, *arguments, "--resume"))
+    run_here(*command(config_file, killed, *arguments, "--resume"))
 
     assert (killed / "config.json").read_bytes() == (tmp_path / "whole" / "config.json").read_bytes()
     assert_same_run(killed, tmp_path / "whole")
@@ -52,12 +48,12 @@ GRADUALLY = ("--set=model.embedder.elmo.requires_grad=true", f"--set=trainer.unf
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("more", "run_both"),
-    [((), run_on_two_machines), (GRADUALLY, partial(run, *TWO_PROCESSES))],
+    ("more", "machines"),
+    [((), 2), (GRADUALLY, 1)],
     ids=["frozen, two machines", "unfrozen gradually"],
 )
 def test_two_processes_train_as_one_with_the_same_batches(
-    config_file: Path, tmp_path: Path, more: tuple[str, ...], run_both: Callable[..., None]
+    config_file: Path, tmp_path: Path, more: tuple[str, ...], machines: int
 ) -> None:
     # What depends on each process's own random numbers is off, so that one process and two compute the same.
     arguments = (
@@ -67,7 +63,7 @@ def test_two_processes_train_as_one_with_the_same_batches(
         "--set=data_loader.batch_size=7",
     )
     run_here(*command(config_file, tmp_path / "one", *arguments))
-    run_both(*command(config_file, tmp_path / "two", *arguments))
+    run_as_two(*command(config_file, tmp_path / "two", *arguments), machines=machines)
 
     one, two = (read_records(tmp_path / name) for name in ("one", "two"))
     assert len(one) == len(two) == 3
@@ -83,7 +79,7 @@ def test_two_processes_train_as_one_with_the_same_batches(
 @pytest.mark.slow
 def test_two_processes_evaluate_as_one(config_file: Path, settings: dict[str, Any], tmp_path: Path) -> None:
     run_here(*command(config_file, tmp_path / "run", "--set=trainer.num_epochs=1"))
-    for name, run_all in (("one", run_here), ("two", partial(run, *TWO_PROCESSES))):
+    for name, run_all in (("one", run_here), ("two", run_as_two)):
         evaluate = ["-m", "elmo_tasks", "evaluate", str(tmp_path / "run"), settings["test_data_path"]]
         run_all(*evaluate, f"--predictions={tmp_path / name}.jsonl", f"--output={tmp_path / name}.json")
     one, two = (json.loads((tmp_path / f"{name}.json").read_text()) for name in ("one", "two"))

@@ -12,35 +12,39 @@ from elmo_tasks.server.app import create_app
 from elmo_tasks.server.bilm_vectors import bilms_of_runs
 from elmo_tasks.server.served_runs import load_runs
 from tests import browser
-from tests.server.conftest import train_all
 from tests.server.page.visits import NOTE, TABS, Served, Visit
 
 
 @pytest.fixture(scope="session")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A server with a run for each task, each trained for an epoch on few sentences. One of them has a second name."""
-    folder = tmp_path_factory.mktemp("page")
-    configs = {Path(config).name: config for config in (*TABS.values(), "predicates_ewt")}
-    folders = train_all(folder, configs)
-    (folder / "ner_conll03" / "README.md").write_text("# Names <b>& more</b>\n", encoding="utf-8")
-    seconds = [f"again_{name}={folder / name}" for name in configs if name != "predicates_ewt"]
-    runs = load_runs([*folders, *seconds], batch_tokens=256)
+def served(task_runs: Path) -> Iterator[Served]:
+    """A server with a run for each task. All but that of predicates have a second name."""
+    names = [Path(config).name for config in TABS.values()]
+    again = [f"again_{name}={task_runs / name}" for name in names]
+    runs = load_runs([*(str(task_runs / name) for name in (*names, "predicates_ewt")), *again], batch_tokens=256)
     bilms = bilms_of_runs(runs)
     bilms[""].warm_up()
     with browser.served(create_app(runs, bilms, note=NOTE)) as address:
-        yield Served(address, folder, runs, bilms[""])
+        yield Served(address, task_runs, runs, bilms[""])
+
+
+@pytest.fixture(scope="module")
+def context(browser: Any, served: Served, request: pytest.FixtureRequest) -> Iterator[Any]:
+    """A window of the browser for the visits of a file. A test may ask for another size or look."""
+    with browser.new_context(**getattr(request, "param", {"viewport": {"width": 1000, "height": 900}})) as context:
+        context.new_page().goto(served.address)  # while it is open, the browser keeps the process of all pages
+        yield context
 
 
 @pytest.fixture
-def visit(browser: Any, served: Served, request: pytest.FixtureRequest) -> Iterator[Visit]:
-    """A fresh visit. In the end it must not have asked other servers, nor have complained."""
-    with browser.new_context(**getattr(request, "param", {"viewport": {"width": 1000, "height": 900}})) as context:
-        visit = Visit(context.new_page())
-        context.on("request", lambda asked: visit.requests.append(asked.url))
-        visit.page.on("pageerror", lambda error: visit.complaints.append(str(error)))
-        visit.page.on("console", lambda message: visit.complaints.append(message.text))
-        visit.page.goto(served.address)
-        visit.page.get_by_role("tab").first.wait_for()
+def visit(context: Any, served: Served) -> Iterator[Visit]:
+    """A fresh page. In the end it must not have asked other servers, nor have complained."""
+    with context.new_page() as page:
+        visit = Visit(page)
+        page.on("request", lambda asked: visit.requests.append(asked.url))
+        page.on("pageerror", lambda error: visit.complaints.append(str(error)))
+        page.on("console", lambda message: visit.complaints.append(message.text))
+        page.goto(served.address)
+        page.get_by_role("tab").first.wait_for()
         yield visit
     assert all(url.startswith((served.address, f"blob:{served.address}")) for url in visit.requests)
     allowed = [f"the server responded with a status of {status}" for status in visit.expected_status]
