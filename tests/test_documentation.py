@@ -286,7 +286,7 @@ def test_every_table_of_results_is_marked(name: str) -> None:
 
 
 def test_the_columns_of_each_task_are_listed() -> None:
-    text = (REPOSITORY / "docs" / "configs_and_runs.md").read_text(encoding="utf-8")
+    text = (REPOSITORY / "docs" / "reference" / "data.md").read_text(encoding="utf-8").partition("## Data in memory")[2]
     rows = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", text, re.MULTILINE))
     kinds = (
         tasks.Tagging,
