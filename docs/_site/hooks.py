@@ -21,6 +21,7 @@ from mkdocs.structure.pages import Page
 
 from elmo_tasks import cli
 from elmo_tasks.config import config_schema
+from elmo_tasks.config.allennlp_keys import ROWS
 from elmo_tasks.pretraining.pretraining_config import PretrainingConfig
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.studies.searches import SearchConfig
@@ -93,10 +94,10 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
     if name == FILES_PAGE or name.startswith(NOTEBOOKS):
         return markdown
-    generated = {"reference/commands.md": commands, "reference/configs.md": configs}.get(name, lambda: iter(()))
+    tables = {"reference/commands.md": commands, "reference/configs.md": configs, "from_allennlp.md": allennlp_keys}
     parts = re.split(r"(^```.*?^```$)", markdown, flags=re.DOTALL | re.MULTILINE)  # code is left as it is
     rewritten = "".join(part if part.startswith("```") else LINK.sub(rewrite, part) for part in parts)
-    return "\n".join((rewritten, *generated()))
+    return "\n".join((rewritten, *tables[name]())) if name in tables else rewritten
 
 
 def colors(style: str) -> str:
@@ -161,6 +162,11 @@ def configs() -> Iterator[str]:
             for key, value in definition["properties"].items()
         ]
         yield from table(("key", "value", "default", "what it does"), rows)
+
+
+def allennlp_keys() -> list[str]:
+    """AllenNLP's keys of configs, and what they are called here."""
+    return table(("AllenNLP", "here"), [(row.old, row.new) for row in ROWS])
 
 
 def _described(definitions: dict[str, Any], value: dict[str, Any]) -> str:
