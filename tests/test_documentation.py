@@ -245,7 +245,6 @@ MARK = re.compile(r"measured\s+with\s+the\s+biLM\s+of\s+(\d+)\s+million\s+tokens
 EARLIER = {
     ("README.md", "Results", 109),
     ("log.md", "What was measured earlier", 109),
-    ("scikit_learn_and_spacy.md", "scikit-learn", 109),
     *(
         ("paper_tables.md", section, 109)
         for section in (
