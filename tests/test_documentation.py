@@ -14,7 +14,7 @@ import matplotlib
 import pytest
 
 import elmo_tasks
-from elmo_tasks import cli, tasks
+from elmo_tasks import cli
 from elmo_tasks.config.packaged import find_config
 from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
 from elmo_tasks.runs.evaluate import evaluate
@@ -245,7 +245,6 @@ MARK = re.compile(r"measured\s+with\s+the\s+biLM\s+of\s+(\d+)\s+million\s+tokens
 EARLIER = {
     ("README.md", "Results", 109),
     ("log.md", "What was measured earlier", 109),
-    ("scikit_learn_and_spacy.md", "scikit-learn", 109),
     *(
         ("paper_tables.md", section, 109)
         for section in (
@@ -283,23 +282,3 @@ def test_every_table_of_results_is_marked(name: str) -> None:
     for title, text in rest:
         has_scores = re.search(r"^\|.*\d\.\d", text, re.MULTILINE)
         assert not has_scores or MARK.search(start + text), f"{name}: {title}"
-
-
-def test_the_columns_of_each_task_are_listed() -> None:
-    text = (REPOSITORY / "docs" / "configs_and_runs.md").read_text(encoding="utf-8")
-    rows = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", text, re.MULTILINE))
-    kinds = (
-        tasks.Tagging,
-        tasks.Classification,
-        tasks.MultiLabel,
-        tasks.Regression,
-        tasks.TextPairs,
-        tasks.PairRegression,
-        tasks.Reading,
-        tasks.SemanticRoles,
-        tasks.Coreference,
-    )
-    assert set(rows) == {task.__name__ for task in kinds}
-    for task in kinds:
-        named = set(re.findall(r"`(\w+)`", rows[task.__name__]))
-        assert set(task.features) - task.optional <= named <= set(task.features)

@@ -1,4 +1,4 @@
-"""Completes the documentation site: pages from files outside of docs/, the reference of commands and configs, links.
+"""Completes the documentation site: pages from files outside of docs/, tables of commands and config keys, links.
 
 Links in Markdown name files of the repository, so that they work there too. Here they become links to pages of the
 site.
@@ -21,8 +21,11 @@ from mkdocs.structure.pages import Page
 
 from elmo_tasks import cli
 from elmo_tasks.config import config_schema
+from elmo_tasks.config.allennlp_keys import ROWS
 from elmo_tasks.pretraining.pretraining_config import PretrainingConfig
 from elmo_tasks.runs.experiment_config import ExperimentConfig
+from elmo_tasks.studies.searches import SearchConfig
+from elmo_tasks.studies.study import StudyConfig
 
 REPOSITORY = Path(__file__).parent.parent.parent
 # The pages and pictures made from files outside of docs/.
@@ -49,12 +52,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         text = (REPOSITORY / source).read_text(encoding="utf-8")
         content = text if source.endswith((".md", ".svg")) else f"```text\n{text}```\n"
         files.append(File.generated(config, name, content=content))
-    for name, lines in (
-        ("reference/commands.md", commands()),
-        ("reference/configs.md", configs()),
-        (FILES_PAGE, packaged_files()),
-        (f"{NOTEBOOKS}.md", notebooks()),
-    ):
+    for name, lines in ((FILES_PAGE, packaged_files()), (f"{NOTEBOOKS}.md", notebooks())):
         files.append(File.generated(config, name, content="\n".join(lines) + "\n"))
     style = (REPOSITORY / SERVER_STYLE).read_text(encoding="utf-8")
     files.append(File.generated(config, COLORS, content=colors(style)))
@@ -62,7 +60,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Turns links to files of the repository into links to pages."""
+    """Turns links to files of the repository into links to pages, and adds the generated tables."""
     name = page.file.src_uri
     source = PAGES.get(name, f"docs/{name}")  # in the repository
 
@@ -94,10 +92,12 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         place = place or found
         return f"{match[1]}{target}{'#' + place if place else ''}{match[3]}"
 
-    if name.startswith(("reference/", NOTEBOOKS)):
+    if name == FILES_PAGE or name.startswith(NOTEBOOKS):
         return markdown
+    tables = {"reference/commands.md": commands, "reference/configs.md": configs, "from_allennlp.md": allennlp_keys}
     parts = re.split(r"(^```.*?^```$)", markdown, flags=re.DOTALL | re.MULTILINE)  # code is left as it is
-    return "".join(part if part.startswith("```") else LINK.sub(rewrite, part) for part in parts)
+    rewritten = "".join(part if part.startswith("```") else LINK.sub(rewrite, part) for part in parts)
+    return "\n".join((rewritten, *tables[name]())) if name in tables else rewritten
 
 
 def colors(style: str) -> str:
@@ -123,9 +123,7 @@ def table(header: tuple[str, ...], rows: Iterator[tuple[str, ...]] | list[tuple[
 
 
 def commands() -> Iterator[str]:
-    """The page of the command line, from its parsers."""
-    yield "# Commands\n"
-    yield "`elmo-tasks COMMAND --help` prints the same. All commands also take `--verbose` and `--quiet`.\n"
+    """The arguments of all commands, from their parsers."""
     parser = cli.make_parser(cli.COMMANDS)
     actions = next(action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
     for name, command in actions.choices.items():
@@ -141,12 +139,10 @@ def commands() -> Iterator[str]:
 
 
 def configs() -> Iterator[str]:
-    """The page of the keys of configs, from their schema."""
-    definitions = config_schema(ExperimentConfig, PretrainingConfig)["$defs"]
-    yield "# Configs\n"
-    yield "Every key of a config, as `elmo-tasks config --schema` prints them for editors. Keys without a default are"
-    yield "required. Where a value is a kind of part, such as an encoder, its `type` says which one.\n"
-    first = ("ExperimentConfig", "PretrainingConfig")
+    """The keys of configs, from their schema."""
+    kinds = (ExperimentConfig, PretrainingConfig, StudyConfig, SearchConfig)
+    definitions = config_schema(*kinds)["$defs"]
+    first = tuple(kind.__name__ for kind in kinds)
     for name in (*first, *sorted(definitions.keys() - set(first))):
         definition = definitions[name]
         yield f"## {name} {{ #{name.lower()} }}\n\n{definition.get('description', '')}\n"
@@ -166,6 +162,11 @@ def configs() -> Iterator[str]:
             for key, value in definition["properties"].items()
         ]
         yield from table(("key", "value", "default", "what it does"), rows)
+
+
+def allennlp_keys() -> list[str]:
+    """AllenNLP's keys of configs, and what they are called here."""
+    return table(("AllenNLP", "here"), [(row.old, row.new) for row in ROWS])
 
 
 def _described(definitions: dict[str, Any], value: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""AllenNLP's keys of configs and what they are called here: the table of docs/from_allennlp.md, and answers from it."""
+"""AllenNLP's keys of configs and what they are called here: a table for the site's page, and answers from it."""
 
 from __future__ import annotations
 

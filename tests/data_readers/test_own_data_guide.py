@@ -1,4 +1,4 @@
-"""The examples of docs/own_data.md."""
+"""The examples of docs/own_data.md and docs/reference/data.md."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from elmo_tasks.runs.experiment_config import ExperimentConfig
 
 REPOSITORY = Path(__file__).parents[2]
 GUIDE = (REPOSITORY / "docs" / "own_data.md").read_text(encoding="utf-8")
-READERS = re.findall(r"```jsonnet\n(\{ type.*?)```", GUIDE, re.DOTALL)
-FILES = re.findall(r"`([a-z]+\.[a-z]+)`:\n\n```\w*\n(.*?)```.*?```jsonnet\n(.*?)```", GUIDE, re.DOTALL)
+FORMATS = (REPOSITORY / "docs" / "reference" / "data.md").read_text(encoding="utf-8")
+READERS = re.findall(r"```jsonnet\n(\{ type.*?)```", FORMATS, re.DOTALL)
+FILES = re.findall(r"`([a-z]+\.[a-z]+)`:\n\n```\w*\n(.*?)```.*?```jsonnet\n(.*?)```", FORMATS, re.DOTALL)
 
 
 @pytest.mark.parametrize("reader", READERS)
@@ -49,7 +50,7 @@ def test_the_configs_are_accepted(tmp_path: Path) -> None:
 
 
 def test_the_regular_expression_is_one() -> None:
-    (choice,) = re.findall(r"- `(\{ type: 'regex'.*?\})`", GUIDE)
+    (choice,) = re.findall(r"- `(\{ type: 'regex'.*?\})`", FORMATS)
     reader = f"{{ type: 'jsonl', task: 'classification', tokenizer: {choice} }}"
     config = DatasetReaderConfig.model_validate_json(_jsonnet.evaluate_snippet("guide", reader))
     tokens = [token.text for token in config.build().tokenizer.words("Käse, 3 Mal")]

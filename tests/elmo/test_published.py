@@ -62,11 +62,6 @@ def test_a_published_bilm_is_fetched_and_used(
         np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
-def test_the_page_has_every_name_file_and_hash() -> None:
-    rows = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
-    for name, addresses in PUBLISHED.items():
-        (row,) = [row for row in rows if f"`elmo-tasks fetch {name}`" in row]
-        options, *weights = (address.partition("#")[0].rpartition("/")[2] for address in addresses)
-        assert f"`{options}`" in row
-        assert all(re.sub(r"^elmo_2x.*_weights", "…_weights", each) in row for each in weights)
-        assert set(re.findall("[0-9a-f]{64}", row)) == set(re.findall("[0-9a-f]{64}", " ".join(addresses)))
+def test_the_page_has_every_name() -> None:
+    commands = re.findall(r"`elmo-tasks fetch ([\w.-]+)`", PAGE.read_text(encoding="utf-8"))
+    assert commands == [*PUBLISHED]

@@ -149,8 +149,8 @@ def test_lines_do_not_wait_for_later_ones() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["books_gutenberg.txt.xz", "wikipedia_en_2015.txt.xz"])
-def test_real_text_is_not_refused(name: str) -> None:
-    path = data_folder() / "lm" / name
+def test_real_text_is_not_refused(data_folder: Path, name: str) -> None:
+    path = data_folder / "lm" / name
     if not path.is_file():
         pytest.skip(f"{path} is not there")
     chance, lines = random.Random(1), []
