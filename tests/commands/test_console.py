@@ -88,16 +88,6 @@ def test_a_line_on_a_terminal_is_mostly_its_message(
     assert re.fullmatch(rf"\d\d:\d\d {prefix}{text}\n", capsys.readouterr().err)
 
 
-def test_metrics_without_parts_are_one_table(capsys: pytest.CaptureFixture[str]) -> None:
-    print_metrics({"accuracy": 91.239, "examples": 7}, title="data")
-    text = capsys.readouterr().out
-    assert "in detail" not in text
-    assert [line.split() for line in text.splitlines() if line[0] == "│"] == [
-        ["│", "accuracy", "│", "91.24", "│"],
-        ["│", "examples", "│", "7", "│"],
-    ]
-
-
 def test_a_part_that_lacks_a_metric_has_an_empty_cell(capsys: pytest.CaptureFixture[str]) -> None:
     print_metrics({"f1": 1.0, "f1/PER": 2.0, "support/LOC": 3}, title="data")
     text = capsys.readouterr().out

@@ -297,11 +297,6 @@ def test_a_run_folder_is_the_path_of_its_config_below_the_last_configs(config: s
     assert default_run_folder(config) == Path(folder)
 
 
-def test_an_unknown_tokenizer(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["embed", "in.txt", "--output", "out.npz", "--tokenizer", "unicod"]) == 2
-    assert "the tokenizer 'unicod': unknown type; expected one of regex, treebank, unicode" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("words", "command"),
     [

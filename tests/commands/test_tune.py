@@ -49,12 +49,9 @@ def test_the_folder_and_the_command_of_a_search(given: list[str], folder: str) -
     assert command in Path(folder, "report.md").read_text(encoding="utf-8").splitlines()
 
 
-@pytest.mark.parametrize("options", ["--help", "tune --list"])
-def test_what_is_shown_without_a_search_imports_neither_torch_nor_optuna(options: str) -> None:
-    script = f"""import sys
+def test_a_list_of_searches_imports_neither_torch_nor_optuna() -> None:
+    script = """import sys
 from elmo_tasks import cli
-try:
-    cli.main({options.split()!r})
-finally:
-    assert not {{"torch", "optuna"}} & sys.modules.keys()"""
+cli.main(["tune", "--list"])
+assert not {"torch", "optuna"} & sys.modules.keys()"""
     subprocess.run([sys.executable, "-c", script], check=True)
