@@ -18,6 +18,17 @@ logger = logging.getLogger(__name__)
 _PART_TOKENS = 1_000_000
 
 
+def add_inputs(parser: argparse.ArgumentParser, kind: str) -> None:
+    """What is read: one file of this kind, or many for an output folder."""
+    parser.add_argument(
+        "input",
+        metavar="INPUT",
+        nargs="+",
+        help=f"{kind}, compressed or not, or - for standard input; with --output DIR/ also several files (text, JSON "
+        "lines, Parquet), folders and patterns such as 'text/*.gz'",
+    )
+
+
 def add_parts(parser: argparse.ArgumentParser) -> None:
     """The options for an output folder."""
     group = parser.add_argument_group(

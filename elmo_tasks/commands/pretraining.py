@@ -53,10 +53,7 @@ def add_perplexity(parser: argparse.ArgumentParser) -> None:
         help="text files or glob patterns, compressed or not; the first one may be the folder of a biLM, instead of "
         "--bilm",
     )
-    options.add_bilm(parser)
-    options.add_tokenizer_arguments(parser, options.BILM_TOKENIZER)
-    options.add_include_package(parser)
-    options.add_device(parser, "auto")
+    options.add_bilm_arguments(parser)
     options.add_flag(parser, "--json", "print the results as JSON instead of a table")
 
 

@@ -30,7 +30,7 @@ _COLUMNS = (
 
 def add_score(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("text", metavar="TEXT", help="a UTF-8 text file, compressed or not, or - for standard input")
-    options.add_bilm(parser)
+    options.add_bilm_arguments(parser)
     options.add_number(
         parser, "--substitutes", 0, "also give this many likely words for each token", kind=numbers.not_negative
     )
@@ -38,9 +38,6 @@ def add_score(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--html", metavar="FILE", help="write a page with the surprising words in colour")
     options.add_force(parser)
     options.add_flag(parser, "--json", "one JSON object for each sentence, instead of a row for each token (TSV)")
-    options.add_tokenizer_arguments(parser, options.BILM_TOKENIZER)
-    options.add_include_package(parser)
-    options.add_device(parser, "auto")
 
 
 def run_score(arguments: argparse.Namespace) -> None:
