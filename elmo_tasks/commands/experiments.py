@@ -263,7 +263,7 @@ def run_predict(arguments: argparse.Namespace) -> None:
 
 
 def _predict_parts(arguments: argparse.Namespace) -> None:
-    from elmo_tasks.batches import Predict
+    from elmo_tasks.integrations.batches import Predict
     from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS
 
     given = {"--html": arguments.html, "--on-error skip": arguments.on_error == "skip"}

@@ -123,7 +123,7 @@ def complete_run(prefix: str, **_: object) -> list[str]:
 
 def complete_model(prefix: str, **_: object) -> list[str]:
     """The names of installed models, for the shell."""
-    from elmo_tasks.runs.installed_models import installed_models
+    from elmo_tasks.files.installed_models import installed_models
 
     return [model.name for model in installed_models() if model.name.startswith(prefix)]
 

@@ -102,7 +102,7 @@ def run_serve(arguments: argparse.Namespace) -> None:
 
 def _installed() -> list[str]:
     """All installed models, with their names; raises an `ElmoTasksError` if there are none."""
-    from elmo_tasks.runs.installed_models import INSTALL, installed_models
+    from elmo_tasks.files.installed_models import INSTALL, installed_models
 
     if not (models := installed_models()):
         raise ElmoTasksError(f"no run given, and no models are installed; expected RUN, or install some: {INSTALL}")

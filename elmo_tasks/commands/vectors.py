@@ -134,7 +134,7 @@ def run_embed(arguments: argparse.Namespace) -> None:
 
 
 def _embed_parts(arguments: argparse.Namespace, files: BiLMFiles, device: torch.device) -> None:
-    from elmo_tasks.batches import Embed
+    from elmo_tasks.integrations.batches import Embed
 
     for name in ("stateful", "no_index"):
         if getattr(arguments, name):

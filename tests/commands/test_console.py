@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from elmo_tasks.commands.console import print_metrics, print_table, print_training_metrics
-from elmo_tasks.logs import set_up_logging
+from elmo_tasks.progress import set_up_logging
 
 
 def use_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ import pytest
 import elmo_tasks.runs.load
 from elmo_tasks import cli, progress
 from elmo_tasks.commands.stopping import uninterrupted
-from elmo_tasks.parts.folder import PartsFolder
+from elmo_tasks.integrations.parts import PartsFolder
 from elmo_tasks.pretraining import scores
 from elmo_tasks.pretraining.scores import SentenceScores
 

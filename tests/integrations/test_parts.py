@@ -23,8 +23,8 @@ import pytest
 import elmo_tasks
 from elmo_tasks import cli
 from elmo_tasks.errors import ElmoTasksError, IncompleteError
-from elmo_tasks.parts.folder import Made, PartsFolder
-from elmo_tasks.parts.units import find_units
+from elmo_tasks.integrations.parts import Made, PartsFolder
+from elmo_tasks.integrations.units import find_units
 from tests.stopping import ENVIRONMENT
 
 

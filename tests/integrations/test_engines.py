@@ -14,7 +14,7 @@ import pytest
 
 from elmo_tasks import cli
 from elmo_tasks.batches import Embed
-from elmo_tasks.parts.ray_engine import ray_cluster
+from elmo_tasks.integrations.ray_engine import ray_cluster
 
 # The engines warn about the versions of what they use.
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
