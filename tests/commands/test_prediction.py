@@ -26,7 +26,6 @@ from rich.progress import Progress
 import elmo_tasks.predictors
 import elmo_tasks.runs.evaluate
 import elmo_tasks.runs.load
-import elmo_tasks.runs.train
 from elmo_tasks import cli
 from elmo_tasks.errors import DataError, ElmoTasksError, counted
 from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, Predictor
@@ -255,10 +254,9 @@ def test_results_can_be_written_to_a_device(command: str, tmp_path: Path, monkey
 
 
 @pytest.mark.slow
-def test_all_is_loaded_before_the_first_line_comes(config_file: Path, tmp_path: Path) -> None:
-    elmo_tasks.runs.train.train(config_file, tmp_path / "run", overrides=["trainer.num_epochs=1"])
+def test_all_is_loaded_before_the_first_line_comes(short_run: Path) -> None:
     # Python names each module on standard error as soon as it is imported.
-    command = [sys.executable, "-X", "importtime", "-m", "elmo_tasks", "predict", str(tmp_path / "run"), "-"]
+    command = [sys.executable, "-X", "importtime", "-m", "elmo_tasks", "predict", str(short_run), "-"]
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, text=True, bufsize=1, **pipes) as process:
         assert process.stdin
@@ -354,10 +352,9 @@ def test_results_before_a_bad_input_are_kept_and_bad_inputs_can_be_skipped(
 
 
 def test_data_is_predicted_and_written_with_its_predictions(
-    config_file: Path, sample_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    short_run: Path, sample_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run, source, target = str(tmp_path / "run"), tmp_path / "data.txt", tmp_path / "predicted"
-    elmo_tasks.runs.train.train(config_file, run, overrides=["trainer.num_epochs=1"])
+    run, source, target = str(short_run), tmp_path / "data.txt", tmp_path / "predicted"
     text = (sample_folder / "ner_conll2003" / "eng.testb").read_text()
     source.write_text(text)
     assert cli.main(["predict", run, str(source), "--format", "reader"]) == 0

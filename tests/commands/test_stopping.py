@@ -125,8 +125,11 @@ def test_a_signal_waits_for_the_end_of_a_result(number: signal.Signals) -> None:
         signal.signal(number, earlier)
 
 
-@SIGNALS
-@pytest.mark.parametrize("options", [[], ["--json"]], ids=["table", "JSON lines"])
+@pytest.mark.parametrize(
+    ("options", "number", "code"),
+    [([], signal.SIGINT, 130), (["--json"], signal.SIGTERM, 143)],
+    ids=["table", "JSON lines"],
+)
 def test_the_scores_of_a_stopped_command_stay(
     options: list[str],
     number: signal.Signals,

@@ -29,7 +29,7 @@ def parquet_of(texts: list[str], row_group_size: int | None = None) -> bytes:
     return stream.getvalue().to_pybytes()
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(
     st.lists(st.text(alphabet="ab é\u2028", max_size=30), max_size=20), st.integers(1, 9), st.sampled_from(["\n", ""])
 )

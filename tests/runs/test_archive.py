@@ -3,7 +3,6 @@
 import json
 import tarfile
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -15,7 +14,6 @@ from elmo_tasks.files.json_files import write_json
 from elmo_tasks.files.tensor_files import write_tensors
 from elmo_tasks.runs.archive import archive, open_run
 from elmo_tasks.runs.folder import RunFolder
-from elmo_tasks.runs.train import train
 
 
 def test_archive_is_opened_like_its_folder(tmp_path: Path) -> None:
@@ -65,15 +63,6 @@ def test_an_archive_has_the_bilm_if_wanted_and_leaves_the_run_as_it_is(
         with pytest.raises(RunError, match=r"no longer at .*small_weights\.hdf5"):
             archive(small_run.path, tmp_path / "other.tar.gz")
         assert not (tmp_path / "other.tar.gz").exists()
-
-
-def test_a_self_contained_run_has_the_files_of_its_bilm(
-    settings: dict[str, Any], sample_folder: Path, tmp_path: Path
-) -> None:
-    overrides = ["trainer.num_epochs=1", "trainer.trackers=[]"]
-    train(settings, tmp_path / "run", overrides=overrides, self_contained=True)
-    for path in (sample_folder / "bilm").iterdir():
-        assert (tmp_path / "run" / "bilm" / path.name).read_bytes() == path.read_bytes()
 
 
 def test_an_archive_names_no_bilm_outside_of_it(small_run: RunFolder, tmp_path: Path) -> None:
