@@ -86,7 +86,7 @@ HOSTILE: dict[str, tuple[Callable[[Path], Members], str]] = {
     "a path upwards from within": (lambda outside: [member("bilm/../config.json", b"x")], "contains 'bilm/../config"),
     "a file twice": (lambda outside: [member("config.json", b"1"), member("config.json", b"2")], "'config.json' twice"),
     "another file": (lambda outside: [member("config.json", b"{}"), member("run.sh", b"x")], "contains 'run.sh'"),
-    "a file that bursts": (lambda outside: [member("config.json", bytes(70_000))], "unpacks to more than 6[45]"),
+    "a file that bursts": (lambda outside: [member("config.json", bytes(700_000))], "unpacks to more than 6[45]"),
 }  # fmt: skip
 
 
@@ -94,7 +94,7 @@ HOSTILE: dict[str, tuple[Callable[[Path], Members], str]] = {
 def test_hostile_archives_write_nothing(
     make: Callable[[Path], Members], problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(VARIABLE, "0.001")  # 64,000 bytes
+    monkeypatch.setenv(VARIABLE, "0.01")  # 640,000 bytes
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "old").write_text("old")
@@ -120,10 +120,10 @@ def test_a_header_that_bursts_and_a_chain_of_headers_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     info, _ = member("config.json")
-    info.pax_headers = {"comment": "x" * 70_000}
+    info.pax_headers = {"comment": "x" * 700_000}
     with tarfile.open(tmp_path / "run.tar.gz", "w:gz", format=tarfile.PAX_FORMAT) as tar:
         tar.addfile(info)
-    monkeypatch.setenv(VARIABLE, "0.001")
+    monkeypatch.setenv(VARIABLE, "0.01")
     with pytest.raises(RunError, match="unpacks to more than"):
         unpack(tmp_path / "run.tar.gz", tmp_path / "unpacked", NAMES.__contains__)
     monkeypatch.delenv(VARIABLE)
@@ -133,10 +133,10 @@ def test_a_header_that_bursts_and_a_chain_of_headers_are_refused(
 
 
 def test_the_environment_allows_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    archive = write(tmp_path / "run.tar.gz", [member("config.json", bytes(70_000))])
-    monkeypatch.setenv(VARIABLE, "0.002")
+    archive = write(tmp_path / "run.tar.gz", [member("config.json", bytes(700_000))])
+    monkeypatch.setenv(VARIABLE, "0.02")
     unpack(archive, tmp_path / "unpacked", NAMES.__contains__)
-    assert (tmp_path / "unpacked" / "config.json").stat().st_size == 70_000
+    assert (tmp_path / "unpacked" / "config.json").stat().st_size == 700_000
 
 
 @pytest.fixture
