@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from elmo_tasks import __version__, cli
-from elmo_tasks.commands.command import COMMANDS, Command
+from elmo_tasks.commands.command import Command
 from elmo_tasks.errors import DataError
 
 
@@ -33,26 +33,29 @@ def fail(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> int:
     return cli.main(["fail"])
 
 
-def test_help_imports_nothing_heavy() -> None:
-    program = (
-        "import sys\nfrom elmo_tasks.cli import main\n"
-        "try:\n    main(['--help'])\nexcept SystemExit:\n    pass\n"
-        "print(*sorted({name.partition('.')[0] for name in sys.modules}), file=sys.stderr)"
-    )
-    done = run_python("-c", program)
-    assert done.returncode == 0
-    assert all(command in done.stdout for command in COMMANDS)
-    heavy = {"torch", "datasets", "pydantic", "numpy", "nltk", "seqeval", "sklearn", "accelerate", "rich", "h5py"}
-    heavy |= {"matplotlib", "tempfile", "shlex", "hashlib", "zipfile"}  # the last ones double the time
-    assert not heavy & set(done.stderr.split())
+HELP = """from elmo_tasks.cli import main
+try:
+    main(["--help"])
+except SystemExit:
+    pass"""
+HEAVY = "torch datasets pydantic numpy nltk seqeval sklearn accelerate rich h5py matplotlib"
 
 
-@pytest.mark.slow
-def test_a_run_imports_only_what_it_uses() -> None:
-    """scikit-learn, which seqeval and NLTK import, takes a second or more."""
-    done = run_python("-c", "import sys, elmo_tasks.runs.train\nprint(*sys.modules)")
+@pytest.mark.parametrize(
+    ("program", "without"),
+    [
+        (HELP, f"{HEAVY} tempfile shlex hashlib zipfile"),  # the last ones double the time
+        ("import elmo_tasks; assert 'load' in dir(elmo_tasks)", f"{HEAVY} elmo_tasks.api"),
+        ("import elmo_tasks.config", "torch datasets numpy"),
+        ("from elmo_tasks.cli import main; main(['tune', '--list'])", "torch optuna"),
+        pytest.param("import elmo_tasks.runs.train", "sklearn seqeval nltk scipy", marks=pytest.mark.slow),
+    ],
+    ids=["help", "package", "configs", "list", "training"],
+)
+def test_only_what_is_used_is_imported(program: str, without: str) -> None:
+    done = run_python("-c", f"import sys\n{program}\nprint(*sys.modules, file=sys.stderr)")
     assert done.returncode == 0
-    assert not {"sklearn", "seqeval", "nltk", "scipy"} & set(done.stdout.split())
+    assert not {*without.split()} & {*done.stderr.split()}
 
 
 def test_the_module_is_the_command() -> None:
@@ -66,16 +69,6 @@ def test_the_shell_completes_commands_and_options(line: str, completed: str, tmp
     output = {"_ARGCOMPLETE_STDOUT_FILENAME": str(tmp_path / "completions")}
     subprocess.run([sys.executable, "-m", "elmo_tasks"], env={**os.environ, **shell, **output}, check=True, timeout=60)
     assert (tmp_path / "completions").read_text() == completed
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_each_command_s_help_has_an_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as exit:
-        cli.main([command, "--help"])
-    assert exit.value.code == 0
-    text = capsys.readouterr().out
-    assert "example:\n  " in text
-    assert f"elmo-tasks {command} " in text.partition("example:")[2]
 
 
 @pytest.mark.parametrize(

@@ -94,9 +94,8 @@ def options_of(command: str) -> dict[str, Any]:
     """What `--help` shows of each option, and which of them exclude each other."""
     parser = make_parser([command])._subparsers._group_actions[0].choices[command]  # type: ignore
     found = {"/".join(each.option_strings) or each.dest: described(each) for each in parser._actions[1:]}
-    return found | {
-        "either": [[each.dest for each in group._group_actions] for group in parser._mutually_exclusive_groups]
-    }
+    either = [[each.dest for each in group._group_actions] for group in parser._mutually_exclusive_groups]
+    return found | {"either": either, "description": parser.description, "epilog": parser.epilog}
 
 
 def all_options() -> dict[str, Any]:

@@ -13,7 +13,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import pyarrow.parquet
 import pytest
 
 import elmo_tasks.runs.load
@@ -200,18 +199,6 @@ def test_every_command_says_what_is_left_when_it_is_stopped(
     error = capsys.readouterr().err
     assert error.startswith(f"interrupted; {message}" if message else "interrupted\n")
     assert [path.name for path in tmp_path.iterdir()] == ["in.txt"]
-
-
-def test_the_lines_that_are_recorded_as_errors_are_counted(
-    sample_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    lines, output = tmp_path / "in.jsonl", tmp_path / "out"
-    lines.write_text('{"text": "She sang."}\n{"txt": "wrong"}\n{"tokens": "wrong"}\n')
-    options = ["--bilm", str(sample_folder / "bilm"), "--output", f"{output}/", "--on-error", "record"]
-    assert cli.main(["embed", str(lines), *options]) == 0
-    assert f"WARNING {output}: 2 lines were not usable; the column `error` says why\n" in capsys.readouterr().err
-    table = pyarrow.parquet.read_table(next(output.glob("*.parquet")))
-    assert len(table) - table["error"].null_count == 2
 
 
 @pytest.mark.parametrize("options", [[], ["--output", "out.jsonl"]], ids=["to a pipe", "to a file"])

@@ -157,8 +157,11 @@ def test_an_error_keeps_the_parts_before_it(
     assert "b.jsonl:4: the keys are ['txt']; expected either 'text' or 'tokens'" in capsys.readouterr().err
     assert contents(output)
     assert not list(output.glob("b.jsonl*"))
-    assert cli.main([*arguments, "--output", f"{output}/", "--on-error", "record"]) == 0
-    assert list(output.glob("b.jsonl*"))
+    record = [each for each in arguments if each != "--quiet"]
+    assert cli.main([*record, "--output", f"{output}/", "--on-error", "record"]) == 0
+    assert f"WARNING {output}: 1 line was not usable; the column `error` says why\n" in capsys.readouterr().err
+    table = pq.read_table(next(output.glob("b.jsonl*")))
+    assert len(table) - table["error"].null_count == 1
 
 
 def test_a_full_disk_keeps_the_parts_before_it(
