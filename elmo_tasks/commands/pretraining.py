@@ -65,10 +65,7 @@ def run_perplexity(arguments: argparse.Namespace) -> None:
     tokenizer, device = parse_tokenizer(name) if name else None, options.chosen_device(arguments)
     bilm, text = _bilm_and_text(arguments)
     result = perplexity_of_text(bilm, text, tokenizer, device)
-    if arguments.json:
-        print_json(result)
-    else:
-        _print_perplexities({"value": result})
+    print_json(result) if arguments.json else _print_perplexities({"value": result})
 
 
 def _bilm_and_text(arguments: argparse.Namespace) -> tuple[str, list[str]]:

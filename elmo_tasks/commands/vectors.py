@@ -19,6 +19,7 @@ from elmo_tasks.files.text import standard_input
 if TYPE_CHECKING:
     import torch
 
+    from elmo_tasks.elmo import BiLM
     from elmo_tasks.elmo.bilm_files import BiLMFiles
     from elmo_tasks.modules.word_vectors import WordVectorFile
     from elmo_tasks.probes.similarity import WordSimilarities
@@ -168,16 +169,12 @@ def add_neighbors(parser: argparse.ArgumentParser) -> None:
 
 
 def run_neighbors(arguments: argparse.Namespace) -> None:
-    from elmo_tasks.elmo import BiLM
-    from elmo_tasks.elmo.bilm_files import BiLMFiles
     from elmo_tasks.probes.neighbors import nearest_tokens
     from elmo_tasks.progress import counted_items
     from elmo_tasks.text.prose import raw_lines
     from elmo_tasks.text.token_in_context import find_token
 
-    files = BiLMFiles.in_folder(arguments.bilm)
-    tokenizer = _tokenizer(arguments, files.options.parent)
-    bilm = BiLM.load(files.options, files.weights).to(options.chosen_device(arguments))
+    bilm, tokenizer = _bilm_and_tokenizer(arguments)
     query = find_token([token.text for token in tokenizer.words(arguments.sentence)], arguments.word)
     words = _static_vectors(arguments).nearest(query.word, arguments.count) if arguments.static else []
     lines = raw_lines(arguments.pool, tokenized=arguments.tokenized)
@@ -214,19 +211,15 @@ def add_similarity(parser: argparse.ArgumentParser) -> None:
 
 
 def run_similarity(arguments: argparse.Namespace) -> None:
-    from elmo_tasks.elmo import BiLM
-    from elmo_tasks.elmo.bilm_files import BiLMFiles
     from elmo_tasks.probes.similarity import word_similarities
     from elmo_tasks.text.prose import raw_lines
 
-    files = BiLMFiles.in_folder(arguments.bilm)
-    tokenizer = _tokenizer(arguments, files.options.parent)
+    bilm, tokenizer = _bilm_and_tokenizer(arguments)
     sentences = arguments.sentences
     if sentences == ["-"]:
         sentences = [line for _, line in raw_lines(standard_input(), tokenized=arguments.tokenized) if line.strip()]
     split = [[token.text for token in tokenizer.words(sentence)] for sentence in sentences]
     static = _static_vectors(arguments) if arguments.static else None
-    bilm = BiLM.load(files.options, files.weights).to(options.chosen_device(arguments))
     found = word_similarities(bilm, arguments.word, split, static)
     if static and found.static is None:
         logger.warning("%s: has no vector for %r", static.path, arguments.word)
@@ -265,6 +258,15 @@ def _static_vectors(arguments: argparse.Namespace) -> WordVectorFile:
     from elmo_tasks.modules.word_vectors import WordVectorFile
 
     return WordVectorFile(arguments.static)
+
+
+def _bilm_and_tokenizer(arguments: argparse.Namespace) -> tuple[BiLM, Tokenizer]:
+    from elmo_tasks.elmo import BiLM
+    from elmo_tasks.elmo.bilm_files import BiLMFiles
+
+    files = BiLMFiles.in_folder(arguments.bilm)
+    tokenizer = _tokenizer(arguments, files.options.parent)
+    return BiLM.load(files.options, files.weights).to(options.chosen_device(arguments)), tokenizer
 
 
 def _tokenizer(arguments: argparse.Namespace, folder: Path) -> Tokenizer:
