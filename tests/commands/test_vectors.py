@@ -130,12 +130,6 @@ def test_embed_passes_on_its_arguments(tmp_path: Path, monkeypatch: pytest.Monke
     assert {name: settings[name] for name in changed} == changed
 
 
-@pytest.mark.parametrize("given", ["--options o", "--weights w", "--bilm b --options o", "--bilm b --weights w"])
-def test_a_bilm_is_a_folder_or_two_files(given: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["embed", "in.txt", "--output", "out.hdf5", *given.split()]) == 2
-    assert "expected either the folder of a biLM or both its options and its weights" in capsys.readouterr().err
-
-
 def test_neighbors_prints_the_layers(bilm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pool = tmp_path / "pool.txt"
     pool.write_text(

@@ -105,10 +105,11 @@ def test_what_is_no_run_is_an_error(tmp_path: Path, content: bytes | None) -> No
 
 
 def test_a_folder_of_seeds_says_what_it_is(tmp_path: Path) -> None:
-    for seed in (1, 2):
-        RunFolder(tmp_path / f"seed_{seed}").create({"a": 1})
-    problem = r"a folder of runs, one for each seed \(seed_1, seed_2\); name one of them, such as .*seed_1"
-    with pytest.raises(RunError, match=problem):
-        open_run(tmp_path)
+    for kind in ("fold", "seed"):  # the seeds come first
+        for number in (1, 2):
+            RunFolder(tmp_path / f"{kind}_{number}").create({"a": 1})
+        problem = rf"a folder of runs, one for each {kind} \({kind}_1, {kind}_2\); name one of them, such as .*{kind}_1"
+        with pytest.raises(RunError, match=problem):
+            open_run(tmp_path)
     RunFolder(tmp_path).create({"a": 1})  # a run of its own beside them
     assert open_run(tmp_path).path == tmp_path
