@@ -39,8 +39,8 @@ def test_train_prints_the_scores_of_a_run_or_those_of_seeds(
     output = capsys.readouterr().out
     assert all(word in output for word in ("validation, 2 seeds", "91.00", "0.25", "test, 2 seeds", "90.00", "0.75"))
     assert "89.00" not in output
-    summary = {"folds": 5, "pooled": {"f1": 87.654}, "mean": {"test/f1": 87.0}, "std": {"test/f1": 1.5}}
-    monkeypatch.setattr(elmo_tasks.runs.repeated, "train_folds", Mock(return_value=summary))
+    of_folds = {"folds": 5, "pooled": {"f1": 87.654}, "mean": {"test/f1": 87.0}, "std": {"test/f1": 1.5}}
+    monkeypatch.setattr(elmo_tasks.runs.repeated, "train_folds", Mock(return_value=of_folds))
     assert cli.main(["train", "c.jsonnet", "-s", "out", "--folds", "5"]) == 0
     assert said.call_args.args[0] == Path("out/fold_1")
     output = capsys.readouterr().out
