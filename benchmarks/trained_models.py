@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 from elmo_tasks.elmo.shared_bilms import forget_words
-from elmo_tasks.runs.installed_models import installed_models
+from elmo_tasks.files.installed_models import installed_models
 from elmo_tasks.runs.load import load_predictor, load_run
 
 OWN_TEXTS = Path(__file__).resolve().parents[1] / "trained_models" / "own_texts"

@@ -20,12 +20,12 @@ from elmo_tasks.elmo.fast import Precision
 from elmo_tasks.elmo.shared_bilms import load_frozen
 from elmo_tasks.errors import ArgumentError, ElmoTasksError, check_argument, check_choice, check_several
 from elmo_tasks.files.hashes import file_state
-from elmo_tasks.logs import set_up_logging
 from elmo_tasks.models.saliency import Method
 from elmo_tasks.modules.word_vectors import WordVectorFile
 from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, AllenNlpPredictor, Input, Predictor
 from elmo_tasks.pretraining.language_model import LanguageModel
 from elmo_tasks.probes.similarity import WordSimilarities, word_similarities
+from elmo_tasks.progress import set_up_logging
 from elmo_tasks.rendering import describe
 from elmo_tasks.rendering.html import END, Page, Sections, page_start
 from elmo_tasks.runs.evaluate import evaluate

@@ -23,7 +23,6 @@ from elmo_tasks import __version__
 from elmo_tasks.commands.command import COMMANDS, GROUPS
 from elmo_tasks.commands.stopping import Stopped, is_signal, what_is_left
 from elmo_tasks.errors import DISK_FULL_ERRORS, ElmoTasksError, did_you_mean
-from elmo_tasks.logs import set_up_logging
 
 _TEXTS = {"note", "sentence", "sentences", "word"}  # arguments that are not paths
 USER_ERROR = 2  # exit codes; of signals, 128 + the number
@@ -78,14 +77,14 @@ def _run(arguments: Sequence[str] | None) -> int:
     except SystemExit:  # after --help or wrong arguments
         sys.stdout.flush()
         raise
+    from elmo_tasks.progress import at_work, set_up_logging  # with rich, which is not needed for --help
+
     set_up_logging(parsed.verbosity)
     try:
         if "include_package" in parsed and not getattr(parsed, "list", False):
             from elmo_tasks.config import include_packages
 
             include_packages(parsed.include_package)
-        from elmo_tasks.progress import at_work
-
         with at_work(parsed.words[0]) if _speaks() else contextlib.nullcontext():
             parsed.run(parsed)
     except Stopped as stopped:

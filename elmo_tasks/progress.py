@@ -1,16 +1,18 @@
-"""What long computations show, and which process shows it."""
+"""What is shown on standard error: logs, and how far long computations are."""
 
 from __future__ import annotations
 
 import contextlib
 import datetime
 import logging
+import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import TypeVar
 
 from rich.console import Console
+from rich.logging import RichHandler
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -146,3 +148,27 @@ def is_main_process() -> bool:
     from accelerate import PartialState
 
     return PartialState().is_main_process
+
+
+class _TerminalFormatter(logging.Formatter):
+    """Only the message, after the level if it is a warning or worse."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        text = super().format(record)
+        return f"{record.levelname.lower()}: {text}" if record.levelno >= logging.WARNING else text
+
+
+def set_up_logging(level: int) -> None:
+    """Sends logs of `level` and above to standard error."""
+    handler: logging.Handler
+    if sys.stderr.isatty():
+        handler = RichHandler(
+            console=Console(stderr=True), show_level=False, show_path=level <= logging.DEBUG, log_time_format="%H:%M"
+        )
+        handler.setFormatter(_TerminalFormatter())
+    else:  # one line per message, so that log files work with grep
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s", "%Y-%m-%d %H:%M:%S"))
+    package = logging.getLogger("elmo_tasks")
+    package.handlers = [handler]
+    package.setLevel(level)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from elmo_tasks.runs.installed_models import ENTRY_POINTS
+from elmo_tasks.files.installed_models import ENTRY_POINTS
 
 
 def install(

@@ -84,6 +84,10 @@ def variables(sample_folder: Path) -> dict[str, str]:
     return {"ELMO_TASKS_DATA": str(sample_folder)}
 
 
+def config_of(name: str) -> ExperimentConfig:
+    return load_config(CONFIGS / name, ExperimentConfig, (), {"ELMO_TASKS_DATA": "data"})
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TASKS)
 def test_trains_evaluates_and_predicts(name: str, variables: dict[str, str], tmp_path: Path) -> None:
@@ -129,10 +133,8 @@ def test_a_resumed_run_is_the_uninterrupted_one_bit_for_bit(
 
 
 @pytest.mark.parametrize("name", BASELINES)
-def test_a_baseline_is_its_config_without_elmo(name: str, variables: dict[str, str]) -> None:
-    parts = [part for part in Path(name).parts if part != "baselines"]
-    with_elmo = to_json(load_config(CONFIGS.joinpath(*parts), ExperimentConfig, (), variables))
-    baseline = to_json(load_config(CONFIGS / name, ExperimentConfig, (), variables))
+def test_a_baseline_is_its_config_without_elmo(name: str) -> None:
+    with_elmo, baseline = (to_json(config_of(each)) for each in (name.replace("baselines/", ""), name))
     assert with_elmo["model"]["embedder"].pop("elmo") is not None
     assert baseline["model"]["embedder"].pop("elmo") is None
     mix_penalties = [one for one in with_elmo["trainer"]["regularizers"] if "mix" in one["parameters"]]
@@ -140,28 +142,17 @@ def test_a_baseline_is_its_config_without_elmo(name: str, variables: dict[str, s
     assert with_elmo == baseline
 
 
-def test_what_has_no_version_for_cpus_follows_the_rule(variables: dict[str, str]) -> None:
+def test_what_has_no_version_for_cpus_follows_the_rule() -> None:
     """The rule is printed after the list of configs: `packaged.CPU_RULE`."""
     published = [name for name in TASKS if "/" not in name]
     without = [name for name in published if f"cpu/{name}" not in TASKS]
-    models = {name: load_config(CONFIGS / name, ExperimentConfig, (), variables).model for name in without}
+    models = {name: config_of(name).model for name in without}
     taggers = {name.removesuffix(".jsonnet") for name, model in models.items() if isinstance(model, CrfTaggerConfig)}
-    assert taggers == {
-        "chunking_conll00",
-        "ner_conll03",
-        "ner_ontonotes",
-        "pos_ewt",
-        "pos_ud",
-        "predicates_conll12",
-        "predicates_ewt",
-    }
+    names = "chunking_conll00 ner_conll03 ner_ontonotes pos_ewt pos_ud predicates_conll12 predicates_ewt"
+    assert taggers == set(names.split())
     rest = {name.removesuffix(".jsonnet") for name in without} - taggers
     assert rest == {"srl_conll05", "srl_conll12", "coref_conll12", "squad_bidaf"}
     for config in ("cpu/srl_ewt.jsonnet", "cpu/coref_ontogum.jsonnet"):
         assert config in TASKS
         assert config.removesuffix(".jsonnet") in CPU_RULE
-
-
-def test_every_task_has_a_baseline() -> None:
-    with_elmo = {name for name in TASKS if name not in BASELINES}
-    assert {str(Path(name).parent.parent / Path(name).name) for name in BASELINES} == with_elmo
+    assert {name.replace("baselines/", "") for name in BASELINES} == {*TASKS} - {*BASELINES}  # every task has one

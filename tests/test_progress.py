@@ -46,12 +46,6 @@ def test_a_narrow_terminal_has_room_for_the_bar_and_the_note(
     assert all(text in line for text in (f"{total // 2}/{total}", "to go:", "epoch 13/25, best 66.67"))
 
 
-def test_bars_are_visible_unless_said_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    assert not progress_bar().disable
-
-
 @pytest.fixture
 def lines(monkeypatch: pytest.MonkeyPatch) -> Iterator[queue.Queue[str]]:
     """What is logged of the progress, without waiting ten seconds for it."""

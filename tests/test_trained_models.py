@@ -15,9 +15,9 @@ import torch
 
 from elmo_tasks import cli
 from elmo_tasks.errors import ElmoTasksError, RunError
+from elmo_tasks.files.installed_models import ENTRY_POINTS, INSTALL, OWN_NAMES, About
 from elmo_tasks.files.json_files import write_json
 from elmo_tasks.runs.evaluate import evaluate
-from elmo_tasks.runs.installed_models import ENTRY_POINTS, INSTALL, OWN_NAMES, About
 from elmo_tasks.runs.load import load_run
 from elmo_tasks.runs.train import train
 from tests.installed import install

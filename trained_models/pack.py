@@ -21,13 +21,13 @@ from elmo_tasks.config.data_folder import DEFAULT_DATA_FOLDER, data_folder
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM
 from elmo_tasks.errors import ElmoTasksError, RunError
 from elmo_tasks.files.atomic import atomic_folder
+from elmo_tasks.files.installed_models import About, Score
 from elmo_tasks.files.json_files import json_text, write_json
 from elmo_tasks.files.tensor_files import read_tensors, write_tensors
 from elmo_tasks.publishing.push import files_and_card
 from elmo_tasks.runs.archive import open_run, trained_files
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.folder import RunFolder
-from elmo_tasks.runs.installed_models import About, Score
 from elmo_tasks.runs.load import load_run
 from elmo_tasks.text.vocabulary import Vocabulary
 
@@ -61,7 +61,9 @@ def pack(run: str | Path, target: Path, about: About, words: int | None = None) 
         _shorten(packed, words)
         for path in (packed.frozen, packed.model):
             write_tensors(path, {name: _halved(name, tensor) for name, tensor in read_tensors(path).items()})
-        write_json(About.path(folder), to_json(about.model_copy(update={"task": config.model.task.name})))
+        write_json(
+            About.path(folder), about.model_copy(update={"task": config.model.task.name}).model_dump(mode="json")
+        )
         _, card = files_and_card(folder, target.name)
         (folder / "README.md").write_text(re.sub(r"\A---\n.*?\n---\n\n", "", card, flags=re.DOTALL), encoding="utf-8")
         _check_paths(packed)

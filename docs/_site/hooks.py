@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from elmo_tasks.studies.searches import SearchConfig
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
@@ -24,7 +25,6 @@ from elmo_tasks.config import config_schema
 from elmo_tasks.config.allennlp_keys import ROWS
 from elmo_tasks.pretraining.pretraining_config import PretrainingConfig
 from elmo_tasks.runs.experiment_config import ExperimentConfig
-from elmo_tasks.studies.searches import SearchConfig
 from elmo_tasks.studies.study import StudyConfig
 
 REPOSITORY = Path(__file__).parent.parent.parent

@@ -61,10 +61,7 @@ def run_compare(arguments: argparse.Namespace) -> None:
         unknown_labels=arguments.unknown_labels,
         overrides=options.device_overrides(arguments),
     )
-    if arguments.json:
-        print_json(comparison.to_json())
-    else:
-        _print_comparison(comparison)
+    print_json(comparison.to_json()) if arguments.json else _print_comparison(comparison)
 
 
 def _print_comparison(comparison: Comparison) -> None:
@@ -166,10 +163,7 @@ def run_errors(arguments: argparse.Namespace) -> None:
         unknown_labels=arguments.unknown_labels,
         overrides=options.device_overrides(arguments),
     )
-    if arguments.json:
-        print_json(report.to_json())
-    else:
-        _print_errors(report)
+    print_json(report.to_json()) if arguments.json else _print_errors(report)
 
 
 def _print_errors(report: ErrorReport) -> None:

@@ -7,12 +7,15 @@ import io
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from rich.table import Table
+
+    from elmo_tasks.commands.stopping import Results
+    from elmo_tasks.rendering.drawing import Drawing
 
 _PAGE_WIDTH = 120  # of tables, in characters, where no terminal says how wide it is
 _SHORT_TEXT = 20  # characters of a cell that is not broken
@@ -30,6 +33,32 @@ def binary_output(path: str | None) -> Iterator[IO[bytes]]:
 
     with atomic_write(path) as stream:
         yield stream
+
+
+@contextlib.contextmanager
+def json_lines(path: str | None) -> Iterator[Callable[[Any], object]]:
+    """Yields a function that writes a value as a line of JSON, to a file or to standard output."""
+    from elmo_tasks.files.json_files import json_text
+
+    with binary_output(path) as stream:
+
+        def write(value: Any) -> None:
+            stream.write(f"{json_text(value)}\n".encode())
+            stream.flush()  # a program at the other end of a pipe may wait for it
+
+        yield write
+
+
+@contextlib.contextmanager
+def page(path: str, title: str, results: Results) -> Iterator[Callable[[Drawing], object]]:
+    """Yields a function that adds a section to a page, which says at its end if there are more results."""
+    from elmo_tasks.rendering.html import Sections, page_end, page_start
+
+    sections = Sections()
+    with binary_output(path) as stream:
+        stream.write(page_start(title).encode())
+        yield lambda drawing: stream.write(sections.section(drawing).encode())
+        stream.write(page_end(results.note).encode())
 
 
 def print_json(value: Any) -> None:

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from elmo_tasks.commands import numbers, options
-from elmo_tasks.commands.console import print_json, print_table
+from elmo_tasks.commands.console import print_table
 from elmo_tasks.config.data_folder import DATA_VARIABLE, SAMPLE_FOLDERS, data_folder
-from elmo_tasks.files.overwriting import JSON, check_ending, check_output
 
 logger = logging.getLogger(__name__)
 
@@ -21,26 +20,17 @@ _MOST_LABELS = 30  # in the table
 def add_data(parser: argparse.ArgumentParser) -> None:
     options.add_config_path(parser, "the Jsonnet or JSON file of an experiment, or the name of a config in the package")
     options.add_config_arguments(parser)
-    parser.add_argument("--output", metavar="FILE", help="write everything to this file, as JSON")
-    options.add_force(parser)
-    options.add_flag(parser, "--json", "print everything as JSON instead of tables")
+    options.add_result(parser, "write everything", "everything as JSON instead of tables")
 
 
 def run_data(arguments: argparse.Namespace) -> None:
     from elmo_tasks.config import load_config
-    from elmo_tasks.files.json_files import write_json
     from elmo_tasks.runs.data_analysis import analyse
     from elmo_tasks.runs.experiment_config import ExperimentConfig
 
-    check_ending(arguments.output, JSON)
-    check_output(arguments.output, force=arguments.force, stream=True)
+    options.check_result(arguments)
     report = analyse(load_config(arguments.config, ExperimentConfig, arguments.set, dict(arguments.ext_var)))
-    if arguments.output:
-        write_json(arguments.output, report)
-    if arguments.json:
-        print_json(report)
-    else:
-        _print_report(arguments.config, report)
+    options.show_result(arguments, report, lambda: _print_report(arguments.config, report))
 
 
 def _print_report(title: str, report: Mapping[str, Any]) -> None:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from elmo_tasks.commands import numbers, options
 from elmo_tasks.commands.analysis import print_confusion, print_label_scores
 from elmo_tasks.commands.console import print_json, print_metrics, print_summaries, print_training_metrics
-from elmo_tasks.commands.parts import add_parts, make_parts, writes_parts
+from elmo_tasks.commands.parts import add_inputs, add_parts, make_parts, writes_parts
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.files.overwriting import HTML, JSON, JSON_LINES, check_ending, check_output
+from elmo_tasks.files.overwriting import HTML, JSON_LINES, check_ending, check_output
 from elmo_tasks.progress import is_main_process
 
 if TYPE_CHECKING:
@@ -37,13 +37,10 @@ def add_train(parser: argparse.ArgumentParser) -> None:
     options.complete_runs(start)
     options.add_config_arguments(parser)
     repeated = parser.add_mutually_exclusive_group()
-    repeated.add_argument(
-        "--seeds",
-        type=numbers.seeds,
-        default=(),
-        metavar="SEEDS",
-        help="train once per seed, such as 1-3 or 1,2,5, and print the mean and standard deviation. 3 means seed 3, "
-        "not three seeds",
+    options.add_seeds(
+        repeated,
+        "train once per seed, such as 1-3 or 1,2,5, and print the mean and standard deviation. 3 means seed 3, not "
+        "three seeds",
     )
     repeated.add_argument(
         "--folds",
@@ -52,14 +49,8 @@ def add_train(parser: argparse.ArgumentParser) -> None:
         help="cross-validation: train K times, each time without one part of the training data, which is then "
         "predicted, and print the score of all predictions together. Documents are not split where they are known",
     )
-    parser.add_argument(
-        "--predictions",
-        action="append",
-        default=[],
-        choices=("validation", "test"),
-        help="write the best epoch's predictions for this data to the run's folder, for `compare` and `errors`; can "
-        "be repeated",
-    )
+    about = "write the best epoch's predictions for this data to the run's folder, for `compare` and `errors`"
+    options.add_repeated(parser, "--predictions", f"{about}; can be repeated", choices=("validation", "test"))
     options.add_flag(
         parser, "--self-contained", "copy the files of the biLM and of the transformer into the run's folder"
     )
@@ -131,19 +122,15 @@ def add_evaluate(parser: argparse.ArgumentParser) -> None:
     )
     options.add_unknown_labels(parser)
     options.add_flag(parser, "--confusion", "also print the confusion matrix and the scores of each label")
-    parser.add_argument("--output", metavar="FILE", help="write the metrics to this file, as JSON")
-    options.add_force(parser)
-    options.add_flag(parser, "--json", "print the metrics as JSON instead of a table")
+    options.add_result(parser, "write the metrics", "the metrics as JSON instead of a table")
 
 
 def run_evaluate(arguments: argparse.Namespace) -> None:
-    from elmo_tasks.files.json_files import write_json
     from elmo_tasks.runs.evaluate import evaluate
 
     check_ending(arguments.predictions, JSON_LINES)
-    check_ending(arguments.output, JSON)
-    for path in (arguments.predictions, arguments.output):
-        check_output(path, force=arguments.force, stream=True)
+    check_output(arguments.predictions, force=arguments.force, stream=True)
+    options.check_result(arguments)
     runs, data = _runs_and_data([*arguments.run_paths, *arguments.data])
     metrics = evaluate(
         runs,
@@ -154,19 +141,16 @@ def run_evaluate(arguments: argparse.Namespace) -> None:
         unknown_labels=arguments.unknown_labels,
         overrides=options.run_overrides(arguments),
     )
-    if not is_main_process():
-        return
-    if arguments.output:
-        write_json(arguments.output, metrics)
-    if arguments.json:
-        print_json(metrics)
-    else:
-        confusion, scores = metrics.pop("confusion", None), metrics.pop("label_scores", None)
-        title = " ".join(data)
-        print_metrics(metrics, title=title)
-        if confusion:
-            print_confusion(confusion, title=title)
-            print_label_scores(scores, title=title)
+    if is_main_process():
+        options.show_result(arguments, metrics, lambda: _print_evaluation(metrics, " ".join(data)))
+
+
+def _print_evaluation(metrics: dict[str, Any], title: str) -> None:
+    confusion, scores = metrics.pop("confusion", None), metrics.pop("label_scores", None)
+    print_metrics(metrics, title=title)
+    if confusion:
+        print_confusion(confusion, title=title)
+        print_label_scores(scores, title=title)
 
 
 def _runs_and_data(paths: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -181,43 +165,14 @@ def _runs_and_data(paths: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def add_predict(parser: argparse.ArgumentParser) -> None:
     options.add_run_arguments(parser)
-    parser.add_argument(
-        "input",
-        metavar="INPUT",
-        nargs="+",
-        help="the input file, compressed or not, or - for standard input; with --output DIR/ also several files (text, "
-        "JSON lines, Parquet), folders and patterns such as 'text/*.gz'",
-    )
-    parser.add_argument(
-        "--format",
-        choices=("auto", "text", "jsonl", "allennlp", "reader"),
-        default="auto",
-        help="text: one paragraph per line; jsonl: one JSON object per line; auto: decide by the first "
-        "line that is not blank, and refuse tables, columns and other data; allennlp: the same, with the keys of "
-        "AllenNLP's predictors; reader: data in the format of the run's reader, with or without gold labels (default: "
-        "auto)",
-    )
-    parser.add_argument(
-        "--output-format",
-        choices=("jsonl", "reader"),
-        default="jsonl",
-        help="jsonl: one JSON object per result; reader: with --format reader, the data with a column of predictions, "
-        "for columns of tokens (CoNLL), tables and JSON lines (default: jsonl)",
-    )
-    parser.add_argument(
-        "--prediction-column",
-        metavar="NAME",
-        default="predicted",
-        help="the name of the column or key that --output-format reader adds to tables and JSON lines (default: "
-        "predicted)",
-    )
-    parser.add_argument(
+    add_inputs(parser, "the input file")
+    _add_formats(parser)
+    options.add_choice(
+        parser,
         "--on-error",
-        choices=("fail", "skip", "record"),
-        default="fail",
-        help="what to do with an unusable input. fail: stop with an error; output files keep the results so far. "
-        "skip: continue, and list the skipped inputs at the end. record: in a folder, write the error to its column "
-        "(default: fail)",
+        ("fail", "skip", "record"),
+        "what to do with an unusable input. fail: stop with an error; output files keep the results so far. skip: "
+        "continue, and list the skipped inputs at the end. record: in a folder, write the error to its column",
     )
     parser.add_argument(
         "--explain",
@@ -240,6 +195,31 @@ def add_predict(parser: argparse.ArgumentParser) -> None:
     about = "for semantic roles: the run of a tagger that finds the predicates (default: that of an installed model)"
     options.complete_runs(parser.add_argument("--predicates", metavar="RUN", help=about))
     add_parts(parser)
+
+
+def _add_formats(parser: argparse.ArgumentParser) -> None:
+    options.add_choice(
+        parser,
+        "--format",
+        ("auto", "text", "jsonl", "allennlp", "reader"),
+        "text: one paragraph per line; jsonl: one JSON object per line; auto: decide by the first line that is not "
+        "blank, and refuse tables, columns and other data; allennlp: the same, with the keys of AllenNLP's "
+        "predictors; reader: data in the format of the run's reader, with or without gold labels",
+    )
+    options.add_choice(
+        parser,
+        "--output-format",
+        ("jsonl", "reader"),
+        "jsonl: one JSON object per result; reader: with --format reader, the data with a column of predictions, for "
+        "columns of tokens (CoNLL), tables and JSON lines",
+    )
+    parser.add_argument(
+        "--prediction-column",
+        metavar="NAME",
+        default="predicted",
+        help="the name of the column or key that --output-format reader adds to tables and JSON lines (default: "
+        "predicted)",
+    )
 
 
 def run_predict(arguments: argparse.Namespace) -> None:
@@ -283,7 +263,7 @@ def run_predict(arguments: argparse.Namespace) -> None:
 
 
 def _predict_parts(arguments: argparse.Namespace) -> None:
-    from elmo_tasks.batches import Predict
+    from elmo_tasks.integrations.batches import Predict
     from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS
 
     given = {"--html": arguments.html, "--on-error skip": arguments.on_error == "skip"}

@@ -5,13 +5,15 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from elmo_tasks.commands import numbers
+from elmo_tasks.commands.console import print_json
 from elmo_tasks.commands.numbers import Number
 from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.files.overwriting import JSON, check_ending, check_output
 
 if TYPE_CHECKING:
     import torch
@@ -37,20 +39,59 @@ def add_seed(parser: argparse.ArgumentParser, default: int, help: str = "the ran
 
 
 def add_bilm(parser: argparse.ArgumentParser) -> None:
-    help = (
-        "the folder of the biLM, its zip archive, hub:ORG/NAME, or an address with #sha256=... (default: the biLM in "
-    )
-    parser.add_argument("--bilm", default="default", metavar="DIR", help=f"{help}the package)")
+    help = "the folder of the biLM, its zip archive, hub:ORG/NAME, or an address with #sha256=..."
+    parser.add_argument("--bilm", default="default", metavar="DIR", help=f"{help} (default: the biLM in the package)")
+
+
+def add_bilm_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of every command that reads raw text with a biLM."""
+    add_bilm(parser)
+    add_tokenizer_arguments(parser, BILM_TOKENIZER)
+    add_include_package(parser)
+    add_device(parser, "auto")
+
+
+def add_choice(
+    parser: argparse._ActionsContainer, name: str, choices: Sequence[str], help: str, default: str | None = None
+) -> None:
+    """An option with one of some values, by default the first; the help ends with the default."""
+    chosen = default or choices[0]
+    parser.add_argument(name, choices=choices, default=chosen, help=f"{help} (default: {chosen})")
+
+
+def add_repeated(parser: argparse._ActionsContainer, name: str, help: str, **settings: Any) -> None:
+    """An option that can be given several times, with a list of all values."""
+    parser.add_argument(name, action="append", default=[], help=help, **settings)
+
+
+def add_seeds(parser: argparse._ActionsContainer, help: str) -> None:
+    parser.add_argument("--seeds", type=numbers.seeds, default=(), metavar="SEEDS", help=help)
+
+
+def add_result(parser: argparse.ArgumentParser, output: str, printed: str) -> None:
+    """The options of commands with one result, see `check_result` and `show_result`."""
+    parser.add_argument("--output", metavar="FILE", help=f"{output} to this file, as JSON")
+    add_force(parser)
+    add_flag(parser, "--json", f"print {printed}")
+
+
+def check_result(arguments: argparse.Namespace) -> None:
+    """Raises an `ElmoTasksError` if the file of a result cannot be written, before anything is computed."""
+    check_ending(arguments.output, JSON)
+    check_output(arguments.output, force=arguments.force, stream=True)
+
+
+def show_result(arguments: argparse.Namespace, result: Any, show: Callable[[], object]) -> None:
+    """Writes a result to its file, if one is named, and prints it, as JSON or by `show`."""
+    from elmo_tasks.files.json_files import write_json
+
+    if arguments.output:
+        write_json(arguments.output, result)
+    print_json(result) if arguments.json else show()
 
 
 def add_include_package(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--include-package",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="import a package that defines your own parts",
-    )
+    add_repeated(parser, "--include-package", "import a package that defines your own parts", metavar="NAME")
 
 
 def add_config_path(parser: argparse.ArgumentParser, help: str, nargs: str | None = None) -> None:
@@ -82,7 +123,7 @@ def complete_run(prefix: str, **_: object) -> list[str]:
 
 def complete_model(prefix: str, **_: object) -> list[str]:
     """The names of installed models, for the shell."""
-    from elmo_tasks.runs.installed_models import installed_models
+    from elmo_tasks.files.installed_models import installed_models
 
     return [model.name for model in installed_models() if model.name.startswith(prefix)]
 
@@ -108,20 +149,14 @@ def add_config_arguments(parser: argparse.ArgumentParser, described: str = "conf
     """
     shown = f", such as {example}" if example else ""
     _add_set(parser, f"{described}{shown}")
-    parser.add_argument(
-        "--ext-var",
-        type=_pair,
-        action="append",
-        default=[],
-        metavar="N=V",
-        help="set an external variable of the Jsonnet file; can be repeated",
-    )
+    about = "set an external variable of the Jsonnet file; can be repeated"
+    add_repeated(parser, "--ext-var", about, type=_pair, metavar="N=V")
     add_include_package(parser)
 
 
 def _add_set(parser: argparse.ArgumentParser, described: str) -> None:
     help = f"change a key of the {described}; the value is Jsonnet, or a plain string; can be repeated"
-    parser.add_argument("--set", type=override, action="append", default=[], metavar="A.B=C", help=help)
+    add_repeated(parser, "--set", help, type=override, metavar="A.B=C")
 
 
 def add_from(parser: argparse.ArgumentParser, metavar: str, help: str) -> argparse.Action:
@@ -199,7 +234,7 @@ def chosen_device(arguments: argparse.Namespace) -> torch.device:
 
 def add_engine(parser: argparse._ActionsContainer, help: str) -> None:
     """Where the work is done."""
-    parser.add_argument("--engine", choices=("local", "ray"), default="local", help=f"{help} (default: local)")
+    add_choice(parser, "--engine", ("local", "ray"), help)
     parser.add_argument(
         "--address",
         metavar="ADDRESS",
@@ -216,13 +251,12 @@ def uses_ray(arguments: argparse.Namespace) -> bool:
 
 
 def add_unknown_labels(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+    add_choice(
+        parser,
         "--unknown-labels",
-        choices=("error", "count"),
-        default="error",
-        help="what to do with gold labels that the run does not know: error refuses the data; count scores them as "
-        "errors of the run, as the official scorers do, with a warning, and leaves them out of the loss (default: "
-        "error)",
+        ("error", "count"),
+        "what to do with gold labels that the run does not know: error refuses the data; count scores them as errors "
+        "of the run, as the official scorers do, with a warning, and leaves them out of the loss",
     )
 
 

@@ -11,11 +11,22 @@ from elmo_tasks.commands import numbers, options
 from elmo_tasks.errors import ElmoTasksError, counted
 
 if TYPE_CHECKING:
-    from elmo_tasks.batches import TableFunction
+    from elmo_tasks.integrations.batches import TableFunction
 
 logger = logging.getLogger(__name__)
 
 _PART_TOKENS = 1_000_000
+
+
+def add_inputs(parser: argparse.ArgumentParser, kind: str) -> None:
+    """What is read: one file of this kind, or many for an output folder."""
+    parser.add_argument(
+        "input",
+        metavar="INPUT",
+        nargs="+",
+        help=f"{kind}, compressed or not, or - for standard input; with --output DIR/ also several files (text, JSON "
+        "lines, Parquet), folders and patterns such as 'text/*.gz'",
+    )
 
 
 def add_parts(parser: argparse.ArgumentParser) -> None:
@@ -75,8 +86,8 @@ def make_parts(arguments: argparse.Namespace, function: TableFunction, *, tokeni
     import torch
 
     from elmo_tasks.files.overwriting import check_folder, check_kind
-    from elmo_tasks.parts.folder import PartsFolder
-    from elmo_tasks.parts.units import find_units
+    from elmo_tasks.integrations.parts import PartsFolder
+    from elmo_tasks.integrations.units import find_units
     from elmo_tasks.progress import counted_items
 
     if "-" in arguments.input:
@@ -101,7 +112,7 @@ def make_parts(arguments: argparse.Namespace, function: TableFunction, *, tokeni
         print(f"{folder.path}: all {counted(len(units), 'part')} are there")
         return
     if options.uses_ray(arguments):
-        from elmo_tasks.parts.ray_engine import process_on_ray
+        from elmo_tasks.integrations.ray_engine import process_on_ray
 
         use_gpu = "cuda" in str(getattr(function, "device", None))
         made = process_on_ray(

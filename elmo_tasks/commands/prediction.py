@@ -12,10 +12,9 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from elmo_tasks.commands.console import binary_output
+from elmo_tasks.commands.console import binary_output, json_lines, page
 from elmo_tasks.commands.stopping import Results, uninterrupted
 from elmo_tasks.errors import DataError
-from elmo_tasks.files.json_files import json_text
 
 if TYPE_CHECKING:
     from elmo_tasks.data_readers.reader import DatasetReader
@@ -145,38 +144,24 @@ def _results(
     Arguments:
         results: those that have been shown; a file says at its end if there are more.
     """
+    from elmo_tasks.rendering import describe
+
     with contextlib.ExitStack() as stack:
         shows: list[Show] = []
         if arguments.html:
-            shows.append(
-                stack.enter_context(_page(arguments.html, " ".join(arguments.run_paths), predictor.task, results))
-            )
+            add_section = stack.enter_context(page(arguments.html, " ".join(arguments.run_paths), results))
+            shows.append(lambda result: add_section(describe(predictor.task, result)))
         if arguments.output_format == "reader":
             assert reader
             column = arguments.prediction_column
             shows.append(stack.enter_context(_same_format(arguments.output, reader, arguments.input, column, results)))
         elif arguments.output:
-            shows.append(stack.enter_context(_json_lines(arguments.output)))
+            shows.append(stack.enter_context(json_lines(arguments.output)))
         if not shows:
             plain = arguments.json or arguments.format == "allennlp" or not sys.stdout.isatty()
-            shows.append(stack.enter_context(_json_lines(None)) if plain else _terminal(predictor.task))
+            shows.append(stack.enter_context(json_lines(None)) if plain else _terminal(predictor.task))
 
-        def show(result: dict[str, Any]) -> None:
-            for each in shows:
-                each(result)
-
-        yield show
-
-
-@contextlib.contextmanager
-def _json_lines(path: str | None) -> Iterator[Show]:
-    with binary_output(path) as stream:
-
-        def show(result: dict[str, Any]) -> None:
-            stream.write(f"{json_text(result)}\n".encode())
-            stream.flush()  # a program at the other end of a pipe may wait for it
-
-        yield show
+        yield lambda result: [show(result) for show in shows]
 
 
 @contextlib.contextmanager
@@ -211,18 +196,6 @@ def _same_format(path: str | None, reader: DatasetReader, source: str, column: s
             stream.write(f"{line}\n".encode())
             if results.note and not (predicted or values):
                 break
-
-
-@contextlib.contextmanager
-def _page(path: str, title: str, task: Task, results: Results) -> Iterator[Show]:
-    from elmo_tasks.rendering import describe
-    from elmo_tasks.rendering.html import Sections, page_end, page_start
-
-    sections = Sections()
-    with binary_output(path) as stream:
-        stream.write(page_start(title).encode())
-        yield lambda result: stream.write(sections.section(describe(task, result)).encode())
-        stream.write(page_end(results.note).encode())
 
 
 def _terminal(task: Task) -> Show:

@@ -54,10 +54,7 @@ def add_perplexity(parser: argparse.ArgumentParser) -> None:
         help="text files or glob patterns, compressed or not; the first one may be the folder of a biLM, instead of "
         "--bilm",
     )
-    options.add_bilm(parser)
-    options.add_tokenizer_arguments(parser, options.BILM_TOKENIZER)
-    options.add_include_package(parser)
-    options.add_device(parser, "auto")
+    options.add_bilm_arguments(parser)
     options.add_flag(parser, "--json", "print the results as JSON instead of a table")
 
 
@@ -69,10 +66,7 @@ def run_perplexity(arguments: argparse.Namespace) -> None:
     tokenizer, device = parse_tokenizer(name) if name else None, options.chosen_device(arguments)
     bilm, text = _bilm_and_text(arguments)
     result = perplexity_of_text(bilm, text, tokenizer, device)
-    if arguments.json:
-        print_json(result)
-    else:
-        _print_perplexities({"value": result})
+    print_json(result) if arguments.json else _print_perplexities({"value": result})
 
 
 def _bilm_and_text(arguments: argparse.Namespace) -> tuple[str, list[str]]:

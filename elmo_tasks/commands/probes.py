@@ -7,10 +7,9 @@ import logging
 from typing import TYPE_CHECKING
 
 from elmo_tasks.commands import options
-from elmo_tasks.commands.console import print_json, print_table
+from elmo_tasks.commands.console import print_table
 from elmo_tasks.config.data_folder import DATA_VARIABLE, data_folder
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.files.overwriting import JSON, check_ending, check_output
 
 if TYPE_CHECKING:
     from elmo_tasks.modules.word_vectors import WordVectorFile
@@ -55,27 +54,17 @@ def add_probe(parser: argparse.ArgumentParser) -> None:
     )
     options.add_device(parser, "auto")
     options.add_seed(parser, 0)
-    options.add_flag(parser, "--json", "print the results as JSON instead of tables")
-    parser.add_argument("--output", metavar="FILE", help="also write the results to this file, as JSON")
-    options.add_force(parser)
+    options.add_result(parser, "also write the results", "the results as JSON instead of tables")
     options.add_include_package(parser)
 
 
 def run_probe(arguments: argparse.Namespace) -> None:
     import dataclasses
 
-    from elmo_tasks.files.json_files import write_json
-
-    check_ending(arguments.output, JSON)
-    check_output(arguments.output, force=arguments.force, stream=True)
+    options.check_result(arguments)
     probe = (_probe_senses if arguments.what == _SENSES else _probe_labels)(arguments)
     result = {"probe": arguments.what, "bilm": arguments.bilm, **dataclasses.asdict(probe)}
-    if arguments.output:
-        write_json(arguments.output, result)
-    if arguments.json:
-        print_json(result)
-    else:
-        _print(probe)
+    options.show_result(arguments, result, lambda: _print(probe))
 
 
 def _word_vectors(path: str | None) -> WordVectorFile | None:

@@ -13,7 +13,7 @@ from elmo_tasks.errors import ElmoTasksError, did_you_mean
 
 if TYPE_CHECKING:
     from elmo_tasks.elmo.bilm_files import BiLMFiles
-    from elmo_tasks.runs.installed_models import InstalledModel
+    from elmo_tasks.files.installed_models import InstalledModel
 
 logger = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ def add_models(parser: argparse.ArgumentParser) -> None:
 
 
 def run_models(arguments: argparse.Namespace) -> None:
-    from elmo_tasks.runs.installed_models import INSTALL, how_to_get, installed_models, model_named
+    from elmo_tasks.files.installed_models import INSTALL, how_to_get, installed_models, model_named
 
     if name := arguments.name:
         if not (model := model_named(name)):

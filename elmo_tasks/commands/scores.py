@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import codecs
 import contextlib
 import csv
-import io
+import itertools
 import math
 import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from elmo_tasks.commands import numbers, options
-from elmo_tasks.commands.console import binary_output
+from elmo_tasks.commands.console import binary_output, json_lines, page
 from elmo_tasks.commands.stopping import Results, uninterrupted
 from elmo_tasks.files.overwriting import HTML, JSON_LINES, TABLE, check_ending, check_output
 
@@ -30,7 +31,7 @@ _COLUMNS = (
 
 def add_score(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("text", metavar="TEXT", help="a UTF-8 text file, compressed or not, or - for standard input")
-    options.add_bilm(parser)
+    options.add_bilm_arguments(parser)
     options.add_number(
         parser, "--substitutes", 0, "also give this many likely words for each token", kind=numbers.not_negative
     )
@@ -38,9 +39,6 @@ def add_score(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--html", metavar="FILE", help="write a page with the surprising words in colour")
     options.add_force(parser)
     options.add_flag(parser, "--json", "one JSON object for each sentence, instead of a row for each token (TSV)")
-    options.add_tokenizer_arguments(parser, options.BILM_TOKENIZER)
-    options.add_include_package(parser)
-    options.add_device(parser, "auto")
 
 
 def run_score(arguments: argparse.Namespace) -> None:
@@ -82,61 +80,51 @@ def _shown(arguments: argparse.Namespace, results: Results) -> Iterator[Show]:
         results: those that have been shown; a page says at its end if there are more.
     """
     from elmo_tasks.files.text import STANDARD_INPUT
-    from elmo_tasks.rendering.html import Sections, page_end, page_start
     from elmo_tasks.rendering.terminal import Terminal
 
     with contextlib.ExitStack() as stack:
         shows: list[Show] = []
         if arguments.html:
-            page, sections = stack.enter_context(binary_output(arguments.html)), Sections()
-            page.write(page_start(STANDARD_INPUT if arguments.text == "-" else arguments.text).encode())
-            stack.callback(lambda: page.write(page_end(results.note).encode()))
-            shows.append(lambda scores: page.write(sections.section(_drawing(scores)).encode()))
-        if arguments.output or arguments.json or not (shows or sys.stdout.isatty()):
-            stream = stack.enter_context(binary_output(arguments.output))
-            write = _json_lines() if arguments.json else _table()
-            shows.append(lambda scores: stream.write(write(scores).encode()))
+            title = STANDARD_INPUT if arguments.text == "-" else arguments.text
+            add_section = stack.enter_context(page(arguments.html, title, results))
+            shows.append(lambda scores: add_section(_drawing(scores)))
+        if arguments.json:
+            write = stack.enter_context(json_lines(arguments.output))
+            shows.append(lambda scores: write(scores.record()))
+        elif arguments.output or not (shows or sys.stdout.isatty()):
+            shows.append(stack.enter_context(_table(arguments.output)))
         if not shows:
             terminal = Terminal()
             shows.append(lambda scores: terminal.show(_drawing(scores)))
         yield lambda scores: [show(scores) for show in shows]
 
 
-def _table() -> Callable[[SentenceScores], str]:
-    """A function that gives the rows of each sentence, the first with the names of the columns."""
-    number, text = 0, io.StringIO()
-    writer = csv.writer(text, delimiter="\t", lineterminator="\n")
-    writer.writerow(_COLUMNS)
+@contextlib.contextmanager
+def _table(path: str | None) -> Iterator[Show]:
+    """Yields a function that writes the rows of a sentence, after the names of the columns."""
+    numbers = itertools.count(1)
+    with binary_output(path) as stream:
+        writer = csv.writer(codecs.getwriter("utf-8")(stream), delimiter="\t", lineterminator="\n")
 
-    def rows(scores: SentenceScores) -> str:
-        nonlocal number
-        number += 1
-        nothing = [""] * 3
-        writer.writerow([number, 0, "<S>", "", *nothing, *_nats_and_bits(scores.begin), "", *nothing])
-        for position, each in enumerate(scores.tokens, start=1):
-            forward = [*_nats_and_bits(each.forward), each.forward_rank]
-            backward = [*_nats_and_bits(each.backward), each.backward_rank]
-            words = " ".join(f"{word}:{probability:.4f}" for word, probability in each.substitutes)
-            known = [number, position, each.token, int(each.is_known)]
-            writer.writerow([*known, *forward, *backward, *_nats_and_bits(each.both), words])
-        end = len(scores.tokens) + 1
-        writer.writerow([number, end, "</S>", "", *_nats_and_bits(scores.end), "", *nothing, *nothing])
-        written = text.getvalue()
-        text.seek(0)
-        text.truncate()
-        return written
+        def show(scores: SentenceScores) -> None:
+            number, nothing = next(numbers), [""] * 3
+            if number == 1:
+                writer.writerow(_COLUMNS)
+            writer.writerow([number, 0, "<S>", "", *nothing, *_nats_and_bits(scores.begin), "", *nothing])
+            for position, each in enumerate(scores.tokens, start=1):
+                forward = [*_nats_and_bits(each.forward), each.forward_rank]
+                backward = [*_nats_and_bits(each.backward), each.backward_rank]
+                words = " ".join(f"{word}:{probability:.4f}" for word, probability in each.substitutes)
+                known = [number, position, each.token, int(each.is_known)]
+                writer.writerow([*known, *forward, *backward, *_nats_and_bits(each.both), words])
+            end = len(scores.tokens) + 1
+            writer.writerow([number, end, "</S>", "", *_nats_and_bits(scores.end), "", *nothing, *nothing])
 
-    return rows
+        yield show
 
 
 def _nats_and_bits(surprisal: float) -> tuple[str, str]:
     return f"{surprisal:.6f}", f"{surprisal / math.log(2):.6f}"
-
-
-def _json_lines() -> Callable[[SentenceScores], str]:
-    from elmo_tasks.files.json_files import json_text
-
-    return lambda scores: f"{json_text(scores.record())}\n"
 
 
 def _drawing(scores: SentenceScores) -> Drawing:

@@ -14,8 +14,6 @@ _NEEDED = ("fastapi", "fastapi_offline", "prometheus_client", "uvicorn")
 
 
 def add_serve(parser: argparse.ArgumentParser) -> None:
-    from elmo_tasks.server.bounds import Limits
-
     runs = parser.add_argument(
         "runs",
         metavar="RUN",
@@ -38,16 +36,18 @@ def add_serve(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="the text in which neighbours are looked up, compressed or not (default: 2,000 sentences in the package)",
     )
-    parser.add_argument(
-        "--allow-origin",
-        action="append",
-        default=[],
-        metavar="URL",
-        help="a site whose pages may use the server, such as https://example.org; can be repeated (default: none)",
-    )
+    about = "a site whose pages may use the server, such as https://example.org; can be repeated (default: none)"
+    options.add_repeated(parser, "--allow-origin", about, metavar="URL")
     parser.add_argument(
         "--note", metavar="TEXT", help="text for the top of the page, such as what the models were trained on"
     )
+    _add_limits(parser)
+    options.add_include_package(parser)
+
+
+def _add_limits(parser: argparse.ArgumentParser) -> None:
+    from elmo_tasks.server.bounds import Limits
+
     group, limits = parser.add_argument_group("limits"), Limits()
     wait = round(1000 * limits.wait_seconds)
     for name, default, text in (
@@ -59,10 +59,7 @@ def add_serve(parser: argparse.ArgumentParser) -> None:
         ("--max-waiting-tokens", limits.queue_tokens, "the maximum number of unanswered tokens; more get 429"),
         ("--timeout", round(limits.timeout_seconds), "the maximum number of seconds for a request; then it gets 504"),
     ):
-        group.add_argument(
-            name, type=numbers.positive, default=default, metavar="N", help=f"{text} (default: {default})"
-        )
-    options.add_include_package(parser)
+        options.add_number(group, name, default, text)
 
 
 def run_serve(arguments: argparse.Namespace) -> None:
@@ -105,7 +102,7 @@ def run_serve(arguments: argparse.Namespace) -> None:
 
 def _installed() -> list[str]:
     """All installed models, with their names; raises an `ElmoTasksError` if there are none."""
-    from elmo_tasks.runs.installed_models import INSTALL, installed_models
+    from elmo_tasks.files.installed_models import INSTALL, installed_models
 
     if not (models := installed_models()):
         raise ElmoTasksError(f"no run given, and no models are installed; expected RUN, or install some: {INSTALL}")

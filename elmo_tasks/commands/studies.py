@@ -19,13 +19,15 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
+def _add_file_and_folder(parser: argparse.ArgumentParser, kind: str, contents: str, name: str) -> None:
+    about = f"the Jsonnet or JSON file, or the name of a {kind} in the package"
+    parser.add_argument(kind, metavar="FILE", nargs="?", help=about)
+    about = f"the folder of its {contents} (default: runs/studies/<name of the {name}>)"
+    parser.add_argument("-s", f"--{kind}-folder", metavar="DIR", help=about)
+
+
 def add_study(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "study", metavar="FILE", nargs="?", help="the Jsonnet or JSON file, or the name of a study in the package"
-    )
-    parser.add_argument(
-        "-s", "--study-folder", metavar="DIR", help="the folder of its runs (default: runs/studies/<name of the study>)"
-    )
+    _add_file_and_folder(parser, "study", "runs", "study")
     parser.add_argument(
         "--jobs",
         type=numbers.positive,
@@ -33,14 +35,8 @@ def add_study(parser: argparse.ArgumentParser) -> None:
         help="how many runs train at a time (default: 1; with --engine ray, as many as the cluster has room for)",
     )
     options.add_engine(parser, "local: processes of this machine; ray: a Ray cluster, with a task for each run")
-    parser.add_argument(
-        "--arm",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="train only this arm, or those whose names match a pattern such as 'SNLI*', and their baselines; can be "
-        "repeated",
-    )
+    about = "train only this arm, or those whose names match a pattern such as 'SNLI*', and their baselines"
+    options.add_repeated(parser, "--arm", f"{about}; can be repeated", metavar="NAME")
     parser.add_argument(
         "--shares",
         type=numbers.shares,
@@ -48,13 +44,7 @@ def add_study(parser: argparse.ArgumentParser) -> None:
         metavar="S,S",
         help="train only runs with these shares of the training data, such as 0.01,1",
     )
-    parser.add_argument(
-        "--seeds",
-        type=numbers.seeds,
-        default=(),
-        metavar="SEEDS",
-        help="train only runs with these seeds, such as 1-3 or 1,2,5",
-    )
+    options.add_seeds(parser, "train only runs with these seeds, such as 1-3 or 1,2,5")
     options.add_config_arguments(parser, "study", "seeds=[1] or changes.trainer.num_epochs=1")
     options.add_flag(parser, "--dry-run", "check everything, and list the runs with their state and estimated time")
     options.add_flag(parser, "--list", "list the studies in the package")
@@ -148,15 +138,7 @@ def run_report(arguments: argparse.Namespace) -> None:
 
 
 def add_tune(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "search", metavar="FILE", nargs="?", help="the Jsonnet or JSON file, or the name of a search in the package"
-    )
-    parser.add_argument(
-        "-s",
-        "--search-folder",
-        metavar="DIR",
-        help="the folder of its trials (default: runs/studies/<name of the file>)",
-    )
+    _add_file_and_folder(parser, "search", "trials", "file")
     options.add_config_arguments(parser, "search", "trials=10 or changes.trainer.num_epochs=1")
     options.add_flag(parser, "--dry-run", "check everything, and print the space")
     options.add_flag(parser, "--list", "list the searches in the package")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from elmo_tasks.commands import numbers, options
 from elmo_tasks.commands.console import print_json, print_table
-from elmo_tasks.commands.parts import add_parts, make_parts, writes_parts
+from elmo_tasks.commands.parts import add_inputs, add_parts, make_parts, writes_parts
 from elmo_tasks.errors import CacheError, ElmoTasksError, counted
 from elmo_tasks.files.overwriting import check_kind, check_output
 from elmo_tasks.files.text import standard_input
@@ -19,6 +19,7 @@ from elmo_tasks.files.text import standard_input
 if TYPE_CHECKING:
     import torch
 
+    from elmo_tasks.elmo import BiLM
     from elmo_tasks.elmo.bilm_files import BiLMFiles
     from elmo_tasks.modules.word_vectors import WordVectorFile
     from elmo_tasks.probes.similarity import WordSimilarities
@@ -28,13 +29,7 @@ logger = logging.getLogger(__name__)
 
 
 def add_embed(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "input",
-        metavar="INPUT",
-        nargs="+",
-        help="a UTF-8 text file, compressed or not, or - for standard input; with --output DIR/ also several files "
-        "(text, JSON lines, Parquet), folders and patterns such as 'text/*.gz'",
-    )
+    add_inputs(parser, "a UTF-8 text file")
     parser.add_argument(
         "--output",
         metavar="FILE|DIR/",
@@ -42,6 +37,28 @@ def add_embed(parser: argparse.ArgumentParser) -> None:
         help="the .hdf5 or .npz file to write; or, with a slash at the end, a folder for Parquet files",
     )
     options.add_force(parser)
+    _add_bilm_and_layers(parser)
+    options.add_device(parser, "auto")
+    options.add_flag(parser, "--no-index", "leave out sentence_to_index, which needs all sentences in memory")
+    options.add_tokenizer_arguments(parser, options.BILM_TOKENIZER)
+    options.add_include_package(parser)
+    options.add_number(parser, "--batch-tokens", 4096, "the maximum number of tokens in a batch")
+    add_parts(parser)
+    options.add_choice(
+        parser,
+        "--on-error",
+        ("fail", "record"),
+        "what to do with an unusable line, if the output is a folder: fail stops; record writes the error to its "
+        "column",
+    )
+    parser.add_argument(
+        "--number-type",
+        choices=("float16", "float32"),
+        help="of the vectors, if the output is a folder (default: float16); in a file they are always float32",
+    )
+
+
+def _add_bilm_and_layers(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--bilm",
         metavar="DIR",
@@ -58,37 +75,16 @@ def add_embed(parser: argparse.ArgumentParser) -> None:
         metavar="LAYERS",
         help="all, mix (the mean of all layers), top, or the number of a layer (default: all; for a folder, mix)",
     )
-    parser.add_argument(
-        "--pool", choices=("none", "mean", "max"), default="none", help="write one vector per sentence (default: none)"
-    )
+    options.add_choice(parser, "--pool", ("none", "mean", "max"), "write one vector per sentence")
     computation = parser.add_mutually_exclusive_group()
-    computation.add_argument(
+    options.add_choice(
+        computation,
         "--precision",
-        choices=("float32", "bfloat16", "int8"),
-        default="float32",
-        help="of matrix products; bfloat16 and int8 are less exact but faster on processors with AVX-512 or AMX "
-        "(default: float32)",
+        ("float32", "bfloat16", "int8"),
+        "of matrix products; bfloat16 and int8 are less exact but faster on processors with AVX-512 or AMX",
     )
     options.add_flag(
         computation, "--stateful", "carry the state of the LSTMs from batch to batch, as bilm-tf does; much slower"
-    )
-    options.add_device(parser, "auto")
-    options.add_flag(parser, "--no-index", "leave out sentence_to_index, which needs all sentences in memory")
-    options.add_tokenizer_arguments(parser, options.BILM_TOKENIZER)
-    options.add_include_package(parser)
-    options.add_number(parser, "--batch-tokens", 4096, "the maximum number of tokens in a batch")
-    add_parts(parser)
-    parser.add_argument(
-        "--on-error",
-        choices=("fail", "record"),
-        default="fail",
-        help="what to do with an unusable line, if the output is a folder: fail stops; record writes the error to its "
-        "column (default: fail)",
-    )
-    parser.add_argument(
-        "--number-type",
-        choices=("float16", "float32"),
-        help="of the vectors, if the output is a folder (default: float16); in a file they are always float32",
     )
 
 
@@ -139,7 +135,7 @@ def run_embed(arguments: argparse.Namespace) -> None:
 
 
 def _embed_parts(arguments: argparse.Namespace, files: BiLMFiles, device: torch.device) -> None:
-    from elmo_tasks.batches import Embed
+    from elmo_tasks.integrations.batches import Embed
 
     for name in ("stateful", "no_index"):
         if getattr(arguments, name):
@@ -165,10 +161,7 @@ def add_neighbors(parser: argparse.ArgumentParser) -> None:
         "--word", required=True, metavar="WORD", help="the token of the sentence to find neighbours for"
     )
     parser.add_argument("--pool", required=True, metavar="FILE", help="the text to search, compressed or not")
-    options.add_tokenizer_arguments(parser, options.BILM_TOKENIZER)
-    options.add_include_package(parser)
-    options.add_device(parser, "auto")
-    options.add_bilm(parser)
+    options.add_bilm_arguments(parser)
     options.add_flag(parser, "--same-word", "search only for other occurrences of the word")
     _add_static(parser, "also show the nearest words by these word vectors, such as GloVe's")
     options.add_number(parser, "--count", 5, "the number of neighbours per layer")
@@ -176,16 +169,12 @@ def add_neighbors(parser: argparse.ArgumentParser) -> None:
 
 
 def run_neighbors(arguments: argparse.Namespace) -> None:
-    from elmo_tasks.elmo import BiLM
-    from elmo_tasks.elmo.bilm_files import BiLMFiles
     from elmo_tasks.probes.neighbors import nearest_tokens
     from elmo_tasks.progress import counted_items
     from elmo_tasks.text.prose import raw_lines
     from elmo_tasks.text.token_in_context import find_token
 
-    files = BiLMFiles.in_folder(arguments.bilm)
-    tokenizer = _tokenizer(arguments, files.options.parent)
-    bilm = BiLM.load(files.options, files.weights).to(options.chosen_device(arguments))
+    bilm, tokenizer = _bilm_and_tokenizer(arguments)
     query = find_token([token.text for token in tokenizer.words(arguments.sentence)], arguments.word)
     words = _static_vectors(arguments).nearest(query.word, arguments.count) if arguments.static else []
     lines = raw_lines(arguments.pool, tokenized=arguments.tokenized)
@@ -216,28 +205,21 @@ def add_similarity(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         help="sentences with the word, or - to read them from standard input, one per line",
     )
-    options.add_tokenizer_arguments(parser, options.BILM_TOKENIZER)
-    options.add_include_package(parser)
-    options.add_device(parser, "auto")
-    options.add_bilm(parser)
+    options.add_bilm_arguments(parser)
     _add_static(parser, "also compare these word vectors, such as GloVe's, which are the same in every sentence")
     options.add_flag(parser, "--json", "print the similarities as JSON instead of tables")
 
 
 def run_similarity(arguments: argparse.Namespace) -> None:
-    from elmo_tasks.elmo import BiLM
-    from elmo_tasks.elmo.bilm_files import BiLMFiles
     from elmo_tasks.probes.similarity import word_similarities
     from elmo_tasks.text.prose import raw_lines
 
-    files = BiLMFiles.in_folder(arguments.bilm)
-    tokenizer = _tokenizer(arguments, files.options.parent)
+    bilm, tokenizer = _bilm_and_tokenizer(arguments)
     sentences = arguments.sentences
     if sentences == ["-"]:
         sentences = [line for _, line in raw_lines(standard_input(), tokenized=arguments.tokenized) if line.strip()]
     split = [[token.text for token in tokenizer.words(sentence)] for sentence in sentences]
     static = _static_vectors(arguments) if arguments.static else None
-    bilm = BiLM.load(files.options, files.weights).to(options.chosen_device(arguments))
     found = word_similarities(bilm, arguments.word, split, static)
     if static and found.static is None:
         logger.warning("%s: has no vector for %r", static.path, arguments.word)
@@ -276,6 +258,15 @@ def _static_vectors(arguments: argparse.Namespace) -> WordVectorFile:
     from elmo_tasks.modules.word_vectors import WordVectorFile
 
     return WordVectorFile(arguments.static)
+
+
+def _bilm_and_tokenizer(arguments: argparse.Namespace) -> tuple[BiLM, Tokenizer]:
+    from elmo_tasks.elmo import BiLM
+    from elmo_tasks.elmo.bilm_files import BiLMFiles
+
+    files = BiLMFiles.in_folder(arguments.bilm)
+    tokenizer = _tokenizer(arguments, files.options.parent)
+    return BiLM.load(files.options, files.weights).to(options.chosen_device(arguments)), tokenizer
 
 
 def _tokenizer(arguments: argparse.Namespace, folder: Path) -> Tokenizer:
@@ -344,12 +335,8 @@ def _clear_cache(what: str) -> None:
 
 def add_random_bilm(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", metavar="DIR", help="the folder to write options.json and weights.hdf5 to")
-    parser.add_argument(
-        "--size",
-        choices=("tiny", "small", "medium", "original"),
-        default="small",
-        help="a published size, or tiny (default: small)",
-    )
+    sizes = ("tiny", "small", "medium", "original")
+    options.add_choice(parser, "--size", sizes, "a published size, or tiny", default="small")
     options.add_seed(parser, 0)
     options.add_force(parser)
 

@@ -20,12 +20,12 @@ from elmo_tasks.config.data_folder import in_data_folder
 from elmo_tasks.data_readers.bad_units import BadUnits
 from elmo_tasks.data_readers.sources import Source, checked_examples, path_list
 from elmo_tasks.errors import DataError, ElmoTasksError, RunError, one_line
+from elmo_tasks.files.installed_models import package_of
 from elmo_tasks.files.json_files import parse_json
 from elmo_tasks.files.paths import local_path, refuse_stream
 from elmo_tasks.files.text import read_lines
 from elmo_tasks.runs.archive import is_run
 from elmo_tasks.runs.evaluate import UnknownLabels, evaluate_run
-from elmo_tasks.runs.installed_models import package_of
 from elmo_tasks.runs.load import Run, load_run
 from elmo_tasks.tasks import Reading, Tagging, Task
 from elmo_tasks.text.tag_schemes import TagScheme, is_tag, spans_of_tags

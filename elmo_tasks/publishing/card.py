@@ -11,9 +11,9 @@ from elmo_tasks import __version__
 from elmo_tasks.config import to_json
 from elmo_tasks.data_readers.sources import HUB_PREFIX, Source, path_list
 from elmo_tasks.elmo.options import BiLMOptions
+from elmo_tasks.files.installed_models import About
 from elmo_tasks.pretraining.pretrain import Results as PretrainingResults
 from elmo_tasks.runs.experiment_config import ExperimentConfig, Results
-from elmo_tasks.runs.installed_models import About
 from elmo_tasks.tasks.registry import TaskRegistry
 
 # What the hub calls the tasks; it has no name for coreference.

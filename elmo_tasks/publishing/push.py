@@ -9,6 +9,7 @@ from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles, bilm_folder
 from elmo_tasks.elmo.options import BiLMOptions
 from elmo_tasks.errors import RunError
 from elmo_tasks.files.hub import upload
+from elmo_tasks.files.installed_models import About
 from elmo_tasks.files.json_files import read_json
 from elmo_tasks.pretraining.language_model import LanguageModel
 from elmo_tasks.pretraining.pretrain import Results as PretrainingResults
@@ -17,7 +18,6 @@ from elmo_tasks.publishing.card import bilm_card, run_card
 from elmo_tasks.runs.archive import open_run, trained_files
 from elmo_tasks.runs.experiment_config import ExperimentConfig, Results
 from elmo_tasks.runs.folder import RunFolder
-from elmo_tasks.runs.installed_models import About
 
 
 def push(model: str | Path, target: str, *, private: bool = False) -> str:

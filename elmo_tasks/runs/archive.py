@@ -11,10 +11,10 @@ from elmo_tasks.files.cache import used_cache
 from elmo_tasks.files.downloads import downloaded, is_address
 from elmo_tasks.files.hashes import content_hash
 from elmo_tasks.files.hub import HUB, hub_folder
+from elmo_tasks.files.installed_models import find_model, how_to_get, package_of
 from elmo_tasks.files.locks import locked
 from elmo_tasks.files.paths import local_path
 from elmo_tasks.runs.folder import RunFolder
-from elmo_tasks.runs.installed_models import find_model, how_to_get, package_of
 
 _ALLENNLP_WEIGHTS = "weights.th"
 

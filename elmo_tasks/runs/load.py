@@ -16,6 +16,7 @@ from elmo_tasks.elmo.devices import Device
 from elmo_tasks.errors import ArgumentError, RunError, UnknownTypeError, one_line_of
 from elmo_tasks.files.downloads import is_address
 from elmo_tasks.files.hub import HUB
+from elmo_tasks.files.installed_models import PREDICATES, About, model_named, package_of
 from elmo_tasks.files.json_files import read_json
 from elmo_tasks.files.tensor_files import read_tensors
 from elmo_tasks.models.ensemble import Member, ensemble
@@ -24,7 +25,6 @@ from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, Predictor, build_predict
 from elmo_tasks.runs.archive import open_run
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.folder import RunFolder
-from elmo_tasks.runs.installed_models import PREDICATES, About, model_named, package_of
 from elmo_tasks.runs.model_building import build_model, check_frozen_models, tensor_shapes
 from elmo_tasks.tasks import SemanticRoles
 from elmo_tasks.text.tokenizer_config import build_tokenizer

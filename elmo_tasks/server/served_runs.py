@@ -16,6 +16,7 @@ from elmo_tasks.data_readers.sources import HUB_PREFIX
 from elmo_tasks.elmo import ElmoConfig
 from elmo_tasks.elmo.options import BiLMOptions
 from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.files.installed_models import About
 from elmo_tasks.files.json_files import json_text, read_json
 from elmo_tasks.models.saliency import Method, num_gradients
 from elmo_tasks.predictors.free_memory import release_memory_after
@@ -26,7 +27,6 @@ from elmo_tasks.rendering.label_meanings import legend
 from elmo_tasks.runs.archive import open_run
 from elmo_tasks.runs.experiment_config import Results
 from elmo_tasks.runs.folder import RunFolder
-from elmo_tasks.runs.installed_models import About
 from elmo_tasks.runs.load import Run, load_predictor, load_run, predicates_for, run_predictor
 from elmo_tasks.server.bounds import Limits
 from elmo_tasks.tasks.classification import LABELS

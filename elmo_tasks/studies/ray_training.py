@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from elmo_tasks.errors import one_line
-from elmo_tasks.parts.ray_engine import ray_cluster
+from elmo_tasks.integrations.ray_engine import ray_cluster
 from elmo_tasks.studies.study_training import SECONDS_BETWEEN_LOOKS, Train, Training
 
 

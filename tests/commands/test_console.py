@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from elmo_tasks.commands.console import print_metrics, print_table, print_training_metrics
-from elmo_tasks.logs import set_up_logging
+from elmo_tasks.progress import set_up_logging
 
 
 def use_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,16 +86,6 @@ def test_a_line_on_a_terminal_is_mostly_its_message(
     text = f"epoch 1: {'a' * (74 - 9 - len(prefix))}"
     logging.getLogger("elmo_tasks.anything").log(level, text)
     assert re.fullmatch(rf"\d\d:\d\d {prefix}{text}\n", capsys.readouterr().err)
-
-
-def test_metrics_without_parts_are_one_table(capsys: pytest.CaptureFixture[str]) -> None:
-    print_metrics({"accuracy": 91.239, "examples": 7}, title="data")
-    text = capsys.readouterr().out
-    assert "in detail" not in text
-    assert [line.split() for line in text.splitlines() if line[0] == "│"] == [
-        ["│", "accuracy", "│", "91.24", "│"],
-        ["│", "examples", "│", "7", "│"],
-    ]
 
 
 def test_a_part_that_lacks_a_metric_has_an_empty_cell(capsys: pytest.CaptureFixture[str]) -> None:

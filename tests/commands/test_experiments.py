@@ -17,14 +17,13 @@ from elmo_tasks import cli
 from elmo_tasks.commands import experiments
 from elmo_tasks.config import load_config, to_json
 from elmo_tasks.metrics.confusion import ConfusionTable, label_scores
-from elmo_tasks.metrics.coreference import CoreferenceScores
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 
 
 def test_train_prints_the_scores_of_a_run_or_those_of_seeds(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(experiments, "_say_what_is_next", Mock())
+    monkeypatch.setattr(experiments, "_say_what_is_next", said := Mock())
     results = {"best": {"epoch": 3, "validation": {"f1": 91.2345, "f1/PER": 95.0}}, "test": {"f1": 90.0}}
     monkeypatch.setattr(elmo_tasks.runs.train, "train", Mock(return_value=results))
     assert cli.main(["train", "configs/own.jsonnet"]) == 0
@@ -40,15 +39,8 @@ def test_train_prints_the_scores_of_a_run_or_those_of_seeds(
     output = capsys.readouterr().out
     assert all(word in output for word in ("validation, 2 seeds", "91.00", "0.25", "test, 2 seeds", "90.00", "0.75"))
     assert "89.00" not in output
-
-
-def test_train_prints_the_pooled_score_of_folds(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    summary = {"folds": 5, "pooled": {"f1": 87.654}, "mean": {"test/f1": 87.0}, "std": {"test/f1": 1.5}}
-    monkeypatch.setattr(elmo_tasks.runs.repeated, "train_folds", Mock(return_value=summary))
-    said = Mock()
-    monkeypatch.setattr(experiments, "_say_what_is_next", said)
+    of_folds = {"folds": 5, "pooled": {"f1": 87.654}, "mean": {"test/f1": 87.0}, "std": {"test/f1": 1.5}}
+    monkeypatch.setattr(elmo_tasks.runs.repeated, "train_folds", Mock(return_value=of_folds))
     assert cli.main(["train", "c.jsonnet", "-s", "out", "--folds", "5"]) == 0
     assert said.call_args.args[0] == Path("out/fold_1")
     output = capsys.readouterr().out
@@ -98,23 +90,13 @@ def test_of_several_processes_only_the_main_one_prints(
     assert capsys.readouterr().out == ""
 
 
-def test_evaluate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    metrics = {"f1": 92.22, "f1/LOC": 93.41, "loss": 0.5}
-    monkeypatch.setattr(elmo_tasks.runs.evaluate, "evaluate", Mock(return_value=metrics))
-    target = tmp_path / "metrics.json"
-    assert cli.main(["evaluate", "run", "data", "--json", "--output", str(target)]) == 0
-    assert json.loads(capsys.readouterr().out) == json.loads(target.read_text()) == metrics
-    assert cli.main(["evaluate", "run", "data"]) == 0
-    assert lines_of_tables(capsys.readouterr().out) == ["f1 92.22", "loss 0.50", "LOC 93.41"]
-
-
 def lines_of_tables(output: str) -> list[str]:
     """The lines of printed tables, without their frames and titles."""
     return [" ".join(line.replace("│", " ").split()) for line in output.splitlines() if line.startswith("│")]
 
 
 def test_evaluate_prints_support_and_confusions(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     confusion: ConfusionTable = {"labels": ["O", "LOC"], "counts": [[7, 0], [1, 12]]}
     metrics = {"f1": 92.22, "f1/LOC": 93.41, "support/LOC": 13, "confusion": confusion}
@@ -126,21 +108,9 @@ def test_evaluate_prints_support_and_confusions(
     assert lines_of_tables(output) == ["f1 92.22", "LOC 93.41 13", "O 7 ·", "LOC 1 12", *scores]
     assert "support" in output
     assert "accuracy of always giving the most frequent label: 65.00" in output
-    assert cli.main(["evaluate", "run", "data", "--confusion", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == metrics
-
-
-def test_evaluate_prints_every_measure_of_coreference(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    scores = CoreferenceScores()
-    scores.update([{"clusters": [[[0, 0], [1, 1]]]}], [{"clusters": [[[0, 0], [1, 1]]]}])
-    monkeypatch.setattr(elmo_tasks.runs.evaluate, "evaluate", Mock(return_value=scores.compute()))
-    assert cli.main(["evaluate", "run", "data"]) == 0
-    overall, *measures = lines_of_tables(capsys.readouterr().out)
-    assert overall == "conll_f1 100.00"
-    names = ("mentions", "muc", "b_cubed", "ceaf_e", "ceaf_m", "blanc")
-    assert measures == [f"{name} 100.00 100.00 100.00" for name in names]
+    target = tmp_path / "metrics.json"
+    assert cli.main(["evaluate", "run", "data", "--confusion", "--json", "--output", str(target)]) == 0
+    assert json.loads(capsys.readouterr().out) == json.loads(target.read_text()) == metrics
 
 
 @pytest.mark.parametrize("change", [["--set", "random_seed=1"], ["--ext-var", "A=b"]])
@@ -227,14 +197,3 @@ def test_a_config_of_another_kind_says_what_it_is(
     (tmp_path / "run" / "config.json").touch()
     assert cli.main([command, config.format(folder=tmp_path), "-s", str(tmp_path / "new")]) == 2
     assert message.format(folder=tmp_path) in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(("name", "options"), [("run.tar.gz", ["--without-bilm"]), ("run.tgz", [])])
-def test_archive(
-    name: str, options: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    archive = Mock()
-    monkeypatch.setattr(elmo_tasks.runs.archive, "archive", archive)
-    assert cli.main(["archive", "run", name, *options]) == 0
-    assert (archive.call_args.args, archive.call_args.kwargs) == (("run", name), {"self_contained": not options})
-    assert capsys.readouterr().out == f"{name}\n"

@@ -49,8 +49,3 @@ def test_fetch_says_where_the_files_are_and_how_a_config_names_them(
     ):
         assert cli.main(["fetch", *names]) == cli.USER_ERROR
         assert problem in capsys.readouterr().err
-
-
-def test_fetch_lists_the_published_bilms(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["fetch", "--list"]) == 0
-    assert capsys.readouterr().out.startswith("small\n  https://")

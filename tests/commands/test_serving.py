@@ -13,8 +13,8 @@ import elmo_tasks.server.bilm_vectors
 import elmo_tasks.server.served_runs
 import elmo_tasks.server.serving
 from elmo_tasks import cli
-from elmo_tasks.runs import installed_models
-from elmo_tasks.runs.installed_models import InstalledModel
+from elmo_tasks.files import installed_models
+from elmo_tasks.files.installed_models import InstalledModel
 from elmo_tasks.sample_data import SENTENCES
 from elmo_tasks.server.bounds import Limits
 

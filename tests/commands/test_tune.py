@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -47,14 +45,3 @@ def test_the_folder_and_the_command_of_a_search(given: list[str], folder: str) -
     quoted = f"'{folder}'" if " " in folder else folder
     command = f"elmo-tasks tune mine.json -s {quoted} --set trials=1 --set changes.random_seed=3"
     assert command in Path(folder, "report.md").read_text(encoding="utf-8").splitlines()
-
-
-@pytest.mark.parametrize("options", ["--help", "tune --list"])
-def test_what_is_shown_without_a_search_imports_neither_torch_nor_optuna(options: str) -> None:
-    script = f"""import sys
-from elmo_tasks import cli
-try:
-    cli.main({options.split()!r})
-finally:
-    assert not {{"torch", "optuna"}} & sys.modules.keys()"""
-    subprocess.run([sys.executable, "-c", script], check=True)

@@ -17,8 +17,6 @@ import torch
 import elmo_tasks.elmo.embed
 import elmo_tasks.elmo.fast
 import elmo_tasks.runs.archive
-import elmo_tasks.runs.load
-import elmo_tasks.runs.train
 from elmo_tasks import cli
 from elmo_tasks.elmo import TINY_OPTIONS, BiLM, LayerOutput, random_bilm
 from elmo_tasks.elmo.bilm_files import BiLMFiles
@@ -132,12 +130,6 @@ def test_embed_passes_on_its_arguments(tmp_path: Path, monkeypatch: pytest.Monke
     assert {name: settings[name] for name in changed} == changed
 
 
-@pytest.mark.parametrize("given", ["--options o", "--weights w", "--bilm b --options o", "--bilm b --weights w"])
-def test_a_bilm_is_a_folder_or_two_files(given: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["embed", "in.txt", "--output", "out.hdf5", *given.split()]) == 2
-    assert "expected either the folder of a biLM or both its options and its weights" in capsys.readouterr().err
-
-
 def test_neighbors_prints_the_layers(bilm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pool = tmp_path / "pool.txt"
     pool.write_text(
@@ -218,8 +210,9 @@ def test_similarity_compares_a_word_in_sentences(
 
 @pytest.mark.usefixtures("cache")
 def test_cache_lists_and_clears(capsys: pytest.CaptureFixture[str]) -> None:
-    store = LayerCacheConfig().build("f" * 64, "float32", num_layers=2, output_size=4)
-    CachedLayers(ConstantLayers, store).fill([["one", "two"]])
+    stores = [LayerCacheConfig().build(letter * 64, "float32", num_layers=2, output_size=4) for letter in "abf"]
+    for store in stores:
+        CachedLayers(ConstantLayers, store).fill([["one", "two"]])
     assert cli.main(["cache", "info"]) == 0
     listed = capsys.readouterr().out
     assert store.key.name[:8] in listed
@@ -228,6 +221,8 @@ def test_cache_lists_and_clears(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["cache", "clear", store.key.name[:8]]) == 0
     assert capsys.readouterr().out.startswith(f"{store.key.name[:8]}: 1 removed, ")
     assert not store.folder.exists()
+    assert cli.main(["cache", "clear", "layers"]) == 0
+    assert capsys.readouterr().out.startswith("layers: 2 removed, ")
     assert cli.main(["cache", "clear"]) == 2
     assert capsys.readouterr().err.splitlines()[-1] == (
         "error: cache clear: nothing named; expected all, layers, datasets, word_vectors, corpora, archives, downloads"
@@ -275,15 +270,6 @@ def test_the_data_sets_of_the_hub_are_shown_and_stay(
     assert len(list(hub.rglob("*"))) == 3
 
 
-@pytest.mark.usefixtures("cache")
-def test_cache_clears_the_layers_of_all_models(capsys: pytest.CaptureFixture[str]) -> None:
-    for letter in "ab":
-        store = LayerCacheConfig().build(letter * 64, "float32", num_layers=2, output_size=4)
-        CachedLayers(ConstantLayers, store).fill([["one", "two"]])
-    assert cli.main(["cache", "clear", "layers"]) == 0
-    assert capsys.readouterr().out.startswith("layers: 2 removed, ")
-
-
 def test_cache_leaves_what_a_running_process_uses(
     cache: Path, entries: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -302,10 +288,9 @@ def test_cache_leaves_what_a_running_process_uses(
 
 
 @pytest.mark.usefixtures("cache")
-def test_what_a_run_reads_is_in_use(config_file: Path, sample_folder: Path, tmp_path: Path) -> None:
-    elmo_tasks.runs.train.train(config_file, tmp_path / "run", overrides=["trainer.num_epochs=1"])
-    elmo_tasks.runs.archive.archive(tmp_path / "run", tmp_path / "run.tar.gz")
-    elmo_tasks.runs.load.load_run(tmp_path / "run.tar.gz")
+def test_what_a_run_reads_is_in_use(short_run: Path, sample_folder: Path, tmp_path: Path) -> None:
+    elmo_tasks.runs.archive.archive(short_run, tmp_path / "run.tar.gz")
+    elmo_tasks.evaluate(tmp_path / "run.tar.gz", str(sample_folder / "ner_conll2003" / "eng.testb"))
     WordVectorFile(sample_folder / VECTORS)
     for kind in ("datasets", "word_vectors", "archives"):
         assert usage(kind)[0] > 0
@@ -321,24 +306,16 @@ class ConstantLayers:
         return LayerOutput(torch.ones(shape[0], 2, shape[1], 4), torch.ones(shape, dtype=torch.bool))
 
 
-@pytest.mark.parametrize(
-    ("content", "kind"),
-    [
-        ("[\n  {\"text\": \"Mary left.\"}\n]\n", "a JSON array"),
-        ("Mary B-PER\nleft O\nOslo B-LOC\n", "a token on each line with its tags"),
-        ("text\tlabel\nMary left\tgood\n", r"a table (TSV)"),
-    ],
-)  # fmt: skip
 @pytest.mark.parametrize("command", ["embed {file} --output {out}", "neighbors Mary --word Mary --pool {file}"])
 def test_data_files_are_no_text_unless_they_are_tokenized(
-    command: str, content: str, kind: str, bilm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    command: str, bilm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source, target = tmp_path / "in", tmp_path / "out.npz"
-    source.write_text(content)
+    source.write_text("Mira B-PER\nleft O\nOslo B-LOC\n")
     arguments = [*command.format(file=source, out=target).split(), "--bilm", str(bilm)]
     assert cli.main(arguments) == 2
     error = capsys.readouterr().err
-    assert error.startswith(f"error: {source}:1: looks like {kind}")
+    assert error.startswith(f"error: {source}:1: looks like a token on each line with its tags")
     assert "; expected " in error
     assert not target.exists()
     assert cli.main([*arguments, "--tokenized"]) == 0

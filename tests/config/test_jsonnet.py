@@ -109,11 +109,6 @@ def test_numbers_are_finite(number: str, example: ModuleType) -> None:
         load_config("x.json", example.Run)
 
 
-def test_a_config_may_have_any_name(example: ModuleType) -> None:
-    Path("config.txt").write_text("{ a: 1 + 1 }")
-    assert evaluate("config.txt") == {"a": 2}
-
-
 def test_every_override_that_fails_is_named_and_the_others_are_written() -> None:
     deep = ".".join("a" * 201)
     values: dict[str, Any] = {"list": [1, 2], "null": None}

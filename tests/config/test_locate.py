@@ -72,29 +72,10 @@ LITERALS = """// a: 1
 """
 
 
-@pytest.mark.parametrize(
-    ("key", "line"),
-    [
-        ("a", "6"),
-        ("b", "6"),
-        ("b.c", "6"),
-        ("b.c.1.d", "6"),
-        ("b.c.2.d", "7"),
-        ("text", "8"),
-        ("verbatim", "14"),
-        ("escaped", "14"),
-        ("number", "14"),
-        ("e", "15"),
-        ("f", "16"),
-        ("b2", "19"),
-    ],
-)
-def test_keys_of_all_kinds(key: str, line: str) -> None:
-    assert find(LITERALS, key) == line
-
-
-def test_dashed_text_block() -> None:
-    assert find("{ a: |||-\n    b: {\n  |||,\n  b: 3 }", "b") == "4"
+IN_LITERALS = {
+    "a": "6", "b": "6", "b.c": "6", "b.c.1.d": "6", "b.c.2.d": "7", "text": "8", "verbatim": "14", "escaped": "14",
+    "number": "14", "e": "15", "f": "16", "b2": "19",
+}  # fmt: skip
 
 
 SUMS = """local base = import 'base.libsonnet';
@@ -121,24 +102,12 @@ BASE = """{
 """
 
 
-@pytest.mark.parametrize(
-    ("key", "location"),
-    [
-        ("model", None),  # of both files
-        ("model.dropout", "base.libsonnet:2"),
-        ("model.encoder", None),
-        ("model.encoder.size", "2"),
-        ("model.encoder.layers", "7"),
-        ("model.inner", "8"),
-        ("model.inner.c", "5"),
-        ("other", "10"),
-        ("other.dropout", "base.libsonnet:2"),
-        ("trainer.epochs", "11"),
-        ("trainer.patience", "base.libsonnet:6"),
-    ],
-)
-def test_sums_locals_and_imports(key: str, location: str | None) -> None:
-    assert find(SUMS, key, base=BASE) == location
+IN_SUMS = {
+    "model": None,  # of both files
+    "model.dropout": "base.libsonnet:2", "model.encoder": None, "model.encoder.size": "2", "model.encoder.layers": "7",
+    "model.inner": "8", "model.inner.c": "5", "other": "10", "other.dropout": "base.libsonnet:2",
+    "trainer.epochs": "11", "trainer.patience": "base.libsonnet:6",
+}  # fmt: skip
 
 
 LOOSE = """local encoder(size, extra={}) = {
@@ -171,22 +140,10 @@ local wide = function(x) {
 """
 
 
-@pytest.mark.parametrize(
-    ("key", "line"),
-    [
-        ("model.encoder", "10"),
-        ("model.encoder.size", "2"),
-        ("model.encoder.inner.depth", "3"),
-        ("model.encoder.bonus", "11"),
-        ("model.wide.width", "6"),
-        ("list.1.same", "16"),
-        ("either.1.second", "25"),
-        ("choice.option", "20"),
-        ("called.made", "22"),
-    ],
-)
-def test_keys_in_functions_branches_and_comprehensions(key: str, line: str | None) -> None:
-    assert find(LOOSE, key) == line
+IN_FUNCTIONS = {
+    "model.encoder": "10", "model.encoder.size": "2", "model.encoder.inner.depth": "3", "model.encoder.bonus": "11",
+    "model.wide.width": "6", "list.1.same": "16", "either.1.second": "25", "choice.option": "20", "called.made": "22",
+}  # fmt: skip
 
 
 REFERENCES = """(import 'base.libsonnet') {
@@ -209,21 +166,34 @@ REFERENCES_BASE = """{
 """
 
 
+IN_REFERENCES = {
+    "outer.deep": "5", "outer.deep.0.width": "3", "outer.deep.2.again": "6",
+    "outer.deep.2.again.dropout": "elmo.libsonnet:2",
+    "model.embedder.elmo": "base.libsonnet:4",  # not where it is hidden
+    "model.embedder.elmo.dropout": "elmo.libsonnet:2", "model.own.b.c": "part.libsonnet:1",
+}  # fmt: skip
+PARTS = {"base": REFERENCES_BASE, "elmo": "{\n  dropout: 0.5 }", "part": "{ a: { c: 1 },\n  b: $.a }"}
+
+
 @pytest.mark.parametrize(
-    ("key", "location"),
+    ("text", "files", "expected"),
     [
-        ("outer.deep", "5"),
-        ("outer.deep.0.width", "3"),
-        ("outer.deep.2.again", "6"),
-        ("outer.deep.2.again.dropout", "elmo.libsonnet:2"),
-        ("model.embedder.elmo", "base.libsonnet:4"),  # not where it is hidden
-        ("model.embedder.elmo.dropout", "elmo.libsonnet:2"),
-        ("model.own.b.c", "part.libsonnet:1"),
+        (LITERALS, {}, IN_LITERALS),
+        ("{ a: |||-\n    b: {\n  |||,\n  b: 3 }", {}, {"b": "4"}),
+        (SUMS, {"base": BASE}, IN_SUMS),
+        (LOOSE, {}, IN_FUNCTIONS),
+        (REFERENCES, PARTS, IN_REFERENCES),
+        ("{ a: 'b: 2, c:',\n  c: \"import 'gone'\" }", {}, {"c": "2"}),  # a long string is not searched
+        (
+            "{ a: 1, b: (import 'other.libsonnet').c }",
+            {"other": "{ c: (import 'main.jsonnet').a,\n d: 2 }"},
+            {"b": "1"},
+        ),
     ],
+    ids=["literals", "a block", "sums", "functions", "references", "strings", "files that import each other"],
 )
-def test_references_to_the_object_itself(key: str, location: str) -> None:
-    files = {"base": REFERENCES_BASE, "elmo": "{\n  dropout: 0.5 }", "part": "{ a: { c: 1 },\n  b: $.a }"}
-    assert find(REFERENCES, key, **files) == location
+def test_where_keys_are(text: str, files: dict[str, str], expected: dict[str, str | None]) -> None:
+    assert {key: find(text, key, **files) for key in expected} == expected
 
 
 @pytest.mark.parametrize(
@@ -274,15 +244,6 @@ def test_places_with_the_same_name_are_told_apart_by_their_literals(text: str, k
 )
 def test_no_line_is_named_if_it_is_not_certain(text: str, key: str) -> None:
     assert find(text, key, base="{ size: 3 }", std="{ parse: std.parseJson }") is None
-
-
-def test_a_long_string_is_not_searched() -> None:
-    assert find("{ a: 'b: 2, c:',\n  c: \"import 'gone'\" }", "c") == "2"
-
-
-def test_files_that_import_each_other() -> None:
-    text = "{ a: 1, b: (import 'other.libsonnet').c }"
-    assert find(text, "b", other="{ c: (import 'main.jsonnet').a,\n d: 2 }") == "1"
 
 
 def test_an_import_from_another_folder() -> None:

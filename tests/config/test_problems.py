@@ -73,7 +73,6 @@ def test_all_at_once_in_the_order_of_the_lines(problems: Callable[..., list[str]
             "x.jsonnet:2: trainer.epochs: missing key. Expected a whole number of at le",
         ),
         ("{ trainer: { epochs: 1 } }", "x.jsonnet: model: missing key. Expected an object"),
-        ("{ modle: {}, trainer: { epochs: 1 } }", "x.jsonnet:1: modle: unknown key. Did you mean 'model'?"),
         ("{ model: { zzz: 1 } }", "x.jsonnet:1: model.zzz: unknown key. Known keys: dropout, encoder, heads, activ"),
         ("{ model: 3 }", "x.jsonnet:1: model: expected an object, got 3"),
         ("{ model: { encoder: 3 } }", "x.jsonnet:1: model.encoder: expected an object with a 'type' (recurrent, sta"),
@@ -82,10 +81,6 @@ def test_all_at_once_in_the_order_of_the_lines(problems: Callable[..., list[str]
         (
             "{ model: { activation: 'R' } }",
             "x.jsonnet:1: model.activation: expected a string that matches ^[a-z]+$, ",
-        ),
-        (
-            "{ trainer: { epochs: 1.5 } }",
-            "x.jsonnet:1: trainer.epochs: expected a whole number of at least 1, got 1.",
         ),
         ("{ trainer: { folder: 3 } }", "x.jsonnet:1: trainer.folder: expected a path or null, got 3"),
         ("{ trainer: { names: ['a', 3] } }", "x.jsonnet:1: trainer.names.1: expected a string, got 3"),
@@ -101,18 +96,10 @@ def test_all_at_once_in_the_order_of_the_lines(problems: Callable[..., list[str]
             "{ model: { encoder: { type: 'stacked', layers: [{ type: 'stacked' } for _ in [1, 2, 3]] } } }",
             "x.jsonnet:1: model.encoder: 3 layers are too many",
         ),
-        (
-            "{ model: { encoder: { type: 'stacked', layers: [\n{ type: 'recurrent', hidden_size: 'x' }] } } }",
-            'x.jsonnet:2: model.encoder.layers.0.hidden_size: expected a whole number of at least 1, got "x"',
-        ),
     ],
 )
 def test_wording_and_place(problems: Callable[..., list[str]], text: str, expected: str) -> None:
     assert [line for line in problems(text) if line.startswith(expected)], problems(text)
-
-
-def test_a_misspelled_key_is_not_reported_as_missing_too(problems: Callable[..., list[str]]) -> None:
-    assert len(problems("{ modle: {}, trainer: { epochs: 1 } }")) == 1
 
 
 class Pieces(Config):
@@ -225,13 +212,10 @@ def test_what_came_is_not_suggested() -> None:
 @pytest.mark.parametrize(
     ("override", "expected"),
     [
-        ("seed", "--set seed: expected KEY=VALUE, with a key such as model.dropout"),
         ("a..b=1", "--set a..b=1: expected KEY=VALUE, with a key such as model.dropout"),
         ("seed.x=3", "--set seed.x: seed is 4, which has no keys; expected an object or a list there"),
-        ("trainer.names.1=b", "--set trainer.names.1: trainer.names is a list of 1: there is no index 1 (the first "),
         ("trainer.names.x=b", '--set trainer.names.x: trainer.names is a list: expected an index, got "x"'),
         ("optimzer.lr=1", "--set optimzer.lr: optimzer: unknown key. Known keys: model, trainer, seed"),
-        ("trainer.epoch=2", "--set trainer.epoch: unknown key. Did you mean 'epochs'?"),
         ("trainer.names.0=1", "--set trainer.names.0: expected a string, got 1"),
         ("trainer={}", "--set trainer: trainer.epochs: missing key. Expected a whole number of at least 1"),
         # The override has made everything from the encoder on.
@@ -239,7 +223,6 @@ def test_what_came_is_not_suggested() -> None:
         ("trainer.schedule.rate=1e400", "--set trainer.schedule.rate: expected a number, got Infinity"),
         pytest.param("model.activation=" + "[" * 100_000, "--set model.activation: expected a string that", id="depth"),
         pytest.param("trainer.epochs=" + "1" * 5000, "--set trainer.epochs: expected a whole number of", id="digits"),
-        pytest.param(".".join("a" * 100_000) + "=1", "--set a.a.", id="keys"),
         pytest.param(f"trainer.names.{'9' * 5000}=1", "--set trainer.names.999", id="index"),
         (
             'model.encoder={"type": "recurrent", "hidden_size": 0}',
@@ -256,6 +239,11 @@ def test_overrides_are_named(problems: Callable[..., list[str]], override: str, 
 def test_overrides_that_fail_do_not_hide_other_problems(problems: Callable[..., list[str]]) -> None:
     lines = problems("{ model: {}, trainer: { epochs: 0 }, seed: 4 }", "seed.x=3")
     assert [line.split(": ")[0] for line in lines] == ["--set seed.x", "x.jsonnet:1"]
+
+
+def test_a_misspelled_key_is_not_missing_too(problems: Callable[..., list[str]]) -> None:
+    found = problems("{ modle: {}, trainer: { epochs: 1 } }")
+    assert found == ["x.jsonnet:1: modle: unknown key. Did you mean 'model'?"]
 
 
 def test_a_later_override_takes_the_blame(problems: Callable[..., list[str]]) -> None:

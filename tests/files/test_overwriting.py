@@ -128,16 +128,15 @@ def test_a_random_bilm_does_not_replace_a_trained_one(tmp_path: Path, capsys: py
 HOLDS = {"config.json": "a run", "study.json": "a study", "trials.journal": "a search"}
 
 
-@pytest.mark.parametrize("mark", HOLDS)
 @pytest.mark.parametrize(
-    "words",
+    ("words", "mark"),
     [
-        "random-bilm other --size tiny",
-        "train ner_conll03 -s other",
-        "train ner_conll03 -s other --seeds 1,2",
-        "train ner_conll03 -s other --folds 2",
-        "import-allennlp model.tar.gz other",
-        "import-allennlp model.tar.gz run --bilm other",
+        *(("random-bilm other --size tiny", mark) for mark in HOLDS),
+        ("train ner_conll03 -s other", "study.json"),
+        ("train ner_conll03 -s other --seeds 1,2", "config.json"),
+        ("train ner_conll03 -s other --folds 2", "trials.journal"),
+        ("import-allennlp model.tar.gz other", "config.json"),
+        ("import-allennlp model.tar.gz run --bilm other", "study.json"),
     ],
 )
 def test_a_folder_that_holds_something_else_is_left_as_it_is(

@@ -11,10 +11,10 @@ from elmo_tasks import __version__
 from elmo_tasks.config import load_config
 from elmo_tasks.elmo import TINY_OPTIONS
 from elmo_tasks.elmo.options import BiLMOptions
+from elmo_tasks.files.installed_models import About, Score
 from elmo_tasks.pretraining.pretrain import Results as PretrainingResults
 from elmo_tasks.publishing.card import bilm_card, run_card
 from elmo_tasks.runs.experiment_config import ExperimentConfig, Results
-from elmo_tasks.runs.installed_models import About, Score
 
 LICENCE_TO_FILL_IN = "*Fill in*: the licence of this model, also as `license` at the top of this file."
 

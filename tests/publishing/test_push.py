@@ -13,7 +13,7 @@ import pytest
 import elmo_tasks
 from elmo_tasks import cli
 from elmo_tasks.elmo import TINY_OPTIONS
-from elmo_tasks.elmo.bilm_files import bilm_folder
+from elmo_tasks.elmo.bilm_files import BiLMFiles, bilm_folder
 from elmo_tasks.errors import ElmoTasksError, RemoteError, RunError
 from elmo_tasks.pretraining.language_model import LanguageModel
 from elmo_tasks.pretraining.output_vocabulary import OutputVocabulary
@@ -31,12 +31,17 @@ INPUTS = [{"text": "Mary went to Boeing."}]
 
 
 @pytest.fixture
-def run(hub: FakeHub, settings: dict[str, Any], sample_folder: Path, tmp_path: Path) -> Path:
-    """A run whose biLM is on the hub."""
+def run(hub: FakeHub, short_run: Path, sample_folder: Path, tmp_path: Path) -> Path:
+    """A run as if it had been trained with a biLM on the hub."""
     hub.add("ann/bilm", sample_folder / "bilm")
-    elmo = {"model.embedder.elmo": json.dumps({"bilm": "hub:ann/bilm"}), "trainer.num_epochs": 1}
-    train(settings, tmp_path / "run", overrides=[f"{key}={value}" for key, value in elmo.items()])
-    return tmp_path / "run"
+    BiLMFiles.in_folder("hub:ann/bilm")  # downloads it, as training does
+    run = shutil.copytree(short_run, tmp_path / "run")
+    config, reference = (json.loads((run / name).read_text()) for name in ("config.json", "bilm.json"))
+    config["model"]["embedder"]["elmo"] |= {"bilm": "hub:ann/bilm", "options": None, "weights": None}
+    reference = {"bilm": f"hub:ann/bilm@{hub.commit('ann/bilm')}", "fingerprint": reference["fingerprint"]}
+    for name, value in (("config.json", config), ("bilm.json", reference)):
+        (run / name).write_text(json.dumps(value))
+    return run
 
 
 def forget_downloads(hub: FakeHub, tmp_path: Path) -> None:
@@ -47,9 +52,14 @@ def forget_downloads(hub: FakeHub, tmp_path: Path) -> None:
     hub.asked.clear()
 
 
-def test_a_run_remembers_the_commit_of_its_bilm(hub: FakeHub, run: Path, tmp_path: Path) -> None:
-    name = f"hub:ann/bilm@{hub.commit('ann/bilm')}"
-    assert json.loads((run / "bilm.json").read_text())["bilm"] == name
+def test_a_run_remembers_the_commit_of_its_bilm(
+    hub: FakeHub, run: Path, settings: dict[str, Any], tmp_path: Path
+) -> None:
+    name, files = f"hub:ann/bilm@{hub.commit('ann/bilm')}", ("config.json", "bilm.json")
+    made = [json.loads((run / file).read_text()) for file in files]
+    elmo = {"model.embedder.elmo": {"bilm": "hub:ann/bilm"}, "trainer.num_epochs": 1}
+    train(settings, run, overrides=[f"{key}={json.dumps(value)}" for key, value in elmo.items()], force=True)
+    assert [json.loads((run / file).read_text()) for file in files] == made
     expected = load.load_predictor(run)(INPUTS)
     forget_downloads(hub, tmp_path)
     with pytest.raises(RunError, match=f"not downloaded to this machine yet; .*--set model.embedder.elmo.bilm={name}"):

@@ -5,9 +5,9 @@ import re
 
 import pytest
 
+from elmo_tasks.files.installed_models import model_named
 from elmo_tasks.rendering.drawing import PALETTE, Colors
 from elmo_tasks.rendering.label_meanings import legend
-from elmo_tasks.runs.installed_models import model_named
 
 TAGGERS = ("ner", "pos", "predicates", "roles")
 

@@ -3,7 +3,6 @@
 import json
 import tarfile
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -15,7 +14,6 @@ from elmo_tasks.files.json_files import write_json
 from elmo_tasks.files.tensor_files import write_tensors
 from elmo_tasks.runs.archive import archive, open_run
 from elmo_tasks.runs.folder import RunFolder
-from elmo_tasks.runs.train import train
 
 
 def test_archive_is_opened_like_its_folder(tmp_path: Path) -> None:
@@ -67,15 +65,6 @@ def test_an_archive_has_the_bilm_if_wanted_and_leaves_the_run_as_it_is(
         assert not (tmp_path / "other.tar.gz").exists()
 
 
-def test_a_self_contained_run_has_the_files_of_its_bilm(
-    settings: dict[str, Any], sample_folder: Path, tmp_path: Path
-) -> None:
-    overrides = ["trainer.num_epochs=1", "trainer.trackers=[]"]
-    train(settings, tmp_path / "run", overrides=overrides, self_contained=True)
-    for path in (sample_folder / "bilm").iterdir():
-        assert (tmp_path / "run" / "bilm" / path.name).read_bytes() == path.read_bytes()
-
-
 def test_an_archive_names_no_bilm_outside_of_it(small_run: RunFolder, tmp_path: Path) -> None:
     archive(small_run.path, tmp_path / "run.tar.gz", self_contained=False)
     opened = open_run(tmp_path / "run.tar.gz")
@@ -116,10 +105,11 @@ def test_what_is_no_run_is_an_error(tmp_path: Path, content: bytes | None) -> No
 
 
 def test_a_folder_of_seeds_says_what_it_is(tmp_path: Path) -> None:
-    for seed in (1, 2):
-        RunFolder(tmp_path / f"seed_{seed}").create({"a": 1})
-    problem = r"a folder of runs, one for each seed \(seed_1, seed_2\); name one of them, such as .*seed_1"
-    with pytest.raises(RunError, match=problem):
-        open_run(tmp_path)
+    for kind in ("fold", "seed"):  # the seeds come first
+        for number in (1, 2):
+            RunFolder(tmp_path / f"{kind}_{number}").create({"a": 1})
+        problem = rf"a folder of runs, one for each {kind} \({kind}_1, {kind}_2\); name one of them, such as .*{kind}_1"
+        with pytest.raises(RunError, match=problem):
+            open_run(tmp_path)
     RunFolder(tmp_path).create({"a": 1})  # a run of its own beside them
     assert open_run(tmp_path).path == tmp_path

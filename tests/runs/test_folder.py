@@ -17,11 +17,12 @@ from elmo_tasks.pretraining.run_files import PretrainingFolder
 from elmo_tasks.runs.folder import Folder, RunFolder
 
 
-def test_a_folder_says_what_can_be_done_with_the_run_it_holds(tmp_path: Path) -> None:
+def test_a_folder_says_what_can_be_done_with_the_run_it_holds(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     folder = RunFolder(tmp_path)
     config = {"model": {"dropout": 0.5}}
     other = {"model": {"dropout": 0.1}}
-    assert folder.reserve(config, resume=True, force=False)  # there is nothing to go on with
+    assert folder.reserve(config, resume=True, force=False)
+    assert "no run to resume there; a new one begins" in caplog.text
     folder.versions.write_text("{}")  # of a run that was stopped while it began
     assert folder.reserve(config, resume=True, force=False)
     with pytest.raises(RunError, match=r"holds versions\.json, which the run would overwrite"):
@@ -92,11 +93,6 @@ def test_a_pipe_in_the_place_of_a_file_is_refused(name: str, tmp_path: Path) -> 
     os.mkfifo(tmp_path / name)
     with pytest.raises(RunError, match=f"{name}: not a regular file"):
         folder.reserve({"a": 1}, resume=True, force=False)
-
-
-def test_resuming_nothing_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    assert RunFolder(tmp_path).reserve({"a": 1}, resume=True, force=False)
-    assert "no run to resume there; a new one begins" in caplog.text
 
 
 def test_the_packages_of_a_run_s_parts_are_remembered_in_order(tmp_path: Path) -> None:

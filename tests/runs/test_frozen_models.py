@@ -52,8 +52,10 @@ def test_archive_predicts_the_same_where_nothing_else_is_left(run: SmallRun, bil
 
 def test_a_run_does_not_remove_the_bilm_that_it_needs(run: SmallRun, bilm: Path) -> None:
     run.train(elmo(bilm=str(bilm)), "trainer.num_epochs=1", self_contained=True)
-    shutil.rmtree(bilm)
     copies = run.path / "bilm"
+    for path in bilm.iterdir():
+        assert (copies / path.name).read_bytes() == path.read_bytes()
+    shutil.rmtree(bilm)
     run.refuses(
         "bilm: the config has this biLM, and a run that begins here removes it",
         elmo(bilm=str(copies)),

@@ -13,7 +13,6 @@ import pytest
 from accelerate import PartialState
 
 from elmo_tasks import cli
-from elmo_tasks.errors import DataError
 from elmo_tasks.metrics.span_f1 import SpanF1
 from elmo_tasks.runs import load
 from elmo_tasks.runs.evaluate import evaluate
@@ -60,14 +59,6 @@ def test_loading_a_run_does_not_import_the_compiler_of_torch(trained: SmallRun) 
 def test_a_predictor_leaves_the_device_of_others_open(trained: SmallRun) -> None:
     load.load_predictor(trained.path, overrides=["trainer.device=cpu"])
     assert not PartialState._shared_state
-
-
-def test_a_label_that_the_run_does_not_know_is_located(trained: SmallRun, tmp_path: Path) -> None:
-    path = tmp_path / "other.txt"
-    path.write_text("Ann -X- -X- I-PER\n\nBrusk -X- -X- I-LOC\n- -X- -X- I-ROCK\n")
-    problem = r"other\.txt:3: in the example that begins here: the label '.-ROCK' is not among"
-    with pytest.raises(DataError, match=problem):
-        evaluate(trained.path, str(path))
 
 
 UNSEEN = Path(__file__).parents[1] / "odd_files" / "unseen.txt"  # a span TIME, which no run here knows

@@ -10,13 +10,11 @@ from pathlib import Path
 import pytest
 
 from elmo_tasks.config import load_config
-from elmo_tasks.errors import RunError
 from elmo_tasks.files.text import read_lines
 from elmo_tasks.metrics.span_f1 import SpanF1
 from elmo_tasks.runs import repeated
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.experiment_data import Data
-from elmo_tasks.runs.load import load_run
 from elmo_tasks.runs.repeated import mean_and_deviation, train_folds, train_seeds
 from tests.runs.small_runs import SmallRun
 
@@ -62,9 +60,6 @@ def test_folds_hold_out_every_training_example_once(
     assert summary == json.loads((folder / "folds.json").read_text())
     scores = [run.json("metrics.json")["test"]["f1"] for run in runs]
     assert (summary["folds"], summary["mean"]["test/f1"]) == (2, pytest.approx(statistics.fmean(scores)))
-    problem = r"a folder of runs, one for each fold \(fold_1, fold_2\); name one of them, such as .*fold_1"
-    with pytest.raises(RunError, match=problem):
-        load_run(folder)
     assert train_folds(config_file, folder, 2, overrides=overrides, resume=True) == summary
     (folder / "folds.json").unlink()
     monkeypatch.setattr(repeated, "is_main_process", lambda: False)

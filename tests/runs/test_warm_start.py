@@ -16,7 +16,6 @@ import torch
 from torch import Tensor
 
 import elmo_tasks
-from elmo_tasks import cli
 from elmo_tasks.config import load_config
 from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
 from elmo_tasks.errors import RunError
@@ -205,18 +204,6 @@ def test_nothing_that_fits_is_an_error(classifier: dict[str, Any], earlier: Path
     assert not (tmp_path / "run" / "config.json").exists()
 
 
-def test_a_run_whose_every_tensor_has_another_shape_is_an_error(plain: dict[str, Any], tmp_path: Path) -> None:
-    overrides = ["model.embedder.elmo=null", "trainer.regularizers=[]"]
-    data = examples(BEFORE)
-    elmo_tasks.train(plain, tmp_path / "run", train=data, validation=data, overrides=[*SHORT, *overrides])
-    overrides += [f"model.embedder.characters.{key}=5" for key in ("embedding_size", "filters")]
-    overrides += ["model.embedder.words.size=5", "model.encoder.hidden_sizes=[7,7]"]
-    overrides += [f"{key}.tag_scheme=null" for key in ("dataset_reader", "model")]
-    overrides += ["trainer.validation_metric=+accuracy"]
-    with pytest.raises(RunError, match="nothing of this run fits the model"):
-        Start(plain, tmp_path / "run", [("Oslo sleeps", "NAME VERB")], *overrides)
-
-
 def test_a_run_records_its_origin_and_learns_on(plain: dict[str, Any], earlier: Path, tmp_path: Path) -> None:
     """Also from an archive; with a learning rate of almost nothing, the new run ends where the earlier one did."""
     packed = tmp_path / "earlier.tar.gz"
@@ -335,11 +322,3 @@ def test_a_bilm_that_was_trained_goes_on_or_is_left(
     assert set(start.origin["not_taken"].values()) == {"not in this model"}
     (message,) = caplog.messages
     assert message == f"{run}: its biLM, trained with the task, is not copied into a model whose biLM is frozen"
-
-
-def test_the_command(config_file: Path, earlier: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["train", str(config_file), "--set", "trainer.num_epochs=1", "--from", str(earlier)]
-    assert cli.main([*arguments, "-s", str(tmp_path / "run")]) == 0
-    assert "tensors are copied; new: " in capsys.readouterr().err
-    assert cli.main([*arguments[:-1], str(tmp_path / "nowhere"), "-s", str(tmp_path / "other")]) == 2
-    assert "nowhere: expected a run's folder" in capsys.readouterr().err

@@ -14,13 +14,12 @@ import torch
 from fastapi.testclient import TestClient
 
 from elmo_tasks.batches import Predict
-from elmo_tasks.config import to_json
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.files.hashes import content_hash
+from elmo_tasks.files.installed_models import About, Score
 from elmo_tasks.runs import load, train
 from elmo_tasks.runs.archive import archive
-from elmo_tasks.runs.installed_models import About, Score
 from elmo_tasks.sample_data import write_sample_data
 from elmo_tasks.server import bilm_vectors
 from elmo_tasks.server.app import create_app
@@ -78,7 +77,7 @@ def test_what_is_known_of_an_installed_model_is_described(
     run = shutil.copytree(run_folder, tmp_path / "ner")
     score = Score(metric="f1", split="test", seeds=3, elmo=91.5, baseline=90, p=0.02)
     about = About(data=("A corpus",), licence="for research only", score=score)
-    About.path(run).write_text(json.dumps(to_json(about)), encoding="utf-8")
+    About.path(run).write_text(about.model_dump_json(), encoding="utf-8")
     facts = load_runs([str(run)], batch_tokens=256)["ner"].about["facts"]
     assert facts == {"data": ("A corpus",), "licence": "for research only", "score": str(score)}
 

@@ -6,6 +6,7 @@ import itertools
 import lzma
 import random
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 

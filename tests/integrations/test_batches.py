@@ -18,6 +18,7 @@ import elmo_tasks
 from elmo_tasks.batches import Embed, Predict
 from elmo_tasks.errors import DataError
 from elmo_tasks.predictors import Predictor
+from tests.integrations.conftest import LEARNED
 from tests.predictors.stub_models import MAKERS
 
 ROWS: list[dict[str, Any]] = [
@@ -146,22 +147,6 @@ def test_tables_hold_all_of_the_results(task: str) -> None:
     assert [plain(each) for each in pa.Table.from_pylist(known, schema).to_pylist()] == [plain(each) for each in known]
     carried = {"premise", "hypothesis"}  # raw texts of pairs
     assert {key for each in results for key in each} - set(predictor.result_types) <= carried
-
-
-LEARNED = [
-    {"tokens": ["Orla", "sold", "it", "."], "tags": ["B-PER", "O", "O", "O"]},
-    {"tokens": ["Nobody", "was", "hurt", "."], "tags": ["O"] * 4},
-]
-
-
-@pytest.fixture(scope="module")
-def runs(settings: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Two that find Orla."""
-    folders = [tmp_path_factory.mktemp("runs") / name for name in ("one", "two")]
-    for seed, folder in enumerate(folders):
-        changes: dict[str, Any] = {"trainer.moving_average": None, "trainer.trackers": [], "random_seed": seed}
-        elmo_tasks.train(settings, folder, train=LEARNED * 60, overrides=changes)
-    return folders
 
 
 def test_predictions_are_those_of_the_run(runs: list[Path]) -> None:

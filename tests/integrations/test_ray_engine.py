@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.parts.folder import Made, PartsFolder
-from elmo_tasks.parts.ray_engine import process_on_ray, ray_cluster
-from elmo_tasks.parts.units import Unit, find_units
+from elmo_tasks.integrations.parts import Made, PartsFolder
+from elmo_tasks.integrations.ray_engine import process_on_ray, ray_cluster
+from elmo_tasks.integrations.units import Unit, find_units
 from elmo_tasks.studies.ray_training import training_on_ray
 from tests.fake_ray import FakeRay, RayError, use_fake_ray
 

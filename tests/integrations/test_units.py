@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elmo_tasks.errors import DataError
-from elmo_tasks.parts.units import find_units, read_units
+from elmo_tasks.integrations.units import find_units, read_units
 
 
 def rows_of(*inputs: str | Path, tokens: int = 1_000_000) -> list[dict[str, Any]]:
@@ -29,7 +29,7 @@ def parquet_of(texts: list[str], row_group_size: int | None = None) -> bytes:
     return stream.getvalue().to_pybytes()
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(
     st.lists(st.text(alphabet="ab é\u2028", max_size=30), max_size=20), st.integers(1, 9), st.sampled_from(["\n", ""])
 )

@@ -19,7 +19,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from elmo_tasks.config import Config, to_json
+import pydantic
+
 from elmo_tasks.errors import RunError, did_you_mean
 from elmo_tasks.files.json_files import read_json
 
@@ -39,7 +40,7 @@ OWN_NAMES = ("ner", "pos", PREDICATES, "sentiment", "inference", "reading", "cor
 _NAME = re.compile(r"\w[\w.-]*")  # of a model; anything else is a path
 
 
-class Score(Config):
+class Score(pydantic.BaseModel, frozen=True, extra="forbid", strict=True, allow_inf_nan=False):
     """The mean score of several runs, one for each seed, with ELMo and without."""
 
     metric: str
@@ -57,7 +58,7 @@ class Score(Config):
         return ", ".join(parts)
 
 
-class About(Config):
+class About(pydantic.BaseModel, frozen=True, extra="forbid", strict=True):
     """The contents of `about.json`."""
 
     task: str | None = None
@@ -108,7 +109,7 @@ class InstalledModel:
     def to_json(self) -> dict[str, Any]:
         """All of this as values for JSON."""
         facts = {"bytes": self.size(), "bilm": self.bilm(), "package": self.package, "folder": str(self.folder)}
-        return {"name": self.name, **to_json(self.about()), **facts}
+        return {"name": self.name, **self.about().model_dump(mode="json"), **facts}
 
 
 def installed_models() -> list[InstalledModel]:

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from elmo_tasks.errors import ElmoTasksError, one_line
-from elmo_tasks.parts.folder import Made, PartsFolder, TableFunction
-from elmo_tasks.parts.units import Unit
+from elmo_tasks.integrations.parts import Made, PartsFolder, TableFunction
+from elmo_tasks.integrations.units import Unit
 from elmo_tasks.progress import progress_bar
 
 

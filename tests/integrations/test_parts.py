@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.dataset
@@ -23,8 +22,8 @@ import pytest
 import elmo_tasks
 from elmo_tasks import cli
 from elmo_tasks.errors import ElmoTasksError, IncompleteError
-from elmo_tasks.parts.folder import Made, PartsFolder
-from elmo_tasks.parts.units import find_units
+from elmo_tasks.integrations.parts import Made, PartsFolder
+from elmo_tasks.integrations.units import find_units
 from tests.stopping import ENVIRONMENT
 
 
@@ -157,8 +156,11 @@ def test_an_error_keeps_the_parts_before_it(
     assert "b.jsonl:4: the keys are ['txt']; expected either 'text' or 'tokens'" in capsys.readouterr().err
     assert contents(output)
     assert not list(output.glob("b.jsonl*"))
-    assert cli.main([*arguments, "--output", f"{output}/", "--on-error", "record"]) == 0
-    assert list(output.glob("b.jsonl*"))
+    record = [each for each in arguments if each != "--quiet"]
+    assert cli.main([*record, "--output", f"{output}/", "--on-error", "record"]) == 0
+    assert f"WARNING {output}: 1 line was not usable; the column `error` says why\n" in capsys.readouterr().err
+    table = pq.read_table(next(output.glob("b.jsonl*")))
+    assert len(table) - table["error"].null_count == 1
 
 
 def test_a_full_disk_keeps_the_parts_before_it(
@@ -248,18 +250,11 @@ def test_one_file_has_no_parts(
     assert not list(tmp_path.glob("a.*"))
 
 
-def test_predictions_of_an_ensemble_with_the_tokens_that_count(
-    settings: dict[str, Any], texts: Path, tmp_path: Path
-) -> None:
-    runs = [str(tmp_path / "run1"), str(tmp_path / "run2")]
-    learned = [{"tokens": ["Orla", "left"], "tags": ["B-PER", "O"]}, {"tokens": ["It", "rained"], "tags": ["O", "O"]}]
-    for seed, run in enumerate(runs):
-        changes: dict[str, Any] = {"trainer.moving_average": None, "trainer.trackers": [], "random_seed": seed}
-        elmo_tasks.train(settings, run, train=learned * 60, overrides=changes)
-    command = ["predict", *runs, str(texts), "--explain", "gradient", "--quiet"]
+def test_predictions_of_an_ensemble_with_the_tokens_that_count(runs: list[Path], texts: Path, tmp_path: Path) -> None:
+    command = ["predict", *map(str, runs), str(texts), "--explain", "gradient", "--quiet"]
     assert cli.main([*command, "--output", f"{tmp_path / 'out'}/"]) == 0
     assert cli.main([*command, "--output", f"{tmp_path / 'out'}/", "--check"]) == 0
-    assert cli.main(["predict", *runs, str(texts), "--output", f"{tmp_path / 'out'}/"]) == 2  # other settings
+    assert cli.main([*command[:-3], "--output", f"{tmp_path / 'out'}/"]) == 2  # other settings
     rows = pyarrow.dataset.dataset(tmp_path / "out").to_table().to_pylist()
     (row,) = (row for row in rows if row["tokens"] == ["Orla", "left"])
     (expected,) = elmo_tasks.load(runs)([{"tokens": ["Orla", "left"]}], explain="gradient")

@@ -16,8 +16,8 @@ import pytest
 import elmo_tasks
 from elmo_tasks import cli
 from elmo_tasks.errors import RunError
+from elmo_tasks.files import installed_models
 from elmo_tasks.files.json_files import write_json
-from elmo_tasks.runs import installed_models
 from elmo_tasks.runs.archive import is_run, open_run
 from elmo_tasks.runs.load import load_predictor, load_run
 from tests.installed import install

@@ -20,7 +20,7 @@ from elmo_tasks.elmo.shared_bilms import forget_words
 from elmo_tasks.errors import ElmoTasksError, IncompleteError, counted
 from elmo_tasks.files.atomic import atomic_write
 from elmo_tasks.files.json_files import read_json, write_json
-from elmo_tasks.parts.units import Unit, read_units
+from elmo_tasks.integrations.units import Unit, read_units
 from elmo_tasks.progress import progress_bar
 
 _MANIFEST = "_manifest.json"
