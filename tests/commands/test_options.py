@@ -157,10 +157,10 @@ CALLING = [
     "archive r f --force --without-bilm",
     "compare r s --metric m --resamples 1 --seed 7 --examples 3 --device auto",
     "errors r d --examples 1 --device cpu",
-    f"pretrain c {CHANGED} -s d --from default --resume --dry-run",
+    f"pretrain c {CHANGED} -s d --from default --resume",
     "pretrain c --force",
     "import-allennlp a r --bilm b --force",
-    "sample-data d --task ner --force --seed 3 --sentences 30,20,10",
+    "sample-data d --task ner --force --sentences 30,20,10",
 ]
 
 

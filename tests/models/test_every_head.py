@@ -98,6 +98,11 @@ def unlike(predictions: Sequence[dict[str, Any]], others: Sequence[dict[str, Any
     return differences
 
 
+def with_sorted_sets(predictions: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Predictions whose sets of labels, which are in the vocabulary's order, are sorted."""
+    return [{key: sorted(value) if key == "labels" else value for key, value in each.items()} for each in predictions]
+
+
 def learn(built: Built, steps: int) -> None:
     optimizer = torch.optim.Adam(built.model.parameters(), lr=built.head.learning_rate)
     batch = built.batch()
@@ -137,17 +142,22 @@ def wrong(built: Built, predictions: Sequence[dict[str, Any]]) -> list[tuple[Any
     return [pair for pair in found if not alike(*pair, built.head.tolerance)]
 
 
+def score(built: Built, predictions: Sequence[dict[str, Any]]) -> float:
+    metric = built.model.task.build_metric()
+    metric.update(predictions, built.head.examples)
+    return metric.compute()[built.head.best_metric]
+
+
 def test_learns_four_examples_by_heart(built: Built) -> None:
+    best = pytest.approx(100, abs=built.head.tolerance)
     predictions = built.predict()
-    for _ in range(15):  # most heads need a quarter of these 150 steps
-        if not wrong(built, predictions) and built.loss() < 0.3:
+    for _ in range(20):  # most heads need a fifth of these 200 steps
+        if not wrong(built, predictions) and score(built, predictions) == best and built.loss() < 0.3:
             break
         learn(built, 10)
         predictions = built.predict()
     assert wrong(built, predictions) == []
-    metric = built.model.task.build_metric()
-    metric.update(predictions, built.head.examples)
-    assert metric.compute()[built.head.best_metric] == pytest.approx(100, abs=built.head.tolerance)
+    assert score(built, predictions) == best
     assert built.loss() < 0.5
 
 
@@ -195,7 +205,7 @@ def test_neither_the_order_of_a_vocabulary_nor_an_ensemble_of_equal_models_chang
     """Every row that belongs to a word, a character or a label is found again in a run that another starts from."""
     other = in_another_order(learned, tmp_path)
     expected, loss = learned.predict(), learned.loss()
-    assert unlike(other.predict(), expected) == []
+    assert unlike(with_sorted_sets(other.predict()), with_sorted_sets(expected)) == []
     combined = ensemble(
         [Member(name, each.model.eval(), each.vocabulary) for name, each in (("a", learned), ("b", other))]
     )

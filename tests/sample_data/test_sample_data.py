@@ -115,6 +115,7 @@ def test_every_set_is_in_the_readme_with_its_licence_and_counts(folder: Path) ->
         assert numbers[files[0].split("/")[0]].startswith(", ".join(f"{size:,}" for size in sizes))
 
 
+@pytest.mark.slow
 def test_no_set_has_what_may_not_be_shared(data_folder: Path, folder: Path) -> None:
     """No sentence of four words or more is one of CoNLL-2003 or of the Stanford Sentiment Treebank."""
     ours = {
@@ -166,6 +167,7 @@ def test_roles_in_the_columns_of_2005_are_those_of_2012(folder: Path) -> None:
     assert roles("conll05") == roles("srl")
 
 
+@pytest.mark.slow
 def test_word_vectors_are_those_of_glove(folder: Path, data_folder: Path) -> None:
     ours = WordVectorFile(folder / VECTORS)
     words = ["the", "london", "pizza", "happily", "no-such-word"]
