@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from elmo_tasks.studies.searches import SearchConfig
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
@@ -26,6 +25,7 @@ from elmo_tasks.config.allennlp_keys import ROWS
 from elmo_tasks.pretraining.pretraining_config import PretrainingConfig
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.studies.study import StudyConfig
+from elmo_tasks.studies.tuning import SearchConfig
 
 REPOSITORY = Path(__file__).parent.parent.parent
 # The pages and pictures made from files outside of docs/.
@@ -37,6 +37,7 @@ PAGES = {
     "licence.md": "LICENSE",
     "default_bilm.md": "elmo_tasks/elmo/default_bilm/README.md",
     "own_texts.md": "trained_models/own_texts/README.md",
+    "sample_data.md": "elmo_tasks/sample_data/files/README.md",
     "images/elmo.svg": "elmo_tasks/server/page/elmo.svg",
 }
 FILES_PAGE = "reference/files.md"  # shows the files of these folders

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from elmo_tasks.elmo.cached_layers import CachedLayers
+from elmo_tasks.elmo.dropout import Dropout
 from elmo_tasks.elmo.layers import LayerOutput, LayerSource
 from elmo_tasks.elmo.scalar_mix import ScalarMix
 from elmo_tasks.progress import progress_bar
@@ -39,7 +40,7 @@ class MixedLayers(nn.Module):
         super().__init__()
         self.output_size = output_size
         self.mixes = nn.ModuleDict(mixes)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self._build_source = build_source
         self._sources: dict[torch.device, LayerSource] = {}
 

@@ -10,8 +10,9 @@ from typing import Any, ClassVar, Literal
 
 import torch
 from pydantic import Field
-from torch import Tensor, nn
+from torch import Tensor
 
+from elmo_tasks.elmo.dropout import Dropout
 from elmo_tasks.models.labels import LabelModel, LabelModelConfig, add_attention, label_predictions
 from elmo_tasks.models.model import Probability
 from elmo_tasks.modules.attention import align_with_itself
@@ -68,11 +69,11 @@ class BiattentiveClassifier(LabelModel[ClassificationBatch, BiattentiveClassifie
 
     def __init__(self, embedder: Embedder, config: BiattentiveClassifierConfig, labels: tuple[str, ...]) -> None:
         super().__init__(embedder, config, labels)
-        self.embedding_dropout = nn.Dropout(config.embedding_dropout)
+        self.embedding_dropout = Dropout(config.embedding_dropout)
         self.pre_encoder = config.pre_encoder.build(embedder.output_size)
         self.encoder = config.encoder.build(self.pre_encoder.output_size)
         self.integrator = config.integrator.build(3 * self.encoder.output_size)
-        self.integrator_dropout = nn.Dropout(config.integrator_dropout)
+        self.integrator_dropout = Dropout(config.integrator_dropout)
         integrated_size = embedder.joined_size(self.integrator.output_size)
         self.attentive_pooling = AttentivePooling(integrated_size)
         self.output = config.output.build(4 * integrated_size)

@@ -9,8 +9,9 @@ from typing import ClassVar, Literal
 
 import torch
 from pydantic import Field
-from torch import Tensor, nn
+from torch import Tensor
 
+from elmo_tasks.elmo.dropout import Dropout
 from elmo_tasks.models.inference import InferenceModel, InferenceOutput
 from elmo_tasks.models.labels import LabelModelConfig
 from elmo_tasks.models.model import Probability
@@ -60,10 +61,10 @@ class Esim(InferenceModel):
     def __init__(self, embedder: Embedder, config: EsimConfig, labels: tuple[str, ...]) -> None:
         super().__init__(embedder, config, labels)
         self.encoder = config.encoder.build(embedder.output_size)
-        self.alignment_dropout = nn.Dropout(config.alignment_dropout)
+        self.alignment_dropout = Dropout(config.alignment_dropout)
         self.projection = config.projection.build(4 * embedder.joined_size(self.encoder.output_size))
         self.composition = config.composition.build(self.projection.output_size)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.output = config.output.build(4 * self.composition.output_size)
         self.scores = make_linear(self.output.output_size, len(labels))
 

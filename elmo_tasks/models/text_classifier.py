@@ -12,8 +12,9 @@ from typing import Any, Literal
 import pydantic
 import torch
 from pydantic import Field
-from torch import Tensor, nn
+from torch import Tensor
 
+from elmo_tasks.elmo.dropout import Dropout
 from elmo_tasks.models.labels import LabelModel, LabelModelConfig, add_attention, with_logits
 from elmo_tasks.models.model import ModelConfig, Prediction, Probability
 from elmo_tasks.models.targets import TARGETS
@@ -99,11 +100,11 @@ class TextClassifier(LabelModel[ClassificationBatch | TextPairsBatch, TextClassi
         self.task = config.task
         self.target = target
         self.threshold = None if self.target.threshold is None else torch.tensor(self.target.threshold)
-        self.embedding_dropout = nn.Dropout(config.embedding_dropout)
+        self.embedding_dropout = Dropout(config.embedding_dropout)
         self.encoder = config.encoder.build(embedder.output_size) if config.encoder else None
         encoded_size = self.encoder.output_size if self.encoder else embedder.output_size
         self.pooling = Pooling(config.pooling, embedder.joined_size(encoded_size))
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         size = self.pooling.output_size * (4 if "premise" in self.task.features else 1)
         self.output = config.output.build(size) if config.output else None
         self.scores = make_linear(self.output.output_size if self.output else size, self.target.num_scores)

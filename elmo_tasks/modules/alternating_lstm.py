@@ -16,6 +16,7 @@ from pydantic import Field, PositiveInt
 from torch import Tensor, nn
 from torch.nn import functional
 
+from elmo_tasks.elmo.dropout import dropout_factors
 from elmo_tasks.modules.bidirectional import reordered, reversal
 from elmo_tasks.modules.encoders import Encoder, EncoderConfig
 
@@ -177,7 +178,7 @@ class HighwayLstm(nn.Module):
         hidden = projected.new_zeros(inputs.shape[1], hidden_size)  # (B, H)
         cell = hidden.to(torch.promote_types(hidden.dtype, torch.float32))  # (B, H)
         drops = self.training and self.dropout > 0
-        factors = functional.dropout(torch.ones_like(cell), self.dropout) if drops else None  # (B, H)
+        factors = dropout_factors(cell.shape, self.dropout, cell) if drops else None  # (B, H)
         outputs = []
         for start, highway in zip(starts.unbind(), carried.unbind(), strict=True):
             sums = (start + functional.linear(hidden, self.recurrent_weight)).to(cell.dtype)  # (B, 5H)

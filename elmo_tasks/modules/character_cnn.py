@@ -17,6 +17,7 @@ from torch.nn import functional
 from torch.nn.utils.rnn import pack_padded_sequence
 
 from elmo_tasks.config import Part
+from elmo_tasks.elmo.dropout import Dropout
 from elmo_tasks.modules.bidirectional import lstm_inputs
 from elmo_tasks.modules.encoders import initialize_gates
 from elmo_tasks.text.tokens import Tokens, mask_of_lengths
@@ -56,7 +57,7 @@ class CharacterEncoder(nn.Module):
     def __init__(self, num_characters: int, config: CharacterEncoderConfig) -> None:
         super().__init__()
         self.embedding = nn.Embedding(num_characters, config.embedding_size, padding_idx=0)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         # Characters start as Ma and Hovy's do.
         bound = (3 / config.embedding_size) ** 0.5  # a variance of 1 / E
         nn.init.uniform_(self.embedding.weight, -bound, bound)

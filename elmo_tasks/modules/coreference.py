@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
+from elmo_tasks.elmo.dropout import Dropout
 from elmo_tasks.modules.attention import masked_softmax
 from elmo_tasks.modules.feed_forward import FeedForward, make_linear
 from elmo_tasks.modules.sentence_groups import TokenVectors
@@ -49,7 +50,7 @@ class PartwiseScorer(nn.Module):
         self.first = make_linear(sum(part_sizes.values()), hidden_sizes[0])
         self.rest = FeedForward(hidden_sizes[0], hidden_sizes[1:], dropout=dropout)
         self.output = make_linear(self.rest.output_size, 1, bias=bias)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def project(self, part: str, values: Tensor) -> Tensor:
         """What a part contributes to the first layer: (..., size) -> (..., U). The first part includes the bias."""
@@ -113,7 +114,7 @@ class SpanRepresentation(nn.Module):
         parts = {"start": encoded_size, "end": encoded_size, "head": input_size, "width": feature_size}
         self.mention_scorer = PartwiseScorer(parts, hidden_sizes, dropout, bias=as_allennlp)
         self.width_embedding = _make_table(max_width, feature_size)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.output_size = sum(parts.values())
 
     def features(self, tokens: TokenVectors) -> SpanFeatures:
@@ -268,7 +269,7 @@ class AntecedentScorer(nn.Module):
         self.embeddings = nn.ParameterDict({name: _make_table(size, feature_size) for name, size in rows.items()})
         if "genre" in self.embeddings:
             nn.init.zeros_(self.embeddings["genre"])  # a genre that training never shows must not matter
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(
         self, vectors: Tensor, mention_scores: Tensor, documents: Tensor, speakers: Tensor, genres: Tensor

@@ -12,6 +12,7 @@ from pydantic import Field, PositiveInt
 from torch import Tensor, nn
 
 from elmo_tasks.config import Config
+from elmo_tasks.elmo.dropout import Dropout
 
 Activation = Literal["relu", "tanh", "maxout"]
 
@@ -61,7 +62,7 @@ class FeedForward(nn.Module):
         self.pieces = pieces if activation == "maxout" else 1
         sizes = (input_size, *hidden_sizes)
         self.layers = nn.ModuleList(make_linear(size, self.pieces * new) for size, new in itertools.pairwise(sizes))
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.output_size = sizes[-1]
 
     def forward(self, inputs: Tensor) -> Tensor:

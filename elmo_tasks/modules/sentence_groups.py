@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from elmo_tasks.elmo.dropout import Dropout
 from elmo_tasks.modules.dropout import VariationalDropout
 from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.modules.encoders import Encoder
@@ -46,7 +47,7 @@ class GroupedSentenceEncoder(nn.Module):
     def __init__(self, embedder: Embedder, encoder: Encoder, input_dropout: float, output_dropout: float) -> None:
         super().__init__()
         self.encoder = encoder
-        self.input_dropout = nn.Dropout(input_dropout)
+        self.input_dropout = Dropout(input_dropout)
         self.output_dropout = VariationalDropout(output_dropout)
         self.output_size = embedder.joined_size(encoder.output_size)
 
