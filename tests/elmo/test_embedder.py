@@ -32,7 +32,7 @@ def test_defaults(bilm: BiLM, bilm_files: Files, sentences: list[list[str]]) -> 
     assert set(mixes) == {"input"}
     expected = bilm.layers(sentences).layers.mean(dim=1)
     torch.testing.assert_close(mixes["input"], expected, rtol=0, atol=1e-5)
-    assert embedder.dropout.p == 0.5
+    assert embedder.dropout.probability == 0.5
     assert {name for name, value in embedder.named_parameters() if value.requires_grad} == {
         "mixes.input.weights",
         "mixes.input.gamma",
