@@ -140,9 +140,8 @@ class CharacterCnn(CharacterEncoder):
         embedded = self.dropout(self.embedding(functional.pad(characters, (margin, margin + more))))  # (U, C, E)
         features = self.convolution(embedded.transpose(1, 2))  # (U, F, C - W + 1)
         lengths = (characters != 0).sum(1)  # (U,)
-        num_windows = (lengths + 2 * margin - self.width + 1).masked_fill(
-            lengths == 0, 0
-        )  # with a character of the word
+        num_windows = lengths + 2 * margin - self.width + 1  # with a character of the word
+        num_windows = num_windows.masked_fill(lengths == 0, 0)
         is_window = mask_of_lengths(num_windows, features.shape[2]).unsqueeze(1)  # (U, 1, C - W + 1)
         maxima = features.masked_fill(~is_window, -torch.inf).amax(2)  # (U, F)
         return _ACTIVATIONS[self.activation](maxima).masked_fill(~is_window[..., 0], 0)
