@@ -1,7 +1,7 @@
 """Vectors of words from their characters: by a convolution or by an LSTM.
 
 # U distinct words, C characters of the longest, E features of a character, F features of a word, W characters of a
-# window, B batch, T tokens of the longest sentence
+# window, R windows of all words, B batch, T tokens of the longest sentence
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from elmo_tasks.config import Part
 from elmo_tasks.elmo.dropout import Dropout
 from elmo_tasks.modules.bidirectional import lstm_inputs
 from elmo_tasks.modules.encoders import initialize_gates
-from elmo_tasks.text.tokens import Tokens, mask_of_lengths
+from elmo_tasks.text.tokens import Tokens
 
 Padding = Literal["both_sides", "none", "right"]
 Activation = Literal["relu", "tanh", "none"]
@@ -136,15 +136,15 @@ class CharacterCnn(CharacterEncoder):
 
     def forward(self, characters: Tensor) -> Tensor:
         margin = self.width - 1 if self.padding == "both_sides" else 0
-        more = max(0, self.width - characters.shape[1] - 2 * margin)  # a convolution needs a window
-        embedded = self.dropout(self.embedding(functional.pad(characters, (margin, margin + more))))  # (U, C, E)
-        features = self.convolution(embedded.transpose(1, 2))  # (U, F, C - W + 1)
-        lengths = (characters != 0).sum(1)  # (U,)
-        num_windows = lengths + 2 * margin - self.width + 1  # with a character of the word
-        num_windows = num_windows.masked_fill(lengths == 0, 0)
-        is_window = mask_of_lengths(num_windows, features.shape[2]).unsqueeze(1)  # (U, 1, C - W + 1)
-        maxima = features.masked_fill(~is_window, -torch.inf).amax(2)  # (U, F)
-        return _ACTIVATIONS[self.activation](maxima).masked_fill(~is_window[..., 0], 0)
+        padded = functional.pad(characters, (margin, margin))  # (U, C + 2 * margin)
+        embedded = self.dropout(self.embedding(padded)).flatten(0, 1)  # (U * (C + 2 * margin), E)
+        words, rows, num_windows = self._windows(characters, margin)  # (R,), (R, W), (U, 1)
+        windows = functional.embedding(rows, embedded).flatten(1)  # (R, W * E)
+        kernel = self.convolution.weight.transpose(1, 2).flatten(1)  # (F, W * E)
+        features = functional.linear(windows, kernel, self.convolution.bias)  # (R, F)
+        maxima = features.new_full((len(characters), self.output_size), -torch.inf)  # (U, F)
+        maxima = maxima.scatter_reduce(0, words.unsqueeze(1).expand_as(features), features, "amax")
+        return _ACTIVATIONS[self.activation](maxima).masked_fill(num_windows == 0, 0)
 
     def embed(self, tokens: Tokens) -> Tensor:
         if self.padding != "right":
@@ -157,6 +157,19 @@ class CharacterCnn(CharacterEncoder):
         maxima = features.cummax(2).values.transpose(1, 2)  # of all windows up to each
         rows = tokens.distinct * maxima.shape[1] + longest - self.width  # (B, T)
         return functional.embedding(rows, maxima.flatten(0, 1)).masked_fill(~tokens.mask.unsqueeze(2), 0)
+
+    def _windows(self, characters: Tensor, margin: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Every window with a character of its word: the word, (R,), and the rows of its padded characters, (R, W).
+
+        The third tensor is how many of them each word has, (U, 1). Most words are much shorter than the longest. A
+        convolution over all their padding would be most of the work.
+        """
+        lengths = (characters != 0).sum(1, keepdim=True)  # (U, 1)
+        num_windows = (lengths + 2 * margin - self.width + 1).clamp(min=0).masked_fill(lengths == 0, 0)
+        starts = torch.arange(characters.shape[1] + margin, device=characters.device)  # of a window's first character
+        words, starts = (starts < num_windows).nonzero(as_tuple=True)  # (R,), (R,)
+        first_rows = words * (characters.shape[1] + 2 * margin) + starts
+        return words, first_rows.unsqueeze(1) + torch.arange(self.width, device=characters.device), num_windows
 
 
 class CharacterLstmConfig(CharacterEncoderConfig):
