@@ -151,9 +151,9 @@ export function mark(label, probability, run, nodes, differs) {
   );
 }
 
-/** How marks look that a model is not sure of. */
+/** How marks look that a model is not sure of; hidden where there are none. */
 export const howSure = () =>
-  element("p.caption", {}, "The model is less than 90 % sure of striped marks, and less than 50 % sure of dotted ones.");
+  element("p.caption.how-sure", {}, "The model is less than 90 % sure of striped marks, and less than 50 % sure of dotted ones.");
 
 /** What the labels of a result mean, as far as it is known, those of one colour next to each other. */
 export function key(run, labels) {
