@@ -16,17 +16,13 @@ import torch
 from numpy.typing import NDArray
 from pydantic import Field, PositiveFloat, PositiveInt
 from torch import Tensor
+from torch.nn import functional
 
 from elmo_tasks.models.model import ModelConfig, Prediction, Probability, TaskModel
-from elmo_tasks.modules.coreference import (
-    AntecedentScorer,
-    SpanRepresentation,
-    best_crossing_spans,
-    best_non_crossing_spans,
-    previous,
-)
+from elmo_tasks.modules.antecedents import AntecedentScorer, Spans
 from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.modules.encoders import EncoderConfig
+from elmo_tasks.modules.mentions import SpanRepresentation, best_crossing_spans, best_non_crossing_spans
 from elmo_tasks.modules.sentence_groups import GroupedSentenceEncoder
 from elmo_tasks.tasks import Task
 from elmo_tasks.tasks.coreference import GENRES, UNKNOWN_GENRE, Coreference, CoreferenceBatch
@@ -64,6 +60,12 @@ class CoreferenceResolverConfig(ModelConfig):
     max_antecedents: PositiveInt = Field(
         100, description="the number of possible antecedents of a span: the nearest kept spans before it"
     )
+    coarse_to_fine: bool = Field(
+        False, description="the possible antecedents are those with the best coarse scores, not the nearest"
+    )
+    inference_order: PositiveInt = Field(
+        1, description="how often pairs are scored; each time spans are refined with their likely antecedents before"
+    )
     max_training_sentences: PositiveInt | None = Field(
         50,
         description="training reads this many successive sentences, at a random place, of a longer document; null: all",
@@ -75,7 +77,8 @@ class CoreferenceResolverConfig(ModelConfig):
         False,
         description="compute as AllenNLP's resolver does: the encoder (and ELMo) reads a document as one long "
         "sentence, the score of a token as a head is a linear function of its inputs, kept spans may cross, distance "
-        "is the only feature of a pair, and the scores of mentions and of pairs have a bias",
+        "is the only feature of a pair, the scores of mentions and of pairs have a bias, and a span is refined by the "
+        "same share in all features",
     )
 
     def build(self, vocabulary: Vocabulary, embedder: Embedder) -> CoreferenceResolver:
@@ -89,7 +92,8 @@ class CoreferenceOutput(TensorRecord):
     starts: Tensor  # (M,) int64, first tokens, as positions in the batch
     ends: Tensor  # (M,) int64, last tokens, as positions in the batch
     documents: Tensor  # (M,) int64
-    antecedent_scores: Tensor  # (M, K + 1) float32, at [i, k] span i - K + k for span i; 0 for none in the last column
+    antecedents: Tensor  # (M, K) int64, the numbers of possible antecedents, ascending; -1 where there are fewer
+    antecedent_scores: Tensor  # (M, K + 1) float32, of these; 0 for none of them in the last column
 
 
 class CoreferenceResolver(TaskModel[CoreferenceBatch, CoreferenceOutput]):
@@ -98,7 +102,8 @@ class CoreferenceResolver(TaskModel[CoreferenceBatch, CoreferenceOutput]):
     Source: Lee et al. (2017), "End-to-end Neural Coreference Resolution". Spans of up to W tokens within a sentence are
     scored as mentions. The best that do not cross are kept; the K kept spans before a span are the candidates for its
     antecedent, and the loss is the likelihood of all gold antecedents among them. Sentences are encoded one by one.
-    Peters et al. (2018) add ELMo to the input; a second mix is concatenated to the encoder's output. Departs from Lee
+    Peters et al. (2018) add ELMo to the input; a second mix is concatenated to the encoder's output. `coarse_to_fine`
+    and `inference_order` are those of Lee et al. (2018); see `AntecedentScorer`. Departs from Lee
     et al. in that the recurrent state has no dropout, and where `SpanRepresentation` and `AntecedentScorer` say so.
     With `as_allennlp` it computes what AllenNLP's implementation of the paper does.
 
@@ -138,6 +143,8 @@ class CoreferenceResolver(TaskModel[CoreferenceBatch, CoreferenceOutput]):
             config.pair_hidden_sizes or config.hidden_sizes,
             config.dropout,
             config.max_antecedents,
+            config.coarse_to_fine,
+            config.inference_order,
             config.as_allennlp,
         )
 
@@ -166,14 +173,15 @@ class CoreferenceResolver(TaskModel[CoreferenceBatch, CoreferenceOutput]):
         first_tokens = numbers // self.spans.max_width  # (M,)
         last_tokens = first_tokens + numbers % self.spans.max_width
         span_starts = positions[first_tokens]
-        scores = self.antecedents(
-            self.spans.vectors(features, first_tokens, last_tokens),
-            mention_scores.flatten().index_select(0, numbers),
-            documents,
-            batch.speakers[span_starts],
-            self._genres(batch)[documents],
+        spans = Spans(
+            vectors=self.spans.vectors(features, first_tokens, last_tokens),
+            mention_scores=mention_scores.flatten().index_select(0, numbers),
+            documents=documents,
+            speakers=batch.speakers[span_starts],
+            genres=self._genres(batch)[documents],
         )
-        return CoreferenceOutput(span_starts, positions[last_tokens], documents, scores)
+        scored = self.antecedents(spans, choose=batch.kept is None)
+        return CoreferenceOutput(span_starts, positions[last_tokens], documents, *scored)
 
     def _sentences(self, batch: CoreferenceBatch) -> tuple[NDArray[np.int64], NDArray[np.int64], list[int]]:
         """The starts (S,) in the batch and the lengths (S,) of the sentences to read, and the tokens of each document.
@@ -221,8 +229,8 @@ class CoreferenceResolver(TaskModel[CoreferenceBatch, CoreferenceOutput]):
         if batch.mentions is None:
             raise ValueError("the batch has no gold clusters")
         clusters = _gold_clusters(output, batch.mentions, len(batch.speakers))  # (M,)
-        scores = output.antecedent_scores
-        is_gold = previous(clusters, scores.shape[1] - 1) == clusters.unsqueeze(1)  # (M, K)
+        scores, antecedents = output.antecedent_scores, output.antecedents
+        is_gold = (clusters[antecedents.clamp(min=0)] == clusters.unsqueeze(1)) & (antecedents >= 0)  # (M, K)
         is_gold = is_gold & (clusters > 0).unsqueeze(1)
         is_gold = torch.cat([is_gold, ~is_gold.any(dim=1, keepdim=True)], dim=1)  # (M, K + 1)
         gold = scores.masked_fill(~is_gold, float("-inf")).logsumexp(dim=1)
@@ -234,16 +242,16 @@ class CoreferenceResolver(TaskModel[CoreferenceBatch, CoreferenceOutput]):
         """The log probability of one link in each document: `{"link": (mention, antecedent)}`, with their tokens."""
         offsets = itertools.accumulate(map(sum, batch.sentence_lengths()), initial=0)
         numbers = {span: row for row, span in enumerate(zip(output.starts.tolist(), output.ends.tolist(), strict=True))}
-        columns = output.antecedent_scores.shape[1] - 1  # K
-        links = []
-        for prediction, offset in zip(predictions, offsets, strict=False):
-            mention, antecedent = (numbers[offset + first, offset + last] for first, last in prediction["link"])
-            links.append((mention, columns - mention + antecedent))
-        rows, chosen = zip(*links, strict=True)
-        return output.antecedent_scores.log_softmax(dim=1)[list(rows), list(chosen)]
+        links = [
+            [numbers[offset + first, offset + last] for first, last in prediction["link"]]
+            for prediction, offset in zip(predictions, offsets, strict=False)
+        ]
+        mentions, antecedents = torch.tensor(links, device=output.antecedents.device).unbind(dim=1)
+        columns = (output.antecedents[mentions] == antecedents.unsqueeze(1)).int().argmax(dim=1)
+        return output.antecedent_scores.log_softmax(dim=1)[mentions, columns]
 
     def with_choices(self, outputs: Sequence[CoreferenceOutput], batch: CoreferenceBatch) -> CoreferenceBatch:
-        """The batch, with the spans that any of the models keeps."""
+        """The batch, with the spans that any of the models keeps. Their possible antecedents are not chosen again."""
         kept = [torch.stack([each.documents, each.starts, each.ends], dim=1) for each in outputs]
         return dataclasses.replace(batch, kept=torch.unique(torch.cat(kept), dim=0))
 
@@ -258,10 +266,9 @@ class CoreferenceResolver(TaskModel[CoreferenceBatch, CoreferenceOutput]):
         With `probabilities` there are also the `mentions` of all clusters in the order of the text, their
         `antecedents`, each a number in that list or None, and the `probabilities` of these choices.
         """
-        columns = output.antecedent_scores.shape[1] - 1  # K
-        scores = output.antecedent_scores.softmax(dim=1).clamp(max=1)
-        chances, choices = (values.tolist() for values in scores.max(dim=1))
-        antecedents = [span - columns + choice if choice < columns else None for span, choice in enumerate(choices)]
+        chances, choices = output.antecedent_scores.softmax(dim=1).clamp(max=1).max(dim=1)  # (M,), (M,)
+        numbers = functional.pad(output.antecedents, (0, 1), value=-1).gather(1, choices.unsqueeze(1)).squeeze(1)
+        antecedents = [None if number < 0 else number for number in numbers.tolist()]
         offsets = list(itertools.accumulate(map(sum, batch.sentence_lengths()), initial=0))
         documents = output.documents.tolist()
         spans = [
@@ -275,7 +282,7 @@ class CoreferenceResolver(TaskModel[CoreferenceBatch, CoreferenceOutput]):
         for found in clusters:
             prediction = {"clusters": [[spans[span] for span in cluster] for cluster in found]}
             if probabilities:
-                prediction |= _choices(sorted(itertools.chain(*found)), spans, antecedents, chances)
+                prediction |= _choices(sorted(itertools.chain(*found)), spans, antecedents, chances.tolist())
             predictions.append(prediction)
         return predictions
 

@@ -124,6 +124,26 @@ class StackedBiGruConfig(_StackedConfig):
     type: Literal["stacked_bigru"] = "stacked_bigru"
 
 
+class PassThroughEncoder(Encoder):
+    """The input itself, for embedders that already give vectors of tokens in their context."""
+
+    def __init__(self, input_size: int) -> None:
+        super().__init__()
+        self.output_size = input_size
+
+    def forward(self, inputs: Tensor, mask: Tensor) -> Tensor:
+        return inputs * mask.unsqueeze(2)
+
+
+class PassThroughConfig(EncoderConfig):
+    """No encoder: the vectors of the embedder, which should be of tokens in their context."""
+
+    type: Literal["pass_through"] = "pass_through"
+
+    def build(self, input_size: int) -> PassThroughEncoder:
+        return PassThroughEncoder(input_size)
+
+
 @torch.no_grad()
 def initialize_gates(layer: nn.RNNBase) -> None:
     """Draws new weights for each gate: recurrent ones orthogonal, input ones after Glorot. Biases are zero.

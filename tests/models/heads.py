@@ -319,4 +319,5 @@ HEADS = {
         learning_rate=0.02,
         without=("unknown_genre_probability",),
     ),
+    "coref, coarse to fine": coref(coarse_to_fine=True, inference_order=2, max_antecedents=8),
 }

@@ -53,7 +53,9 @@ def collate(*documents: dict[str, Any]) -> CoreferenceBatch:
 
 def output_of(spans: list[tuple[int, int]], documents: list[int], scores: list[list[float]]) -> CoreferenceOutput:
     starts, ends = torch.tensor(spans).unbind(1)
-    return CoreferenceOutput(starts, ends, torch.tensor(documents), torch.tensor(scores))
+    columns = len(scores[0]) - 1
+    numbers = torch.arange(len(spans)).unsqueeze(1) - torch.arange(columns, 0, -1)
+    return CoreferenceOutput(starts, ends, torch.tensor(documents), numbers.clamp(min=-1), torch.tensor(scores))
 
 
 def test_keeps_the_best_spans_within_sentences() -> None:

@@ -143,3 +143,12 @@ def test_one_direction_is_torch_s_and_sees_nothing_that_comes_later(name: str, k
             values, _ = layer(values)
         torch.testing.assert_close(outputs[row, :length], values[0])
     assert (outputs[~mask] == 0).all()
+
+
+def test_pass_through_gives_the_input_and_zeros_in_the_padding() -> None:
+    encoder = EncoderConfig.model_validate({"type": "pass_through"}).build(5)
+    inputs, mask = torch.randn(2, 3, 5), mask_of([3, 1])
+    outputs = encoder(inputs, mask)
+    assert encoder.output_size == 5
+    assert torch.equal(outputs[mask], inputs[mask])
+    assert not outputs[~mask].any()

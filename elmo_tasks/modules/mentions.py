@@ -1,8 +1,8 @@
-"""The parts of a coreference resolver: vectors and scores of spans, the choice of spans, scores of antecedents.
+"""Spans as mentions: their vectors, their scores, and the choice of the best.
 
-# N tokens, W tokens of the longest span, n tokens of a chunk; M chosen spans of all documents in their order, m spans
-# of a chunk, K antecedents of a span; D features of the input, H features of the encoder's output, F features of an
-# embedding, G = 2H + D + F features of a span, U units of the first hidden layer, ... any leading axes
+# N tokens, W tokens of the longest span, n tokens of a chunk; M chosen spans of all documents in their order;
+# D features of the input, H features of the encoder's output, F features of an embedding, G = 2H + D + F features of a
+# span, U units of the first hidden layer, ... any leading axes
 """
 
 from __future__ import annotations
@@ -22,10 +22,8 @@ from elmo_tasks.modules.feed_forward import FeedForward, make_linear
 from elmo_tasks.modules.sentence_groups import TokenVectors
 from elmo_tasks.text.tokens import TensorRecord
 
-_CHUNK_TOKENS = 2048  # whose spans are scored at once
-_CHUNK_NUMBERS = 1 << 24  # of the largest tensor of a chunk of pairs
-_LEAST_DISTANCES = (1, 2, 3, 4, 5, 8, 16, 32, 64)  # the least distance of each bucket
-_SPEAKERS_UNKNOWN, _SAME_SPEAKER, _OTHER_SPEAKER = range(3)
+CHUNK_NUMBERS = 1 << 24  # of the largest tensor of a chunk of spans, or of pairs of spans
+_CHUNK_TOKENS = 2048  # the most tokens whose spans are scored at once
 
 
 class PartwiseScorer(nn.Module):
@@ -113,7 +111,7 @@ class SpanRepresentation(nn.Module):
             self.attention = PartwiseScorer({"token": encoded_size}, hidden_sizes, dropout)
         parts = {"start": encoded_size, "end": encoded_size, "head": input_size, "width": feature_size}
         self.mention_scorer = PartwiseScorer(parts, hidden_sizes, dropout, bias=as_allennlp)
-        self.width_embedding = _make_table(max_width, feature_size)
+        self.width_embedding = make_table(max_width, feature_size)
         self.dropout = Dropout(dropout)
         self.output_size = sum(parts.values())
 
@@ -139,9 +137,10 @@ class SpanRepresentation(nn.Module):
         starts, ends = project("start", encoded), project("end", encoded)  # (N, U), (N, U)
         heads = project("head", features.tokens.inputs)  # (N, U)
         widths = project("width", features.widths)  # (W, U)
+        size = max(1, min(_CHUNK_TOKENS, CHUNK_NUMBERS // (self.max_width * starts.shape[1])))
         chunks = []
-        for first in range(0, len(starts), _CHUNK_TOKENS):
-            chunk = slice(first, first + _CHUNK_TOKENS)
+        for first in range(0, len(starts), size):
+            chunk = slice(first, first + size)
             weights = self._head_weights(self._following(features.head_logits.unsqueeze(1), chunk).squeeze(2))
             head = weights.to(heads.dtype) @ self._following(heads, chunk)  # (n, W, U)
             hidden = starts[chunk].unsqueeze(1) + self._following(ends, chunk) + head + widths
@@ -226,119 +225,6 @@ def _from_best_to_worst(scores: NDArray[np.float32]) -> NDArray[np.int64]:
     return np.argsort(-flat, kind="stable")[: np.count_nonzero(flat != -np.inf)]
 
 
-class AntecedentScorer(nn.Module):
-    """Scores of each span with the K spans before it.
-
-    Source: Lee et al. (2017), "End-to-end Neural Coreference Resolution", section 4. For a span i and one before it j,
-    s(i, j) = s_m(i) + s_m(j) + w · FFNN([g_i; g_j; g_i * g_j; phi(i, j)]), and 0 for none of them. phi are embeddings
-    of whether the speakers are the same, of the document's genre, and of the distance in spans, in buckets 1, 2, 3, 4,
-    5-7, 8-15, 16-31, 32-63, 64 and more. Departures: unknown speakers are a third case, neither the same nor different;
-    dropout on embeddings is drawn once for all pairs of a batch.
-
-    Only what depends on both spans is computed for each pair, and in chunks. Without a gradient, memory never holds all
-    pairs.
-
-    Arguments:
-        span_size: G.
-        num_genres: how many genres there are, the unknown one, 0, included.
-        feature_size: F.
-        hidden_sizes: units of the hidden layers.
-        dropout: probability of dropout on hidden layers and embeddings.
-        max_antecedents: the most that K can be.
-        as_allennlp: phi is only the embedding of the distance, and the scores of antecedents have a bias.
-    """
-
-    def __init__(
-        self,
-        span_size: int,
-        num_genres: int,
-        feature_size: int,
-        hidden_sizes: tuple[int, ...],
-        dropout: float,
-        max_antecedents: int,
-        as_allennlp: bool = False,
-    ) -> None:
-        super().__init__()
-        self.max_antecedents = max_antecedents
-        rows = {"distance": len(_LEAST_DISTANCES)}
-        if not as_allennlp:
-            rows = {"speaker": 3, "genre": num_genres, **rows}
-        spans = dict.fromkeys(("span", "antecedent", "product"), span_size)
-        parts = {**spans, **dict.fromkeys(rows, feature_size)}
-        self.scorer = PartwiseScorer(parts, hidden_sizes, dropout, bias=as_allennlp)
-        self.embeddings = nn.ParameterDict({name: _make_table(size, feature_size) for name, size in rows.items()})
-        if "genre" in self.embeddings:
-            nn.init.zeros_(self.embeddings["genre"])  # a genre that training never shows must not matter
-        self.dropout = Dropout(dropout)
-
-    def forward(
-        self, vectors: Tensor, mention_scores: Tensor, documents: Tensor, speakers: Tensor, genres: Tensor
-    ) -> Tensor:
-        """The scores of all antecedents.
-
-        Arguments:
-            vectors: (M, G).
-            mention_scores: (M,) float32.
-            documents: (M,) int64, ascending; an antecedent is always in the same document.
-            speakers: (M,) int64, 0 where unknown.
-            genres: (M,) int64, of the spans' documents, 0 where unknown.
-
-        Returns:
-            (M, K + 1) float32: at [i, k] for span i - K + k as the antecedent of span i, minus infinity where it cannot
-            be one; 0 in the last column, which stands for no antecedent.
-        """
-        most_spans = int(torch.unique_consecutive(documents, return_counts=True)[1].max())  # of a document
-        longest = max(1, min(self.max_antecedents, most_spans - 1))  # K
-        project = self.scorer.project
-        features = {name: project(name, self.dropout(table)) for name, table in self.embeddings.items()}
-        spans = project("span", vectors)  # (M, U)
-        if "genre" in features:
-            spans = spans + features["genre"][genres]
-        antecedents = project("antecedent", vectors)  # (M, U)
-        distances = features["distance"][_distance_buckets(longest, vectors.device)]  # (K, U)
-        kinds = _speaker_kinds(speakers, longest)  # (M, K)
-        size = max(1, _CHUNK_NUMBERS // (longest * vectors.shape[1]))
-        chunks = []
-        for first in range(0, len(vectors), size):
-            chunk = slice(first, first + size)
-            products = vectors[chunk].unsqueeze(1) * previous(vectors, longest, chunk)  # (m, K, G)
-            hidden = project("product", products)  # (m, K, U)
-            if "speaker" in features:
-                # A product with rows of a unit matrix picks rows faster than an index does, especially backward.
-                is_kind = functional.one_hot(kinds[chunk], len(features["speaker"])).to(products.dtype)  # (m, K, 3)
-                hidden = hidden + is_kind @ features["speaker"].to(products.dtype)
-            hidden = hidden + previous(antecedents, longest, chunk) + (spans[chunk].unsqueeze(1) + distances)
-            chunks.append(self.scorer.score(hidden))
-        scores = torch.cat(chunks) + mention_scores.unsqueeze(1) + previous(mention_scores, longest)  # (M, K)
-        is_antecedent = previous(documents + 1, longest) == (documents + 1).unsqueeze(1)
-        return functional.pad(scores.masked_fill(~is_antecedent, -torch.inf), (0, 1))  # (M, K + 1)
-
-
-def previous(values: Tensor, count: int, rows: slice = slice(None)) -> Tensor:
-    """The `count` values before each of the given rows, the nearest last; zeros stand before the first row.
-
-    (M,) -> (m, count) or (M, G) -> (m, count, G), views of a copy of the values.
-    """
-    first, end, _ = rows.indices(len(values))
-    before = values[max(0, first - count) : end - 1]
-    zeros = values.new_zeros(max(0, count - first), *values.shape[1:])
-    windows = torch.cat([zeros, before]).unfold(0, count, 1)  # (m, count) or (m, G, count)
-    return windows if values.dim() == 1 else windows.transpose(1, 2)
-
-
-def _speaker_kinds(speakers: Tensor, count: int) -> Tensor:
-    """(M, K): whether a span and an antecedent have the same speaker, different ones, or an unknown one."""
-    before = previous(speakers, count)
-    kinds = torch.where(before == speakers.unsqueeze(1), _SAME_SPEAKER, _OTHER_SPEAKER)
-    return kinds.masked_fill((before == 0) | (speakers == 0).unsqueeze(1), _SPEAKERS_UNKNOWN)
-
-
-def _distance_buckets(count: int, device: torch.device) -> Tensor:
-    """(K,): the bucket of each antecedent's distance. The distance of the first column is K."""
-    distances = torch.arange(count, 0, -1, device=device)
-    return torch.bucketize(distances, torch.tensor(_LEAST_DISTANCES, device=device), right=True) - 1
-
-
-def _make_table(num_rows: int, size: int) -> nn.Parameter:
+def make_table(num_rows: int, size: int) -> nn.Parameter:
     """A table of embeddings with new values, drawn after Glorot."""
     return nn.Parameter(nn.init.xavier_uniform_(torch.empty(num_rows, size)))
