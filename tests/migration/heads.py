@@ -186,7 +186,7 @@ def _bcn(archive: Archive, maxout: bool = False) -> None:
         archive.layers("output_layer", inputs, 4, 3, activations=["relu", "linear"])
 
 
-def _coref(archive: Archive, version: int = 2, widths: int = 3) -> None:
+def _coref(archive: Archive, version: int = 2, widths: int = 3, coarse: bool = False, order: int = 1) -> None:
     features = 2
     span = 2 * BOTH + features + SIZE
     archive.config["dataset_reader"] = {"type": "coref", "max_span_width": 3}
@@ -201,6 +201,11 @@ def _coref(archive: Archive, version: int = 2, widths: int = 3) -> None:
     archive.linear("_attentive_span_extractor._global_attention._module", SIZE, 1)
     archive.add("_endpoint_span_extractor._span_width_embedding.weight", widths, features)
     archive.add("_distance_embedding.weight", 10, features)
+    if coarse:
+        archive.linear("_coarse2fine_scorer", span, span)
+    if order > 1:
+        archive.linear("_span_updating_gated_sum._gate", 2 * span, 1)
+    archive.model |= {"coarse_to_fine": coarse, "inference_order": order}
 
 
 # Of AllenNLP's versions: the hidden layers that score mentions, and the last one.

@@ -136,10 +136,47 @@ def test_bcn(maxout: bool) -> None:
         assert head.config["output"] == output
 
 
+def scores_of_antecedents(
+    archive: Archive, vectors: Tensor, mentions: Tensor, coarse: bool, order: int
+) -> list[dict[int, float]]:
+    """Of each kept span, the four candidates for its antecedent and their scores."""
+    rows = range(len(vectors))
+    bilinear = torch.zeros(len(rows), len(rows))
+    if coarse:
+        bilinear = vectors @ archive.run_linear("_coarse2fine_scorer", vectors).T
+        best = [(bilinear[row, :row] + mentions[:row]).topk(min(4, row)).indices.tolist() for row in rows]
+        assert any(row - 4 > min(chosen) for row, chosen in enumerate(best) if chosen)
+    else:
+        best = [list(range(max(0, row - 4), row)) for row in rows]
+
+    def pair_score(row: int, other: int) -> Tensor:
+        feature = archive.tensors["_distance_embedding.weight"][min(row - other, 5)]  # 5 to 7 share an embedding
+        assert row - other < 8
+        pair = torch.cat([vectors[row], vectors[other], vectors[row] * vectors[other], feature])
+        hidden = archive.run_layers("_antecedent_feedforward._module", pair)
+        score = archive.run_linear("_antecedent_scorer._module", hidden)[0]
+        return score + mentions[row] + mentions[other] + bilinear[row, other]
+
+    scores: list[dict[int, float]] = []
+    for step in range(order):
+        if step:
+            shares = [torch.tensor([*each.values(), 0.0]).softmax(0) for each in scores]
+            means = torch.stack(
+                [share @ vectors[[*each, row]] for row, (share, each) in enumerate(zip(shares, scores, strict=True))]
+            )
+            gate = archive.run_linear("_span_updating_gated_sum._gate", torch.cat([vectors, means], dim=1)).sigmoid()
+            vectors = gate * vectors + (1 - gate) * means
+        scores = [{other: pair_score(row, other).item() for other in sorted(best[row])} for row in rows]
+    return scores
+
+
 @torch.no_grad()
-@pytest.mark.parametrize(("version", "widths"), [(0, 3), (2, 5)])
-def test_coref(version: int, widths: int) -> None:
-    archive = make("coref", version=version, widths=widths)
+@pytest.mark.parametrize(
+    ("version", "widths", "coarse", "order"),
+    [(0, 3, False, 1), (2, 5, False, 1), (2, 3, True, 1), (2, 3, False, 2), (2, 3, True, 3)],
+)
+def test_coref(version: int, widths: int, coarse: bool, order: int) -> None:
+    archive = make("coref", version=version, widths=widths, coarse=coarse, order=order)
     _, model, vocabulary = archive.convert()
     output = model(model.task.collate([{"sentences": SENTENCES}], vocabulary))
 
@@ -163,16 +200,11 @@ def test_coref(version: int, widths: int) -> None:
     assert list(zip(output.starts.tolist(), output.ends.tolist(), strict=True)) == [spans[number] for number in kept]
     pairs = itertools.combinations([spans[number] for number in kept], 2)
     assert any(first[0] < second[0] <= first[1] < second[1] for first, second in pairs)
-    for row, number in enumerate(kept):
-        expected = []
-        for distance in range(4, 0, -1):
-            if distance > row:
-                expected.append(-torch.inf)
-                continue
-            other = kept[row - distance]
-            feature = archive.tensors["_distance_embedding.weight"][distance]
-            pair = torch.cat([vectors[number], vectors[other], vectors[number] * vectors[other], feature])
-            hidden_pair = archive.run_layers("_antecedent_feedforward._module", pair)
-            score = archive.run_linear("_antecedent_scorer._module", hidden_pair) + scores[number] + scores[other]
-            expected.append(score.item())
-        assert output.antecedent_scores[row].tolist() == pytest.approx([*expected, 0], abs=1e-5)
+    expected = scores_of_antecedents(
+        archive, torch.stack([vectors[number] for number in kept]), scores[kept], coarse, order
+    )
+    for row, of_row in enumerate(expected):
+        columns = output.antecedents[row] >= 0
+        assert output.antecedents[row][columns].tolist() == list(of_row)
+        assert output.antecedent_scores[row, :-1][columns].tolist() == pytest.approx(list(of_row.values()), abs=1e-5)
+    assert not output.antecedent_scores[:, -1].any()

@@ -1,4 +1,4 @@
-"""AllenNLP's `coref`, as in 0.x, and in 2.x with neither `coarse_to_fine` nor `inference_order` above 1."""
+"""AllenNLP's `coref`, as in 0.x and in 2.x."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from elmo_tasks.migration.weights import Weights
 def convert(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, columns: Tensor) -> Head:
     """The same model as our `coref` with `as_allennlp`; see `elmo_tasks.migration.heads.head`."""
     model = params.part("model")
-    model.expect("coarse_to_fine", False, default=False)
-    model.expect("inference_order", 1, default=1)
+    coarse_to_fine, order = bool(model.get("coarse_to_fine", False)), model.number("inference_order", 1)
     max_width = params.part("dataset_reader").number("max_span_width")
     feature_size = model.number("feature_size")
     head = Head(
@@ -28,6 +27,8 @@ def convert(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, co
         max_span_width=max_width,
         spans_per_word=model.number("spans_per_word"),
         max_antecedents=model.number("max_antecedents"),
+        coarse_to_fine=coarse_to_fine,
+        inference_order=order,
         max_training_sentences=None,
     )
     head.add_encoder("encoder.encoder", model.part("context_layer"), weights.part("_context_layer."), columns)
@@ -41,6 +42,15 @@ def convert(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, co
     pair = torch.cat([span, span + size, span + 2 * size, torch.arange(3 * size, 3 * size + feature_size)])
     _add_scorer(head, "spans.mention_scorer", mentions, scores, span)
     _add_scorer(head, "antecedents.scorer", pairs, weights.part("_antecedent_scorer._module."), pair)
+    if coarse_to_fine:
+        coarse = weights.part("_coarse2fine_scorer.")
+        head.tensors["antecedents.coarse.weight"] = coarse.take("weight", size, size)[span][:, span]
+        head.tensors["antecedents.coarse.bias"] = coarse.take("bias", size)[span]
+    if order > 1:
+        gate = weights.part("_span_updating_gated_sum._gate.")
+        both = torch.cat([span, span + size])  # a span, and the mean of its candidates
+        head.tensors["antecedents.gate.weight"] = gate.take("weight", 1, 2 * size)[:, both]
+        head.tensors["antecedents.gate.bias"] = gate.take("bias", 1)
     head.config |= {
         "hidden_sizes": [len(layer.bias) for layer in mentions],
         "pair_hidden_sizes": [len(layer.bias) for layer in pairs],
