@@ -124,6 +124,26 @@ class StackedBiGruConfig(_StackedConfig):
     type: Literal["stacked_bigru"] = "stacked_bigru"
 
 
+class PassThrough(Encoder):
+    """No encoder: the vectors as they are, for those that already know their context, such as a transformer's."""
+
+    def __init__(self, input_size: int) -> None:
+        super().__init__()
+        self.output_size = input_size
+
+    def forward(self, inputs: Tensor, mask: Tensor) -> Tensor:
+        return inputs.masked_fill(~mask.unsqueeze(2), 0)
+
+
+class PassThroughConfig(EncoderConfig):
+    """No encoder: the head reads the token vectors as they are."""
+
+    type: Literal["pass_through"] = "pass_through"
+
+    def build(self, input_size: int) -> PassThrough:
+        return PassThrough(input_size)
+
+
 @torch.no_grad()
 def initialize_gates(layer: nn.RNNBase) -> None:
     """Draws new weights for each gate: recurrent ones orthogonal, input ones after Glorot. Biases are zero.
