@@ -19,6 +19,12 @@ def add_import_allennlp(parser: argparse.ArgumentParser) -> None:
         help="the folder for the biLM of the model's ELMo, which several runs can share: if it holds the same biLM, it "
         "is used (default: RUN/bilm)",
     )
+    parser.add_argument(
+        "--transformer",
+        metavar="DIR|hub:NAME",
+        help="where the config and the tokenizer of the model's transformer are, which an archive does not have "
+        "(default: the model on the hub that the archive names)",
+    )
     options.add_force(parser)
 
 
@@ -26,7 +32,13 @@ def run_import_allennlp(arguments: argparse.Namespace) -> None:
     from elmo_tasks.migration.importing import import_allennlp
 
     folder = arguments.run_folder
-    imported = import_allennlp(arguments.archive, folder, bilm=arguments.bilm, force=arguments.force)
+    imported = import_allennlp(
+        arguments.archive,
+        folder,
+        bilm=arguments.bilm,
+        transformer=arguments.transformer,
+        force=arguments.force,
+    )
     print(f"{folder}: AllenNLP's {imported.kind}")
     for note in imported.notes:
         print(f"- {note}")

@@ -103,12 +103,16 @@ class CachedLayers:
             output.layers[missing, :, : computed.layers.shape[2]] = computed.layers
         return output
 
-    @torch.no_grad()
-    def _compute(self, sentences: Sequence[Sequence[str]]) -> LayerOutput:
+    def source(self) -> LayerSource:
+        """What computes layers; made when it is first needed."""
         if self._source is None:
             logger.debug("the layer store lacks sentences: loading the biLM")
             self._source = self._build_source()
-        return self._source.layers(sentences)
+        return self._source
+
+    @torch.no_grad()
+    def _compute(self, sentences: Sequence[Sequence[str]]) -> LayerOutput:
+        return self.source().layers(sentences)
 
 
 def _stored_features(output: LayerOutput, key: LayerKey) -> Tensor:

@@ -1,4 +1,4 @@
-"""AllenNLP's text field embedders: word vectors, characters and ELMo.
+"""AllenNLP's text field embedders: word vectors, characters, ELMo and transformers.
 
 # D features of the embedder's output, V words, E features of a word or a character, K layers of a biLM
 """
@@ -17,12 +17,20 @@ from elmo_tasks.elmo import BiLM, BiLMOptions
 from elmo_tasks.migration.bilm import convert_bilm
 from elmo_tasks.migration.migration_error import MigrationError
 from elmo_tasks.migration.params import Params
+from elmo_tasks.migration.transformer import TransformerSource, add_transformer, convert_transformer
 from elmo_tasks.migration.vocabulary import PADDING, UNKNOWN, AllenNlpVocabulary
 from elmo_tasks.migration.weights import Weights
+from elmo_tasks.modules.transformer_files import TransformerFiles
 from elmo_tasks.text.vocabulary import BEGIN_WORD, BYTES, END_WORD, SPECIAL, Vocabulary
 
-_PARTS = ("words", "characters", "elmo")  # in the order of our embedder's output
-_TYPES = {"embedding": "words", "character_encoding": "characters", "elmo_token_embedder": "elmo"}
+_PARTS = ("words", "characters", "elmo", "transformer")  # in the order of our embedder's output
+_TYPES = {
+    "embedding": "words",
+    "character_encoding": "characters",
+    "elmo_token_embedder": "elmo",
+    "pretrained_transformer_mismatched": "transformer",
+    "pretrained_transformer": "transformer",
+}
 _INDEXERS = {"words": "single_id", "characters": "characters", "elmo": "elmo_characters"}
 _ACTIVATIONS = {"relu": "relu", "tanh": "tanh", "linear": "none"}
 _MASKED_CNN = (1, 2, 1)  # the version from which padding of characters does not count
@@ -36,6 +44,7 @@ class ConvertedEmbedder:
     names: AllenNlpVocabulary
     version: str | None
     bilm_options: BiLMOptions | None
+    source: TransformerSource
     config: dict[str, Any] = dataclasses.field(default_factory=dict)  # without the biLM's location
     tensors: dict[str, Tensor] = dataclasses.field(default_factory=dict)
     columns: Tensor = dataclasses.field(default_factory=lambda: torch.arange(0))  # (D,): of our features, AllenNLP's
@@ -43,6 +52,7 @@ class ConvertedEmbedder:
     characters: tuple[str, ...] = SPECIAL
     vocabulary_config: dict[str, Any] = dataclasses.field(default_factory=dict)  # how training would make it
     bilm: BiLM | None = None
+    transformer: TransformerFiles | None = None  # in a temporary folder
     notes: list[str] = dataclasses.field(default_factory=list)
 
     def vocabulary(self, labels: Mapping[str, tuple[str, ...]]) -> Vocabulary:
@@ -64,27 +74,39 @@ def convert_embedder(
     vocabulary: AllenNlpVocabulary,
     bilm_options: BiLMOptions | None,
     version: str | None,
+    source: TransformerSource,
 ) -> ConvertedEmbedder:
     """The text field embedder of a model and, of a classifier that keeps it separately, its ELMo.
+
+    A model of semantic roles with BERT has no text field embedder; its BERT is the transformer.
 
     Arguments:
         params: the whole config.
         weights: all tensors of the model.
         bilm_options: the biLM's, if they are known; otherwise what its tensors do not say is as published.
         version: AllenNLP's, None before 2.5.
+        source: where the files of a transformer come from.
 
     Raises:
         MigrationError: this project has no such embedder, or the tensors do not fit the config.
     """
     model = params.part("model")
-    result = ConvertedEmbedder(params, vocabulary, version, bilm_options)
+    result = ConvertedEmbedder(params, vocabulary, version, bilm_options, source)
+    if "bert_model" in model:
+        named = model.get("bert_model")
+        named = params.part("dataset_reader").get("bert_model_name") if isinstance(named, dict) else named
+        dropout = model.number("embedding_dropout", 0.0)
+        size = add_transformer(result, source.write(named, weights.part("bert_model.")), {"dropout": dropout})
+        result.columns = torch.arange(size)
+        return result
     prefix = "text_field_embedder."
     prefix = prefix if weights.part(prefix).names() else f"_{prefix}"  # a private attribute of some models
     keys: dict[str, str] = {}  # of each part: its key in AllenNLP's embedder
     sizes: dict[str, int] = {}
     for key, embedder in _embedders(model.part("text_field_embedder")).items():
         kind = _kind(key, embedder, keys)
-        part, indexer = weights.part(f"{prefix}token_embedder_{key}."), _indexer(params, key, kind)
+        part = weights.part(f"{prefix}token_embedder_{key}.")
+        indexer = _indexer(params, key, _INDEXERS.get(kind) or embedder.get("type"))
         keys[kind], sizes[kind] = key, _CONVERSIONS[kind](result, embedder, part, indexer)
     order = sorted(keys, key=lambda kind: keys[kind])
     if (
@@ -127,15 +149,15 @@ def _embedders(params: Params) -> dict[str, Params]:
     return {key: inner.part(key) for key in inner.keys() if key not in own}  # noqa: SIM118 - not a dict
 
 
-def _indexer(params: Params, key: str, kind: str) -> Params:
-    """The token indexer of an embedder."""
+def _indexer(params: Params, key: str, name: str) -> Params:
+    """The token indexer of an embedder, which has this type."""
     reader = params.part("dataset_reader")
     names = [name for name in reader.keys() if name.endswith("token_indexers")]  # noqa: SIM118 - not a dict
     indexer = reader.part(names[0]).part(key) if names else Params({})
-    indexer.expect("type", _INDEXERS[kind], default=_INDEXERS[kind])
+    indexer.expect("type", name, default=name)
     for other in ("start_tokens", "end_tokens", "tokens_to_add"):
         indexer.expect(other, None, [], {})
-    indexer.ignore("namespace", "token_min_padding_length")
+    indexer.ignore("namespace", "token_min_padding_length", "model_name")
     return indexer
 
 
@@ -340,4 +362,4 @@ def _elmo_mixes(result: ConvertedEmbedder, params: Params, weights: Weights, mix
     return bilm.output_size
 
 
-_CONVERSIONS = {"words": _words, "characters": _characters, "elmo": _elmo}
+_CONVERSIONS = {"words": _words, "characters": _characters, "elmo": _elmo, "transformer": convert_transformer}

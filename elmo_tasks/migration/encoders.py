@@ -43,7 +43,12 @@ def convert_encoder(params: Params, weights: Weights, columns: Tensor) -> Conver
         return _torch_layers(params, weights.part("_module."), columns, _TORCH[name])
     if name in _HIGHWAY:
         return _augmented_layers(params, weights.part("_module."), columns, name)
-    taken = ", ".join([*_TORCH, *_HIGHWAY])
+    if name == "pass_through":
+        params.ignore("input_dim")
+        if not torch.equal(columns, torch.arange(len(columns))):
+            raise MigrationError(f"config.json: {params.path('type')}: pass_through only reads one embedder")
+        return {"type": name}, {}
+    taken = ", ".join([*_TORCH, *_HIGHWAY, "pass_through"])
     raise MigrationError(f"config.json: {params.path('type')} is {str(name)[:80]!r}; supported encoders: {taken}")
 
 

@@ -31,7 +31,9 @@ from elmo_tasks.migration.heads import KINDS
 from elmo_tasks.migration.heads.head import Head
 from elmo_tasks.migration.migration_error import MigrationError
 from elmo_tasks.migration.params import Params
+from elmo_tasks.migration.transformer import TransformerSource
 from elmo_tasks.migration.weights import Weights
+from elmo_tasks.modules.transformer_files import TransformerFiles
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.runs.model_building import build_model
@@ -65,10 +67,16 @@ class _Converted:
     frozen: Mapping[str, Tensor]
     trained: Mapping[str, Tensor]
     bilm: BiLMFiles | None  # perhaps in a temporary folder
+    transformer: TransformerFiles | None  # in a temporary folder
 
 
 def import_allennlp(
-    path: str | Path, folder: str | Path, *, bilm: str | Path | None = None, force: bool = False
+    path: str | Path,
+    folder: str | Path,
+    *,
+    bilm: str | Path | None = None,
+    transformer: str | None = None,
+    force: bool = False,
 ) -> Imported:
     """Writes the model of an archive as a run, which predicts, evaluates and trains on like any other.
 
@@ -77,6 +85,8 @@ def import_allennlp(
         folder: the folder of the run.
         bilm: the folder for the files of the model's biLM; by default one within the run. If it holds them already,
             as *options.json and *weights.hdf5, they are used.
+        transformer: a folder with the config and the tokenizer of the model's transformer, or `hub:NAME`; by default
+            those of the model on the hub that the archive names.
         force: removes an earlier run in the folder.
 
     Raises:
@@ -92,13 +102,17 @@ def import_allennlp(
         opened(path, Path(temporary)) as archive,
     ):
         with _mismatches(archive):
-            converted = _converted(archive, present_bilm, Path(temporary, "bilm"))
+            converted = _converted(archive, present_bilm, transformer, Path(temporary))
         if force:
             run.clear()
         resolved = to_json(converted.config)
         if converted.bilm:
             files = _moved_bilm(converted.bilm, run.bilm.copies if bilm is None else Path(bilm))
             resolved["model"]["embedder"]["elmo"] |= run.bilm.refer_to(files)
+        if converted.transformer:
+            shutil.move(converted.transformer.folder, run.transformer.copies)
+            moved = run.transformer.refer_to(TransformerFiles(run.transformer.copies))
+            resolved["model"]["embedder"]["transformer"] |= moved
         converted.vocabulary.save(run.vocabulary)
         write_tensors(run.frozen, converted.frozen)
         write_tensors(run.model, converted.trained)
@@ -134,15 +148,21 @@ def _mismatches(archive: Archive) -> Iterator[None]:
         raise MigrationError(f"{archive.path}: {problem}") from None
 
 
-def _converted(archive: Archive, present_bilm: BiLMFiles | None, scratch: Path) -> _Converted:
-    """The parts of an archive as those of a run; a biLM that is not present is written to a temporary folder."""
+def _converted(archive: Archive, present_bilm: BiLMFiles | None, transformer: str | None, scratch: Path) -> _Converted:
+    """The parts of an archive as those of a run.
+
+    A transformer, and a biLM that is not present, are written to a temporary folder.
+    """
     params = Params(archive.config)
-    embedder, head = _convert(archive, params, present_bilm)
-    files = _stored_bilm(embedder.bilm, present_bilm, scratch) if embedder.bilm else None
+    source = TransformerSource(transformer, scratch / "transformer")
+    embedder, head = _convert(archive, params, present_bilm, source)
+    files = _stored_bilm(embedder.bilm, present_bilm, scratch / "bilm") if embedder.bilm else None
     embedder.bilm = None  # its memory is free again
     values = _config(params, embedder, head)
     if files:
         values["model"]["embedder"]["elmo"] |= files.location()
+    if embedder.transformer:
+        values["model"]["embedder"]["transformer"] |= embedder.transformer.location()
     metric = load_config(values, ExperimentConfig).model.task.build_metric()
     config = load_config(values, ExperimentConfig, [f"trainer.validation_metric=+{metric.main}"])
     tensors = {f"embedder.{name}": tensor for name, tensor in embedder.tensors.items()} | head.tensors
@@ -155,10 +175,13 @@ def _converted(archive: Archive, present_bilm: BiLMFiles | None, scratch: Path) 
         frozen={name: tensor for name, tensor in tensors.items() if name not in trained},
         trained={name: tensor for name, tensor in tensors.items() if name in trained},
         bilm=files,
+        transformer=embedder.transformer,
     )
 
 
-def _convert(archive: Archive, params: Params, present_bilm: BiLMFiles | None) -> tuple[ConvertedEmbedder, Head]:
+def _convert(
+    archive: Archive, params: Params, present_bilm: BiLMFiles | None, source: TransformerSource
+) -> tuple[ConvertedEmbedder, Head]:
     """The embedder and the head; raises `MigrationError` if this project does not have them.
 
     Arguments:
@@ -171,7 +194,7 @@ def _convert(archive: Archive, params: Params, present_bilm: BiLMFiles | None) -
     options = archive.bilm_options
     if options is None and present_bilm:
         options = BiLMOptions.load(present_bilm.options)
-    embedder = convert_embedder(params, weights, archive.vocabulary, options, archive.version)
+    embedder = convert_embedder(params, weights, archive.vocabulary, options, archive.version, source)
     head = KINDS[kind](params, weights, archive.vocabulary, embedder.columns)
     if unused := weights.unused():
         raise MigrationError(f"weights.th: unexpected tensors {some_of(unused)}")

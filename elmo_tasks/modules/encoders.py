@@ -124,24 +124,24 @@ class StackedBiGruConfig(_StackedConfig):
     type: Literal["stacked_bigru"] = "stacked_bigru"
 
 
-class PassThroughEncoder(Encoder):
-    """The input itself, for embedders that already give vectors of tokens in their context."""
+class PassThrough(Encoder):
+    """No encoder: the vectors as they are, for those that already know their context, such as a transformer's."""
 
     def __init__(self, input_size: int) -> None:
         super().__init__()
         self.output_size = input_size
 
     def forward(self, inputs: Tensor, mask: Tensor) -> Tensor:
-        return inputs * mask.unsqueeze(2)
+        return inputs.masked_fill(~mask.unsqueeze(2), 0)
 
 
 class PassThroughConfig(EncoderConfig):
-    """No encoder: the vectors of the embedder, which should be of tokens in their context."""
+    """No encoder: the head reads the token vectors as they are."""
 
     type: Literal["pass_through"] = "pass_through"
 
-    def build(self, input_size: int) -> PassThroughEncoder:
-        return PassThroughEncoder(input_size)
+    def build(self, input_size: int) -> PassThrough:
+        return PassThrough(input_size)
 
 
 @torch.no_grad()

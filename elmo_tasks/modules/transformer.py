@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Any, Literal
 
@@ -43,6 +44,16 @@ class TransformerConfig(Config):
     pooling: Pooling = Field(
         "mean", description="The vector of a word: that of its first word piece, or the mean of all its pieces."
     )
+    window: Annotated[int, Field(ge=3)] | None = Field(
+        None,
+        description="Longer sentences are read in parts of this many pieces, special ones included, as AllenNLP's "
+        "max_length; null: in overlapping windows of all of the transformer's positions.",
+    )
+    prefix_space: bool = Field(
+        True,
+        description="A word is read as after a space, where word pieces know that, such as RoBERTa's; false: as the "
+        "first of its text, which AllenNLP does.",
+    )
     gamma: float = Field(1.0, description="The factor gamma of the mix, where it starts.")
     dropout: Annotated[float, Field(ge=0, lt=1)] = Field(0.5, description="Dropout of the mix.")
     layer_cache: LayerCacheConfig | None = Field(
@@ -72,13 +83,17 @@ class TransformerConfig(Config):
         layers, size = self._chosen(config.num_hidden_layers + 1), int(config.hidden_size)
 
         def load(device: torch.device) -> FrozenTransformer:
-            return FrozenTransformer(*files.load(), layers, self.pooling, device)
+            model, tokenizer = files.load()
+            if not self.prefix_space and hasattr(tokenizer.pre_tokenizer, "add_prefix_space"):
+                tokenizer.pre_tokenizer.add_prefix_space = False
+            return FrozenTransformer(model, tokenizer, layers, self.pooling, device, self.window)
 
         def build_source(device: torch.device) -> LayerSource:
             if self.layer_cache is None:
                 return load(device)
             # Only what is mixed is stored: all layers of a large model would take 50 kB for each token.
             kind = f"float32 {self.pooling} {'+'.join(map(str, layers))}"
+            kind += f" window {self.window}" * (self.window is not None) + " no space" * (not self.prefix_space)
             store = self.layer_cache.build(files.fingerprint(), kind, len(layers), size, has_token_layer=False)
             return CachedLayers(lambda: load(device), store)
 
@@ -120,6 +135,27 @@ class TransformerEmbedder(MixedLayers):
         super().__init__(build_source, output_size, {"input": mix}, dropout)
         self.layers = tuple(layers)
 
+    def frozen(self) -> FrozenTransformer:
+        """The transformer, on the device of the mix; loaded when it is first needed."""
+        source = self._source()
+        source = source.source() if isinstance(source, CachedLayers) else source
+        assert isinstance(source, FrozenTransformer)
+        return source
+
+    def read(self, sequences: Sequence[Pieces]) -> tuple[Tensor, Tensor]:
+        """The mix of sequences of word pieces, with dropout, (B, P, D), and their mask, (B, P); no cache is used."""
+        with torch.autocast(self._device().type, enabled=False):
+            output = self.frozen().read(sequences)
+        return self.dropout(self.mixes["input"](output.layers, output.mask)), output.mask
+
+
+@dataclasses.dataclass(frozen=True)
+class Pieces:
+    """A sequence of word pieces, with the special ones of its text, or of its pair of texts."""
+
+    ids: list[int]
+    types: list[int]  # BERT's token types, which say which text a piece is of, or which is the predicate's
+
 
 @dataclasses.dataclass(frozen=True)
 class _Window:
@@ -129,6 +165,7 @@ class _Window:
     kept: list[int]  # the indices in `ids` whose vectors are used
     words: list[int]  # for each of them, the row of its word in the output
     shares: list[float]  # and its share in the word's vector
+    types: list[int] | None = None  # None: all are 0
 
 
 class FrozenTransformer:
@@ -136,7 +173,7 @@ class FrozenTransformer:
 
     A sentence's vectors depend on that sentence only. One that is longer than the transformer's positions is read in
     windows of this length that overlap by half, and a piece's vector comes from the window in which it is farther from
-    the border. A word without any piece, such as a zero-width character, has a zero vector.
+    the border, unless a window is given. A word without any piece, such as a zero-width character, has a zero vector.
 
     Arguments:
         model: the transformer, in evaluation mode; see `TransformerFiles.load`.
@@ -144,24 +181,37 @@ class FrozenTransformer:
         layers: those that are computed, 0 being the embeddings.
         pooling: see `TransformerConfig`.
         device: where the transformer runs, and where its layers are.
+        window: see `TransformerConfig`.
+
+    Attributes:
+        tokenizer: its tokenizer.
+        special: the pieces that the tokenizer puts before and after a sentence.
 
     Raises:
         WeightsError: the model has fewer positions than the tokenizer's special pieces need.
     """
 
     def __init__(
-        self, model: Any, tokenizer: Any, layers: Sequence[int], pooling: Pooling, device: torch.device | str = "cpu"
+        self,
+        model: Any,
+        tokenizer: Any,
+        layers: Sequence[int],
+        pooling: Pooling,
+        device: torch.device | str = "cpu",
+        window: int | None = None,
     ) -> None:
         self.output_size = int(model.config.hidden_size)
         self._model = model.to(device)
         self._device = torch.device(device)
-        self._tokenizer = tokenizer
+        self.tokenizer = tokenizer
         self._layers = tuple(layers)
         self._pooling = pooling
         self._padding = model.config.pad_token_id or 0
-        self._before, self._after = _special_pieces(tokenizer)
-        self._room = _num_positions(model) - len(self._before) - len(self._after)
-        if self._room < 2:
+        self.special = _special_pieces(tokenizer)
+        most = _num_positions(model)
+        self._is_folded = window is not None
+        self._room = min(window or most, most) - sum(map(len, self.special))
+        if self._room < 2 - self._is_folded:
             raise WeightsError(f"{CONFIG}: too few positions for the special pieces of {TOKENIZER}")
 
     @torch.no_grad()
@@ -174,21 +224,60 @@ class FrozenTransformer:
         Returns:
             layers (B, K, T, D) float32 and mask (B, T).
         """
-        lengths = torch.tensor([len(tokens) for tokens in sentences], dtype=torch.int64)
-        longest = int(lengths.max()) if len(sentences) else 0
-        vectors = torch.zeros(len(sentences) * longest, len(self._layers), self.output_size, device=self._device)
-        windows = [part for row, tokens in enumerate(sentences) for part in self._windows(tokens, row * longest)]
+        lengths = [len(tokens) for tokens in sentences]
+        longest = max(lengths, default=0)
+        windows = (self._windows(tokens, row * longest) for row, tokens in enumerate(sentences))
+        return self._run(list(itertools.chain.from_iterable(windows)), lengths)
+
+    @torch.no_grad()
+    def read(self, sequences: Sequence[Pieces]) -> LayerOutput:
+        """The chosen layers of all pieces of sequences of any length, which begin and end with the special pieces.
+
+        Returns:
+            layers (B, K, P, D) float32 and mask (B, P), with P for the pieces of the longest sequence.
+        """
+        lengths = [len(pieces.ids) for pieces in sequences]
+        longest = max(lengths, default=0)
+        windows = (self._piece_windows(pieces, row * longest) for row, pieces in enumerate(sequences))
+        return self._run(list(itertools.chain.from_iterable(windows)), lengths)
+
+    def _run(self, windows: Sequence[_Window], lengths: Sequence[int]) -> LayerOutput:
+        """The layers of sentences of these lengths from their windows."""
+        longest = max(lengths, default=0)
+        vectors = torch.zeros(len(lengths) * longest, len(self._layers), self.output_size, device=self._device)
         for rows in batches_of_like_lengths([len(window.ids) for window in windows], max_padded=_BATCH_PIECES):
             self._add([windows[row] for row in rows], vectors)
-        layers = vectors.view(len(sentences), longest, *vectors.shape[1:]).transpose(1, 2)  # (B, K, T, D)
+        layers = vectors.view(len(lengths), longest, *vectors.shape[1:]).transpose(1, 2)  # (B, K, T, D)
         return LayerOutput(layers, mask_of_lengths(lengths, longest).to(self._device))
+
+    def _cut(self, length: int) -> Iterator[tuple[slice, slice]]:
+        """The windows of pieces without the special ones, each with the part of it that is used."""
+        if not self._is_folded:
+            return overlapping_windows(length, self._room)
+        parts = (slice(start, min(start + self._room, length)) for start in range(0, length, self._room))
+        return ((part, part) for part in parts)
+
+    def _piece_windows(self, pieces: Pieces, first_row: int) -> Iterator[_Window]:
+        """The windows of a sequence whose first piece has this row in the output."""
+        before, after = map(len, self.special)
+        length = len(pieces.ids) - before - after
+        cuts = [(slice(0, 0), slice(0, 0))] if length == 0 else self._cut(length)
+        for read, used in cuts:
+            first = 0 if used.start == 0 else before + used.start
+            last = before + used.stop + (after if used.stop == length else 0)
+            kept = range(first - read.start, last - read.start)
+            ends = slice(len(pieces.ids) - after, None)
+            inner = slice(before + read.start, before + read.stop)
+            ids, types = ([*values[:before], *values[inner], *values[ends]] for values in (pieces.ids, pieces.types))
+            rows = list(range(first_row + first, first_row + last))
+            yield _Window(ids, list(kept), rows, [1.0] * len(kept), types if any(types) else None)
 
     def _windows(self, tokens: Sequence[str], first_row: int) -> Iterator[_Window]:
         """The windows of a sentence whose first word has this row in the output."""
         if not tokens:
             return
         valid = [token.encode("utf-8", "replace").decode() for token in tokens]  # halves of surrogate pairs are "?"
-        encoded = self._tokenizer.encode(valid, is_pretokenized=True, add_special_tokens=False)
+        encoded = self.tokenizer.encode(valid, is_pretokenized=True, add_special_tokens=False)
         ids, words = encoded.ids, encoded.word_ids
         if not ids:
             return
@@ -197,11 +286,12 @@ class FrozenTransformer:
         for index, word in enumerate(words):
             is_first[index] = counts[word] == 0
             counts[word] += 1
-        for read, used in overlapping_windows(len(ids), self._room):
+        before, after = self.special
+        for read, used in self._cut(len(ids)):
             kept = [index for index in range(used.start, used.stop) if is_first[index] or self._pooling == "mean"]
             yield _Window(
-                ids=[*self._before, *ids[read], *self._after],
-                kept=[len(self._before) + index - read.start for index in kept],
+                ids=[*before, *ids[read], *after],
+                kept=[len(before) + index - read.start for index in kept],
                 words=[first_row + words[index] for index in kept],
                 shares=[1.0 if self._pooling == "first" else 1.0 / counts[words[index]] for index in kept],
             )
@@ -211,11 +301,12 @@ class FrozenTransformer:
         longest = max(len(window.ids) for window in windows)
         ids = [window.ids + [self._padding] * (longest - len(window.ids)) for window in windows]
         mask = [[1] * len(window.ids) + [0] * (longest - len(window.ids)) for window in windows]
-        states = self._model(
-            input_ids=torch.tensor(ids, device=self._device),
-            attention_mask=torch.tensor(mask, device=self._device),
-            output_hidden_states=True,
-        ).hidden_states
+        inputs = {"input_ids": ids, "attention_mask": mask}
+        if any(window.types for window in windows):  # not all transformers take them
+            types = [window.types or [0] * len(window.ids) for window in windows]
+            inputs["token_type_ids"] = [row + [0] * (longest - len(row)) for row in types]
+        tensors = {name: torch.tensor(values, device=self._device) for name, values in inputs.items()}
+        states = self._model(**tensors, output_hidden_states=True).hidden_states
         flat_indices = [row * longest + index for row, window in enumerate(windows) for index in window.kept]
         chosen = torch.tensor(flat_indices, dtype=torch.int64, device=self._device)
         words = torch.tensor([word for window in windows for word in window.words], device=self._device)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,12 +12,14 @@ from torch import Tensor
 from elmo_tasks.migration.embedder import ConvertedEmbedder, convert_embedder
 from elmo_tasks.migration.migration_error import MigrationError
 from elmo_tasks.migration.params import Params
+from elmo_tasks.migration.transformer import TransformerSource
 from elmo_tasks.migration.vocabulary import AllenNlpVocabulary
 from elmo_tasks.migration.weights import Weights
 from elmo_tasks.text.vocabulary import BEGIN_WORD, END_WORD, SPECIAL
 from tests.migration.archives import OPTIONS, bilm, elmo_tensors
 
 START = "text_field_embedder.token_embedder_"
+NOWHERE = TransformerSource(None, Path())
 NAMES = {
     "tokens": ("@@PADDING@@", "dog", "@@UNKNOWN@@", "cat"),
     "token_characters": ("@@PADDING@@", "@@UNKNOWN@@", "d", "o"),
@@ -66,7 +69,9 @@ def convert(
         "dataset_reader": {"token_indexers": indexers or {}},
     }
     params, weights = Params(config), Weights(tensors() if given is None else given)
-    result = convert_embedder(params, weights, AllenNlpVocabulary(NAMES), OPTIONS, version)
+    result = convert_embedder(
+        params, weights, AllenNlpVocabulary(NAMES), OPTIONS, version, TransformerSource(None, Path())
+    )
     assert [path for path in params.unread() if not path.endswith(unread)] == []
     return result
 
@@ -197,7 +202,7 @@ def test_an_elmo_beside_the_embedder_is_only_part_of_its_output_as_input(mixes: 
     parts = {**WORDS, **characters(CNN)}
     model = {"text_field_embedder": {"token_embedders": parts}, "elmo": {"dropout": 0.3}}
     params = Params({"model": model | {uses[mix]: True for mix in mixes}})
-    result = convert_embedder(params, Weights(dict(given)), AllenNlpVocabulary(NAMES), OPTIONS, "2.8.0")
+    result = convert_embedder(params, Weights(dict(given)), AllenNlpVocabulary(NAMES), OPTIONS, "2.8.0", NOWHERE)
     assert result.config["elmo"] == {"mixes": list(mixes), "dropout": 0.3}
     # Words, characters and ELMo here; characters, words and, behind the embedder's output, ELMo there.
     elmo = range(5, 5 + bilm().output_size) if "input" in mixes else ()

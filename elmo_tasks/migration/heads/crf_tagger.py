@@ -32,7 +32,7 @@ def convert(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, co
 
     head = Head(type="crf_tagger", tag_scheme=scheme, dropout=dropout)
     head.add_encoder("encoder", model.part("encoder"), weights.part("encoder."), columns)
-    if dropout:  # AllenNLP's is also on the encoder's input
+    if dropout and "hidden_sizes" in head.config["encoder"]:  # AllenNLP's is also on the encoder's input
         head.config["encoder"]["dropout"] = dropout
     if "feedforward" in model:
         layers = read_layers(model.part("feedforward"), weights.part("_feedforward."))

@@ -1,0 +1,189 @@
+"""The transformer in the weights of an AllenNLP model.
+
+An archive has the weights, as they were fine-tuned, but neither the config nor the tokenizer. Both come from a folder,
+or from the model on the hub that the archive's config names. The import writes a complete transformer into the run.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from elmo_tasks.errors import ElmoTasksError, WeightsError
+from elmo_tasks.files.hub import HUB, hub_folder
+from elmo_tasks.files.json_files import read_json, write_json
+from elmo_tasks.files.limits import MAX_JSON_BYTES
+from elmo_tasks.files.paths import local_path
+from elmo_tasks.files.tensor_files import write_tensors
+from elmo_tasks.migration.migration_error import MigrationError
+from elmo_tasks.migration.params import Params
+from elmo_tasks.migration.weights import Weights
+from elmo_tasks.modules.transformer_files import CONFIG, TOKENIZER, WEIGHTS, TransformerFiles
+
+if TYPE_CHECKING:
+    from elmo_tasks.migration.embedder import ConvertedEmbedder
+
+_VOCABULARY, _SETTINGS = "vocab.txt", "tokenizer_config.json"  # of tokenizers that have no tokenizer.json
+_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
+_REMEDY = f"name a folder with {CONFIG} and {TOKENIZER} (or {_VOCABULARY}), or {HUB}NAME, with --transformer"
+# What makes no difference to a trained model.
+_IGNORED = (
+    "type", "train_parameters", "eval_mode", "override_weights_file", "override_weights_strip_prefix", "load_weights",
+    "reinit_modules", "gradient_checkpointing", "sub_module",
+)  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True)
+class TransformerSource:
+    """Where the config and the tokenizer of an archive's transformer come from, and where all of it is written.
+
+    Arguments:
+        given: a folder or `hub:NAME`, from the command; None for the model that the archive names.
+        folder: the folder that `write` makes.
+    """
+
+    given: str | None
+    folder: Path
+
+    def write(self, named: Any, weights: Weights) -> TransformerFiles:
+        """Writes the transformer of an archive as a folder, and checks that it can be loaded.
+
+        Arguments:
+            named: the model in the archive's config, a name on the hub. A folder that it names is not read, since the
+                archive may be a stranger's.
+            weights: the tensors of the transformer, such as `weights.part("bert_model.")`; all of them are taken.
+
+        Raises:
+            MigrationError: the config or the tokenizer is missing, or does not fit the weights.
+        """
+        found = self._found(named)
+        tensors = {name: weights.take(name) for name in weights.names()}
+        tensors.pop("embeddings.position_ids", None)  # 0, 1, 2, ...
+        rows = [len(tensor) for name, tensor in tensors.items() if name.endswith("word_embeddings.weight")]
+        if not rows:
+            raise MigrationError(f"weights.th has no tensor '{weights.prefix}embeddings.word_embeddings.weight'")
+        try:
+            values = read_json(found / CONFIG, dict[str, Any], "the config of a transformer", error=WeightsError)
+            values["model_type"] = values.get("model_type", "bert")  # which BERT's did not say at first
+            self.folder.mkdir()
+            write_json(self.folder / CONFIG, {**values, "vocab_size": rows[0]})
+            _write_tokenizer(found, self.folder / TOKENIZER)
+            write_tensors(self.folder / WEIGHTS, tensors)
+            files = TransformerFiles(self.folder)
+            files.load()
+        except WeightsError as error:
+            problem = str(error).replace(f"{self.folder}/", "")
+            raise MigrationError(f"its transformer, with the files of {found}: {problem}") from None
+        return files
+
+    def _found(self, named: Any) -> Path:
+        """The folder with the config and the tokenizer."""
+        if self.given is not None and not self.given.startswith(HUB):
+            folder = local_path(self.given)
+        else:
+            source = self.given or f"{HUB}{named}"
+            if self.given is None and not (isinstance(named, str) and _NAME.fullmatch(named)):
+                raise MigrationError(f"its transformer is {str(named)[:80]!r}, not a name on the hub; {_REMEDY}")
+            try:
+                folder = hub_folder(source, (CONFIG, TOKENIZER, _VOCABULARY, _SETTINGS), _REMEDY)
+            except ElmoTasksError as error:
+                raise MigrationError(f"its transformer's config and tokenizer: {error}; {_REMEDY}") from None
+        for names in ((CONFIG,), (TOKENIZER, _VOCABULARY)):
+            if not any((folder / name).is_file() for name in names):
+                raise MigrationError(f"its transformer: {folder} has no {' or '.join(names)}; {_REMEDY}")
+        return folder
+
+
+def _write_tokenizer(found: Path, target: Path) -> None:
+    """Copies a tokenizer, or makes BERT's from its list of word pieces."""
+    if (found / TOKENIZER).is_file():
+        shutil.copyfile(found / TOKENIZER, target)
+        return
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+
+    path = found / _VOCABULARY
+    if path.stat().st_size > MAX_JSON_BYTES:
+        raise WeightsError(f"{path}: too large for a list of word pieces")
+    pieces = [line.rstrip("\r") for line in path.read_text(encoding="utf-8", errors="replace").split("\n")]
+    ids = {piece: row for row, piece in enumerate(pieces) if piece}
+    special = [piece for piece in ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]") if piece in ids]
+    if not {"[UNK]", "[CLS]", "[SEP]"} <= ids.keys():
+        raise WeightsError(f"{path}: expected BERT's word pieces, with [UNK], [CLS] and [SEP]")
+    settings: Mapping[str, Any] = {}
+    if (found / _SETTINGS).is_file():
+        settings = read_json(found / _SETTINGS, dict[str, Any], "a tokenizer's settings", error=WeightsError)
+    tokenizer = Tokenizer(models.WordPiece(ids, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=settings.get("do_lower_case", True) is not False)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = processors.BertProcessing(("[SEP]", ids["[SEP]"]), ("[CLS]", ids["[CLS]"]))
+    tokenizer.add_special_tokens(special)
+    tokenizer.save(str(target))
+
+
+def convert_transformer(result: ConvertedEmbedder, params: Params, weights: Weights, indexer: Params) -> int:
+    """AllenNLP's `pretrained_transformer_mismatched`, or `pretrained_transformer` for heads that read word pieces.
+
+    It writes the transformer's folder, and adds its config (`embedder.transformer`) and its tensors to the result.
+
+    Arguments:
+        params: the token embedder's part of the config.
+        weights: its tensors, such as those under `text_field_embedder.token_embedder_tokens.`.
+        indexer: the token indexer's part of the config.
+
+    Returns:
+        the number of features.
+    """
+    if params.get("type") != "pretrained_transformer":
+        weights = weights.part("_matched_embedder.")
+    elif result.params.part("model").get("type") != "basic_classifier":
+        raise MigrationError(f"config.json: {params.path('type')}: only basic_classifier has word pieces as its tokens")
+    params.expect("sub_module", None)
+    params.ignore(*_IGNORED)
+    tokenizer = indexer.part("tokenizer_kwargs")
+    tokenizer.ignore("use_fast", "max_length")
+    params.ignore("tokenizer_kwargs")
+    window = params.number("max_length", None)
+    indexer.expect("max_length", window)
+    config = {
+        "pooling": {"avg": "mean", "first": "first"}[params.get("sub_token_mode", "avg")],
+        "window": window,
+        "prefix_space": bool(tokenizer.get("add_prefix_space", False)),
+    }
+    files = result.source.write(params.get("model_name"), weights.part("transformer_model."))
+    num_layers = 1 if params.get("last_layer_only", True) else int(files.read_config().num_hidden_layers)
+    mix = weights.part("_scalar_mix.")
+    if num_layers > 1 or "gamma" in mix:  # without the embeddings
+        parts = [mix.take(f"scalar_parameters.{layer}", 1) for layer in range(num_layers)]
+        config["layers"] = list(range(1, num_layers + 1))
+        return add_transformer(result, files, config, torch.cat(parts), mix.take("gamma", 1).squeeze(0))
+    return add_transformer(result, files, config)
+
+
+def add_transformer(
+    result: ConvertedEmbedder,
+    files: TransformerFiles,
+    config: Mapping[str, Any],
+    weights: torch.Tensor | None = None,
+    gamma: torch.Tensor | None = None,
+) -> int:
+    """Adds a written transformer to an embedder; by default, only its last layer is read.
+
+    Arguments:
+        config: settings of `embedder.transformer`, without its location.
+        weights: of the mix of `config["layers"]`, before the softmax.
+        gamma: the factor of the mix.
+
+    Returns:
+        the number of features.
+    """
+    result.transformer = files
+    result.config["transformer"] = {"layers": [-1], "dropout": 0.0, **config}
+    result.tensors["transformer.mixes.input.weights"] = torch.zeros(1) if weights is None else weights
+    result.tensors["transformer.mixes.input.gamma"] = torch.tensor(1.0) if gamma is None else gamma
+    return int(files.read_config().hidden_size)
