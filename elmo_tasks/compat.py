@@ -1,5 +1,29 @@
-"""AllenNLP's classes, by the name that they are imported from."""
+"""AllenNLP's classes and functions, by the name that they are imported from."""
 
 from elmo_tasks.integrations.compat import ElmoEmbedder
+from elmo_tasks.migration.predictor import (
+    BidafPredictor,
+    CorefPredictor,
+    DecomposableAttentionPredictor,
+    Predictor,
+    ReadingComprehensionPredictor,
+    SemanticRoleLabelerPredictor,
+    SentenceTaggerPredictor,
+    TextClassifierPredictor,
+    TextualEntailmentPredictor,
+    load_archive,
+)
 
-__all__ = ["ElmoEmbedder"]
+__all__ = [
+    "BidafPredictor",
+    "CorefPredictor",
+    "DecomposableAttentionPredictor",
+    "ElmoEmbedder",
+    "Predictor",
+    "ReadingComprehensionPredictor",
+    "SemanticRoleLabelerPredictor",
+    "SentenceTaggerPredictor",
+    "TextClassifierPredictor",
+    "TextualEntailmentPredictor",
+    "load_archive",
+]

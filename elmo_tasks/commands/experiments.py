@@ -182,6 +182,12 @@ def add_predict(parser: argparse.ArgumentParser) -> None:
         help="also show how much each token counts for each result: by integrated gradients, or by gradient times "
         "input, which is less exact but up to 32 times as fast (default without a value: integrated)",
     )
+    options.add_flag(
+        parser,
+        "--resolve",
+        "for coreference: print the text with each mention replaced by the first name of its chain; JSON results have "
+        "it as `resolved`",
+    )
     options.add_tokenizer_arguments(parser, "the tokenizer of the run's config")
     parser.add_argument(
         "--output",
@@ -233,6 +239,8 @@ def run_predict(arguments: argparse.Namespace) -> None:
         raise ElmoTasksError("--html cannot show AllenNLP's keys; expected no --format allennlp")
     if arguments.explain and arguments.output_format == "reader":
         raise ElmoTasksError("--explain adds to results, not to data; expected no --output-format reader")
+    if arguments.resolve and arguments.format in ("allennlp", "reader"):
+        raise ElmoTasksError(f"--resolve is for text; expected no --format {arguments.format}")
     options.refuse_torchrun("predict")
     arguments.run_paths, arguments.input = _runs_and_data([*arguments.run_paths, *arguments.input])
     if writes_parts(arguments):
@@ -266,7 +274,8 @@ def _predict_parts(arguments: argparse.Namespace) -> None:
     from elmo_tasks.integrations.batches import Predict
     from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS
 
-    given = {"--html": arguments.html, "--on-error skip": arguments.on_error == "skip"}
+    given = {"--html": arguments.html, "--resolve": arguments.resolve}
+    given |= {"--on-error skip": arguments.on_error == "skip"}
     given |= {f"--format {arguments.format}": arguments.format not in ("auto", "text", "jsonl")}
     if other := [name for name, value in given.items() if value]:
         raise ElmoTasksError(f"{other[0]}: not for an output folder")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from elmo_tasks.commands.console import binary_output, json_lines, page
 from elmo_tasks.commands.stopping import Results, uninterrupted
-from elmo_tasks.errors import DataError
+from elmo_tasks.errors import DataError, ElmoTasksError
 
 if TYPE_CHECKING:
     from elmo_tasks.data_readers.reader import DatasetReader
@@ -148,6 +148,7 @@ def _results(
 
     with contextlib.ExitStack() as stack:
         shows: list[Show] = []
+        add_resolved = _resolution(predictor) if arguments.resolve else dict
         if arguments.html:
             add_section = stack.enter_context(page(arguments.html, " ".join(arguments.run_paths), results))
             shows.append(lambda result: add_section(describe(predictor.task, result)))
@@ -157,11 +158,25 @@ def _results(
             shows.append(stack.enter_context(_same_format(arguments.output, reader, arguments.input, column, results)))
         elif arguments.output:
             shows.append(stack.enter_context(json_lines(arguments.output)))
+        if arguments.resolve and not shows and not arguments.json:
+            shows.append(lambda result: print(result["resolved"], flush=True))
         if not shows:
             plain = arguments.json or arguments.format == "allennlp" or not sys.stdout.isatty()
             shows.append(stack.enter_context(json_lines(None)) if plain else _terminal(predictor.task))
 
-        yield lambda result: [show(result) for show in shows]
+        yield lambda result: [show(add_resolved(result)) for show in shows]
+
+
+def _resolution(predictor: Predictor) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """A function that adds the resolved text to a result."""
+    from elmo_tasks.predictors.resolution import resolved_text
+    from elmo_tasks.runs.load import tags_by_installed_model
+    from elmo_tasks.tasks import Coreference
+
+    if not isinstance(predictor.task, Coreference):
+        raise ElmoTasksError(f"--resolve is for coreference; the model is a {type(predictor.model).__name__}")
+    find_tags = tags_by_installed_model()
+    return lambda result: {**result, "resolved": resolved_text(result, find_tags)}
 
 
 @contextlib.contextmanager

@@ -15,12 +15,8 @@ from numpy.typing import NDArray
 
 from elmo_tasks.evaluation.breakdowns import BucketKey, Item, ranged
 from elmo_tasks.metrics.coreference import Mention, ScoredDocument, fractions_of
+from elmo_tasks.text.english import PRONOUNS
 
-_PRONOUNS = {
-    "i", "me", "my", "mine", "myself", "we", "us", "our", "ours", "ourselves", "you", "your", "yours", "yourself",
-    "yourselves", "he", "him", "his", "himself", "she", "her", "hers", "herself", "it", "its", "itself", "they", "them",
-    "their", "theirs", "themselves", "this", "that", "these", "those", "who", "whom", "whose", "which", "oneself",
-}  # fmt: skip
 # Words that do not show whether a mention is a name.
 _LEFT_OUT = {"the", "a", "an", "of", "and", "or", "in", "at", "for", "'s", "'", ",", "."}
 _DISTANCES = (0, 1, 2, 4, 8)  # in sentences
@@ -111,7 +107,7 @@ def mention_type(tokens: Sequence[str]) -> BucketKey:
     A single word of a list is a pronoun. A name has more words that begin with a capital letter than others, articles
     and the like left out.
     """
-    if len(tokens) == 1 and tokens[0].lower() in _PRONOUNS:
+    if len(tokens) == 1 and tokens[0].lower() in PRONOUNS:
         return BucketKey(0, "pronoun")
     words = [token for token in tokens if token.lower() not in _LEFT_OUT]
     capitals = sum(token[:1].isupper() for token in words)

@@ -32,10 +32,10 @@ ENTRY_POINTS = "elmo_tasks.models"
 INSTALL = "`pip install ./trained_models` in a clone of elmo-tasks"
 """What installs `elmo-tasks-models`, which brings `OWN_NAMES`."""
 
-PREDICATES = "predicates"
-"""The one of them that finds predicates for semantic roles."""
+VERBS = "pos"
+"""The one of them that finds verbs, the predicates of AllenNLP's models."""
 
-OWN_NAMES = ("ner", "pos", PREDICATES, "sentiment", "inference", "reading", "coreference", "roles")
+OWN_NAMES = ("ner", VERBS, "predicates", "sentiment", "inference", "reading", "coreference", "roles")
 
 _NAME = re.compile(r"\w[\w.-]*")  # of a model; anything else is a path
 

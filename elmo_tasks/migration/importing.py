@@ -76,6 +76,7 @@ def import_allennlp(
     *,
     bilm: str | Path | None = None,
     transformer: str | None = None,
+    overrides: Mapping[str, Any] | None = None,
     force: bool = False,
 ) -> Imported:
     """Writes the model of an archive as a run, which predicts, evaluates and trains on like any other.
@@ -87,6 +88,7 @@ def import_allennlp(
             as *options.json and *weights.hdf5, they are used.
         transformer: a folder with the config and the tokenizer of the model's transformer, or `hub:NAME`; by default
             those of the model on the hub that the archive names.
+        overrides: other values for AllenNLP's config, nested or with dots in their keys.
         force: removes an earlier run in the folder.
 
     Raises:
@@ -101,6 +103,7 @@ def import_allennlp(
         tempfile.TemporaryDirectory(prefix=".elmo-tasks.", dir=run.path) as temporary,
         opened(path, Path(temporary)) as archive,
     ):
+        _override(archive.config, overrides or {})
         with _mismatches(archive):
             converted = _converted(archive, present_bilm, transformer, Path(temporary))
         if force:
@@ -119,6 +122,19 @@ def import_allennlp(
         write_json(run.origin, {"allennlp": str(archive.path), **dataclasses.asdict(converted.imported)})
         run.create(resolved)  # last: it makes the folder a run
         return converted.imported
+
+
+def _override(config: dict[str, Any], overrides: Mapping[str, Any]) -> None:
+    """Changes values of a config; what is not a mapping is replaced."""
+    for key, value in overrides.items():
+        part = config
+        *path, last = key.split(".")
+        for name in path:
+            part = part.setdefault(name, {})
+        if isinstance(value, Mapping) and isinstance(part.get(last), dict):
+            _override(part[last], value)
+        else:
+            part[last] = value
 
 
 def _checked_places(run: RunFolder, bilm: str | Path | None, *, force: bool) -> BiLMFiles | None:

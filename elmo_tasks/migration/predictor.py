@@ -2,33 +2,59 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
+import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn, TypeVar
 
-from elmo_tasks import __version__
-from elmo_tasks.errors import AllenNlpArchiveError, ArgumentError, ElmoTasksError
+from elmo_tasks import __version__, predictors
+from elmo_tasks.errors import AllenNlpArchiveError, ArgumentError, ElmoTasksError, RemoteError
 from elmo_tasks.files.atomic import atomic_folder
 from elmo_tasks.files.cache import used_cache
+from elmo_tasks.files.downloads import fetched, is_address
 from elmo_tasks.files.hashes import content_hash
+from elmo_tasks.files.installed_models import VERBS, model_named
 from elmo_tasks.migration.importing import import_allennlp
 from elmo_tasks.predictors import AllenNlpPredictor
 from elmo_tasks.predictors.allennlp_format import FindPredicates
-from elmo_tasks.runs.load import load_predictor
+from elmo_tasks.predictors.resolution import resolved_text
+from elmo_tasks.runs.load import load_predictor, predicates_for, tags_by_installed_model
+from elmo_tasks.tasks import Classification, Coreference, Reading, SemanticRoles, Tagging, TaskRegistry, TextPairs
 
 logger = logging.getLogger(__name__)
 
 Json = dict[str, Any]
+_PredictorT = TypeVar("_PredictorT", bound="Predictor")
+
+
+@dataclasses.dataclass(frozen=True)
+class LoadedArchive:
+    """What `load_archive` gives and `Predictor.from_archive` takes."""
+
+    archive_file: str | Path
+    cuda_device: int = -1
+    overrides: str | Mapping[str, Any] = ""
+
+
+def load_archive(
+    archive_file: str | Path, cuda_device: int = -1, overrides: str | Mapping[str, Any] = "", weights_file: None = None
+) -> LoadedArchive:
+    """AllenNLP's `allennlp.models.archival.load_archive`, for `Predictor.from_archive`, which reads the archive."""
+    if weights_file is not None:
+        raise ArgumentError("weights_file: other weights than the archive's are not supported; expected None")
+    return LoadedArchive(archive_file, cuda_device, overrides)
 
 
 class Predictor:
     """AllenNLP's `Predictor`: a program that predicts with AllenNLP runs when only its import is changed.
 
     Source: `allennlp.predictors.Predictor` of AllenNLP 0.9 and 2.10. `AllenNlpPredictor` describes inputs and results.
-    Departures: text is split into tokens as the run's config says, and not by spaCy; the results have no `logits` and
-    other inner values of models; and predicates of semantic roles are not all verbs that spaCy finds, see `from_path`.
+    Departures: text is split into tokens as the run's config says, and not by spaCy, and the verbs are those that the
+    installed model `pos` finds. `from_path` of this class gives the predictor of the run's task, such as
+    `SemanticRoleLabelerPredictor`.
 
     Arguments:
         predictor: the predictor of a run.
@@ -39,47 +65,73 @@ class Predictor:
 
     @classmethod
     def from_path(
-        cls,
+        cls: type[_PredictorT],
         archive_path: str | Path,
         predictor_name: str | None = None,
         cuda_device: int = -1,
+        dataset_reader_to_load: str = "validation",
+        frozen: bool = True,
+        import_plugins: bool = True,
+        overrides: str | Mapping[str, Any] = "",
         *,
         predicates: str | Path | FindPredicates | None = None,
-    ) -> Predictor:
+        transformer: str | None = None,
+    ) -> _PredictorT:
         """The predictor of a run.
 
+        `dataset_reader_to_load`, `frozen` and `import_plugins` make no difference.
+
         Arguments:
-            archive_path: the folder or the archive of a run; or AllenNLP's `model.tar.gz`, which is imported into the
-                cache the first time.
+            archive_path: AllenNLP's `model.tar.gz`, which is imported into the cache the first time; or its address,
+                from which it is downloaded once; or the folder, the archive or the name of a run.
             predictor_name: what AllenNLP calls the predictor, which must fit the run; not needed.
             cuda_device: -1 for the CPU; otherwise the GPU is used, if there is one.
+            overrides: other values for the config in AllenNLP's archive, nested or with dots in their keys, or as JSON.
             predicates: for semantic roles, the run of a tagger that finds the predicates, or a function from a list of
-                tokens to the indices of the predicates in it, such as that of the verbs that spaCy finds. By default,
-                the installed model `predicates` finds them for AllenNLP's models, and for an installed one the model
-                that it names.
+                tokens to the indices of the predicates in it. By default all verbs are predicates; `"predicates"`, an
+                installed model, also finds nouns and adjectives.
+            transformer: where the config and the tokenizer of an archive's transformer are; see `import_allennlp`.
 
         Raises:
             RunError: there is no run or no finished epoch, or its biLM has moved or changed.
             MigrationError: AllenNLP's archive is damaged, or this project does not have its model.
+            RemoteError: there is no such file, or no network.
             ElmoTasksError: the run is for another task than the predictor of this name, or `predicates` does not fit.
         """
         device = [f"trainer.device={'cpu' if cuda_device < 0 else 'auto'}"]
-        tagger, find = None, None
-        if isinstance(predicates, (str, Path)):
-            tagger = load_predictor(predicates, overrides=device)
-        else:
-            find = predicates
+        path = _downloaded(str(archive_path)) if is_address(archive_path) else archive_path
+        given = _values(overrides)
+        if given and not Path(path).is_file():
+            raise ArgumentError(f"overrides are for AllenNLP's archives; {path} is not one")
         try:
-            run = load_predictor(archive_path, overrides=device, predicates=tagger)
+            if given:
+                raise AllenNlpArchiveError(str(path))
+            run = _loaded(path, device, predicates)
         except AllenNlpArchiveError:
-            if not Path(archive_path).is_file():
+            if not Path(path).is_file():
                 raise
-            run = load_predictor(_imported(Path(archive_path)), overrides=device, predicates=tagger)
-        predictor = AllenNlpPredictor(run, find)
+            run = _loaded(_imported(Path(path), given, transformer), device, predicates)
+        predictor = AllenNlpPredictor(run, predicates if callable(predicates) else None)
         if predictor_name is not None and predictor_name.replace("-", "_") not in predictor.names:
             expected = " or ".join(map(repr, predictor.names))
             raise ElmoTasksError(f"predictor_name is {predictor_name!r}; expected {expected} for {archive_path}")
-        return cls(predictor)
+        kind = _KINDS.find(predictor.task) or Predictor
+        if not issubclass(kind, cls):
+            raise ElmoTasksError(f"{archive_path}: its predictor is a {kind.__name__}; expected a {cls.__name__}")
+        return kind(predictor)
+
+    @classmethod
+    def from_archive(
+        cls: type[_PredictorT],
+        archive: LoadedArchive,
+        predictor_name: str | None = None,
+        dataset_reader_to_load: str = "validation",
+        frozen: bool = True,
+        **settings: Any,
+    ) -> _PredictorT:
+        """The predictor of what `load_archive` gives; arguments and errors as for `from_path`."""
+        given = {"cuda_device": archive.cuda_device, "overrides": archive.overrides, **settings}
+        return cls.from_path(archive.archive_file, predictor_name, **given)
 
     def predict(self, *values: Any, **inputs: Any) -> Json:
         """The result of one input, given by position or by name, such as `sentence`.
@@ -105,13 +157,106 @@ class Predictor:
         """The results of inputs, in their order; errors as for `predict`."""
         return list(self._predictor.predict(inputs))
 
+    def predict_instance(self, instance: object) -> NoReturn:
+        """Always an error: there are no instances here."""
+        raise ArgumentError("there are no instances of AllenNLP's here; expected predict_json with the text")
 
-def _imported(archive: Path) -> Path:
+    predict_batch_instance = predict_instance
+
+
+class SentenceTaggerPredictor(Predictor):
+    """Of taggers, such as recognizers of named entities."""
+
+
+class SemanticRoleLabelerPredictor(Predictor):
+    """Of semantic roles."""
+
+
+class TextClassifierPredictor(Predictor):
+    """Of classifiers of texts, such as sentiment."""
+
+
+class TextualEntailmentPredictor(Predictor):
+    """Of inference."""
+
+
+class ReadingComprehensionPredictor(Predictor):
+    """Of questions about a passage."""
+
+
+class CorefPredictor(Predictor):
+    """Of coreference."""
+
+    def coref_resolved(self, document: str) -> str:
+        """The document, with each mention replaced by the first name of its chain; see `resolved_text`."""
+        results = list(self._predictor.inner.predict([{"text": document}]))
+        return resolved_text(results[0], tags_by_installed_model()) if results else document
+
+    @staticmethod
+    def replace_corefs(document: Any, clusters: Sequence[Sequence[Sequence[int]]]) -> str:
+        """The same of a document of spaCy's with given clusters of tokens, the end inclusive."""
+        tokens = list(document)
+        result = {
+            "text": document.text,
+            "sentences": [[token.text for token in tokens]],
+            "offsets": [[[token.idx, token.idx + len(token.text)] for token in tokens]],
+            "clusters": clusters,
+        }
+        has_tags = any(token.tag_ for token in tokens)
+        return resolved_text(result, (lambda _: [[token.tag_ for token in tokens]]) if has_tags else None)
+
+
+BidafPredictor = ReadingComprehensionPredictor
+DecomposableAttentionPredictor = TextualEntailmentPredictor
+_KINDS = TaskRegistry[type[Predictor]](
+    {
+        Tagging.name: SentenceTaggerPredictor,
+        SemanticRoles.name: SemanticRoleLabelerPredictor,
+        Classification.name: TextClassifierPredictor,
+        TextPairs.name: TextualEntailmentPredictor,
+        Reading.name: ReadingComprehensionPredictor,
+        Coreference.name: CorefPredictor,
+    }
+)
+
+
+def _loaded(
+    path: str | Path, device: Sequence[str], predicates: str | Path | FindPredicates | None
+) -> predictors.Predictor:
+    """The predictor of a run; by default, the predicates of one of semantic roles are its verbs."""
+    if predicates is None and predicates_for(path) and (verbs := model_named(VERBS)):
+        predicates = verbs.folder
+    tagger = load_predictor(predicates, overrides=device) if isinstance(predicates, (str, Path)) else None
+    return load_predictor(path, overrides=device, predicates=tagger)
+
+
+def _downloaded(address: str) -> Path:
+    try:
+        return fetched(address)[0]
+    except RemoteError as error:
+        name = address.rpartition("/")[2]
+        raise RemoteError(f"{error}; if you have {name} elsewhere, give its path instead of the address") from None
+
+
+def _values(overrides: str | Mapping[str, Any]) -> Mapping[str, Any]:
+    """AllenNLP's overrides, which may be JSON."""
+    if isinstance(overrides, str):
+        try:
+            overrides = json.loads(overrides or "{}")
+        except ValueError:
+            raise ArgumentError(f"overrides is {overrides[:80]!r}; expected a mapping, also as JSON") from None
+    if not isinstance(overrides, Mapping):
+        raise ArgumentError(f"overrides is {str(overrides)[:80]!r}; expected a mapping, also as JSON")
+    return overrides
+
+
+def _imported(archive: Path, overrides: Mapping[str, Any], transformer: str | None) -> Path:
     """The run in the cache that an archive of AllenNLP's is imported to, once."""
-    key = hashlib.sha256(f"{__version__} {content_hash(archive)}".encode()).hexdigest()
+    settings = json.dumps([overrides, transformer], sort_keys=True) if overrides or transformer else ""
+    key = hashlib.sha256(f"{__version__} {content_hash(archive)}{settings}".encode()).hexdigest()
     target = used_cache("archives") / key
     if not target.is_dir():
         with atomic_folder(target) as run:
-            for note in import_allennlp(archive, run).notes:
+            for note in import_allennlp(archive, run, transformer=transformer, overrides=overrides).notes:
                 logger.info("%s: %s", archive, note)
     return target

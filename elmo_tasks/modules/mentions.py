@@ -22,7 +22,7 @@ from elmo_tasks.modules.feed_forward import FeedForward, make_linear
 from elmo_tasks.modules.sentence_groups import TokenVectors
 from elmo_tasks.text.tokens import TensorRecord
 
-CHUNK_NUMBERS = 1 << 24  # of the largest tensor of a chunk of spans, or of pairs of spans
+CHUNK_NUMBERS = 1 << 20  # of the largest tensor of a chunk of spans, or of pairs of spans
 _CHUNK_TOKENS = 2048  # the most tokens whose spans are scored at once
 
 

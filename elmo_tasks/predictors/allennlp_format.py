@@ -43,6 +43,9 @@ class AllenNlpPredictor(Predictor):
         find_predicates: for semantic roles, finds the predicates of inputs that do not have them, instead of a tagger.
             AllenNLP takes all verbs, by spaCy's parts of speech.
 
+    Attributes:
+        inner: that predictor.
+
     Raises:
         TypeError: no such format is known for the task.
         ElmoTasksError: `find_predicates` is given for another task.
@@ -61,7 +64,7 @@ class AllenNlpPredictor(Predictor):
         self.arguments = kind.arguments
         self.names = kind.names
         self._format = kind
-        self._inner = predictor
+        self.inner = predictor
         self._find_predicates = find_predicates
         self.origin = predictor.origin
         self.most_tokens = predictor.most_tokens
@@ -69,20 +72,20 @@ class AllenNlpPredictor(Predictor):
         self.read_keys = predictor.read_keys | set(kind.arguments) | {"text"}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self._inner, self._find_predicates)
+        return type(self), (self.inner, self._find_predicates)
 
     def examples(self, fields: Fields) -> Iterable[dict[str, Any]]:
         fields = self._own_fields(fields)
         if self._find_predicates and "predicates" not in fields:
             fields = {**fields, "predicates": list(self._find_predicates(fields["tokens"]))}
-        return self._inner.examples(fields)
+        return self.inner.examples(fields)
 
     def _own_fields(self, fields: Fields) -> Fields:
         """The input in the keys of the task's own predictor."""
         if len(self.arguments) > 1:
             return fields
         (argument,) = self.arguments
-        key = one_of(fields, argument, *sorted(self._inner.read_keys & {"text", "tokens", "sentences"}))
+        key = one_of(fields, argument, *sorted(self.inner.read_keys & {"text", "tokens", "sentences"}))
         if key not in {argument, "text"}:
             return fields
         others = {name: value for name, value in fields.items() if name != key}
@@ -93,12 +96,12 @@ class AllenNlpPredictor(Predictor):
         return {**others, "tokens": words_field(fields, key, self.tokenizer)}
 
     def predictions(self, examples: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-        return self._inner.predictions(examples)
+        return self.inner.predictions(examples)
 
     def explain(
         self, examples: Sequence[dict[str, Any]], predictions: Sequence[Fields], method: Method
     ) -> list[dict[str, Any]]:
-        return self._inner.explain(examples, predictions, method)
+        return self.inner.explain(examples, predictions, method)
 
     def result(self, example: Fields, prediction: Fields) -> dict[str, Any]:
         if isinstance(shares := prediction.get("probabilities"), Mapping):  # AllenNLP has them by the labels' ids

@@ -18,12 +18,14 @@ from elmo_tasks.predictors.fields import labelled_spans, one_of, sentence_exampl
 from elmo_tasks.predictors.predictor import ExampleError, ExplainedPart, Fields, Predictor
 from elmo_tasks.predictors.result_types import SENTENCE, WORDS, spans
 from elmo_tasks.tasks.tagging import TAGS, Tagging
-from elmo_tasks.text.tag_schemes import label_of_tag, spans_of_tags
+from elmo_tasks.text.tag_schemes import spans_of_tags
 
 logger = logging.getLogger(__name__)
 
 _ENOUGH_ROWS = 32  # a step of the encoder takes hardly longer for this many predicates than for a few
 _MOST_TIMES = 8  # a batch may have this many times `batch_tokens`, so that long sentences have enough rows
+# What taggers mark predicates with: the reader `predicates`, and the Penn Treebank and Universal Dependencies verbs.
+_PREDICATES = {f"B-{VERB}", "MD", "VB", "VBD", "VBG", "VBN", "VBP", "VBZ", "AUX", "VERB"}
 _MANY_PREDICATES = 100  # of a sentence: reported, since the sentence is read once for each
 
 _FRAME = pa.struct(
@@ -63,7 +65,9 @@ class SemanticRolesPredictor(Predictor):
     predicates: Predictor | None = None
 
     def with_predicates(self, tagger: Predictor) -> SemanticRolesPredictor:
-        """This predictor, with a tagger that finds predicates, trained with the reader `predicates`.
+        """This predictor, with a tagger that finds predicates: one that was trained with the reader `predicates`.
+
+        Or one of parts of speech, all of whose verbs are predicates then, as for AllenNLP's predictor.
 
         Raises:
             ElmoTasksError: the predictor is not of such a tagger.
@@ -72,10 +76,10 @@ class SemanticRolesPredictor(Predictor):
             model = type(tagger.model).__name__
             raise ElmoTasksError(f"predicates are found by a tagger; the model of their run is a {model}")
         labels = tagger.vocabulary.labels[TAGS]
-        if not any(label_of_tag(tag) == VERB for tag in labels):
+        if not any(tag in _PREDICATES for tag in labels):
             raise ElmoTasksError(
                 f"the tagger for predicates has no tag B-{VERB}, only {some_of(labels)}; "
-                "expected one that was trained with the reader 'predicates'"
+                "expected one that was trained with the reader 'predicates', or of parts of speech"
             )
         self.predicates = tagger
         return self
@@ -121,7 +125,7 @@ class SemanticRolesPredictor(Predictor):
         if unknown and self.predicates is not None:
             tagged = self.predicates.predictions([examples[row] for row in unknown])
             for row, prediction in zip(unknown, tagged, strict=True):
-                found = [start for label, start, _ in spans_of_tags(prediction["tags"]) if label == VERB]
+                found = [token for token, tag in enumerate(prediction["tags"]) if tag in _PREDICATES]
                 completed[row] = {**examples[row], "predicates": found}
         return completed
 

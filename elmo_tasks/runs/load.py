@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import functools
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from elmo_tasks.elmo.devices import Device
 from elmo_tasks.errors import ArgumentError, RunError, UnknownTypeError, one_line_of
 from elmo_tasks.files.downloads import is_address
 from elmo_tasks.files.hub import HUB
-from elmo_tasks.files.installed_models import PREDICATES, About, model_named, package_of
+from elmo_tasks.files.installed_models import VERBS, About, model_named, package_of
 from elmo_tasks.files.json_files import read_json
 from elmo_tasks.files.tensor_files import read_tensors
 from elmo_tasks.models.ensemble import Member, ensemble
@@ -156,7 +156,7 @@ def load_predictor(
 def predicates_for(path: RunPaths) -> Path | None:
     """The installed model that finds the predicates for a model of semantic roles, as its folder.
 
-    An installed model names it. For one of AllenNLP's, which does not find predicates either, it is `predicates`.
+    An installed model names it. For one of AllenNLP's, whose predicates are the verbs, it is that of parts of speech.
 
     Arguments:
         path: of the run, or of the runs of an ensemble, of which the first counts.
@@ -168,9 +168,18 @@ def predicates_for(path: RunPaths) -> Path | None:
     name = About.of(folder.path).predicates
     if name is None and folder.origin.is_file():
         is_role_model = read_json(folder.origin, dict[str, Any], "the origin of a run").get("kind") == _ALLENNLP_ROLES
-        name = PREDICATES if is_role_model else None
+        name = VERBS if is_role_model else None
     model = model_named(name) if name else None
     return model.folder if model else None
+
+
+def tags_by_installed_model() -> Callable[[list[list[str]]], list[list[str]]] | None:
+    """A function that tags sentences with parts of speech; None if no such model is installed."""
+    model = model_named(VERBS)
+    if model is None:
+        return None
+    predictor = load_predictor(model.folder)
+    return lambda sentences: [each["tags"] for each in predictor.predict({"tokens": tokens} for tokens in sentences)]
 
 
 def _load_again(packages: Sequence[str], path: RunPaths, **settings: Any) -> Predictor:

@@ -1,0 +1,75 @@
+"""Texts in which each mention of something is replaced by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from elmo_tasks.predictors.predictor import Fields
+from elmo_tasks.rendering.tasks import located
+from elmo_tasks.text.english import PRONOUNS
+
+FindTags = Callable[[list[list[str]]], list[list[str]]]
+"""Tags the tokens of sentences with the Penn Treebank's parts of speech."""
+
+_POSSESSIVE = {"my", "your", "his", "its", "our", "their", "whose"}
+_DETERMINERS = {"a", "an", "the", "this", "that", "these", "those", "some", *_POSSESSIVE, "her"}
+_ENDINGS = ("\u2019s", "\u2019", "'s", "'")
+
+
+def resolved_text(result: Fields, find_tags: FindTags | None = None) -> str:
+    """The text of a coreference result, with each mention replaced by the name of its chain.
+
+    The name is the first mention that is not a pronoun; a chain of pronouns stays as it is. Possessives stay
+    possessives: "his boat" becomes "Tavo's boat". A mention within one that is replaced is gone with it. A name that
+    begins a sentence with an article has a small letter elsewhere.
+
+    Source: `coref_resolved` of AllenNLP 2.10. It takes the first mention also if it is a pronoun, writes "'s" after
+    plurals, too, and leaves capitals as they are.
+
+    Arguments:
+        result: of `CoreferencePredictor`.
+        find_tags: tells "her boat" from "saw her"; without it, "her" is possessive if a letter or digit follows it.
+    """
+    text, offsets = located(result)
+    sentences: Sequence[Sequence[str]] = result["sentences"]
+    tokens = [token for sentence in sentences for token in sentence]
+    starts = {0}  # of sentences
+    for sentence in sentences:
+        starts.add(max(starts) + len(sentence))
+    tags = [tag for sentence in find_tags([*map(list, sentences)]) for tag in sentence] if find_tags else None
+    changes: list[tuple[int, int, str]] = []  # from, to, in characters, and the new text
+    for cluster in result["clusters"]:
+        names = [(first, last) for first, last in cluster if first < last or tokens[first].lower() not in PRONOUNS]
+        if not names:
+            continue
+        first, last = names[0]
+        name = text[offsets[first][0] : offsets[last][1]]
+        for ending in _ENDINGS if len(tokens[last]) <= 2 else ():
+            name = name.removesuffix(ending).rstrip()
+        if first in starts and tokens[first].lower() in _DETERMINERS:
+            name = name[0].lower() + name[1:]
+        for start, end in cluster:
+            if (start, end) != (first, last):
+                new = name[0].upper() + name[1:] if start in starts else name
+                begin, stop = offsets[start][0], offsets[end][1]
+                changes.append((begin, stop, _possessive(new) if _is_possessive(tokens, tags, end) else new))
+    pieces, position = [], 0
+    for begin, stop, new in sorted(changes, key=lambda change: (change[0], -change[1])):
+        if begin >= position:
+            pieces += [text[position:begin], new]
+            position = stop
+    return "".join([*pieces, text[position:]])
+
+
+def _is_possessive(tokens: Sequence[str], tags: Sequence[str] | None, last: int) -> bool:
+    token = tokens[last].lower()
+    if tags is not None:
+        return tags[last] in ("PRP$", "WP$", "POS")
+    if token == "her":
+        return last + 1 < len(tokens) and tokens[last + 1][0].isalnum()
+    return token in _POSSESSIVE or token in _ENDINGS
+
+
+def _possessive(name: str) -> str:
+    """The possessive of a name: of plurals in s, only with an apostrophe."""
+    return f"{name}'" if name[-1:] == "s" else f"{name}'s"
