@@ -10,10 +10,10 @@ from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.models.saliency import Method
 from elmo_tasks.predictors.fields import one_of, text_field, words_field
 from elmo_tasks.predictors.predictor import Fields, Predictor
-from elmo_tasks.predictors.semantic_roles import marked_roles
 from elmo_tasks.tasks import Classification, Coreference, Reading, SemanticRoles, Tagging, TaskRegistry, TextPairs
 from elmo_tasks.tasks.classification import LABELS
 from elmo_tasks.tasks.reading import passage_tokens
+from elmo_tasks.text.tag_schemes import OUTSIDE, label_of_tag
 
 FindPredicates = Callable[[list[str]], Iterable[int]]
 """Finds the predicates of a tokenized sentence: the indices of their tokens, from 0."""
@@ -117,12 +117,25 @@ def _verbs(example: Fields, prediction: Fields) -> dict[str, Any]:
     verbs = [
         {
             "verb": words[frame["predicate"]],
-            "description": marked_roles(words, frame["tags"], after_label=": "),
+            "description": _description(words, frame["tags"]),
             "tags": frame["tags"],
         }
         for frame in prediction["frames"]
     ]
     return {"verbs": verbs, "words": words}
+
+
+def _description(words: Sequence[str], tags: Sequence[str]) -> str:
+    """The words with their roles in brackets, also where an I- has no B- before it, as first word pieces may have."""
+    parts: list[list[str]] = []
+    for word, tag in zip(words, tags, strict=True):
+        if tag.startswith("I-") and parts and parts[-1][0] == "[":
+            parts[-1].append(word)
+        elif tag == OUTSIDE:
+            parts.append(["", word])
+        else:
+            parts.append(["[", f"{label_of_tag(tag)}: {word}" if tag.startswith("B-") else word])
+    return " ".join(f"[{' '.join(inner)}]" if kind else inner[0] for kind, *inner in parts)
 
 
 def _label(prediction: Fields, *keys: str) -> dict[str, Any]:
