@@ -32,13 +32,15 @@ import numpy as np
 import torch
 from torch import nn
 
-from benchmarks.allennlp_packages import import_allennlp, is_old
+from benchmarks.allennlp_packages import import_allennlp, is_old, old_bert_tokenizer
 from benchmarks.common import make_parser, markdown_table, write_results
+from benchmarks.tiny_transformers import CAPITALS, SIZES, WORDS, make_transformer
 from elmo_tasks.config.jsonnet import evaluate
 from elmo_tasks.elmo import BiLMOptions, random_bilm
 from elmo_tasks.migration.importing import import_allennlp as import_archive
+from elmo_tasks.predictors import AllenNlpPredictor
 from elmo_tasks.runs.folder import RunFolder
-from elmo_tasks.runs.load import Run, load_run
+from elmo_tasks.runs.load import Run, load_run, run_predictor
 from elmo_tasks.tasks.reading import passage_tokens
 
 Example = dict[str, Any]  # of our task
@@ -54,6 +56,7 @@ class Kind:
     example: Callable[[Words], Example]
     fields: Callable[[AllenNlp, Example], dict[str, Any]]  # of AllenNLP's instance
     compare: Callable[[Run, Example, Output], tuple[bool, float]]  # identical predictions, difference of scores
+    reader: tuple[str, str] | None = None  # with AllenNLP's reader, if it makes the instances
 
 
 class Words:
@@ -97,8 +100,12 @@ class AllenNlp:
             import_allennlp(checkout, "allennlp.data.vocabulary").FileLock = lambda *_, **__: contextlib.nullcontext()
 
     def import_kind(self, kind: Kind) -> None:
-        """Registers the model of a kind."""
+        """Registers the model of a kind, and its reader."""
         import_allennlp(self.checkout, kind.modules[not self.is_old])
+        if kind.reader:
+            reader = import_allennlp(self.checkout, kind.reader[not self.is_old])
+            if hasattr(reader, "BertTokenizer"):
+                reader.BertTokenizer = old_bert_tokenizer()
 
     def load(self, folder: Path, config: dict[str, Any]) -> nn.Module:
         """The model of an unpacked archive."""
@@ -114,6 +121,12 @@ class AllenNlp:
     def text(self, tokens: Sequence[str]) -> Any:
         return self.fields.TextField([self.token(token) for token in tokens], self.current_indexers)
 
+    def reader(self, config: Mapping[str, Any]) -> Any:
+        """The reader of an archive."""
+        module = import_allennlp(self.checkout, "allennlp.data.dataset_readers.dataset_reader")
+        return module.DatasetReader.from_params(self.params(copy.deepcopy(config["dataset_reader"])))
+
+    current_reader: Any = None  # of the archive that is being compared, if its kind has one
     current_indexers: dict[str, Any] = {}  # noqa: RUF012 - of the archive that is being compared
     current_end: Sequence[str] = ()  # tokens at the end of the texts of a pair
     current_width: int = 1  # of the longest span
@@ -145,6 +158,27 @@ def predicate_fields(allennlp: AllenNlp, example: Example) -> dict[str, Any]:
         "verb_indicator": allennlp.fields.SequenceLabelField(flags, text),
         "metadata": allennlp.fields.MetadataField(metadata),
     }
+
+
+def marked_fields(allennlp: AllenNlp, example: Example) -> dict[str, Any]:
+    flags = [int(position == example["predicate"]) for position in range(len(example["tokens"]))]
+    tokens = [allennlp.token(token) for token in example["tokens"]]
+    return dict(allennlp.current_reader.text_to_instance(tokens, flags).fields)
+
+
+@torch.no_grad()
+def compare_pieces(run: Run, example: Example, theirs: Output) -> tuple[bool, float]:
+    """Tags and AllenNLP's JSON, and the scores of all tags of all word pieces."""
+    batch = run.model.task.collate([example], run.vocabulary)
+    output = run.model(batch)
+    (prediction,) = run.model.decode(output, batch)
+    words, tags, place = list(theirs["words"]), list(theirs["tags"]), example["predicate"]
+    expected = {"verb": theirs["verb"], "description": theirs["describe"](words, tags), "tags": tags}
+    predictor = AllenNlpPredictor(run_predictor(run))
+    (result,) = predictor.predict([{"tokens": words, "predicates": [place]}])
+    same = prediction["tags"] == tags and result == {"words": words, "verbs": [expected]}
+    columns = [theirs["labels"].index(label) for label in run.vocabulary.labels["tags"]]
+    return same, difference(output.logits[0], theirs["logits"][:, columns])
 
 
 @torch.no_grad()
@@ -294,6 +328,17 @@ KINDS = {
         predicate_fields,
         compare_roles,
     ),
+    "srl_bert": Kind(
+        ("allennlp.models.srl_bert", "allennlp_models.structured_prediction.models.srl_bert"),
+        tags("V", "ARG0", "ARG1", "R-ARG1", "ARGM-TMP", letters="BI"),
+        predicate,
+        marked_fields,
+        compare_pieces,
+        (
+            "allennlp.data.dataset_readers.semantic_role_labeling",
+            "allennlp_models.structured_prediction.dataset_readers.srl",
+        ),
+    ),
     "esim": Kind(
         ("allennlp.models.esim", "allennlp_models.pair_classification.models.esim"),
         ("entailment", "contradiction", "neutral"),
@@ -359,19 +404,22 @@ def compare(allennlp: AllenNlp, archive: Path, inputs: int, scratch: Path) -> Co
     kind = KINDS[config["model"]["type"]]
     allennlp.import_kind(kind)
     start = time.perf_counter()
-    import_archive(archive, scratch / "run")
+    import_archive(archive, scratch / "run", transformer=transformer_of(config))
     seconds = time.perf_counter() - start
     run = load_run(scratch / "run")
     # AllenNLP wants the biLM's files before it reads the archive's weights over them.
     bilm = RunFolder(scratch / "run").bilm.copies
     model: Any = allennlp.load(folder, local(config, bilm / "options.json", bilm / "weights.hdf5"))
-    allennlp.current_indexers = allennlp.indexers(config)
+    if kind.reader:
+        allennlp.current_reader = allennlp.reader(config)
+    else:
+        allennlp.current_indexers = allennlp.indexers(config)
     allennlp.current_end = config["dataset_reader"].get("tokenizer", {}).get("end_tokens", ())
     allennlp.current_width = config["dataset_reader"].get("max_span_width", 1)
     names = {
         model.vocab.get_token_from_index(row, "labels"): row for row in range(model.vocab.get_vocab_size("labels"))
     }
-    words = Words(run.vocabulary.words[2:])
+    words = Words([*run.vocabulary.words[2:], *((*WORDS, *CAPITALS) if transformer_of(config) else ())])
     for module in model.modules():
         if hasattr(module, "reset_states"):
             module.register_forward_pre_hook(lambda module, _: module.reset_states())
@@ -380,10 +428,35 @@ def compare(allennlp: AllenNlp, archive: Path, inputs: int, scratch: Path) -> Co
     for _ in range(inputs):
         example = kind.example(words)
         (theirs,) = model.forward_on_instances([allennlp.data.Instance(kind.fields(allennlp, example))])
-        same, distance = kind.compare(run, example, {**theirs, "labels": list(names), "missed": missed})
+        known = {"labels": list(names), "missed": missed, "describe": described}
+        same, distance = kind.compare(run, example, {**theirs, **known})
         identical += same
         largest = max(largest, distance)
     return Comparison(str(archive), config["model"]["type"], inputs, identical, largest, len(missed), seconds)
+
+
+def described(words: Sequence[str], tags: Sequence[str]) -> str:
+    """The description of a predicate's roles, as AllenNLP's predictor writes it."""
+    written, chunk = [], []
+    for word, tag in [*zip(words, tags, strict=True), ("", "end")]:
+        if tag.startswith("I-"):
+            chunk.append(word)
+            continue
+        if chunk:
+            written.append(f"[{' '.join(chunk)}]")
+        chunk = [f"{tag[2:]}: {word}"] if tag.startswith("B-") else []
+        written += [word] if tag == "O" else []
+    return " ".join(written)
+
+
+def transformer_of(config: Any) -> str | None:
+    """The folder of the transformer that a config names."""
+    if isinstance(config, dict):
+        for key in ("bert_model", "model_name"):
+            if isinstance(config.get(key), str):
+                return str(config[key])
+    parts = config.values() if isinstance(config, dict) else config if isinstance(config, list) else ()
+    return next(filter(None, map(transformer_of, parts)), None)
 
 
 def local(config: Any, options: Path, weights: Path) -> Any:
@@ -408,6 +481,8 @@ def write_archive(allennlp: AllenNlp, path: Path, folder: Path) -> Path:
         random_bilm(SMALL_BILM, seed=2).save(*files)
     variables = dict.fromkeys(re.findall(r"""std\.extVar\(["'](\w+)""", path.read_text()), "data")
     config = local(evaluate(str(path), variables), *files)
+    if name := transformer_of(config):
+        config = small(config, name, str(make_transformer(folder / f"{path.stem}-files", name)))
     kind = KINDS[config["model"]["type"]]
     allennlp.import_kind(kind)
     vocabulary = allennlp.data.Vocabulary()
@@ -430,6 +505,15 @@ def write_archive(allennlp: AllenNlp, path: Path, folder: Path) -> Path:
     torch.save(model.state_dict(), target / "best.th", _use_new_zipfile_serialization=not allennlp.is_old)
     import_allennlp(allennlp.checkout, "allennlp.models.archival").archive_model(str(target), "best.th")
     return target / "model.tar.gz"
+
+
+def small(config: Any, name: str, folder: str) -> Any:
+    """A config with a small transformer in place of the one that it names, and with that one's size."""
+    if isinstance(config, list):
+        return [small(value, name, folder) for value in config]
+    if isinstance(config, dict):
+        return {key: small(value, name, folder) for key, value in config.items()}
+    return {name: folder, 768: SIZES["hidden_size"], 1024: SIZES["hidden_size"]}.get(config, config)
 
 
 SMALL_BILM = BiLMOptions.model_validate(

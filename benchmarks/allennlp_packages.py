@@ -56,7 +56,8 @@ def is_old(checkout: Path) -> bool:
 
 def _prepare(checkout: Path) -> None:
     absent = {name for name in _NOT_NEEDED if importlib.util.find_spec(name) is None}
-    absent.add("transformers")  # of today, which lacks what AllenNLP imports from it
+    if "transformers" not in absent:
+        _prepare_transformers()
     sys.meta_path.insert(0, _EmptyPackages(absent))
     hub = importlib.import_module("huggingface_hub")
     for name in _GONE_FROM_HUGGINGFACE_HUB:
@@ -66,6 +67,9 @@ def _prepare(checkout: Path) -> None:
         cached_path: Any = importlib.import_module("cached_path")
         cached_path.cached_path = lambda path, *_, **__: path
         cached_path.FileLock = contextlib.nullcontext
+    if "base58" in absent:
+        base58: Any = importlib.import_module("base58")
+        base58.b58encode = lambda digest: digest.hex().encode()
     if "overrides" in absent:
         overrides: Any = importlib.import_module("overrides")
         overrides.overrides = lambda function: function
@@ -74,11 +78,57 @@ def _prepare(checkout: Path) -> None:
             setattr(np, name, getattr(builtins, name))
     sys.path.insert(0, str(checkout))
     if is_old(checkout):
+        if "pytorch_pretrained_bert" in absent and "transformers" not in absent:
+            _prepare_old_bert()
         importlib.import_module("allennlp")
         for name in _LARGE:
             package = types.ModuleType(f"allennlp.{name}")
             package.__path__ = [str(checkout / "allennlp" / Path(*name.split(".")))]
             sys.modules[package.__name__] = package
+
+
+def _prepare_transformers() -> None:
+    """Gives the library of today the names that AllenNLP imports from that of its time."""
+    lazy = importlib.import_module("transformers.utils.import_utils")._LazyModule
+    found = lazy.__getattr__
+    gone = {name: type(name, (), {}) for name in ("AdamW", "Adafactor")}
+    lazy.__getattr__ = lambda module, name: gone[name] if name in gone else found(module, name)
+    tokenizers: Any = importlib.import_module("transformers.models.auto.tokenization_auto").AutoTokenizer
+    load = tokenizers.from_pretrained
+    # An argument without effect then, which is not taken now.
+    tokenizers.from_pretrained = lambda name, add_special_tokens=True, **settings: load(name, **settings)
+    base: Any = importlib.import_module("transformers").PreTrainedTokenizerBase
+    base.encode_plus = base.__call__
+    base.build_inputs_with_special_tokens = _with_special_pieces
+
+
+def _prepare_old_bert() -> None:
+    """`pytorch_pretrained_bert` of AllenNLP 0.9, by the library of today."""
+    modeling = importlib.import_module("transformers.models.bert.modeling_bert")
+
+    class BertModel(modeling.BertModel):  # type: ignore[misc]
+        def forward(
+            self, input_ids: Any, token_type_ids: Any = None, attention_mask: Any = None, **_: Any
+        ) -> tuple[Any, Any]:
+            output = super().forward(input_ids, attention_mask, token_type_ids)
+            return output.last_hidden_state, output.pooler_output
+
+    package: Any = importlib.import_module("pytorch_pretrained_bert.modeling")
+    package.BertModel = BertModel
+    tokenization: Any = importlib.import_module("pytorch_pretrained_bert.tokenization")
+    tokenization.BertTokenizer = old_bert_tokenizer()
+
+
+def old_bert_tokenizer() -> Any:
+    """The tokenizer of BERT with the attributes that AllenNLP's reader of semantic roles needs."""
+    return importlib.import_module("transformers.models.bert.tokenization_bert_legacy").BertTokenizerLegacy
+
+
+def _with_special_pieces(tokenizer: Any, ids: list[int]) -> list[int]:
+    """The ids of word pieces, with the special ones around them."""
+    (own,), whole = tokenizer.encode("a", add_special_tokens=False), tokenizer.encode("a")
+    place = whole.index(own)
+    return [*whole[:place], *ids, *whole[place + 1 :]]
 
 
 class _EmptyType(type):

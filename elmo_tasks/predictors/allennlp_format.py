@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import torch
+
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.models.saliency import Method
 from elmo_tasks.predictors.fields import one_of, text_field, words_field
-from elmo_tasks.predictors.predictor import Fields, Predictor
-from elmo_tasks.predictors.semantic_roles import marked_roles
-from elmo_tasks.tasks import Classification, Coreference, Reading, SemanticRoles, Tagging, TaskRegistry, TextPairs
+from elmo_tasks.predictors.predictor import Fields, InnerValues, Predictor
+from elmo_tasks.tasks import (
+    Batch,
+    Classification,
+    Coreference,
+    Reading,
+    SemanticRoles,
+    Tagging,
+    TaskRegistry,
+    TextPairs,
+)
 from elmo_tasks.tasks.classification import LABELS
 from elmo_tasks.tasks.reading import passage_tokens
+from elmo_tasks.text.tag_schemes import OUTSIDE, label_of_tag
 
 FindPredicates = Callable[[list[str]], Iterable[int]]
 """Finds the predicates of a tokenized sentence: the indices of their tokens, from 0."""
@@ -27,15 +39,18 @@ class AllenNlpPredictor(Predictor):
 
     | task | input | result |
     |---|---|---|
-    | tagging | `sentence` | `words`, `tags`, `mask` |
+    | tagging | `sentence` | `words`, `tags`, `mask`, `logits`, `class_probabilities` |
     | semantic roles | `sentence` | `words`; `verbs`, each with `verb`, `description`, `tags` |
-    | classification | `sentence` | `tokens`, `label`; `probs` and the same as `class_probabilities` |
-    | inference | `premise`, `hypothesis` | `label`, `label_probs`, the tokens, `p2h_attention`, `h2p_attention` |
-    | reading | `passage`, `question` | `best_span`, `best_span_str`, the tokens, `token_offsets` of the passage |
-    | coreference | `document` | `document`, the tokens; `clusters` |
+    | classification | `sentence` | `tokens`, `label`, `logits`; `probs` and the same as `class_probabilities` |
+    | inference | `premise`, `hypothesis` | `label`, `label_logits`, `label_probs`, the tokens, `p2h_attention`,
+      `h2p_attention` |
+    | reading | `passage`, `question` | `best_span`, `best_span_str`, the tokens, `token_offsets` of the passage;
+      `span_start_logits`, `span_start_probs`, `span_end_logits`, `span_end_probs` of a passage in one window |
+    | coreference | `document` | `document`, the tokens; `clusters`, `top_spans`, `antecedent_indices`,
+      `predicted_antecedents` |
 
-    Lists of probabilities are in the order of the run's labels, which are in `labels`; AllenNLP's results do not have
-    them. `logits` and other inner values of AllenNLP's models are not there. Inputs may have the keys of the task's own
+    Lists of scores are in the order of the run's labels, which are in `labels`; AllenNLP's results do not have them.
+    Places of `antecedent_indices` that stand for no antecedent may hold other numbers than AllenNLP's. Inputs may have the keys of the task's own
     predictor instead; the `tokens` of semantic roles may come with `predicates`.
 
     Arguments:
@@ -64,7 +79,8 @@ class AllenNlpPredictor(Predictor):
         self.arguments = kind.arguments
         self.names = kind.names
         self._format = kind
-        self.inner = predictor
+        self.inner = copy.copy(predictor)
+        self.inner.inner_values = kind.inner_values
         self._find_predicates = find_predicates
         self.origin = predictor.origin
         self.most_tokens = predictor.most_tokens
@@ -112,7 +128,62 @@ class AllenNlpPredictor(Predictor):
 
 def _tags(example: Fields, prediction: Fields) -> dict[str, Any]:
     words = example["tokens"]
-    return {"words": words, "tags": prediction["tags"], "mask": [True] * len(words)}
+    values = _among(prediction, "logits", "class_probabilities")
+    return {"words": words, "tags": prediction["tags"], "mask": [True] * len(words), **values}
+
+
+def _among(prediction: Fields, *keys: str) -> dict[str, Any]:
+    """Those of the keys that a prediction has."""
+    return {key: prediction[key] for key in keys if key in prediction}
+
+
+def _tag_values(model: Any, output: Any, batch: Batch) -> list[dict[str, Any]]:
+    """The scores and probabilities of the tags of each token."""
+    logits = output.logits.float()
+    shares = logits.softmax(dim=2)
+    return [
+        {"logits": logits[row, :length].tolist(), "class_probabilities": shares[row, :length].tolist()}
+        for row, length in enumerate(output.mask.sum(dim=1).tolist())
+    ]
+
+
+def _label_values(model: Any, output: Any, batch: Batch) -> list[dict[str, Any]]:
+    return [{"logits": row} for row in output.logits.float().tolist()]
+
+
+def _span_values(model: Any, output: Any, batch: Batch) -> list[dict[str, Any]]:
+    """The scores and probabilities of each token as the first and as the last of the answer."""
+    lengths = output.mask.sum(dim=1).tolist()
+    logits = {"span_start": output.start_logits.float(), "span_end": output.end_logits.float()}
+    return [
+        {f"{name}_logits": values[row, :length].tolist() for name, values in logits.items()}
+        | {f"{name}_probs": values[row, :length].softmax(0).tolist() for name, values in logits.items()}
+        for row, length in enumerate(lengths)
+    ]
+
+
+def _link_values(model: Any, output: Any, batch: Batch) -> list[dict[str, Any]]:
+    """The kept spans of each document, their candidates, the nearest first unless they are chosen, and the choices."""
+    scorer = model.antecedents
+    found: list[dict[str, Any]] = []
+    choices = output.antecedent_scores.argmax(dim=1)
+    first_token = 0
+    for document, lengths in enumerate(batch.sentence_lengths()):
+        rows = (output.documents == document).nonzero().squeeze(1)
+        spans = torch.stack([output.starts[rows], output.ends[rows]], dim=1) - first_token
+        first_token += sum(lengths)
+        count = min(scorer.max_antecedents, len(rows))
+        columns, predicted = [], []
+        for row, numbers in zip(rows.tolist(), output.antecedents[rows].tolist(), strict=True):
+            candidates = [number - int(rows[0]) for number in numbers if number >= 0]
+            chosen = int(choices[row]) - (len(numbers) - len(candidates))
+            if scorer.coarse is None:
+                candidates, chosen = candidates[::-1], len(candidates) - 1 - chosen
+            predicted.append(-1 if choices[row] == len(numbers) else chosen)
+            columns.append((candidates + [0] * count)[:count])
+        values = {"top_spans": spans.tolist(), "antecedent_indices": columns, "predicted_antecedents": predicted}
+        found.append(values)
+    return found
 
 
 def _verbs(example: Fields, prediction: Fields) -> dict[str, Any]:
@@ -120,7 +191,7 @@ def _verbs(example: Fields, prediction: Fields) -> dict[str, Any]:
     verbs = [
         {
             "verb": words[frame["predicate"]],
-            "description": marked_roles(words, frame["tags"], after_label=": "),
+            "description": _description(words, frame["tags"]),
             "tags": frame["tags"],
         }
         for frame in prediction["frames"]
@@ -128,11 +199,24 @@ def _verbs(example: Fields, prediction: Fields) -> dict[str, Any]:
     return {"verbs": verbs, "words": words}
 
 
+def _description(words: Sequence[str], tags: Sequence[str]) -> str:
+    """The words with their roles in brackets, also where an I- has no B- before it, as first word pieces may have."""
+    parts: list[list[str]] = []
+    for word, tag in zip(words, tags, strict=True):
+        if tag.startswith("I-") and parts and parts[-1][0] == "[":
+            parts[-1].append(word)
+        elif tag == OUTSIDE:
+            parts.append(["", word])
+        else:
+            parts.append(["[", f"{label_of_tag(tag)}: {word}" if tag.startswith("B-") else word])
+    return " ".join(f"[{' '.join(inner)}]" if kind else inner[0] for kind, *inner in parts)
+
+
 def _label(prediction: Fields, *keys: str) -> dict[str, Any]:
     """The label, and the probabilities of all labels under each of the keys."""
     probabilities: Mapping[str, float] = prediction["probabilities"]
     lists = {key: list(probabilities.values()) for key in keys}
-    return {"label": prediction["label"], **lists, "labels": list(probabilities)}
+    return {"label": prediction["label"], **lists, "labels": list(probabilities), **_among(prediction, "logits")}
 
 
 def _class(example: Fields, prediction: Fields) -> dict[str, Any]:
@@ -140,12 +224,12 @@ def _class(example: Fields, prediction: Fields) -> dict[str, Any]:
 
 
 def _entailment(example: Fields, prediction: Fields) -> dict[str, Any]:
-    attention = {"p2h_attention": "premise_attention", "h2p_attention": "hypothesis_attention"}
+    others = {"p2h_attention": "premise_attention", "h2p_attention": "hypothesis_attention", "label_logits": "logits"}
     return {
         **_label(prediction, "label_probs"),
         "premise_tokens": example["premise"],
         "hypothesis_tokens": example["hypothesis"],
-        **{theirs: prediction[ours] for theirs, ours in attention.items() if ours in prediction},
+        **{theirs: prediction[ours] for theirs, ours in others.items() if ours in prediction},
     }
 
 
@@ -156,11 +240,13 @@ def _answer(example: Fields, prediction: Fields) -> dict[str, Any]:
         "question_tokens": example["question_tokens"],
         "passage_tokens": passage_tokens(dict(example)),
         "token_offsets": [list(span) for span in zip(example["token_starts"], example["token_ends"], strict=True)],
+        **_among(prediction, *(f"span_{end}_{kind}" for end in ("start", "end") for kind in ("logits", "probs"))),
     }
 
 
 def _clusters(example: Fields, prediction: Fields) -> dict[str, Any]:
-    return {"document": list(itertools.chain(*example["sentences"])), "clusters": prediction["clusters"]}
+    values = _among(prediction, "top_spans", "antecedent_indices", "predicted_antecedents")
+    return {"document": list(itertools.chain(*example["sentences"])), "clusters": prediction["clusters"], **values}
 
 
 class _Format(NamedTuple):
@@ -170,15 +256,23 @@ class _Format(NamedTuple):
     arguments: tuple[str, ...]  # of its `predict`, in their order
     result: Callable[[Fields, Fields], dict[str, Any]]  # from an example and its prediction
     one_sentence: bool = False  # whether its text is one sequence of tokens for our predictor too
+    inner_values: InnerValues | None = None  # of AllenNLP's model, which are in the prediction
 
 
 FORMATS = TaskRegistry[_Format](
     {
-        Tagging.name: _Format(("sentence_tagger",), ("sentence",), _tags, one_sentence=True),
+        Tagging.name: _Format(("sentence_tagger",), ("sentence",), _tags, one_sentence=True, inner_values=_tag_values),
         SemanticRoles.name: _Format(("semantic_role_labeling",), ("sentence",), _verbs, one_sentence=True),
-        Classification.name: _Format(("text_classifier",), ("sentence",), _class),
-        TextPairs.name: _Format(("textual_entailment",), ("premise", "hypothesis"), _entailment),
-        Reading.name: _Format(("reading_comprehension", "machine_comprehension"), ("question", "passage"), _answer),
-        Coreference.name: _Format(("coreference_resolution",), ("document",), _clusters),
+        Classification.name: _Format(("text_classifier",), ("sentence",), _class, inner_values=_label_values),
+        TextPairs.name: _Format(
+            ("textual_entailment",), ("premise", "hypothesis"), _entailment, inner_values=_label_values
+        ),
+        Reading.name: _Format(
+            ("reading_comprehension", "machine_comprehension"),
+            ("question", "passage"),
+            _answer,
+            inner_values=_span_values,
+        ),
+        Coreference.name: _Format(("coreference_resolution",), ("document",), _clusters, inner_values=_link_values),
     }
 )

@@ -38,6 +38,8 @@ logger = logging.getLogger(__name__)
 
 Fields = Mapping[str, Any]
 Input = str | Fields
+InnerValues = Callable[[Any, Any, Any], list[dict[str, Any]]]
+"""What a model's output has for each example, from the model, its output and the batch, as values for JSON."""
 
 DEFAULT_BATCH_TOKENS = 2048
 
@@ -82,6 +84,9 @@ class Predictor(ABC):
             task counts it. A longer example is a separate batch.
         tokenizer: splits raw text, as it did that of the training data.
 
+    Attributes:
+        inner_values: what predictions have in addition to what the model decodes, such as its scores.
+
     Class attributes:
         read_keys: the keys of an input that are read, and so not carried over.
         sample: an input that works. An object is shown to those who give plain text.
@@ -90,6 +95,7 @@ class Predictor(ABC):
         most_explained: bound of the tokens that the model reads to explain an example, times `limits`' factor.
     """
 
+    inner_values: InnerValues | None = None
     origin = ""  # of the run that it was loaded from, for its repr
     load_again: Callable[[], Predictor] | None = None  # how another process loads it; set where it was loaded
     own_columns: Mapping[str, str] = MappingProxyType({})  # of the run's data: other names of keys, {review: text}
@@ -368,7 +374,13 @@ class Predictor(ABC):
     @torch.inference_mode()
     def _predict_batch(self, examples: list[dict[str, Any]]) -> list[dict[str, Any]]:
         batch = self._collate(examples)
-        return self.model.decode(self.model(batch), batch)
+        output = self.model(batch)
+        predictions = self.model.decode(output, batch)
+        if self.inner_values is None:
+            return predictions
+        return [
+            each | more for each, more in zip(predictions, self.inner_values(self.model, output, batch), strict=True)
+        ]
 
     def _collate(self, examples: list[dict[str, Any]]) -> Any:
         """A batch of the model's task, on the device of the model."""

@@ -192,10 +192,10 @@ def _frame(example: Fields, predicate: int, tags: list[str], probabilities: list
     }
 
 
-def marked_roles(tokens: Sequence[str], tags: Sequence[str], after_label: str = " ") -> str:
+def marked_roles(tokens: Sequence[str], tags: Sequence[str]) -> str:
     """The sentence with its roles in brackets: `[ARG0 Orla] [V sold] [ARG1 the mill] .`"""
     pieces, end_before = [], 0
     for label, start, end in spans_of_tags(tags):
-        pieces += [*tokens[end_before:start], f"[{label}{after_label}{' '.join(tokens[start : end + 1])}]"]
+        pieces += [*tokens[end_before:start], f"[{label} {' '.join(tokens[start : end + 1])}]"]
         end_before = end + 1
     return " ".join([*pieces, *tokens[end_before:]])

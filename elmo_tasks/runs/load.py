@@ -31,7 +31,7 @@ from elmo_tasks.text.tokenizer_config import build_tokenizer
 from elmo_tasks.text.vocabulary import Vocabulary
 
 _DEVICE = "trainer.device="  # the beginning of an override
-_ALLENNLP_ROLES = "srl"  # AllenNLP's type of a model of semantic roles
+_ALLENNLP_ROLES = ("srl", "srl_bert")  # AllenNLP's types of models of semantic roles
 
 RunPaths = str | Path | Sequence[str | Path]
 """A run, or several that are an ensemble."""
@@ -167,7 +167,7 @@ def predicates_for(path: RunPaths) -> Path | None:
     folder = open_run(run_paths(path)[0])
     name = About.of(folder.path).predicates
     if name is None and folder.origin.is_file():
-        is_role_model = read_json(folder.origin, dict[str, Any], "the origin of a run").get("kind") == _ALLENNLP_ROLES
+        is_role_model = read_json(folder.origin, dict[str, Any], "the origin of a run").get("kind") in _ALLENNLP_ROLES
         name = VERBS if is_role_model else None
     model = model_named(name) if name else None
     return model.folder if model else None

@@ -9,6 +9,7 @@ from elmo_tasks.migration.heads import (
     esim,
     semantic_role_labeler,
     simple_tagger,
+    srl_bert,
 )
 
 KINDS = {
@@ -20,5 +21,6 @@ KINDS = {
     "esim": esim.convert,
     "simple_tagger": simple_tagger.convert,
     "srl": semantic_role_labeler.convert,
+    "srl_bert": srl_bert.convert,
 }
 """The types of AllenNLP's models that are taken, and the function of each."""
