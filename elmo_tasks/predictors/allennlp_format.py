@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -50,8 +49,8 @@ class AllenNlpPredictor(Predictor):
       `predicted_antecedents` |
 
     Lists of scores are in the order of the run's labels, which are in `labels`; AllenNLP's results do not have them.
-    Places of `antecedent_indices` that stand for no antecedent may hold other numbers than AllenNLP's. Inputs may have the keys of the task's own
-    predictor instead; the `tokens` of semantic roles may come with `predicates`.
+    Places of `antecedent_indices` that stand for no antecedent may hold other numbers than AllenNLP's. Inputs may have
+    the keys of the task's own predictor instead; the `tokens` of semantic roles may come with `predicates`.
 
     Arguments:
         predictor: that of the task.
@@ -79,8 +78,7 @@ class AllenNlpPredictor(Predictor):
         self.arguments = kind.arguments
         self.names = kind.names
         self._format = kind
-        self.inner = copy.copy(predictor)
-        self.inner.inner_values = kind.inner_values
+        self.inner = predictor.with_inner_values(kind.inner_values)
         self._find_predicates = find_predicates
         self.origin = predictor.origin
         self.most_tokens = predictor.most_tokens

@@ -9,7 +9,7 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple, TypeVar, get_args
 
 import pyarrow as pa
 import torch
@@ -42,6 +42,7 @@ InnerValues = Callable[[Any, Any, Any], list[dict[str, Any]]]
 """What a model's output has for each example, from the model, its output and the batch, as values for JSON."""
 
 DEFAULT_BATCH_TOKENS = 2048
+_PredictorT = TypeVar("_PredictorT", bound="Predictor")
 
 _BATCHES_AHEAD = 16  # inputs for this many batches are sorted by length, so that batches have little padding
 _DIGITS = 6  # of probabilities in results
@@ -127,6 +128,12 @@ class Predictor(ABC):
         if self.load_again is None:
             raise TypeError(f"{self!r} was not loaded from a run and cannot be pickled; load its run in each process")
         return self.load_again, ()
+
+    def with_inner_values(self: _PredictorT, inner_values: InnerValues | None) -> _PredictorT:
+        """A twin of this predictor with these `inner_values`; both have the same model."""
+        twin = object.__new__(type(self))
+        twin.__dict__ |= {**self.__dict__, "inner_values": inner_values}
+        return twin
 
     @abstractmethod
     def examples(self, fields: Fields) -> Iterable[dict[str, Any]]:
