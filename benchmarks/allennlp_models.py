@@ -56,7 +56,7 @@ class Kind:
     example: Callable[[Words], Example]
     fields: Callable[[AllenNlp, Example], dict[str, Any]]  # of AllenNLP's instance
     compare: Callable[[Run, Example, Output], tuple[bool, float]]  # identical predictions, difference of scores
-    reader: tuple[str, str] | None = None  # with AllenNLP's reader, if it makes the instances
+    readers: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())  # with those that make instances for transformers
 
 
 class Words:
@@ -102,8 +102,8 @@ class AllenNlp:
     def import_kind(self, kind: Kind) -> None:
         """Registers the model of a kind, and its reader."""
         import_allennlp(self.checkout, kind.modules[not self.is_old])
-        if kind.reader:
-            reader = import_allennlp(self.checkout, kind.reader[not self.is_old])
+        for name in kind.readers[not self.is_old]:
+            reader = import_allennlp(self.checkout, name)
             if hasattr(reader, "BertTokenizer"):
                 reader.BertTokenizer = old_bert_tokenizer()
 
@@ -214,6 +214,23 @@ def pair(words: Words) -> Example:
     return {"premise": words.sentence(), "hypothesis": words.sentence(15)}
 
 
+def text_or_pair(words: Words) -> Example:
+    return {**tagged(words), **pair(words)}
+
+
+def text_or_pair_fields(allennlp: AllenNlp, example: Example) -> dict[str, Any]:
+    reader = allennlp.current_reader
+    if reader is None:
+        return classified_fields(allennlp, example)
+    if "Stanford" in type(reader).__name__:
+        instance = reader.text_to_instance(example["tokens"])
+    else:
+        before = (0, None) if "Rte" in type(reader).__name__ else ()
+        instance = reader.text_to_instance(*before, " ".join(example["premise"]), " ".join(example["hypothesis"]))
+    reader.apply_token_indexers(instance)
+    return dict(instance.fields)
+
+
 def pair_fields(allennlp: AllenNlp, example: Example) -> dict[str, Any]:
     return {side: allennlp.text([*example[side], *allennlp.current_end]) for side in ("premise", "hypothesis")}
 
@@ -224,8 +241,10 @@ def classified_fields(allennlp: AllenNlp, example: Example) -> dict[str, Any]:
 
 @torch.no_grad()
 def compare_labels(run: Run, example: Example, theirs: Output) -> tuple[bool, float]:
-    """Labels, by their places, and the probabilities of all labels."""
+    """Labels, by their places, and the scores or the probabilities of all labels."""
     output = run.model(run.model.task.collate([example], run.vocabulary))
+    if "logits" in theirs:
+        return int(output.logits.argmax()) == theirs["logits"].argmax(), difference(output.logits[0], theirs["logits"])
     wanted = theirs["class_probabilities" if "class_probabilities" in theirs else "label_probs"]
     return int(output.logits.argmax()) == wanted.argmax(), difference(output.logits[0].softmax(0), wanted)
 
@@ -335,8 +354,23 @@ KINDS = {
         marked_fields,
         compare_pieces,
         (
-            "allennlp.data.dataset_readers.semantic_role_labeling",
-            "allennlp_models.structured_prediction.dataset_readers.srl",
+            ("allennlp.data.dataset_readers.semantic_role_labeling",),
+            ("allennlp_models.structured_prediction.dataset_readers.srl",),
+        ),
+    ),
+    "basic_classifier": Kind(
+        ("allennlp.models.basic_classifier", "allennlp.models.basic_classifier"),
+        ("1", "0"),
+        text_or_pair,
+        text_or_pair_fields,
+        compare_labels,
+        (
+            (),
+            (
+                "allennlp_models.classification.dataset_readers.stanford_sentiment_tree_bank",
+                "allennlp_models.pair_classification.dataset_readers.snli",
+                "allennlp_models.pair_classification.dataset_readers.transformer_superglue_rte",
+            ),
         ),
     ),
     "esim": Kind(
@@ -410,7 +444,8 @@ def compare(allennlp: AllenNlp, archive: Path, inputs: int, scratch: Path) -> Co
     # AllenNLP wants the biLM's files before it reads the archive's weights over them.
     bilm = RunFolder(scratch / "run").bilm.copies
     model: Any = allennlp.load(folder, local(config, bilm / "options.json", bilm / "weights.hdf5"))
-    if kind.reader:
+    allennlp.current_reader = None
+    if any(kind.readers) and transformer_of(config):
         allennlp.current_reader = allennlp.reader(config)
     else:
         allennlp.current_indexers = allennlp.indexers(config)

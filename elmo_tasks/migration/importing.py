@@ -220,7 +220,8 @@ def _convert(
 
 def _config(params: Params, embedder: ConvertedEmbedder, head: Head) -> dict[str, Any]:
     """The config of the run, with settings of the training of its own, and without the location of the biLM."""
-    train, validation, test = (params.get(f"{name}_data_path", None) for name in ("train", "validation", "test"))
+    given = (params.get(f"{name}_data_path", None) for name in ("train", "validation", "test"))
+    train, validation, test = (None if "://" in str(path) else path for path in given)  # addresses are not downloaded
     values: dict[str, Any] = {
         "dataset_reader": head.dataset_reader,
         "train_data_path": str(train or ""),

@@ -149,7 +149,7 @@ def convert_transformer(result: ConvertedEmbedder, params: Params, weights: Weig
     tokenizer.ignore("use_fast", "max_length")
     params.ignore("tokenizer_kwargs")
     window = params.number("max_length", None)
-    indexer.expect("max_length", window)
+    indexer.expect("max_length", window, None)  # None where the reader makes the indexer
     config = {
         "pooling": {"avg": "mean", "first": "first"}[params.get("sub_token_mode", "avg")],
         "window": window,

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from elmo_tasks.elmo.dropout import Dropout
 from elmo_tasks.models.labels import LabelModel, LabelModelConfig, add_attention, with_logits
-from elmo_tasks.models.model import ModelConfig, Prediction, Probability
+from elmo_tasks.models.model import ModelConfig, Prediction, Probability, TaskModel
 from elmo_tasks.models.targets import TARGETS
 from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.modules.encoders import EncoderConfig
@@ -46,16 +46,23 @@ class TextClassifierConfig(LabelModelConfig):
     )
     embedding_dropout: Probability = Field(0.0, description="dropout on the token vectors")
     encoder: EncoderConfig | None = Field(None, description="encodes the tokens in their context; null: none does")
-    pooling: PoolingName = Field(
+    pooling: PoolingName | Literal["cls"] = Field(
         "max",
-        description="makes one vector of a text's tokens: their 'mean', their 'max'imum, a sum weighted by learned "
-        "'attention', or the 'last' token's vector together with the first one's, where the directions of an encoder "
-        "end",
+        description="makes one vector of a text's tokens: their 'mean', their 'sum', their 'max'imum, a sum weighted "
+        "by learned 'attention', or the 'last' token's vector together with the first one's, where the directions of "
+        "an encoder end; 'cls' is a transformer's vector of its first piece, which reads the text or both of a pair",
     )
     dropout: Probability = Field(0.0, description="dropout on the pooled text or pair")
     output: FeedForwardConfig | None = Field(
         None, description="layers between the pooled text and the linear layer of the scores; null: none"
     )
+
+    @pydantic.model_validator(mode="after")
+    def _has_what_it_pools(self) -> TextClassifierConfig:
+        is_transformer = set(self.embedder.model_dump(exclude_none=True)) == {"transformer"}
+        if self.pooling == "cls" and (self.encoder or not is_transformer):
+            raise ValueError("pooling: 'cls' needs an embedder that is only a transformer, and no encoder")
+        return self
 
     @property
     def task(self) -> Task:
@@ -103,9 +110,12 @@ class TextClassifier(LabelModel[ClassificationBatch | TextPairsBatch, TextClassi
         self.embedding_dropout = Dropout(config.embedding_dropout)
         self.encoder = config.encoder.build(embedder.output_size) if config.encoder else None
         encoded_size = self.encoder.output_size if self.encoder else embedder.output_size
-        self.pooling = Pooling(config.pooling, embedder.joined_size(encoded_size))
+        self.pooling: Pooling | None = None
+        size = embedder.output_size
+        if config.pooling != "cls":
+            self.pooling = Pooling(config.pooling, embedder.joined_size(encoded_size))
+            size = self.pooling.output_size * (4 if "premise" in self.task.features else 1)
         self.dropout = Dropout(config.dropout)
-        size = self.pooling.output_size * (4 if "premise" in self.task.features else 1)
         self.output = config.output.build(size) if config.output else None
         self.scores = make_linear(self.output.output_size if self.output else size, self.target.num_scores)
 
@@ -113,22 +123,37 @@ class TextClassifier(LabelModel[ClassificationBatch | TextPairsBatch, TextClassi
         super().prepare_training(examples)
         self.target.prepare_training(examples)
 
+    def embedded_texts(self, example: Example) -> Iterable[Sequence[str]]:
+        return super().embedded_texts(example) if self.pooling else []  # a transformer's layers are of word pieces
+
     def forward(self, batch: ClassificationBatch | TextPairsBatch) -> TextClassifierOutput:
-        if isinstance(batch, TextPairsBatch):
+        attention = None
+        if self.pooling is None:
+            pooled = self._first_piece(batch)
+        elif isinstance(batch, TextPairsBatch):
             (first, _), (second, _) = self._pool(batch.premise), self._pool(batch.hypothesis)
             pooled = torch.cat([first, second, (first - second).abs(), first * second], dim=1)  # (B, 4P)
-            attention = None
         else:
             pooled, attention = self._pool(batch.tokens)
         pooled = self.dropout(pooled)
         logits = self.scores(self.output(pooled) if self.output else pooled)
         return TextClassifierOutput(logits=logits, attention=attention)
 
+    def _first_piece(self, batch: ClassificationBatch | TextPairsBatch) -> Tensor:
+        """The transformer's vector of the first piece of each text or pair, (B, D)."""
+        transformer = self.embedder.transformer
+        assert transformer is not None
+        both = (batch.premise, batch.hypothesis) if isinstance(batch, TextPairsBatch) else (batch.tokens,)
+        texts = zip(*(tokens.texts for tokens in both), strict=True)
+        vectors, _ = transformer.read([transformer.frozen().text_pieces(*each) for each in texts])
+        return vectors[:, 0]
+
     def _pool(self, tokens: Tokens) -> tuple[Tensor, Tensor | None]:
         """The vector of each text, (B, P), and the weights of its tokens, (B, T), if the pooling has any."""
         embedded = self.embedder(tokens)
         vectors = self.embedding_dropout(embedded.inputs)  # (B, T, D)
         encoded = self.encoder(vectors, tokens.mask) if self.encoder else vectors
+        assert self.pooling is not None
         pooled, attention = self.pooling(embedded.join(encoded), tokens.mask)
         return pooled, None if attention is None else attention.float()
 
@@ -149,6 +174,8 @@ class TextClassifier(LabelModel[ClassificationBatch | TextPairsBatch, TextClassi
         batch: ClassificationBatch | TextPairsBatch,
         predictions: Sequence[Prediction],
     ) -> Tensor:
+        if self.pooling is None:  # a frozen transformer has no gradient
+            return TaskModel.prediction_scores(self, output, batch, predictions)
         return self.target.prediction_scores(output.logits, predictions)
 
     def decode(

@@ -36,6 +36,11 @@ def mean_pool(vectors: Tensor, mask: Tensor) -> Tensor:
     return vectors.masked_fill(~mask.unsqueeze(2), 0).sum(1) / mask.sum(1, keepdim=True)
 
 
+def sum_pool(vectors: Tensor, mask: Tensor) -> Tensor:
+    """The sum of each feature over a text's tokens; as `max_pool`."""
+    return vectors.masked_fill(~mask.unsqueeze(2), 0).sum(1)
+
+
 def last_pool(vectors: Tensor, mask: Tensor) -> Tensor:
     """The vector of a text's last token and that of its first, where the two directions of an encoder end; (B, 2D)."""
     last = mask.sum(1) - 1  # (B,)
@@ -72,8 +77,8 @@ class AttentivePooling(nn.Module):
         return (weights.unsqueeze(1) @ vectors).squeeze(1), weights
 
 
-PoolingName = Literal["mean", "max", "attention", "last"]
-_POOLS = {"mean": mean_pool, "max": max_pool, "last": last_pool}  # those without parameters
+PoolingName = Literal["mean", "sum", "max", "attention", "last"]
+_POOLS = {"mean": mean_pool, "sum": sum_pool, "max": max_pool, "last": last_pool}  # those without parameters
 
 
 class Pooling(nn.Module):

@@ -229,6 +229,12 @@ class FrozenTransformer:
         windows = (self._windows(tokens, row * longest) for row, tokens in enumerate(sentences))
         return self._run(list(itertools.chain.from_iterable(windows)), lengths)
 
+    def text_pieces(self, *texts: Sequence[str]) -> Pieces:
+        """The pieces of a text, or of a pair of texts: their tokens with a space between them."""
+        written = [" ".join(tokens).encode("utf-8", "replace").decode() for tokens in texts]
+        encoded = self.tokenizer.encode(*written)
+        return Pieces(encoded.ids, encoded.type_ids)
+
     @torch.no_grad()
     def read(self, sequences: Sequence[Pieces]) -> LayerOutput:
         """The chosen layers of all pieces of sequences of any length, which begin and end with the special pieces.

@@ -1,6 +1,7 @@
 """One file per kind of AllenNLP's models, each with a function `convert`; see `head`."""
 
 from elmo_tasks.migration.heads import (
+    basic_classifier,
     bcn,
     bidaf,
     coref,
@@ -13,6 +14,7 @@ from elmo_tasks.migration.heads import (
 )
 
 KINDS = {
+    "basic_classifier": basic_classifier.convert,
     "bcn": bcn.convert,
     "bidaf": bidaf.convert,
     "coref": coref.convert,

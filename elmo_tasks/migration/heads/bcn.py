@@ -47,7 +47,7 @@ def convert(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, co
     *output, scores = layers
     head.add_layers("output", output, "model.output_layer")
     head.add_scores(scores, "model.output_layer")
-    reader, labels = _reader_and_labels(params, vocabulary)
+    reader, labels = reader_and_labels(params, vocabulary)
     notes = [
         "integrator_dropout is on the integrator's output here, and on the pooled text in AllenNLP",
         *other_reader(params, reader["type"], "sst_tokens"),
@@ -57,7 +57,7 @@ def convert(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, co
     return head.reads(reader, notes, labels=labels)
 
 
-def _reader_and_labels(params: Params, vocabulary: AllenNlpVocabulary) -> tuple[dict[str, Any], tuple[str, ...]]:
+def reader_and_labels(params: Params, vocabulary: AllenNlpVocabulary) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Our reader's config, and its names of the labels."""
     reader, labels = params.part("dataset_reader"), vocabulary.labels()
     granularity = reader.get("granularity", "5-class")

@@ -1,0 +1,128 @@
+"""AllenNLP's `basic_classifier`, with word vectors or with a transformer.
+
+# D features of the embedder's output, P features of a pooled text
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from elmo_tasks.migration.feed_forward import Layer, read_layers, with_columns
+from elmo_tasks.migration.heads.bcn import reader_and_labels
+from elmo_tasks.migration.heads.head import Head, other_reader
+from elmo_tasks.migration.migration_error import MigrationError
+from elmo_tasks.migration.params import Params
+from elmo_tasks.migration.vocabulary import AllenNlpVocabulary
+from elmo_tasks.migration.weights import Weights
+
+_POOLERS = ("cls_pooler", "bert_pooler")
+_PAIRS = ("snli", "transformer_superglue_rte")
+
+
+def convert(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, columns: Tensor) -> Head:
+    """The same model as our `text_classifier`; see `elmo_tasks.migration.heads.head`."""
+    model = params.part("model")
+    model.ignore("namespace", "num_labels")
+    labels = vocabulary.labels(model.get("label_namespace", "labels"))
+    head = Head(type="text_classifier", dropout=model.number("dropout", None) or 0.0)
+    layers = [_linear(weights.part("_classification_layer."), "linear", len(labels))]
+    if "feedforward" in model:
+        layers = [*read_layers(model.part("feedforward"), weights.part("_feedforward.")), *layers]
+    pooler = model.part("seq2vec_encoder")
+    name, pooling = pooler.get("type", None), weights.part("_seq2vec_encoder.")
+    if name in _POOLERS:
+        if "seq2seq_encoder" in model:
+            raise MigrationError(f"config.json: {model.path('seq2seq_encoder')}: not together with {name}")
+        pooler.ignore("embedding_dim", "pretrained_model", "requires_grad", "dropout", "load_weights")
+        pooler.expect("cls_is_last_token", False, default=False)
+        head.config["pooling"] = "cls"
+        if name == "bert_pooler":
+            layers.insert(0, _linear(pooling.part("pooler.dense."), "tanh"))
+    elif "seq2seq_encoder" in model:
+        head.add_encoder("encoder", model.part("seq2seq_encoder"), weights.part("_seq2seq_encoder."), columns)
+        _add_average(head, model.part("seq2vec_encoder"))
+    elif name == "bag_of_embeddings":
+        _add_average(head, pooler)
+        layers = with_columns(layers, columns)
+    elif name == "cnn":
+        layers = _add_convolutions(head, pooler, pooling, layers, columns)
+    else:
+        head.add_encoder("encoder", pooler, pooling, columns)
+        layers = _with_last_states(head, layers)
+    *output, scores = layers
+    if output:
+        head.add_layers("output", output, "model.feedforward")
+    head.add_scores(scores, "model")
+    return _reads(head, params, vocabulary, labels)
+
+
+def _linear(weights: Weights, activation: str, size: int | None = None) -> Layer:
+    weight = weights.take("weight", size, None)
+    return Layer(weight, weights.take("bias", len(weight)), activation, 0.0)
+
+
+def _add_average(head: Head, pooler: Params) -> None:
+    """The mean or the sum of the tokens' vectors."""
+    pooler.expect("type", "bag_of_embeddings")
+    pooler.ignore("embedding_dim")
+    head.config["pooling"] = "mean" if pooler.get("averaged", False) else "sum"
+
+
+def _add_convolutions(
+    head: Head, params: Params, weights: Weights, layers: Sequence[Layer], columns: Tensor
+) -> list[Layer]:
+    """Convolutions with a maximum over the tokens; their projection is multiplied into the next layer."""
+    params.ignore("embedding_dim")
+    params.expect("conv_layer_activation", None, "relu")
+    widths, filters = params.get("ngram_filter_sizes", [2, 3, 4, 5]), params.number("num_filters")
+    tensors: dict[str, Tensor] = {}
+    for number, width in enumerate(widths):
+        layer = weights.part(f"conv_layer_{number}.")
+        kernel = layer.take("weight", filters, len(columns), width)
+        tensors[f"convolutions.{number}.weight"] = kernel[:, columns]
+        tensors[f"convolutions.{number}.bias"] = layer.take("bias", filters)
+    head.add("encoder", {"type": "cnn", "filters": filters, "widths": widths}, tensors)
+    head.config["pooling"] = "max"
+    first, *rest = layers
+    if params.get("output_dim", None):
+        projection = _linear(weights.part("projection_layer."), "linear")
+        bias = first.bias + first.weight @ projection.bias
+        first = dataclasses.replace(first, weight=first.weight @ projection.weight, bias=bias)
+    return [first, *rest]
+
+
+def _with_last_states(head: Head, layers: Sequence[Layer]) -> list[Layer]:
+    """The layers for the pooling `last`, of which AllenNLP only reads the states where each direction ends."""
+    head.config["pooling"] = "last"
+    first, *rest = layers
+    size = first.weight.shape[1]
+    weight = first.weight.new_zeros(len(first.weight), 2 * size)
+    parts = (slice(0, size),)
+    if head.config["encoder"].get("bidirectional"):
+        parts = (slice(0, size // 2), slice(size + size // 2, 2 * size))
+    weight[:, torch.cat([torch.arange(2 * size)[part] for part in parts])] = first.weight
+    return [dataclasses.replace(first, weight=weight), *rest]
+
+
+def _reads(head: Head, params: Params, vocabulary: AllenNlpVocabulary, labels: tuple[str, ...]) -> Head:
+    """The head with its reader: of a text, or of a pair of texts that a transformer reads together."""
+    reader = params.part("dataset_reader")
+    name, is_whole = reader.get("type", None), head.config["pooling"] == "cls"
+    # A transformer reads the text as it is; tokens are only what white space separates.
+    more: dict[str, Any] = {"tokenizer": "whitespace"} if is_whole else {}
+    notes = ["white space between words is read as one space"] if is_whole else []
+    if is_whole and name in _PAIRS:
+        reader.ignore("transformer_model_name")
+        reader.expect("combine_input_fields", None, True)
+        reader.expect("collapse_labels", False, default=False)
+        pairs: dict[str, Any] = {"type": "snli"} if name == "snli" else {"type": "jsonl", "task": "text_pairs"}
+        return head.reads({**pairs, **more}, notes, labels=labels)
+    config, ours = reader_and_labels(params, vocabulary)
+    if ours != labels:
+        notes.append(f"the labels {', '.join(labels)} are {', '.join(ours)} here")
+    return head.reads({**config, **more}, (*notes, *other_reader(params, config["type"], "sst_tokens")), labels=ours)
