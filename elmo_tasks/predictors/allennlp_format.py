@@ -135,6 +135,13 @@ def _among(prediction: Fields, *keys: str) -> dict[str, Any]:
     return {key: prediction[key] for key in keys if key in prediction}
 
 
+def _if_has(attribute: str, values: InnerValues) -> InnerValues:
+    """The values of outputs that have the attribute; a head of users may have other ones."""
+    return lambda model, output, batch: (
+        values(model, output, batch) if hasattr(output, attribute) else [{} for _ in batch.examples]
+    )
+
+
 def _tag_values(model: Any, output: Any, batch: Batch) -> list[dict[str, Any]]:
     """The scores and probabilities of the tags of each token."""
     logits = output.logits.float()
@@ -259,18 +266,27 @@ class _Format(NamedTuple):
 
 FORMATS = TaskRegistry[_Format](
     {
-        Tagging.name: _Format(("sentence_tagger",), ("sentence",), _tags, one_sentence=True, inner_values=_tag_values),
+        Tagging.name: _Format(
+            ("sentence_tagger",), ("sentence",), _tags, one_sentence=True, inner_values=_if_has("logits", _tag_values)
+        ),
         SemanticRoles.name: _Format(("semantic_role_labeling",), ("sentence",), _verbs, one_sentence=True),
-        Classification.name: _Format(("text_classifier",), ("sentence",), _class, inner_values=_label_values),
+        Classification.name: _Format(
+            ("text_classifier",), ("sentence",), _class, inner_values=_if_has("logits", _label_values)
+        ),
         TextPairs.name: _Format(
-            ("textual_entailment",), ("premise", "hypothesis"), _entailment, inner_values=_label_values
+            ("textual_entailment",),
+            ("premise", "hypothesis"),
+            _entailment,
+            inner_values=_if_has("logits", _label_values),
         ),
         Reading.name: _Format(
             ("reading_comprehension", "machine_comprehension"),
             ("question", "passage"),
             _answer,
-            inner_values=_span_values,
+            inner_values=_if_has("start_logits", _span_values),
         ),
-        Coreference.name: _Format(("coreference_resolution",), ("document",), _clusters, inner_values=_link_values),
+        Coreference.name: _Format(
+            ("coreference_resolution",), ("document",), _clusters, inner_values=_if_has("antecedents", _link_values)
+        ),
     }
 )

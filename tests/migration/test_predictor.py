@@ -68,6 +68,9 @@ def test_an_archive_is_imported_once(
     assert len(set(tags)) > 1
     for _ in range(2):
         result = Predictor.from_path(archive, "sentence_tagger").predict(sentence=" ".join(TOKENS))
+        torch.testing.assert_close(torch.tensor(result.pop("logits")), logits.detach(), atol=1e-5, rtol=1e-5)
+        shares = torch.tensor(result.pop("class_probabilities"))
+        torch.testing.assert_close(shares, logits.detach().softmax(1), atol=1e-5, rtol=1e-5)
         assert result == {"words": TOKENS, "tags": tags, "mask": [True] * len(TOKENS)}
         monkeypatch.delattr(predictor, "import_allennlp", raising=False)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
 import elmo_tasks
 from elmo_tasks.errors import DataError
@@ -78,6 +79,8 @@ def test_the_keys_of_allennlp(predictor: ClassifierPredictor) -> None:
     (own,) = predictor([{"text": "It rained. Orla left!"}])
     (result,) = AllenNlpPredictor(predictor)([{"sentence": "It rained. Orla left!", "id": 7}])
     probabilities = list(own["probabilities"].values())
+    logits = torch.tensor(result.pop("logits"))
+    assert logits.softmax(0).tolist() == pytest.approx(probabilities, abs=1e-5)
     assert result == {
         "id": 7,
         "label": own["label"],

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from elmo_tasks import migration
 from elmo_tasks.predictors.allennlp_format import AllenNlpPredictor
@@ -62,6 +63,9 @@ def test_the_keys_of_allennlp(predictor: InferencePredictor) -> None:
     fields = {"premise": "It rained. Orla left.", "hypothesis": "Orla stayed."}
     (own,) = predictor([fields])
     (result,) = AllenNlpPredictor(predictor)([fields])
+    logits = torch.tensor(result.pop("label_logits"))
+    assert logits.softmax(0).tolist() == pytest.approx(result["label_probs"], abs=1e-5)
+    assert result.pop("logits") == pytest.approx(logits.tolist())
     assert result == {
         "label": own["label"],
         "label_probs": [own["probabilities"][label] for label in LABELS],

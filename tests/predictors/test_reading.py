@@ -132,6 +132,11 @@ def test_passages_of_all_lengths_share_batches(predictor: ReadingPredictor) -> N
 def test_the_keys_of_allennlp(predictor: ReadingPredictor) -> None:
     fields = {"passage": "They saw that  ORLA of Brusk left.", "question": "Who left?"}
     (result,) = AllenNlpPredictor(predictor)([fields])
+    for end in ("span_start", "span_end"):
+        logits, probabilities = torch.tensor(result.pop(f"{end}_logits")), result.pop(f"{end}_probs")
+        assert logits.softmax(0).tolist() == pytest.approx(probabilities, abs=1e-5)
+        assert len(probabilities) == 8
+        assert probabilities.index(max(probabilities)) == 3
     assert result == {
         "best_span": [3, 3],
         "best_span_str": "ORLA",
