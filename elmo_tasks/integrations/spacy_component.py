@@ -35,16 +35,99 @@ from elmo_tasks.elmo.shared_bilms import load_frozen
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.files.atomic import atomic_folder, atomic_write
 from elmo_tasks.files.cache import used_cache
+from elmo_tasks.files.installed_models import model_named
 from elmo_tasks.predictors import Predictor
 from elmo_tasks.runs.archive import archive
 from elmo_tasks.runs.load import load_predictor, with_device
 
-_RUN, _BILM = "run.tar.gz", "bilm"  # where a saved component has its run and its biLM
-_FILES = (_RUN, *(f"{_BILM}/{name}" for name in BiLMFiles.names))
-_LOADED = ("_vectors", "_tagger")  # cached properties
+_BILM = "bilm"  # the folder where a saved component has its biLM
+_FILES = ("run.tar.gz", "predicates.tar.gz", *(f"{_BILM}/{name}" for name in BiLMFiles.names))
+_LOADED = ("_vectors", "_tagger", "_find_tags", "predictor")  # cached properties
 
 
-class ElmoComponent:
+class SavedComponent:
+    """A component with a run, or a biLM, or both, that are saved with the pipeline. Installed models are not.
+
+    Arguments:
+        run: the folder, the archive or the name of a run.
+        bilm: the folder of a biLM; the one in the package is not saved.
+        device: "auto" uses a GPU if there is one; "cpu"; or "cuda".
+    """
+
+    runs = ("run",)  # the attributes that name runs
+
+    def __init__(self, run: str | None, bilm: str | None, device: Device) -> None:
+        self.run = run
+        self.bilm = bilm
+        self.device = device
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The settings: what is loaded is not pickled, but loaded again."""
+        return {name: value for name, value in self.__dict__.items() if name not in _LOADED}
+
+    def __call__(self, doc: Doc) -> Doc:
+        return next(self.pipe([doc]))
+
+    def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
+        """Yields documents with what the component sets; the sentences of `batch_size` are computed together."""
+        for docs in minibatch(stream, batch_size):
+            self.annotate(docs)
+            yield from docs
+
+    def annotate(self, docs: list[Doc]) -> None:
+        """Sets what the component is for."""
+        raise NotImplementedError
+
+    @functools.cached_property
+    def predictor(self) -> Predictor:
+        """The predictor of the run."""
+        assert self.run is not None
+        return load_predictor(self.run, overrides=with_device(self.device, ()))
+
+    def _own_runs(self) -> list[tuple[str, str]]:
+        """The runs that are not installed, with the names of their attributes."""
+        named = [(name, getattr(self, name)) for name in self.runs]
+        return [(name, run) for name, run in named if run is not None and not model_named(run)]
+
+    def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
+        """Writes the runs, each with its biLM, as archives, and the files of the biLM, into a folder."""
+        folder = Path(path)
+        for name, run in self._own_runs():
+            archive(run, folder / f"{name}.tar.gz")
+        if self.bilm not in (None, DEFAULT_BILM):
+            for name, source in BiLMFiles.in_folder(self.bilm).paths.items():
+                with open(source, "rb") as content, atomic_write(folder / _BILM / name) as copy:
+                    shutil.copyfileobj(content, copy)
+
+    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> SavedComponent:
+        """Uses what `to_disk` has written for a component with the same settings."""
+        for name in _LOADED:
+            self.__dict__.pop(name, None)
+        for name, _ in self._own_runs():
+            setattr(self, name, str(Path(path) / f"{name}.tar.gz"))
+        if self.bilm not in (None, DEFAULT_BILM):
+            self.bilm = str(Path(path) / _BILM)
+        return self
+
+    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
+        """The files of `to_disk`."""
+        with tempfile.TemporaryDirectory() as folder:
+            self.to_disk(folder)
+            paths = {name: Path(folder, name) for name in _FILES}
+            return srsly.msgpack_dumps({name: path.read_bytes() for name, path in paths.items() if path.is_file()})
+
+    def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> SavedComponent:
+        """As `from_disk`; the files are written into the cache."""
+        folder, files = used_cache("archives") / hashlib.sha256(data).hexdigest(), srsly.msgpack_loads(data)
+        if not folder.is_dir():
+            with atomic_folder(folder) as temporary:
+                (temporary / _BILM).mkdir()
+                for name in files.keys() & set(_FILES):  # and no others: these names could be of any place
+                    (temporary / name).write_bytes(files[name])
+        return self.from_disk(folder)
+
+
+class ElmoComponent(SavedComponent):
     """A component of a spaCy pipeline, which sets `doc.tensor`, `token.vector` and, with a run, `doc.ents`.
 
     The vectors, (T, D) float32, are those of the sentences that an earlier component has set; without one, a document
@@ -81,29 +164,17 @@ class ElmoComponent:
             raise ElmoTasksError("elmo: got neither a biLM nor a run; expected 'bilm' for vectors, 'run' for entities")
         if layers == "all":
             raise ElmoTasksError("elmo: got layers 'all'; expected one vector per token: mix, top or a layer's number")
-        self.bilm = bilm
+        super().__init__(run, bilm, device)
         self.layers = layers
-        self.run = run
         self.overwrite_ents = overwrite_ents
-        self.device = device
 
-    def __getstate__(self) -> dict[str, Any]:
-        """The settings: what is loaded is not pickled, but loaded again."""
-        return {name: value for name, value in self.__dict__.items() if name not in _LOADED}
-
-    def __call__(self, doc: Doc) -> Doc:
-        return next(self.pipe([doc]))
-
-    def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
-        """Yields documents with their vectors and entities; the sentences of `batch_size` are computed together."""
-        for docs in minibatch(stream, batch_size):
-            sentences = [words for doc in docs for words in _sentences(doc)]
-            texts = [[word.text for word in words] for words in sentences]
-            if self.bilm is not None:
-                self._set_vectors(docs, sentences, texts)
-            if self.run is not None:
-                self._set_entities(docs, sentences, texts)
-            yield from docs
+    def annotate(self, docs: list[Doc]) -> None:
+        sentences = [words for doc in docs for words in sentences_of(doc)]
+        texts = [[word.text for word in words] for words in sentences]
+        if self.bilm is not None:
+            self._set_vectors(docs, sentences, texts)
+        if self.run is not None:
+            self._set_entities(docs, sentences, texts)
 
     def _set_vectors(self, docs: list[Doc], sentences: list[list[Token]], texts: list[list[str]]) -> None:
         for doc in docs:
@@ -136,8 +207,7 @@ class ElmoComponent:
 
     @functools.cached_property
     def _tagger(self) -> Predictor:
-        assert self.run is not None
-        tagger = load_predictor(self.run, overrides=with_device(self.device, ()))
+        tagger = self.predictor
         if not getattr(tagger.task, "tag_scheme", None):
             raise ElmoTasksError(f"{self.run}: does not tag spans; expected a run such as that of `ner_conll03`")
         return tagger
@@ -145,43 +215,6 @@ class ElmoComponent:
     def score(self, examples: Iterable[Example], **settings: Any) -> dict[str, Any]:
         """What `nlp.evaluate` says of the entities, as for spaCy's `ner`; nothing without a run."""
         return get_ner_prf(examples) if self.run is not None else {}
-
-    def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
-        """Writes the run, with its biLM, as an archive, and the files of the biLM, into a folder."""
-        folder = Path(path)
-        if self.run is not None:
-            archive(self.run, folder / _RUN)
-        if self.bilm not in (None, DEFAULT_BILM):
-            for name, source in BiLMFiles.in_folder(self.bilm).paths.items():
-                with open(source, "rb") as content, atomic_write(folder / _BILM / name) as copy:
-                    shutil.copyfileobj(content, copy)
-
-    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> ElmoComponent:
-        """Uses what `to_disk` has written for a component with the same settings."""
-        for name in _LOADED:
-            self.__dict__.pop(name, None)
-        if self.run is not None:
-            self.run = str(Path(path) / _RUN)
-        if self.bilm not in (None, DEFAULT_BILM):
-            self.bilm = str(Path(path) / _BILM)
-        return self
-
-    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        """The files of `to_disk`."""
-        with tempfile.TemporaryDirectory() as folder:
-            self.to_disk(folder)
-            paths = {name: Path(folder, name) for name in _FILES}
-            return srsly.msgpack_dumps({name: path.read_bytes() for name, path in paths.items() if path.is_file()})
-
-    def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> ElmoComponent:
-        """As `from_disk`; the files are written into the cache."""
-        folder, files = used_cache("archives") / hashlib.sha256(data).hexdigest(), srsly.msgpack_loads(data)
-        if not folder.is_dir():
-            with atomic_folder(folder) as temporary:
-                (temporary / _BILM).mkdir()
-                for name in files.keys() & set(_FILES):  # and no others: these names could be of any place
-                    (temporary / name).write_bytes(files[name])
-        return self.from_disk(folder)
 
 
 @Language.factory(
@@ -196,7 +229,7 @@ def make_elmo(
     return ElmoComponent(bilm, layers=layers, run=run, overwrite_ents=overwrite_ents, device=device)
 
 
-def _sentences(doc: Doc) -> Iterator[list[Token]]:
+def sentences_of(doc: Doc) -> Iterator[list[Token]]:
     """The tokens of each sentence, without white space; of the document if nothing has set its sentences."""
     for sentence in doc.sents if doc.has_annotation("SENT_START") else [doc[:]]:
         if words := [token for token in sentence if not token.is_space]:

@@ -20,7 +20,7 @@ from elmo_tasks.files.installed_models import VERBS, model_named
 from elmo_tasks.migration.importing import import_allennlp
 from elmo_tasks.predictors import AllenNlpPredictor
 from elmo_tasks.predictors.allennlp_format import FindPredicates
-from elmo_tasks.predictors.resolution import resolved_text
+from elmo_tasks.predictors.resolution import resolved_document, resolved_text
 from elmo_tasks.runs.load import load_predictor, predicates_for, tags_by_installed_model
 from elmo_tasks.tasks import Classification, Coreference, Reading, SemanticRoles, Tagging, TaskRegistry, TextPairs
 
@@ -195,15 +195,7 @@ class CorefPredictor(Predictor):
     @staticmethod
     def replace_corefs(document: Any, clusters: Sequence[Sequence[Sequence[int]]]) -> str:
         """The same of a document of spaCy's with given clusters of tokens, the end inclusive."""
-        tokens = list(document)
-        result = {
-            "text": document.text,
-            "sentences": [[token.text for token in tokens]],
-            "offsets": [[[token.idx, token.idx + len(token.text)] for token in tokens]],
-            "clusters": clusters,
-        }
-        has_tags = any(token.tag_ for token in tokens)
-        return resolved_text(result, (lambda _: [[token.tag_ for token in tokens]]) if has_tags else None)
+        return resolved_document(document, clusters)
 
 
 BidafPredictor = ReadingComprehensionPredictor

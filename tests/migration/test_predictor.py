@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import http.server
+import json
 import shutil
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +15,18 @@ import torch
 from torch import nn
 
 import elmo_tasks
-from elmo_tasks import cli
-from elmo_tasks.errors import AllenNlpArchiveError, DataError, RunError
+from elmo_tasks import cli, compat
+from elmo_tasks.errors import (
+    AllenNlpArchiveError,
+    ArgumentError,
+    DataError,
+    ElmoTasksError,
+    RemoteError,
+    RunError,
+)
 from elmo_tasks.migration import Predictor, predictor
 from elmo_tasks.migration.importing import import_allennlp
+from elmo_tasks.migration.migration_error import MigrationError
 from elmo_tasks.predictors import AllenNlpPredictor
 from elmo_tasks.runs import load
 from elmo_tasks.runs.archive import open_run
@@ -116,3 +128,75 @@ def test_elsewhere_an_archive_says_how_it_is_imported(
     archive.write_bytes(archive.read_bytes()[:100])
     with pytest.raises(RunError, match="damaged, or not the archive of a run"):
         open_run(archive)
+
+
+SENTENCE = "The nice nurse knew his rights and could sing."
+
+
+def test_a_script_of_roles() -> None:
+    roles = compat.Predictor.from_path("roles", cuda_device=-1, import_plugins=True)
+    assert isinstance(roles, compat.SemanticRoleLabelerPredictor)
+    (result,) = roles.predict_batch_json([{"sentence": SENTENCE}])
+    assert [verb["verb"] for verb in result["verbs"]] == ["knew", "could", "sing"]
+    nouns = compat.Predictor.from_path("roles", predicates="predicates").predict(sentence=SENTENCE)
+    assert "could" not in [verb["verb"] for verb in nouns["verbs"]]
+    assert roles.predict_tokenized(SENTENCE.replace(".", " .").split())["verbs"] == result["verbs"]
+    with pytest.raises(ArgumentError, match="no instances of AllenNLP's here; expected predict_json"):
+        roles.predict_batch_instance([object()])
+
+
+def test_a_script_of_coreference() -> None:
+    model = compat.load_archive("coreference")
+    coref = compat.CorefPredictor.from_archive(model, "coreference_resolution")
+    text = "Peter told Mary that he would help her."
+    result = coref.predict(document=text)
+    assert result["top_spans"][0] == [0, 0]
+    for cluster in result["clusters"]:
+        (first, second) = (result["top_spans"].index(mention) for mention in cluster)
+        chosen = result["predicted_antecedents"][second]
+        assert result["antecedent_indices"][second][chosen] == first
+        assert result["predicted_antecedents"][first] == -1
+    assert coref.coref_resolved(text) == "Peter told Mary that Peter would help Mary."
+    assert coref.coref_resolved(" ") == " "
+
+
+def test_a_spacy_document_is_resolved() -> None:
+    spacy = pytest.importorskip("spacy")
+    document = spacy.blank("en")("Ann lost her keys.")
+    assert compat.CorefPredictor.replace_corefs(document, [[[0, 0], [2, 2]]]) == "Ann lost Ann's keys."
+    for token, tag in zip(document, ["NNP", "VBD", "PRP", "NNS", "."], strict=True):
+        token.tag_ = tag
+    assert compat.CorefPredictor.replace_corefs(document, [[[0, 0], [2, 2]]]) == "Ann lost Ann keys."
+
+
+def test_overrides_change_the_config_of_an_archive(archive: Path) -> None:
+    changes: dict[str, Any] = {"model": {"encoder": {"hidden_size": 7}}}
+    for overrides in (changes, {"model.encoder.hidden_size": 7}, json.dumps(changes)):
+        with pytest.raises(MigrationError, match=r"by its config it should be|do not fit"):
+            compat.Predictor.from_path(archive, overrides=overrides)
+    same = compat.Predictor.from_path(archive, overrides={"random_seed": 3}).predict(sentence=" ".join(TOKENS))
+    assert same == compat.Predictor.from_path(archive).predict(sentence=" ".join(TOKENS))
+    for wrong, problem in (("{", "expected a mapping"), ({"a": 1}, "overrides are for AllenNLP's archives")):
+        with pytest.raises(ArgumentError, match=problem):
+            compat.Predictor.from_path("ner", overrides=wrong)
+
+
+def test_classes_are_of_their_tasks(archive: Path) -> None:
+    assert type(compat.Predictor.from_path(archive)) is compat.SentenceTaggerPredictor
+    with pytest.raises(ElmoTasksError, match="its predictor is a SentenceTaggerPredictor; expected a CorefPredictor"):
+        compat.CorefPredictor.from_path(archive)
+    with pytest.raises(ArgumentError, match="weights_file"):
+        compat.load_archive(archive, weights_file="best.th")  # type: ignore[arg-type]
+
+
+def test_an_address_is_downloaded_once(archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=archive.parent)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_address[1]}"
+        found = compat.Predictor.from_path(f"{address}/{archive.name}").predict(sentence=" ".join(TOKENS))
+        server.shutdown()
+    again = compat.Predictor.from_path(f"{address}/{archive.name}")
+    assert again.predict(sentence=" ".join(TOKENS)) == found
+    with pytest.raises(RemoteError, match=r"if you have other.tar.gz elsewhere, give its path instead of the address"):
+        compat.Predictor.from_path(f"{address}/other.tar.gz")

@@ -1,0 +1,50 @@
+"""The components `elmo_roles` and `elmo_coref` of spaCy pipelines, with the trained models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+spacy = pytest.importorskip("spacy")
+
+from elmo_tasks.errors import ElmoTasksError  # noqa: E402
+from elmo_tasks.integrations.spacy_tasks import CorefComponent, RolesComponent  # noqa: E402
+
+TEXT = "The nurse gave the old man  his blanket.\nHe thanked her."
+
+
+def test_roles(tmp_path: Path) -> None:
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sentencizer")
+    nlp.add_pipe("elmo_roles", config={"predicates": "pos", "device": "cpu"})
+    nlp.to_disk(tmp_path / "pipeline")
+    for pipeline in (nlp, spacy.load(tmp_path / "pipeline")):
+        doc = pipeline(TEXT)
+        assert [frame.predicate.text for frame in doc._.roles] == ["gave", "thanked"]
+        assert [(role.label_, role.text) for role in doc._.roles[0].roles] == [
+            ("ARG0", "The nurse"),
+            ("ARG2", "the old man"),
+            ("ARG1", "his blanket"),
+        ]
+    assert len(spacy.tokens.Doc(nlp.vocab).from_bytes(doc.to_bytes())._.roles) == 2
+    assert pipeline("")._.roles == []
+
+
+def test_coreference() -> None:
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sentencizer")
+    nlp.add_pipe("elmo_coref", config={"device": "cpu"})
+    doc = nlp("Peter told  Mary that he would help her.")
+    chains = {name: [span.text for span in spans] for name, spans in doc.spans.items()}
+    assert chains == {"coref_clusters_1": ["Peter", "he"], "coref_clusters_2": ["Mary", "her"]}
+    assert doc._.resolved_text == "Peter told  Mary that Peter would help Mary."
+    assert nlp("It rained.")._.resolved_text == "It rained."
+
+
+def test_runs_of_other_tasks() -> None:
+    doc = spacy.blank("en")(TEXT)
+    with pytest.raises(ElmoTasksError, match="ner: is a run of tagging; expected one of coreference"):
+        CorefComponent("ner", "cpu")(doc)
+    with pytest.raises(ElmoTasksError, match="predicates are for semantic roles"):
+        RolesComponent("ner", "predicates", "cpu")(doc)
