@@ -33,7 +33,7 @@ def allennlp_best_tags(scores: Tensor, mask: Tensor, constraints: TransitionCons
             same from 62 tags on.
 
     Returns:
-        the tags, (B, T) int64; any number in the padding.
+        the tags, (B, T) int64, 0 in the padding.
     """
     scores, mask = scores.float().cpu(), mask.cpu()
     num_rows, num_tokens, num_tags = scores.shape
@@ -59,7 +59,7 @@ def allennlp_best_tags(scores: Tensor, mask: Tensor, constraints: TransitionCons
         before = steps[token].gather(1, state.unsqueeze(1)).squeeze(1)
         state = torch.where(lengths < token, state, before)
         tags[:, token - 1] = state
-    return tags
+    return tags.masked_fill(~mask, 0)
 
 
 def _top(paths: Tensor) -> tuple[Tensor, Tensor]:

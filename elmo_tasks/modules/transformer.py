@@ -275,6 +275,8 @@ class FrozenTransformer:
             ends = slice(len(pieces.ids) - after, None)
             inner = slice(before + read.start, before + read.stop)
             ids, types = ([*values[:before], *values[inner], *values[ends]] for values in (pieces.ids, pieces.types))
+            if self._is_folded:  # AllenNLP's parts have special pieces like those of a single text
+                types = [0] * before + types[before : len(types) - after] + [0] * after
             rows = list(range(first_row + first, first_row + last))
             yield _Window(ids, list(kept), rows, [1.0] * len(kept), types if any(types) else None)
 

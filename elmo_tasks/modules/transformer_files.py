@@ -96,11 +96,8 @@ class TransformerFiles(FrozenFiles):
             raise WeightsError(f"{path}: a model with a decoder; expected an encoder, such as BERT")
         return config
 
-    def load(self, prefix_space: bool = True) -> tuple[Any, Any]:
+    def load(self) -> tuple[Any, Any]:
         """The model, frozen, in float32 and on the CPU, and its tokenizer (a `tokenizers.Tokenizer`).
-
-        Arguments:
-            prefix_space: a tokenizer of bytes, such as RoBERTa's, reads a word as after a space.
 
         The library only sees values that were read here, so it opens no other file and runs no code of the model's
         author.
@@ -132,9 +129,9 @@ class TransformerFiles(FrozenFiles):
         # Heads that were saved without it have no pooler, which is not used here.
         if missing := sorted(str(name) for name in report["missing_keys"] if "pooler" not in str(name)):
             raise WeightsError(f"{path}: lacks {missing[0]} and perhaps more; expected the weights of {CONFIG}")
-        return model.float().eval().requires_grad_(False), self._load_tokenizer(config, prefix_space)
+        return model.float().eval().requires_grad_(False), self._load_tokenizer(config)
 
-    def _load_tokenizer(self, config: Any, prefix_space: bool) -> Any:
+    def _load_tokenizer(self, config: Any) -> Any:
         from tokenizers import Tokenizer, pre_tokenizers
 
         path = self.folder / TOKENIZER
@@ -148,7 +145,7 @@ class TransformerFiles(FrozenFiles):
         tokenizer.no_padding()
         splitter = tokenizer.pre_tokenizer
         if isinstance(splitter, pre_tokenizers.ByteLevel):
-            splitter.add_prefix_space = prefix_space
+            splitter.add_prefix_space = True  # a word is read as within a sentence
         return tokenizer
 
 

@@ -72,3 +72,49 @@ def tagger(
 
 def written(path: Path, config: Mapping[str, Any], tensors: Mapping[str, Tensor], labels: Sequence[str]) -> Path:
     return write_archive(path / "model.tar.gz", config, tensors, {"labels": labels})
+
+
+ROLES = ("O", "B-V", "B-ARG0", "I-ARG0")
+SRL: dict[str, Any] = {
+    "dataset_reader": {"type": "srl", "bert_model_name": "bert-base-uncased"},
+    "train_data_path": "train",
+    "data_loader": {"batch_size": 2},
+    "model": {"type": "srl_bert", "embedding_dropout": 0.1, "bert_model": "bert-base-uncased"},
+}
+
+
+def roles(path: Path, config: Mapping[str, Any] = SRL, labels: Sequence[str] = ROLES) -> tuple[Path, dict[str, Tensor]]:
+    """An archive of a model of semantic roles; the transformer's files are in `path / "bert"`."""
+    torch.manual_seed(5)
+    tensors = {**fine_tuned(path / "bert", "bert_model."), **linear("tag_projection_layer", SIZE, len(ROLES))}
+    return written(path, config, tensors, labels), tensors
+
+
+MATCHED = {"type": "pretrained_transformer", "model_name": NAME}
+CLASSIFIER: dict[str, Any] = {
+    "dataset_reader": {
+        "type": "snli",
+        "tokenizer": {**MATCHED, "add_special_tokens": False},
+        "token_indexers": {"tokens": MATCHED},
+    },
+    "train_data_path": "https://example.org/train.jsonl",
+    "model": {
+        "type": "basic_classifier",
+        "text_field_embedder": {"token_embedders": {"tokens": MATCHED}},
+        "seq2vec_encoder": {"type": "bert_pooler", "pretrained_model": NAME, "dropout": 0.1},
+        "dropout": 0.1,
+        "namespace": "tags",
+    },
+}
+LABELS = ("entailment", "contradiction", "neutral")
+
+
+def classifier(path: Path, config: Mapping[str, Any] = CLASSIFIER) -> tuple[Path, dict[str, Tensor]]:
+    """An archive of a classifier that reads the first piece's vector; the transformer is in `path / "bert"`."""
+    prefix = "_text_field_embedder.token_embedder_tokens.transformer_model."
+    tensors = {
+        **fine_tuned(path / "bert", prefix),
+        **linear("_seq2vec_encoder.pooler.dense", SIZE, SIZE),
+        **linear("_classification_layer", SIZE, len(LABELS)),
+    }
+    return written(path, config, tensors, LABELS), tensors
