@@ -92,7 +92,7 @@ class CoreferenceOutput(TensorRecord):
     starts: Tensor  # (M,) int64, first tokens, as positions in the batch
     ends: Tensor  # (M,) int64, last tokens, as positions in the batch
     documents: Tensor  # (M,) int64
-    antecedents: Tensor  # (M, K) int64, the numbers of possible antecedents, ascending; -1 where there are fewer
+    antecedents: Tensor  # (M, K) int64, the numbers of possible antecedents, ascending; negative where there are fewer
     antecedent_scores: Tensor  # (M, K + 1) float32, of these; 0 for none of them in the last column
 
 

@@ -36,7 +36,7 @@ class Spans(TensorRecord):
 class Candidates:
     """The K possible antecedents of each span, in the order of the text."""
 
-    numbers: Tensor  # (M, K) int64, the numbers of spans; -1 where there are fewer than K
+    numbers: Tensor  # (M, K) int64, the numbers of spans; where there are fewer than K, any below 0
     are_nearest: bool  # they are the K spans before each span, so that no index is needed
     coarse_scores: Tensor | None = None  # (M, K) float32, what the coarse choice adds to their scores
 
@@ -113,7 +113,7 @@ class AntecedentScorer(nn.Module):
             choose: False makes all spans before a span its candidates where they would be chosen by coarse scores.
 
         Returns:
-            the numbers of the candidates, (M, K) int64, in the order of the text, -1 where there are fewer than K; and
+            the numbers of the candidates, (M, K) int64, as in `Candidates`; and
             their scores, (M, K + 1) float32, minus infinity where there is none; 0 in the last column, which stands for
             no antecedent.
         """
@@ -127,36 +127,28 @@ class AntecedentScorer(nn.Module):
 
     def _candidates(self, spans: Spans, choose: bool) -> Candidates:
         most_spans = int(torch.unique_consecutive(spans.documents, return_counts=True)[1].max())  # of a document
-        count = max(1, most_spans - 1)
         if self.coarse is not None:
-            return self._chosen(
-                self.coarse(spans.vectors), spans, min(count, self.max_antecedents) if choose else count
-            )
-        count = min(count, self.max_antecedents)  # K
+            return self._chosen(spans, min(most_spans, self.max_antecedents) if choose else most_spans)
+        count = min(max(1, most_spans - 1), self.max_antecedents)  # K
         rows = torch.arange(len(spans.documents), device=spans.documents.device).unsqueeze(1)
         numbers = rows - torch.arange(count, 0, -1, device=rows.device)  # (M, K)
         is_candidate = previous(spans.documents + 1, count) == (spans.documents + 1).unsqueeze(1)
         return Candidates(numbers.masked_fill(~is_candidate, -1), are_nearest=True)
 
-    def _chosen(self, keys: Tensor, spans: Spans, count: int) -> Candidates:
-        """The `count` candidates with the best coarse scores, by chunks of the matrix of all pairs.
-
-        Arguments:
-            keys: W g + b, (M, G).
-        """
-        rows = torch.arange(len(keys), device=keys.device)  # (M,)
+    def _chosen(self, spans: Spans, count: int) -> Candidates:
+        """The `count` candidates with the best coarse scores."""
+        assert self.coarse is not None
+        keys = self.coarse(spans.vectors)  # (M, G), W g + b
         numbers, scores = [], []
-        size = max(1, CHUNK_NUMBERS // len(keys))
-        for first in range(0, len(keys), size):
-            chunk = slice(first, first + size)
-            coarse = (spans.vectors[chunk] @ keys.T).float()  # (m, M)
-            is_before = rows < rows[chunk].unsqueeze(1)
-            is_candidate = is_before & (spans.documents == spans.documents[chunk].unsqueeze(1))
-            ranks = (coarse + spans.mention_scores).masked_fill(~is_candidate, -torch.inf)
-            best, found = ranks.topk(count, dim=1)
-            chosen = found.masked_fill(best == -torch.inf, -1).sort(dim=1).values  # (m, K)
-            numbers.append(chosen)
-            scores.append(coarse.gather(1, chosen.clamp(min=0)))
+        first = 0
+        for size in torch.unique_consecutive(spans.documents, return_counts=True)[1].tolist():
+            document = slice(first, first + size)
+            of_document = spans.vectors[document], keys[document], spans.mention_scores[document]
+            found, coarse = _best_before(*of_document, min(count, size))
+            missing = (count - found.shape[1], 0)  # columns of shorter documents
+            numbers.append(functional.pad(found + torch.where(found < 0, -first, first), missing, value=-1 - len(keys)))
+            scores.append(functional.pad(coarse, missing))
+            first += size
         return Candidates(torch.cat(numbers), are_nearest=False, coarse_scores=torch.cat(scores))
 
     def _scores(self, spans: Spans, candidates: Candidates, features: dict[str, Tensor]) -> Tensor:
@@ -211,6 +203,25 @@ def previous(values: Tensor, count: int, rows: slice = slice(None)) -> Tensor:
     zeros = values.new_zeros(max(0, count - first), *values.shape[1:])
     windows = torch.cat([zeros, before]).unfold(0, count, 1)  # (m, count) or (m, G, count)
     return windows if values.dim() == 1 else windows.transpose(1, 2)
+
+
+def _best_before(vectors: Tensor, keys: Tensor, mention_scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """The spans before each of a document with the best coarse scores, by chunks of the matrix of all pairs.
+
+    Returns:
+        their numbers in the document, (M, count), ascending, -1 - n where the choice had to take a span n that is not
+        before; and their coarse scores, (M, count).
+    """
+    rows = torch.arange(len(keys), device=keys.device)
+    numbers, scores = [], []
+    for own in rows.split(max(1, CHUNK_NUMBERS // len(rows))):
+        coarse = (vectors[own] @ keys.T).float()  # (m, M)
+        ranks = (coarse + mention_scores).masked_fill(rows >= own.unsqueeze(1), -torch.inf)
+        best, found = ranks.topk(count, dim=1)
+        chosen = torch.where(best > -torch.inf, found, -1 - found).sort(dim=1).values  # (m, count)
+        numbers.append(chosen)
+        scores.append(coarse.gather(1, chosen.clamp(min=0)))
+    return torch.cat(numbers), torch.cat(scores)
 
 
 def _speaker_kinds(speakers: Tensor, before: Tensor) -> Tensor:

@@ -185,7 +185,10 @@ def _link_values(model: Any, output: Any, batch: Batch) -> list[dict[str, Any]]:
             if scorer.coarse is None:
                 candidates, chosen = candidates[::-1], len(candidates) - 1 - chosen
             predicted.append(-1 if choices[row] == len(numbers) else chosen)
-            columns.append((candidates + [0] * count)[:count])
+            others = sorted(
+                -1 - number - int(rows[0]) for number in numbers if number < 0
+            )  # what AllenNLP fills up with
+            columns.append((candidates + ([0] * count if scorer.coarse is None else others))[:count])
         values = {"top_spans": spans.tolist(), "antecedent_indices": columns, "predicted_antecedents": predicted}
         found.append(values)
     return found
@@ -251,7 +254,8 @@ def _answer(example: Fields, prediction: Fields) -> dict[str, Any]:
 
 def _clusters(example: Fields, prediction: Fields) -> dict[str, Any]:
     values = _among(prediction, "top_spans", "antecedent_indices", "predicted_antecedents")
-    return {"document": list(itertools.chain(*example["sentences"])), "clusters": prediction["clusters"], **values}
+    clusters = sorted(prediction["clusters"], key=lambda cluster: cluster[1])  # a cluster begins with its first link
+    return {"document": list(itertools.chain(*example["sentences"])), "clusters": clusters, **values}
 
 
 class _Format(NamedTuple):
