@@ -1,4 +1,4 @@
-"""Sentences per second of semantic roles with BERT, here and in AllenNLP's own code, with weights of the published size.
+"""Sentences per second of semantic roles with BERT of the published size, here and in AllenNLP's own code.
 
     python -m benchmarks.allennlp_roles CHECKOUT [--sentences 24] [--rounds 3]
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import argparse
 import logging
+import sys
+import tempfile
+from pathlib import Path
 
 from elmo_tasks.commands import options
 
@@ -11,8 +14,18 @@ logger = logging.getLogger(__name__)
 
 
 def add_import_allennlp(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("archive", metavar="ARCHIVE", help="AllenNLP's model.tar.gz, or the folder that it unpacks to")
-    parser.add_argument("run_folder", metavar="RUN", help="the folder to write the run to")
+    parser.add_argument(
+        "archive",
+        metavar="ARCHIVE",
+        help="AllenNLP's model.tar.gz, or the folder that it unpacks to; without RUN also a folder of archives",
+    )
+    parser.add_argument(
+        "run_folder",
+        metavar="RUN",
+        nargs="?",
+        help="the folder to write the run to; without it, the command only says of each archive whether it can be "
+        "imported",
+    )
     parser.add_argument(
         "--bilm",
         metavar="DIR",
@@ -32,6 +45,9 @@ def run_import_allennlp(arguments: argparse.Namespace) -> None:
     from elmo_tasks.migration.importing import import_allennlp
 
     folder = arguments.run_folder
+    if folder is None:
+        _check_archives(arguments)
+        return
     imported = import_allennlp(
         arguments.archive,
         folder,
@@ -44,3 +60,22 @@ def run_import_allennlp(arguments: argparse.Namespace) -> None:
         print(f"- {note}")
     if imported.unread:
         print(f"- without a meaning here: {', '.join(imported.unread)}")
+
+
+def _check_archives(arguments: argparse.Namespace) -> None:
+    """Imports each archive into a temporary folder, and prints what came of it."""
+    from elmo_tasks.migration.importing import archives_in, import_allennlp
+    from elmo_tasks.migration.migration_error import MigrationError
+
+    possible = 0
+    paths = archives_in(arguments.archive)
+    for path in paths:
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                imported = import_allennlp(path, Path(folder, "run"), transformer=arguments.transformer)
+            except MigrationError as error:
+                print(f"no   {error}", flush=True)
+                continue
+        possible += 1
+        print(f"yes  {path}: AllenNLP's {imported.kind}", flush=True)
+    print(f"{possible} of {len(paths)} archives can be imported", file=sys.stderr)

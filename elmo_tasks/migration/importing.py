@@ -124,6 +124,20 @@ def import_allennlp(
         return converted.imported
 
 
+def archives_in(path: str | Path) -> list[Path]:
+    """The archives in a folder and those within it, or the path itself if it is an archive.
+
+    Raises:
+        MigrationError: the folder has none.
+    """
+    folder = Path(path)
+    if not folder.is_dir() or (folder / "config.json").is_file():
+        return [folder]
+    if not (found := sorted(folder.rglob("*.tar.gz"))):
+        raise MigrationError(f"{path}: has no *.tar.gz; expected a folder of AllenNLP's archives")
+    return found
+
+
 def _override(config: dict[str, Any], overrides: Mapping[str, Any]) -> None:
     """Changes values of a config; what is not a mapping is replaced."""
     for key, value in overrides.items():
