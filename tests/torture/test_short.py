@@ -23,8 +23,8 @@ def torture(output: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     "arguments",
     [
-        "--part fuzz --cases 400",
-        "--part kills --part disk --part writers --cases 8",
+        "--part fuzz --cases 300",
+        "--part kills --part disk --part writers --cases 6",
         "--part hostile --cases 24",
     ],
 )
