@@ -19,7 +19,7 @@ from elmo_tasks.runs.evaluate import evaluate
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.load import load_run
 from elmo_tasks.sample_data import ALL_TASKS, write_sample_data
-from elmo_tasks.training.trainer import Trainer
+from tests.stopping import Killed, stop_at
 
 CONFIGS = Path(__file__).parent.parent / "configs"
 TASKS = sorted(
@@ -91,14 +91,11 @@ def config_of(name: str) -> ExperimentConfig:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TASKS)
-def test_trains_evaluates_predicts_and_resumes(
-    name: str, variables: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A run that is interrupted after its first step and resumed is the uninterrupted one bit for bit."""
+def test_trains_evaluates_predicts_and_resumes(name: str, variables: dict[str, str], tmp_path: Path) -> None:
+    """A run that is killed after its first step and resumed is the uninterrupted one bit for bit."""
     config = load_config(CONFIGS / name, ExperimentConfig, (), variables)
-    overrides = ["trainer.num_epochs=1", "data_loader.batch_size=8", "trainer.checkpoint_every_steps=1"]
-    train_into = functools.partial(train.train, CONFIGS / name, overrides=overrides, variables=variables)
-    metrics = train_into(tmp_path / "run")
+    overrides = ["trainer.num_epochs=1", "data_loader.batch_size=8"]
+    metrics = train.train(CONFIGS / name, tmp_path / "run", overrides=overrides, variables=variables)
     assert (tmp_path / "run" / "bilm.json").is_file() == (config.elmo() is not None)
     held_out, expected = config.validation_data_path, metrics["best"]["validation"]
     if config.test_data_path:
@@ -110,19 +107,15 @@ def test_trains_evaluates_predicts_and_resumes(
     assert results
     assert json.loads(json.dumps(results)) == results
     if name in RESUMED:
-        step = Trainer.step
-
-        def failing(self: Trainer, parts: Any) -> float:
-            if self.progress.step == 1:
-                raise KeyboardInterrupt
-            return step(self, parts)
-
-        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-            patch.setattr(Trainer, "step", failing)
-            train_into(tmp_path / "parts")
-        train_into(tmp_path / "parts", resume=True)
-        parts, whole = ((tmp_path / folder / "model.safetensors").read_bytes() for folder in ("parts", "run"))
-        assert parts == whole
+        overrides.append("trainer.checkpoint_every_steps=1")
+        parts = functools.partial(
+            train.train, CONFIGS / name, tmp_path / "parts", overrides=overrides, variables=variables
+        )
+        with stop_at(1), pytest.raises(Killed):
+            parts()
+        parts(resume=True)
+        one, other = ((tmp_path / folder / "model.safetensors").read_bytes() for folder in ("parts", "run"))
+        assert one == other
 
 
 @pytest.mark.parametrize("name", BASELINES)

@@ -14,11 +14,13 @@ from typing import Any
 import pytest
 from scipy import stats
 
-from elmo_tasks import cli
+from elmo_tasks import __version__, cli
 from elmo_tasks.evaluation.comparison import compare_predictions
 from elmo_tasks.evaluation.error_report import error_report
 from elmo_tasks.evaluation.systems import Predictions, System, read_predictions
+from elmo_tasks.rendering.drawing import MarkedText
 from elmo_tasks.runs.folder import RunFolder
+from elmo_tasks.studies.report_pages import Table, picture, write_pages
 from elmo_tasks.studies.reports import write_report
 from elmo_tasks.studies.study import Arm
 from elmo_tasks.studies.study_findings import Findings, analyze
@@ -372,3 +374,30 @@ def test_what_is_no_finished_study_says_so(
         (folder / name).unlink()
     assert cli.main(["report", str(folder)]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_a_report_has_its_parts_in_order(tmp_path: Path) -> None:
+    table = Table("Scores", ("arm", "f1 | em", "n"), [["a|b", "1.00", "<2>"], ["c", "", "3"]]).markdown()
+    assert table == "| arm | f1 \\| em | n |\n| --- | ---: | ---: |\n| a\\|b | 1.00 | <2> |\n| c |  | 3 |"
+    plot = tmp_path / "plots" / "p.svg"
+    plot.parent.mkdir()
+    plot.write_text('<?xml version="1.0"?>\n<svg width="1"><g id="svg "/></svg>\n')
+    parts = ["What <it> is.", "", table, picture("A <plot>", plot)]
+    files = write_pages(tmp_path, "A & B", parts, "run <it>", {"<e>": [[MarkedText("Mira left")]]})
+    assert files == [tmp_path / "report.md", tmp_path / "report.html"]
+    text, html = (path.read_text(encoding="utf-8") for path in files)
+    assert text.split("\n\n") == [
+        "# A & B", "What <it> is.", table, "![A <plot>](plots/p.svg)",
+        "## Commands", "```\nrun <it>\n```", f"Written by elmo-tasks {__version__}.\n",
+    ]  # fmt: skip
+    expected = (
+        "<title>A &amp; B</title>", "<h1>A &amp; B</h1>", "<p>What &lt;it&gt; is.</p>", "<table>", ">f1 | em</th>",
+        '<td style="text-align:right">&lt;2&gt;</td>',
+        '<svg role="img" aria-label="A &lt;plot&gt;" width="1"><g id="svg "/></svg>',
+        "<details><summary>&lt;e&gt;</summary>", "Mira left", "</details>",
+        "<h2>Commands</h2>", "run &lt;it&gt;", f"<p>Written by elmo-tasks {__version__}.</p>", "</html>",
+    )  # fmt: skip
+    offsets = [html.find(part) for part in expected]
+    assert -1 not in offsets
+    assert offsets == sorted(offsets)
+    assert not any(tag in html for tag in ("<img", "<?xml", "<it>"))
