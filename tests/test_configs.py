@@ -94,7 +94,7 @@ def config_of(name: str) -> ExperimentConfig:
 def test_trains_evaluates_predicts_and_resumes(name: str, variables: dict[str, str], tmp_path: Path) -> None:
     """A run that is killed after its first step and resumed is the uninterrupted one bit for bit."""
     config = load_config(CONFIGS / name, ExperimentConfig, (), variables)
-    overrides = ["trainer.num_epochs=1", "data_loader.batch_size=8"]
+    overrides = [f"trainer.num_epochs={1 + (name in RESUMED)}", "data_loader.batch_size=8"]
     metrics = train.train(CONFIGS / name, tmp_path / "run", overrides=overrides, variables=variables)
     assert (tmp_path / "run" / "bilm.json").is_file() == (config.elmo() is not None)
     held_out, expected = config.validation_data_path, metrics["best"]["validation"]

@@ -284,12 +284,6 @@ def test_it_does_not_resume_with_another_config(config_file: Path, finished: Pat
         pretrain(config_file, finished, overrides=["dropout=0.4"], resume=True)
 
 
-def test_a_pretraining_that_was_stopped_while_it_began_can_be_resumed(tmp_path: Path) -> None:
-    (tmp_path / "text.json").touch()
-    (tmp_path / "versions.json").touch()
-    assert PretrainingFolder(tmp_path).reserve({}, resume=True, force=False)
-
-
 @pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_saves_the_state(config_file: Path, tmp_path: Path, whole: Whole) -> None:
     run = tmp_path / "run"

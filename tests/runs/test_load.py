@@ -48,6 +48,7 @@ def test_evaluate_counts_confusions(trained: SmallRun, settings: dict[str, Any])
     assert sum(rows.values()) == len(tags)
 
 
+@pytest.mark.slow
 def test_loading_a_run_does_not_import_the_compiler_of_torch(trained: SmallRun) -> None:
     """It takes a second, and a tensor without memory that gets random values imports it."""
     program = "import sys; from elmo_tasks.runs.load import load_run; load_run(sys.argv[1]); print(*sys.modules)"
