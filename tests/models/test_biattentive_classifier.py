@@ -13,11 +13,11 @@ from elmo_tasks.modules.attention import masked_softmax
 from elmo_tasks.tasks.classification import Classification, ClassificationBatch
 from tests.models.small import attention, encode, linear, make_head
 
-LABELS = ("good", "bad", "odd")
+OPINIONS = ("good", "bad", "odd")
 TEXTS = (["tarn", "vale", "moro", "orla", "vale"], ["orla"], ["vale", "tarn", "tarn"])
 
 
-def make_classifier() -> tuple[BiattentiveClassifier, ClassificationBatch]:
+def make_biattentive() -> tuple[BiattentiveClassifier, ClassificationBatch]:
     layers = {
         "type": "bcn",
         "pre_encoder": {"hidden_sizes": (5,)},
@@ -25,8 +25,8 @@ def make_classifier() -> tuple[BiattentiveClassifier, ClassificationBatch]:
         "integrator": {"type": "stacked_bilstm", "hidden_sizes": (3,)},
         "output": {"hidden_sizes": (7, 6)},
     }
-    model, vocabulary = make_head(layers, {"labels": LABELS})
-    examples = [{"tokens": tokens, "label": label} for tokens, label in zip(TEXTS, LABELS, strict=True)]
+    model, vocabulary = make_head(layers, {"labels": OPINIONS})
+    examples = [{"tokens": tokens, "label": label} for tokens, label in zip(TEXTS, OPINIONS, strict=True)]
     return model, Classification().collate(examples, vocabulary)
 
 
@@ -48,7 +48,7 @@ def equations(
 
 @torch.no_grad()
 def test_the_papers_equations() -> None:
-    model, batch = make_classifier()
+    model, batch = make_biattentive()
     output = model(batch)
     embedded = model.embedder(batch.tokens).inputs.double().numpy()
     for row, tokens in enumerate(TEXTS):
@@ -61,7 +61,7 @@ def test_the_papers_equations() -> None:
 
 @torch.no_grad()
 def test_a_long_text_is_aligned_with_itself_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    model, batch = make_classifier()
+    model, batch = make_biattentive()
     whole = model(batch).logits
     shapes: list[torch.Size] = []
 
@@ -76,12 +76,12 @@ def test_a_long_text_is_aligned_with_itself_in_parts(monkeypatch: pytest.MonkeyP
 
 
 def test_predictions() -> None:
-    model, batch = make_classifier()
+    model, batch = make_biattentive()
     output = model(batch)
     for row, prediction in enumerate(model.decode(output, batch)):
-        assert list(prediction["probabilities"]) == list(LABELS)
+        assert list(prediction["probabilities"]) == list(OPINIONS)
         assert list(prediction["probabilities"].values()) == pytest.approx(output.logits[row].softmax(0).tolist())
-        assert prediction["label"] == max(LABELS, key=prediction["probabilities"].__getitem__)
+        assert prediction["label"] == max(OPINIONS, key=prediction["probabilities"].__getitem__)
         assert len(prediction["attention"]) == len(TEXTS[row])
         assert sum(prediction["attention"]) == pytest.approx(1)
     assert [list(prediction) for prediction in model.decode(output, batch, probabilities=False)] == [["label"]] * 3
