@@ -14,7 +14,7 @@ from elmo_tasks.tasks.classification import Classification, ClassificationBatch
 from tests.models.small import attention, encode, linear, make_head
 
 OPINIONS = ("good", "bad", "odd")
-TEXTS = (["tarn", "vale", "moro", "orla", "vale"], ["orla"], ["vale", "tarn", "tarn"])
+OPINION_TEXTS = (["tarn", "vale", "moro", "orla", "vale"], ["orla"], ["vale", "tarn", "tarn"])
 
 
 def make_biattentive() -> tuple[BiattentiveClassifier, ClassificationBatch]:
@@ -26,7 +26,7 @@ def make_biattentive() -> tuple[BiattentiveClassifier, ClassificationBatch]:
         "output": {"hidden_sizes": (7, 6)},
     }
     model, vocabulary = make_head(layers, {"labels": OPINIONS})
-    examples = [{"tokens": tokens, "label": label} for tokens, label in zip(TEXTS, OPINIONS, strict=True)]
+    examples = [{"tokens": tokens, "label": label} for tokens, label in zip(OPINION_TEXTS, OPINIONS, strict=True)]
     return model, Classification().collate(examples, vocabulary)
 
 
@@ -51,7 +51,7 @@ def test_the_papers_equations() -> None:
     model, batch = make_biattentive()
     output = model(batch)
     embedded = model.embedder(batch.tokens).inputs.double().numpy()
-    for row, tokens in enumerate(TEXTS):
+    for row, tokens in enumerate(OPINION_TEXTS):
         pooled, weights = equations(model, embedded[row, : len(tokens)])
         assert output.attention[row].tolist() == pytest.approx([*weights, *[0.0] * (5 - len(tokens))], abs=1e-6)
         for layer in model.output.layers:
@@ -82,6 +82,6 @@ def test_predictions() -> None:
         assert list(prediction["probabilities"]) == list(OPINIONS)
         assert list(prediction["probabilities"].values()) == pytest.approx(output.logits[row].softmax(0).tolist())
         assert prediction["label"] == max(OPINIONS, key=prediction["probabilities"].__getitem__)
-        assert len(prediction["attention"]) == len(TEXTS[row])
+        assert len(prediction["attention"]) == len(OPINION_TEXTS[row])
         assert sum(prediction["attention"]) == pytest.approx(1)
     assert [list(prediction) for prediction in model.decode(output, batch, probabilities=False)] == [["label"]] * 3
