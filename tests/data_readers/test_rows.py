@@ -148,27 +148,6 @@ def test_tag_schemes(rows: list[str], expected: list[list[str]], tmp_path: Path)
     assert [example["tags"] for example in examples] == expected
 
 
-DOCUMENT = {"sentences": [["Mary", "left"], ["She"]], "clusters": [[[0, 0], [2, 2]]]}
-
-
-@pytest.mark.parametrize(
-    ("given", "speakers"),
-    [
-        ([["", ""], [""]], [["-", "-"], ["-"]]),
-        ([], [["-", "-"], ["-"]]),
-        (None, [["-", "-"], ["-"]]),
-        ([[], None], [["-", "-"], ["-"]]),
-        ([["a", None], [" "]], [["a", "-"], ["-"]]),
-        (["a", ""], [["a", "a"], ["-"]]),
-        ([["a", "b"], ["-"]], [["a", "b"], ["-"]]),
-    ],
-    ids=repr,
-)
-def test_speakers(given: Any, speakers: list[list[str]], tmp_path: Path) -> None:
-    (example,) = read_rows(tmp_path, [DOCUMENT | {"who": given}], task="coreference", columns={"speakers": "who"})
-    assert example["speakers"] == speakers
-
-
 def test_sentences_without_tokens_are_left_out(tmp_path: Path) -> None:
     row = {"sentences": [[], ["Mary", "left"], [], ["She"]], "clusters": [[[0, 0], [2, 2]]]}
     for given, speakers in ((row, [["-", "-"], ["-"]]), (row | {"speakers": [[], ["a", "b"], [], ["-"]]}, None)):
@@ -183,25 +162,6 @@ def test_files_of_end_to_end_coreference() -> None:
     assert [example["document"] for example in examples] == ["nw_0", "nw_1", "nw_0"]
     assert {name for example in examples for sentence in example["speakers"] for name in sentence} == {"-"}
     assert examples[0]["clusters"] == examples[2]["clusters"] == [[[0, 0], [3, 3]]]
-
-
-def test_what_is_optional_is_read_from_chosen_columns_or_those_of_its_name(tmp_path: Path) -> None:
-    row = DOCUMENT | {"name": "x", "genre": "nw"}
-    (chosen,) = read_rows(tmp_path, [row], task="coreference", columns={"document": "name"})
-    assert (chosen["document"], chosen["genre"]) == ("x", "nw")
-    named, empty = read_rows(
-        tmp_path, [row | {"document": "nw/1"}, row | {"document": None, "genre": None}], task="coreference"
-    )
-    assert (named["document"], named["genre"]) == ("nw/1", "nw")
-    assert (empty["document"], empty["genre"]) == ("3", None)  # the line
-    row = {"tokens": ["Go", "on"], "predicate": 0, "tags": ["B-V", "O"], "lemma": "go"}
-    for columns in ({"lemma": "lemma"}, {}):
-        examples = read_rows(tmp_path, [row, row], task="semantic_roles", columns=columns)
-        assert [(each["predicate"], each["lemma"]) for each in examples] == [(0, "go"), (0, "go")]
-        assert [each["sentence"] for each in examples] == [0, 1]
-    question = {"question": "Who?", "passage": "Mary.", "answers": [{"text": "Mary", "answer_start": 0}]}
-    given = [question, question | {"id": None}, question | {"id": "q"}, question | {"id": 7}]
-    assert [each["id"] for each in read_rows(tmp_path, given, task="reading")] == ["1", "3", "q", "7"]
 
 
 def test_questions_about_several_passages(tmp_path: Path) -> None:

@@ -14,12 +14,11 @@ from elmo_tasks.config import describe, load_config
 from elmo_tasks.data_readers import DatasetReaderConfig
 from elmo_tasks.errors import ConfigError
 from elmo_tasks.runs.experiment_config import ExperimentConfig
-from elmo_tasks.tasks import Classification, Coreference, Reading, SemanticRoles, Tagging, Task, TextPairs
+from elmo_tasks.tasks import Classification, Coreference, Reading
 from tests.data_readers.readers import (
     CONLLU,
     LINES,
     NER,
-    PREDICATES,
     SNLI,
     SQUAD,
     SST,
@@ -30,27 +29,6 @@ from tests.data_readers.readers import (
     build,
     write,
 )
-
-
-@pytest.mark.parametrize(
-    ("settings", "task"),
-    [
-        (NER, Tagging("BIOUL")),
-        (NER | {"tag_scheme": "IOB2"}, Tagging("IOB2")),
-        (NER | {"tag_scheme": None}, Tagging()),
-        (PREDICATES, Tagging("IOB2", single_tokens=True)),
-        (TEXTS, Classification()),
-        (TEXTS | {"task": "text_pairs"}, TextPairs()),
-        (TABLE, Tagging()),
-        (TABLE | {"tag_scheme": "BMES"}, Tagging("BMES")),
-        (LINES | {"type": "hub", "task": "reading"}, Reading()),
-        (LINES | {"type": "hub", "task": "reading", "no_answer": True}, Reading(no_answer=True)),
-        (LINES | {"type": "hub", "task": "semantic_roles"}, SemanticRoles()),
-        (LINES | {"type": "hub", "task": "coreference"}, Coreference()),
-    ],
-)
-def test_the_task_of_a_reader(settings: Settings, task: Task) -> None:
-    assert build(settings).task == build(settings).config.task == task
 
 
 def test_settings_are_described_and_named_where_another_reader_does_not_fit() -> None:

@@ -92,24 +92,6 @@ def test_int8_is_refused_on_a_gpu(bilm_files: Files) -> None:
         embedder.prepare([["one"]])
 
 
-def test_a_bilm_is_trained_only_where_it_is_asked_for(bilm_files: Files, sentences: list[list[str]]) -> None:
-    frozen, trained = (_config(bilm_files, requires_grad=each, dropout=0.0).build() for each in (False, True))
-    assert all(name.startswith("mixes.") for name, _ in frozen.named_parameters())
-    trained.prepare(sentences)  # there is nothing to keep
-    trained.train()(sentences)["input"].square().sum().backward()
-    assert {name.split(".")[0] for name, _ in trained.named_parameters()} == {"mixes", "bilm"}
-    for name, parameter in trained.named_parameters():
-        assert parameter.grad is not None, name
-        assert parameter.grad.any(), name
-    assert trained.bilm is not None
-    gradient = trained.bilm.token_encoder.embedding.weight.grad
-    assert gradient is not None
-    assert not gradient[0].any()  # no character, only padding
-    torch.testing.assert_close(trained.eval()(sentences), frozen.eval()(sentences), rtol=1e-3, atol=1e-3)
-    alone = trained(sentences[:1])["input"]
-    torch.testing.assert_close(trained(sentences)["input"][:1, : alone.shape[1]], alone, rtol=0, atol=1e-5)
-
-
 def test_a_trained_bilm_that_is_loaded_takes_the_fast_path_in_the_precision_of_the_config(
     bilm_files: Files, sentences: list[list[str]]
 ) -> None:

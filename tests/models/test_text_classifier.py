@@ -30,25 +30,6 @@ def make_classifier(task: str, **settings: Any) -> tuple[TextClassifier, Vocabul
 
 
 @torch.no_grad()
-def test_a_set_has_the_labels_from_the_threshold_on() -> None:
-    model, vocabulary = make_classifier("multi_label")
-    data = [{"tokens": each, "labels": ["odd"]} for each in texts_of_lengths(3, 1)]
-    batch: Any = model.task.collate(data, vocabulary)
-    output = model(batch)
-    shares = output.logits.sigmoid()
-    gold = torch.tensor([[0.0, 0.0, 1.0]] * 2)
-    expected = -(gold * shares.log() + (1 - gold) * (1 - shares).log()).mean()
-    assert model.loss(output, batch).item() == pytest.approx(expected.item(), abs=1e-6)
-    assert model.threshold is not None
-    for threshold in (0.0, 0.5, float(shares[0, 1]), 1.0):
-        model.threshold.fill_(threshold)
-        for row, prediction in enumerate(model.decode(output, batch)):
-            assert list(prediction["probabilities"].values()) == pytest.approx(shares[row].tolist())
-            chosen = [label for label, share in prediction["probabilities"].items() if share >= threshold]
-            assert prediction["labels"] == chosen
-
-
-@torch.no_grad()
 @pytest.mark.parametrize("mean", [70.0, 1_700_000_000.0])
 def test_numbers_are_learned_in_deviations_from_the_mean_of_training(mean: float) -> None:
     model, vocabulary = make_classifier("regression")

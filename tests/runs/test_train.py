@@ -12,7 +12,6 @@ import pytest
 
 from elmo_tasks.config import load_config
 from elmo_tasks.errors import ConfigError, DataError
-from elmo_tasks.evaluation.systems import read_predictions
 from elmo_tasks.files.tensor_files import read_state, read_tensors
 from elmo_tasks.files.text import read_lines
 from elmo_tasks.metrics.span_f1 import SpanF1
@@ -20,7 +19,7 @@ from elmo_tasks.runs import load, repeated
 from elmo_tasks.runs.evaluate import evaluate
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.experiment_data import Data
-from elmo_tasks.runs.folder import RunFolder, Split
+from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.runs.repeated import mean_and_deviation, train_folds, train_seeds
 from tests.runs.small_runs import SmallRun
 
@@ -33,24 +32,6 @@ def test_folder_is_the_runs_archive(trained: SmallRun) -> None:
     assert trained.json("config.json")["trainer"]["optimizer"]["betas"] == [0.9, 0.999]  # defaults are written out
     for name in ("frozen.safetensors", "model.safetensors"):
         assert not any("bilm" in tensor for tensor in read_tensors(trained.path / name))  # referred to, not copied
-
-
-def test_training_stores_what_the_best_epoch_predicts(
-    settings: dict[str, Any], run: SmallRun, trained: SmallRun, tmp_path: Path
-) -> None:
-    results, folder = run.train(predictions=["test", "validation"]), RunFolder(run.path)
-    assert results["test"] == trained.json("metrics.json")["test"]  # as without
-    evaluate(run.path, settings["test_data_path"], predictions=tmp_path / "full.jsonl")
-    found: dict[Split, Any] = {"test": results["test"], "validation": results["best"]["validation"]}
-    for split, scores in found.items():
-        stored = read_predictions(folder.predictions_for(split))
-        metric = stored.task.build_metric()
-        metric.update(stored.predictions, stored.examples)
-        assert metric.compute()["f1"] == scores["f1"]
-    full, brief = (path.read_text().splitlines() for path in (tmp_path / "full.jsonl", folder.predictions))
-    for more, less in zip(map(json.loads, full), map(json.loads, brief), strict=True):
-        assert less["prediction"] == {"tags": more["prediction"]["tags"]}
-        assert less["example"].items() <= more["example"].items()
 
 
 def test_a_finished_run_writes_predictions_that_are_missing(

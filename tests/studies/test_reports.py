@@ -265,25 +265,6 @@ def test_the_report_has_the_errors_of_each_arm(predicting: Path) -> None:
     assert html.count("<h2>predicted</h2>") == 6 + 16  # of each arm's first run, all that are wrong
 
 
-@pytest.mark.parametrize(
-    ("names", "group", "title"),
-    [
-        ({}, "g", "SST-5"),
-        ({"SST-5, baseline": "base", "SST-5, <ELMo>": "ELMo"}, "g", "g"),
-        ({"SST-5, baseline": "base", "SST-5, <ELMo>": "ELMo"}, "", "base, ELMo, SST-5, last layer"),
-    ],
-)
-def test_errors_are_titled_by_what_the_arms_have_in_common(
-    names: dict[str, str], group: str, title: str, predicting: Path
-) -> None:
-    arms = read_files(predicting)[1]["config"]["arms"]
-    arms = [{key: names.get(value, value) for key, value in arm.items()} | {"group": group} for arm in arms]
-    rewrite(predicting, lambda result: result.update(arm=names.get(result["arm"], result["arm"])), arms=arms)
-    found = findings(predicting)
-    others = [f"{arm['name']}: the first run" for arm in arms[1:]]
-    assert [each.title for each in found.errors] == [title, *others]
-
-
 def test_parts_have_the_score_of_the_study_or_else_their_main_one(
     predicting: Path, write: Callable[..., Path], cases: dict[str, Any]
 ) -> None:

@@ -147,47 +147,6 @@ def python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], N
     return write
 
 
-def test_a_training_is_told_its_predictions_and_whether_it_goes_on(
-    config_file: Path, python: Callable[[str], None]
-) -> None:
-    changed: dict[str, Any] = {"name": "c", "changes": {"model": {"dropout": 0.1}}}
-    arms = [{"name": "a", "split": "validation"}, {"name": "b"}, changed]
-    python('echo "$@"; exit 3')
-    for number in range(2):
-        folder = planned(config_file, *arms, variables={"ONE": "1"})
-        one, _, other = folder.run_folders
-        shared, own = run_study(folder, command="c", num_jobs=2, packages=["json"])  # a and b have the same run
-        words = ["-m", "elmo_tasks", "train", str(config_file), "-s", str(one.path)]
-        words += ["--predictions", "test", "--predictions", "validation", "--set", "random_seed=1"]
-        words += ["--ext-var", "ONE=1", "--include-package", "json", *["--resume"] * number]
-        assert shared == f"b, seed 1: {' '.join(words)} (see {one.path / 'log.txt'})"
-        assert " --predictions test --set model.dropout=0.1 " in own
-        assert "--resume" not in own
-        assert len((one.path / "log.txt").read_text().splitlines()) == number + 1
-        one.config.write_text(json.dumps(to_json(folder.study.runs[0].config)))  # now it has begun
-    assert [folder.state(run) for run in (one, other)] == ["interrupted", "missing"]
-
-
-@pytest.mark.parametrize(
-    ("script", "error"),
-    [
-        ("kill -9 $$", "killed by SIGKILL"),
-        ("echo error: one; echo error: two; echo more; exit 3", "two"),
-        ("echo last words >&2; echo; exit 3", "last words"),
-        ("exit 3", "ended with code 3"),
-    ],
-)
-def test_a_failure_has_the_last_error_of_its_own_attempt(
-    script: str, error: str, config_file: Path, python: Callable[[str], None]
-) -> None:
-    folder = planned(config_file, {"name": "a"})
-    folder.run_folders[0].path.mkdir(parents=True)
-    (log := folder.run_folders[0].path / "log.txt").write_text("error: an earlier one\n")
-    python(script)
-    (failure,) = run_study(folder, command="c")
-    assert failure == f"a, seed 1: {error} (see {log})"
-
-
 def finish(run: RunFolder, seconds: float) -> None:
     run.path.mkdir(parents=True, exist_ok=True)
     run.metrics.write_text('{"best": {"epoch": 1, "validation": {"f1": 50.0}}, "test": {"f1": 40.0}}')

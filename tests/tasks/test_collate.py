@@ -71,28 +71,6 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_a_batch_has_the_texts_and_the_labels(case: Case) -> None:
-    vocabulary = VocabularyConfig().build(case.task, case.examples, [])
-    (labels,) = vocabulary.labels.values()
-    assert labels == case.labels
-    batch: Any = case.task.collate(case.examples, vocabulary)
-    assert batch.examples is case.examples
-    assert [case.task.length(example) for example in case.examples] == case.lengths
-    parts = [batch.premise, batch.hypothesis] if isinstance(case.task, TextPairs) else [batch.tokens]
-    texts = [list(map(list, case.task.texts(example))) for example in case.examples]
-    assert [list(each) for each in zip(*(part.texts for part in parts), strict=True)] == texts
-    column, name = ("label", "labels") if "label" in case.examples[0] else ("tags", "tags")
-    assert getattr(batch, name).tolist() == case.ids
-    first, *others = case.examples
-    without = {key: value for key, value in first.items() if key != column}
-    for examples in ([without], [without, *others], [{**first, column: None}]):
-        assert getattr(case.task.collate(examples, vocabulary).to("cpu"), name) is None
-    unknown = "X" if column == "label" else ["X"] * len(first["tokens"])
-    with pytest.raises(ElmoTasksError, match=f"the label 'X' is not among the {name}"):
-        case.task.collate([{**first, column: unknown}], vocabulary)
-
-
 def test_the_end_token_is_part_of_a_batch_and_of_the_vocabulary() -> None:
     task, examples = TextPairs(end_token="END"), CASES["pairs"].examples
     vocabulary = VocabularyConfig().build(task, examples, [])
