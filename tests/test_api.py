@@ -1,7 +1,5 @@
 """`import elmo_tasks`: training, evaluation, prediction and vectors from Python."""
 
-from __future__ import annotations
-
 import copy
 import functools
 import json

@@ -1,7 +1,5 @@
 """Every config that is shipped trains, evaluates and predicts, on sample data that it finds by itself."""
 
-from __future__ import annotations
-
 import functools
 import json
 from collections.abc import Mapping

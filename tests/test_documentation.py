@@ -1,7 +1,5 @@
 """What the documentation shows works: commands and Python are run, and pages show what they print."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """The configs for small data of one's own: each learns a handful of rows in the files that it names."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Every command that writes, on a disk that becomes full: one line of error, no leftovers, and nothing lost."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

@@ -1,7 +1,5 @@
 """Where the inputs of `predict` come from, and where its results go."""
 
-from __future__ import annotations
-
 import csv
 import io
 import itertools

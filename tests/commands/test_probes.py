@@ -1,7 +1,5 @@
 """What `pretrain`, `perplexity` and `probe` pass on and print."""
 
-from __future__ import annotations
-
 import json
 import lzma
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The commands that download published biLMs, write sample data and serve runs."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Configs of AllenNLP's: each key that differs is answered from the table that the site shows."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

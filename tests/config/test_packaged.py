@@ -1,7 +1,5 @@
 """The configs in the package work in any folder, by their names and as copies."""
 
-from __future__ import annotations
-
 import fnmatch
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """The columns of CoNLL-2012: documents, sentences, spans in brackets, folders, and the files of other publishers."""
 
-from __future__ import annotations
-
 import gzip
 import lzma
 from pathlib import Path

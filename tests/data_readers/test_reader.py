@@ -1,7 +1,5 @@
 """What readers share: the cache, several processes at once, hub data sets."""
 
-from __future__ import annotations
-
 import json
 import logging
 import multiprocessing

@@ -1,7 +1,5 @@
 """Rows of all kinds: labels that mean none, speakers, optional columns, passages, and what is skipped."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The settings of readers: the task that they mean, which are refused, and those of the documentation."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Questions: answers and the spans of tokens that cover them, ids, shares of the passages."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

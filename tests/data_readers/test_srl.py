@@ -1,7 +1,5 @@
 """Semantic roles and predicates: folders, pairs of files, missing framesets, and what is skipped and counted."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import concurrent.futures
 import functools
 import os

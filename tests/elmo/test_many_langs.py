@@ -1,7 +1,5 @@
 """BiLMs in the files of ELMoForManyLangs, against the formulas of its modules."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import zipfile

@@ -1,7 +1,5 @@
 """Archives made to write outside of their folder or to fill the disk, and damaged ones. Each is refused in one line."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import os

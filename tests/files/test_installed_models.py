@@ -1,7 +1,5 @@
 """Models of installed packages: which one a name means, how commands use it, and what is wrong with others."""
 
-from __future__ import annotations
-
 import json
 import os
 import pickle

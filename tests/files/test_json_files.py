@@ -1,7 +1,5 @@
 """JSON as it is written, and JSON files that are read with a type."""
 
-from __future__ import annotations
-
 import codecs
 import json
 import math

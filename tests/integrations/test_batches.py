@@ -1,7 +1,5 @@
 """`Embed` and `Predict`: the results of the plain functions, as tables; errors, pickles, types."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import pickle

@@ -1,7 +1,5 @@
 """Coreference scores: the reference scorer's verdict, counts by hand, and brute force written from the definitions."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from itertools import combinations, permutations

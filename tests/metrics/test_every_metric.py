@@ -1,7 +1,5 @@
 """What holds for every metric: batches add up, `reset` forgets, lengths must agree, and nothing added scores zero."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Span F1 of semantic roles: the official scorer's verdicts, brute force, joined pieces."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from pathlib import Path

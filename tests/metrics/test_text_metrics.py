@@ -1,7 +1,5 @@
 """Metrics of labels, sets of labels and numbers against scikit-learn and SciPy; the threshold by brute force."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import pearsonr, spearmanr

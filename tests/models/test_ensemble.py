@@ -1,7 +1,5 @@
 """Ensembles of small heads: what is averaged, and which models do not go together."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

@@ -1,7 +1,5 @@
 """ESIM and decomposable attention: their equations, one number at a time, and what they predict for a pair."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

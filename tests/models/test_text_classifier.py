@@ -1,7 +1,5 @@
 """The classifiers `text_classifier` and `bcn`: what they predict, how they learn it, and weights of labels."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

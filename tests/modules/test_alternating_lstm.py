@@ -1,7 +1,5 @@
 """The layers against the equations of the paper, step by step, in values and gradients; padding and directions."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

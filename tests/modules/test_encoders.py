@@ -1,7 +1,5 @@
 """All encoders keep one contract; what is special about the stacked ones; feed-forward layers and dropout."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Pooling and spans against plain loops; padding, whatever stands in it, changes neither results nor gradients."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any, get_args

@@ -1,7 +1,5 @@
 """Sentences in groups of like length: the same vectors as one by one, in the order of the sentences."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

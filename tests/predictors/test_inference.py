@@ -1,7 +1,5 @@
 """The predictor for inference, with an untrained model: what goes in, what comes out, and memory that goes back."""
 
-from __future__ import annotations
-
 import ctypes
 import platform
 import resource

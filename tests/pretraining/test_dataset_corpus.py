@@ -1,7 +1,5 @@
 """Corpora, and data sets of tasks as text for a biLM."""
 
-from __future__ import annotations
-
 import errno
 import itertools
 import json

@@ -1,7 +1,5 @@
 """Pretraining as a whole: it learns, resumes, fine-tunes, and what it writes can be read."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """The training recurrence against autograd through the plain LSTM, and the losses of windows."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The scores of tokens: surprisals, ranks and substitutes as NumPy computes them, and sums as those of perplexity."""
 
-from __future__ import annotations
-
 import csv
 import json
 import math

@@ -1,7 +1,5 @@
 """The sampled and the full softmax against their definitions, and the vocabulary that they predict."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What the streams read and predict, against the definition of a bidirectional language model."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """Nearest neighbours and similarities of words: compared with brute force, and the senses of the default biLM."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

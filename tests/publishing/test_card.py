@@ -1,7 +1,5 @@
 """Whole model cards, as they are read on the hub."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

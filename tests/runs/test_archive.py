@@ -1,7 +1,5 @@
 """Packing runs, opening them, and what loaded runs predict and score."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

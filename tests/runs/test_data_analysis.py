@@ -1,7 +1,5 @@
 """What `elmo-tasks data` finds in data with planted trouble, and what `train` says of it."""
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Which data a run learns from and which chooses its best epoch: files, folders, patterns, a share, or none at all."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

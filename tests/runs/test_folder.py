@@ -1,7 +1,5 @@
 """The folder of a run: what it holds, and what can be done with it."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

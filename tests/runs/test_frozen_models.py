@@ -1,7 +1,5 @@
 """The biLM of a run: where it is looked for, what is compared, and what a stranger's run cannot read."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

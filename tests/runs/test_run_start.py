@@ -1,7 +1,5 @@
 """Runs that are resumed, extended or begun again: what they go on with, and every way in which they are refused."""
 
-from __future__ import annotations
-
 import ast
 import json
 import shutil

@@ -1,7 +1,5 @@
 """Sets of labels, numbers and numbers of pairs, from training to predictions, archives and errors."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A run, or one for each seed or fold, from its config to its results, and which configs are refused."""
 
-from __future__ import annotations
-
 import json
 import math
 import statistics

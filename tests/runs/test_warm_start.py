@@ -1,7 +1,5 @@
 """A run that starts from another: what fits is copied, rows by their names, and the log says what is not."""
 
-from __future__ import annotations
-
 import copy
 import json
 import logging

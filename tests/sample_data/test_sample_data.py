@@ -1,7 +1,5 @@
 """The sample data: every file is read by the readers of its format, has gold labels, and is cut at sentences."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import json

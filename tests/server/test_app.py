@@ -1,7 +1,5 @@
 """The application in one process: what it answers, and what it refuses."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

@@ -1,7 +1,5 @@
 """The report of a study: its numbers, its plots and its page."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import re

@@ -1,7 +1,5 @@
 """The plots of a study: what each one shows of the summaries, read from its axes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

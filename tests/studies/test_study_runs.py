@@ -1,7 +1,5 @@
 """Studies that train: what fails, what is killed and what is kept."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

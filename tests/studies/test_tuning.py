@@ -1,7 +1,5 @@
 """Searches: every way in which a file can be wrong, and trials that are pruned, fail, are killed or go on."""
 
-from __future__ import annotations
-
 import errno
 import json
 import re

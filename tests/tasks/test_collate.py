@@ -1,7 +1,5 @@
 """Examples of tagging, classification and reading as batches: texts, lengths, labels, and labels that are not known."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import pytest

@@ -1,7 +1,5 @@
 """Records of tensors, and batches of like lengths: every row in one batch, and none smaller than it could be."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 

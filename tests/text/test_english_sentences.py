@@ -1,7 +1,5 @@
 """Sentences with abbreviations, initials, quotes, brackets and several marks. `|` stands where one ends."""
 
-from __future__ import annotations
-
 import pytest
 
 from elmo_tasks.errors import ElmoTasksError

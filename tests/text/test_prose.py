@@ -1,7 +1,5 @@
 """Data files are told from text by their first lines."""
 
-from __future__ import annotations
-
 import itertools
 import lzma
 import random

@@ -2,8 +2,6 @@
 
 # ruff: noqa: RUF001
 
-from __future__ import annotations
-
 import json
 import pickle
 import re

@@ -1,7 +1,5 @@
 """The vocabulary's rules, sentences as ids, saving."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path

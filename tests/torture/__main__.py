@@ -8,8 +8,6 @@ hostile   runs, weights and configs that try to read, write or run what they mus
 soak      many inputs in one process
 """
 
-from __future__ import annotations
-
 import argparse
 import collections
 import shutil

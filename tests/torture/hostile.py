@@ -4,8 +4,6 @@ Whether a command refuses them or works is not asked. It must not touch the fold
 the environment, write more than some bound, crash, or take long.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import tarfile

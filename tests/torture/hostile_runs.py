@@ -5,8 +5,6 @@ whether even opening a file of that folder is a fault. A run of one's own may na
 always one: but what is in the files must not be shown or copied.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import os

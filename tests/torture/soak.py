@@ -7,8 +7,6 @@ are wrong, so that their stream ends with an error.
 Memory may grow while caches fill: during the first sixth of the time, and at most the first ten minutes.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import random

@@ -1,7 +1,5 @@
 """A short torture with a fixed seed, in processes of their own. `make torture` runs for longer."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A training that is stopped and resumed is the same training; a state that does not fit is an error."""
 
-from __future__ import annotations
-
 import argparse
 import functools
 import random

@@ -1,7 +1,5 @@
 """The layer store gives the right vectors, also in part, and each sentence is computed once."""
 
-from __future__ import annotations
-
 import dataclasses
 import multiprocessing
 import os

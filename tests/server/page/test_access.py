@@ -1,7 +1,5 @@
 """The page for everyone: by keyboard, on a phone, in the dark, by a link, and when something is wrong."""
 
-from __future__ import annotations
-
 import json
 import re
 import xml.etree.ElementTree

@@ -1,7 +1,5 @@
 """Two runs side by side: what only one of them finds is framed."""
 
-from __future__ import annotations
-
 import copy
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """The tab of ELMo itself."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """The results of each task in a browser: they are those of `predict`, in a picture that can be used."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any
