@@ -121,23 +121,6 @@ def make_embedder(*mixes: str) -> Embedder:
     return Embedder(words, characters, elmo)
 
 
-def test_concatenates_words_characters_and_elmo() -> None:
-    embedder = make_embedder("input", "output")
-    assert (embedder.output_size, embedder.elmo_size) == (5 + 7 + 64, 64)
-    tokens = VOCABULARY.index_tokens(TEXTS)
-    embedded = embedder(tokens)
-    assert embedded.inputs.shape == (2, 4, 76)
-    words, characters, elmo = embedded.inputs.split([5, 7, 64], dim=2)
-    assert embedder.words is not None
-    assert embedder.characters is not None
-    assert embedder.elmo is not None
-    torch.testing.assert_close(words, embedder.words(tokens.words))
-    torch.testing.assert_close(characters, embedder.characters(tokens.characters)[tokens.distinct])
-    torch.testing.assert_close(elmo, embedder.elmo(TEXTS)["input"])
-    torch.testing.assert_close(embedded.outputs, embedder.elmo(TEXTS)["output"])
-    assert (embedded.inputs[~tokens.mask] == 0).all()
-
-
 @pytest.mark.parametrize(
     ("mixes", "sizes"), [((), (12, 0)), (("input",), (76, 0)), (("output",), (12, 64)), (("input", "output"), (76, 64))]
 )

@@ -192,23 +192,6 @@ def test_the_first_sentences_of_every_format(folder: Path, tmp_path: Path) -> No
     assert (more / "sst5" / "train.txt").read_bytes() == (folder / "sst5" / "train.txt").read_bytes()
 
 
-def test_other_files_are_not_overwritten(tmp_path: Path) -> None:
-    small = (3, 1, 1)
-    paths = write_sample_data(tmp_path, "sst5", sentences=small)
-    assert write_sample_data(tmp_path, "sst5", sentences=small) == paths  # nothing changes
-    write_sample_data(tmp_path, "ner", sentences=small)  # has the same vectors
-    other = {tmp_path / "sst5" / "dev.txt": b"(2 real)", tmp_path / VECTORS: b"not even an archive"}
-    for path, content in other.items():
-        path.write_bytes(content)
-    before = {path: path.stat().st_mtime_ns for path in paths}
-    message = r"dev.txt, .*glove.6B.50d.txt.xz: would be replaced by sample data; --force does so"
-    with pytest.raises(ElmoTasksError, match=message):
-        write_sample_data(tmp_path, "sst5", sentences=small)
-    assert {path: path.stat().st_mtime_ns for path in paths} == before
-    write_sample_data(tmp_path, "sst5", sentences=small, force=True)
-    assert not any(path.read_bytes() == content for path, content in other.items())
-
-
 def test_real_data_with_another_compression_are_not_hidden(tmp_path: Path) -> None:
     vectors = tmp_path / "glove" / "glove.6B.50d.txt"  # the name in the archive of GloVe
     vectors.parent.mkdir()

@@ -1,6 +1,5 @@
 """The report of a study: its numbers, its plots and its page."""
 
-import dataclasses
 import json
 import re
 import shlex
@@ -75,23 +74,6 @@ def folder(tmp_path: Path) -> Path:
             results.append({**named, **scored, **measured})
     write_study(tmp_path, results, {"command": "elmo-tasks study s.jsonnet", "config": config})
     return tmp_path
-
-
-def test_means_are_compared_with_the_baseline_of_the_same_share(folder: Path) -> None:
-    summaries = {(each.arm.name, each.share): each for each in summarize(*read_study(folder))}
-    elmo, baseline = (summaries[name, 1.0] for name in ("NER, <ELMo>", "NER, baseline"))
-    assert (baseline.mean, baseline.std, baseline.minutes) == (80.0, 1.0, 1.5)
-    assert elmo.error_reduction() == pytest.approx(10.5 / 20)
-    assert elmo.paper_error_reduction() == pytest.approx(2 / 10)
-    assert baseline.error_reduction() is None
-    assert baseline.paper_error_reduction() is None
-    unpublished = dataclasses.replace(baseline, arm=baseline.arm.model_copy(update={"paper": None}))
-    assert dataclasses.replace(elmo, baseline=unpublished).paper_error_reduction() is None
-    assert summaries["NER, <ELMo>", 0.1].error_reduction() == pytest.approx(12 / 49)
-    assert summaries["loss", 1.0].std is None
-    assert list(summaries) == [(each["name"], share) for each in ARMS for share in each.get("shares", [0.1, 1])]
-    assert [each.num_seeds for each in summaries.values()] == [3, 3, 3, 3, 1]
-    assert {each.metric for each in summaries.values()} == {"test f1", "test loss"}
 
 
 @pytest.mark.parametrize(

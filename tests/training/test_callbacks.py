@@ -257,40 +257,6 @@ def test_a_short_run_says_before_and_after_what_to_change(tmp_path: Path, caplog
     assert after.endswith(remedy)
 
 
-def test_a_run_that_goes_on_or_starts_from_another_is_not_warned_before(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    class Stop(Exception):
-        pass
-
-    class Stopping(train_module.Callback):
-        def on_epoch(self, progress: Any, record: Any) -> None:
-            if record["epoch"] == 2:
-                raise Stop
-
-    with pytest.raises(Stop):
-        train_on_reviews(tmp_path / "run", settings(2), callbacks=[Stopping()])
-    caplog.clear()
-    train_on_reviews(tmp_path / "run", settings(2), resume=True)
-    train_on_reviews(tmp_path / "other", settings(2), from_run=tmp_path / "run")
-    assert not [text for text in warnings(caplog) if "optimizer steps" in text]
-
-
-@pytest.mark.parametrize("learns", [False, True])
-def test_a_long_run_says_only_if_it_has_learned_nothing(
-    learns: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    config = settings(1, optimizer={"type": "adam", "lr": 0.05} if learns else {"type": "sgd", "lr": 1e-9})
-    config["data_loader"] = {"batch_size": 3, "min_batches": 200}  # 50 passes of four batches
-    with caplog.at_level(logging.INFO, "elmo_tasks"):
-        train_on_reviews(tmp_path / "run", config)
-    floor = "in the best epoch; always giving the most frequent label has 66.67"
-    problem = ": the model has learned nothing useful; check that both files have the same kind of labels"
-    (after,) = [each.message for each in caplog.records if floor in each.message]
-    assert after.endswith(floor) if learns else f"{floor}{problem}" in after
-    assert len(warnings(caplog)) == (0 if learns else 1)
-
-
 def test_a_tagger_that_finds_no_span(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     span = {"tokens": ["Bank", "of", "Oslo", "Ltd", "paid"], "tags": ["B-ORG", "I-ORG", "I-ORG", "L-ORG", "O"]}
     config = {
