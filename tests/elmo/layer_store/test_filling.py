@@ -164,23 +164,6 @@ def test_with_a_full_store_no_source_is_built(full_store: LayerStore) -> None:
     assert (cached.num_layers, cached.output_size) == (NUM_LAYERS, 2 * HALF)
 
 
-def test_missing_sentences_are_computed_and_not_stored(full_store: LayerStore) -> None:
-    built: list[FakeSource] = []
-
-    def build() -> FakeSource:
-        built.append(FakeSource())
-        return built[-1]
-
-    cached = CachedLayers(build, full_store)
-    new = [[f"new{number}"] * number for number in range(12)]
-    mixed = [tokens for pair in zip(SENTENCES, new, strict=False) for tokens in pair]
-    for sentences in (mixed, new):
-        assert_same(cached.layers(sentences), FakeSource().layers(sentences))
-    assert len(built) == 1
-    assert sorted(built[0].computed) == sorted(new[1:] * 2)
-    assert len(full_store.missing(new)) == len(new) - 1
-
-
 def test_a_stored_sentence_may_be_longer_than_all_missing_ones(full_store: LayerStore) -> None:
     batch = [["new"], SENTENCES[4], ["not", "stored"], SENTENCES[0], []]
     assert len(SENTENCES[4]) > 2
