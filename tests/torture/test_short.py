@@ -9,11 +9,6 @@ import pytest
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 
-def torture(output: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tests.torture", "--seed", "1", "--output", str(output), *arguments]
-    return subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=900)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
@@ -24,5 +19,6 @@ def torture(output: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     ],
 )
 def test_torture(arguments: str, tmp_path: Path) -> None:
-    done = torture(tmp_path / "torture", *arguments.split())
+    command = [sys.executable, "-m", "tests.torture", "--seed", "1", "--output", str(tmp_path / "torture")]
+    done = subprocess.run([*command, *arguments.split()], cwd=REPOSITORY, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stdout + done.stderr
