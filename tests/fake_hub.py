@@ -1,7 +1,5 @@
 """A small server in the place of the Hugging Face hub, and of any other: it has what `huggingface_hub` asks for."""
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import hashlib

@@ -1,7 +1,5 @@
 """Imports run one way, down from floor to floor, and never in a circle. Records do not change."""
 
-from __future__ import annotations
-
 import ast
 import functools
 import graphlib

@@ -1,7 +1,5 @@
 """The tables of `compare` and `errors`."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Every command that writes, on a disk that becomes full: one line of error, no leftovers, and nothing lost."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re
@@ -78,7 +76,6 @@ def test_a_command_names_what_it_cannot_write(
     assert {path.name for path in out.rglob("*") if path.is_file()} <= {"other", "options.json"}
 
 
-@pytest.mark.slow
 def test_a_training_goes_on_when_there_is_room_again(
     trained: Path, tmp_path: Path, room: Room, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -108,7 +105,6 @@ def test_a_training_goes_on_when_there_is_room_again(
     assert {named[0].split("/")[1], named[-1]} == {"datasets", "run/frozen.safetensors"}
 
 
-@pytest.mark.slow
 def test_a_checkpoint_that_cannot_be_written_leaves_the_one_before(
     trained: Path, tmp_path: Path, room: Room, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -132,7 +128,6 @@ def test_a_checkpoint_that_cannot_be_written_leaves_the_one_before(
     assert all(one.equal(other) for one, other in zip(*states, strict=True))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("command", ["random-bilm {out} --size tiny", "embed {text} --output {out}/vectors.hdf5"])
 def test_a_process_ends_without_a_crash(command: str, tmp_path: Path) -> None:
     """HDF5 writes once more when the process ends."""

@@ -3,8 +3,6 @@
 After a change on purpose: `python -m tests.commands.test_options`.
 """
 
-from __future__ import annotations
-
 import argparse
 import inspect
 import json

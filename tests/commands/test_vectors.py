@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import io
 import json
 import os
@@ -79,30 +77,6 @@ def test_embed_reads_raw_text_unless_it_is_tokenized(bilm: Path, tmp_path: Path)
         vectors = np.load(target)
         lengths[option] = [vectors[name].shape[1] for name in sorted(vectors.files) if name.isdecimal()]
     assert lengths == {"--quiet": [2, 3, 1], "--tokenized": [3, 1], "--tokenizer=unicode": [2, 3, 2]}
-
-
-def test_embed_reads_standard_input_as_a_file(
-    bilm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    text = "Boeing. Bo stayed.\n\nOrla left.\n".encode("utf-8-sig")
-    (tmp_path / "in.txt").write_bytes(text)
-    found = []
-    for number, source in enumerate((tmp_path / "in.txt", "-")):
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
-        target = tmp_path / f"{number}.npz"
-        assert cli.main(["embed", str(source), "--bilm", str(bilm), "--output", str(target)]) == 0
-        found.append(np.load(target))
-    assert found[0].files == found[1].files == ["0", "1", "2", "sentence_to_index"]
-    assert all(np.array_equal(found[0][name], found[1][name]) for name in found[0].files)
-
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"fine\n\xff\n")))
-    capsys.readouterr()
-    arguments = ["embed", "-", "--bilm", str(bilm), "--output", str(tmp_path / "bad.npz")]
-    assert cli.main(arguments) == 2
-    assert capsys.readouterr().err.startswith("error: standard input:2: byte 0xff")
-    monkeypatch.setattr(sys, "stdin", None)
-    assert cli.main(arguments) == 2
-    assert capsys.readouterr().err.startswith("error: standard input: it is closed")
 
 
 def test_embed_passes_on_its_arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,29 +201,6 @@ def test_cache_lists_and_clears(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err.splitlines()[-1] == (
         "error: cache clear: nothing named; expected all, layers, datasets, word_vectors, corpora, archives, downloads"
     )
-
-
-def test_cache_clears_one_kind_or_all_and_nothing_else(
-    cache: Path, entries: dict[str, Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    mine = cache / "datasets" / "mine.arrow"
-    mine.touch()
-    assert cli.main(["cache", "info"]) == 0
-    rows = [line.split("│")[1:4] for line in capsys.readouterr().out.splitlines() if line.startswith("│")]
-    sizes = {"layers": "0 bytes", "datasets": "1.5 kB", "word_vectors": "1.5 kB", "corpora": "0 bytes"}
-    assert {kind.strip(): size.strip() for kind, _, size in rows} == {
-        **sizes,
-        "archives": "0 bytes",
-        "downloads": "0 bytes",
-    }
-    assert [number.strip() for _, number, _ in rows] == ["0", "1", "1", "1", "1", "1"]
-    assert cli.main(["cache", "clear", "datasets"]) == 0
-    assert capsys.readouterr().out == "datasets: 1 removed, 1.5 kB freed\n"
-    assert [kind for kind, path in entries.items() if path.exists()] == [*[*sizes][2:], "archives", "downloads"]
-    assert cli.main(["cache", "clear", "all"]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 6
-    assert not any(path.exists() for path in entries.values())
-    assert mine.exists()
 
 
 @pytest.mark.usefixtures("cache")

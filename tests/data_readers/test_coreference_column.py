@@ -1,7 +1,5 @@
 """The coreference column: every kind of cell, every error with its line, and the way there and back."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

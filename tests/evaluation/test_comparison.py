@@ -1,7 +1,5 @@
 """Comparisons of files of predictions and of runs, and every way in which they can be refused."""
 
-from __future__ import annotations
-
 import inspect
 import json
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Reports of errors: the parts add up to what the scorers count, on random cases and on the official scorers'."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections import Counter

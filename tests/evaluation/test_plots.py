@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
@@ -48,21 +46,6 @@ def words(path: Path) -> list[str]:
     parser = ElementTree.XMLParser(target=ElementTree.TreeBuilder(insert_comments=True))
     tree = ElementTree.parse(path, parser)
     return [each.text.strip() for each in tree.iter() if each.tag is ElementTree.Comment and each.text]
-
-
-def test_a_run_and_its_confusions(tmp_path: Path) -> None:
-    curves = RunCurves.read(run(tmp_path / "ner"))
-    assert (curves.name, curves.metric, curves.best()["epoch"]) == ("ner", "f1", 2)
-    records = [record(epoch, best=epoch < 3) for epoch in (1, 2, 3)]
-    assert RunCurves("ner", "f1", records).best()["epoch"] == 2  # the first was the best until then
-    plot_runs(tmp_path / "a.svg", [curves], CONFUSION)
-    found = words(tmp_path / "a.svg")
-    assert {"training", "validation", "validation f1", "ner, best: 70.00", "tokens", "layer 2", "0.12", "0.88"} <= {
-        *found
-    }
-    assert {"LOC", "12", "gold", "predicted"} <= {*found}
-    plot_runs(tmp_path / "b.svg", [curves], CONFUSION)
-    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
 
 
 def test_a_loss_that_is_not_a_number_is_a_gap(tmp_path: Path) -> None:

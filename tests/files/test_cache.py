@@ -1,7 +1,5 @@
 """The cache folder: what is counted, and what is removed."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from unittest.mock import Mock

@@ -1,7 +1,5 @@
 """Models of installed packages: which one a name means, how commands use it, and what is wrong with others."""
 
-from __future__ import annotations
-
 import json
 import os
 import pickle
@@ -70,7 +68,6 @@ def test_commands_take_the_name(tiny: Path, trained: SmallRun, capsys: pytest.Ca
         for command in (
             f"evaluate {run} {data} --json",
             f"predict {run} in.txt --json",
-            f"errors {run} {data} --json --examples 1",
             f"archive {run} run.tar.gz --force",
         ):
             assert cli.main(command.split()) == 0, command

@@ -1,7 +1,5 @@
 """Nothing is overwritten unasked, and what cannot be written is found before anything is computed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace

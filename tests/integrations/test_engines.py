@@ -1,7 +1,5 @@
 """The same parts and rows from Ray and Spark, where they are installed: `make engines`."""
 
-from __future__ import annotations
-
 import socket
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Folders of parts: shards, resuming, settings, kills; the same files however the work is shared."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import json

@@ -1,7 +1,5 @@
 """Parts and runs of studies on a stand-in for Ray; see test_engines.py for Ray itself."""
 
-from __future__ import annotations
-
 import os
 import re
 import threading

@@ -1,7 +1,5 @@
 """The probes of labels: what they read, their vectors against brute force, and what linear classifiers can learn."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Whole model cards, as they are read on the hub."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -11,7 +9,7 @@ from elmo_tasks import __version__
 from elmo_tasks.config import load_config
 from elmo_tasks.elmo import TINY_OPTIONS
 from elmo_tasks.elmo.options import BiLMOptions
-from elmo_tasks.files.installed_models import About, Score
+from elmo_tasks.files.installed_models import About
 from elmo_tasks.pretraining.pretrain import Results as PretrainingResults
 from elmo_tasks.publishing.card import bilm_card, run_card
 from elmo_tasks.runs.experiment_config import ExperimentConfig, Results
@@ -93,37 +91,6 @@ elmo-tasks evaluate hub:ann/topics DATA
     )
     assert licence.startswith(LICENCE_TO_FILL_IN)
     assert "\n## Uses and limits\n\n*Fill in*: what it is for" in licence
-
-
-def test_the_card_of_a_model_with_a_licence_a_test_and_a_comparison() -> None:
-    score = Score(metric="accuracy", split="test", seeds=5, elmo=81.25, baseline=80, p=0.0123)
-    about = About(data=("Many", "Few"), licence="of the data: CC BY 4.0", score=score)
-    data = {"train_data_path": "/data/few.jsonl", "validation_data_path": None, "test_data_path": ["a/x", "b/y"]}
-    test = {"accuracy": 80.006, "f1": 7.0}
-    card = run_card("topics", config("classification", **data), results(test), TINY_OPTIONS, about)
-    front, text = read(card)
-    assert "# Fill in: language (such as en).\n" in card
-    assert (front["license"], front["license_name"]) == ("other", "of the data: CC BY 4.0")
-    assert "datasets" not in front
-    (found,) = front["model-index"][0]["results"]
-    assert found["dataset"]["name"] == "x + y"
-    assert found["metrics"] == [{"type": "accuracy", "value": 80.01}]
-    assert "elmo-tasks predict topics INPUT\n" in text
-    bilm = "reads characters; 2 LSTM layers of 128 cells in each direction, 64 features in each layer"
-    assert f"| biLM | {bilm} |\n| training data | few.jsonl |\n| validation data | none |\n" in text
-    assert "| test data | x, y |\n| data sets | Many, Few |\n" in text
-    scores, licence = text.split("\n## Scores\n\n")[1].split("\n## Licence\n\n")
-    assert scores.splitlines() == [
-        "| metric | validation | test |",
-        "| --- | --- | --- |",
-        "| accuracy | 87.46 | 80.01 |",
-        "| loss | 0.30 |  |",
-        "| f1/a\\|b | 5.00 |  |",
-        "| f1 |  | 7.00 |",
-        "",
-        "With and without ELMo: accuracy 81.25 on the test data (mean of 5 seeds), without ELMo 80.00, p = 0.012.",
-    ]
-    assert licence == "of the data: CC BY 4.0\n"
 
 
 @pytest.mark.parametrize("task", ["classification", "multi_label", "text_pairs", "regression", "pair_regression"])

@@ -1,7 +1,5 @@
 """Runs and biLMs on the hub: written there, and used from there."""
 
-from __future__ import annotations
-
 import json
 import pickle
 import shutil

@@ -1,7 +1,5 @@
 """Studies on a Ray cluster, where Ray is installed: `make engines`."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """The plots of a study: what each one shows of the summaries, read from its axes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -80,18 +78,6 @@ def test_bars_leave_room_for_their_numbers() -> None:
     many = [summary(f"arm {number}", [50]) for number in range(20)]
     assert draw_scores(many).get_figheight() > 20 * 0.4  # inches
     assert draw_scores(many[:1]).get_figheight() < 3
-
-
-def test_every_family_has_a_panel_of_its_own() -> None:
-    summaries = [summary(f"one {number}", [50], group=str(number)) for number in range(4)]
-    heights = []
-    for count, shape in ((2, (1, 2)), (3, (1, 3)), (4, (2, 3))):
-        figure = draw_scores(summaries[:count])
-        assert [axes.get_title() for axes in panels(figure)] == [str(number) for number in range(count)]
-        grid: Any = figure.axes[0].get_subplotspec()
-        assert grid.get_gridspec().get_geometry() == shape
-        heights.append(figure.get_figheight())
-    assert heights[2] == pytest.approx(2 * heights[1])
 
 
 def test_only_what_others_are_compared_with_is_grey() -> None:

@@ -1,7 +1,5 @@
 """Targets that the package itself writes: weights, runs, archives, the layer store and other caches."""
 
-from __future__ import annotations
-
 import functools
 import gzip
 import io

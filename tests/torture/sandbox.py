@@ -4,8 +4,6 @@ A child is a copy of a process that has imported the package, so that it starts 
 and writes the outcome of each to a file. When it dies, another one goes on with the next case.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import faulthandler

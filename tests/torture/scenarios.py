@@ -1,7 +1,5 @@
 """The commands that write files, with what they begin from and what they leave."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import json

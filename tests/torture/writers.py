@@ -3,8 +3,6 @@
 At least one must succeed, the others may end with one line of error, and the result must be that of a single command.
 """
 
-from __future__ import annotations
-
 import functools
 import random
 import time

@@ -1,7 +1,5 @@
 """Interrupted, killed and damaged: a layer store gives the right vectors, or says that it does not have them."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import logging

@@ -1,7 +1,5 @@
 """How much layer stores may hold, and how they are listed and cleared."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os
