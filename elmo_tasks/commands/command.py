@@ -176,11 +176,6 @@ GROUPS: dict[str, dict[str, Command]] = {
             "write small real data sets for trying things out",
             "elmo-tasks sample-data data --task ner",
         ),
-        "cache": _command(
-            "vectors.cache",
-            "show or remove what is cached on disk: layers of frozen models, data sets, unpacked archives",
-            "elmo-tasks cache info",
-        ),
     },
 }
 """All commands in groups, in the order of `--help`."""

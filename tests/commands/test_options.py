@@ -41,7 +41,7 @@ SNAPSHOT = Path(__file__).with_name("options.json")
 SHORTEST = [
     "train c", "evaluate r d", "predict r -", "data c", "config", "models", "archive r f", "plot r --output f",
     "compare r", "errors r", "serve r", "pretrain c", "study", "report d", "tune", "score t", "perplexity t",
-    "embed i --output f", "neighbors s --word w --pool p", "similarity w s t", "cache info", "random-bilm d",
+    "embed i --output f", "neighbors s --word w --pool p", "similarity w s t", "random-bilm d",
     "probe pos", "fetch", "push m t", "import-allennlp a r", "sample-data d",
 ]  # fmt: skip
 
