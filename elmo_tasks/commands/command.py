@@ -154,11 +154,6 @@ GROUPS: dict[str, dict[str, Command]] = {
             "download a published biLM, and print where it is",
             "elmo-tasks fetch original",
         ),
-        "random-bilm": _command(
-            "vectors.random_bilm",
-            "write an untrained biLM with random weights, for trying things out",
-            "elmo-tasks random-bilm bilm --size tiny",
-        ),
     },
     "configs and data": {
         "config": _command(

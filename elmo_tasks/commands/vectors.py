@@ -13,7 +13,7 @@ from elmo_tasks.commands import numbers, options
 from elmo_tasks.commands.console import print_json, print_table
 from elmo_tasks.commands.parts import add_inputs, add_parts, make_parts, writes_parts
 from elmo_tasks.errors import ElmoTasksError, counted
-from elmo_tasks.files.overwriting import check_kind, check_output
+from elmo_tasks.files.overwriting import check_output
 from elmo_tasks.files.text import standard_input
 
 if TYPE_CHECKING:
@@ -275,25 +275,3 @@ def _tokenizer(arguments: argparse.Namespace, folder: Path) -> Tokenizer:
 
     name = options.chosen_tokenizer(arguments)
     return parse_tokenizer(name) if name else tokenizer_of_bilm(folder)
-
-
-def add_random_bilm(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", metavar="DIR", help="the folder to write options.json and weights.hdf5 to")
-    sizes = ("tiny", "small", "medium", "original")
-    options.add_choice(parser, "--size", sizes, "a published size, or tiny", default="small")
-    options.add_seed(parser, 0)
-    options.add_force(parser)
-
-
-def run_random_bilm(arguments: argparse.Namespace) -> None:
-    from elmo_tasks.elmo import PUBLISHED_OPTIONS, TINY_OPTIONS, random_bilm
-
-    options, weights = Path(arguments.folder) / "options.json", Path(arguments.folder) / "weights.hdf5"
-    if not arguments.force:
-        check_kind(arguments.folder, remedy="name another folder, or --force writes the biLM there too")
-    for path in (options, weights):
-        check_output(path, force=arguments.force)
-    bilm = random_bilm({**PUBLISHED_OPTIONS, "tiny": TINY_OPTIONS}[arguments.size], arguments.seed)
-    bilm.save(options, weights)
-    logger.warning("this biLM is untrained: its weights are random")
-    print(options, weights, sep="\n")

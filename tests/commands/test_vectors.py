@@ -33,21 +33,6 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-def test_a_random_bilm_can_embed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["random-bilm", str(tmp_path / "bilm"), "--size", "tiny", "--seed", "3"]) == 0
-    captured = capsys.readouterr()
-    options, weights = captured.out.splitlines()
-    assert "untrained" in captured.err
-    assert BiLM.load(options, weights).options.lstm.dim == 128
-
-    source, target = tmp_path / "in.txt", tmp_path / "out.npz"
-    source.write_text("Ann left. Bo stayed.\n")
-    files = ["--options", options, "--weights", weights, "--output", str(target)]
-    assert cli.main(["embed", str(source), *files, "--layers", "top", "--pool", "mean"]) == 0
-    assert target.is_file()
-    assert "vectors of 2 sentences" in " ".join(capsys.readouterr().err.split())
-
-
 def test_embed_reads_raw_text_unless_it_is_tokenized(bilm: Path, tmp_path: Path) -> None:
     source, target = tmp_path / "in.txt", tmp_path / "out.npz"
     source.write_text("Boeing. Bo stayed.\n\u6211\u6765\n", encoding="utf-8")

@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,9 @@ import numpy as np
 import pytest
 import torch
 
-from elmo_tasks.elmo import BiLM, BiLMOptions, random_bilm
+from elmo_tasks.elmo import TINY_OPTIONS, BiLM, BiLMOptions, random_bilm
 from elmo_tasks.elmo.weights import _file_views
-from elmo_tasks.errors import WeightsError
+from elmo_tasks.errors import WeightsError, WriteError
 
 Files = tuple[Path, Path]
 CELL = "RNN_0/RNN/MultiRNNCell/Cell1/LSTMCell"
@@ -221,3 +222,10 @@ def _expect_one_line(files: Files, message: str) -> None:
     with pytest.raises(WeightsError, match=message) as caught:
         BiLM.load(*files)
     assert "\n" not in str(caught.value)
+
+
+def test_a_full_disk_leaves_no_weights(tmp_path: Path, room: Callable[[int], AbstractContextManager[None]]) -> None:
+    path = tmp_path / "weights.hdf5"
+    with room(2000), pytest.raises(WriteError, match=rf"^{path}: cannot be written: File too large.* at least [\d,]+ "):
+        random_bilm(TINY_OPTIONS).save(tmp_path / "options.json", path)
+    assert not list(tmp_path.iterdir())
