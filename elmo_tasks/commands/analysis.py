@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from elmo_tasks.commands import numbers, options
 from elmo_tasks.commands.console import print_json, print_metrics, print_table
@@ -215,11 +215,6 @@ def add_plot(parser: argparse.ArgumentParser) -> None:
     options.complete_runs(parser.add_argument("run_paths", metavar="RUN", nargs="+", help=about))
     parser.add_argument("--output", metavar="FILE", required=True, help="the .svg, .png or .pdf file to write")
     options.add_force(parser)
-    confusion = "also evaluate the run on this data, and draw the confusion matrix"
-    parser.add_argument("--confusion", metavar="DATA", help=confusion)
-    options.add_device(parser)
-    options.add_unknown_labels(parser)
-    options.add_include_package(parser)
 
 
 def run_plot(arguments: argparse.Namespace) -> None:
@@ -227,19 +222,5 @@ def run_plot(arguments: argparse.Namespace) -> None:
 
     check_output(arguments.output, force=arguments.force)
     check_format(arguments.output)
-    confusion: Any = None
-    if arguments.confusion:
-        if len(arguments.run_paths) > 1:
-            raise ElmoTasksError(f"--confusion with {len(arguments.run_paths)} runs; expected a single one")
-        from elmo_tasks.runs.evaluate import evaluate
-
-        metrics = evaluate(
-            arguments.run_paths[0],
-            arguments.confusion,
-            confusion=True,
-            unknown_labels=arguments.unknown_labels,
-            overrides=options.device_overrides(arguments),
-        )
-        confusion = metrics["confusion"]
-    plot_runs(arguments.output, [RunCurves.read(path) for path in arguments.run_paths], confusion)
+    plot_runs(arguments.output, [RunCurves.read(path) for path in arguments.run_paths])
     print(arguments.output)

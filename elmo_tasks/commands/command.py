@@ -82,8 +82,8 @@ GROUPS: dict[str, dict[str, Command]] = {
     "look at results": {
         "plot": _command(
             "analysis.plot",
-            "draw the curves of runs, the weights of their layers, and which labels are confused",
-            "elmo-tasks plot runs/ner --output ner.svg --confusion eng.testb",
+            "draw the curves of runs and the weights of their layers",
+            "elmo-tasks plot runs/ner --output ner.svg",
         ),
         "compare": _command(
             "analysis.compare",
