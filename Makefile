@@ -103,4 +103,4 @@ torture: $(STAMP)
 engines: $(STAMP)
 	test -x $(VENV)-engines/bin/python || $(BIN)/python -m venv $(VENV)-engines
 	$(VENV)-engines/bin/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,ray]' pyspark
-	OMP_NUM_THREADS=1 $(VENV)-engines/bin/python -m pytest -q tests/integrations/test_engines.py tests/studies/test_ray_training.py
+	OMP_NUM_THREADS=1 $(VENV)-engines/bin/python -m pytest -q tests/integrations/test_engines.py

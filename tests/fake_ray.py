@@ -6,13 +6,10 @@ The tests of `make engines` use Ray itself.
 from __future__ import annotations
 
 import logging
-import os
 import sys
 import types
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import pytest
 
@@ -30,10 +27,9 @@ class FakeRay(types.ModuleType):
         is_running: whether there is one now.
         has_page: whether it serves its page, from which anyone who can reach it may run code.
         actors: how many have been started.
-        needs: the processors and GPUs that each actor or task occupies.
-        failure: what is raised when a task or an actor has to compute something.
+        needs: the processors and GPUs that each actor occupies.
+        failure: what is raised when an actor has to compute something.
         missing: the addresses where there is no cluster.
-        ready_after: how often the next task is still running when it is looked at.
         said: what it has shown of its own progress.
     """
 
@@ -46,7 +42,6 @@ class FakeRay(types.ModuleType):
         self.needs: tuple[float | None, float | None] = (None, None)
         self.failure: Exception | None = None
         self.missing: set[str] = set()
-        self.ready_after = 0
         self.said: list[str] = []
         self.exceptions = types.ModuleType("ray.exceptions")
         self.exceptions.RayError = RayError  # type: ignore[attr-defined]
@@ -82,27 +77,6 @@ class FakeRay(types.ModuleType):
         if self.failure:
             raise self.failure
         return function(*arguments)
-
-    def remote(self, function: Callable[..., Any]) -> Any:
-        def options(num_cpus: float, num_gpus: float) -> Any:
-            self.needs = num_cpus, num_gpus
-            return types.SimpleNamespace(remote=lambda *arguments: (function, arguments))
-
-        return types.SimpleNamespace(options=options)
-
-    def wait(self, tasks: list[Any], timeout: float) -> tuple[list[Any], list[Any]]:
-        self.ready_after -= 1
-        return ([], tasks) if self.ready_after >= 0 else (tasks, [])
-
-    def get(self, task: Any) -> Any:
-        """Computes a task as another machine would: in another folder, with other variables."""
-        here = Path.cwd()
-        os.chdir(Path(__file__).parent)
-        try:
-            with mock.patch.dict(os.environ, {"OTHER": "there"}, clear=True):
-                return self.compute(task[0], *task[1])
-        finally:
-            os.chdir(here)
 
     def start_actors(self, number: int) -> None:
         self.actors += number

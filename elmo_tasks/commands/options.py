@@ -232,24 +232,6 @@ def chosen_device(arguments: argparse.Namespace) -> torch.device:
     return torch_device(arguments.device, "--device")
 
 
-def add_engine(parser: argparse._ActionsContainer, help: str) -> None:
-    """Where the work is done."""
-    add_choice(parser, "--engine", ("local", "ray"), help)
-    parser.add_argument(
-        "--address",
-        metavar="ADDRESS",
-        help="the address of a running Ray cluster, or auto for the one on this machine (default: $RAY_ADDRESS, "
-        "otherwise a new cluster on this machine)",
-    )
-
-
-def uses_ray(arguments: argparse.Namespace) -> bool:
-    """Whether the engine is Ray; raises an `ElmoTasksError` if only `--address` says so."""
-    if arguments.address and arguments.engine != "ray":
-        raise ElmoTasksError("--address is the address of a Ray cluster; expected --engine ray as well")
-    return bool(arguments.engine == "ray")
-
-
 def add_unknown_labels(parser: argparse.ArgumentParser) -> None:
     add_choice(
         parser,

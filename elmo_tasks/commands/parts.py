@@ -42,7 +42,14 @@ def add_parts(parser: argparse.ArgumentParser) -> None:
         "work",
     )
     options.add_flag(group, "--check", "only list missing parts; the exit code is 1 if there are any")
-    options.add_engine(group, "local: this process; ray: a Ray cluster, with one process per processor")
+    about = "local: this process; ray: a Ray cluster, with one process per processor"
+    options.add_choice(group, "--engine", ("local", "ray"), about)
+    group.add_argument(
+        "--address",
+        metavar="ADDRESS",
+        help="the address of a running Ray cluster, or auto for the one on this machine (default: $RAY_ADDRESS, "
+        "otherwise a new cluster on this machine)",
+    )
     group.add_argument("--workers", type=numbers.positive, metavar="N", help="the number of Ray processes")
     group.add_argument(
         "--part-tokens",
@@ -90,6 +97,8 @@ def make_parts(arguments: argparse.Namespace, function: TableFunction, *, tokeni
     from elmo_tasks.integrations.units import find_units
     from elmo_tasks.progress import counted_items
 
+    if arguments.address and arguments.engine != "ray":
+        raise ElmoTasksError("--address is the address of a Ray cluster; expected --engine ray as well")
     if "-" in arguments.input:
         raise ElmoTasksError("-: standard input cannot be cut into parts; expected files")
     check_kind(arguments.output, remedy="choose another folder")
@@ -111,7 +120,7 @@ def make_parts(arguments: argparse.Namespace, function: TableFunction, *, tokeni
         folder.check_complete(units)
         print(f"{folder.path}: all {counted(len(units), 'part')} are there")
         return
-    if options.uses_ray(arguments):
+    if arguments.engine == "ray":
         from elmo_tasks.integrations.ray_engine import process_on_ray
 
         use_gpu = "cuda" in str(getattr(function, "device", None))

@@ -1,10 +1,8 @@
-"""Parts and runs of studies on a stand-in for Ray; see test_engines.py for Ray itself."""
+"""Parts on a stand-in for Ray; see test_engines.py for Ray itself."""
 
 from __future__ import annotations
 
-import os
 import re
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +14,6 @@ from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.integrations.parts import Made, PartsFolder
 from elmo_tasks.integrations.ray_engine import process_on_ray, ray_cluster
 from elmo_tasks.integrations.units import Unit, find_units
-from elmo_tasks.studies.ray_training import training_on_ray
 from tests.fake_ray import FakeRay, RayError, use_fake_ray
 
 
@@ -133,32 +130,3 @@ def test_what_fails_on_a_cluster(ray: FakeRay, units: list[Unit], tmp_path: Path
     ):
         process_on_ray(PartsFolder(tmp_path / "other", {}), units, in_capitals, address="nowhere:1")
     assert not ray.is_running
-
-
-class Training:
-    """Trains nothing; notes where."""
-
-    def train(self, stop: threading.Event) -> str:
-        assert not stop.is_set()
-        return f"{Path.cwd()} {os.environ.get('ELMO_TASKS_DATA')} {os.environ.get('OTHER')}"
-
-
-def test_a_run_of_a_study_is_a_task(ray: FakeRay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("ELMO_TASKS_DATA", "here")
-    monkeypatch.setenv("OTHER", "here")
-    training: Any = Training()
-    for resources, needs in (({"CPU": 2.0}, (1, 0)), ({"CPU": 2.0, "GPU": 1.0}, (1, 1))):
-        ray.resources = resources
-        with training_on_ray("head:1") as train:
-            ray.ready_after = 2
-            assert train(training, threading.Event()) == f"{tmp_path} here there"
-            assert ray.needs == needs
-            ray.failure = RayError("the process\ndied")
-            assert train(training, threading.Event()) == "Ray: the process died"
-            stop = threading.Event()
-            stop.set()
-            ray.failure, ray.ready_after = None, 2
-            assert train(training, stop) == "interrupted"
-        assert not ray.is_running
-    assert ray.clusters == ["head:1"] * 2
