@@ -59,7 +59,7 @@ GROUPS: dict[str, dict[str, Command]] = {
             "elmo-tasks serve runs/ner runs/sst5 --port 8000",
         ),
         "models": _command(
-            "publishing.models",
+            "named_models.models",
             "list the installed trained models, or print the model card of one",
             "elmo-tasks models ner",
         ),
@@ -67,11 +67,6 @@ GROUPS: dict[str, dict[str, Command]] = {
             "experiments.archive",
             "pack a run into a single file",
             "elmo-tasks archive runs/ner ner.tar.gz",
-        ),
-        "push": _command(
-            "publishing.push",
-            "write a run or a biLM to the Hugging Face hub, with a model card",
-            "elmo-tasks push runs/ner hub:my-name/ner",
         ),
         "import-allennlp": _command(
             "migration.import_allennlp",
@@ -150,7 +145,7 @@ GROUPS: dict[str, dict[str, Command]] = {
             "elmo-tasks probe train.conllu --test test.conllu",
         ),
         "fetch": _command(
-            "publishing.fetch",
+            "named_models.fetch",
             "download a published biLM, and print where it is",
             "elmo-tasks fetch original",
         ),

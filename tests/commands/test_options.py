@@ -42,7 +42,7 @@ SHORTEST = [
     "train c", "evaluate r d", "predict r -", "data c", "config", "models", "archive r f", "plot r --output f",
     "compare r", "errors r", "serve r", "pretrain c", "study", "report d", "tune", "score t", "perplexity t",
     "embed i --output f", "neighbors s --word w --pool p", "similarity w s t",
-    "probe pos", "fetch", "push m t", "import-allennlp a r", "sample-data d",
+    "probe pos", "fetch", "import-allennlp a r", "sample-data d",
 ]  # fmt: skip
 
 # Options whose values are more than a string or a number.
