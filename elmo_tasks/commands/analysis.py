@@ -21,7 +21,7 @@ _SHOWN_SCORES = 6  # in a breakdown; of more, only the F1 of those that have one
 
 
 def add_compare(parser: argparse.ArgumentParser) -> None:
-    systems = parser.add_argument(
+    parser.add_argument(
         "paths",
         metavar="SYSTEM",
         nargs="+",
@@ -29,7 +29,6 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
         "`evaluate --predictions` wrote. The others are compared with the first. The last one can be the data to "
         "evaluate runs on (default: the test data of each run's config)",
     )
-    options.complete_runs(systems)
     parser.add_argument("--metric", metavar="NAME", help="the score to compare (default: the main one of the task)")
     options.add_number(parser, "--resamples", 10_000, "the number of resamples for the tests and intervals")
     options.add_seed(parser, 13370, "the random seed of the resamples")
@@ -141,7 +140,7 @@ def _print_changed(comparison: Comparison) -> None:
 
 def add_errors(parser: argparse.ArgumentParser) -> None:
     about = "a run, as a folder, an archive or an installed model, or a file that `evaluate --predictions` wrote"
-    options.complete_runs(parser.add_argument("path", metavar="SYSTEM", help=about))
+    parser.add_argument("path", metavar="SYSTEM", help=about)
     parser.add_argument(
         "data", metavar="DATA", nargs="?", help="the data to evaluate a run on (default: the test data of its config)"
     )
@@ -212,7 +211,7 @@ def print_label_scores(scores: LabelScores, title: str) -> None:
 
 def add_plot(parser: argparse.ArgumentParser) -> None:
     about = "the folders or archives of runs, or installed models"
-    options.complete_runs(parser.add_argument("run_paths", metavar="RUN", nargs="+", help=about))
+    parser.add_argument("run_paths", metavar="RUN", nargs="+", help=about)
     parser.add_argument("--output", metavar="FILE", required=True, help="the .svg, .png or .pdf file to write")
     options.add_force(parser)
 

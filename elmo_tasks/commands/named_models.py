@@ -19,10 +19,9 @@ logger = logging.getLogger(__name__)
 
 
 def add_models(parser: argparse.ArgumentParser) -> None:
-    name = parser.add_argument(
+    parser.add_argument(
         "name", metavar="NAME", nargs="?", help="print the model card of this model (default: list all)"
     )
-    name.completer = options.complete_model  # type: ignore[attr-defined]  # for argcomplete
     options.add_flag(parser, "--json", "print JSON instead of a table or a card")
 
 
