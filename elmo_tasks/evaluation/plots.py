@@ -140,7 +140,7 @@ def _draw_losses(axes: Axes, runs: Sequence[RunCurves]) -> None:
             if not losses:  # there is no validation data
                 continue
             axes.plot(epochs, losses, style, color=f"C{number}", marker=".", label=label)
-    finish_curves(axes, "loss")
+    _finish_curves(axes, "loss")
 
 
 def _draw_metric(axes: Axes, runs: Sequence[RunCurves]) -> None:
@@ -152,7 +152,7 @@ def _draw_metric(axes: Axes, runs: Sequence[RunCurves]) -> None:
         label = legend_label(f"{run.name}, best: {value:.2f}")
         axes.plot(epochs, values, color=f"C{number}", marker=".", label=label)
         axes.plot(best["epoch"], value, "*", color=f"C{number}", markersize=14)
-    finish_curves(axes, f"validation {', '.join(dict.fromkeys(run.metric for run in runs))}")
+    _finish_curves(axes, f"validation {', '.join(dict.fromkeys(run.metric for run in runs))}")
 
 
 def legend_label(name: str) -> str:
@@ -160,11 +160,11 @@ def legend_label(name: str) -> str:
     return f" {name}" if name.startswith("_") else name
 
 
-def finish_curves(axes: Axes, title: str, across: str = "epoch") -> None:
+def _finish_curves(axes: Axes, title: str) -> None:
     from matplotlib.ticker import MaxNLocator
 
     axes.set_title(title)
-    axes.set_xlabel(across)
+    axes.set_xlabel("epoch")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.grid(alpha=0.3)
     axes.legend(fontsize="small")
