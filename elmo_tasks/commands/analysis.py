@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from elmo_tasks.commands import numbers, options
+from elmo_tasks.commands import options
 from elmo_tasks.commands.console import print_json, print_metrics, print_table
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.files.overwriting import check_output
@@ -32,9 +32,6 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--metric", metavar="NAME", help="the score to compare (default: the main one of the task)")
     options.add_number(parser, "--resamples", 10_000, "the number of resamples for the tests and intervals")
     options.add_seed(parser, 13370, "the random seed of the resamples")
-    parser.add_argument(
-        "--examples", type=numbers.positive, default=0, metavar="N", help="also show the N examples that changed most"
-    )
     _add_common(parser)
 
 
@@ -56,7 +53,6 @@ def run_compare(arguments: argparse.Namespace) -> None:
         metric=arguments.metric,
         resamples=arguments.resamples,
         seed=arguments.seed,
-        num_examples=arguments.examples,
         unknown_labels=arguments.unknown_labels,
         overrides=options.device_overrides(arguments),
     )
@@ -90,7 +86,6 @@ def _print_comparison(comparison: Comparison) -> None:
         [_difference_row(each, tests) for each in differences],
     )
     _print_seed_differences(comparison)
-    _print_changed(comparison)
 
 
 def _print_seed_differences(comparison: Comparison) -> None:
@@ -123,19 +118,6 @@ def _difference_row(difference: Difference, tests: Sequence[str]) -> list[str]:
 
 def _interval(interval: Interval) -> str:
     return f"{interval.low:.2f} to {interval.high:.2f}"
-
-
-def _print_changed(comparison: Comparison) -> None:
-    from elmo_tasks.rendering import describe_versions
-    from elmo_tasks.rendering.terminal import Terminal
-
-    terminal = Terminal()
-    for difference in comparison.differences:
-        for unit in difference.changed:
-            print(f"{difference.name}: {unit.gain:+.4f} {comparison.metric}")
-            for row, example in enumerate(unit.examples):
-                predictions = {name: each[row] for name, each in unit.predictions.items()}
-                terminal.show(describe_versions(comparison.task, example, predictions))
 
 
 def add_errors(parser: argparse.ArgumentParser) -> None:

@@ -155,7 +155,7 @@ CALLING = [
     "train c --folds 2",
     "evaluate r d --batch-tokens 1 --set a=b --predictions p --confusion --unknown-labels count",
     "archive r f --force --without-bilm",
-    "compare r s --metric m --resamples 1 --seed 7 --examples 3 --device auto",
+    "compare r s --metric m --resamples 1 --seed 7 --device auto",
     "errors r d --examples 1 --device cpu",
     f"pretrain c {CHANGED} -s d --from default --resume",
     "pretrain c --force",
