@@ -16,7 +16,7 @@ LAYERS = (
     {"cli"},
     {"commands"},
     {"server"},
-    {"api", "batches", "compat", "estimators", "publishing", "studies"},
+    {"api", "batches", "compat", "estimators", "studies"},
     {"evaluation", "integrations", "migration", "pretraining"},
     {"runs"},
     {"predictors", "probes", "sample_data", "training"},

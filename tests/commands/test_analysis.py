@@ -31,7 +31,6 @@ DIFFERENCE = Difference(
     better=5,
     worse=3,
     equal=2,
-    changed=[],
 )
 FIRST_COLUMNS = ["system", "difference", "95 % interval"]
 

@@ -42,17 +42,17 @@ def test_the_defaults_of_a_probe(probe: Mock) -> None:
     assert cli.main(["probe", "data.conllu"]) == 0
     bilm, training, tested = probe.call_args.args
     assert (bilm, len(training), len(tested)) == ("the biLM default", 8, 2)
-    assert probe.call_args.kwargs == {"vectors": None, "pooling": "mean", "seed": 0}
+    assert probe.call_args.kwargs == {"vectors": None, "seed": 0}
     assert training[0].labels == ["PROPN", "VERB"]
 
 
-def test_a_probe_with_a_test_file_word_vectors_and_another_pooling(probe: Mock, tmp_path: Path) -> None:
+def test_a_probe_with_a_test_file_and_word_vectors(probe: Mock, tmp_path: Path) -> None:
     Path("test.conllu").write_text(SENTENCE.format(name="Bo"))
     for path in (tmp_path / "mine.txt", tmp_path / "data" / VECTORS):
         path.parent.mkdir(parents=True, exist_ok=True)
         content = b"the 0.1 0.2\n"
         path.write_bytes(lzma.compress(content) if path.suffix == ".xz" else content)
-    given = ["--test", "test.conllu", "--pooling", "endpoints", "--seed", "7", "--bilm", "b"]
+    given = ["--test", "test.conllu", "--seed", "7", "--bilm", "b"]
     reader = '{"type": "conllu", "tag_column": "xpos"}'
     assert cli.main(["probe", "data.conllu", "--vectors", "mine.txt", "--reader", reader, *given]) == 0
     bilm, training, tested = probe.call_args.args
@@ -60,7 +60,7 @@ def test_a_probe_with_a_test_file_word_vectors_and_another_pooling(probe: Mock, 
     assert len(training) == 10
     assert [(each.tokens, each.labels) for each in tested] == [(("Bo", "left"), ["NNP", "VBD"])]
     settings = probe.call_args.kwargs
-    assert (settings["vectors"].path, settings["pooling"], settings["seed"]) == (Path("mine.txt"), "endpoints", 7)
+    assert (settings["vectors"].path, settings["seed"]) == (Path("mine.txt"), 7)
     assert cli.main(["probe", "data.conllu"]) == 0
     assert probe.call_args.kwargs["vectors"].path == Path("data") / VECTORS
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from elmo_tasks import cli
-from elmo_tasks.commands.options import complete_config, default_run_folder
+from elmo_tasks.commands.options import default_run_folder
 from elmo_tasks.config import load_config, to_json
 from elmo_tasks.config.data_folder import SAMPLE_FOLDERS
 from elmo_tasks.config.jsonnet import evaluate
@@ -118,11 +118,6 @@ def test_the_default_run_folder_of_a_name(elsewhere: Path) -> None:
     (elsewhere / "cpu").mkdir()
     (elsewhere / "cpu" / "sst5").write_text("{}")
     assert default_run_folder("cpu/sst5") == Path("runs/sst5")
-
-
-def test_names_and_files_are_completed(elsewhere: Path) -> None:
-    (elsewhere / "snow.jsonnet").touch()
-    assert complete_config("sn") == ["snli", "snli_decomposable", "snow.jsonnet"]
 
 
 def test_missing_data_says_what_to_do() -> None:

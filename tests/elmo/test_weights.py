@@ -3,6 +3,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,10 @@ import numpy as np
 import pytest
 import torch
 
-from elmo_tasks.elmo import BiLM, BiLMOptions, batch_to_ids, random_bilm
+from elmo_tasks.elmo import TINY_OPTIONS, BiLM, BiLMOptions, batch_to_ids, random_bilm
 from elmo_tasks.elmo.characters import tokens_to_ids
 from elmo_tasks.elmo.weights import _file_views
-from elmo_tasks.errors import WeightsError
+from elmo_tasks.errors import WeightsError, WriteError
 
 Files = tuple[Path, Path]
 CELL = "RNN_0/RNN/MultiRNNCell/Cell1/LSTMCell"
@@ -259,3 +260,10 @@ def test_batches_are_padded_with_zeros() -> None:
     assert torch.equal(ids[2], tokens_to_ids(["three", "tokens", "here"]))
     assert batch_to_ids([]).shape == (0, 0, 50)
     assert tokens_to_ids([]).shape == (0, 50)
+
+
+def test_a_full_disk_leaves_no_weights(tmp_path: Path, room: Callable[[int], AbstractContextManager[None]]) -> None:
+    path = tmp_path / "weights.hdf5"
+    with room(2000), pytest.raises(WriteError, match=rf"^{path}: cannot be written: File too large.* at least [\d,]+ "):
+        random_bilm(TINY_OPTIONS).save(tmp_path / "options.json", path)
+    assert not list(tmp_path.iterdir())

@@ -17,7 +17,6 @@ from elmo_tasks.runs.evaluate import evaluate
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.experiment_data import Data
 from elmo_tasks.studies.study import Study
-from elmo_tasks.studies.study_plots import draw_curves
 from elmo_tasks.studies.study_runs import StudyFolder
 from elmo_tasks.studies.study_training import run_study
 from elmo_tasks.training.trainer import Trainer
@@ -66,7 +65,6 @@ def test_a_study_of_runs_without_validation_data_reports_the_test_data(config_fi
     assert run_study(folder, command="a command") == []
     (result,) = folder.results()
     assert (result.split, result.metrics["validation"]) == ("test", {})
-    assert draw_curves([], tmp_path) is None
     with pytest.raises(ConfigError, match=r"arm 'a': experiment\.json has no validation data whose score can be rep"):
         load_study(**none, test_data_path=None)
 

@@ -121,7 +121,7 @@ def test_the_report_has_tables_plots_and_commands(folder: Path, capsys: pytest.C
     lines = text.splitlines()
     assert lines[0] == "# A <study>"
     assert [line for line in lines if line.startswith("## ")] == [
-        "## table", "## other", "## Scores", "## Scores by training data", "## Learning curves",
+        "## table", "## other", "## Scores", "## Scores by training data",
         "## Weights of the layers", "## Commands",
     ]  # fmt: skip
     assert "| baseline | 10 % | test f1 | 51.00 ± 1.00 | 3 |  |  | 1.5 | 90 |  |" in lines
@@ -134,7 +134,7 @@ def test_the_report_has_tables_plots_and_commands(folder: Path, capsys: pytest.C
     assert "not all runs of any arm have stored their predictions" in text
     assert "| loss | test loss | 0.50 | 1 | 1.5 |" in lines  # without the columns that nothing fills
     pictures = re.findall(r"!\[.*\]\((.*)\)", text)
-    assert pictures == ["plots/scores.svg", "plots/shares.svg", "plots/curves.svg", "plots/weights.svg"]
+    assert pictures == ["plots/scores.svg", "plots/shares.svg", "plots/weights.svg"]
     assert all((folder / name).is_file() for name in pictures)
     assert "elmo-tasks study s.jsonnet" in lines
     assert "in the way: not all runs" in text
@@ -142,7 +142,7 @@ def test_the_report_has_tables_plots_and_commands(folder: Path, capsys: pytest.C
 
     html = (folder / "report.html").read_text(encoding="utf-8")
     assert html.count("<td>&lt;ELMo&gt;</td>") == 2
-    assert html.count("<svg ") == 4
+    assert html.count("<svg ") == 3
     assert {address[:1] for address in re.findall(r'(?:href|src)="([^"]*)', html)} == {"#"}  # nothing is loaded
 
 
@@ -223,7 +223,7 @@ def test_the_report_has_the_errors_of_each_arm(predicting: Path) -> None:
     (predicting / "plots").mkdir()
     (predicting / "plots" / "shares.svg").touch()  # of an earlier report
     write_report(predicting)
-    assert {path.stem for path in (predicting / "plots").iterdir()} == {"scores", "curves"}
+    assert {path.stem for path in (predicting / "plots").iterdir()} == {"scores"}
     text = (predicting / "report.md").read_text(encoding="utf-8")
     assert "## SST-5\n\n| arm |" in text
     assert "diamond" not in text

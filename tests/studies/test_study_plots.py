@@ -13,7 +13,7 @@ from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 
 from elmo_tasks.studies.study import Arm
-from elmo_tasks.studies.study_plots import draw_curves, draw_scores, draw_shares, draw_weights, families
+from elmo_tasks.studies.study_plots import draw_scores, draw_shares, draw_weights, families
 from elmo_tasks.studies.study_runs import Result, Summary
 from tests.plotted import points
 from tests.prediction_files import write_run
@@ -128,24 +128,6 @@ def test_the_error_bars_of_shares_are_standard_deviations() -> None:
 
 def mix(*weights: float, gamma: float = 1.0) -> dict[str, Any]:
     return {"layers": list(range(len(weights))), "weights": weights, "gamma": gamma}
-
-
-def test_a_curve_is_the_mean_of_the_seeds_until_the_first_one_stops(tmp_path: Path) -> None:
-    for name, values in (("a", [10, 20, 40]), ("b", [30, 60, 50, 90]), ("c", [1, 2]), ("d", [7, 8])):
-        write_run(tmp_path / name, values)
-    arms = [summary("NER, one", [1, 1], folders="ab"), summary("NER, other", [1], folders="c")]
-    (axes,) = panels(draw_curves([summary("NER, one", [1], 0.5, folders="d"), *arms], tmp_path))
-    one, other = axes.lines
-    assert points(one) == [[1, 20], [2, 40], [3, 45]]
-    assert points(other) == [[1, 1], [2, 2]]
-    area = axes.collections[0].get_paths()[0]
-    vertices = np.asarray(area.vertices).tolist()
-    assert set(map(tuple, vertices)) >= {(1, 10), (1, 30), (2, 20), (2, 60), (3, 40), (3, 50)}
-    assert list(area.get_extents().extents) == [1, 10, 3, 60]
-    assert all(same_color(tuple(np.asarray(area.get_facecolor())[0, :3]), line.get_color()) for area, line in
-               zip(axes.collections, axes.lines, strict=True))  # fmt: skip
-    assert (axes.get_title(), axes.get_xlabel(), axes.get_ylabel()) == ("NER", "epoch", "validation f1")
-    assert labels(axes) == ["one", "other"]
 
 
 def test_weights_are_means_over_seeds_in_the_best_epoch(tmp_path: Path) -> None:

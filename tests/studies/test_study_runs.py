@@ -3,7 +3,6 @@
 import json
 import os
 import sys
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +17,7 @@ from elmo_tasks.sample_data import write_sample_data
 from elmo_tasks.studies import study_training
 from elmo_tasks.studies.study import Study
 from elmo_tasks.studies.study_runs import StudyFolder, read_study
-from elmo_tasks.studies.study_training import Training, run_study
+from elmo_tasks.studies.study_training import run_study
 from tests import command_server
 from tests.stopping import start_warm
 
@@ -110,17 +109,13 @@ def test_processes_share_a_study_and_take_over_the_run_of_one_that_is_killed(
     assert "to go: 0 s" in plan
     assert all(RunFolder(folder / each.folder).predictions_for(each.split).is_file() for each in results)
     report = report_without_times(folder)
-    assert len(list((folder / "plots").iterdir())) == 4
+    assert len(list((folder / "plots").iterdir())) == 3
     assert "| p (randomization) | p (bootstrap) |" in report
     assert "## Errors" in report
     assert "in the way" not in report
 
-    def train_here(training: Training, stop: threading.Event) -> str:
-        assert cli.main(training.arguments) == 0
-        return ""
-
     whole = StudyFolder(tmp_path / "whole", Study.load("study.jsonnet"))
-    assert run_study(whole, command=f"elmo-tasks study study.jsonnet -s {whole.path}", train=train_here) == []
+    assert run_study(whole, command=f"elmo-tasks study study.jsonnet -s {whole.path}") == []
     assert report_without_times(whole.path).replace(str(whole.path), str(folder)) == report
 
 

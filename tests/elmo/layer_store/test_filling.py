@@ -13,7 +13,7 @@ import torch
 from elmo_tasks.elmo import BiLM
 from elmo_tasks.elmo.cached_layers import CachedLayers, LayerCacheConfig
 from elmo_tasks.elmo.layer_key import Storage
-from elmo_tasks.elmo.layer_store import LayerStore, info, sentence_key
+from elmo_tasks.elmo.layer_store import LayerStore, sentence_key
 from elmo_tasks.elmo.layers import LayerOutput
 from elmo_tasks.errors import CacheError
 from tests.elmo.layer_store.fillers import (
@@ -83,7 +83,6 @@ def test_each_distinct_sentence_is_computed_and_stored_once_and_its_token_layer_
     fill(store, SENTENCES[:20] * 2, source)
     fill(store, SENTENCES, source)
     assert sorted(source.computed) == sorted(SENTENCES)
-    assert info()[0].sentences == len(SENTENCES)
     size, count = query(store, "SELECT sum(length(layers)), count(*) FROM sentences")[0]
     assert size == TOKENS * 4 * (HALF + 2 * HALF * (NUM_LAYERS - 1)) == TOKENS * KEY.token_bytes
     assert count == len(SENTENCES)
