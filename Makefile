@@ -102,5 +102,5 @@ torture: $(STAMP)
 # pyspark has 450 MB, and none of it is needed to use or test anything else.
 engines: $(STAMP)
 	test -x $(VENV)-engines/bin/python || $(BIN)/python -m venv $(VENV)-engines
-	$(VENV)-engines/bin/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,ray]' pyspark
-	OMP_NUM_THREADS=1 $(VENV)-engines/bin/python -m pytest -q tests/integrations/test_engines.py tests/studies/test_ray_training.py
+	$(VENV)-engines/bin/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]' 'ray[data]' pyspark
+	OMP_NUM_THREADS=1 $(VENV)-engines/bin/python -m pytest -q tests/integrations/test_engines.py

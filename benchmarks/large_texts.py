@@ -1,10 +1,10 @@
 """How fast processes that share the work embed a large text into Parquet files, and the memory that they take.
 
-    python -m benchmarks.large_texts [--words 1000000] [--ray]
+    python -m benchmarks.large_texts [--words 1000000]
 
 The text is the beginning of the real one in $ELMO_TASKS_DATA/lm. Each process has one thread. A line is the time from
 the start of the processes to the end of the last one, which includes reading the text once to find its parts, and the
-start of Python and torch. With `--ray`, a cluster with two actors is started; it needs `elmo-tasks[ray]`.
+start of Python and torch.
 """
 
 from __future__ import annotations
@@ -50,7 +50,6 @@ def measure(name: str, text: Path, words: int, commands: list[list[str]]) -> Non
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--words", type=int, default=1_000_000)
-    parser.add_argument("--ray", action="store_true")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         text = Path(folder, "text.txt")
@@ -62,8 +61,6 @@ def main() -> None:
             options = ["--precision", precision]
             measure(f"one, {precision}", text, words, [options])
             measure(f"two shards, {precision}", text, words, [[*options, "--shard", f"{n}/2"] for n in (1, 2)])
-        if arguments.ray:
-            measure("two actors of Ray, float32", text, words, [["--engine", "ray", "--workers", "2"]])
 
 
 if __name__ == "__main__":

@@ -108,7 +108,7 @@ class WeightsError(ElmoTasksError):
 
 
 class RemoteError(WeightsError):
-    """A model elsewhere that cannot be downloaded, or cannot be written there."""
+    """A model elsewhere that cannot be downloaded."""
 
 
 class RunError(ElmoTasksError):

@@ -6,8 +6,6 @@ code. A client that gets SIGTERM kills its command. With no arguments after the 
 a line when it is ready. `start` starts it.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import os

@@ -1,7 +1,5 @@
 """What all tests share: one thread, a cache of their own, and the real data where it is there."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import logging

@@ -1,8 +1,5 @@
 """A small server in the place of the Hugging Face hub, and of any other: it has what `huggingface_hub` asks for."""
 
-from __future__ import annotations
-
-import base64
 import contextlib
 import hashlib
 import http.server
@@ -22,7 +19,6 @@ class FakeHub(http.server.ThreadingHTTPServer):
     Attributes:
         models: the files of each model by their names.
         files: the plain files.
-        private: the names of the models that were made as private ones.
         denied: the status and the error code that the hub answers for a model.
         shortened: files whose download ends in the middle.
         asked: the methods and paths of all requests.
@@ -34,7 +30,6 @@ class FakeHub(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.models: dict[str, dict[str, bytes]] = {}
         self.files: dict[str, bytes] = {}
-        self.private: set[str] = set()
         self.denied: dict[str, tuple[int, str]] = {}
         self.shortened: set[str] = set()
         self.asked: list[str] = []
@@ -91,31 +86,6 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self._get()
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        self.server.asked.append(f"POST {self.path}")
-        if self.path == "/api/repos/create":
-            values = json.loads(body)
-            name = f"{values['organization']}/{values['name']}"
-            if not self._is_denied(name):
-                self.server.models.setdefault(name, {})
-                if values.get("private") or values.get("visibility") == "private":
-                    self.server.private.add(name)
-                self._json({"url": f"{self.server.address}/{name}"})
-        elif self.path == "/api/validate-yaml":
-            self._json({"errors": [], "warnings": []})
-        elif "/preupload/" in self.path:
-            files = [{"path": each["path"], "uploadMode": "regular"} for each in json.loads(body)["files"]]
-            self._json({"files": [{**each, "shouldIgnore": False} for each in files]})
-        elif found := re.fullmatch(r"/api/models/([^/]+/[^/]+)/commit/main", self.path):
-            for line in map(json.loads, body.splitlines()):
-                if line["key"] == "file":
-                    content = base64.b64decode(line["value"]["content"])
-                    self.server.models[found[1]][line["value"]["path"]] = content
-            commit = self.server.commit(found[1])
-            address = f"{self.server.address}/{found[1]}"
-            self._json({"commitUrl": f"{address}/commit/{commit}", "commitOid": commit})
 
     def _get(self) -> None:
         self.server.asked.append(f"{self.command} {self.path}")

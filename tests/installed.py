@@ -1,7 +1,5 @@
 """Distributions with models, made of runs, as an installer leaves them in a folder of `sys.path`."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Mapping

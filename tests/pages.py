@@ -19,8 +19,6 @@ numbers from a block with `…` or of JSON must be changed by hand. With `SHARED
 the next call.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import decimal

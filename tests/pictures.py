@@ -6,8 +6,6 @@ description. So a test can compare what they show with what is shown today.
 `python -m tests.pictures` makes all of them again.
 """
 
-from __future__ import annotations
-
 import contextlib
 import html
 import io

@@ -1,7 +1,5 @@
 """What a plot shows."""
 
-from __future__ import annotations
-
 import numpy as np
 from matplotlib.lines import Line2D
 

@@ -1,7 +1,5 @@
 """Files of predictions for every task, and the files of a run that has trained."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path

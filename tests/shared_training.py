@@ -4,8 +4,6 @@ Without `SHARED_TRAININGS`, the folder where they are kept, it is just `elmo-tas
 Two trainings are the same if their config with all defaults is the same, and the files that it names.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os

@@ -1,7 +1,5 @@
 """Processes that train; trainings that are killed, stopped before a step or by Ctrl-C, against whole ones."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

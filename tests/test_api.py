@@ -1,7 +1,5 @@
 """`import elmo_tasks`: training, evaluation, prediction and vectors from Python."""
 
-from __future__ import annotations
-
 import copy
 import functools
 import json
@@ -31,7 +29,6 @@ from elmo_tasks.runs.experiment_config import ExperimentConfig
 
 TEXT = "Mary Collins joined Boeing as coach. Boeing closed a mill."
 SENTENCES = [["Mary", "Collins", "joined", "Boeing", ".", "Boeing", "left", "."], ["Boeing"]]
-SENTENCES_AS_INPUTS = [{"tokens": sentence} for sentence in SENTENCES]
 
 
 def examples_of(path: str) -> list[dict[str, Any]]:
@@ -210,26 +207,6 @@ def test_training_logs_unless_the_script_has_set_up_logging(
     assert len(package.handlers) == 1
 
 
-def test_vectors(tmp_path: Path) -> None:
-    sentences = [["The", "dog"], [], ["Hello", ",", "you"]]
-    bilm = random_bilm(TINY_OPTIONS, seed=1)
-    bilm.save(tmp_path / "options.json", tmp_path / "weights.hdf5")
-    vectors = elmo_tasks.embed(sentences, bilm=tmp_path)
-    assert [each.shape for each in vectors] == [(3, 2, 64), (3, 0, 64), (3, 3, 64)]
-    expected = bilm.layers(sentences).layers
-    for given in (bilm, FastBiLM(bilm)):
-        for found, row in zip(elmo_tasks.embed(sentences, bilm=given), expected, strict=True):
-            torch.testing.assert_close(found, row[:, : found.shape[1]])
-    top = elmo_tasks.embed(sentences, bilm=tmp_path, layers="top")
-    assert torch.equal(top[2], vectors[2][-1])
-    first, empty, last = elmo_tasks.embed(sentences, bilm=tmp_path, pool="mean")
-    torch.testing.assert_close([first, last], [vectors[0].mean(dim=1), vectors[2].mean(dim=1)])
-    assert torch.equal(empty, torch.zeros(3, 64))
-    assert torch.equal(elmo_tasks.embed(sentences, bilm=tmp_path, pool="max")[2], vectors[2].amax(dim=1))
-    random_bilm(TINY_OPTIONS, seed=2).save(tmp_path / "options.json", tmp_path / "weights.hdf5")
-    assert not torch.equal(elmo_tasks.embed(sentences, bilm=tmp_path)[0], vectors[0])
-
-
 def test_vectors_of_the_package_s_bilm() -> None:
     (vectors,) = elmo_tasks.embed(elmo_tasks.tokenize("The dog barked."), layers="1")
     assert vectors.shape == (4, BiLM.load().output_size)
@@ -318,29 +295,3 @@ def test_what_cannot_be_explained_is_said(
     monkeypatch.setattr(tagger.model, "prediction_scores", functools.partial(TaskModel.prediction_scores, tagger.model))
     with pytest.raises(ElmoTasksError, match="CrfTagger has no prediction_scores"):
         tagger(TEXT, explain="gradient")
-
-
-def test_several_runs_are_an_ensemble(
-    short: dict[str, Any], run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    runs, data, source = [run, tmp_path / "second"], short["test_data_path"], tmp_path / "in.jsonl"
-    elmo_tasks.train({**short, "random_seed": 2}, runs[1])
-    tagger = elmo_tasks.load(runs)
-    assert f"run=['{run}', '{runs[1]}']" in repr(tagger)
-    found = tagger(SENTENCES_AS_INPUTS)
-    singles = [elmo_tasks.load(each)(SENTENCES_AS_INPUTS) for each in runs]
-    assert found not in singles
-    assert pickle.loads(pickle.dumps(tagger))(SENTENCES_AS_INPUTS) == found
-    assert elmo_tasks.load([run])(SENTENCES_AS_INPUTS) == singles[0]
-    assert all("saliency" in each for each in tagger(SENTENCES_AS_INPUTS, explain="gradient"))
-
-    source.write_text("\n".join(map(json.dumps, SENTENCES_AS_INPUTS)))
-    assert cli.main(["predict", *map(str, runs), str(source)]) == 0
-    assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == found
-    expected = elmo_tasks.evaluate(runs, [data, data])
-    assert cli.main(["evaluate", *map(str, runs), data, data, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == pytest.approx(expected)
-    assert expected != elmo_tasks.evaluate(run, [data, data])
-    assert cli.main(["evaluate", str(run), str(run), data]) == 2
-    assert "given 2 times; expected different runs" in capsys.readouterr().err
-    assert cli.main(["evaluate", str(run), str(runs[1])]) == 2  # the last one is data

@@ -1,7 +1,5 @@
 """Imports run one way, down from floor to floor, and never in a circle. Records do not change."""
 
-from __future__ import annotations
-
 import ast
 import functools
 import graphlib
@@ -18,7 +16,7 @@ LAYERS = (
     {"cli"},
     {"commands"},
     {"server"},
-    {"api", "batches", "compat", "estimators", "publishing", "studies"},
+    {"api", "batches", "compat", "estimators", "studies"},
     {"evaluation", "integrations", "migration", "pretraining"},
     {"runs"},
     {"predictors", "probes", "sample_data", "training"},

@@ -1,7 +1,6 @@
 """Every config that is shipped trains, evaluates and predicts, on sample data that it finds by itself."""
 
-from __future__ import annotations
-
+import functools
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,7 +17,7 @@ from elmo_tasks.runs.evaluate import evaluate
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.load import load_run
 from elmo_tasks.sample_data import ALL_TASKS, write_sample_data
-from elmo_tasks.training.trainer import Trainer
+from tests.stopping import Killed, stop_at
 
 CONFIGS = Path(__file__).parent.parent / "configs"
 TASKS = sorted(
@@ -90,9 +89,10 @@ def config_of(name: str) -> ExperimentConfig:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TASKS)
-def test_trains_evaluates_and_predicts(name: str, variables: dict[str, str], tmp_path: Path) -> None:
+def test_trains_evaluates_predicts_and_resumes(name: str, variables: dict[str, str], tmp_path: Path) -> None:
+    """A run that is killed after its first step and resumed is the uninterrupted one bit for bit."""
     config = load_config(CONFIGS / name, ExperimentConfig, (), variables)
-    overrides = ["trainer.num_epochs=1", "data_loader.batch_size=8"]
+    overrides = [f"trainer.num_epochs={1 + (name in RESUMED)}", "data_loader.batch_size=8"]
     metrics = train.train(CONFIGS / name, tmp_path / "run", overrides=overrides, variables=variables)
     assert (tmp_path / "run" / "bilm.json").is_file() == (config.elmo() is not None)
     held_out, expected = config.validation_data_path, metrics["best"]["validation"]
@@ -104,32 +104,16 @@ def test_trains_evaluates_and_predicts(name: str, variables: dict[str, str], tmp
     results = list(predictor.predict([INPUTS[to_json(config)["model"]["type"]]]))
     assert results
     assert json.loads(json.dumps(results)) == results
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", RESUMED)
-def test_a_resumed_run_is_the_uninterrupted_one_bit_for_bit(
-    name: str, variables: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    step = Trainer.step
-
-    def failing(self: Trainer, parts: Any) -> float:
-        if self.progress.step == 1:
-            raise KeyboardInterrupt
-        return step(self, parts)
-
-    def train_into(folder: str, resume: bool = False) -> None:
-        overrides = ["trainer.num_epochs=2", "data_loader.batch_size=8", "trainer.checkpoint_every_steps=1"]
-        train.train(CONFIGS / name, tmp_path / folder, overrides=overrides, variables=variables, resume=resume)
-
-    train_into("whole")
-    with monkeypatch.context() as patch:
-        patch.setattr(Trainer, "step", failing)
-        with pytest.raises(KeyboardInterrupt):
-            train_into("parts")
-    train_into("parts", resume=True)
-    parts, whole = ((tmp_path / folder / "model.safetensors").read_bytes() for folder in ("parts", "whole"))
-    assert parts == whole
+    if name in RESUMED:
+        overrides.append("trainer.checkpoint_every_steps=1")
+        parts = functools.partial(
+            train.train, CONFIGS / name, tmp_path / "parts", overrides=overrides, variables=variables
+        )
+        with stop_at(1), pytest.raises(Killed):
+            parts()
+        parts(resume=True)
+        one, other = ((tmp_path / folder / "model.safetensors").read_bytes() for folder in ("parts", "run"))
+        assert one == other
 
 
 @pytest.mark.parametrize("name", BASELINES)

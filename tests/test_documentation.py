@@ -1,7 +1,5 @@
 """What the documentation shows works: commands and Python are run, and pages show what they print."""
 
-from __future__ import annotations
-
 import json
 import math
 import re
@@ -175,39 +173,6 @@ def test_what_is_shown_is_compared(shown: str, printed: str, is_right: bool, is_
     block = pages.Block("text", f"{shown}\n", (0, 0), None, True)
     found = [pages.Shown(block, f"{printed}\n", "", is_trained).is_right() for is_trained in (False, True)]
     assert found == [is_right, is_right_if_trained]
-
-
-@pytest.mark.parametrize(
-    ("language", "shown", "printed", "updated"),
-    [
-        ("text", "…\nf1 81.52\n…", "test\nf1 60.00\nloss 1.0", "…\nf1 60.00\n…"),
-        ("text", "…\nf1 81.52\n…", "accuracy 60.00", None),
-        ("text", "[Boeing ORG] left.", "[Boeing PER] left.", "[Boeing PER] left."),
-        (
-            "json",
-            '{"a": [["x", 0.17], ["y", -0.1]]}',
-            '{"b": 1, "a": [["x", 0.24], ["y", 0.25]]}',
-            '{"a": [["x", 0.24], ["y", 0.2]]}',
-        ),
-        ("json", '{"a": [["x", 0.17]]}', '{"a": [["z", 0.17]]}', None),
-    ],
-)
-def test_pages_are_updated(language: str, shown: str, printed: str, updated: str | None) -> None:
-    block = pages.Block(language, f"{shown}\n", (0, 0), None, True)
-    assert pages.Shown(block, f"{printed}\n", "", False).updated() == (updated and f"{updated}\n")
-
-
-@pytest.mark.parametrize(
-    ("code", "is_trained"),
-    [
-        ("elmo-tasks neighbors 'We play.' --word play --pool plays.txt", False),
-        ("elmo-tasks evaluate ner data/ner_conll2003/eng.testb", False),
-        ("elmo-tasks evaluate runs/ner data/ner_conll2003/eng.testb", True),
-        ("print(model.fit(texts, labels).score(texts, labels))", True),
-    ],
-)
-def test_what_a_page_has_trained_may_differ_more(code: str, is_trained: bool) -> None:
-    assert pages.Block("", code, (0, 0), None, False).is_trained == is_trained
 
 
 @pytest.mark.slow

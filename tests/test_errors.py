@@ -1,7 +1,5 @@
 """What messages say."""
 
-from __future__ import annotations
-
 import errno
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The texts with gold labels in `trained_models/own_texts`: readers take them, and they hold what their README says."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections import Counter

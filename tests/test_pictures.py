@@ -1,7 +1,5 @@
 """Pictures of the documentation show what commands and the server show today. `python -m tests.pictures` makes them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

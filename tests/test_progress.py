@@ -1,7 +1,5 @@
 """When there is a progress bar."""
 
-from __future__ import annotations
-
 import logging
 import queue
 import re

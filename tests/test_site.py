@@ -1,7 +1,5 @@
 """The documentation site, opened from a folder: its search finds pages, and no table is cut off."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

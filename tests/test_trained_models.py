@@ -1,7 +1,5 @@
 """The distribution of trained models, and how a run is packed for it."""
 
-from __future__ import annotations
-
 import json
 import runpy
 import shutil

@@ -1,7 +1,5 @@
 """Every public function says what is wrong with a value of another kind, with one class of error."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

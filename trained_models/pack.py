@@ -10,23 +10,25 @@ import dataclasses
 import re
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
+from elmo_tasks import __version__
 from elmo_tasks.config import load_config, to_json
 from elmo_tasks.config.data_folder import DEFAULT_DATA_FOLDER, data_folder
+from elmo_tasks.data_readers.sources import Source, path_list
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM
+from elmo_tasks.elmo.options import BiLMOptions
 from elmo_tasks.errors import ElmoTasksError, RunError
 from elmo_tasks.files.atomic import atomic_folder
 from elmo_tasks.files.installed_models import About, Score
-from elmo_tasks.files.json_files import json_text, write_json
+from elmo_tasks.files.json_files import json_text, read_json, write_json
 from elmo_tasks.files.tensor_files import read_tensors, write_tensors
-from elmo_tasks.publishing.push import files_and_card
 from elmo_tasks.runs.archive import open_run, trained_files
-from elmo_tasks.runs.experiment_config import ExperimentConfig
+from elmo_tasks.runs.experiment_config import ExperimentConfig, Results
 from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.runs.load import load_run
 from elmo_tasks.text.vocabulary import Vocabulary
@@ -35,6 +37,7 @@ MODELS = Path(__file__).resolve().parent / "elmo_tasks_models"
 MOST_BYTES = 45_000_000  # of all models together
 _FIXED = "embedder.words.fixed"  # the vectors of words that only the vectors' file has
 _LARGEST = 65_504  # of float16
+_ESCAPED = str.maketrans({"|": r"\|"})  # in a cell of a table
 _ABSOLUTE = re.compile(r'"(/[^"\s]+|[A-Za-z]:\\[^"]*|~/[^"]*)"')  # a path of a machine
 
 
@@ -64,12 +67,50 @@ def pack(run: str | Path, target: Path, about: About, words: int | None = None) 
         write_json(
             About.path(folder), about.model_copy(update={"task": config.model.task.name}).model_dump(mode="json")
         )
-        _, card = files_and_card(folder, target.name)
-        (folder / "README.md").write_text(re.sub(r"\A---\n.*?\n---\n\n", "", card, flags=re.DOTALL), encoding="utf-8")
+        (folder / "README.md").write_text(model_card(target.name, packed, config, about), encoding="utf-8")
         _check_paths(packed)
         load_run(folder)
         if target.exists():
             shutil.rmtree(target)
+
+
+def model_card(name: str, run: RunFolder, config: ExperimentConfig, about: About) -> str:
+    """The model card of a finished run; raises `RunError` if the run has not finished."""
+    results = read_json(run.metrics, Results, "the metrics of a run")
+    task, head = config.model.task, to_json(config.model)["type"]
+    facts = {
+        "task": f"{task.name} ({task.summary})",
+        "model": f"`{head}`; all settings are in [config.json](config.json)",
+        "biLM": BiLMOptions.load(run.bilm.files().paths["options.json"]).summary() if config.elmo() else "none",
+        "training data": _names(config.train_data_path),
+        "validation data": _names(config.validation_data_path) or "none",
+        "test data": _names(config.test_data_path) or "none",
+        "data sets": ", ".join(about.data),
+    }
+    parts = results.best.validation, results.test or {}
+    scores = [[metric, *(_number(part.get(metric)) for part in parts)] for metric in {**parts[0], **parts[1]}]
+    others = f"\nWith and without ELMo: {about.score}.\n" if about.score else ""
+    return (
+        f"# {name}\n\nA model, from elmo-tasks {__version__}. To use it:\n\n"
+        f"```\nelmo-tasks predict {name} INPUT\nelmo-tasks evaluate {name} DATA\n```\n\n"
+        f"{_table(['', ''], facts.items())}\n"
+        f"## Scores\n\n{_table(['metric', 'validation', 'test'], scores)}{others}\n"
+        f"## Licence\n\n{about.licence}\n"
+    )
+
+
+def _names(paths: Source | None) -> str:
+    """The names of data files, without their folders."""
+    return ", ".join(Path(path).name for path in path_list(paths) or ()) if paths else ""
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}"
+
+
+def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = (columns, ["---"] * len(columns), *rows)
+    return "".join(f"| {' | '.join(cell.translate(_ESCAPED) for cell in cells)} |\n" for cells in lines)
 
 
 def _with_default_data(value: Any) -> Any:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from elmo_tasks.commands import numbers, options
+from elmo_tasks.commands import options
 from elmo_tasks.commands.console import print_json, print_metrics, print_table
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.files.overwriting import check_output
@@ -21,7 +21,7 @@ _SHOWN_SCORES = 6  # in a breakdown; of more, only the F1 of those that have one
 
 
 def add_compare(parser: argparse.ArgumentParser) -> None:
-    systems = parser.add_argument(
+    parser.add_argument(
         "paths",
         metavar="SYSTEM",
         nargs="+",
@@ -29,13 +29,9 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
         "`evaluate --predictions` wrote. The others are compared with the first. The last one can be the data to "
         "evaluate runs on (default: the test data of each run's config)",
     )
-    options.complete_runs(systems)
     parser.add_argument("--metric", metavar="NAME", help="the score to compare (default: the main one of the task)")
     options.add_number(parser, "--resamples", 10_000, "the number of resamples for the tests and intervals")
     options.add_seed(parser, 13370, "the random seed of the resamples")
-    parser.add_argument(
-        "--examples", type=numbers.positive, default=0, metavar="N", help="also show the N examples that changed most"
-    )
     _add_common(parser)
 
 
@@ -57,7 +53,6 @@ def run_compare(arguments: argparse.Namespace) -> None:
         metric=arguments.metric,
         resamples=arguments.resamples,
         seed=arguments.seed,
-        num_examples=arguments.examples,
         unknown_labels=arguments.unknown_labels,
         overrides=options.device_overrides(arguments),
     )
@@ -91,7 +86,6 @@ def _print_comparison(comparison: Comparison) -> None:
         [_difference_row(each, tests) for each in differences],
     )
     _print_seed_differences(comparison)
-    _print_changed(comparison)
 
 
 def _print_seed_differences(comparison: Comparison) -> None:
@@ -126,22 +120,9 @@ def _interval(interval: Interval) -> str:
     return f"{interval.low:.2f} to {interval.high:.2f}"
 
 
-def _print_changed(comparison: Comparison) -> None:
-    from elmo_tasks.rendering import describe_versions
-    from elmo_tasks.rendering.terminal import Terminal
-
-    terminal = Terminal()
-    for difference in comparison.differences:
-        for unit in difference.changed:
-            print(f"{difference.name}: {unit.gain:+.4f} {comparison.metric}")
-            for row, example in enumerate(unit.examples):
-                predictions = {name: each[row] for name, each in unit.predictions.items()}
-                terminal.show(describe_versions(comparison.task, example, predictions))
-
-
 def add_errors(parser: argparse.ArgumentParser) -> None:
     about = "a run, as a folder, an archive or an installed model, or a file that `evaluate --predictions` wrote"
-    options.complete_runs(parser.add_argument("path", metavar="SYSTEM", help=about))
+    parser.add_argument("path", metavar="SYSTEM", help=about)
     parser.add_argument(
         "data", metavar="DATA", nargs="?", help="the data to evaluate a run on (default: the test data of its config)"
     )
@@ -212,14 +193,9 @@ def print_label_scores(scores: LabelScores, title: str) -> None:
 
 def add_plot(parser: argparse.ArgumentParser) -> None:
     about = "the folders or archives of runs, or installed models"
-    options.complete_runs(parser.add_argument("run_paths", metavar="RUN", nargs="+", help=about))
+    parser.add_argument("run_paths", metavar="RUN", nargs="+", help=about)
     parser.add_argument("--output", metavar="FILE", required=True, help="the .svg, .png or .pdf file to write")
     options.add_force(parser)
-    confusion = "also evaluate the run on this data, and draw the confusion matrix"
-    parser.add_argument("--confusion", metavar="DATA", help=confusion)
-    options.add_device(parser)
-    options.add_unknown_labels(parser)
-    options.add_include_package(parser)
 
 
 def run_plot(arguments: argparse.Namespace) -> None:
@@ -227,19 +203,5 @@ def run_plot(arguments: argparse.Namespace) -> None:
 
     check_output(arguments.output, force=arguments.force)
     check_format(arguments.output)
-    confusion: Any = None
-    if arguments.confusion:
-        if len(arguments.run_paths) > 1:
-            raise ElmoTasksError(f"--confusion with {len(arguments.run_paths)} runs; expected a single one")
-        from elmo_tasks.runs.evaluate import evaluate
-
-        metrics = evaluate(
-            arguments.run_paths[0],
-            arguments.confusion,
-            confusion=True,
-            unknown_labels=arguments.unknown_labels,
-            overrides=options.device_overrides(arguments),
-        )
-        confusion = metrics["confusion"]
-    plot_runs(arguments.output, [RunCurves.read(path) for path in arguments.run_paths], confusion)
+    plot_runs(arguments.output, [RunCurves.read(path) for path in arguments.run_paths])
     print(arguments.output)

@@ -59,7 +59,7 @@ GROUPS: dict[str, dict[str, Command]] = {
             "elmo-tasks serve runs/ner runs/sst5 --port 8000",
         ),
         "models": _command(
-            "publishing.models",
+            "named_models.models",
             "list the installed trained models, or print the model card of one",
             "elmo-tasks models ner",
         ),
@@ -67,11 +67,6 @@ GROUPS: dict[str, dict[str, Command]] = {
             "experiments.archive",
             "pack a run into a single file",
             "elmo-tasks archive runs/ner ner.tar.gz",
-        ),
-        "push": _command(
-            "publishing.push",
-            "write a run or a biLM to the Hugging Face hub, with a model card",
-            "elmo-tasks push runs/ner hub:my-name/ner",
         ),
         "import-allennlp": _command(
             "migration.import_allennlp",
@@ -82,8 +77,8 @@ GROUPS: dict[str, dict[str, Command]] = {
     "look at results": {
         "plot": _command(
             "analysis.plot",
-            "draw the curves of runs, the weights of their layers, and which labels are confused",
-            "elmo-tasks plot runs/ner --output ner.svg --confusion eng.testb",
+            "draw the curves of runs and the weights of their layers",
+            "elmo-tasks plot runs/ner --output ner.svg",
         ),
         "compare": _command(
             "analysis.compare",
@@ -150,14 +145,9 @@ GROUPS: dict[str, dict[str, Command]] = {
             "elmo-tasks probe train.conllu --test test.conllu",
         ),
         "fetch": _command(
-            "publishing.fetch",
+            "named_models.fetch",
             "download a published biLM, and print where it is",
             "elmo-tasks fetch original",
-        ),
-        "random-bilm": _command(
-            "vectors.random_bilm",
-            "write an untrained biLM with random weights, for trying things out",
-            "elmo-tasks random-bilm bilm --size tiny",
         ),
     },
     "configs and data": {
@@ -175,11 +165,6 @@ GROUPS: dict[str, dict[str, Command]] = {
             "data.sample_data",
             "write small real data sets for trying things out",
             "elmo-tasks sample-data data --task ner",
-        ),
-        "cache": _command(
-            "vectors.cache",
-            "show or remove what is cached on disk: layers of frozen models, data sets, unpacked archives",
-            "elmo-tasks cache info",
         ),
     },
 }

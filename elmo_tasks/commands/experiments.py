@@ -27,14 +27,13 @@ _TRAINING = ("resume", "force", "self_contained", "predictions")  # arguments of
 
 def add_train(parser: argparse.ArgumentParser) -> None:
     options.add_config_and_folder(parser, "the experiment", "the run")
-    start = options.add_from(
+    options.add_from(
         parser,
         "RUN",
         "start from the weights of this run (a folder, an archive or an installed model), as far as they fit: rows of "
         "words, characters and labels are copied by name; with --resume, a run that has begun continues with its own "
         "state",
     )
-    options.complete_runs(start)
     options.add_config_arguments(parser)
     repeated = parser.add_mutually_exclusive_group()
     options.add_seeds(
@@ -199,7 +198,7 @@ def add_predict(parser: argparse.ArgumentParser) -> None:
     options.add_force(parser)
     options.add_flag(parser, "--json", "print JSON lines on a terminal too, instead of coloured text")
     about = "for semantic roles: the run of a tagger that finds the predicates (default: that of an installed model)"
-    options.complete_runs(parser.add_argument("--predicates", metavar="RUN", help=about))
+    parser.add_argument("--predicates", metavar="RUN", help=about)
     add_parts(parser)
 
 

@@ -95,37 +95,7 @@ def add_include_package(parser: argparse.ArgumentParser) -> None:
 
 
 def add_config_path(parser: argparse.ArgumentParser, help: str, nargs: str | None = None) -> None:
-    action = parser.add_argument("config", metavar="CONFIG", nargs=nargs, help=help)
-    action.completer = complete_config  # type: ignore[attr-defined]  # for argcomplete
-
-
-def complete_config(prefix: str, **_: object) -> list[str]:
-    """The names of configs in the package, and files, for the shell."""
-    from argcomplete.completers import FilesCompleter
-
-    from elmo_tasks.config.packaged import packaged_configs
-
-    names = [name for name in packaged_configs() if name.startswith(prefix)]
-    return [*names, *FilesCompleter()(prefix)]
-
-
-def complete_runs(action: argparse.Action) -> None:
-    """Has the shell complete an argument that names runs."""
-    action.completer = complete_run  # type: ignore[attr-defined]  # for argcomplete
-
-
-def complete_run(prefix: str, **_: object) -> list[str]:
-    """The names of installed models, and files, for the shell."""
-    from argcomplete.completers import FilesCompleter
-
-    return [*complete_model(prefix), *FilesCompleter()(prefix)]
-
-
-def complete_model(prefix: str, **_: object) -> list[str]:
-    """The names of installed models, for the shell."""
-    from elmo_tasks.files.installed_models import installed_models
-
-    return [model.name for model in installed_models() if model.name.startswith(prefix)]
+    parser.add_argument("config", metavar="CONFIG", nargs=nargs, help=help)
 
 
 def add_config_and_folder(parser: argparse.ArgumentParser, described: str, written: str) -> None:
@@ -159,8 +129,8 @@ def _add_set(parser: argparse.ArgumentParser, described: str) -> None:
     add_repeated(parser, "--set", help, type=override, metavar="A.B=C")
 
 
-def add_from(parser: argparse.ArgumentParser, metavar: str, help: str) -> argparse.Action:
-    return parser.add_argument("--from", dest="start_from", metavar=metavar, help=help)
+def add_from(parser: argparse.ArgumentParser, metavar: str, help: str) -> None:
+    parser.add_argument("--from", dest="start_from", metavar=metavar, help=help)
 
 
 def add_training_arguments(parser: argparse.ArgumentParser) -> None:
@@ -196,12 +166,12 @@ def add_force(parser: argparse._ActionsContainer) -> None:
 
 
 def add_run_path(parser: argparse.ArgumentParser) -> None:
-    complete_runs(parser.add_argument("run_path", metavar="RUN", help=_RUN))
+    parser.add_argument("run_path", metavar="RUN", help=_RUN)
 
 
 def add_run_arguments(parser: argparse.ArgumentParser) -> None:
     help = f"{_RUN}; several form an ensemble"
-    complete_runs(parser.add_argument("run_paths", metavar="RUN", nargs="+", help=help))
+    parser.add_argument("run_paths", metavar="RUN", nargs="+", help=help)
     parser.add_argument(
         "--batch-tokens",
         type=numbers.positive,
@@ -230,24 +200,6 @@ def chosen_device(arguments: argparse.Namespace) -> torch.device:
     from elmo_tasks.elmo.devices import torch_device
 
     return torch_device(arguments.device, "--device")
-
-
-def add_engine(parser: argparse._ActionsContainer, help: str) -> None:
-    """Where the work is done."""
-    add_choice(parser, "--engine", ("local", "ray"), help)
-    parser.add_argument(
-        "--address",
-        metavar="ADDRESS",
-        help="the address of a running Ray cluster, or auto for the one on this machine (default: $RAY_ADDRESS, "
-        "otherwise a new cluster on this machine)",
-    )
-
-
-def uses_ray(arguments: argparse.Namespace) -> bool:
-    """Whether the engine is Ray; raises an `ElmoTasksError` if only `--address` says so."""
-    if arguments.address and arguments.engine != "ray":
-        raise ElmoTasksError("--address is the address of a Ray cluster; expected --engine ray as well")
-    return bool(arguments.engine == "ray")
 
 
 def add_unknown_labels(parser: argparse.ArgumentParser) -> None:

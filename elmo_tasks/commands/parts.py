@@ -42,8 +42,6 @@ def add_parts(parser: argparse.ArgumentParser) -> None:
         "work",
     )
     options.add_flag(group, "--check", "only list missing parts; the exit code is 1 if there are any")
-    options.add_engine(group, "local: this process; ray: a Ray cluster, with one process per processor")
-    group.add_argument("--workers", type=numbers.positive, metavar="N", help="the number of Ray processes")
     group.add_argument(
         "--part-tokens",
         type=numbers.positive,
@@ -63,9 +61,6 @@ def writes_parts(arguments: argparse.Namespace) -> bool:
         "several files": len(arguments.input) > 1 or any(map(_needs_folder, arguments.input)),
         "--shard": arguments.shard,
         "--check": arguments.check,
-        "--engine ray": arguments.engine == "ray",
-        "--address": arguments.address,
-        "--workers": arguments.workers,
         "--part-tokens": arguments.part_tokens,
         "--on-error record": arguments.on_error == "record",
         "--number-type": getattr(arguments, "number_type", None),  # of embed
@@ -111,15 +106,7 @@ def make_parts(arguments: argparse.Namespace, function: TableFunction, *, tokeni
         folder.check_complete(units)
         print(f"{folder.path}: all {counted(len(units), 'part')} are there")
         return
-    if options.uses_ray(arguments):
-        from elmo_tasks.integrations.ray_engine import process_on_ray
-
-        use_gpu = "cuda" in str(getattr(function, "device", None))
-        made = process_on_ray(
-            folder, units, function, address=arguments.address, workers=arguments.workers, use_gpu=use_gpu
-        )
-    else:
-        made = folder.process(units, function)
+    made = folder.process(units, function)
     logger.info("%s: %s made, %d were there", folder.path, counted(made.parts, "part"), len(units) - made.parts)
     if made.errors:
         rows = counted(made.errors, "line was not usable", "lines were not usable")

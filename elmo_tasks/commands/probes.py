@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from elmo_tasks.modules.word_vectors import WordVectorFile
     from elmo_tasks.probes.label_probes import LabelProbe
     from elmo_tasks.probes.senses import SenseProbe
-    from elmo_tasks.probes.span_vectors import Pooling
 
 logger = logging.getLogger(__name__)
 
@@ -40,12 +39,6 @@ def add_probe(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--test", metavar="FILE", help="the file to test on (default: a random fifth of FILE's sentences)"
-    )
-    parser.add_argument(
-        "--pooling",
-        choices=("mean", "endpoints"),
-        help="the vector of a span: the mean of its tokens' vectors, or those of its first and last token "
-        "(default: mean)",
     )
     parser.add_argument(
         "--vectors",
@@ -84,7 +77,7 @@ def _probe_senses(arguments: argparse.Namespace) -> SenseProbe:
     from elmo_tasks.probes.sense_data import read_sense_data
     from elmo_tasks.probes.senses import probe_senses
 
-    if given := [f"--{name}" for name in ("reader", "test", "pooling") if getattr(arguments, name)]:
+    if given := [f"--{name}" for name in ("reader", "test") if getattr(arguments, name)]:
         raise ElmoTasksError(f"{', '.join(given)}: not for {_SENSES}")
     bilm, data = BiLM.load(arguments.bilm).to(options.chosen_device(arguments)), read_sense_data(data_folder() / "wsd")
     return probe_senses(bilm, data, vectors=_word_vectors(arguments.vectors))
@@ -109,9 +102,7 @@ def _probe_labels(arguments: argparse.Namespace) -> LabelProbe:
         tested = labelled_sentences(reader, test)
     else:
         training, tested = split_sentences(training, arguments.seed)
-    pooling: Pooling = arguments.pooling or "mean"
-    vectors = _word_vectors(arguments.vectors)
-    return probe_labels(bilm, training, tested, vectors=vectors, pooling=pooling, seed=arguments.seed)
+    return probe_labels(bilm, training, tested, vectors=_word_vectors(arguments.vectors), seed=arguments.seed)
 
 
 def _print(probe: SenseProbe | LabelProbe) -> None:

@@ -14,14 +14,13 @@ _NEEDED = ("fastapi", "fastapi_offline", "prometheus_client", "uvicorn")
 
 
 def add_serve(parser: argparse.ArgumentParser) -> None:
-    runs = parser.add_argument(
+    parser.add_argument(
         "runs",
         metavar="RUN",
         nargs="*",
         help="the folder or archive of a run, or an installed model; NAME=RUN serves it under another name (default: "
         "all installed models)",
     )
-    options.complete_runs(runs)
     parser.add_argument(
         "--host",
         default="127.0.0.1",

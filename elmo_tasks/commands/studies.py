@@ -6,7 +6,7 @@ import argparse
 import importlib.util
 import logging
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from elmo_tasks.commands import numbers, options
 from elmo_tasks.commands.console import print_summaries, print_table
@@ -28,13 +28,7 @@ def _add_file_and_folder(parser: argparse.ArgumentParser, kind: str, contents: s
 
 def add_study(parser: argparse.ArgumentParser) -> None:
     _add_file_and_folder(parser, "study", "runs", "study")
-    parser.add_argument(
-        "--jobs",
-        type=numbers.positive,
-        metavar="N",
-        help="how many runs train at a time (default: 1; with --engine ray, as many as the cluster has room for)",
-    )
-    options.add_engine(parser, "local: processes of this machine; ray: a Ray cluster, with a task for each run")
+    options.add_number(parser, "--jobs", 1, "how many runs train at a time")
     about = "train only this arm, or those whose names match a pattern such as 'SNLI*', and their baselines"
     options.add_repeated(parser, "--arm", f"{about}; can be repeated", metavar="NAME")
     parser.add_argument(
@@ -70,18 +64,10 @@ def run_study(arguments: argparse.Namespace) -> None:
     path = Path(arguments.study_folder or Path("runs", "studies", Path(arguments.study).stem))
     folder = StudyFolder(path, study)
     if arguments.dry_run:
-        _print_plan(folder, arguments.jobs or 1)
+        _print_plan(folder, arguments.jobs)
         return
     total, command = len(folder.chosen()), _command_line("study", arguments.study, path, arguments)
-    settings: dict[str, Any] = {"command": command, "packages": arguments.include_package}
-    if options.uses_ray(arguments):
-        from elmo_tasks.studies.ray_training import training_on_ray
-
-        with training_on_ray(arguments.address) as train:
-            failures = run_study(folder, num_jobs=arguments.jobs or total, train=train, **settings)
-    else:
-        failures = run_study(folder, num_jobs=arguments.jobs or 1, **settings)
-    if failures:
+    if failures := run_study(folder, command=command, num_jobs=arguments.jobs, packages=arguments.include_package):
         lines = "".join(f"\n  {failure}" for failure in failures)
         raise ElmoTasksError(f"{len(failures)} of {total} runs failed; call again to retry them:{lines}")
     logger.info("the runs have finished; for tables and plots:")

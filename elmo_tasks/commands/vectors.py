@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from elmo_tasks.commands import numbers, options
 from elmo_tasks.commands.console import print_json, print_table
 from elmo_tasks.commands.parts import add_inputs, add_parts, make_parts, writes_parts
-from elmo_tasks.errors import CacheError, ElmoTasksError, counted
-from elmo_tasks.files.overwriting import check_kind, check_output
+from elmo_tasks.errors import ElmoTasksError, counted
+from elmo_tasks.files.overwriting import check_output
 from elmo_tasks.files.text import standard_input
 
 if TYPE_CHECKING:
@@ -275,81 +275,3 @@ def _tokenizer(arguments: argparse.Namespace, folder: Path) -> Tokenizer:
 
     name = options.chosen_tokenizer(arguments)
     return parse_tokenizer(name) if name else tokenizer_of_bilm(folder)
-
-
-def add_cache(parser: argparse.ArgumentParser) -> None:
-    action = "info: show what is cached; clear: remove some or all of it; it is computed again when needed"
-    parser.add_argument("action", choices=("info", "clear"), help=action)
-    parser.add_argument(
-        "what",
-        metavar="WHAT",
-        nargs="?",
-        help="what to clear: all, a kind that info lists, or the beginning of the name of one layer cache",
-    )
-
-
-def run_cache(arguments: argparse.Namespace) -> None:
-    if arguments.action == "info":
-        _show_cache()
-    elif arguments.what:
-        _clear_cache(arguments.what)
-    else:
-        from elmo_tasks.files.cache import KINDS
-
-        raise ElmoTasksError(f"cache clear: nothing named; expected all, layers, {', '.join(KINDS)}")
-
-
-def _show_cache() -> None:
-    import datasets
-
-    from elmo_tasks.elmo import layer_store
-    from elmo_tasks.files.cache import KINDS, cache_folder, folder_size, human_size, usage
-
-    found = {"layers": layer_store.usage(), **{kind: usage(kind) for kind in KINDS}}
-    rows = [[kind, str(count), human_size(size)] for kind, (count, size) in found.items()]
-    print_table(str(cache_folder()), ("kind", "number", "size"), rows)
-    if layers := [entry.as_row() for entry in layer_store.info()]:
-        columns = ("name", "model", "precision", "stored as", "sentences", "tokens", "size", "last used")
-        print_table("layers of frozen models", columns, layers)
-    hub = Path(datasets.config.HF_DATASETS_CACHE)
-    if hub.is_dir():
-        print(f"hub data sets: {human_size(folder_size(hub))} in {hub}, which other programs use too; never cleared")
-
-
-def _clear_cache(what: str) -> None:
-    from elmo_tasks.elmo import layer_store
-    from elmo_tasks.files.cache import KINDS, clear, human_size
-
-    kinds = ["layers", *KINDS] if what == "all" else [what]
-    problems = []
-    for kind in kinds:
-        name = None if kind == "layers" else kind
-        try:
-            count, size = clear(kind) if kind in KINDS else layer_store.clear(name)
-            print(f"{kind}: {count} removed, {human_size(size)} freed")
-        except CacheError as error:  # the others can still be removed
-            problems.append(str(error))
-    if problems:
-        raise CacheError("\n".join(problems))
-
-
-def add_random_bilm(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", metavar="DIR", help="the folder to write options.json and weights.hdf5 to")
-    sizes = ("tiny", "small", "medium", "original")
-    options.add_choice(parser, "--size", sizes, "a published size, or tiny", default="small")
-    options.add_seed(parser, 0)
-    options.add_force(parser)
-
-
-def run_random_bilm(arguments: argparse.Namespace) -> None:
-    from elmo_tasks.elmo import PUBLISHED_OPTIONS, TINY_OPTIONS, random_bilm
-
-    options, weights = Path(arguments.folder) / "options.json", Path(arguments.folder) / "weights.hdf5"
-    if not arguments.force:
-        check_kind(arguments.folder, remedy="name another folder, or --force writes the biLM there too")
-    for path in (options, weights):
-        check_output(path, force=arguments.force)
-    bilm = random_bilm({**PUBLISHED_OPTIONS, "tiny": TINY_OPTIONS}[arguments.size], arguments.seed)
-    bilm.save(options, weights)
-    logger.warning("this biLM is untrained: its weights are random")
-    print(options, weights, sep="\n")

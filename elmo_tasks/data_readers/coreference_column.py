@@ -11,13 +11,12 @@ Source: the format of the CoNLL-2012 shared task, read as its reference scorer v
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from elmo_tasks.errors import DataError
 
 NO_BRACKETS = "-"
-_SEPARATOR = "|"
 _BRACKET = re.compile(r"(?P<single>\([0-9]+\))|(?P<begin>\([0-9]+)|(?P<end>[0-9]+\))")
 _CELL = re.compile(r"(?:\([0-9]+\)?|[0-9]+\))(?:\|?(?:\([0-9]+\)?|[0-9]+\)))*")
 # Brackets of a cell are read in this order; their order in the cell has no meaning.
@@ -57,30 +56,6 @@ def parse_coreference_column(cells: Iterable[tuple[int, str]], path: str | Path)
         _, line, cluster = min(still_open)
         raise DataError(path, f"a mention of cluster {cluster} begins here but does not end in its document", line)
     return [sorted(mentions) for mentions in clusters.values()]
-
-
-def write_coreference_column(clusters: Sequence[Sequence[Sequence[int]]], num_tokens: int) -> list[str]:
-    """The cells of one document, as the reference scorer reads them; the reverse of `parse_coreference_column`.
-
-    Arguments:
-        clusters: each a list of mentions `[first token, last token]`, ends inclusive, numbered from 0. Those of one
-            cluster do not cross.
-        num_tokens: the length of the document.
-
-    Returns:
-        A cell for each token: ends, inner mentions first, then beginnings, outer mentions first, then single tokens.
-    """
-    mentions = [(start, end, number) for number, cluster in enumerate(clusters) for start, end in cluster]
-    cells: list[list[str]] = [[] for _ in range(num_tokens)]
-    longer = [mention for mention in mentions if mention[0] < mention[1]]
-    for _, end, number in sorted(longer, reverse=True):
-        cells[end].append(f"{number})")
-    for start, _, number in sorted(longer, key=lambda mention: mention[1], reverse=True):
-        cells[start].append(f"({number}")
-    for start, end, number in mentions:
-        if start == end:
-            cells[start].append(f"({number})")
-    return [_SEPARATOR.join(cell) or NO_BRACKETS for cell in cells]
 
 
 def _brackets(cell: str, path: str | Path, line: int) -> list[tuple[str, str]]:

@@ -2,11 +2,11 @@
 
 Each biLM, precision and form of storage has a folder `<cache folder>/layers/<name>/` with two files:
 
-about.json       what the name stands for; its modification time is the time of last use
+about.json       what the name stands for
 layers.sqlite    the layers of each sentence, in a SQLite database
 
 Next to the folder are locks: `<name>.<data>.lock` is held by the process that computes the layers of some data, and
-`<name>.lock` while the store is made or removed.
+`<name>.lock` while the store is made. Whoever needs room may remove a folder, also while it is read.
 
 # B batch, T tokens of the longest sentence, L LSTM layers, P features of one direction, D = 2P features of a layer
 # N tokens of some sentences, F = P + L D stored features of a token
@@ -16,11 +16,9 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import datetime
 import hashlib
 import logging
 import os
-import re
 import shutil
 import sqlite3
 import threading
@@ -29,7 +27,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-import filelock
 import numpy as np
 import torch
 import xxhash
@@ -40,8 +37,8 @@ from elmo_tasks.elmo.layers import LayerOutput
 from elmo_tasks.errors import CacheError
 from elmo_tasks.files.atomic import atomic_folder
 from elmo_tasks.files.cache import cache_folder, folder_size, human_size
-from elmo_tasks.files.json_files import read_json, write_json
-from elmo_tasks.files.locks import exclusive, holder
+from elmo_tasks.files.json_files import write_json
+from elmo_tasks.files.locks import exclusive
 from elmo_tasks.text.tokens import mask_of_lengths
 
 logger = logging.getLogger(__name__)
@@ -49,8 +46,8 @@ logger = logging.getLogger(__name__)
 _ABOUT, _DATABASE = "about.json", "layers.sqlite"
 # The last one comes from messages that quote a damaged name.
 _DATABASE_ERRORS = (sqlite3.DatabaseError, UnicodeDecodeError)
-# A change of the table needs a new version in `layer_key`. `info` reads only the index of key and tokens. The checksum
-# covers key and layers.
+# A change of the table needs a new version in `layer_key`. The index of key and tokens shows what is missing. The
+# checksum covers key and layers.
 _TABLE = "sentences (key BLOB, tokens INTEGER, checksum INTEGER, layers BLOB, UNIQUE (key, tokens))"
 _SENTENCE_BYTES = 750  # of a sentence on average, in addition to its layers: keys and unused ends of pages
 _KEYS_PER_QUERY = 500  # SQLite allows at least 999
@@ -76,9 +73,6 @@ class LayerStore:
         self.folder = cache_folder() / "layers" / key.name
         self._path = self.folder / _DATABASE
         self._connections: dict[tuple[int, int], sqlite3.Connection] = {}  # by process and thread
-        # A store that does not exist yet, is another user's or on a read-only disk can be used, but not touched.
-        with contextlib.suppress(OSError):
-            os.utime(self.folder / _ABOUT)
 
     def __reduce__(self) -> tuple[type[LayerStore], tuple[LayerKey, float]]:
         return LayerStore, (self.key, self.max_gigabytes)
@@ -130,7 +124,7 @@ class LayerStore:
         Raises:
             CacheError: there is not enough room, or the folder cannot be written or does not have file locks.
         """
-        self._disconnect()  # the store may have been cleared since
+        self._disconnect()  # the store may have been removed since
         missing = self.missing(sentences)
         if not missing:
             yield missing
@@ -142,7 +136,7 @@ class LayerStore:
             if missing:
                 logger.info("layer cache: %s to compute, kept in %s", self._need(missing)[1], self.folder)
             yield missing
-            self._connection()  # an open connection can read the store even after it is cleared
+            self._connection()  # an open connection can read the store even after it is removed
 
     def write(self, sentences: Sequence[Sequence[str]], vectors: Tensor) -> None:
         """Stores sentences inside `filling`: all of them or, if the process is killed, none.
@@ -174,7 +168,7 @@ class LayerStore:
         if self._path.exists():
             return
         with contextlib.ExitStack() as held:
-            held.enter_context(_locked(Path(f"{self.folder}.lock"), self.folder, "makes or removes this layer cache"))
+            held.enter_context(_locked(Path(f"{self.folder}.lock"), self.folder, "makes this layer cache"))
             if self._path.exists():
                 return
             _remove(self.folder)  # a folder without a database, which a killed process has left
@@ -223,7 +217,7 @@ class LayerStore:
 
     def _damaged(self, problem: str) -> CacheError:
         self._disconnect()
-        advice = f"remove it with `elmo-tasks cache clear {self.key.name}`; the next run fills it again"
+        advice = "remove the folder; the next run fills it again"
         return CacheError(f"{self.folder}: this layer cache is damaged ({problem}); {advice}")
 
     def _need(self, sentences: Sequence[Sequence[str]]) -> tuple[int, str]:
@@ -234,14 +228,12 @@ class LayerStore:
 
     def _check_room(self, sentences: Sequence[Sequence[str]]) -> None:
         size, need = self._need(sentences)
-        (_, used), bound = usage(), round(self.max_gigabytes * 1e9)
+        used, bound = usage(), round(self.max_gigabytes * 1e9)
         existing = next(folder for folder in self.folder.parents if folder.exists())
         free = shutil.disk_usage(existing).free
         if used + size > bound:
             problem = f"and {human_size(used)} are already used, together more than the limit of {human_size(bound)}"
-            advice = (
-                f"Raise max_gigabytes (now {self.max_gigabytes:g}), free space with `elmo-tasks cache clear layers`"
-            )
+            advice = f"Raise max_gigabytes (now {self.max_gigabytes:g}), remove folders in {self.folder.parent}"
         elif size > free:
             problem = f"but the disk of {existing} has only {human_size(free)} left"
             advice = "Free some space there, set ELMO_TASKS_CACHE to a folder of another disk"
@@ -250,74 +242,9 @@ class LayerStore:
         raise CacheError(f"the layer cache needs {need}, {problem}. {advice}, {_OFF}")
 
 
-@dataclasses.dataclass(frozen=True)
-class StoreInfo:
-    """One store of layers on disk, as `elmo-tasks cache info` lists it."""
-
-    name: str
-    key: LayerKey
-    sentences: int
-    tokens: int
-    bytes: int
-    last_used: datetime.datetime
-
-    def as_row(self) -> tuple[str, ...]:
-        """As texts: name, model, precision, storage, sentences, tokens, size, time of last use."""
-        key, counts = self.key, (f"{self.sentences:,}", f"{self.tokens:,}", human_size(self.bytes))
-        used = f"{self.last_used.astimezone():%Y-%m-%d %H:%M}"
-        return self.name[:8], key.fingerprint[:8], key.precision, key.storage, *counts, used
-
-
-def info() -> list[StoreInfo]:
-    """The stores of layers on disk, the last used first. For those of versions before SQLite, only the size is known.
-
-    Raises:
-        CacheError: one of them cannot be read.
-    """
-    found: list[StoreInfo] = []
-    for folder in _folders():
-        about, sentences, tokens = folder / _ABOUT, 0, 0
-        if not about.is_file():
-            continue
-        advice = f"remove this layer cache with `elmo-tasks cache clear {folder.name}`"
-        key = read_json(about, LayerKey, f"the description of a layer cache; {advice}", error=CacheError)
-        try:
-            if (folder / _DATABASE).exists():
-                with contextlib.closing(_connect(folder / _DATABASE, "ro")) as connection:
-                    sentences, tokens = connection.execute("SELECT count(*), total(tokens) FROM sentences").fetchone()
-        except _DATABASE_ERRORS as error:
-            raise CacheError(f"{folder}: is damaged, or of another version ({error}); {advice}") from None
-        last_used = datetime.datetime.fromtimestamp(about.stat().st_mtime, tz=datetime.timezone.utc)
-        found.append(StoreInfo(folder.name, key, sentences, int(tokens), folder_size(folder), last_used))
-    return sorted(found, key=lambda entry: entry.last_used, reverse=True)
-
-
-def usage() -> tuple[int, int]:
-    """How many stores there are on disk, and their bytes together."""
-    folders = _folders()
-    return len(folders), sum(map(folder_size, folders))
-
-
-def clear(name: str | None = None) -> tuple[int, int]:
-    """Removes stores of layers and returns how many, and the bytes freed. Runs that are reading them are not disturbed.
-
-    Arguments:
-        name: the name of a store, or how it begins; by default all are removed.
-
-    Raises:
-        CacheError: the name does not fit exactly one store, or a process is filling one.
-    """
-    chosen = [folder for folder in _folders() if folder.name.startswith(name or "")]
-    if name is not None and len(chosen) != 1:
-        names = ", ".join(folder.name for folder in _folders()) or "none"
-        number = "more than one" if chosen else "no"
-        raise CacheError(f"{number} layer cache has a name that begins with {name!r}; there are: {names}")
-    freed = 0
-    for folder in chosen:
-        with _unfilled(folder):
-            freed += folder_size(folder)
-            _remove(folder)
-    return len(chosen), freed
+def usage() -> int:
+    """The bytes of all stores on disk together."""
+    return folder_size(cache_folder() / "layers")
 
 
 def sentence_key(tokens: Sequence[str]) -> bytes:
@@ -356,38 +283,13 @@ def _remove(folder: Path) -> None:
         shutil.rmtree(folder)
 
 
-def _folders() -> list[Path]:
-    paths = sorted((cache_folder() / "layers").glob("*"))
-    return [path for path in paths if path.is_dir() and re.fullmatch("[0-9a-f]+", path.name)]
-
-
 @contextlib.contextmanager
-def _unfilled(folder: Path) -> Iterator[None]:
-    """Holds the locks of a store, to remove it.
-
-    Raises:
-        CacheError: a process is filling the store; or locks do not work.
-    """
-    with contextlib.ExitStack() as held:
-        for lock in {Path(f"{folder}.lock"), *folder.parent.glob(f"{folder.name}.*.lock")}:
-            held.enter_context(_locked(lock, folder))
-        yield
-
-
-@contextlib.contextmanager
-def _locked(lock: Path, folder: Path, waiting_for: str | None = None) -> Iterator[None]:
-    """Holds a lock of a store.
-
-    Raises:
-        CacheError: another process holds the lock, and it is not to be waited for; or locks do not work.
-    """
+def _locked(lock: Path, folder: Path, waiting_for: str) -> Iterator[None]:
+    """Holds a lock of a store; raises `CacheError` if locks do not work."""
     with contextlib.ExitStack() as held:
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
             held.enter_context(exclusive(lock, waiting_for))
-        except filelock.Timeout:
-            problem = f"{holder(lock)} is filling this layer cache; try again when it is done"
-            raise CacheError(f"{folder}: {problem}") from None
         except (OSError, NotImplementedError) as error:
             raise CacheError(f"{folder}: the layer cache cannot be locked: {error}. {_ADVICE}") from error
         yield

@@ -124,6 +124,14 @@ class BiLMOptions(_Options):
         """Whether the filters are projected; if the sizes are equal, the reference has no projection."""
         return self.lexicon is not None or self.char_cnn.num_filters != self.lstm.projection_dim
 
+    def summary(self) -> str:
+        """What the biLM reads, and its sizes, in words."""
+        lstm, read = self.lstm, "words and characters" if self.lexicon else "characters"
+        return (
+            f"reads {read}; {lstm.n_layers} LSTM layers of {lstm.dim:,} cells in each direction, {self.output_size:,} "
+            "features in each layer"
+        )
+
     def architecture(self) -> dict[str, Any]:
         """The settings that a token's vectors depend on, as JSON values."""
         lstm = self.lstm.model_dump(mode="json", include=set(LstmOptions.model_fields))

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import bisect
 import dataclasses
-import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -118,37 +117,29 @@ def quarters(values: Sequence[float]) -> list[BucketKey]:
 def of_examples(
     task: Task, examples: Sequence[Mapping[str, Any]], sums: Array, vocabulary: Vocabulary | None
 ) -> list[Item]:
-    """The examples by length and, if the run's vocabulary is known, by unseen and by frequent words.
+    """The examples by length and, if the run's vocabulary is known, by unseen words.
 
     Arguments:
         sums: of the task's metric, for each example: (examples, K).
     """
     columns = {"length": quarters([task.length(example) for example in examples])}
     if vocabulary:
-        ranks = [
-            [vocabulary.frequency_rank(token) for text in task.texts(example) for token in text] for example in examples
-        ]
-        columns["unseen words"] = [_share_unseen(each) for each in ranks]
-        last = vocabulary.num_trained_words
-        columns["mean frequency rank"] = quarters(
-            [statistics.fmean(last if rank is None else rank for rank in each) if each else last for each in ranks]
-        )
+        words = [[token for text in task.texts(example) for token in text] for example in examples]
+        columns["unseen words"] = [_share_unseen(each, vocabulary) for each in words]
     return [
         Item({by: buckets[row] for by, buckets in columns.items()}, counts.tolist()) for row, counts in enumerate(sums)
     ]
 
 
-def words_of_item(tokens: Iterable[str], vocabulary: Vocabulary | None) -> dict[str, BucketKey]:
-    """The buckets of a few words, such as a span, by its unseen words and its rarest one; none without a vocabulary."""
+def words_of_item(tokens: Sequence[str], vocabulary: Vocabulary | None) -> dict[str, BucketKey]:
+    """The bucket of a few words, such as a span, by its unseen words; none without a vocabulary."""
     if vocabulary is None:
         return {}
-    ranks = [vocabulary.frequency_rank(token) for token in tokens]
-    seen = [rank for rank in ranks if rank is not None]
-    rarest = ranged(max(seen), (1, 101, 1001, 10001)) if len(seen) == len(ranks) else BucketKey(9, "unseen")
-    unseen = BucketKey(0, "none") if len(seen) == len(ranks) else BucketKey(1, "some") if seen else BucketKey(2, "all")
-    return {"unseen words": unseen, "frequency rank of the rarest word": rarest}
+    seen = sum(map(vocabulary.has_seen, tokens))
+    unseen = BucketKey(0, "none") if seen == len(tokens) else BucketKey(1, "some") if seen else BucketKey(2, "all")
+    return {"unseen words": unseen}
 
 
-def _share_unseen(ranks: Sequence[int | None]) -> BucketKey:
-    count = sum(rank is None for rank in ranks)
-    return ranged(100 * count / len(ranks), (0, 5, 10, 20), " %") if count else BucketKey(-1, "none")
+def _share_unseen(words: Sequence[str], vocabulary: Vocabulary) -> BucketKey:
+    count = len(words) - sum(map(vocabulary.has_seen, words))
+    return ranged(100 * count / len(words), (0, 5, 10, 20), " %") if count else BucketKey(-1, "none")

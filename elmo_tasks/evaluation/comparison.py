@@ -1,4 +1,4 @@
-"""Compares systems on the same examples: scores with intervals, tests of significance, and the examples that changed.
+"""Compares systems on the same examples: scores with intervals, and tests of significance.
 
 # M models of a system, N units, K sums
 """
@@ -49,20 +49,6 @@ class SystemScore:
 
 
 @dataclasses.dataclass(frozen=True)
-class ChangedUnit:
-    """Examples that two systems predict differently.
-
-    Arguments:
-        gain: by how much the first system's score would change if only here its predictions were those of the other.
-        examples: of the unit, with gold labels. `predictions` are those of the systems' first models, by their names.
-    """
-
-    gain: float
-    examples: list[dict[str, Any]]
-    predictions: dict[str, list[dict[str, Any]]]
-
-
-@dataclasses.dataclass(frozen=True)
 class Difference:
     """How a system differs from the first one.
 
@@ -72,7 +58,6 @@ class Difference:
         corrected: the same with Holm's correction, if the first one is compared to several systems; otherwise empty.
         seeds: the difference over seeds, if both have several.
         better, worse, equal: how many units have made the score better, worse, or neither.
-        changed: the most changed units, the largest gain or loss first.
     """
 
     name: str
@@ -85,7 +70,6 @@ class Difference:
     better: int
     worse: int
     equal: int
-    changed: list[ChangedUnit]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,7 +95,6 @@ class _Measured:
 
     system: System
     sums: Array  # (M, N, K)
-    shown: list[dict[str, Any]]  # the predictions of its first model
 
 
 def compare(
@@ -121,7 +104,6 @@ def compare(
     metric: str | None = None,
     resamples: int = 10_000,
     seed: int = 13370,
-    num_examples: int = 0,
     unknown_labels: UnknownLabels = "error",
     device: Device | None = None,
     overrides: Overrides = (),
@@ -135,7 +117,6 @@ def compare(
         metric: the name of the score; by default, the task's main one.
         resamples: how many resamples the intervals and the tests use.
         seed: of the resamples. The same seed gives the same numbers.
-        num_examples: how many of the most changed units are kept for each difference.
         unknown_labels: `count` scores gold labels that a run does not know as its errors; see `evaluate`.
         device: `auto` uses a GPU if there is one, `cuda` requires one; by default, the setting of the run's config.
         overrides: `key.path=value`, in place of the values of every run's config.
@@ -148,7 +129,7 @@ def compare(
         (each, (read_predictions(path, data, with_device(device, overrides), unknown_labels) for path in each.paths))
         for each in find_systems(paths)
     ]
-    return compare_predictions(systems, metric=metric, resamples=resamples, seed=seed, num_examples=num_examples)
+    return compare_predictions(systems, metric=metric, resamples=resamples, seed=seed)
 
 
 def compare_predictions(
@@ -157,10 +138,9 @@ def compare_predictions(
     metric: str | None = None,
     resamples: int = 10_000,
     seed: int = 13370,
-    num_examples: int = 0,
 ) -> Comparison:
     """The same as `compare`, of systems with the predictions of their models."""
-    first, measured, units = _measure(systems)
+    first, measured, num_units = _measure(systems)
     kind = type(first.task.build_metric())
     name = metric or kind.main
     if name not in (known := list(kind.scores(measured[0].sums[0, 0]))):
@@ -171,21 +151,16 @@ def compare_predictions(
 
     resampled = bootstrap([each.sums for each in measured], score, resamples, seed)
     scores = [_system_score(each, score, values) for each, values in zip(measured, resampled, strict=True)]
-    differences, equal = [], equal_below(*(each.score for each in scores))
+    differences = []
     for each, ours, values in zip(measured[1:], scores[1:], resampled[1:], strict=True):
         p_value = randomization_p(measured[0].sums, each.sums, score, resamples, seed)
         gains = unit_gains(measured[0].sums, each.sums, score)
-        most = [unit for unit in np.argsort(-np.abs(gains), kind="stable").tolist() if abs(gains[unit]) > equal]
-        changed = [
-            _changed(float(gains[unit]), first.examples, units[unit], (measured[0], each))
-            for unit in most[:num_examples]
-        ]
         improved = -gains if name in kind.lower_is_better else gains
-        differences.append(_difference(scores[0], ours, p_value, values - resampled[0], improved, changed))
+        differences.append(_difference(scores[0], ours, p_value, values - resampled[0], improved))
     if len(differences) > 1:
         found = corrected([each.p_values for each in differences])
         differences = [dataclasses.replace(each, corrected=own) for each, own in zip(differences, found, strict=True)]
-    return Comparison(first.task, name, len(first.examples), len(units), resamples, seed, scores, differences)
+    return Comparison(first.task, name, len(first.examples), num_units, resamples, seed, scores, differences)
 
 
 def split_paths(paths: Sequence[str]) -> tuple[list[str], str | None]:
@@ -200,23 +175,22 @@ def split_paths(paths: Sequence[str]) -> tuple[list[str], str | None]:
 
 def _measure(
     systems: Iterable[tuple[System, Iterable[Predictions]]],
-) -> tuple[Predictions, list[_Measured], list[list[int]]]:
-    """The first model's predictions, the sums of all systems, and the rows of each unit."""
+) -> tuple[Predictions, list[_Measured], int]:
+    """The first model's predictions, the sums of all systems, and the number of units."""
     first: Predictions | None = None
     measured, units = [], list[list[int]]()
     for system, models in systems:
-        sums, shown = [], list[dict[str, Any]]()
+        sums = []
         for predictions in models:
             if first is None:
                 first, units = predictions, predictions.units()
             else:
                 first.check_same_examples(predictions)
             sums.append(dataclasses.replace(predictions, task=first.task).sums(units))
-            shown = shown or predictions.predictions
-        measured.append(_Measured(system, np.stack(sums), shown))
+        measured.append(_Measured(system, np.stack(sums)))
     if first is None:
         raise ElmoTasksError("no systems; expected at least one run or file of predictions")
-    return first, measured, units
+    return first, measured, len(units)
 
 
 def _system_score(measured: _Measured, score: Score, resampled: Array) -> SystemScore:
@@ -228,12 +202,7 @@ def _system_score(measured: _Measured, score: Score, resampled: Array) -> System
 
 
 def _difference(
-    one: SystemScore,
-    other: SystemScore,
-    randomization: float,
-    resampled: Array,
-    improved: Array,
-    changed: list[ChangedUnit],
+    one: SystemScore, other: SystemScore, randomization: float, resampled: Array, improved: Array
 ) -> Difference:
     """The difference of two systems.
 
@@ -263,7 +232,6 @@ def _difference(
         better=better,
         worse=worse,
         equal=len(improved) - better - worse,
-        changed=changed,
     )
 
 
@@ -275,16 +243,3 @@ def corrected(p_values: Sequence[Mapping[str, float]]) -> list[dict[str, float]]
         for number, value in zip(having, holm([p_values[each][test] for each in having]), strict=True):
             found[number][test] = value
     return found
-
-
-def _changed(
-    gain: float, examples: Sequence[dict[str, Any]], rows: Sequence[int], systems: Sequence[_Measured]
-) -> ChangedUnit:
-    """Only the examples of the unit that are predicted differently; of a sentence, some predicates may not be."""
-    one, other = (system.shown for system in systems)
-    differing = [row for row in rows if one[row] != other[row]] or list(rows)
-    return ChangedUnit(
-        gain,
-        [examples[row] for row in differing],
-        {system.system.name: [system.shown[row] for row in differing] for system in systems},
-    )

@@ -20,7 +20,7 @@ from elmo_tasks.data_readers.sources import Source
 from elmo_tasks.elmo.devices import Device
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.evaluation.breakdowns import Breakdown, Item, break_down, item_scores, of_examples
-from elmo_tasks.evaluation.mention_errors import MentionErrors, link_scores, mention_scores
+from elmo_tasks.evaluation.mention_errors import mention_kinds
 from elmo_tasks.evaluation.reading_errors import KINDS as READING_KINDS
 from elmo_tasks.evaluation.reading_errors import UNANSWERABLE, answer_kind, question_buckets
 from elmo_tasks.evaluation.significance import equal_below, unit_gains
@@ -172,14 +172,10 @@ def _answers(found: Predictions, metric: Metric) -> _Details:
 
 
 def _mentions(found: Predictions, metric: Metric) -> _Details:
-    kinds, mentions, links = Counter[str](), list[Item](), list[Item]()
+    kinds = Counter[str]()
     for example, prediction in zip(found.examples, found.predictions, strict=True):
-        document = MentionErrors(example, prediction[metric.field])
-        kinds.update(document.kinds())
-        mentions += document.mentions()
-        links += document.links()
-    breakdowns = [*break_down("mentions", mentions, mention_scores), *break_down("links", links, link_scores)]
-    return "mentions", dict(kinds), breakdowns
+        kinds.update(mention_kinds(example["clusters"], prediction[metric.field]))
+    return "mentions", dict(kinds), []
 
 
 def _labels(found: Predictions, metric: Metric) -> _Details:

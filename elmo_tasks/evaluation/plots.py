@@ -1,4 +1,4 @@
-"""Pictures of runs: their curves, the learned weights of mixed layers, and the labels that are confused."""
+"""Pictures of runs: their curves, and the learned weights of mixed layers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from elmo_tasks.errors import ElmoTasksError, RunError
 from elmo_tasks.files.atomic import atomic_write
 from elmo_tasks.files.json_files import Number, read_json
 from elmo_tasks.files.json_lines import read_records
-from elmo_tasks.metrics.confusion import ConfusionTable, largest
 from elmo_tasks.runs.archive import open_run
 
 if TYPE_CHECKING:
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FORMATS = (".svg", ".png", ".pdf")
-_CONFUSED_LABELS = 20  # the most labels of a confusion table
 
 
 class _Record(pydantic.BaseModel):
@@ -87,13 +85,12 @@ def check_format(path: str | Path) -> str:
     return suffix
 
 
-def plot_runs(path: str | Path, runs: Sequence[RunCurves], confusion: ConfusionTable | None = None) -> None:
+def plot_runs(path: str | Path, runs: Sequence[RunCurves]) -> None:
     """Draws runs and writes the picture: the loss and the validation metric, if there is one, after each epoch, and the
     weights of the layers of the biLM and of a transformer in the best epoch, as in figure 2 of Peters et al. (2018).
 
     Arguments:
         path: the file to write, replaced if it exists. Its ending chooses the format.
-        confusion: is drawn too.
 
     Raises:
         ElmoTasksError: the ending of the file is not one of `FORMATS`.
@@ -104,20 +101,16 @@ def plot_runs(path: str | Path, runs: Sequence[RunCurves], confusion: ConfusionT
     mixes = [
         (name if len(runs) == 1 else f"{run.name}, {name}", mix) for run in runs for name, mix in run.mixes().items()
     ]
-    second = ["mixes"] * bool(mixes) + ["confusion"] * bool(confusion)
-    # The table of mixes is low if it is the only plot of its row. A single plot takes the whole width.
-    heights = [4.2, 4.2 if confusion else 0.8 + 0.5 * len(mixes)][: 1 + bool(second)]
+    heights = [4.2, *([0.8 + 0.5 * len(mixes)] if mixes else [])]
     figure = Figure(figsize=(10, sum(heights)), layout="constrained")
     scored = [run for run in runs if run.records[-1]["validation"]]
-    rows: list[Any] = [["losses", "metric" if scored else "losses"], *([(second * 2)[:2]] if second else [])]
+    rows: list[Any] = [["losses", "metric" if scored else "losses"], *([["mixes", "mixes"]] if mixes else [])]
     axes = figure.subplot_mosaic(rows, height_ratios=heights)
     _draw_losses(axes["losses"], runs)
     if scored:
         _draw_metric(axes["metric"], scored)
     if mixes:
         draw_mixes(axes["mixes"], mixes)
-    if confusion:
-        _draw_confusion(axes["confusion"], largest(confusion, _CONFUSED_LABELS))
     save_figure(figure, path)
 
 
@@ -147,7 +140,7 @@ def _draw_losses(axes: Axes, runs: Sequence[RunCurves]) -> None:
             if not losses:  # there is no validation data
                 continue
             axes.plot(epochs, losses, style, color=f"C{number}", marker=".", label=label)
-    finish_curves(axes, "loss")
+    _finish_curves(axes, "loss")
 
 
 def _draw_metric(axes: Axes, runs: Sequence[RunCurves]) -> None:
@@ -159,7 +152,7 @@ def _draw_metric(axes: Axes, runs: Sequence[RunCurves]) -> None:
         label = legend_label(f"{run.name}, best: {value:.2f}")
         axes.plot(epochs, values, color=f"C{number}", marker=".", label=label)
         axes.plot(best["epoch"], value, "*", color=f"C{number}", markersize=14)
-    finish_curves(axes, f"validation {', '.join(dict.fromkeys(run.metric for run in runs))}")
+    _finish_curves(axes, f"validation {', '.join(dict.fromkeys(run.metric for run in runs))}")
 
 
 def legend_label(name: str) -> str:
@@ -167,11 +160,11 @@ def legend_label(name: str) -> str:
     return f" {name}" if name.startswith("_") else name
 
 
-def finish_curves(axes: Axes, title: str, across: str = "epoch") -> None:
+def _finish_curves(axes: Axes, title: str) -> None:
     from matplotlib.ticker import MaxNLocator
 
     axes.set_title(title)
-    axes.set_xlabel(across)
+    axes.set_xlabel("epoch")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.grid(alpha=0.3)
     axes.legend(fontsize="small")
@@ -191,32 +184,13 @@ def draw_mixes(axes: Axes, mixes: Sequence[tuple[str, dict[str, Any]]]) -> None:
     axes.pcolormesh(*edges, shares, cmap="Blues", vmin=0, vmax=1)
     axes.invert_yaxis()
     axes.set_aspect("auto")
-    texts = [[f"{each[layer]:.2f}" if layer in each else "" for layer in columns] for each in weights]
-    _write_cells(axes, shares, texts)
+    for row, each in enumerate(weights):
+        for column, layer in enumerate(columns):
+            text, color = (
+                f"{each[layer]:.2f}" if layer in each else "",
+                "white" if shares[row][column] > 0.6 else "black",
+            )
+            axes.text(column, row, text, ha="center", va="center", color=color, fontsize="medium")
     axes.set_xticks(range(len(columns)), [f"layer {layer}" if layer else "tokens" for layer in columns])
     axes.set_yticks(range(len(mixes)), [f"{label}\ngamma {mix['gamma']:.2f}" for label, mix in mixes])
     axes.set_title("weights of the layers")
-
-
-def _draw_confusion(axes: Axes, confusion: ConfusionTable) -> None:
-    """Gold labels in rows, predicted ones in columns; the colour is the share of the row."""
-    labels, counts = confusion["labels"], confusion["counts"]
-    shares = [[count / (sum(row) or 1) for count in row] for row in counts]
-    axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
-    size = "small" if len(labels) <= 10 else "xx-small"
-    _write_cells(axes, shares, [[str(count) if count else "" for count in row] for row in counts], size)
-    axes.set_xticks(range(len(labels)), labels, rotation=90, fontsize=size)
-    axes.set_yticks(range(len(labels)), labels, fontsize=size)
-    axes.set_xlabel("predicted")
-    axes.set_ylabel("gold")
-    axes.set_title("gold and predicted labels")
-
-
-def _write_cells(
-    axes: Axes, shares: Sequence[Sequence[float]], texts: Sequence[Sequence[str]], size: str = "medium"
-) -> None:
-    """Writes a text into each cell of a heat map, white on dark cells."""
-    for row, cells in enumerate(texts):
-        for column, text in enumerate(cells):
-            color = "white" if shares[row][column] > 0.6 else "black"
-            axes.text(column, row, text, ha="center", va="center", color=color, fontsize=size)

@@ -1,11 +1,11 @@
-"""Models on the Hugging Face hub, `hub:ORG/NAME[@REVISION]`: downloads, into the hub's own cache, and uploads."""
+"""Models on the Hugging Face hub, `hub:ORG/NAME[@REVISION]`: downloads, into the hub's own cache."""
 
 from __future__ import annotations
 
 import contextlib
 import functools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from elmo_tasks.errors import DISK_FULL_ERRORS, RemoteError, WriteError, one_line, some_of
@@ -13,6 +13,7 @@ from elmo_tasks.errors import DISK_FULL_ERRORS, RemoteError, WriteError, one_lin
 HUB = "hub:"
 _NAME = re.compile(r"hub:([\w.-]+(?:/[\w.-]+)?)(?:@([^@\s]+))?")
 _EXPECTED = f"expected {HUB}ORG/NAME or {HUB}ORG/NAME@REVISION"
+_MISSING = "not found on the hub, or private"
 _LOG_IN = "log in with `hf auth login`, or set HF_TOKEN"
 
 
@@ -50,41 +51,6 @@ def pinned(source: str) -> str:
     return f"{HUB}{_parts(source)[0]}@{folder.name}"
 
 
-def upload(target: str, files: Mapping[str, Path], card: str, *, private: bool) -> str:
-    """Writes files and a model card to the hub, in one commit. The model is made there if it is missing.
-
-    A card that is already there is kept, since its authors may have written in it.
-
-    Arguments:
-        target: `hub:ORG/NAME`.
-        files: by their names there.
-        card: the text of the model card.
-        private: makes a new model one that only its owners see.
-
-    Returns:
-        the address of the model's page.
-
-    Raises:
-        RemoteError: it is not the name of a model, or nobody is logged in who may write to it, or the hub cannot be
-            reached.
-    """
-    from huggingface_hub import CommitOperationAdd, HfApi
-
-    name, revision = _parts(target)
-    if revision or "/" not in name:
-        raise RemoteError(f"{target}: not the name of a model to write; expected {HUB}ORG/NAME")
-    if is_offline():
-        raise RemoteError(f"{target}: cannot be written, because HF_HUB_OFFLINE is set")
-    api = HfApi(library_name="elmo-tasks")
-    additions = [CommitOperationAdd(path, str(file)) for path, file in files.items()]
-    with _errors(target, missing="not found, or you may not write to it"):
-        address = str(api.create_repo(name, private=private, exist_ok=True))
-        if not api.file_exists(name, "README.md"):
-            additions.append(CommitOperationAdd("README.md", card.encode()))
-        api.create_commit(name, additions, commit_message="Upload with elmo-tasks push")
-    return address
-
-
 def _parts(source: str) -> tuple[str, str | None]:
     """The name and the revision in `hub:ORG/NAME@REVISION`."""
     if not (found := _NAME.fullmatch(source)):
@@ -104,9 +70,7 @@ def _snapshot(name: str, revision: str | None, patterns: tuple[str, ...], local_
 
 
 @contextlib.contextmanager
-def _errors(
-    source: str, *, local_only: bool = False, missing: str = "not found on the hub, or private"
-) -> Iterator[None]:
+def _errors(source: str, *, local_only: bool = False) -> Iterator[None]:
     """Turns the library's errors within the block into one line that says what to do."""
     from huggingface_hub import constants, errors
 
@@ -118,7 +82,7 @@ def _errors(
     except errors.RevisionNotFoundError:
         raise RemoteError(f"{source}: has no such revision; expected a branch, a tag or a commit after '@'") from None
     except (errors.RepositoryNotFoundError, errors.LocalTokenNotFoundError):
-        raise RemoteError(f"{source}: {missing}; check the name, and {_LOG_IN}") from None
+        raise RemoteError(f"{source}: {_MISSING}; check the name, and {_LOG_IN}") from None
     except Exception as problem:  # of the library and of those that it uses, of any class
         if isinstance(problem, OSError) and problem.errno in DISK_FULL_ERRORS:
             place = problem.filename or constants.HF_HUB_CACHE
@@ -130,7 +94,7 @@ def _errors(
         cause = problem.__cause__ if isinstance(problem.__cause__, Exception) else problem
         status = getattr(getattr(cause, "response", None), "status_code", None)
         if status in (401, 403):
-            raise RemoteError(f"{source}: {missing} (status {status}); check the name, and {_LOG_IN}") from None
+            raise RemoteError(f"{source}: {_MISSING} (status {status}); check the name, and {_LOG_IN}") from None
         raise RemoteError(
             f"{source}: the hub cannot be reached, or does not answer as expected: {one_line(cause)}"
         ) from None

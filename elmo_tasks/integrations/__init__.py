@@ -1,1 +1,1 @@
-"""What joins elmo-tasks to other software: Arrow tables for any engine, Ray, scikit-learn, spaCy, AllenNLP's names."""
+"""What joins elmo-tasks to other software: Arrow tables for any engine, scikit-learn, spaCy, AllenNLP's names."""

@@ -77,7 +77,7 @@ class PartsFolder:
     def is_done(self, unit: Unit) -> bool:
         return (self.path / unit.part_name).is_file()
 
-    def process(self, units: Sequence[Unit], function: TableFunction, *, visible: bool = True) -> Made:
+    def process(self, units: Sequence[Unit], function: TableFunction) -> Made:
         """Makes the parts that are missing.
 
         Raises:
@@ -87,7 +87,7 @@ class PartsFolder:
         self.begin()
         missing = [unit for unit in units if not self.is_done(unit)]
         errors = 0
-        with progress_bar(visible=visible) as bar:
+        with progress_bar() as bar:
             task = bar.add_task("parts", total=len(units), completed=len(units) - len(missing), note="")
             for unit, tables in read_units(missing):
                 forget_words()  # or the last digits of a part would depend on the parts before it

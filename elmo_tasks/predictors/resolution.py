@@ -7,11 +7,15 @@ from typing import Any
 
 from elmo_tasks.predictors.predictor import Fields
 from elmo_tasks.rendering.tasks import located
-from elmo_tasks.text.english import PRONOUNS
 
 FindTags = Callable[[list[list[str]]], list[list[str]]]
 """Tags the tokens of sentences with the Penn Treebank's parts of speech."""
 
+_PRONOUNS = {
+    "i", "me", "my", "mine", "myself", "we", "us", "our", "ours", "ourselves", "you", "your", "yours", "yourself",
+    "yourselves", "he", "him", "his", "himself", "she", "her", "hers", "herself", "it", "its", "itself", "they", "them",
+    "their", "theirs", "themselves", "this", "that", "these", "those", "who", "whom", "whose", "which", "oneself",
+}  # fmt: skip
 _POSSESSIVE = {"my", "your", "his", "its", "our", "their", "whose"}
 _DETERMINERS = {"a", "an", "the", "this", "that", "these", "those", "some", *_POSSESSIVE, "her"}
 _ENDINGS = ("\u2019s", "\u2019", "'s", "'")
@@ -40,7 +44,7 @@ def resolved_text(result: Fields, find_tags: FindTags | None = None) -> str:
     tags = [tag for sentence in find_tags([*map(list, sentences)]) for tag in sentence] if find_tags else None
     changes: list[tuple[int, int, str]] = []  # from, to, in characters, and the new text
     for cluster in result["clusters"]:
-        names = [(first, last) for first, last in cluster if first < last or tokens[first].lower() not in PRONOUNS]
+        names = [(first, last) for first, last in cluster if first < last or tokens[first].lower() not in _PRONOUNS]
         if not names:
             continue
         first, last = names[0]

@@ -1,4 +1,4 @@
-"""What a pretraining will take: time, memory and disk, for the processes that share it."""
+"""What a pretraining will take: time and memory, for the processes that share it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import math
 import resource
 import sys
 import time
-from collections.abc import Iterable
 
 import torch
 from accelerate.utils import gather_object
@@ -31,8 +30,6 @@ def make_plan(corpus: Corpus, streams: TokenStreams, trainer: Trainer, objective
     parameters = sum(parameter.numel() for parameter in trainer.parameters.values())
     precision = str(objective.dtype).removeprefix("torch.")
     hours, rate = trainer.steps.total * seconds / 3600, streams.slots_per_window / seconds
-    in_run = _run_bytes(trainer, objective, streams) / 1e6
-    in_cache = sum(file.stat().st_size for file in corpus.folder.rglob("*") if file.is_file()) / 1e6
     return {
         "corpus": str(corpus.folder),
         "tokens": f"{num_tokens:,} ({len(corpus.types):,} distinct), {len(corpus.held_out.tokens):,} held out",
@@ -41,7 +38,6 @@ def make_plan(corpus: Corpus, streams: TokenStreams, trainer: Trainer, objective
         "steps": f"{trainer.steps.total:,}",
         "estimated time": f"{hours:.1f} hours, {rate:,.0f} tokens/s",
         "estimated memory": f"{memory / 1e9:.1f} GB{shared}",
-        "estimated disk": f"{in_run:,.1f} MB for the run, {in_cache:,.1f} MB for the corpus in the cache",
     }
 
 
@@ -64,16 +60,6 @@ def _try_out(trainer: Trainer, objective: StreamObjective, window: Window) -> tu
     return seconds, memory + _optimizer_bytes(trainer) - _state_bytes(trainer.optimizer)
 
 
-def _run_bytes(trainer: Trainer, objective: StreamObjective, streams: TokenStreams) -> int:
-    """Of the weights and of two states, since the new one is complete before the old one is removed."""
-    weights = sum(parameter.nbytes for parameter in trainer.parameters.values())
-    averages = weights if trainer.average else 0
-    carried = _bytes(
-        each for layer in objective.model.initial_states(streams.batch_size) for state in layer for each in state
-    )
-    return weights + 2 * (weights + averages + _optimizer_bytes(trainer) + carried)
-
-
 def _optimizer_bytes(trainer: Trainer) -> int:
     """Of what the optimizer keeps after a step, which parameters without memory make."""
     parameters = {
@@ -87,8 +73,5 @@ def _optimizer_bytes(trainer: Trainer) -> int:
 
 
 def _state_bytes(optimizer: torch.optim.Optimizer) -> int:
-    return _bytes(each for state in optimizer.state.values() for each in state.values() if isinstance(each, Tensor))
-
-
-def _bytes(tensors: Iterable[Tensor]) -> int:
-    return sum(each.nbytes for each in tensors)
+    states = (each for state in optimizer.state.values() for each in state.values())
+    return sum(each.nbytes for each in states if isinstance(each, Tensor))

@@ -29,7 +29,7 @@ from elmo_tasks.elmo.layers import LayerSource
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.files.atomic import OutputFile
 from elmo_tasks.modules.word_vectors import WordVectorFile
-from elmo_tasks.probes.span_vectors import Pooling, TokenSpan, row_names, sources, span_vectors
+from elmo_tasks.probes.span_vectors import TokenSpan, row_names, sources, span_vectors
 from elmo_tasks.tasks import SemanticRoles, Tagging
 from elmo_tasks.tasks.task import Example
 from elmo_tasks.text.tag_schemes import spans_of_tags
@@ -137,7 +137,6 @@ def probe_labels(
     test: Sequence[LabelledSentence],
     *,
     vectors: WordVectorFile | None = None,
-    pooling: Pooling = "mean",
     seed: int = 0,
     visible: bool = True,
 ) -> LabelProbe:
@@ -151,7 +150,6 @@ def probe_labels(
         training: the sentences to learn from.
         test: the sentences to test on. A label that is not in the training data counts as wrong.
         vectors: word vectors to compare with.
-        pooling: what the vector of a span of several tokens is; see `span_vectors`.
         seed: draws the labels of the control task.
         visible: whether progress bars are drawn.
 
@@ -171,7 +169,7 @@ def probe_labels(
     for source, name in sources(bilm, vectors, sentences):
         with tempfile.TemporaryDirectory(prefix="elmo-tasks-probe-") as folder:
             (paths, learned), (test_paths, tested) = (
-                _stored(source, part, pooling, Path(folder, str(number)), visible)
+                _stored(source, part, Path(folder, str(number)), visible)
                 for number, part in enumerate((training, test))
             )
             for row, path, test_path in zip(row_names(name, len(paths)), paths, test_paths, strict=True):
@@ -223,7 +221,7 @@ def _labels(sentences: Sequence[LabelledSentence], control: dict[_Type, str] | N
 
 
 def _stored(
-    source: LayerSource, sentences: Sequence[LabelledSentence], pooling: Pooling, folder: Path, visible: bool
+    source: LayerSource, sentences: Sequence[LabelledSentence], folder: Path, visible: bool
 ) -> tuple[list[Path], list[LabelledSentence]]:
     """Writes the vectors of all items into a new folder: a file for each row, and the sentences in their order."""
     folder.mkdir()
@@ -233,7 +231,7 @@ def _stored(
     spans = [[span for item in sentence.items for span in item] for sentence in sentences]
     tokens = [sentence.tokens for sentence in sentences]
     with contextlib.ExitStack() as stack:
-        for number, rows in span_vectors(source, tokens, spans, pooling, visible=visible):
+        for number, rows in span_vectors(source, tokens, spans, visible=visible):
             if not files:
                 paths = [folder / str(row) for row in range(len(rows))]
                 files = [stack.enter_context(OutputFile(path, path)) for path in paths]

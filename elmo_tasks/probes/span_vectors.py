@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal
 
 import numpy as np
 import torch
@@ -18,7 +17,6 @@ from elmo_tasks.modules.word_vectors import WordVectorFile
 from elmo_tasks.progress import progress_bar
 from elmo_tasks.text.batches import batches_of_like_lengths
 
-Pooling = Literal["mean", "endpoints"]
 TokenSpan = tuple[int, int]  # first and last token; both ends are inclusive
 
 _BATCH_TOKENS = 4096
@@ -67,7 +65,6 @@ def span_vectors(
     source: LayerSource,
     sentences: Sequence[Sequence[str]],
     spans: Sequence[Sequence[TokenSpan]],
-    pooling: Pooling = "mean",
     *,
     visible: bool = True,
 ) -> Iterator[tuple[int, NDArray[np.float32]]]:
@@ -77,12 +74,10 @@ def span_vectors(
         source: the layers are computed once, in batches of bounded size. Sentences without spans are skipped.
         sentences: tokenized sentences.
         spans: those of each sentence.
-        pooling: the vector of a span is the mean of its tokens' vectors, or those of its first and last token,
-            concatenated.
         visible: whether a progress bar is drawn.
 
     Yields:
-        the number of a sentence and the vectors of its spans, (R, N, D), or (R, N, 2D) for endpoints.
+        the number of a sentence and the vectors of its spans, (R, N, D), which are the means of their tokens' vectors.
     """
     lengths = [len(tokens) for tokens in sentences]
     numbers = sorted((number for number, found in enumerate(spans) if found), key=lambda number: -lengths[number])
@@ -92,15 +87,13 @@ def span_vectors(
             output = source.layers([sentences[number] for number in batch]).layers  # (B, L+1, T, D)
             for number, layers in zip(batch, output.float().cpu().numpy(), strict=True):
                 rows = layers if len(layers) == 1 else np.concatenate([layers, layers.mean(axis=0, keepdims=True)])
-                yield number, pool_spans(rows, np.array(spans[number]), pooling)
+                yield number, pool_spans(rows, np.array(spans[number]))
             bar.advance(task, len(batch))
 
 
-def pool_spans(rows: NDArray[np.float32], spans: NDArray[np.int64], pooling: Pooling = "mean") -> NDArray[np.float32]:
-    """(R, T, D), (N, 2) -> (R, N, D), or (R, N, 2D) for endpoints; see `span_vectors`."""
+def pool_spans(rows: NDArray[np.float32], spans: NDArray[np.int64]) -> NDArray[np.float32]:
+    """(R, T, D), (N, 2) -> (R, N, D); see `span_vectors`."""
     first, last = spans.T
-    if pooling == "endpoints":
-        return np.concatenate([rows[:, first], rows[:, last]], axis=-1)
     if (first == last).all():
         return rows[:, first]
     totals = np.cumsum(rows, axis=1, dtype=np.float64)

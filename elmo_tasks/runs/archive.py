@@ -79,7 +79,7 @@ def open_run(path: str | Path) -> RunFolder:
         AllenNlpArchiveError: it is one of AllenNLP's.
     """
     if str(path).startswith(HUB):
-        files, expected = tuple(RunFolder("").packed()), "expected a run that `elmo-tasks push` has written"
+        files, expected = tuple(RunFolder("").packed()), "expected the files of a run"
         folder = RunFolder(hub_folder(str(path), files, expected), Path(path))
         if not folder.is_started():
             raise RunError(f"{path}: has no {folder.config.name}; {expected}")

@@ -22,7 +22,6 @@ from elmo_tasks.models.saliency import Method, num_gradients
 from elmo_tasks.predictors.free_memory import release_memory_after
 from elmo_tasks.predictors.predictor import ExampleError, Fields
 from elmo_tasks.predictors.semantic_roles import SemanticRolesPredictor
-from elmo_tasks.publishing.card import architecture
 from elmo_tasks.rendering.label_meanings import legend
 from elmo_tasks.runs.archive import open_run
 from elmo_tasks.runs.experiment_config import Results
@@ -88,7 +87,7 @@ class ServedRun:
             "name": name,
             **_description(run, folder),
             "bilm": self.elmo.files().fingerprint() if self.elmo else None,
-            "bilm_size": architecture(BiLMOptions.load(self.elmo.files().options)) if self.elmo else None,
+            "bilm_size": BiLMOptions.load(self.elmo.files().options).summary() if self.elmo else None,
             "has_card": self.card is not None,
             "facts": {"data": known.data, "licence": known.licence, "score": known.score and str(known.score)},
         }

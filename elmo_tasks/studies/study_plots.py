@@ -1,4 +1,4 @@
-"""The plots of a study: scores, learning curves, scores by share of the training data, and weights of the layers."""
+"""The plots of a study: scores, scores by share of the training data, and weights of the layers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from elmo_tasks.evaluation.plots import RunCurves, draw_mixes, finish_curves, legend_label
+from elmo_tasks.evaluation.plots import RunCurves, draw_mixes, legend_label
 from elmo_tasks.studies.study_runs import Summary
 
 if TYPE_CHECKING:
@@ -92,33 +92,6 @@ def draw_scores(summaries: Sequence[Summary]) -> Figure:
 
     shown = families(summaries)
     return _panels(shown, draw, height=0.9 + 0.42 * max(len(family.arms) for family in shown))
-
-
-def draw_curves(summaries: Sequence[Summary], folder: Path) -> Figure | None:
-    """The validation metric after each epoch, with all of the training data: mean and range of the seeds.
-
-    A curve ends where the first seed has stopped. None if no arm has validation data.
-    """
-
-    def draw(axes: Axes, family: Family) -> None:
-        for name, color in family.colors().items():
-            curves = [RunCurves.read(folder / result.folder) for result in family.arms[name][-1].results]
-            series = [[each["validation"][curve.metric] for each in curve.records] for curve in curves]
-            values = list(zip(*series, strict=False))
-            epochs = range(1, len(values) + 1)
-            means = [statistics.fmean(each) for each in values]
-            axes.plot(epochs, means, color=color, marker=".", label=legend_label(name))
-            axes.fill_between(epochs, list(map(min, values)), list(map(max, values)), color=color, alpha=0.2, lw=0)
-        metric = next(iter(family.arms.values()))[-1].results[0].metric
-        axes.set_ylabel(f"validation {metric}")
-        finish_curves(axes, family.title)
-
-    validated = [
-        each
-        for each in summaries
-        if all(RunCurves.read(folder / result.folder).records[-1]["validation"] for result in each.results)
-    ]
-    return _panels(families(validated), draw, height=2.8) if validated else None
 
 
 def draw_shares(summaries: Sequence[Summary]) -> Figure | None:

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from elmo_tasks.studies.study_runs import StudyFolder
 logger = logging.getLogger(__name__)
 
 SECONDS_BETWEEN_CLAIMS = 0.5  # whether another process still trains a run or a trial
-SECONDS_BETWEEN_LOOKS = 0.1  # whether a process has ended
+_SECONDS_BETWEEN_LOOKS = 0.1  # whether a process has ended
 _CLAIMS = ".claims"  # a folder with a file for each run, which is locked while it is trained
 _PR_SET_PDEATHSIG = 1  # Linux: the signal that a process gets when its parent ends
 _libc = ctypes.CDLL(None) if sys.platform == "linux" else None
@@ -35,7 +35,7 @@ _libc = ctypes.CDLL(None) if sys.platform == "linux" else None
 
 @dataclasses.dataclass(frozen=True)
 class Training:
-    """What a job needs to train a run, on this machine or on another one.
+    """What a job needs to train a run.
 
     Arguments:
         title: of the run, for messages.
@@ -91,7 +91,7 @@ class Training:
             streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": log}
             process = subprocess.Popen(command, env=env, preexec_fn=_end_with_parent, **streams)
         while process.poll() is None:
-            if stop.wait(SECONDS_BETWEEN_LOOKS):
+            if stop.wait(_SECONDS_BETWEEN_LOOKS):
                 process.terminate()
                 process.wait()
         if process.returncode < 0:  # nothing in the log says so
@@ -113,16 +113,12 @@ def _end_with_parent() -> None:
         _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-Train = Callable[[Training, threading.Event], str | None]
-
-
 def run_study(
     folder: StudyFolder,
     *,
     command: str,
     num_jobs: int = 1,
     packages: Sequence[str] = (),
-    train: Train = Training.train,
 ) -> list[str]:
     """Trains what is missing of the chosen runs, several runs at a time, each in a process of its own.
 
@@ -134,7 +130,6 @@ def run_study(
         command: what started the study, for its report.
         num_jobs: the most runs at a time. They share the processor's cores unless `OMP_NUM_THREADS` is set.
         packages: packages to import, see `elmo_tasks.config.include_packages`.
-        train: what trains a run: `Training.train`, on this machine, or a task of Ray.
 
     Returns:
         the runs that failed here, with the last errors of their logs.
@@ -148,27 +143,25 @@ def run_study(
         logger.info("%s", folder.describe_others())
     runs = [(run, Training.of(folder, run, run_folder, num_jobs, packages)) for run, run_folder in folder.chosen()]
     try:
-        return _train_all(folder, runs, train, num_jobs)
+        return _train_all(folder, runs, num_jobs)
     finally:
         folder.write_results()
 
 
-def _train_all(
-    folder: StudyFolder, runs: Sequence[tuple[StudyRun, Training]], train: Train, num_jobs: int
-) -> list[str]:
+def _train_all(folder: StudyFolder, runs: Sequence[tuple[StudyRun, Training]], num_jobs: int) -> list[str]:
     """Each job is a thread that waits for the process of a run. This thread logs, and writes the results."""
     missing = [(run, training) for run, training in runs if not training.folder.metrics.is_file()]
     num_done = len(runs) - len(missing)
     logger.info("%d of %d runs have finished", num_done, len(runs))
     failures, stop = dict[str, str](), threading.Event()
     with ThreadPoolExecutor(num_jobs) as jobs:
-        waiting = {jobs.submit(train, training, stop): (run, training) for run, training in missing}
+        waiting = {jobs.submit(training.train, stop): (run, training) for run, training in missing}
         try:
             while waiting:
                 job = next(as_completed(waiting))
                 (run, training), error = waiting.pop(job), job.result()
                 if error is None:  # another process trains it: the others come first
-                    waiting[jobs.submit(train, training, stop)] = (run, training)
+                    waiting[jobs.submit(training.train, stop)] = (run, training)
                     continue
                 num_done += 1
                 progress = f"{num_done} of {len(runs)}: {run.title}"

@@ -210,12 +210,9 @@ class Vocabulary:
         """The row of a word, or that of the unknown word."""
         return self._word_ids.get(word.lower() if self.lowercase_words else word, UNKNOWN)
 
-    def frequency_rank(self, word: str) -> int | None:
-        """The rank of a word among those of the training data, 1 being the most frequent; None if it is not there, or
-        less often than `min_count`.
-        """
-        row = self.word_id(word)
-        return row - UNKNOWN if UNKNOWN < row < self.num_trained_words else None
+    def has_seen(self, word: str) -> bool:
+        """Whether the training data has a word, at least `min_count` times."""
+        return UNKNOWN < self.word_id(word) < self.num_trained_words
 
     def label_id(self, namespace: str, label: str) -> int:
         """The id of a label.

@@ -1,7 +1,5 @@
 """The tables of `compare` and `errors`."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 from typing import Any
@@ -33,7 +31,6 @@ DIFFERENCE = Difference(
     better=5,
     worse=3,
     equal=2,
-    changed=[],
 )
 FIRST_COLUMNS = ["system", "difference", "95 % interval"]
 

@@ -1,7 +1,5 @@
 """One rule for text without a token, in all commands that read text."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tables and logs, on a terminal and in files."""
 
-from __future__ import annotations
-
 import logging
 import re
 import sys

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from unittest.mock import Mock
@@ -141,20 +139,6 @@ def test_config_recognizes_a_pretraining_by_its_corpus(
     Path("own.json").write_text('{"corpus": {"path": ["text.txt"]}}')
     assert cli.main(["config", "own.json"]) == 2
     assert "Did you mean 'paths'?" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("command", [["config"], ["train", "--dry-run"]])
-def test_a_config_s_problems_are_printed(
-    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("own.jsonnet").write_text("{ random_sead: 1 }")
-    assert cli.main([*command, "own.jsonnet"]) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert "own.jsonnet" in captured.err
-    assert "random_sead" in captured.err
-    assert [path.name for path in tmp_path.iterdir()] == ["own.jsonnet"]
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """Every command that writes, on a disk that becomes full: one line of error, no leftovers, and nothing lost."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re
@@ -44,7 +42,6 @@ def names(folder: Path) -> list[str]:
     ("arguments", "written"),
     [
         ("sample-data {out} --task ner --sentences 200,20,20", "ner_conll2003/eng.train"),
-        ("random-bilm {out} --size tiny", "weights.hdf5"),
         ("embed {text} --output {out}/vectors.hdf5 --bilm {bilm}", "vectors.hdf5"),
         ("embed {text} --output {out}/vectors.npz --bilm {bilm}", "vectors.npz"),
         ("predict {run} {text} --output {out}/predictions.jsonl", "predictions.jsonl"),
@@ -78,7 +75,6 @@ def test_a_command_names_what_it_cannot_write(
     assert {path.name for path in out.rglob("*") if path.is_file()} <= {"other", "options.json"}
 
 
-@pytest.mark.slow
 def test_a_training_goes_on_when_there_is_room_again(
     trained: Path, tmp_path: Path, room: Room, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -108,7 +104,6 @@ def test_a_training_goes_on_when_there_is_room_again(
     assert {named[0].split("/")[1], named[-1]} == {"datasets", "run/frozen.safetensors"}
 
 
-@pytest.mark.slow
 def test_a_checkpoint_that_cannot_be_written_leaves_the_one_before(
     trained: Path, tmp_path: Path, room: Room, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,11 +128,10 @@ def test_a_checkpoint_that_cannot_be_written_leaves_the_one_before(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", ["random-bilm {out} --size tiny", "embed {text} --output {out}/vectors.hdf5"])
-def test_a_process_ends_without_a_crash(command: str, tmp_path: Path) -> None:
+def test_a_process_ends_without_a_crash(tmp_path: Path) -> None:
     """HDF5 writes once more when the process ends."""
     (tmp_path / "text").write_text("Mary went to Boeing .\n" * 100)
-    arguments = command.format(out=tmp_path / "out", text=tmp_path / "text")
+    arguments = f"embed {tmp_path / 'text'} --output {tmp_path / 'out'}/vectors.hdf5"
     # -B: Python would keep a truncated file of compiled code.
     shell = f"ulimit -f 64; exec {sys.executable} -B -m elmo_tasks {arguments} --quiet"
     done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, timeout=300)

@@ -1,7 +1,5 @@
 """What `import-allennlp` says."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from unittest.mock import Mock
 

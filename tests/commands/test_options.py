@@ -3,8 +3,6 @@
 After a change on purpose: `python -m tests.commands.test_options`.
 """
 
-from __future__ import annotations
-
 import argparse
 import inspect
 import json
@@ -41,8 +39,8 @@ SNAPSHOT = Path(__file__).with_name("options.json")
 SHORTEST = [
     "train c", "evaluate r d", "predict r -", "data c", "config", "models", "archive r f", "plot r --output f",
     "compare r", "errors r", "serve r", "pretrain c", "study", "report d", "tune", "score t", "perplexity t",
-    "embed i --output f", "neighbors s --word w --pool p", "similarity w s t", "cache info", "random-bilm d",
-    "probe pos", "fetch", "push m t", "import-allennlp a r", "sample-data d",
+    "embed i --output f", "neighbors s --word w --pool p", "similarity w s t",
+    "probe pos", "fetch", "import-allennlp a r", "sample-data d",
 ]  # fmt: skip
 
 # Options whose values are more than a string or a number.
@@ -72,7 +70,7 @@ WRONG = {
     "serve r --port 65536": "'65536' is not a port from 0 to 65535",
     "study c --shares 0.1,2": "'0.1,2' is not a comma-separated list of numbers above 0 and up to 1",
     "embed i --output f --batch-tokens 0": "'0' is not a whole number of at least 1",
-    "random-bilm d --seed 4294967296": "'4294967296' is not a whole number from 0 to 4294967295",
+    "compare r --seed 4294967296": "'4294967296' is not a whole number from 0 to 4294967295",
     "sample-data d --sentences 1,,2": "'1,,2'; expected three whole numbers of at least 1 with commas: training",
 }
 
@@ -155,7 +153,7 @@ CALLING = [
     "train c --folds 2",
     "evaluate r d --batch-tokens 1 --set a=b --predictions p --confusion --unknown-labels count",
     "archive r f --force --without-bilm",
-    "compare r s --metric m --resamples 1 --seed 7 --examples 3 --device auto",
+    "compare r s --metric m --resamples 1 --seed 7 --device auto",
     "errors r d --examples 1 --device cpu",
     f"pretrain c {CHANGED} -s d --from default --resume",
     "pretrain c --force",

@@ -1,7 +1,5 @@
 """Where the inputs of `predict` come from, and where its results go."""
 
-from __future__ import annotations
-
 import csv
 import io
 import itertools
@@ -85,25 +83,6 @@ def test_predict_prints_json_lines(tmp_path: Path, load: Mock, capsys: pytest.Ca
     loaded = [(*each.args, each.kwargs["overrides"]) for each in load.call_args_list[-2:]]
     assert loaded == [("tagger", ["trainer.device=cpu"]), (["run"], ["trainer.device=cpu", "a=b"])]
     assert isinstance(load.call_args.kwargs["predicates"], EchoPredictor)
-
-
-@pytest.mark.usefixtures("load")
-def test_predict_writes_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    source, page, lines = tmp_path / "in.txt", tmp_path / "page.html", tmp_path / "out.jsonl"
-    source.write_text("<one>\nzwölf\n", encoding="utf-8")
-    assert cli.main(["predict", "run", str(source), "--html", str(page)]) == 0
-    assert [path.name for path in tmp_path.iterdir() if path != source] == ["page.html"]
-    text = page.read_text(encoding="utf-8")
-    assert capsys.readouterr().err.endswith(f"{page}: 2 results\n")
-    assert "<title>run</title>" in text
-    assert text.count("<section>") == 2
-    assert all(word in text for word in ("&lt;one&gt;", "zwölf", "</html>"))
-    both = ["predict", "run", str(source), "--html", str(page), "--output", str(lines)]
-    assert cli.main(both) == 2
-    assert capsys.readouterr().err == f"error: {page}: the file exists; --force replaces it\n"
-    assert cli.main([*both, "--force"]) == 0
-    assert (page.read_text(encoding="utf-8"), len(lines.read_text().splitlines())) == (text, 2)
-    assert capsys.readouterr().out == ""
 
 
 @pytest.mark.usefixtures("load")
@@ -480,23 +459,3 @@ def test_an_empty_input_is_said_to_be_empty(capsys: pytest.CaptureFixture[str]) 
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err.endswith("/dev/null: no text in 0 line(s)\n")
-
-
-@pytest.mark.usefixtures("load")
-def test_results_go_through_pipes(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "in.txt").write_text("one\n")
-    line = json.dumps({"said": "one", "source": str(tmp_path / "in.txt")}) + "\n"
-    os.mkfifo(tmp_path / "pipe")
-    found: list[str] = []
-    reader = threading.Thread(target=lambda: found.append((tmp_path / "pipe").read_text()))
-    reader.start()
-    assert cli.main(["predict", "run", str(tmp_path / "in.txt"), "--output", str(tmp_path / "pipe")]) == 0
-    reader.join()
-    assert found == [line]
-    with (tmp_path / "log").open("a+") as log:  # as `>>` does
-        log.write("earlier\n")
-        log.flush()
-        for path in ("/dev/stdout", f"/dev/fd/{log.fileno()}"):
-            assert cli.main(["predict", "run", str(tmp_path / "in.txt"), "--output", path]) == 0
-    assert capfd.readouterr().out == line
-    assert (tmp_path / "log").read_text() == "earlier\n" + line

@@ -1,6 +1,4 @@
-"""What `probe` measures by default, and its tables."""
-
-from __future__ import annotations
+"""What `pretrain`, `perplexity` and `probe` pass on and print."""
 
 import json
 import lzma
@@ -10,7 +8,9 @@ from types import SimpleNamespace
 from unittest.mock import Mock
 
 import pytest
+from accelerate import PartialState
 
+import elmo_tasks.pretraining.pretrain
 import elmo_tasks.probes.label_probes
 import elmo_tasks.probes.sense_data
 import elmo_tasks.probes.senses
@@ -19,6 +19,7 @@ from elmo_tasks.elmo import BiLM
 from elmo_tasks.probes.label_probes import LabelProbe, ProbeRow
 from elmo_tasks.probes.senses import SenseProbe
 from elmo_tasks.sample_data import VECTORS
+from elmo_tasks.text.tokenizers import WhitespaceTokenizer
 
 Printed = Callable[[], tuple[str, list[list[str]]]]
 SENTENCE = "1\t{name}\t_\tPROPN\tNNP\t_\t2\t_\t_\t_\n2\tleft\t_\tVERB\tVBD\t_\t0\t_\t_\t_\n\n"
@@ -41,17 +42,17 @@ def test_the_defaults_of_a_probe(probe: Mock) -> None:
     assert cli.main(["probe", "data.conllu"]) == 0
     bilm, training, tested = probe.call_args.args
     assert (bilm, len(training), len(tested)) == ("the biLM default", 8, 2)
-    assert probe.call_args.kwargs == {"vectors": None, "pooling": "mean", "seed": 0}
+    assert probe.call_args.kwargs == {"vectors": None, "seed": 0}
     assert training[0].labels == ["PROPN", "VERB"]
 
 
-def test_a_probe_with_a_test_file_word_vectors_and_another_pooling(probe: Mock, tmp_path: Path) -> None:
+def test_a_probe_with_a_test_file_and_word_vectors(probe: Mock, tmp_path: Path) -> None:
     Path("test.conllu").write_text(SENTENCE.format(name="Bo"))
     for path in (tmp_path / "mine.txt", tmp_path / "data" / VECTORS):
         path.parent.mkdir(parents=True, exist_ok=True)
         content = b"the 0.1 0.2\n"
         path.write_bytes(lzma.compress(content) if path.suffix == ".xz" else content)
-    given = ["--test", "test.conllu", "--pooling", "endpoints", "--seed", "7", "--bilm", "b"]
+    given = ["--test", "test.conllu", "--seed", "7", "--bilm", "b"]
     reader = '{"type": "conllu", "tag_column": "xpos"}'
     assert cli.main(["probe", "data.conllu", "--vectors", "mine.txt", "--reader", reader, *given]) == 0
     bilm, training, tested = probe.call_args.args
@@ -59,7 +60,7 @@ def test_a_probe_with_a_test_file_word_vectors_and_another_pooling(probe: Mock, 
     assert len(training) == 10
     assert [(each.tokens, each.labels) for each in tested] == [(("Bo", "left"), ["NNP", "VBD"])]
     settings = probe.call_args.kwargs
-    assert (settings["vectors"].path, settings["pooling"], settings["seed"]) == (Path("mine.txt"), "endpoints", 7)
+    assert (settings["vectors"].path, settings["seed"]) == (Path("mine.txt"), 7)
     assert cli.main(["probe", "data.conllu"]) == 0
     assert probe.call_args.kwargs["vectors"].path == Path("data") / VECTORS
 
@@ -107,3 +108,67 @@ def test_the_tables_of_word_senses_end_the_first_with_all_sets(
         ["instances", "1,004"],
         *([name, "40.0"] for name in names),
     ]
+
+
+HELD_OUT = {"forward": 1234.567, "backward": 20.0, "mean": 157.1, "unknown_percent": 0.256, "targets": 12345}
+ROWS = [
+    ["forward perplexity", "1,234.57"],
+    ["backward perplexity", "20.00"],
+    ["mean perplexity", "157.10"],
+    ["unknown words, %", "0.26"],
+    ["tokens, including sentence ends", "12,345"],
+]
+
+
+@pytest.fixture
+def pretrain(monkeypatch: pytest.MonkeyPatch) -> Mock:
+    results = {"before": None, "held_out": HELD_OUT, "held_out_unigram": 456.78}
+    pretrain = Mock(return_value=results)
+    monkeypatch.setattr(elmo_tasks.pretraining.pretrain, "pretrain", pretrain)
+    return pretrain
+
+
+def test_pretrain_prints_the_perplexities_before_and_after(pretrain: Mock, printed: Printed) -> None:
+    assert cli.main(["pretrain", "own.jsonnet"]) == 0
+    text, rows = printed()
+    assert rows == [["", "after"], *ROWS]
+    assert text.endswith("\nperplexity of a unigram model: 456.8\n")
+    pretrain.return_value["before"] = {**HELD_OUT, "mean": 2000.0}
+    assert cli.main(["pretrain", "own.jsonnet"]) == 0
+    _, rows = printed()
+    assert rows[0] == ["", "before", "after"]
+    assert rows[3] == ["mean perplexity", "2,000.00", "157.10"]
+
+
+@pytest.mark.usefixtures("pretrain")
+def test_in_other_processes_nothing_is_printed(printed: Printed, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PartialState, "is_main_process", False)
+    assert cli.main(["pretrain", "own.jsonnet"]) == 0
+    assert printed() == ("", [])
+
+
+def test_perplexity_uses_the_tokenizer_of_the_biLM_unless_one_is_named(
+    monkeypatch: pytest.MonkeyPatch, printed: Printed
+) -> None:
+    measure = Mock(return_value=HELD_OUT)
+    monkeypatch.setattr(elmo_tasks.pretraining.pretrain, "perplexity_of_text", measure)
+    assert cli.main(["perplexity", "one.txt", "*.gz"]) == 0
+    assert measure.call_args.args[:3] == ("default", ["one.txt", "*.gz"], None)
+    assert printed()[1] == [["", "value"], *ROWS]
+    assert cli.main(["perplexity", "one.txt", "--bilm", "bilm", "--tokenized", "--json"]) == 0
+    assert measure.call_args.args[:2] == ("bilm", ["one.txt"])
+    assert isinstance(measure.call_args.args[2], WhitespaceTokenizer)
+    assert json.loads(printed()[0]) == HELD_OUT
+
+
+def test_the_bilm_of_perplexity_may_come_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    measure = Mock(return_value=HELD_OUT)
+    monkeypatch.setattr(elmo_tasks.pretraining.pretrain, "perplexity_of_text", measure)
+    for bilm in (str(tmp_path), "default", "hub:my/bilm"):
+        assert cli.main(["perplexity", bilm, "one.txt"]) == 0
+        assert measure.call_args.args[:2] == (bilm, ["one.txt"])
+    capsys.readouterr()
+    assert cli.main(["perplexity", "default", "one.txt", "--bilm", "other"]) == 2
+    assert capsys.readouterr().err == "error: default: a biLM, as other is; expected one\n"

@@ -1,7 +1,5 @@
 """Commands that Ctrl-C or SIGTERM ends, or that are long at work: what stays, and what they say."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import logging

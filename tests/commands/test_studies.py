@@ -1,7 +1,5 @@
 """What `study` says before and after the runs."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What `tune` says of a search, and where its trials go."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,32 +1,19 @@
-from __future__ import annotations
-
 import io
 import json
 import os
-import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 from unittest.mock import Mock
 
 import numpy as np
 import pytest
-import torch
 
 import elmo_tasks.elmo.embed
 import elmo_tasks.elmo.fast
 import elmo_tasks.runs.archive
 from elmo_tasks import cli
-from elmo_tasks.elmo import TINY_OPTIONS, BiLM, LayerOutput, random_bilm
+from elmo_tasks.elmo import TINY_OPTIONS, BiLM, random_bilm
 from elmo_tasks.elmo.bilm_files import BiLMFiles
-from elmo_tasks.elmo.cached_layers import CachedLayers, LayerCacheConfig
-from elmo_tasks.errors import CacheError
-from elmo_tasks.files.cache import clear, usage
-from elmo_tasks.modules.word_vectors import WordVectorFile
-from elmo_tasks.sample_data import VECTORS
-
-FILES_OF_KINDS = {"datasets": ".arrow", "word_vectors": ".50.v2.arrow", "corpora": "", "archives": "", "downloads": ""}
 
 
 @pytest.fixture
@@ -44,31 +31,6 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-@pytest.fixture
-def entries(cache: Path) -> dict[str, Path]:
-    """A file or a folder in the cache for each kind but the layers."""
-    paths = {kind: cache / kind / ("0" * 64 + end) for kind, end in FILES_OF_KINDS.items()}
-    for path in paths.values():
-        path.parent.mkdir()
-        path.write_bytes(b"x" * 1500) if path.suffix else path.mkdir()
-    return paths
-
-
-def test_a_random_bilm_can_embed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["random-bilm", str(tmp_path / "bilm"), "--size", "tiny", "--seed", "3"]) == 0
-    captured = capsys.readouterr()
-    options, weights = captured.out.splitlines()
-    assert "untrained" in captured.err
-    assert BiLM.load(options, weights).options.lstm.dim == 128
-
-    source, target = tmp_path / "in.txt", tmp_path / "out.npz"
-    source.write_text("Ann left. Bo stayed.\n")
-    files = ["--options", options, "--weights", weights, "--output", str(target)]
-    assert cli.main(["embed", str(source), *files, "--layers", "top", "--pool", "mean"]) == 0
-    assert target.is_file()
-    assert "vectors of 2 sentences" in " ".join(capsys.readouterr().err.split())
-
-
 def test_embed_reads_raw_text_unless_it_is_tokenized(bilm: Path, tmp_path: Path) -> None:
     source, target = tmp_path / "in.txt", tmp_path / "out.npz"
     source.write_text("Boeing. Bo stayed.\n\u6211\u6765\n", encoding="utf-8")
@@ -79,30 +41,6 @@ def test_embed_reads_raw_text_unless_it_is_tokenized(bilm: Path, tmp_path: Path)
         vectors = np.load(target)
         lengths[option] = [vectors[name].shape[1] for name in sorted(vectors.files) if name.isdecimal()]
     assert lengths == {"--quiet": [2, 3, 1], "--tokenized": [3, 1], "--tokenizer=unicode": [2, 3, 2]}
-
-
-def test_embed_reads_standard_input_as_a_file(
-    bilm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    text = "Boeing. Bo stayed.\n\nOrla left.\n".encode("utf-8-sig")
-    (tmp_path / "in.txt").write_bytes(text)
-    found = []
-    for number, source in enumerate((tmp_path / "in.txt", "-")):
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
-        target = tmp_path / f"{number}.npz"
-        assert cli.main(["embed", str(source), "--bilm", str(bilm), "--output", str(target)]) == 0
-        found.append(np.load(target))
-    assert found[0].files == found[1].files == ["0", "1", "2", "sentence_to_index"]
-    assert all(np.array_equal(found[0][name], found[1][name]) for name in found[0].files)
-
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"fine\n\xff\n")))
-    capsys.readouterr()
-    arguments = ["embed", "-", "--bilm", str(bilm), "--output", str(tmp_path / "bad.npz")]
-    assert cli.main(arguments) == 2
-    assert capsys.readouterr().err.startswith("error: standard input:2: byte 0xff")
-    monkeypatch.setattr(sys, "stdin", None)
-    assert cli.main(arguments) == 2
-    assert capsys.readouterr().err.startswith("error: standard input: it is closed")
 
 
 def test_embed_passes_on_its_arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,104 +144,6 @@ def test_similarity_compares_a_word_in_sentences(
     assert [line.split("│")[-2].strip() for line in printed.out.splitlines() if "1 and 2" in line] == [""]
     assert cli.main([*call[:3], "The cat."]) == 2
     assert "'dog' is not in 'The cat .'; expected a token of each sentence" in capsys.readouterr().err
-
-
-@pytest.mark.usefixtures("cache")
-def test_cache_lists_and_clears(capsys: pytest.CaptureFixture[str]) -> None:
-    stores = [LayerCacheConfig().build(letter * 64, "float32", num_layers=2, output_size=4) for letter in "abf"]
-    for store in stores:
-        CachedLayers(ConstantLayers, store).fill([["one", "two"]])
-    assert cli.main(["cache", "info"]) == 0
-    listed = capsys.readouterr().out
-    assert store.key.name[:8] in listed
-    assert "ffffffff" in listed
-    assert cli.main(["cache", "clear", "no-such-name"]) == 2
-    assert cli.main(["cache", "clear", store.key.name[:8]]) == 0
-    assert capsys.readouterr().out.startswith(f"{store.key.name[:8]}: 1 removed, ")
-    assert not store.folder.exists()
-    assert cli.main(["cache", "clear", "layers"]) == 0
-    assert capsys.readouterr().out.startswith("layers: 2 removed, ")
-    assert cli.main(["cache", "clear"]) == 2
-    assert capsys.readouterr().err.splitlines()[-1] == (
-        "error: cache clear: nothing named; expected all, layers, datasets, word_vectors, corpora, archives, downloads"
-    )
-
-
-def test_cache_clears_one_kind_or_all_and_nothing_else(
-    cache: Path, entries: dict[str, Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    mine = cache / "datasets" / "mine.arrow"
-    mine.touch()
-    assert cli.main(["cache", "info"]) == 0
-    rows = [line.split("│")[1:4] for line in capsys.readouterr().out.splitlines() if line.startswith("│")]
-    sizes = {"layers": "0 bytes", "datasets": "1.5 kB", "word_vectors": "1.5 kB", "corpora": "0 bytes"}
-    assert {kind.strip(): size.strip() for kind, _, size in rows} == {
-        **sizes,
-        "archives": "0 bytes",
-        "downloads": "0 bytes",
-    }
-    assert [number.strip() for _, number, _ in rows] == ["0", "1", "1", "1", "1", "1"]
-    assert cli.main(["cache", "clear", "datasets"]) == 0
-    assert capsys.readouterr().out == "datasets: 1 removed, 1.5 kB freed\n"
-    assert [kind for kind, path in entries.items() if path.exists()] == [*[*sizes][2:], "archives", "downloads"]
-    assert cli.main(["cache", "clear", "all"]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 6
-    assert not any(path.exists() for path in entries.values())
-    assert mine.exists()
-
-
-@pytest.mark.usefixtures("cache")
-def test_the_data_sets_of_the_hub_are_shown_and_stay(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    hub = tmp_path / "hub"
-    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", str(hub))
-    assert cli.main(["cache", "info"]) == 0
-    assert "hub data sets" not in capsys.readouterr().out
-    (hub / "one").mkdir(parents=True)
-    for path in (hub / "one" / "data.arrow", hub / "list"):
-        path.write_bytes(bytes(1000))
-    assert cli.main(["cache", "info"]) == 0
-    line = f"hub data sets: 2 kB in {hub}, which other programs use too; never cleared\n"
-    assert capsys.readouterr().out.endswith(line)
-    assert cli.main(["cache", "clear", "all"]) == 0
-    assert len(list(hub.rglob("*"))) == 3
-
-
-def test_cache_leaves_what_a_running_process_uses(
-    cache: Path, entries: dict[str, Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    program = "import elmo_tasks.files.cache\nelmo_tasks.files.cache.used_cache('archives')\nprint(flush=True)\ninput()"
-    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen([sys.executable, "-c", program], text=True, **pipes) as process:
-        assert process.stdout
-        process.stdout.readline()
-        assert cli.main(["cache", "clear", "all"]) == 2
-        problem = f"error: {cache / 'archives'}: a running process uses it; try again when it has ended"
-        assert problem in capsys.readouterr().err
-        assert [kind for kind, path in entries.items() if path.exists()] == ["archives"]
-        process.communicate("\n")
-    assert cli.main(["cache", "clear", "archives"]) == 0
-    assert not entries["archives"].exists()
-
-
-@pytest.mark.usefixtures("cache")
-def test_what_a_run_reads_is_in_use(short_run: Path, sample_folder: Path, tmp_path: Path) -> None:
-    elmo_tasks.runs.archive.archive(short_run, tmp_path / "run.tar.gz")
-    elmo_tasks.evaluate(tmp_path / "run.tar.gz", str(sample_folder / "ner_conll2003" / "eng.testb"))
-    WordVectorFile(sample_folder / VECTORS)
-    for kind in ("datasets", "word_vectors", "archives"):
-        assert usage(kind)[0] > 0
-        with pytest.raises(CacheError, match="a running process uses it"):
-            clear(kind)
-
-
-class ConstantLayers:
-    """A biLM that returns the same vector for every token."""
-
-    def layers(self, sentences: Sequence[Sequence[str]]) -> LayerOutput:
-        shape = (len(sentences), max(map(len, sentences)))
-        return LayerOutput(torch.ones(shape[0], 2, shape[1], 4), torch.ones(shape, dtype=torch.bool))
 
 
 @pytest.mark.parametrize("command", ["embed {file} --output {out}", "neighbors Mary --word Mary --pool {file}"])

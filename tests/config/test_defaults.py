@@ -3,8 +3,6 @@
 After a change on purpose: `python -m tests.config.test_defaults`.
 """
 
-from __future__ import annotations
-
 import importlib
 import json
 import pkgutil

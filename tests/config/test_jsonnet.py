@@ -1,7 +1,5 @@
 """What Jsonnet itself complains about."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType

@@ -1,7 +1,5 @@
 """The lines that are named for keys of configs. A wrong line is worse than none."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable
@@ -14,55 +12,6 @@ from elmo_tasks.config import Config, load_config
 from elmo_tasks.errors import ConfigError
 
 MINIMAL = "{ model: {}, trainer: { epochs: 1 } }"
-
-
-FAULTY = """// A config with many faults.
-local encoder = {
-  type: 'recurrent',
-  hidden_sise: 300,
-};
-(import 'trainer.libsonnet') {
-  model: {
-    encoder: encoder,
-    dropout: 'a lot',
-    heads: {
-      ner: { type: 'recurent' },
-      /* in between */
-      pos: { hidden_size: 3 },
-    },
-  },
-  trainer+: {
-    schedule: { rate: true },
-    limit: 'nine',
-  },
-  sede: 3,
-}
-"""
-FAULTY_TRAINER = """{
-  trainer: {
-    epochs: 0,
-    names: [],
-  },
-}
-"""
-
-
-def test_all_at_once_in_the_order_of_the_lines(problems: Callable[..., list[str]]) -> None:
-    Path("trainer.libsonnet").write_text(FAULTY_TRAINER)
-    assert problems(FAULTY, "trainer.patience=soon", "model.activaton=relu") == [
-        "x.jsonnet:4: model.encoder.hidden_sise: unknown key. Did you mean 'hidden_size'?",
-        'x.jsonnet:9: model.dropout: expected a number of at least 0 and less than 1, got "a lot"',
-        "x.jsonnet:11: model.heads.ner.type: unknown type \"recurent\". Did you mean 'recurrent'? "
-        "Known types: recurrent, stacked",
-        "x.jsonnet:13: model.heads.pos.type: missing key. Known types: recurrent, stacked",
-        "x.jsonnet:17: trainer.schedule.rate: expected a number, got true",
-        'x.jsonnet:18: trainer.limit: expected a whole number or "none", got "nine". Did you mean \'none\'?',
-        "x.jsonnet:20: sede: unknown key. Did you mean 'seed'?",
-        "trainer.libsonnet:3: trainer.epochs: expected a whole number of at least 1, got 0",
-        "trainer.libsonnet:4: trainer.names: expected a list of at least 1 entry, each a string, got []",
-        "--set model.activaton: unknown key. Did you mean 'activation'?",
-        '--set trainer.patience: expected a whole number or null, got "soon"',
-    ]
 
 
 @pytest.mark.parametrize(

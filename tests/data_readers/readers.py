@@ -1,7 +1,5 @@
 """What the tests of readers share: readers by short names, sample files, and sources that are written for a test."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io

@@ -1,7 +1,5 @@
 """What does not follow a format: for each reader the inputs, and the line and the message of the error."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Callable

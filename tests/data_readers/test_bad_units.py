@@ -1,7 +1,5 @@
 """`on_error`: what does not follow the format is an error, or is left out and reported with its line."""
 
-from __future__ import annotations
-
 import json
 import logging
 from pathlib import Path

@@ -1,16 +1,39 @@
 """The coreference column: every kind of cell, every error with its line, and the way there and back."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from elmo_tasks.data_readers.coreference_column import parse_coreference_column, write_coreference_column
+from elmo_tasks.data_readers.coreference_column import parse_coreference_column
 from elmo_tasks.errors import DataError
+
+
+def written_column(clusters: Sequence[Sequence[Sequence[int]]], num_tokens: int) -> list[str]:
+    """The cells of one document, as the reference scorer reads them; the reverse of `parse_coreference_column`.
+
+    Arguments:
+        clusters: each a list of mentions `[first token, last token]`, ends inclusive, numbered from 0. Those of one
+            cluster do not cross.
+        num_tokens: the length of the document.
+
+    Returns:
+        A cell for each token: ends, inner mentions first, then beginnings, outer mentions first, then single tokens.
+    """
+    mentions = [(start, end, number) for number, cluster in enumerate(clusters) for start, end in cluster]
+    cells: list[list[str]] = [[] for _ in range(num_tokens)]
+    longer = [mention for mention in mentions if mention[0] < mention[1]]
+    for _, end, number in sorted(longer, reverse=True):
+        cells[end].append(f"{number})")
+    for start, _, number in sorted(longer, key=lambda mention: mention[1], reverse=True):
+        cells[start].append(f"({number}")
+    for start, end, number in mentions:
+        if start == end:
+            cells[start].append(f"({number})")
+    return ["|".join(cell) or "-" for cell in cells]
 
 
 def parse(cells: str, first_line: int = 1) -> list[list[list[int]]]:
@@ -72,7 +95,7 @@ def test_cells_of_other_publishers() -> None:
 def test_cells_are_written_ends_first_and_outer_beginnings_first() -> None:
     clusters = [[[0, 4], [6, 6]], [[0, 2], [3, 4]], [[0, 0], [2, 4]], [[4, 5]]]
     cells = "(0|(1|(2) - 1)|(2 (1 1)|2)|0)|(3 3) (0) -"
-    assert write_coreference_column(clusters, 8) == cells.split()
+    assert written_column(clusters, 8) == cells.split()
 
 
 def cross(one: tuple[int, int], other: tuple[int, int]) -> bool:
@@ -89,11 +112,11 @@ def test_there_and_back(drawn: list[tuple[int, int, int]]) -> None:
         mention = (min(one, other), max(one, other))
         if not any(cross(mention, before) for before in clusters.get(number, ())):
             clusters.setdefault(number, []).append(mention)
-    cells = write_coreference_column(list(clusters.values()), 10)
+    cells = written_column(list(clusters.values()), 10)
     assert len(cells) == 10
     again = parse_coreference_column(enumerate(cells, 1), "doc.conll")
     assert sorted(again) == sorted(sorted(map(list, mentions)) for mentions in clusters.values())
-    assert sorted(parse_coreference_column(enumerate(write_coreference_column(again, 10)), "")) == sorted(again)
+    assert sorted(parse_coreference_column(enumerate(written_column(again, 10)), "")) == sorted(again)
 
 
 def test_the_clusters_of_the_scorer_s_cases(data_folder: Path) -> None:
@@ -111,5 +134,5 @@ def test_the_clusters_of_the_scorer_s_cases(data_folder: Path) -> None:
         for cells, case in zip(documents, cases, strict=True):
             clusters = parse_coreference_column(cells, folder / name)
             assert sorted(clusters) == sorted(sorted(cluster) for cluster in case[field])
-            written = write_coreference_column(clusters, case["num_tokens"])
+            written = written_column(clusters, case["num_tokens"])
             assert sorted(parse_coreference_column(enumerate(written), "")) == sorted(clusters)

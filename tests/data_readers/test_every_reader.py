@@ -1,7 +1,5 @@
 """What holds for every reader: the examples of a sample file, whatever its line ends and compression; its errors."""
 
-from __future__ import annotations
-
 import json
 import lzma
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What readers make of inputs: columns, schemes, documents, white space, tokens; odd files are in `test_odd_files`."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

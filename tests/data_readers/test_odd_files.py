@@ -1,7 +1,5 @@
 """Files of odd but real shape, in `odd_files` and below: what readers of columns, tables and lines make of them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

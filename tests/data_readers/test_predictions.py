@@ -1,7 +1,5 @@
 """Data to predict: it needs no gold labels, and can be written again with predictions."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

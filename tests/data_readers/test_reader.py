@@ -1,12 +1,9 @@
 """What readers share: the cache, several processes at once, hub data sets."""
 
-from __future__ import annotations
-
 import json
 import logging
 import multiprocessing
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -17,7 +14,7 @@ from typing import Any
 import datasets
 import pytest
 
-from elmo_tasks.data_readers import Conll2003Config, SnliConfig, SquadConfig, SrlConll2012Config, SstConfig
+from elmo_tasks.data_readers import Conll2003Config, SnliConfig, SquadConfig
 from elmo_tasks.data_readers.conll2003 import Conll2003Reader
 from elmo_tasks.data_readers.hub import parse_hub_source
 from elmo_tasks.data_readers.reader import DatasetReader
@@ -234,24 +231,6 @@ def test_hub_data_sets_that_cannot_be_loaded(cache: Path, tmp_path: Path) -> Non
 def unknown_label(reader: DatasetReader, source: Source, namespace: str, label: str) -> str:
     error = UnknownLabelError(namespace, label, ["other"])
     return str(reader.unknown_label(source, reader.read(source), error))
-
-
-def test_an_unknown_label_is_named_with_file_and_line(cache: Path, path: Path, tmp_path: Path) -> None:
-    problem = "in the example that begins here: the label 'U-PER' is not among the tags of the run: other."
-    assert unknown_label(READER, path, "tags", "U-PER") == (
-        f"{path}:4: {problem} --unknown-labels count (unknown_labels='count') counts it as an error of the run"
-    )
-    for name, role in (("a", "ARG1"), ("b", "ARG7")):
-        lines = ["#begin document (x); part 000", f"x 0 0 Go VB * go 01 - - * ({role}*) -", "", "#end document"]
-        (tmp_path / f"{name}.gold_conll").write_text("\n".join(lines))
-    in_memory = [{"tokens": ["a"], "label": label} for label in ("good", "bad")]
-    message = unknown_label(SstConfig().build(), in_memory, "labels", "bad")
-    assert re.match(r"memory:[0-9a-f]{16}: row 1: the label 'bad' is not among the labels of the run", message)
-    message = unknown_label(SrlConll2012Config().build(), tmp_path, "tags", "B-ARG7")
-    assert message.startswith(f"{tmp_path / 'b.gold_conll'}:2: in the example that begins here: the label 'B-ARG7'")
-    source = write_tagged(tmp_path / "hub", train=HUB_ROWS)
-    message = unknown_label(READER, source, "tags", "B-PER")
-    assert message.startswith(f"{source}: row 2: the label 'B-PER' is not among the tags of the run")
 
 
 def test_without_lines_an_unknown_label_is_named_with_its_example(

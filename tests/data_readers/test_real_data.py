@@ -1,7 +1,5 @@
 """The real data has as many examples, labels, spans and so on as its publishers say."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

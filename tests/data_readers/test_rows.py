@@ -1,7 +1,5 @@
 """Rows of all kinds: labels that mean none, speakers, optional columns, passages, and what is skipped."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -15,11 +13,15 @@ from tests.data_readers.readers import (
     NER,
     ODD_FILES,
     SNLI,
+    STARS,
+    TABLE,
+    TEXTS,
     Settings,
     build,
     problem,
     read,
     read_rows,
+    read_text,
     write,
     write_hub,
 )
@@ -144,27 +146,6 @@ def test_tag_schemes(rows: list[str], expected: list[list[str]], tmp_path: Path)
     assert [example["tags"] for example in examples] == expected
 
 
-DOCUMENT = {"sentences": [["Mary", "left"], ["She"]], "clusters": [[[0, 0], [2, 2]]]}
-
-
-@pytest.mark.parametrize(
-    ("given", "speakers"),
-    [
-        ([["", ""], [""]], [["-", "-"], ["-"]]),
-        ([], [["-", "-"], ["-"]]),
-        (None, [["-", "-"], ["-"]]),
-        ([[], None], [["-", "-"], ["-"]]),
-        ([["a", None], [" "]], [["a", "-"], ["-"]]),
-        (["a", ""], [["a", "a"], ["-"]]),
-        ([["a", "b"], ["-"]], [["a", "b"], ["-"]]),
-    ],
-    ids=repr,
-)
-def test_speakers(given: Any, speakers: list[list[str]], tmp_path: Path) -> None:
-    (example,) = read_rows(tmp_path, [DOCUMENT | {"who": given}], task="coreference", columns={"speakers": "who"})
-    assert example["speakers"] == speakers
-
-
 def test_sentences_without_tokens_are_left_out(tmp_path: Path) -> None:
     row = {"sentences": [[], ["Mary", "left"], [], ["She"]], "clusters": [[[0, 0], [2, 2]]]}
     for given, speakers in ((row, [["-", "-"], ["-"]]), (row | {"speakers": [[], ["a", "b"], [], ["-"]]}, None)):
@@ -179,25 +160,6 @@ def test_files_of_end_to_end_coreference() -> None:
     assert [example["document"] for example in examples] == ["nw_0", "nw_1", "nw_0"]
     assert {name for example in examples for sentence in example["speakers"] for name in sentence} == {"-"}
     assert examples[0]["clusters"] == examples[2]["clusters"] == [[[0, 0], [3, 3]]]
-
-
-def test_what_is_optional_is_read_from_chosen_columns_or_those_of_its_name(tmp_path: Path) -> None:
-    row = DOCUMENT | {"name": "x", "genre": "nw"}
-    (chosen,) = read_rows(tmp_path, [row], task="coreference", columns={"document": "name"})
-    assert (chosen["document"], chosen["genre"]) == ("x", "nw")
-    named, empty = read_rows(
-        tmp_path, [row | {"document": "nw/1"}, row | {"document": None, "genre": None}], task="coreference"
-    )
-    assert (named["document"], named["genre"]) == ("nw/1", "nw")
-    assert (empty["document"], empty["genre"]) == ("3", None)  # the line
-    row = {"tokens": ["Go", "on"], "predicate": 0, "tags": ["B-V", "O"], "lemma": "go"}
-    for columns in ({"lemma": "lemma"}, {}):
-        examples = read_rows(tmp_path, [row, row], task="semantic_roles", columns=columns)
-        assert [(each["predicate"], each["lemma"]) for each in examples] == [(0, "go"), (0, "go")]
-        assert [each["sentence"] for each in examples] == [0, 1]
-    question = {"question": "Who?", "passage": "Mary.", "answers": [{"text": "Mary", "answer_start": 0}]}
-    given = [question, question | {"id": None}, question | {"id": "q"}, question | {"id": 7}]
-    assert [each["id"] for each in read_rows(tmp_path, given, task="reading")] == ["1", "3", "q", "7"]
 
 
 def test_questions_about_several_passages(tmp_path: Path) -> None:
@@ -223,3 +185,34 @@ def test_a_class_id_out_of_range(tag: int | None) -> None:
     message = f"hub:some: row 1, token 1: the tag is {tag}(; expected a class id from 0 to 2|, the mark of)"
     with pytest.raises(DataError, match=message):
         list(build(NER).hub_examples(rows, "hub:some"))
+
+
+def test_the_name_of_a_file_chooses_its_delimiter_each_time(tmp_path: Path) -> None:
+    text, settings = "label\ttext, other\n1\ta, b\n", TEXTS | {"columns": {"text": -1, "label": 0}}
+    assert read(write(tmp_path / "data.csv", text), settings)[0]["tokens"] == ["b"]
+    assert read(write(tmp_path / "data.tsv", text), settings)[0]["tokens"] == ["a", ",", "b"]
+
+
+def test_a_bad_row_or_sentence_can_be_skipped(tmp_path: Path) -> None:
+    assert len(read_text(tmp_path, "review,stars\nGood,5\nBad\nFine,4\n", STARS | {"on_error": "skip"})) == 2
+    examples = read_text(tmp_path, "a\tO\nb\n\nc\tO\n", TABLE | {"on_error": "skip"})
+    assert [example["tokens"] for example in examples] == [["c"]]
+
+
+@pytest.mark.parametrize("rest", ["", 'Odd,"2\n'])  # the open quote reaches to the end of the file, or to the next one
+def test_an_open_quote_costs_its_own_row_only(tmp_path: Path, rest: str) -> None:
+    rows = "".join(f"Good {number},5\n" for number in range(9))
+    text = f'review,stars\n{rows}"Bad,1\n{rows}{rest}{rows}"Two\nlines",3\n'
+    with pytest.raises(DataError, match=r"data.csv:11: not a row .*, in a cell in quotes that goes on to line \d\d"):
+        read_text(tmp_path, text, STARS)
+    examples = read_text(tmp_path, text, STARS | {"on_error": "skip"})
+    expected = [*(["Good", str(number)] for _ in range(3) for number in range(9)), ["Two", "lines"]]
+    assert [example["tokens"] for example in examples] == expected
+
+
+def test_a_first_line_that_is_wrong_does_not_set_the_number_of_columns(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings = {**TEXTS, "header": False, "columns": {"text": 0, "label": 1}, "on_error": "skip"}
+    assert len(read_text(tmp_path, "My reviews\nGood.,1\nBad.,0\n", settings)) == 2
+    assert "data.csv:1: 1 column(s); expected at least 2: 'My reviews'" in caplog.text

@@ -1,10 +1,10 @@
-"""The settings of readers: the task that they mean, and which are refused."""
-
-from __future__ import annotations
+"""The settings of readers: the task that they mean, which are refused, and those of the documentation."""
 
 import json
+import re
 from pathlib import Path
 
+import _jsonnet
 import pydantic
 import pytest
 
@@ -12,12 +12,11 @@ from elmo_tasks.config import describe, load_config
 from elmo_tasks.data_readers import DatasetReaderConfig
 from elmo_tasks.errors import ConfigError
 from elmo_tasks.runs.experiment_config import ExperimentConfig
-from elmo_tasks.tasks import Classification, Coreference, Reading, SemanticRoles, Tagging, Task, TextPairs
+from elmo_tasks.tasks import Classification, Coreference, Reading
 from tests.data_readers.readers import (
     CONLLU,
     LINES,
     NER,
-    PREDICATES,
     SNLI,
     SQUAD,
     SST,
@@ -28,27 +27,6 @@ from tests.data_readers.readers import (
     build,
     write,
 )
-
-
-@pytest.mark.parametrize(
-    ("settings", "task"),
-    [
-        (NER, Tagging("BIOUL")),
-        (NER | {"tag_scheme": "IOB2"}, Tagging("IOB2")),
-        (NER | {"tag_scheme": None}, Tagging()),
-        (PREDICATES, Tagging("IOB2", single_tokens=True)),
-        (TEXTS, Classification()),
-        (TEXTS | {"task": "text_pairs"}, TextPairs()),
-        (TABLE, Tagging()),
-        (TABLE | {"tag_scheme": "BMES"}, Tagging("BMES")),
-        (LINES | {"type": "hub", "task": "reading"}, Reading()),
-        (LINES | {"type": "hub", "task": "reading", "no_answer": True}, Reading(no_answer=True)),
-        (LINES | {"type": "hub", "task": "semantic_roles"}, SemanticRoles()),
-        (LINES | {"type": "hub", "task": "coreference"}, Coreference()),
-    ],
-)
-def test_the_task_of_a_reader(settings: Settings, task: Task) -> None:
-    assert build(settings).task == build(settings).config.task == task
 
 
 def test_settings_are_described_and_named_where_another_reader_does_not_fit() -> None:
@@ -93,3 +71,47 @@ def test_settings(settings: Settings, expected: str, tmp_path: Path) -> None:
         load_config(path, ExperimentConfig)
     with pytest.raises(pydantic.ValidationError):
         DatasetReaderConfig.model_validate_json(json.dumps(settings))
+
+
+REPOSITORY = Path(__file__).parents[2]
+GUIDE = (REPOSITORY / "docs" / "own_data.md").read_text(encoding="utf-8")
+FORMATS = (REPOSITORY / "docs" / "reference" / "data.md").read_text(encoding="utf-8")
+READERS = re.findall(r"```jsonnet\n(\{ type.*?)```", FORMATS, re.DOTALL)
+FILES = re.findall(r"`([a-z]+\.[a-z]+)`:\n\n```\w*\n(.*?)```.*?```jsonnet\n(.*?)```", FORMATS, re.DOTALL)
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_every_reader_is_a_config(reader: str) -> None:
+    DatasetReaderConfig.model_validate_json(_jsonnet.evaluate_snippet("guide", reader))
+
+
+def test_the_files_are_read(tmp_path: Path) -> None:
+    found = {}
+    for name, text, reader in FILES:
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        config = DatasetReaderConfig.model_validate_json(_jsonnet.evaluate_snippet("guide", reader))
+        found[name] = config.build().read(tmp_path / name).to_list()
+    assert [example["label"] for example in found["reviews.csv"]] == ["5", "1"]
+    assert [example["tags"] for example in found["names.tsv"]] == [["U-PER", "O"], ["U-LOC"]]
+    assert [example["label"] for example in found["pairs.jsonl"]] == ["true", "false"]
+    assert found["pairs.jsonl"][0]["premise"] == found["pairs.jsonl"][1]["premise"] == ["Is", "it", "open", "?"]
+    assert len(found) == 3
+
+
+def test_the_configs_are_accepted(tmp_path: Path) -> None:
+    texts = re.findall(r"```jsonnet\n((?:local|\(import).*?)```", GUIDE, re.DOTALL)
+    assert len(texts) == 2
+    for text in texts:
+        path = tmp_path / "reviews.jsonnet"
+        path.write_text(text, encoding="utf-8")
+        config = load_config(path, ExperimentConfig)
+        assert config.dataset_reader == config.evaluation_reader()
+        assert json.loads(config.dataset_reader.model_dump_json())["columns"] == {"text": "review", "label": "stars"}
+
+
+def test_the_regular_expression_is_one() -> None:
+    (choice,) = re.findall(r"- `(\{ type: 'regex'.*?\})`", FORMATS)
+    reader = f"{{ type: 'jsonl', task: 'classification', tokenizer: {choice} }}"
+    config = DatasetReaderConfig.model_validate_json(_jsonnet.evaluate_snippet("guide", reader))
+    tokens = [token.text for token in config.build().tokenizer.words("Käse, 3 Mal")]
+    assert tokens == ["Käse", ",", "3", "Mal"]

@@ -1,7 +1,5 @@
 """Examples in memory: what a reader has read from a file, it also reads from memory, for every task."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import datasets

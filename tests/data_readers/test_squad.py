@@ -1,7 +1,5 @@
 """Questions: answers and the spans of tokens that cover them, ids, shares of the passages."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from elmo_tasks.errors import DataError
 from elmo_tasks.tasks.reading import character_span, passage_tokens
 from tests.data_readers.readers import (
     ODD_FILES,
@@ -21,7 +18,6 @@ from tests.data_readers.readers import (
     build,
     problem,
     read,
-    read_rows,
     sample,
     sample_examples,
     write,
@@ -110,24 +106,6 @@ def test_an_article_may_be_bad(tmp_path: Path) -> None:
     document = json.loads(sample("squad.json"))
     path = write(tmp_path / "data.json", json.dumps({"data": [{}, *document["data"]]}))
     assert len(read(path, SQUAD | {"on_error": "skip"})) == 4
-
-
-def test_questions_without_an_answer_in_hub_rows_and_json_lines(tmp_path: Path) -> None:
-    passage = "Orla sold the mill."
-    answers: list[tuple[list[str], list[int]]] = [(["Orla"], [0]), ([], [])]
-    rows = [
-        {"id": str(number), "question": "Who?", "context": passage, "answers": {"text": text, "answer_start": start}}
-        for number, (text, start) in enumerate(answers)
-    ]
-    found = read(write_hub(tmp_path / "hub", rows), SQUAD2)
-    assert [(each["answers"], each["answer_spans"]) for each in found] == [(["Orla"], [[0, 0]]), ([], [])]
-    settings: dict[str, Any] = {"task": "reading", "columns": {"passage": "context"}}
-    lines = read_rows(tmp_path, rows, no_answer=True, **settings)
-    assert [each["answers"] for each in lines] == [["Orla"], []]
-    with pytest.raises(
-        DataError, match=r"no answer; expected one.* set dataset_reader\.no_answer and model\.no_answer"
-    ):
-        read_rows(tmp_path, rows, **settings)
 
 
 def test_unanswerable_questions_that_are_inconsistent(tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """Sentiment trees: phrases chosen by the options, and trees that are drawn at random."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 from typing import Any

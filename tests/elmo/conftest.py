@@ -1,7 +1,5 @@
 """A small biLM with every part of a large one, in memory and in files."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

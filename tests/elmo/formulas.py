@@ -1,7 +1,5 @@
 """Formulas of other projects' modules, written down step by step."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import torch

@@ -1,7 +1,5 @@
 """The biLM against a reference in plain NumPy float64, written from the equations and the weights file alone."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """State dicts in AllenNLP's layout, against the formulas of AllenNLP's modules."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 from pathlib import Path

@@ -1,7 +1,5 @@
 """BiLMs as others publish them: other names, and zip archives."""
 
-from __future__ import annotations
-
 import itertools
 import shutil
 import zipfile

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import functools
 from pathlib import Path
 from typing import Any
@@ -24,22 +22,6 @@ def test_keys_shapes_and_values(bilm: BiLM, bilm_files: Files, sentences: list[l
     for vectors in output["elmo_representations"]:
         assert vectors.shape == (6, 12, elmo.get_output_dim())
         torch.testing.assert_close(vectors, expected.layers.mean(dim=1), **CLOSE)
-
-
-def test_more_dimensions_and_none(bilm_files: Files) -> None:
-    elmo = Elmo(*bilm_files, num_output_representations=1, dropout=0)
-    ids = batch_to_ids([["a", "b"], ["c"], [], ["d", "e", "f"]])
-    flat = elmo(ids)
-    deep = elmo(ids.view(2, 2, 3, 50))
-    assert deep["mask"].shape == (2, 2, 3)
-    assert torch.equal(deep["mask"].view(4, 3), flat["mask"])
-    vectors = deep["elmo_representations"][0]
-    assert vectors.shape == (2, 2, 3, 12)
-    assert torch.equal(vectors.view(4, 3, 12), flat["elmo_representations"][0])
-    for number in (1, 2):  # sentences, without a token
-        output = elmo(batch_to_ids([[]] * number))
-        assert output["elmo_representations"][0].shape == (number, 0, 12)
-        assert output["mask"].shape == (number, 0)
 
 
 def test_sentence_boundaries_are_kept_on_request(bilm: BiLM, sentences: list[list[str]]) -> None:

@@ -1,7 +1,5 @@
 """BiLMs that are named by the hub or by an address."""
 
-from __future__ import annotations
-
 import zipfile
 from collections.abc import Callable
 from contextlib import AbstractContextManager

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import copy
 import gc
 import shutil
@@ -14,9 +12,11 @@ import torch
 from elmo_tasks.elmo import BiLM, ElmoConfig
 from elmo_tasks.elmo import embedder as embedder_module
 from elmo_tasks.elmo.bilm_files import BiLMFiles
+from elmo_tasks.elmo.dropout import Dropout, dropout_factors
 from elmo_tasks.elmo.fast import products
 from elmo_tasks.elmo.shared_bilms import load_frozen
 from elmo_tasks.errors import ConfigError, ElmoTasksError
+from elmo_tasks.modules.dropout import VariationalDropout
 
 Files = tuple[Path, Path]
 
@@ -88,24 +88,6 @@ def test_int8_is_refused_on_a_gpu(bilm_files: Files) -> None:
     embedder.to("meta")  # stands for any device that is no CPU
     with pytest.raises(ConfigError, match=r"elmo\.precision: got int8, which is only for the CPU, on meta"):
         embedder.prepare([["one"]])
-
-
-def test_a_bilm_is_trained_only_where_it_is_asked_for(bilm_files: Files, sentences: list[list[str]]) -> None:
-    frozen, trained = (_config(bilm_files, requires_grad=each, dropout=0.0).build() for each in (False, True))
-    assert all(name.startswith("mixes.") for name, _ in frozen.named_parameters())
-    trained.prepare(sentences)  # there is nothing to keep
-    trained.train()(sentences)["input"].square().sum().backward()
-    assert {name.split(".")[0] for name, _ in trained.named_parameters()} == {"mixes", "bilm"}
-    for name, parameter in trained.named_parameters():
-        assert parameter.grad is not None, name
-        assert parameter.grad.any(), name
-    assert trained.bilm is not None
-    gradient = trained.bilm.token_encoder.embedding.weight.grad
-    assert gradient is not None
-    assert not gradient[0].any()  # no character, only padding
-    torch.testing.assert_close(trained.eval()(sentences), frozen.eval()(sentences), rtol=1e-3, atol=1e-3)
-    alone = trained(sentences[:1])["input"]
-    torch.testing.assert_close(trained(sentences)["input"][:1, : alone.shape[1]], alone, rtol=0, atol=1e-5)
 
 
 def test_a_trained_bilm_that_is_loaded_takes_the_fast_path_in_the_precision_of_the_config(
@@ -212,3 +194,53 @@ def test_models_share_a_frozen_bilm(bilm_files: Files, tmp_path: Path) -> None:
 def test_one_way_to_name_the_bilm(named: dict[str, Any]) -> None:
     with pytest.raises(pydantic.ValidationError, match="either 'bilm' or both"):
         ElmoConfig(**named)
+
+
+@pytest.mark.parametrize("probability", [0.1, 0.5, 0.9])
+def test_drops_values_independently_and_keeps_the_mean(probability: float) -> None:
+    torch.manual_seed(2)
+    factors = dropout_factors((301, 333), probability, torch.empty(0))
+    dropped = factors == 0
+    torch.testing.assert_close(factors[~dropped], torch.full_like(factors[~dropped], 1 / (1 - probability)))
+    # 0.01 is more than six standard deviations, also of the joint frequencies of neighbours
+    assert dropped.float().mean().item() == pytest.approx(probability, abs=0.01)
+    for one, other in [(dropped[1:], dropped[:-1]), (dropped[:, 1:], dropped[:, :-1])]:
+        assert (one & other).float().mean().item() == pytest.approx(probability**2, abs=0.01)
+
+
+def test_draws_one_value_and_another_type() -> None:
+    assert dropout_factors((1,), 0.0, torch.empty(0)).tolist() == [1.0]
+    assert dropout_factors((3, 0, 5), 0.5, torch.empty(0)).shape == (3, 0, 5)
+    assert dropout_factors((2, 3), 0.5, torch.empty(0, dtype=torch.bfloat16)).dtype == torch.bfloat16
+
+
+def test_a_probability_next_to_one_drops_nearly_all() -> None:
+    assert dropout_factors((1000,), 1 - 1e-12, torch.empty(0)).count_nonzero() == 0
+
+
+def test_gradient_goes_the_way_of_the_values() -> None:
+    inputs = torch.full((50, 20), 3.0, requires_grad=True)
+    outputs = Dropout(0.5)(inputs)
+    assert set(outputs.unique().tolist()) == {0.0, 6.0}
+    outputs.sum().backward()
+    assert inputs.grad is not None
+    torch.testing.assert_close(inputs.grad * 3, outputs)
+
+
+@pytest.mark.parametrize("kind", [Dropout, VariationalDropout])
+def test_follows_the_seed_and_rests_in_evaluation(kind: type[Dropout]) -> None:
+    dropout, inputs = kind(0.5), torch.ones(3, 4, 20)
+    torch.manual_seed(1)
+    first = dropout(inputs)
+    assert not torch.equal(dropout(inputs), first)
+    torch.manual_seed(1)
+    assert torch.equal(dropout(inputs), first)
+    assert torch.equal(dropout.eval()(inputs), inputs)
+    assert torch.equal(kind(0.0)(inputs), inputs)
+
+
+@pytest.mark.parametrize("kind", [Dropout, VariationalDropout])
+@pytest.mark.parametrize("probability", [-0.1, 1.0])
+def test_refuses_what_is_not_a_probability(kind: type[Dropout], probability: float) -> None:
+    with pytest.raises(ValueError, match="expected at least 0 and less than 1"):
+        kind(probability)

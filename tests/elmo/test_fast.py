@@ -1,8 +1,5 @@
-from __future__ import annotations
-
 import functools
 import random
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -12,7 +9,6 @@ from torch import Tensor
 
 from elmo_tasks.elmo import BiLM, BiLMOptions
 from elmo_tasks.elmo.fast import FastBiLM, Precision, products
-from elmo_tasks.elmo.fast.recurrence import LstmProducts
 from elmo_tasks.elmo.layers import LayerOutput
 
 CLOSE: dict[str, Any] = {"rtol": 0.0, "atol": 5e-5}
@@ -41,31 +37,6 @@ def assert_same(found: LayerOutput, expected: LayerOutput) -> None:
 
 def relative_error(found: Tensor, expected: Tensor) -> float:
     return float((found - expected).norm() / expected.norm())
-
-
-def test_a_repeated_sentence_is_computed_once(bilm: BiLM, monkeypatch: pytest.MonkeyPatch) -> None:
-    computed: list[int] = []
-    run = LstmProducts.run
-
-    def counting(layer: LstmProducts, inputs: Tensor, batch_sizes: Sequence[int]) -> Tensor:
-        computed.append(len(inputs))
-        return run(layer, inputs, batch_sizes)
-
-    monkeypatch.setattr(LstmProducts, "run", counting)
-    sentences = [["a", "b"], ["c"], ["a", "b"], [], ["a", "b"], []]
-    fast, expected = FastBiLM(bilm), bilm.plain_layers(sentences)
-    first = fast.layers(sentences)
-    assert_same(first, expected)
-    assert set(computed) == {5}  # three tokens and the border of each of the two sentences
-    first.layers.zero_()
-    computed.clear()
-    assert_same(fast.layers([*sentences[:2], []] * 3), bilm.plain_layers([*sentences[:2], []] * 3))  # the same three
-    assert_same(fast.layers([sentences[number] for number in (0, 1, 3)]), bilm.plain_layers([["a", "b"], ["c"], []]))
-    assert not computed
-    assert_same(fast.layers([["c"], ["a", "b"], []]), bilm.plain_layers([["c"], ["a", "b"], []]))
-    assert_same(fast.layers([["d"]] * 2), bilm.plain_layers([["d"]] * 2))
-    assert_same(fast.layers([["e"]] * 2), bilm.plain_layers([["e"]] * 2))  # another one
-    assert set(computed) == {5, 2}
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)

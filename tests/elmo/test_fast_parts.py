@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import concurrent.futures
 import functools
 import os
@@ -16,7 +14,6 @@ from torch import Tensor, nn
 from elmo_tasks.elmo import BiLM
 from elmo_tasks.elmo.characters import BEGIN_SENTENCE, END_SENTENCE
 from elmo_tasks.elmo.fast import Precision, products, threads
-from elmo_tasks.elmo.fast import words as words_module
 from elmo_tasks.elmo.fast.bilm import plan_groups
 from elmo_tasks.elmo.fast.products import (
     OneDnnProduct,
@@ -286,24 +283,6 @@ def test_words_of_every_length(bilm: BiLM) -> None:
     for chosen in (words, words[:1], words[-1:], words * 20):
         found = WordEncoder(bilm.token_encoder, bilm.options.char_cnn, "float32")(chosen)
         torch.testing.assert_close(found, bilm.token_vectors(chosen), rtol=0.0, atol=1e-5)
-
-
-def test_words_are_computed_in_two_blocks_or_more_of_a_bounded_size(
-    bilm: BiLM, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    numbers: list[int] = []
-
-    def counting(tasks: Sequence[Callable[[], Tensor]], device: torch.device) -> list[Tensor]:
-        numbers.append(len(tasks))
-        return run_together(tasks, device)
-
-    monkeypatch.setattr(words_module, "run_together", counting)
-    encoder = WordEncoder(bilm.token_encoder, bilm.options.char_cnn, "float32")
-    for count in (1, 8, 9, 41, 600):
-        encoder([f"{number:05d}" for number in range(count)])
-    assert numbers == [1, 1, 2, 2, 3]  # at least 8 and at most 256 words in a block
-    encoder([f"{number:040d}" for number in range(142)])
-    assert numbers[-1] == 4  # 43 windows each, 2048 at once
 
 
 def test_tasks_run_together_without_gradient() -> None:

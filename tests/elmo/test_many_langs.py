@@ -1,10 +1,6 @@
 """BiLMs in the files of ELMoForManyLangs, against the formulas of its modules."""
 
-from __future__ import annotations
-
-import copy
 import json
-import pickle
 import shutil
 import zipfile
 from collections.abc import Sequence
@@ -174,24 +170,6 @@ def test_it_is_converted_once(folder: Path, tmp_path: Path) -> None:
         for path in folder.iterdir():
             zipped.write(path, f"zht/{path.name}")
     assert BiLMFiles.in_folder(archive) == files
-
-
-def test_files_copies_and_state_dicts_keep_the_lists(folder: Path, tmp_path: Path) -> None:
-    bilm = BiLM.load(folder)
-    assert_computes(bilm)
-    for half in (False, True):
-        paths = tmp_path / "options.json", tmp_path / "weights.hdf5"
-        bilm.save(*paths, half_precision=half)
-        again = BiLM.load(*paths)
-        assert (again.fingerprint() == bilm.fingerprint()) is not half
-        assert torch.equal(again.token_encoder.words, bilm.token_encoder.words)  # type: ignore[arg-type]
-        loaded = BiLM(bilm.options)
-        with pytest.raises(WeightsError, match="list of words or characters has 1 items; expected 8"):  # of zeros
-            loaded.token_vectors(["the"])
-        loaded.load_state_dict(bilm.state_dict())
-        assert_computes(loaded.requires_grad_(False).eval())
-    for each in (copy.deepcopy(bilm), pickle.loads(pickle.dumps(bilm)), FastBiLM(bilm)):
-        assert_computes(each)
 
 
 @pytest.mark.parametrize(

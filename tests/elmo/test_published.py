@@ -1,7 +1,5 @@
 """Every layout of docs/rescue.md, from tiny weights in files of the published names, and what the page says of them."""
 
-from __future__ import annotations
-
 import re
 import zipfile
 from pathlib import Path

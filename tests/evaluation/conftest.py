@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from tests.prediction_files import cases, write, write_case
 
 __all__ = ["cases", "write", "write_case"]

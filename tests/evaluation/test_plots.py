@@ -1,25 +1,17 @@
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-import numpy as np
 import pytest
 from matplotlib.colors import same_color
 from matplotlib.figure import Figure
 
-import elmo_tasks.runs.evaluate
-from elmo_tasks import cli
 from elmo_tasks.errors import ElmoTasksError, RunError
 from elmo_tasks.evaluation import plots
 from elmo_tasks.evaluation.plots import RunCurves, draw_mixes, plot_runs
-from elmo_tasks.metrics.confusion import ConfusionTable
 from tests.plotted import points
-
-CONFUSION: ConfusionTable = {"labels": ["O", "LOC"], "counts": [[7, 0], [1, 12]]}
 
 
 def record(epoch: int, *, best: bool, elmo: bool = True, transformer: bool = False) -> dict[str, Any]:
@@ -50,21 +42,6 @@ def words(path: Path) -> list[str]:
     return [each.text.strip() for each in tree.iter() if each.tag is ElementTree.Comment and each.text]
 
 
-def test_a_run_and_its_confusions(tmp_path: Path) -> None:
-    curves = RunCurves.read(run(tmp_path / "ner"))
-    assert (curves.name, curves.metric, curves.best()["epoch"]) == ("ner", "f1", 2)
-    records = [record(epoch, best=epoch < 3) for epoch in (1, 2, 3)]
-    assert RunCurves("ner", "f1", records).best()["epoch"] == 2  # the first was the best until then
-    plot_runs(tmp_path / "a.svg", [curves], CONFUSION)
-    found = words(tmp_path / "a.svg")
-    assert {"training", "validation", "validation f1", "ner, best: 70.00", "tokens", "layer 2", "0.12", "0.88"} <= {
-        *found
-    }
-    assert {"LOC", "12", "gold", "predicted"} <= {*found}
-    plot_runs(tmp_path / "b.svg", [curves], CONFUSION)
-    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
-
-
 def test_a_loss_that_is_not_a_number_is_a_gap(tmp_path: Path) -> None:
     records = run(tmp_path / "ner") / "metrics.jsonl"
     records.write_text(records.read_text().replace('"loss": 3.0', '"loss": null').replace('"f1": 60', '"f1": null'))
@@ -75,10 +52,10 @@ def test_a_loss_that_is_not_a_number_is_a_gap(tmp_path: Path) -> None:
 @pytest.mark.parametrize("ending", [".svg", ".pdf"])
 def test_names_are_drawn_as_they_are(tmp_path: Path, ending: str) -> None:
     runs = [RunCurves.read(run(tmp_path / name)) for name in ("_hidden", "$a^{$")]
-    plot_runs(tmp_path / f"a{ending}", runs, {"labels": ["$x^{$", "_", "$"], "counts": [[1, 0, 0]] * 3})
+    plot_runs(tmp_path / f"a{ending}", runs)
     if ending == ".svg":
         shown = {f"{name}, {what}" for name in ("_hidden", "$a^{$") for what in ("training", "best: 70.00")}
-        assert {*shown, "$x^{$", "_"} <= {*words(tmp_path / "a.svg")}
+        assert shown <= {*words(tmp_path / "a.svg")}
 
 
 def test_a_baseline_has_no_layers(tmp_path: Path) -> None:
@@ -112,25 +89,6 @@ def test_what_cannot_be_drawn_is_named(tmp_path: Path) -> None:
         RunCurves.read(folder)
 
 
-def test_the_command_evaluates_for_confusions(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    evaluated = []
-
-    def evaluate(*data: object, confusion: bool, unknown_labels: str, overrides: list[str]) -> dict[str, object]:
-        evaluated.append((*data, unknown_labels, *overrides))
-        return {"f1": 1.0, **({"confusion": CONFUSION} if confusion else {})}
-
-    monkeypatch.setattr(elmo_tasks.runs.evaluate, "evaluate", evaluate)
-    folder, target = str(run(tmp_path / "ner")), str(tmp_path / "a.svg")
-    assert cli.main(["plot", folder, "--output", target, "--confusion", "dev", "--device", "cpu"]) == 0
-    assert capsys.readouterr().out == f"{target}\n"
-    assert "LOC" in words(Path(target))
-    assert evaluated == [(folder, "dev", "error", "trainer.device=cpu")]
-    assert cli.main(["plot", folder, folder, "--output", target, "--force", "--confusion", "dev"]) == 2
-    assert "expected a single one" in capsys.readouterr().err
-
-
 def test_the_numbers_of_mixes_stand_in_their_cells() -> None:
     axes = Figure().subplots()
     mixes = [{"layers": [0, 1, 2], "weights": weights, "gamma": 1.0} for weights in ([0.1, 0.2, 0.7], [0.3, 0.4, 0.3])]
@@ -142,6 +100,8 @@ def test_the_numbers_of_mixes_stand_in_their_cells() -> None:
     assert [text.get_text() for text in axes.get_yticklabels()] == ["one\ngamma 1.00", "other\ngamma 1.00"]
     texts = {text.get_position(): text.get_text() for text in axes.texts}
     assert texts == {(0, 0): "0.10", (1, 0): "0.20", (2, 0): "0.70", (0, 1): "0.30", (1, 1): "0.40", (2, 1): "0.30"}
+    assert [text.get_position() for text in axes.texts if same_color(text.get_color(), "white")] == [(2, 0)]
+    assert {(text.get_horizontalalignment(), text.get_verticalalignment()) for text in axes.texts} == {("center",) * 2}
 
 
 @pytest.fixture
@@ -181,47 +141,14 @@ def test_curves_have_a_point_for_each_epoch_and_a_star_at_the_best(tmp_path: Pat
     assert (legend(metric)[1], metric.get_title()) == ("other, best: 1.50", "validation f1, loss")
 
 
-def test_a_confusion_is_as_dark_as_its_share_of_the_gold_label(tmp_path: Path, figures: list[Figure]) -> None:
-    curves = RunCurves.read(run(tmp_path / "ner", elmo=False))
-    plot_runs("a.svg", [curves], {"labels": ["O", "X", "Y"], "counts": [[9, 1, 0], [4, 3, 3], [0, 0, 0]]})
-    axes = figures[0].axes[2]
-    (image,) = axes.images
-    assert np.asarray(image.get_array()).tolist() == [[0.9, 0.1, 0], [0.4, 0.3, 0.3], [0, 0, 0]]
-    plot_runs("a.svg", [curves], {"labels": ["O", "X"], "counts": [[3, 1], [1, 1]]})
-    assert image.get_clim() == figures[1].axes[2].images[0].get_clim() == (0, 1)  # alike in all pictures
-    texts = {text.get_position(): text for text in axes.texts}
-    numbers = {position: text.get_text() for position, text in texts.items() if text.get_text()}
-    assert numbers == {(0, 0): "9", (1, 0): "1", (0, 1): "4", (1, 1): "3", (2, 1): "3"}
-    assert [position for position, text in texts.items() if same_color(text.get_color(), "white")] == [(0, 0)]
-    assert {text.get_horizontalalignment() for text in axes.texts} == {"center"}
-    assert {text.get_verticalalignment() for text in axes.texts} == {"center"}
-    for labels, ticks in ((axes.get_xticklabels(), axes.get_xticks()), (axes.get_yticklabels(), axes.get_yticks())):
-        assert ([text.get_text() for text in labels], ticks.tolist()) == (["O", "X", "Y"], [0, 1, 2])
-    assert {text.get_rotation() for text in axes.get_xticklabels()} == {90}
-    assert axes.get_title() == "gold and predicted labels"
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("predicted", "gold")
-    sizes: list[set[Any]] = []
-    for num, shown in ((10, 10), (11, 11), (20, 20), (21, 20)):  # the twentieth is for all others
-        names = [f"L{number}" for number in range(num)]
-        plot_runs("a.svg", [curves], {"labels": names, "counts": np.eye(num, dtype=int).tolist()})
-        axes = figures[-1].axes[2]
-        assert len(axes.get_xticks()) == shown
-        sizes.append({text.get_fontsize() for text in (*axes.texts, *axes.get_xticklabels(), *axes.get_yticklabels())})
-    assert [len(each) for each in sizes] == [1] * 4
-    assert max(sizes[0]) > max(sizes[1]) == max(sizes[3])
-
-
 def test_plots_are_placed_by_what_there_is(tmp_path: Path, figures: list[Figure]) -> None:
     mixed, plain = (RunCurves.read(run(tmp_path / f"{elmo}", elmo=elmo)) for elmo in (True, False))
-    for runs, confusion in (([mixed], CONFUSION), ([mixed], None), ([plain], CONFUSION), ([plain], None)):
-        plot_runs("a.svg", runs, confusion)
+    for curves in (mixed, plain):
+        plot_runs("a.svg", [curves])
     grid: list[list[Any]] = [[each.get_subplotspec() for each in figure.axes] for figure in figures]
     first = [(0, 1), (0, 1)]  # the row, and how many columns it spans: both curves share a row
-    assert [[(spec.rowspan.start, len(spec.colspan)) for spec in each] for each in grid] == [
-        [*first, (1, 1), (1, 1)], [*first, (1, 2)], [*first, (1, 2)], first
-    ]  # fmt: skip
-    both, mixes, confused, alone = (figure.get_figheight() for figure in figures)
-    assert both == confused == 2 * alone
+    assert [[(spec.rowspan.start, len(spec.colspan)) for spec in each] for each in grid] == [[*first, (1, 2)], first]
+    mixes, alone = (figure.get_figheight() for figure in figures)
     assert alone < mixes < 1.4 * alone  # a table of one row is low
     plot_runs("a.svg", [mixed] * 4)
     assert figures[-1].get_figheight() == pytest.approx(mixes + 3 * 0.5)

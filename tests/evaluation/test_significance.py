@@ -2,8 +2,6 @@
 systems.
 """
 
-from __future__ import annotations
-
 import itertools
 import random
 from collections.abc import Callable, Sequence
@@ -76,7 +74,7 @@ def monte_carlo_error(p: float) -> float:
 
 
 @pytest.mark.parametrize(("metric", "make"), CASES, ids=["spans", "clusters"])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_randomization_is_that_of_all_swaps(
     metric: Metric, make: Callable[[random.Random], Outputs], seed: int
 ) -> None:

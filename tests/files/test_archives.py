@@ -1,7 +1,5 @@
 """Archives made to write outside of their folder or to fill the disk, and damaged ones. Each is refused in one line."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import os
@@ -11,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from elmo_tasks.errors import RunError
+from elmo_tasks.errors import ElmoTasksError, RunError
 from elmo_tasks.files.archives import contains, pack, unpack
-from elmo_tasks.files.limits import VARIABLE
+from elmo_tasks.files.limits import VARIABLE, bounded, limit, unpacked_numbers, unpacked_text
 from elmo_tasks.runs.archive import open_run
 from elmo_tasks.runs.folder import RunFolder
 
@@ -212,3 +210,21 @@ def test_a_folder_is_made_whatever_comes_first(names: tuple[str, ...], tmp_path:
     unpacked = tmp_path / "unpacked"
     assert [str(path.relative_to(unpacked)) for path in unpacked.rglob("*") if path.is_file()] == list(names)
     assert unpacked.is_dir()
+
+
+def test_a_stream_of_just_the_most_bytes_is_read_to_its_end() -> None:
+    stream = bounded(io.BytesIO(b"abcde"), 5, ElmoTasksError)
+    assert (stream.read(2), stream.read(), stream.read()) == (b"ab", b"cde", b"")
+    with pytest.raises(ElmoTasksError, match=r"^unpacks to more than 4 bytes; if the file is as it should be, ELMO"):
+        bounded(io.BytesIO(b"abcde"), 4, ElmoTasksError).read()
+
+
+def test_what_a_file_may_unpack_to_grows_with_it_and_with_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for bound in (unpacked_text, unpacked_numbers):
+        monkeypatch.delenv(VARIABLE, raising=False)
+        small, large = bound(0), bound(1_000_000)
+        assert small > 10_000_000
+        assert large > small + 10_000_000
+        monkeypatch.setenv(VARIABLE, "2.5")
+        assert (bound(0), bound(1_000_000)) == (2.5 * small, 2.5 * large)
+    assert limit(101) == 252

@@ -1,7 +1,5 @@
 """Writes that are interrupted or find no room, and what killed writers leave behind."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import fcntl

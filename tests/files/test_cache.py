@@ -1,16 +1,12 @@
-"""The cache folder: what is counted, and what is removed."""
+"""The cache folder, and the sizes of what is in it."""
 
-from __future__ import annotations
-
-import shutil
 from pathlib import Path
-from unittest.mock import Mock
 
 import pytest
 
-from elmo_tasks.errors import CacheError, WriteError
+from elmo_tasks.errors import WriteError
 from elmo_tasks.files.atomic import atomic_folder, atomic_write
-from elmo_tasks.files.cache import clear, folder_size, human_size, usage, used_cache
+from elmo_tasks.files.cache import folder_size, human_size, used_cache
 
 
 @pytest.fixture(autouse=True)
@@ -36,37 +32,6 @@ def test_a_cache_that_cannot_be_written_says_what_to_set(
         target = used_cache("datasets") / ("0" * 64)
         with pytest.raises(WriteError, match=rf"^{target}: cannot be written: .*: set ELMO_TASKS_CACHE to a folder"):
             write(target).__enter__()
-
-
-def test_a_kind_that_was_never_used_is_empty(cache: Path) -> None:
-    assert usage("datasets") == clear("datasets") == (0, 0)
-    assert not cache.exists()
-
-
-def entry(cache: Path, end: str, size: int) -> Path:
-    path = cache / "datasets" / f"{'0' * 64}{end}"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(bytes(size))
-    return path
-
-
-def test_what_comes_with_a_data_set_does_not_count_as_one(cache: Path) -> None:
-    entry(cache, ".arrow", 1000)
-    entry(cache, ".json", 20)
-    entry(cache, ".v3.arrow", 300)
-    other = entry(cache, ".txt", 4000)  # not written by this program
-    assert usage("datasets") == (2, 1320)
-    assert clear("datasets") == (2, 1320)
-    assert list((cache / "datasets").iterdir()) == [other]
-    entry(cache, ".arrow", 5)
-    assert clear("datasets") == (1, 5)  # the lock was given back
-
-
-def test_a_kind_that_cannot_be_removed_is_named(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (cache / "archives" / ("0" * 64)).mkdir(parents=True)
-    monkeypatch.setattr(shutil, "rmtree", Mock(side_effect=PermissionError(13, "Permission denied")))
-    with pytest.raises(CacheError, match=rf"^{cache}/archives: cannot be removed: Permission denied$"):
-        clear("archives")
 
 
 def test_the_size_of_a_folder_is_that_of_all_files_in_it(tmp_path: Path) -> None:

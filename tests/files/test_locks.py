@@ -1,7 +1,5 @@
 """One process at a time writes to the folder of a run."""
 
-from __future__ import annotations
-
 import errno
 import json
 import logging

@@ -1,7 +1,5 @@
 """Nothing is overwritten unasked, and what cannot be written is found before anything is computed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,7 +9,6 @@ from unittest.mock import Mock
 import pytest
 
 from elmo_tasks import cli
-from elmo_tasks.elmo import TINY_OPTIONS, BiLM, random_bilm
 from elmo_tasks.errors import ElmoTasksError, RunError
 from elmo_tasks.files.overwriting import check_folder, check_output
 from elmo_tasks.pretraining.run_files import PretrainingFolder
@@ -26,7 +23,6 @@ COMMANDS = {
     "archive run FILE": "runs.archive.archive",
     "embed text --output FILE": "elmo.embed.embed_file",
     "config sst5 --copy FILE": "config.packaged.summary",  # computes nothing
-    "random-bilm FOLDER": "elmo.random_bilm",
 }
 
 
@@ -103,10 +99,10 @@ def test_commands_refuse_before_they_compute(
 ) -> None:
     compute = Mock(side_effect=ElmoTasksError("computed"))
     monkeypatch.setattr(f"elmo_tasks.{COMMANDS[command]}", compute)
-    names = {"archive": "run.tar.gz", "embed": "weights.hdf5", "random-bilm": "weights.hdf5"}
+    names = {"archive": "run.tar.gz", "embed": "weights.hdf5"}
     file = tmp_path / names.get(command.split()[0], "results")
     file.write_text("mine")
-    arguments = [{"FILE": str(file), "FOLDER": str(tmp_path)}.get(word, word) for word in command.split()]
+    arguments = [{"FILE": str(file)}.get(word, word) for word in command.split()]
     assert cli.main(arguments) == 2
     assert f"{file}: the file exists; --force replaces it" in capsys.readouterr().err
     assert not compute.called
@@ -115,23 +111,12 @@ def test_commands_refuse_before_they_compute(
     assert compute.called == ("--copy" not in command)
 
 
-def test_a_random_bilm_does_not_replace_a_trained_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    random_bilm(TINY_OPTIONS, seed=5).save(tmp_path / "options.json", tmp_path / "weights.hdf5")
-    known = BiLM.load(tmp_path).fingerprint()
-    assert cli.main(["random-bilm", str(tmp_path), "--size", "tiny"]) == 2
-    assert "options.json: the file exists" in capsys.readouterr().err
-    assert BiLM.load(tmp_path).fingerprint() == known
-    assert cli.main(["random-bilm", str(tmp_path), "--size", "tiny", "--force"]) == 0
-    assert BiLM.load(tmp_path).fingerprint() != known
-
-
 HOLDS = {"config.json": "a run", "study.json": "a study", "trials.journal": "a search"}
 
 
 @pytest.mark.parametrize(
     ("words", "mark"),
     [
-        *(("random-bilm other --size tiny", mark) for mark in HOLDS),
         ("train ner_conll03 -s other", "study.json"),
         ("train ner_conll03 -s other --seeds 1,2", "config.json"),
         ("train ner_conll03 -s other --folds 2", "trials.journal"),
@@ -148,9 +133,6 @@ def test_a_folder_that_holds_something_else_is_left_as_it_is(
     assert cli.main(words.split()) == 2
     assert "error: other: holds " in capsys.readouterr().err
     assert [path.name for path in (tmp_path / "other").iterdir()] == [mark]
-    if words.startswith("random-bilm"):  # which is written next to a run with --force
-        assert cli.main([*words.split(), "--force"]) == 0
-        assert BiLM.load(tmp_path / "other")
 
 
 @pytest.mark.parametrize("mark", HOLDS)

@@ -1,7 +1,5 @@
 """Home folders and URLs in the paths of readers, configs and commands."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Parsing JSON: values, and problems with their line and column; lines of compressed files."""
 
-from __future__ import annotations
-
 import bz2
 import contextlib
 import gzip

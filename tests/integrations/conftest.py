@@ -1,7 +1,5 @@
 """Two runs that find a name, for all tests of tables."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

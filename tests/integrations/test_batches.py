@@ -1,16 +1,11 @@
 """`Embed` and `Predict`: the results of the plain functions, as tables; errors, pickles, types."""
 
-from __future__ import annotations
-
-import datetime
 import hashlib
 import json
 import pickle
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -26,45 +21,6 @@ ROWS: list[dict[str, Any]] = [
     {"source": "a.txt", "line": 3, "text": " "},
     {"source": "a.txt", "line": 4, "text": "Orla sold it."},
 ]
-
-
-@pytest.mark.parametrize("layers", ["mix", "all", "top", "0"])
-@pytest.mark.parametrize("pool", ["none", "mean", "max"])
-def test_vectors_are_those_of_embed(layers: str, pool: Any, sample_folder: Path) -> None:
-    embed = Embed(bilm=sample_folder / "bilm", layers=layers, pool=pool, number_type="float32")
-    result = embed(pa.Table.from_pylist(ROWS))
-    assert result.schema == embed.schema(pa.Table.from_pylist(ROWS).schema)
-    found = result.to_pylist()
-    expected = [elmo_tasks.embed(row["text"], bilm=sample_folder / "bilm", layers=layers, pool=pool) for row in ROWS]
-    assert [(row["line"], row["sentence"]) for row in found] == [(1, 0), (1, 1), (4, 0)]
-    assert [row["id"] for row in found] == ["a.txt:1", "a.txt:1", "a.txt:4"]
-    for row, vectors in zip(found, [vectors for each in expected for vectors in each], strict=True):
-        axes = vectors.transpose(0, 1) if layers == "all" and pool == "none" else vectors
-        np.testing.assert_allclose(np.array(row["vectors"]), axes.numpy(), atol=1e-6)
-    text = ROWS[0]["text"]
-    assert [text[slice(*each)] for each in found[1]["offsets"]] == found[1]["tokens"] == ["Nobody", "was", "hurt", "."]
-
-
-def test_the_types_of_vectors(sample_folder: Path) -> None:
-    """Three layers of 64 features."""
-    given = pa.schema([("line", pa.int32()), ("text", pa.string()), ("source", pa.string())])
-    layers = {"layers": "all", "number_type": "float32"}
-    of_layers = pa.list_(pa.list_(pa.float32(), 64), 3)
-    settings: Any
-    for settings, vectors in (
-        ({}, pa.list_(pa.list_(pa.float16(), 64))),
-        ({"pool": "mean"}, pa.list_(pa.float16(), 64)),
-        (layers, pa.list_(of_layers)),
-        ({**layers, "pool": "max"}, of_layers),
-    ):
-        own = [
-            ("sentence", pa.int32()),
-            ("tokens", pa.list_(pa.string())),
-            ("offsets", pa.list_(pa.list_(pa.int32(), 2))),
-        ]
-        carried = [("source", pa.string()), ("line", pa.int32())]
-        expected = [("id", pa.string()), *carried, *own, ("vectors", vectors), ("error", pa.string())]
-        assert Embed(bilm=sample_folder / "bilm", **settings).schema(given) == pa.schema(expected)
 
 
 def test_texts_are_split_as_it_is_said(sample_folder: Path) -> None:
@@ -147,24 +103,6 @@ def test_tables_hold_all_of_the_results(task: str) -> None:
     assert [plain(each) for each in pa.Table.from_pylist(known, schema).to_pylist()] == [plain(each) for each in known]
     carried = {"premise", "hypothesis"}  # raw texts of pairs
     assert {key for each in results for key in each} - set(predictor.result_types) <= carried
-
-
-def test_predictions_are_those_of_the_run(runs: list[Path]) -> None:
-    more = {"day": datetime.date(2026, 5, 3), "price": Decimal("1.50"), "topic": b"\xff"}
-    table = pa.Table.from_pylist([{**ROWS[0], **dict.fromkeys(more)}, *ROWS[1:], {**ROWS[2], "line": 5, **more}])
-    predict = pickle.loads(pickle.dumps(Predict(run=runs[0])))
-    found = predict(table).to_pylist()
-    expected = elmo_tasks.load(runs[0])([text for text in table["text"].to_pylist() if text.strip()])
-    assert [row["tags"] for row in found] == [each["tags"] for each in expected]
-    spans = [[plain(row["spans"]), each["spans"]] for row, each in zip(found, expected, strict=True)]
-    for one, other in spans:
-        assert one == [{**span, "probability": pytest.approx(span["probability"], abs=1e-5)} for span in other]
-    assert [[span["label"] for span in one] for one, _ in spans[2:]] == [["PER"], ["PER"]]
-    other = '{"day": "2026-05-03", "price": "1.50", "topic": "_w=="}'
-    assert [row["other"] for row in found] == [None, None, None, other]
-    line = json.dumps({"text": "Orla left.", "error": "of the user", "spans": 3})
-    (row,) = predict(pa.table({"json": [line]})).to_pylist()
-    assert (row["error"], json.loads(row["other"])) == (None, {"error": "of the user", "input_spans": 3})
 
 
 def test_rows_that_cannot_be_predicted_have_an_error(runs: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:

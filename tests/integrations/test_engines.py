@@ -1,20 +1,17 @@
-"""The same parts and rows from Ray and Spark, where they are installed: `make engines`."""
+"""The same rows from Ray and Spark, where they are installed: `make engines`."""
 
-from __future__ import annotations
-
-import socket
+import logging
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from elmo_tasks import cli
 from elmo_tasks.batches import Embed
-from elmo_tasks.integrations.ray_engine import ray_cluster
 
 # The engines warn about the versions of what they use.
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
@@ -29,29 +26,27 @@ def texts(tmp_path: Path) -> Path:
     return tmp_path / "texts"
 
 
-def contents(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.glob("*.parquet")}
-
-
-@pytest.fixture
-def command(texts: Path, sample_folder: Path, tmp_path: Path) -> list[str]:
-    command = ["embed", str(texts), "--bilm", str(sample_folder / "bilm"), "--part-tokens", "200", "--quiet"]
-    assert cli.main([*command, "--output", f"{tmp_path / 'plain'}/"]) == 0
-    return command
-
-
-def test_ray_makes_the_same_parts(command: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("ray")
-    assert cli.main([*command, "--output", f"{tmp_path / 'ray'}/", "--engine", "ray", "--workers", "2"]) == 0
-    assert contents(tmp_path / "ray") == contents(tmp_path / "plain")
-    assert "Execution plan" not in capfd.readouterr().err
-
-
-def test_ray_serves_no_page() -> None:
-    """Anyone who reaches its page can run code on the cluster."""
-    pytest.importorskip("ray")
-    with ray_cluster(None), socket.socket() as client:
-        assert client.connect_ex(("127.0.0.1", 8265)) != 0
+def test_ray_data_gives_the_same_rows(texts: Path, sample_folder: Path) -> None:
+    ray = pytest.importorskip("ray")
+    settings: dict[str, Any] = {"bilm": sample_folder / "bilm", "pool": "mean"}
+    lines = [line for path in sorted(texts.iterdir()) for line in path.read_text().splitlines()]
+    table = pa.table({"id": [str(number) for number in range(len(lines))], "text": lines})
+    ray.init("local", include_dashboard=False, logging_level=logging.ERROR)
+    try:
+        rows = ray.data.from_arrow(table).map_batches(
+            Embed,
+            fn_constructor_kwargs=settings,
+            batch_format="pyarrow",
+            batch_size=50,
+            compute=ray.data.ActorPoolStrategy(size=2),
+            num_cpus=1,
+        )
+        found = sorted(rows.take_all(), key=lambda row: (int(row["id"]), row["sentence"]))
+    finally:
+        ray.shutdown()
+    for row, other in zip(found, Embed(**settings)(table).to_pylist(), strict=True):
+        assert (row["id"], list(row["tokens"])) == (other["id"], other["tokens"])
+        assert np.asarray(row["vectors"]) == pytest.approx(np.asarray(other["vectors"]), abs=1e-3)
 
 
 def test_spark_gives_the_same_rows(texts: Path, sample_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,5 @@
 """Estimators of scikit-learn: its own checks, and what they give in its pipelines and searches."""
 
-from __future__ import annotations
-
 import copy
 import io
 import json

@@ -1,7 +1,5 @@
 """Folders of parts: shards, resuming, settings, kills; the same files however the work is shared."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import json
@@ -76,7 +74,7 @@ def test_the_first_ten_missing_parts_are_named(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("Orla left.\n" * 13)
     units = list(find_units([tmp_path / "a.txt"], tokens=1))
     folder = PartsFolder(tmp_path / "out", {"layers": "top"})
-    assert folder.process(units[1:2], lambda table: table, visible=False) == Made(1, 0)
+    assert folder.process(units[1:2], lambda table: table) == Made(1, 0)
     for given, missing, more in ((units, [1, *range(3, 12)], "\n  and 2 more"), (units[:11], [1, *range(3, 12)], "")):
         lines = "".join(f"\n  a.txt, from line {line}" for line in missing)
         with pytest.raises(IncompleteError) as error:
@@ -111,7 +109,7 @@ def test_settings_that_change_meanwhile(tmp_path: Path) -> None:
         return table
 
     with pytest.raises(ElmoTasksError, match="its parts were made with layers = 'mix'; got 'top'"):
-        folder.process(list(find_units([tmp_path / "a.txt"])), function, visible=False)
+        folder.process(list(find_units([tmp_path / "a.txt"])), function)
     assert not list(folder.path.glob("*.parquet"))
 
 
@@ -120,7 +118,7 @@ def test_parts_are_compressed_and_only_numbers_of_vectors_have_no_dictionary(tmp
     folder = PartsFolder(tmp_path / "out", {})
     vectors = pa.array([[0.5, 1.0], [2.0]], pa.list_(pa.float32()))
     results = pa.table({"id": ["a", "a"], "vectors": vectors, "error": [None, "none"]})
-    assert folder.process(list(find_units([tmp_path / "a.txt"])), lambda table: results, visible=False) == Made(1, 1)
+    assert folder.process(list(find_units([tmp_path / "a.txt"])), lambda table: results) == Made(1, 1)
     (part,) = folder.path.glob("*.parquet")
     assert pq.read_table(part).equals(results)
     group = pq.read_metadata(part).row_group(0)
@@ -133,7 +131,7 @@ def test_a_part_has_all_tables_of_its_unit(tmp_path: Path) -> None:
     texts = [f"Line {number}." for number in range(4_500)]  # of 2,000 in a table
     pq.write_table(pa.table({"text": texts}), tmp_path / "a.parquet")
     folder = PartsFolder(tmp_path / "out", {})
-    folder.process(list(find_units([tmp_path / "a.parquet"])), lambda table: table, visible=False)
+    folder.process(list(find_units([tmp_path / "a.parquet"])), lambda table: table)
     (part,) = folder.path.glob("*.parquet")
     assert pq.read_table(part)["text"].to_pylist() == texts
 
@@ -233,7 +231,7 @@ def test_options_that_do_not_fit(
 
 
 ONE_FILE = ("embed in.txt --output a.hdf5", "predict run in.txt --output a.jsonl")
-FOR_PARTS = ("--shard 1/2", "--engine ray", "--address auto", "--workers 2", "--part-tokens 9", "--on-error record")
+FOR_PARTS = ("--shard 1/2", "--part-tokens 9", "--on-error record")
 
 
 @pytest.mark.parametrize(
@@ -245,7 +243,7 @@ def test_one_file_has_no_parts(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "in.txt").write_text("Orla left.\n", encoding="utf-8")
     assert cli.main([*command.split(), *given.split()]) == 2
-    option = given if given.startswith(("--engine", "--on-error")) else given.split()[0]
+    option = given if given.startswith("--on-error") else given.split()[0]
     assert f"{option}: expected an output folder, with a slash at its end: --output DIR/" in capsys.readouterr().err
     assert not list(tmp_path.glob("a.*"))
 
@@ -261,3 +259,20 @@ def test_predictions_of_an_ensemble_with_the_tokens_that_count(runs: list[Path],
     ((item,), (other,)) = json.loads(row["saliency"]), expected["saliency"]
     assert (item["of"], item["score"]) == ("PER", pytest.approx(other["score"], abs=1e-3))
     assert item["tokens"] == [[token, pytest.approx(share, abs=1e-3)] for token, share in other["tokens"]]
+
+
+def test_the_bar_counts_the_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "100")
+    (tmp_path / "a.txt").write_text("Orla left.\nTavo sang.\nIt rained.\n")
+    units, folder = list(find_units([tmp_path / "a.txt"], tokens=1)), PartsFolder(tmp_path / "out", {})
+    folder.process(units[:1], lambda table: table)
+    capsys.readouterr()
+    folder.process(units, lambda table: table)
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", capsys.readouterr().err)
+    lines = [line.strip() for line in re.split(r"[\r\n]+", text) if "parts" in line]
+    assert " 1/3 " in lines[0]
+    assert " 3/3 " in lines[-1]
+    assert lines[-1].endswith("a.txt, line 3")

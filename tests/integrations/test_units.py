@@ -1,7 +1,5 @@
 """Units: whole lines, the same ones on every machine, of text, JSON lines and Parquet files, compressed or not."""
 
-from __future__ import annotations
-
 import gzip
 import re
 import tempfile

@@ -1,9 +1,8 @@
 """What holds for every metric: batches add up, `reset` forgets, lengths must agree, and nothing added scores zero."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 
 from elmo_tasks.metrics import (
@@ -17,6 +16,7 @@ from elmo_tasks.metrics import (
     SquadScores,
     SrlF1,
 )
+from elmo_tasks.metrics.metric import f1_scores, quotient
 
 
 class Case(NamedTuple):
@@ -150,3 +150,19 @@ def test_there_is_a_tag_for_each_token(metric: Metric) -> None:
 def test_what_the_most_frequent_label_scores(labels: list[Any], share: float) -> None:
     assert Accuracy().floor([{"label": each} for each in labels]) == pytest.approx(share)
     assert SpanF1().floor([]) == 0
+
+
+def test_what_is_divided_by_nothing_is_zero() -> None:
+    whole = np.array([0.0, 4.0] * 50)
+    for _ in range(3):
+        np.full(100, 7.0)  # whatever the memory held before
+        assert quotient(np.ones(100), whole).tolist() == [0.0, 0.25] * 50
+
+
+def test_scores_of_many_samples_at_once() -> None:
+    scores = f1_scores([1, 0, 2], [2, 0, 2], [4, 3, 2])
+    assert {name: values.round(3).tolist() for name, values in scores.items()} == {
+        "f1": [33.333, 0, 100],
+        "precision": [50, 0, 100],
+        "recall": [25, 0, 100],
+    }

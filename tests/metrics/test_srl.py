@@ -1,7 +1,5 @@
 """Span F1 of semantic roles: the official scorer's verdicts, brute force, joined pieces."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from pathlib import Path
@@ -18,25 +16,6 @@ def score(predicted: str, gold: str) -> dict[str, float]:
     metric = SrlF1()
     metric.update([{"tags": predicted.split()}], [{"tags": gold.split()}])
     return metric.compute()
-
-
-@pytest.mark.parametrize(
-    ("tags", "arguments"),
-    [
-        ("", []),
-        ("O O", []),
-        ("B-A0 I-A0 B-V B-A1", [("A0", ((0, 1),)), ("V", ((2, 2),)), ("A1", ((3, 3),))]),
-        ("B-A1 B-V B-C-A1 I-C-A1", [("A1", ((0, 0), (2, 3))), ("V", ((1, 1),))]),
-        ("B-A1 B-A1 O B-C-A1", [("A1", ((0, 0),)), ("A1", ((1, 1), (3, 3)))]),  # to the last one
-        ("B-C-A1 B-C-A1", [("A1", ((0, 0), (1, 1)))]),  # nothing to continue: an argument, which can be continued
-        ("B-C-A1 B-A1", [("A1", ((0, 0),)), ("A1", ((1, 1),))]),
-        ("B-A1 B-R-A1 B-C-A1", [("A1", ((0, 0), (2, 2))), ("R-A1", ((1, 1),))]),
-        ("B-R-A1 O B-C-R-A1", [("R-A1", ((0, 0), (2, 2)))]),
-        ("O I-A0 I-A1", [("A0", ((1, 1),)), ("A1", ((2, 2),))]),  # ill-formed: I after O and after another role
-    ],
-)
-def test_arguments_of_tags(tags: str, arguments: list[tuple[str, tuple[tuple[int, int], ...]]]) -> None:
-    assert arguments_of_tags(tags.split()) == arguments
 
 
 @pytest.mark.parametrize("tag", ["", "V", "B-", "U-A0", "(V*)"])

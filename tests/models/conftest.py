@@ -1,7 +1,5 @@
 """The files of a tiny biLM with random weights."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Small heads of every kind, each with four examples to learn. A new head joins by one entry in `HEADS`."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any

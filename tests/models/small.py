@@ -1,7 +1,5 @@
 """Small heads with random weights, and what the equations of several heads share, one text at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

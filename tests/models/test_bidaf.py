@@ -1,7 +1,5 @@
 """The readers for SQuAD: their equations, spelled out for one example at a time, and what they say of answers."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

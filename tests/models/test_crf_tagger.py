@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -7,6 +5,7 @@ import torch
 
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.models.crf_tagger import CrfTagger
+from elmo_tasks.models.labels import TagScores
 from elmo_tasks.tasks.tagging import Tagging, TaggingBatch
 from elmo_tasks.text.tag_schemes import find_fault
 from elmo_tasks.text.vocabulary import Vocabulary
@@ -81,3 +80,23 @@ def test_the_constraints_are_not_part_of_the_weights() -> None:
         "crf.transitions",
         "crf.end_transitions",
     }
+
+
+TAGS = ("B-LOC", "I-LOC", "O")
+TEXTS = [["tarn", "vale", "tarn"], ["vale"]]
+
+
+def test_each_token_has_the_tag_of_its_highest_score_whatever_its_neighbours_have() -> None:
+    encoder = {"type": "stacked_bilstm", "hidden_sizes": (5,)}
+    settings = {"type": "simple_tagger", "encoder": encoder, "tag_scheme": "IOB2"}
+    tagger, vocabulary = make_head(settings, {"tags": TAGS})
+    batch = tagger.task.collate([{"tokens": text} for text in TEXTS], vocabulary)
+    logits = torch.tensor([[[0.0, 1, 3], [0, 2, 1], [1, 0, 0]], [[0, 5, 4], [9, 0, 0], [9, 0, 0]]])
+    output = TagScores(logits=logits, mask=batch.tokens.mask)
+    predictions = tagger.decode(output, batch)
+    assert [prediction["tags"] for prediction in predictions] == [["O", "I-LOC", "B-LOC"], ["I-LOC"]]
+    expected = logits.softmax(2).max(2).values
+    assert predictions[0]["probabilities"] == pytest.approx(expected[0].tolist())
+    assert predictions[1]["probabilities"] == pytest.approx(expected[1, :1].tolist())
+    tags_alone = [{"tags": prediction["tags"]} for prediction in predictions]
+    assert tagger.decode(output, batch, probabilities=False) == tags_alone

@@ -1,7 +1,5 @@
 """Ensembles of small heads: what is averaged, and which models do not go together."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 
@@ -73,27 +71,6 @@ def test_numbers_are_averaged_in_their_own_unit() -> None:
         each.model.get_buffer("target.deviation").fill_(number + 1)
     for found, scored in zip(together(*members), apart(*members), strict=True):
         assert found["score"] == pytest.approx(sum(one["score"] for one in scored) / 3, abs=1e-5)
-
-
-def test_a_tagger_averages_the_scores_of_tags_and_of_transitions() -> None:
-    """The score of a sequence is the mean of its scores."""
-    settings = {"type": "crf_tagger", "encoder": ENCODER, "tag_scheme": "IOB2"}
-    members = [member(settings, {"tags": tags}, seed) for seed, tags in enumerate((TAGS, TAGS[::-1]))]
-    combined: Any = ensemble(members)
-    models: list[Any] = [each.model for each in members]
-    (first, second), vocabulary = models, members[0].vocabulary
-    batch = combined.task.collate(TEXTS, vocabulary)
-    with torch.inference_mode():
-        output = combined(batch)
-        logits = first(batch).logits + second(batch).logits.flip(2)
-    assert torch.allclose(output.logits, logits / 2, atol=1e-6)
-    mean = first.crf.transitions + second.crf.transitions.flip(0, 1)
-    assert torch.allclose(combined.crf.transitions, mean / 2)
-    assert torch.allclose(
-        combined.crf.end_transitions, (first.crf.end_transitions + second.crf.end_transitions.flip(0)) / 2
-    )
-    assert len(predicted(combined, vocabulary)) == 3
-    assert combined.crf is not first.crf
 
 
 def test_words_are_looked_up_in_each_members_own_vocabulary() -> None:

@@ -1,7 +1,5 @@
 """What holds for every head in `HEADS`."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import functools

@@ -1,7 +1,5 @@
 """Contributions to scores whose gradients and integrals have closed forms."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,18 +1,23 @@
-"""The plain classifier: what it predicts for each task, and how it learns which task that is."""
-
-from __future__ import annotations
+"""The classifiers `text_classifier` and `bcn`: what they predict, how they learn it, and weights of labels."""
 
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from numpy.typing import NDArray
+from torch.nn import functional
 
 from elmo_tasks.config import load_config
-from elmo_tasks.errors import ConfigError
+from elmo_tasks.errors import ConfigError, ElmoTasksError
+from elmo_tasks.models.biattentive_classifier import BiattentiveClassifier
 from elmo_tasks.models.text_classifier import TextClassifier
+from elmo_tasks.modules import attention as attention_module
+from elmo_tasks.modules.attention import masked_softmax
 from elmo_tasks.runs.experiment_config import ExperimentConfig
+from elmo_tasks.tasks.classification import Classification, ClassificationBatch
 from elmo_tasks.text.vocabulary import Vocabulary
-from tests.models.small import make_head, texts_of_lengths
+from tests.models.small import attention, encode, linear, make_head, texts_of_lengths
 
 PAIR = {"premise": ["tarn", "vale"], "hypothesis": ["moro"]}
 
@@ -20,25 +25,6 @@ PAIR = {"premise": ["tarn", "vale"], "hypothesis": ["moro"]}
 def make_classifier(task: str, **settings: Any) -> tuple[TextClassifier, Vocabulary]:
     labels = {} if "regression" in task else {"labels": ("bad", "good", "odd")}
     return make_head({"type": "text_classifier", "task": task, **settings}, labels)
-
-
-@torch.no_grad()
-def test_a_set_has_the_labels_from_the_threshold_on() -> None:
-    model, vocabulary = make_classifier("multi_label")
-    data = [{"tokens": each, "labels": ["odd"]} for each in texts_of_lengths(3, 1)]
-    batch: Any = model.task.collate(data, vocabulary)
-    output = model(batch)
-    shares = output.logits.sigmoid()
-    gold = torch.tensor([[0.0, 0.0, 1.0]] * 2)
-    expected = -(gold * shares.log() + (1 - gold) * (1 - shares).log()).mean()
-    assert model.loss(output, batch).item() == pytest.approx(expected.item(), abs=1e-6)
-    assert model.threshold is not None
-    for threshold in (0.0, 0.5, float(shares[0, 1]), 1.0):
-        model.threshold.fill_(threshold)
-        for row, prediction in enumerate(model.decode(output, batch)):
-            assert list(prediction["probabilities"].values()) == pytest.approx(shares[row].tolist())
-            chosen = [label for label, share in prediction["probabilities"].items() if share >= threshold]
-            assert prediction["labels"] == chosen
 
 
 @torch.no_grad()
@@ -92,3 +78,140 @@ def test_another_task_than_the_reader_s_is_refused() -> None:
         load_config(settings("tagging"), ExperimentConfig)
     with pytest.raises(ConfigError, match="class_weights: expected a task with labels, got Regression"):
         load_config(settings("regression", class_weights="balanced"), ExperimentConfig)
+
+
+LABELS = ("bad", "good", "odd")
+LAYERS = {"type": "stacked_bilstm", "hidden_sizes": (4,)}
+HEADS: dict[str, dict[str, Any]] = {
+    "bcn": {
+        "pre_encoder": {"hidden_sizes": (5,)},
+        "encoder": LAYERS,
+        "integrator": LAYERS,
+        "output": {"hidden_sizes": (4,)},
+    },
+    "decomposable_attention": {"attend": {"hidden_sizes": (4,)}, "compare": {"hidden_sizes": (4,)}},
+    "simple_tagger": {"encoder": LAYERS},
+}
+TEXTS = [["tarn", "vale", "moro"], ["orla"]]
+
+
+def make(kind: str, gold: list[Any], class_weights: Any) -> tuple[Any, Any]:
+    """The head and a batch of two examples."""
+    label = "tags" if kind == "simple_tagger" else "label"
+    model, vocabulary = make_head(
+        {"type": kind, **HEADS[kind], "class_weights": class_weights}, {label.removesuffix("s") + "s": LABELS}
+    )
+    texts = [{"tokens": text, "premise": text, "hypothesis": text} for text in TEXTS]
+    examples = [{**text, label: each} for text, each in zip(texts, gold, strict=True)]
+    return model, model.task.collate(examples, vocabulary)
+
+
+@pytest.mark.parametrize(
+    ("kind", "gold"),
+    [
+        ("bcn", ["odd", "bad"]),
+        ("decomposable_attention", ["odd", "bad"]),
+        ("simple_tagger", [["bad", "odd", "bad"], ["good"]]),
+    ],
+)
+def test_the_weight_of_its_label_multiplies_the_loss_of_each_example_or_token(kind: str, gold: list[Any]) -> None:
+    model, batch = make(kind, gold, {"odd": 5, "good": 0.5})
+    output = model(batch)
+    logits, labels = output.logits, batch.labels if kind != "simple_tagger" else batch.tags
+    if kind == "simple_tagger":
+        logits, labels = logits[output.mask], labels[output.mask]
+    losses = functional.cross_entropy(logits, labels, reduction="none")
+    expected = (losses * torch.tensor([1, 0.5, 5])[labels]).sum() / 2
+    assert model.loss(output, batch).item() == pytest.approx(expected.item())
+    plain, _ = make(kind, gold, None)
+    assert plain.loss(output, batch).item() == pytest.approx(losses.sum().item() / 2)
+
+
+def test_balanced_weights_are_those_of_scikit_learn() -> None:
+    """`compute_class_weight("balanced", classes=["bad", "good"], y=["bad"] * 3 + ["good"])` is `[0.667, 2.0]`."""
+    model, _ = make("bcn", ["bad", "bad"], "balanced")
+    model.prepare_training([{"label": "bad"}] * 3 + [{"label": "good"}])
+    assert model.class_weights.tolist() == pytest.approx([4 / 6, 4 / 2, 1])
+    tagger, _ = make("simple_tagger", [["bad"] * 3, ["bad"]], "balanced")
+    tagger.prepare_training([{"tags": ["bad", "odd", "bad"]}, {"tags": ["bad"]}])
+    assert tagger.class_weights.tolist() == pytest.approx([4 / 6, 1, 4 / 2])
+
+
+def test_a_weight_of_a_label_that_is_not_there_names_those_that_are() -> None:
+    message = r"model\.class_weights: no label 'god'; expected some of bad, good, odd\. Did you mean 'good'\?"
+    with pytest.raises(ElmoTasksError, match=message):
+        make("bcn", ["odd", "bad"], {"god": 2})
+
+
+OPINIONS = ("good", "bad", "odd")
+OPINION_TEXTS = (["tarn", "vale", "moro", "orla", "vale"], ["orla"], ["vale", "tarn", "tarn"])
+
+
+def make_biattentive() -> tuple[BiattentiveClassifier, ClassificationBatch]:
+    layers = {
+        "type": "bcn",
+        "pre_encoder": {"hidden_sizes": (5,)},
+        "encoder": {"type": "stacked_bilstm", "hidden_sizes": (4,)},
+        "integrator": {"type": "stacked_bilstm", "hidden_sizes": (3,)},
+        "output": {"hidden_sizes": (7, 6)},
+    }
+    model, vocabulary = make_head(layers, {"labels": OPINIONS})
+    examples = [{"tokens": tokens, "label": label} for tokens, label in zip(OPINION_TEXTS, OPINIONS, strict=True)]
+    return model, Classification().collate(examples, vocabulary)
+
+
+def equations(
+    model: BiattentiveClassifier, vectors: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The pooled text and the attention weights by the paper's equations, token by token."""
+    (pre_encoder,) = model.pre_encoder.layers
+    encoded = encode(model.encoder, np.maximum(linear(vectors, pre_encoder), 0))
+    joined = []
+    for token, weights in zip(encoded, attention(encoded, encoded), strict=True):
+        context = sum(weight * other for weight, other in zip(weights, encoded, strict=True))
+        joined.append(np.concatenate([token, token - context, token * context]))
+    integrated = encode(model.integrator, np.stack(joined))
+    (weights,) = attention(model.attentive_pooling.score.weight.detach().double().numpy(), integrated)
+    attended = sum(weight * token for weight, token in zip(weights, integrated, strict=True))
+    return np.concatenate([integrated.max(0), integrated.mean(0), integrated.min(0), attended]), weights
+
+
+@torch.no_grad()
+def test_the_papers_equations() -> None:
+    model, batch = make_biattentive()
+    output = model(batch)
+    embedded = model.embedder(batch.tokens).inputs.double().numpy()
+    for row, tokens in enumerate(OPINION_TEXTS):
+        pooled, weights = equations(model, embedded[row, : len(tokens)])
+        assert output.attention[row].tolist() == pytest.approx([*weights, *[0.0] * (5 - len(tokens))], abs=1e-6)
+        for layer in model.output.layers:
+            pooled = np.maximum(linear(pooled, layer), 0)
+        assert output.logits[row].tolist() == pytest.approx(linear(pooled, model.scores), abs=1e-5)
+
+
+@torch.no_grad()
+def test_a_long_text_is_aligned_with_itself_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, batch = make_biattentive()
+    whole = model(batch).logits
+    shapes: list[torch.Size] = []
+
+    def recorded(scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        shapes.append(scores.shape)
+        return masked_softmax(scores, mask)
+
+    monkeypatch.setattr(attention_module, "_SCORES_AT_ONCE", 1)
+    monkeypatch.setattr(attention_module, "masked_softmax", recorded)
+    torch.testing.assert_close(model(batch).logits, whole)
+    assert shapes == [(3, 1, 5)] * 5
+
+
+def test_predictions() -> None:
+    model, batch = make_biattentive()
+    output = model(batch)
+    for row, prediction in enumerate(model.decode(output, batch)):
+        assert list(prediction["probabilities"]) == list(OPINIONS)
+        assert list(prediction["probabilities"].values()) == pytest.approx(output.logits[row].softmax(0).tolist())
+        assert prediction["label"] == max(OPINIONS, key=prediction["probabilities"].__getitem__)
+        assert len(prediction["attention"]) == len(OPINION_TEXTS[row])
+        assert sum(prediction["attention"]) == pytest.approx(1)
+    assert [list(prediction) for prediction in model.decode(output, batch, probabilities=False)] == [["label"]] * 3

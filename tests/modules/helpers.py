@@ -1,7 +1,5 @@
 """Masks, gradients and sizes for tests of layers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 

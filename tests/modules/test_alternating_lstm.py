@@ -1,7 +1,5 @@
 """The layers against the equations of the paper, step by step, in values and gradients; padding and directions."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -13,7 +11,6 @@ from elmo_tasks.modules.alternating_lstm import (
     AlternatingLstm,
     HighwayLstm,
     StackedHighwayBiLstm,
-    StackedHighwayBiLstmConfig,
 )
 from elmo_tasks.modules.encoders import EncoderConfig
 from tests.modules.helpers import gradients, mask_of
@@ -96,27 +93,6 @@ def test_fresh_weights_are_orthogonal_and_cells_remember() -> None:
         torch.testing.assert_close(block @ block.t(), torch.eye(8))
     assert layer.bias.view(5, 8).tolist() == [[0.0] * 8, [0.0] * 8, [1.0] * 8, [0.0] * 8, [0.0] * 8]
     assert [layer.input_weight.shape[0], layer.recurrent_weight.shape[0]] == [48, 40]
-
-
-def test_bidirectional_layers_read_from_both_ends() -> None:
-    config = EncoderConfig.model_validate(
-        {"type": "stacked_highway_bilstm", "hidden_size": 3, "num_layers": 2, "highway_bias": True}
-    )
-    assert isinstance(config, StackedHighwayBiLstmConfig)
-    encoder = config.build(5).double()
-    assert isinstance(encoder, StackedHighwayBiLstm)
-    for parameter in encoder.parameters():
-        torch.nn.init.normal_(parameter)
-    assert encoder.output_size == 6
-    lengths = [3, 6, 1]
-    inputs = torch.randn(3, 6, 5, dtype=torch.float64)
-    outputs = encoder(inputs, mask_of(lengths))
-    for row, length in enumerate(lengths):
-        values = inputs[row, :length]
-        for forward, backward in zip(encoder.forward_layers, encoder.backward_layers, strict=True):
-            values = torch.cat([plain_layer(forward, values), plain_layer(backward, values.flip(0)).flip(0)], dim=1)
-        torch.testing.assert_close(outputs[row, :length], values)
-        assert not outputs[row, length:].any()
 
 
 def test_states_of_half_precision_inputs_add_up_in_single_precision() -> None:

@@ -1,7 +1,5 @@
 """Masked softmax, soft alignment and trilinear attention: brute force, padding, gradients, bounded memory."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

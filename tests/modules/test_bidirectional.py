@@ -1,7 +1,5 @@
 """Bidirectional layers: what torch's own make of packed sentences, padding, gradients."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,6 +1,4 @@
 # B batch, T tokens, K tags
-from __future__ import annotations
-
 import itertools
 
 import pytest

@@ -1,11 +1,14 @@
-"""All encoders keep one contract; and what is special about the stacked ones."""
+"""All encoders keep one contract; what is special about the stacked ones; feed-forward layers and dropout."""
 
-from __future__ import annotations
+from typing import Any
 
+import numpy as np
+import pydantic
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 
+from elmo_tasks.modules.dropout import VariationalDropout
 from elmo_tasks.modules.encoders import (
     Encoder,
     EncoderConfig,
@@ -14,6 +17,7 @@ from elmo_tasks.modules.encoders import (
     StackedEncoder,
     initialize_gates,
 )
+from elmo_tasks.modules.feed_forward import FeedForward, FeedForwardConfig
 from tests.modules.helpers import gradients, mask_of
 
 
@@ -75,25 +79,6 @@ def test_every_token_sees_all_of_its_sentence_also_in_inference_mode(encoder: En
         torch.testing.assert_close(encoder(inputs, mask), outputs)
 
 
-def test_repeats_itself_to_the_bit_and_trains_in_bfloat16(encoder: Encoder) -> None:
-    mask = mask_of(LENGTHS * 4)
-    inputs, weights = torch.randn(16, 7, 5, requires_grad=True), torch.randn(16, 7, encoder.output_size)
-
-    def run() -> list[Tensor]:
-        outputs = encoder(inputs, mask)
-        return [outputs.float(), *gradients(outputs.float(), weights, [inputs, *encoder.parameters()])]
-
-    first = run()
-    for _ in range(3):
-        assert all(map(torch.equal, first, run()))
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        rounded = run()
-    torch.testing.assert_close(rounded[0], first[0], atol=0.03, rtol=0.05)
-    for ours, theirs in zip(rounded, first, strict=True):
-        assert ours.dtype == torch.float32
-        assert (ours - theirs).norm() < 0.05 * theirs.norm()
-
-
 def test_dropout_is_on_each_layers_input() -> None:
     encoder = StackedEncoder(nn.LSTM, 40, (30,), dropout=0.5)
     seen: list[torch.Tensor] = []
@@ -152,3 +137,68 @@ def test_pass_through_gives_the_input_and_zeros_in_the_padding() -> None:
     assert encoder.output_size == 5
     assert torch.equal(outputs[mask], inputs[mask])
     assert not outputs[~mask].any()
+
+
+def test_drops_the_same_features_at_every_token_and_others_in_every_sentence() -> None:
+    outputs = VariationalDropout(0.25)(torch.ones(200, 7, 50))
+    dropped = outputs == 0
+    assert torch.equal(dropped, dropped[:, :1].expand_as(dropped))
+    assert not torch.equal(dropped[0], dropped[1])
+    torch.testing.assert_close(outputs[~dropped], torch.full_like(outputs[~dropped], 4 / 3))
+    assert dropped.float().mean().item() == pytest.approx(0.25, abs=0.02)
+
+
+def build(**settings: Any) -> FeedForward:
+    torch.manual_seed(6)
+    module = FeedForwardConfig(hidden_sizes=(5, 3), **settings).build(4)
+    for layer in module.layers:
+        torch.nn.init.normal_(layer.get_parameter("bias"))
+    return module.eval()
+
+
+@pytest.mark.parametrize("activation", ["relu", "tanh", "maxout"])
+def test_each_layer_is_linear_with_its_activation(activation: str) -> None:
+    module = build(activation=activation, pieces=2)
+    inputs = torch.randn(2, 7, 4)
+    expected = inputs.numpy()
+    for layer in module.layers:
+        weight, bias = (parameter.detach().numpy() for parameter in layer.parameters())
+        values = expected @ weight.T + bias
+        if activation == "relu":
+            expected = np.maximum(values, 0)
+        elif activation == "tanh":
+            expected = np.tanh(values)
+        else:  # pairs of neighbours
+            expected = np.maximum(values[..., 0::2], values[..., 1::2])
+    assert module.output_size == 3
+    np.testing.assert_allclose(module(inputs).detach().numpy(), expected, atol=1e-6)
+
+
+def test_dropout_is_on_every_layers_output() -> None:
+    module = build(dropout=0.5).train()
+    plain = FeedForward(1, (1000,), dropout=0.25)
+    torch.nn.init.zeros_(plain.get_parameter("layers.0.weight"))
+    torch.nn.init.ones_(plain.get_parameter("layers.0.bias"))
+    outputs = plain(torch.ones(1, 1))
+    assert outputs.unique().tolist() == [0, pytest.approx(4 / 3)]
+    assert outputs.mean().item() == pytest.approx(1, abs=0.1)
+    inputs = torch.randn(50, 4)
+    assert not torch.equal(module(inputs), module(inputs))
+    module.eval()
+    assert torch.equal(module(inputs), module(inputs))
+
+
+def test_weights_start_after_glorot_and_biases_at_zero() -> None:
+    (layer,) = FeedForwardConfig(hidden_sizes=(50,)).build(30).layers
+    bound = (6 / (30 + 50)) ** 0.5
+    assert 0.95 * bound < layer.get_parameter("weight").abs().max() <= bound
+    assert not layer.get_parameter("bias").any()
+
+
+def test_config() -> None:
+    config = FeedForwardConfig.model_validate_json('{"hidden_sizes": [6], "activation": "maxout", "pieces": 3}')
+    assert config.build(2).layers[0].weight.shape == (18, 2)
+    assert FeedForwardConfig(hidden_sizes=(6,), pieces=3).build(2).layers[0].weight.shape == (6, 2)
+    for wrong in ({"hidden_sizes": ()}, {"hidden_sizes": (0,)}, {"pieces": 1}, {"dropout": 1.0}, {"activation": "elu"}):
+        with pytest.raises(pydantic.ValidationError, match=next(iter(wrong))):
+            FeedForwardConfig.model_validate({"hidden_sizes": (6,), **wrong})

@@ -1,7 +1,5 @@
 """What coreference is computed with, against the paper's equations, span by span and pair by pair."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

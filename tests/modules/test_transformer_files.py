@@ -1,7 +1,5 @@
 """Folders of transformers: what is read of them, and what is said of those that cannot be read."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """Files of word vectors: every form, every error, the cache."""
 
-from __future__ import annotations
-
 import struct
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A tiny transformer with random weights, and what the library computes with it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

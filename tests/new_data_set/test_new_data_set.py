@@ -1,7 +1,5 @@
 """The data set that CONTRIBUTING.md adds to a task that is there: one file, from outside of the package."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

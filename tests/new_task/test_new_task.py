@@ -1,7 +1,5 @@
 """The task that CONTRIBUTING.md adds, from outside of the package: it is trained, evaluated and predicted with."""
 
-from __future__ import annotations
-
 import json
 import random
 import shutil

@@ -1,7 +1,5 @@
 """Models that need no training, and a predictor for each task."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 from collections.abc import Callable

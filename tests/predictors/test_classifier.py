@@ -1,7 +1,5 @@
 """The classifier's predictor, with an untrained network: what goes in, what comes out."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

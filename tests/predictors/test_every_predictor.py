@@ -1,7 +1,5 @@
 """What holds for the predictors of all tasks: inputs that they cannot use, and inputs without text."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,9 @@
-"""The predictor for inference, with an untrained model: what goes in, what comes out."""
+"""The predictor for inference, with an untrained model: what goes in, what comes out, and memory that goes back."""
 
-from __future__ import annotations
-
+import ctypes
+import platform
+import resource
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ import torch
 
 from elmo_tasks import migration
 from elmo_tasks.predictors.allennlp_format import AllenNlpPredictor
+from elmo_tasks.predictors.free_memory import release_memory
 from elmo_tasks.predictors.inference import InferencePredictor
 from tests.predictors.stub_models import make_inference
 
@@ -75,3 +78,26 @@ def test_the_keys_of_allennlp(predictor: InferencePredictor) -> None:
         "p2h_attention": own["premise_attention"],
         "h2p_attention": own["hypothesis_attention"],
     }
+
+
+SIZE, COUNT = 16_384, 2_000  # 33 MB in pieces that malloc takes from its heap
+
+
+def resident_bytes() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other C libraries give memory back by themselves")
+def test_free_memory_below_what_is_in_use_is_given_back() -> None:
+    libc = ctypes.CDLL(None)
+    libc.malloc.restype, libc.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
+    libc.free.argtypes = [ctypes.c_void_p]
+    pieces = [libc.malloc(SIZE) for _ in range(COUNT)]
+    for piece in pieces:
+        ctypes.memset(piece, 1, SIZE)
+    for piece in pieces[:-1]:
+        libc.free(piece)
+    held = resident_bytes()
+    release_memory()
+    assert held - resident_bytes() > SIZE * COUNT / 2
+    libc.free(pieces[-1])

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import contextlib
 import gzip
 import os
@@ -13,8 +11,6 @@ import pytest
 
 from elmo_tasks.errors import DataError
 from elmo_tasks.predictors.inputs import LiveLines, read_inputs
-
-ODD_FILES = Path(__file__).parents[1] / "odd_files"
 
 
 @pytest.mark.parametrize(
@@ -136,27 +132,6 @@ def test_faulty_json_lines_are_named(tmp_path: Path, line: str, problem: str) ->
     path.write_text(f'{{"text": "a"}}\n{line}\n{{"text": "b"}}\n')
     with pytest.raises(DataError, match=rf"in\.jsonl:2: {problem}"):
         list(read_inputs(path))
-
-
-@pytest.mark.parametrize(
-    ("content", "kind"),
-    [
-        ((ODD_FILES / "pretty.json").read_text(), "a JSON array"),
-        ('{\n "text": "Mary left."\n}\n', "a JSON object over several lines"),
-        ("text,label\nMary left.,good\n", r"a table \(CSV\)"),
-        ("Mary B-PER\nworks O\nMonday B-TIME\n", "a token on each line with its tags"),
-        ("(3 (2 Mary) (3 left))\n", "labelled trees in brackets"),
-    ],
-)
-@pytest.mark.parametrize("way", ["file", "compressed", "standard input"])
-def test_data_files_are_not_text(content: str, kind: str, way: str, tmp_path: Path) -> None:
-    path = tmp_path / ("in.gz" if way == "compressed" else "in")
-    path.write_bytes(gzip.compress(content.encode()) if way == "compressed" else content.encode())
-    with path.open("rb") as stream:
-        source = LiveLines(stream.fileno()) if way == "standard input" else path
-        with pytest.raises(DataError, match=rf"^.*:1: looks like {kind}.*--format text reads any file as text$"):
-            next(read_inputs(source))
-    assert [each["text"] for each in read_inputs(path, "text") if each] == content.splitlines()
 
 
 def test_data_that_comes_slowly_is_refused_as_soon_as_it_is_known(pipe: tuple[LiveLines, int]) -> None:

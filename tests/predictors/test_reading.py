@@ -1,7 +1,5 @@
 """The predictor of answers, with a model that needs no training: what goes in, what comes out, and windows."""
 
-from __future__ import annotations
-
 import dataclasses
 import random
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import itertools
 import os
 import threading
@@ -15,35 +13,6 @@ from elmo_tasks.predictors.inputs import LiveLines, read_inputs
 from elmo_tasks.predictors.tagger import TaggerPredictor
 from elmo_tasks.tasks import Tagging
 from elmo_tasks.text.tokenizers import UnicodeTokenizer
-
-
-def test_raw_text(predictor: TaggerPredictor) -> None:
-    text = "  we met Ann Lee Moe.\nthen  Bo\n left."
-    first, second = predictor.predict([{"text": text, "id": 7}])
-    assert first == {
-        "id": 7,
-        "text": "we met Ann Lee Moe.",
-        "start_char": 2,
-        "end_char": 21,
-        "tokens": ["we", "met", "Ann", "Lee", "Moe", "."],
-        "offsets": [[2, 4], [5, 8], [9, 12], [13, 16], [17, 20], [20, 21]],
-        "tags": ["O", "O", "B-NAME", "I-NAME", "L-NAME", "O"],
-        "probabilities": [0.333333, 0.25, 0.25, 0.25, 0.25, 0.5],
-        "spans": [
-            {
-                "label": "NAME",
-                "start": 2,
-                "end": 4,
-                "start_char": 9,
-                "end_char": 20,
-                "text": "Ann Lee Moe",
-                "probability": 0.25,
-            }
-        ],
-    }
-    assert second["text"] == "then  Bo\n left."
-    (span,) = second["spans"]
-    assert (span["text"], text[span["start_char"] : span["end_char"]]) == ("Bo", "Bo")
 
 
 def test_raw_text_in_another_language(predictor: TaggerPredictor) -> None:

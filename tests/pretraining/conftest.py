@@ -1,7 +1,5 @@
 """Text in which the context of a word determines the next one, and a config that learns it in seconds."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

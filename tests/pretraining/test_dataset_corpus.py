@@ -1,15 +1,20 @@
-"""Data sets of tasks as text for a biLM."""
+"""Corpora, and data sets of tasks as text for a biLM."""
 
-from __future__ import annotations
-
+import errno
 import itertools
 import json
+import os
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
+import numpy as np
 import pytest
 
+from elmo_tasks.errors import WriteError
+from elmo_tasks.pretraining import corpus as prepared
+from elmo_tasks.pretraining import text_files
 from elmo_tasks.pretraining.dataset_corpus import DatasetCorpus
+from elmo_tasks.pretraining.prepare import TextCorpus, prepare_documents
 
 PAIRS = [("she sang", "it is"), ("she sang", "she left"), ("it is", "she sang"), ("she left", "it rains")]
 ROLES = [("Orla sang", 1), ("Orla sang", 0), ("She left", 1), ("Orla sang", 1)]
@@ -65,3 +70,44 @@ def test_a_change_in_any_of_several_files_is_seen(tmp_path: Path) -> None:
     assert types() == {"she", "sang", "it", "rains", "left"}
     texts["b"] = "it snows"
     assert types() == {"she", "sang", "it", "snows", "left"}
+
+
+def fill_disk(monkeypatch: pytest.MonkeyPatch, writes: int) -> None:
+    """Lets the disk be full after this many arrays."""
+    original = prepared._write
+    left = itertools.count(writes, -1)
+
+    def fill(stream: IO[bytes], values: np.ndarray) -> None:
+        if next(left) <= 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        original(stream, values)
+
+    monkeypatch.setattr(prepared, "_write", fill)
+
+
+@pytest.mark.parametrize("writes", [0, 3, 4, 6, 9])
+def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path, writes: int) -> None:
+    """At whatever point of the work the disk is full, one line says how much is needed and nothing is left behind."""
+    monkeypatch.setattr(text_files, "_CHUNK_BYTES", 200_000)
+    fill_disk(monkeypatch, writes)
+    text = tmp_path / "text"
+    text.write_text(("a " * 999 + "a\n") * 400)  # 400 documents of 1,000 tokens of 4 bytes, twice on the disk: 3.2 MB
+    problem = r"corpora/\w+: cannot be written: No space .*; expected at least 3,\d+,\d+ bytes\. .*set ELMO_TASKS_CACHE"
+    with pytest.raises(WriteError, match=problem) as caught:
+        TextCorpus(paths=(str(text),), tokenized=True).build(workers=1)
+    assert "\n" not in str(caught.value)
+    assert not list(cache.iterdir())
+
+
+def test_full_disk_while_documents_come_whose_number_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    fill_disk(monkeypatch, 0)
+    with pytest.raises(WriteError, match=r"cannot be written: No space left on device\. .*set ELMO_TASKS_CACHE"):
+        prepare_documents([[["a"]]], [[["b"]]], "full")
+
+
+def test_cache_that_cannot_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("in the way")
+    (tmp_path / "text").write_text("A.\n\nB.")
+    monkeypatch.setenv("ELMO_TASKS_CACHE", str(tmp_path / "file"))
+    with pytest.raises(WriteError, match=r"corpora/\w+: cannot be written: Not a directory\. .*set ELMO_TASKS_CACHE"):
+        TextCorpus(paths=(str(tmp_path / "text"),)).build()

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import errno
 import io
 import itertools
@@ -121,35 +119,6 @@ def test_every_file_begins_a_document(tmp_path: Path) -> None:
     assert len(held_out) == 1
     expected = [[["A", "b", "."], ["C", "."]], [["D", "."]], [["E", "."]], [["F", "."]]]
     assert [document for document in expected if document not in held_out] == training
-
-
-@pytest.mark.parametrize(
-    ("text", "settings", "documents"),
-    [
-        (
-            "Ann saw. Bob ran.\nD.\nE.\n\n",
-            {},
-            [[["Ann", "saw", "."], ["Bob", "ran", "."]], [["D", "."]], [["E", "."]]],
-        ),
-        (
-            "Mr. A. said : Hi. Yes .\r\n  b\tc \n\n--\n",
-            {"tokenized": True},
-            [[["--"]], [["Mr.", "A.", "said", ":", "Hi.", "Yes", "."], ["b", "c"]]],
-        ),
-        (
-            "\u6211\u6765\u3002\u4f60\u6765\n\nIch komme z.B. am 3. Mai.\n",
-            {"tokenizer": "unicode"},
-            [
-                [["Ich", "komme", "z.B", ".", "am", "3", ".", "Mai", "."]],
-                [["\u6211", "\u6765", "\u3002"], ["\u4f60", "\u6765"]],
-            ],
-        ),
-    ],
-    ids=["without blank lines every line is a document", "tokenized", "another language"],
-)
-def test_documents(tmp_path: Path, text: str, settings: dict[str, Any], documents: Documents) -> None:
-    training, held_out = both_parts(TextCorpus(paths=(write(tmp_path, "text", text),), **settings).build())
-    assert sorted(training + held_out) == documents
 
 
 def test_deduplication(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

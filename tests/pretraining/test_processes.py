@@ -1,7 +1,5 @@
 """What only whole processes can show of pretraining: `kill -9` and resuming, and two that share the streams."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

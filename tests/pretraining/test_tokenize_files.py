@@ -1,7 +1,5 @@
 """The processes that tokenize text."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

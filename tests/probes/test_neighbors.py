@@ -1,8 +1,5 @@
-"""Nearest neighbours of tokens: compared with brute force, and the word senses that the default biLM separates."""
+"""Nearest neighbours and similarities of words: compared with brute force, and the senses of the default biLM."""
 
-from __future__ import annotations
-
-import json
 from pathlib import Path
 
 import numpy as np
@@ -10,12 +7,12 @@ import pytest
 import torch
 from torch.nn import functional
 
+import elmo_tasks
 from elmo_tasks.elmo import BiLM
-from elmo_tasks.elmo.bilm_files import BiLMFiles
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.probes import neighbors
 from elmo_tasks.probes.neighbors import nearest_tokens
-from elmo_tasks.text.token_in_context import TokenInContext, find_token
+from elmo_tasks.text.token_in_context import TokenInContext
 
 POOL = [
     ["the", "cat", "saw", "the", "dog"],
@@ -70,18 +67,43 @@ def test_what_cannot_be_found_is_named(bilm: BiLM) -> None:
         nearest_tokens(bilm, QUERY, [QUERY.sentence])
 
 
-def test_the_default_bilm_separates_senses() -> None:
-    """For 20 words with two senses in two sentences each: cosines within a sense against those across, on layer 2."""
-    senses = json.loads(Path(__file__).with_name("senses.json").read_text(encoding="utf-8"))
-    files = BiLMFiles.in_folder("default")
-    bilm = BiLM.load(files.options, files.weights)
-    apart = 0
-    for word, sentences in senses.items():
-        tokens = [find_token(sentence.split(), word) for sense in sentences for sentence in sense]
-        layers = [bilm.layers([token.sentence]).layers[0, 2, token.index] for token in tokens]
-        cosines = functional.cosine_similarity(torch.stack(layers)[:, None], torch.stack(layers)[None], dim=-1)
-        within = (cosines[0, 1] + cosines[2, 3]) / 2
-        across = cosines[:2, 2:].mean()
-        apart += bool(within > across)
-    assert len(senses) == 20
-    assert apart >= 15
+ONE, OTHER = ["the", "dog", "saw", "the", "Dog"], ["a", "dog", "barked"]
+
+
+@pytest.fixture
+def static(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Word vectors with both forms of a word, and one of the other."""
+    monkeypatch.setenv("ELMO_TASKS_CACHE", str(tmp_path / "cache"))
+    path = tmp_path / "vectors.txt"
+    path.write_text("dog 1 0\nDog 0.6 0.8\nthe 3 4\n", encoding="utf-8")
+    return path
+
+
+def test_all_occurrences_are_compared_in_each_layer(bilm: BiLM, static: Path) -> None:
+    found = elmo_tasks.similarity("DOG", ["the dog saw the Dog", OTHER], bilm=bilm, static=static)
+    assert [(list(each.sentence), each.index) for each in found.occurrences] == [(ONE, 1), (ONE, 4), (OTHER, 1)]
+    one, other = elmo_tasks.embed([ONE, OTHER], bilm=bilm)
+    vectors = [one[:, 1], one[:, 4], other[:, 1]]
+    for row, left in enumerate(vectors):
+        for column, right in enumerate(vectors):
+            cosines = functional.cosine_similarity(left, right, dim=-1)
+            torch.testing.assert_close(found.layers[:, row, column], cosines, rtol=0, atol=1e-5)
+    assert found.static is not None
+    torch.testing.assert_close(found.static, torch.tensor([[1, 0.6, 1], [0.6, 1, 0.6], [1, 0.6, 1]]))
+
+
+def test_a_word_without_a_vector_has_no_static_similarity(bilm: BiLM, static: Path) -> None:
+    assert elmo_tasks.similarity("a", ["a", "A a"], bilm=bilm, static=static).static is None
+    in_lower_case = elmo_tasks.similarity("THE", ["THE dog", "the cat"], bilm=bilm, static=static).static
+    assert in_lower_case is not None
+    torch.testing.assert_close(in_lower_case, torch.ones(2, 2))
+    assert elmo_tasks.similarity("the", ["the dog", "the cat"], bilm=bilm).static is None
+
+
+def test_what_cannot_be_compared_is_named(bilm: BiLM) -> None:
+    with pytest.raises(ElmoTasksError, match=r"'cat' is not in 'a dog'; expected a token of each sentence"):
+        elmo_tasks.similarity("cat", ["a cat", "a dog"], bilm=bilm)
+    with pytest.raises(ElmoTasksError, match=r"'dog' occurs once; expected two sentences with it, or more"):
+        elmo_tasks.similarity("dog", "a dog", bilm=bilm)
+    with pytest.raises(TypeError, match="has the token 3; expected strings"):
+        elmo_tasks.similarity("dog", [["dog", 3]], bilm=bilm)  # type: ignore[list-item]

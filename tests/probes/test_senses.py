@@ -1,7 +1,5 @@
 """The probe of word senses: its files, and its rule and scores against brute force on made-up text."""
 
-from __future__ import annotations
-
 import collections
 import dataclasses
 import gzip

@@ -1,13 +1,30 @@
-from __future__ import annotations
-
 import dataclasses
+import json
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+import datasets
 import pytest
 
-from elmo_tasks.rendering import describe, register_description, tasks
-from elmo_tasks.rendering.drawing import Bars, Drawing, HeatMap, Mark, MarkedText, Rows, ShadedText, SignedText
-from elmo_tasks.tasks import Classification, Coreference, Reading, SemanticRoles, Tagging, TaskRegistry, TextPairs
+from elmo_tasks.files.installed_models import model_named
+from elmo_tasks.metrics import Accuracy
+from elmo_tasks.rendering import describe, describe_versions, register_description, tasks
+from elmo_tasks.rendering.drawing import (
+    PALETTE,
+    Bars,
+    Colors,
+    Drawing,
+    HeatMap,
+    Mark,
+    MarkedText,
+    Rows,
+    ShadedText,
+    SignedText,
+)
+from elmo_tasks.rendering.label_meanings import legend
+from elmo_tasks.tasks import Classification, Coreference, Reading, SemanticRoles, Tagging, Task, TaskRegistry, TextPairs
+from elmo_tasks.text.nesting import nested_pieces
 
 
 def marked(part: object) -> list[tuple[str, str]]:
@@ -143,3 +160,175 @@ def test_what_explains_a_result_comes_last() -> None:
     assert whole == SignedText([["a", 1.0]], title="(no answer)")  # type: ignore[list-item]
     assert isinstance(span, SignedText)
     assert span.title == "PER Ann"
+
+
+TAGGERS = ("ner", "pos", "predicates", "roles")
+
+
+def kinds_of(model: str) -> set[str]:
+    """The labels of a trained model, without `B-` and the like."""
+    pytest.importorskip("elmo_tasks_models", reason="the trained models are not installed")
+    installed = model_named(model)
+    assert installed
+    vocabulary = installed.folder / "vocabulary.json"
+    tags = json.loads(vocabulary.read_text(encoding="utf-8"))["labels"]["tags"]
+    return {re.sub("^[BILU]-", "", tag) for tag in tags} - {"O"}
+
+
+@pytest.mark.parametrize("model", TAGGERS)
+def test_each_label_of_the_trained_models_is_explained(model: str) -> None:
+    found = legend(sorted(kinds_of(model)))
+    assert [label for label, each in found.items() if not each["meaning"]] == []
+
+
+def test_labels_of_one_class_have_one_colour_and_punctuation_has_none() -> None:
+    found = {
+        label: each["color"] for label, each in legend(["NN", "NNS", "NNP", "NNPS", "IN", "VBD", ",", "``"]).items()
+    }
+    assert found["NN"] == found["NNS"]
+    assert found["NNP"] == found["NNPS"]
+    assert len({found["NN"], found["NNP"], found["IN"], found["VBD"]}) == 4
+    assert (found[","], found["``"]) == (None, None)
+
+
+def test_roles_that_continue_or_refer_are_explained_and_coloured_by_what_they_belong_to() -> None:
+    found = legend(["ARG1", "C-ARG1", "R-ARG1"])
+    assert {each["color"] for each in found.values()} == {1}
+    assert found["C-ARG1"]["meaning"] == "continues: patient: whom or what it happens to"
+    assert found["R-ARG1"]["meaning"] == "refers to: patient: whom or what it happens to"
+
+
+def test_labels_of_another_set_are_not_explained() -> None:
+    assert [each["meaning"] for each in legend(["LOC", "GENE", "DRUG"]).values()] == [None] * 3
+    assert legend([]) == {}
+
+
+def test_chains_have_the_colours_of_their_numbers_whichever_comes_first() -> None:
+    colors, count = Colors(), len(PALETTE)
+    assert [colors[str(number)] for number in (3, 1, count, count + 1)] == [2, 0, count - 1, 0]
+
+
+def bracketed(text: str, *spans: tuple[int, int]) -> str:
+    marks = {"open": "({}:", "close": ":{})"}
+    return "".join(
+        piece.text if piece.kind == "text" else marks[piece.kind].format(piece.span)
+        for piece in nested_pieces(text, spans)
+    )
+
+
+def test_spans_nest_and_touch() -> None:
+    assert bracketed("her boat sank") == "her boat sank"
+    assert bracketed("her boat sank", (0, 3), (0, 8), (9, 13)) == "(1:(0:her:0) boat:1) (2:sank:2)"
+    assert bracketed("abc", (0, 1), (1, 2), (1, 3)) == "(0:a:0)(2:(1:b:1)c:2)"
+    assert bracketed("abc", (0, 3), (1, 3), (2, 3)) == "(0:a(1:b(2:c:2):1):0)"
+
+
+def test_of_spans_that_cross_the_first_is_drawn() -> None:
+    assert bracketed("a bb ccc dd", (0, 4), (2, 8)) == "(0:a bb:0) ccc dd"
+    assert bracketed("abcdef", (1, 5), (0, 2), (1, 2), (3, 6), (2, 6)) == "(1:a(2:b:2):1)(4:c(3:def:3):4)"
+
+
+def test_equal_spans_open_and_close_in_opposite_orders() -> None:
+    assert bracketed("ab", (0, 2), (0, 2)) == "(0:(1:ab:1):0)"
+
+
+def test_only_tags_that_differ_are_marked() -> None:
+    example = {"tokens": ["Ann", "left", "."], "tags": ["NNP", "VBD", "."]}
+    drawing = describe_versions(Tagging(), example, {"one": {"tags": ["NNP", "NN", "."]}})
+    assert drawing == [
+        MarkedText("Ann left .", [Mark(4, 8, "VBD")], title="gold"),
+        MarkedText("Ann left .", [Mark(4, 8, "NN")], title="one"),
+    ]
+
+
+def test_versions_of_different_lengths_are_refused() -> None:
+    with pytest.raises(ValueError, match="argument 2 is"):
+        describe_versions(Tagging(), {"tokens": ["Ann", "left"], "tags": ["NNP", "VBD"]}, {"one": {"tags": ["NNP"]}})
+
+
+@pytest.mark.parametrize("task", [Tagging("IOB2"), SemanticRoles()])
+def test_all_spans_of_each_version_are_marked(task: Task) -> None:
+    example = {"tokens": ["Ann", "Lee", "left"], "tags": ["B-A0", "I-A0", "O"], "predicate": 2}
+    drawing = describe_versions(task, example, {"one": {"tags": ["B-A0", "O", "B-V"]}})
+    assert drawing == [
+        MarkedText("Ann Lee left", [Mark(0, 7, "A0")], title="gold"),
+        MarkedText("Ann Lee left", [Mark(0, 3, "A0"), Mark(8, 12, "V")], title="one"),
+    ]
+
+
+def test_labels_stand_below_their_texts() -> None:
+    labels = Rows([("gold", "good"), ("one", "bad")])
+    example = {"tokens": ["not", "bad"], "label": "good"}
+    assert describe_versions(Classification(), example, {"one": {"label": "bad"}}) == [
+        MarkedText("not bad", title="text"),
+        labels,
+    ]
+    pair = {"premise": ["It", "rains"], "hypothesis": ["It", "is", "dry"], "label": "good"}
+    assert describe_versions(TextPairs(), pair, {"one": {"label": "bad"}}) == [
+        MarkedText("It rains", title="premise"),
+        MarkedText("It is dry", title="hypothesis"),
+        labels,
+    ]
+
+
+def test_the_first_gold_answer_is_marked_and_every_other_one_is_listed() -> None:
+    example = {
+        **{"question": "Where?", "passage": "In the Bay.", "answers": ["Bay", "the Bay", "Bay"]},
+        **{"token_starts": [0, 3, 7, 10], "token_ends": [2, 6, 10, 11], "answer_spans": [[2, 2], [1, 2], [2, 2]]},
+    }
+    drawing = describe_versions(Reading(), example, {"one": {"answer": "the Bay."}, "two": {"answer": None}})
+    assert drawing == [
+        MarkedText("Where?", title="question"),
+        MarkedText("In the Bay.", [Mark(7, 10, "gold")], title="passage"),
+        Rows([("gold", "Bay | the Bay"), ("one", "the Bay."), ("two", "(no answer)")]),
+    ]
+
+
+@dataclasses.dataclass(frozen=True)
+class Ranks(Task):
+    """A task that nothing is known about."""
+
+    features = datasets.Features({"ranks": [datasets.Value("string")]})
+
+    def labels(self, example: Mapping[str, Any]) -> Mapping[str, Iterable[str]]:
+        return {}
+
+    def collate(self, *arguments: Any) -> Any:
+        raise NotImplementedError
+
+    def build_metric(self) -> Accuracy:
+        return Accuracy("ranks")
+
+
+def test_other_tasks_get_their_texts_and_what_is_compared() -> None:
+    drawing = describe_versions(Ranks(), {"tokens": ["zwei", "drei"], "ranks": ["ö"]}, {"one": {"ranks": [1, 2]}})
+    assert drawing == [Rows([("", "zwei drei"), ("gold", '["ö"]'), ("one", "[1, 2]")])]
+
+
+@dataclasses.dataclass(frozen=True)
+class OwnClassification(Classification):
+    pass
+
+
+def test_own_tasks_are_shown_like_their_base() -> None:
+    example, predictions = {"tokens": ["not", "bad"], "label": "good"}, {"one": {"label": "bad"}}
+    shown = [describe_versions(task, example, predictions) for task in (OwnClassification(), Classification())]
+    assert shown[0] == shown[1]
+
+
+def test_chains_that_all_versions_have_are_left_out() -> None:
+    sentences = [["Ann", "saw", "Bo", "."], ["She", "left", "him", "."]]
+    ann, bo = [[0, 0], [4, 4]], [[2, 2], [6, 6]]
+    example = {"sentences": sentences, "clusters": [ann, bo]}
+    drawing = describe_versions(Coreference(), example, {"one": {"clusters": [[*bo[:1], [4, 4]], ann]}})
+    assert drawing == [Rows([("gold", "Bo [2] → him [6]"), ("one", "Bo [2] → She [4]")])]
+
+
+def test_chains_are_in_the_order_of_the_text() -> None:
+    """Those of a version come from a set, whose order is that of their hashes."""
+    tokens = [f"word{index}" for index in range(60)]
+    clusters = [[[start, start], [start + 30, start + 30]] for start in range(30)]
+    example = {"sentences": [tokens], "clusters": clusters}
+    (rows,) = describe_versions(Coreference(), example, {"one": {"clusters": []}})
+    assert isinstance(rows, Rows)
+    assert [chain.split()[0] for _, chain in rows.items] == tokens[:30]

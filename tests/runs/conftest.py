@@ -1,7 +1,5 @@
 """A run that is finished, one that was killed, and copies of them that a test may change."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Runs of the small experiment: they are trained, resumed, refused and killed."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import json

@@ -1,7 +1,5 @@
 """What `elmo-tasks data` finds in data with planted trouble, and what `train` says of it."""
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Sequence
@@ -119,28 +117,6 @@ def test_of_good_data_there_is_nothing_to_warn_of(tmp_path: Path, capsys: pytest
     assert "20 (50.0 %)" in printed
     assert json.loads((tmp_path / "report.json").read_text()) == found
     assert cli.main(["data", str(path), "--output", "/dev/null"]) == 0  # which exists, and is not a file
-
-
-def test_of_data_at_the_bounds_there_is_nothing_to_warn_of(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """5 of 25 words have a vector, one of them only in lower case, a label has 5 examples, another 128 of 143, one
-    example of 50 tokens is 10 times as long as the others, and one of 101 held-out texts is that of a training
-    example."""
-    monkeypatch.chdir(tmp_path)
-    rare = [(f"word {number}", "ugly") for number in range(5)]
-    train = [*TRAINING[:20], *rare, ("word " * 49 + "Word", "good"), *TRAINING[:1] * 117]
-    held_out = [(f"here is {row} word", ("good", "bad")[row % 2]) for row in range(100)]
-    path = config(Path(), {"train": train, "dev": [*held_out, train[0]], "test": held_out[:30]})
-    vectors = ["--set", f"{WORDS}.vectors=vectors.txt"]
-    assert report(path, capsys, *vectors)["warnings"] == []
-    # 8 of 42 words have a vector, 4 of them only in lower case.
-    beyond = [*TRAINING[:33], *rare[:4], ("word " * 51, "good"), ("new Word Number Is Here", "bad")]
-    path = config(Path(), {"train": beyond, "dev": [*held_out[:99], train[0]], "test": held_out[:29]})
-    kinds = ["same_texts", "few_vectors", "few_examples", "rare_labels", "long"]
-    assert [each["kind"] for each in report(path, capsys, *vectors)["warnings"]] == kinds
-    in_tokens = ["--set", "data_loader.batch_size=null", "--set", "data_loader.batch_tokens=60"]
-    assert [each["kind"] for each in report(path, capsys, *vectors, *in_tokens)["warnings"]] == kinds[:-1]
 
 
 def test_labels_of_tokens_are_counted_and_each_reader_skips_what_is_wrong(

@@ -1,9 +1,6 @@
 """Which data a run learns from and which chooses its best epoch: files, folders, patterns, a share, or none at all."""
 
-from __future__ import annotations
-
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +17,6 @@ from elmo_tasks.runs.evaluate import evaluate
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.experiment_data import Data
 from elmo_tasks.studies.study import Study
-from elmo_tasks.studies.study_plots import draw_curves
 from elmo_tasks.studies.study_runs import StudyFolder
 from elmo_tasks.studies.study_training import run_study
 from elmo_tasks.training.trainer import Trainer
@@ -69,7 +65,6 @@ def test_a_study_of_runs_without_validation_data_reports_the_test_data(config_fi
     assert run_study(folder, command="a command") == []
     (result,) = folder.results()
     assert (result.split, result.metrics["validation"]) == ("test", {})
-    assert draw_curves([], tmp_path) is None
     with pytest.raises(ConfigError, match=r"arm 'a': experiment\.json has no validation data whose score can be rep"):
         load_study(**none, test_data_path=None)
 
@@ -160,19 +155,3 @@ def test_a_data_set_can_be_several_files(
     train.train(config_file, tmp_path / "given", overrides=["trainer.num_epochs=1"], datasets=memory)
     written = json.loads((tmp_path / "given" / "config.json").read_text())
     assert (written["train_data_path"], written["validation_data_path"]) == (listed, listed[0])
-
-
-def test_several_files_are_evaluated_together_and_errors_name_theirs(
-    short_run: Path, settings: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    test = settings["test_data_path"]
-    shutil.copy(test, second := tmp_path / "second.txt")
-    arguments = ["evaluate", str(short_run), test, str(second)]
-    assert cli.main([*arguments, "--predictions", str(tmp_path / "predictions.jsonl")]) == 0
-    pairs = [json.loads(line) for line in (tmp_path / "predictions.jsonl").read_text(encoding="utf-8").splitlines()]
-    assert [pair["example"]["file"] for pair in pairs] == [0] * 12 + [1] * 12
-    second.write_text("Mary NNP I-NP B-PER\nrests VBZ I-VP O\n\nOslo NNP I-NP B-CITY\n", encoding="utf-8")
-    assert cli.main(arguments) == 2
-    assert f"{second}:4: in the example that begins here: the label 'B-CITY'" in capsys.readouterr().err.replace(
-        "U-", "B-"
-    )

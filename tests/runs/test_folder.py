@@ -1,7 +1,5 @@
 """The folder of a run: what it holds, and what can be done with it."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path
@@ -15,36 +13,6 @@ from elmo_tasks.files import hashes
 from elmo_tasks.files.tensor_files import write_tensors
 from elmo_tasks.pretraining.run_files import PretrainingFolder
 from elmo_tasks.runs.folder import Folder, RunFolder
-
-
-def test_a_folder_says_what_can_be_done_with_the_run_it_holds(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    folder = RunFolder(tmp_path)
-    config = {"model": {"dropout": 0.5}}
-    other = {"model": {"dropout": 0.1}}
-    assert folder.reserve(config, resume=True, force=False)
-    assert "no run to resume there; a new one begins" in caplog.text
-    folder.versions.write_text("{}")  # of a run that was stopped while it began
-    assert folder.reserve(config, resume=True, force=False)
-    with pytest.raises(RunError, match=r"holds versions\.json, which the run would overwrite"):
-        folder.reserve(config, resume=False, force=False)
-    folder.create(config)
-    assert not folder.reserve(config, resume=True, force=False)
-    problem = r"holds a run; --resume \(resume=True\) continues it, --force \(force=True\) removes it first"
-    with pytest.raises(RunError, match=problem):
-        folder.reserve(config, resume=False, force=False)
-    with pytest.raises(RunError, match="holds a run of another config; choose another folder"):
-        folder.reserve(other, resume=False, force=False)
-    for more in ({**config, "seed": 1}, {"model": {"dropout": 0.5, "size": 3}}, {}):
-        with pytest.raises(RunError, match=r"these keys differ: (seed|model\.size|model)$"):
-            folder.reserve(more, resume=True, force=False)
-    many = {"model": {"size": 3, "layers": 2, "dropout": 0.1, "bias": True}, "data": "a.txt", "trainer": {"seed": 1}}
-    problem = r"differ: data, model\.bias, model\.dropout, model\.layers, model\.size, trainer$"
-    with pytest.raises(RunError, match=problem):
-        folder.reserve(many, resume=True, force=False)
-    with pytest.raises(RunError, match="expected `resume`, which continues a run, or `force`, which removes it"):
-        folder.reserve(config, resume=True, force=True)
-    assert folder.reserve(other, resume=False, force=True)
-    assert folder.is_started()  # until the new run begins
 
 
 @pytest.mark.parametrize("kind", [RunFolder, PretrainingFolder])

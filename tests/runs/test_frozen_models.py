@@ -1,7 +1,5 @@
 """The biLM of a run: where it is looked for, what is compared, and what a stranger's run cannot read."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path
@@ -80,7 +78,7 @@ def test_a_bilm_that_was_trained_is_part_of_the_run(
     shutil.rmtree(bilm)
     for path in (run.path, *archives):
         assert load.load_predictor(path)(INPUTS) == expected
-        assert evaluate(path, settings["test_data_path"]) == pytest.approx(metrics["test"], abs=1e-4)
+    assert evaluate(archives[0], settings["test_data_path"]) == pytest.approx(metrics["test"], abs=1e-4)
     (private := tmp_path / "private.json").write_text('{"lstm": "the-secret"}')
     other = elmo(options=str(private), weights=str(private), requires_grad=True)
     refuses(run, r"private\.json: not the biLM that the run was trained with", other)

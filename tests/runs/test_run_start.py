@@ -1,7 +1,5 @@
 """Runs that are resumed, extended or begun again: what they go on with, and every way in which they are refused."""
 
-from __future__ import annotations
-
 import ast
 import json
 import shutil
@@ -207,29 +205,6 @@ def test_examples_in_memory_are_compared_by_content(run: SmallRun) -> None:
 
 
 NOT_SPANNING = 'trainer.learning_rate_scheduler={"type": "exponential", "gamma": 0.9}'
-NO_PROGRESS = ("trainer.optimizer.lr=1e-30", "trainer.patience=1")  # ends after two epochs
-
-
-@pytest.mark.parametrize(
-    ("first", "then", "epochs"),
-    [
-        (("trainer.num_epochs=1", "trainer.patience=3"), ("trainer.num_epochs=3", "trainer.patience=null"), 3),
-        (("trainer.num_epochs=5", *NO_PROGRESS), ("trainer.num_epochs=5", *NO_PROGRESS, "trainer.patience=2"), 3),
-    ],
-)
-def test_a_finished_run_trains_more_as_if_it_had_not_ended(
-    first: tuple[str, ...], then: tuple[str, ...], epochs: int, run: SmallRun, tmp_path: Path
-) -> None:
-    whole = SmallRun(tmp_path / "whole", run.config)
-    expected = whole.train(NOT_SPANNING, *then)
-    run.train(NOT_SPANNING, *first, predictions=("test",))
-    results = run.resume(NOT_SPANNING, *then)
-    assert results["test"] == expected["test"]
-    for name in ("model.safetensors", "frozen.safetensors", "config.json", "data.json"):
-        assert run.files()[name] == whole.files()[name]
-    assert len(run.records()) == len(whole.records()) == epochs
-    assert "predictions.jsonl" not in run.files()  # of an earlier epoch
-    assert run.resume(NOT_SPANNING, *then) == results
 
 
 def test_a_run_keeps_its_balanced_weights_and_a_run_from_it_has_its_own(

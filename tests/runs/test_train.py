@@ -1,23 +1,31 @@
-"""A run from its config to its results: what is written, which epoch is the best, and which configs are refused."""
+"""A run, or one for each seed or fold, from its config to its results; refused configs; labels, numbers and pairs."""
 
-from __future__ import annotations
-
+import io
 import json
 import math
+import statistics
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from elmo_tasks.config import load_config
 from elmo_tasks.errors import ConfigError, DataError
-from elmo_tasks.evaluation.systems import read_predictions
+from elmo_tasks.evaluation.error_report import errors
 from elmo_tasks.files.tensor_files import read_state, read_tensors
-from elmo_tasks.runs import load
+from elmo_tasks.files.text import read_lines
+from elmo_tasks.metrics.span_f1 import SpanF1
+from elmo_tasks.rendering import describe, describe_versions
+from elmo_tasks.rendering.html import Sections
+from elmo_tasks.rendering.terminal import Terminal
+from elmo_tasks.runs import load, repeated, train
+from elmo_tasks.runs.archive import archive
 from elmo_tasks.runs.evaluate import evaluate
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.experiment_data import Data
-from elmo_tasks.runs.folder import RunFolder, Split
+from elmo_tasks.runs.folder import RunFolder
+from elmo_tasks.runs.repeated import mean_and_deviation, train_folds, train_seeds
 from tests.runs.small_runs import SmallRun
 
 
@@ -29,24 +37,6 @@ def test_folder_is_the_runs_archive(trained: SmallRun) -> None:
     assert trained.json("config.json")["trainer"]["optimizer"]["betas"] == [0.9, 0.999]  # defaults are written out
     for name in ("frozen.safetensors", "model.safetensors"):
         assert not any("bilm" in tensor for tensor in read_tensors(trained.path / name))  # referred to, not copied
-
-
-def test_training_stores_what_the_best_epoch_predicts(
-    settings: dict[str, Any], run: SmallRun, trained: SmallRun, tmp_path: Path
-) -> None:
-    results, folder = run.train(predictions=["test", "validation"]), RunFolder(run.path)
-    assert results["test"] == trained.json("metrics.json")["test"]  # as without
-    evaluate(run.path, settings["test_data_path"], predictions=tmp_path / "full.jsonl")
-    found: dict[Split, Any] = {"test": results["test"], "validation": results["best"]["validation"]}
-    for split, scores in found.items():
-        stored = read_predictions(folder.predictions_for(split))
-        metric = stored.task.build_metric()
-        metric.update(stored.predictions, stored.examples)
-        assert metric.compute()["f1"] == scores["f1"]
-    full, brief = (path.read_text().splitlines() for path in (tmp_path / "full.jsonl", folder.predictions))
-    for more, less in zip(map(json.loads, full), map(json.loads, brief), strict=True):
-        assert less["prediction"] == {"tags": more["prediction"]["tags"]}
-        assert less["example"].items() <= more["example"].items()
 
 
 def test_a_finished_run_writes_predictions_that_are_missing(
@@ -172,3 +162,134 @@ def test_a_run_learns_from_its_share_of_the_training_data(config_file: Path) -> 
     assert {len(part.held_out["validation"]) for part in parts} == {len(parts[0].held_out["validation"])}
     fold = Data.read(load_config(config_file, ExperimentConfig, (shares[1], "fold.number=1", "fold.of=2")))
     assert len(fold.training) == round((len(whole) - len(fold.held_out["test"])) / 2)  # a share of what is not held out
+
+
+def test_each_seed_has_a_run_and_the_main_process_writes_the_mean(
+    config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, overrides = tmp_path / "runs", ("trainer.num_epochs=1", "random_seed=1")
+    summary = train_seeds(config_file, folder, (5, 3), overrides=overrides)
+    runs = [SmallRun(folder / f"seed_{seed}", config_file) for seed in (5, 3)]
+    assert [run.json("config.json")["random_seed"] for run in runs] == [5, 3]  # not that of the overrides
+    losses = [run.json("metrics.json")["test"]["loss"] for run in runs]
+    assert losses[0] != losses[1]
+    assert summary["mean"]["test/loss"] == pytest.approx(statistics.fmean(losses))
+    assert summary["std"]["test/loss"] == pytest.approx(statistics.stdev(losses))
+    assert json.loads((folder / "seeds.json").read_text()) == summary
+    assert summary["seeds"] == [5, 3]
+    (folder / "seeds.json").unlink()
+    monkeypatch.setattr(repeated, "is_main_process", lambda: False)
+    assert train_seeds(config_file, folder, (5, 3), overrides=overrides, resume=True) == summary
+    assert not (folder / "seeds.json").exists()
+
+
+def test_folds_hold_out_every_training_example_once(
+    config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "runs"
+    overrides = ("trainer.num_epochs=2", "test_data_path=gone.txt", "fold.seed=4")  # the fold replaces the test data
+    summary = train_folds(config_file, folder, 2, overrides=overrides)
+    runs = [SmallRun(folder / f"fold_{number}", config_file) for number in (1, 2)]
+    pairs = [[json.loads(line) for _, line in read_lines(run.path / "predictions.jsonl")] for run in runs]
+    held_out = [[pair["example"]["line"] for pair in fold] for fold in pairs]
+    assert all(lines == sorted(lines) for lines in held_out)
+    data = Data.read(load_config(config_file, ExperimentConfig))
+    assert sorted(held_out[0] + held_out[1]) == list(data.training["line"])
+    documents = [{pair["example"]["document"] for pair in fold} for fold in pairs]
+    assert documents[0].isdisjoint(documents[1])
+
+    metric = SpanF1()
+    for pair in pairs[0] + pairs[1]:
+        metric.update([pair["prediction"]], [pair["example"]])
+    assert summary["pooled"] == metric.compute()
+    assert summary == json.loads((folder / "folds.json").read_text())
+    scores = [run.json("metrics.json")["test"]["f1"] for run in runs]
+    assert (summary["folds"], summary["mean"]["test/f1"]) == (2, pytest.approx(statistics.fmean(scores)))
+    assert train_folds(config_file, folder, 2, overrides=overrides, resume=True) == summary
+    (folder / "folds.json").unlink()
+    monkeypatch.setattr(repeated, "is_main_process", lambda: False)
+    rest = {name: value for name, value in summary.items() if name != "pooled"}
+    assert train_folds(config_file, folder, 2, overrides=overrides, resume=True) == rest
+    assert not (folder / "folds.json").exists()
+
+
+def test_mean_and_deviation_of_what_all_runs_have() -> None:
+    summary = mean_and_deviation([{"test": {"f1": 90.0, "f1/LOC": 80.0}}, {"test": {"f1": 92.0}}])
+    assert summary == {"mean": {"test/f1": 91.0}, "std": {"test/f1": pytest.approx(2**0.5)}}
+    assert math.isnan(mean_and_deviation([{"loss": math.nan}, {"loss": 1.0}])["std"]["loss"])
+    assert mean_and_deviation([{"loss": 2.5}]) == {"mean": {"loss": 2.5}, "std": {"loss": 0.0}}
+
+
+TEXTS = [["cold", "soup"], ["warm", "soup"], ["warm", "bread"], ["cold", "day"], ["warm", "day"], ["dry", "bread"]]
+FOOD, COLD = {"soup", "bread"}, {"cold"}
+DATA: dict[str, list[dict[str, Any]]] = {
+    "multi_label": [
+        {"tokens": each, "labels": ["food"] * bool(FOOD & {*each}) + ["cold"] * bool(COLD & {*each})} for each in TEXTS
+    ],
+    "regression": [{"tokens": each, "score": 20.0 + 5 * (each[0] == "warm")} for each in TEXTS],
+    "pair_regression": [
+        {"premise": one, "hypothesis": other, "score": 2.5 * len({*one} & {*other})}
+        for one in TEXTS[:4]
+        for other in TEXTS[:4]
+    ],
+}
+INPUTS: dict[str, dict[str, Any]] = {
+    "multi_label": {"text": "Warm soup."},
+    "regression": {"tokens": ["warm", "soup"]},
+    "pair_regression": {"premise": "Warm soup.", "hypothesis": "A cold day."},
+}
+
+
+def text_classifier(task: str) -> dict[str, Any]:
+    return {
+        "dataset_reader": {"type": "jsonl", "task": task},
+        "train_data_path": "train",
+        "validation_data_path": "dev",
+        "vocabulary": {"lowercase_words": True},
+        "model": {"type": "text_classifier", "embedder": {"words": {"size": 8}}, "pooling": "attention"},
+        "data_loader": {"batch_size": 2},
+        "trainer": {"num_epochs": 4, "validation_metric": "-loss", "optimizer": {"type": "adam", "lr": 0.05}},
+    }
+
+
+def test_times_in_seconds_are_learned_as_small_numbers_are(tmp_path: Path) -> None:
+    found = []
+    for start in (0.0, 1_700_000_000.0):
+        data = [{**each, "score": start + each["score"]} for each in DATA["regression"]]
+        datasets = dict.fromkeys(("train_data_path", "validation_data_path"), data)
+        folder = tmp_path / str(start)
+        scores = train.train(text_classifier("regression"), folder, datasets=datasets)["best"]["validation"]
+        (result,) = load.load_predictor(folder)(INPUTS["regression"])
+        found.append([scores[name] for name in ("pearson", "mse", "loss")] + [result["score"] - start])
+    assert found[1] == pytest.approx(found[0], rel=1e-4)
+    assert found[0][1] > 0.1
+
+
+@pytest.mark.parametrize("task", DATA)
+def test_a_run_scores_and_predicts_the_same_wherever_it_is(task: str, tmp_path: Path) -> None:
+    config = text_classifier(task)
+    data = dict.fromkeys(("train_data_path", "validation_data_path"), DATA[task])
+    found = train.train(config, tmp_path / "run", datasets=data)["best"]["validation"]
+    archive(tmp_path / "run", tmp_path / "run.tar.gz")
+    threshold = load.load_run(tmp_path / "run").model.threshold
+    assert (threshold is None) == (task != "multi_label")
+    assert threshold is None or threshold.item() != 0.5
+    results = []
+    for path in (tmp_path / "run", tmp_path / "run.tar.gz"):
+        assert evaluate(path, DATA[task]) == pytest.approx(found, abs=1e-4)
+        predictor = load.load_predictor(path)
+        results += predictor(INPUTS[task])
+    assert results[0] == results[1]
+
+    report = errors(tmp_path / "run", DATA[task], num_examples=2)
+    assert report.scores[report.metric] == pytest.approx(found[report.metric], abs=1e-4)
+    stream = io.StringIO()
+    drawings = [describe(predictor.task, results[0])]
+    drawings += [describe_versions(predictor.task, each, {"run": each}) for each in DATA[task][:1]]
+    for drawing in drawings:
+        Terminal(Console(file=stream)).show(drawing)
+        assert "<section>" in Sections().section(drawing)
+    for word in (
+        ("score", "20") if task == "regression" else ("food",) if task == "multi_label" else ("score", "premise")
+    ):
+        assert word in stream.getvalue()

@@ -1,7 +1,5 @@
 """A run that starts from another: what fits is copied, rows by their names, and the log says what is not."""
 
-from __future__ import annotations
-
 import copy
 import json
 import logging
@@ -12,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from torch import Tensor
 
 import elmo_tasks
@@ -20,7 +17,6 @@ from elmo_tasks.config import load_config
 from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
 from elmo_tasks.errors import RunError
 from elmo_tasks.files.tensor_files import read_tensors, write_tensors
-from elmo_tasks.runs.archive import archive
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.experiment_data import Data
 from elmo_tasks.runs.folder import RunFolder
@@ -202,22 +198,6 @@ def test_nothing_that_fits_is_an_error(classifier: dict[str, Any], earlier: Path
     with pytest.raises(RunError, match=r"nothing of this run fits the model: .*embedder\.words: .* in the run, 6 x 3"):
         train_classifier(classifier, tmp_path / "run", earlier)
     assert not (tmp_path / "run" / "config.json").exists()
-
-
-def test_a_run_records_its_origin_and_learns_on(plain: dict[str, Any], earlier: Path, tmp_path: Path) -> None:
-    """Also from an archive; with a learning rate of almost nothing, the new run ends where the earlier one did."""
-    packed = tmp_path / "earlier.tar.gz"
-    archive(earlier, packed)
-    sets = {"train": examples(BEFORE), "validation": examples(BEFORE)}
-    still = (*SHORT, "trainer.optimizer.lr=1e-12", "trainer.regularizers=[]")
-    elmo_tasks.train(plain, tmp_path / "run", from_run=packed, overrides=still, **sets)
-    origin = json.loads((tmp_path / "run" / "origin.json").read_text())
-    assert origin["run"] == str(packed)
-    source = tensors_of(earlier)
-    for name, tensor in tensors_of(tmp_path / "run").items():
-        torch.testing.assert_close(tensor, source[name], atol=1e-8, rtol=0)
-    archive(tmp_path / "run", tmp_path / "run.tar.gz")
-    assert elmo_tasks.evaluate(tmp_path / "run.tar.gz", sets["train"])  # the origin may be in an archive
 
 
 def check_same(one: SmallRun, other: SmallRun) -> None:

@@ -1,7 +1,6 @@
 """The sample data: every file is read by the readers of its format, has gold labels, and is cut at sentences."""
 
-from __future__ import annotations
-
+import functools
 import itertools
 import json
 import re
@@ -193,23 +192,6 @@ def test_the_first_sentences_of_every_format(folder: Path, tmp_path: Path) -> No
     assert (more / "sst5" / "train.txt").read_bytes() == (folder / "sst5" / "train.txt").read_bytes()
 
 
-def test_other_files_are_not_overwritten(tmp_path: Path) -> None:
-    small = (3, 1, 1)
-    paths = write_sample_data(tmp_path, "sst5", sentences=small)
-    assert write_sample_data(tmp_path, "sst5", sentences=small) == paths  # nothing changes
-    write_sample_data(tmp_path, "ner", sentences=small)  # has the same vectors
-    other = {tmp_path / "sst5" / "dev.txt": b"(2 real)", tmp_path / VECTORS: b"not even an archive"}
-    for path, content in other.items():
-        path.write_bytes(content)
-    before = {path: path.stat().st_mtime_ns for path in paths}
-    message = r"dev.txt, .*glove.6B.50d.txt.xz: would be replaced by sample data; --force does so"
-    with pytest.raises(ElmoTasksError, match=message):
-        write_sample_data(tmp_path, "sst5", sentences=small)
-    assert {path: path.stat().st_mtime_ns for path in paths} == before
-    write_sample_data(tmp_path, "sst5", sentences=small, force=True)
-    assert not any(path.read_bytes() == content for path, content in other.items())
-
-
 def test_real_data_with_another_compression_are_not_hidden(tmp_path: Path) -> None:
     vectors = tmp_path / "glove" / "glove.6B.50d.txt"  # the name in the archive of GloVe
     vectors.parent.mkdir()
@@ -231,3 +213,25 @@ def test_errors(tmp_path: Path) -> None:
 
 def test_the_files_are_small() -> None:
     assert sum(path.stat().st_size for path in README.parent.rglob("*.*") if path.is_file()) < 2_000_000
+
+
+TEXT = SENTENCES.read_text(encoding="utf-8")
+
+
+def test_sentences_are_many_and_no_two_are_the_same() -> None:
+    sentences = [line for line in TEXT.splitlines() if line]
+    assert len(sentences) == 2000
+    assert len({" ".join(re.findall(r"\w+", sentence.lower())) for sentence in sentences}) == 2000
+    assert all(8 <= len(sentence.split()) <= 20 for sentence in sentences)
+    assert TEXT.isascii()
+
+
+def test_each_paragraph_is_about_a_word() -> None:
+    *paragraphs, _ = TEXT.split("\n\n")
+    shared = [
+        functools.reduce(set.__and__, (set(re.findall(r"\w+", line.lower())) for line in paragraph.splitlines()))
+        for paragraph in paragraphs
+    ]
+    assert len(paragraphs) > 100
+    assert all(len(words - {"a", "the"}) == 1 for words in shared)
+    assert min(len(paragraph.splitlines()) for paragraph in paragraphs) > 12

@@ -1,7 +1,5 @@
 """Small trained runs behind the application."""
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 import threading

@@ -1,7 +1,5 @@
 """The application in one process: what it answers, and what it refuses."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re
@@ -18,16 +16,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import elmo_tasks
-from elmo_tasks.elmo import BiLM
-from elmo_tasks.elmo.bilm_files import BiLMFiles
 from elmo_tasks.models.saliency import Method
-from elmo_tasks.probes.neighbors import nearest_tokens
 from elmo_tasks.rendering.drawing import INK, PALETTE
-from elmo_tasks.server.app import create_app
-from elmo_tasks.server.bilm_vectors import ServedBiLM
 from elmo_tasks.server.bounds import Limits
 from elmo_tasks.server.served_runs import ServedRun
-from elmo_tasks.text.token_in_context import TokenInContext
 from tests.server.conftest import Serve, post
 
 TEXT = "Mary Collins joined Boeing as coach. Boeing closed a mill."
@@ -128,50 +120,12 @@ def test_vectors_are_those_of_embed(client: TestClient, sample_folder: Path) -> 
         torch.testing.assert_close(torch.tensor(found), expected, rtol=0, atol=1e-5)
 
 
-def test_similarities_and_neighbors(client: TestClient, sample_folder: Path) -> None:
-    one, other = ["The", "dog", "barks"], ["The", "old", "bark"]
-    first, second = (each[:, 2] for each in elmo_tasks.embed([one, other], bilm=sample_folder / "bilm"))
-    sides = {"one": {"tokens": one, "index": 2}, "other": {"text": "The old bark", "index": 2}}
-    layers = post(client, "/api/similarity", sides)["layers"]
-    assert [each["layer"] for each in layers] == [0, 1, 2]
-    expected = torch.cosine_similarity(first, second, dim=-1).tolist()
-    assert [each["cosine"] for each in layers] == pytest.approx(expected, abs=1e-5)
-
-    pool = elmo_tasks.tokenize("The dog barks at night. The bark of the tree is old.\n\nNobody barks.")
-    query = TokenInContext(("Nobody", "barks", "."), 1)  # is in the pool itself
-    nearest = nearest_tokens(BiLM.load(sample_folder / "bilm"), query, pool, count=3)[2]
-    body = {"tokens": list(query.sentence), "index": 1, "layer": 2, "k": 3}
-    found = post(client, "/api/neighbors", body)["neighbors"]
-    assert all(each["cosine"] == round(each["cosine"], 6) for each in found)
-    assert [(tuple(each["tokens"]), each["index"]) for each in found] == [
-        (n.token.sentence, n.token.index) for n in nearest
-    ]
-    assert [each["cosine"] for each in found] == pytest.approx([n.similarity for n in nearest], abs=1e-5)
-
-
 def test_ten_neighbors_in_the_first_layer_are_found_unless_others_are_wanted(client: TestClient) -> None:
     plain = post(client, "/api/neighbors", {"text": "An old cat", "index": 2})
     assert len(plain["neighbors"]) == 10
     assert plain == post(client, "/api/neighbors", {"text": "An old cat", "index": 2, "layer": 1, "k": 10})
     assert plain != post(client, "/api/neighbors", {"text": "An old cat", "index": 2, "layer": 2, "k": 10})
     assert len(post(client, "/api/neighbors", {"text": "An old cat", "index": 2, "k": 50})["neighbors"]) == 17  # all
-
-
-def test_scores_are_those_of_the_language_model(tmp_path: Path) -> None:
-    (tmp_path / "pool.txt").write_text("Nobody barks.", encoding="utf-8")
-    bilm = ServedBiLM(BiLMFiles.in_folder("default"), tmp_path / "pool.txt")
-    limits = Limits(request_tokens=40, queue_tokens=40)
-    with TestClient(create_app({}, {"": bilm}, limits)) as client:
-        found = post(client, "/api/score", {"text": "The dog barked.", "substitutes": 2})
-        expected = elmo_tasks.load_language_model().score("The dog barked.", 2)[0].record()
-        assert found.keys() == expected.keys()
-        for each, token in zip(found.pop("tokens"), expected.pop("tokens"), strict=True):
-            assert each.pop("substitutes") == pytest.approx(token.pop("substitutes"), abs=1e-5)
-            assert each == pytest.approx(token, abs=1e-5)
-        assert found == pytest.approx(expected, abs=1e-5)
-        assert "substitutes" not in post(client, "/api/score", {"tokens": ["The", "dog"]})["tokens"][0]
-        refused = post(client, "/api/score", {"text": "The dog barked again."}, 422)
-    assert refused.startswith("the work of 50 tokens; expected at most 40: sentences are read once for each")
 
 
 def test_many_clients_get_their_own_answers(serve: Serve, runs: dict[str, ServedRun]) -> None:

@@ -1,7 +1,5 @@
 """The runs and the biLMs that are loaded, and their names."""
 
-from __future__ import annotations
-
 import copy
 import json
 import shutil

@@ -1,7 +1,5 @@
 """The command and its connections, in processes and over sockets."""
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import importlib.util

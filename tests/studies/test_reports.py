@@ -1,8 +1,5 @@
 """The report of a study: its numbers, its plots and its page."""
 
-from __future__ import annotations
-
-import dataclasses
 import json
 import re
 import shlex
@@ -14,11 +11,13 @@ from typing import Any
 import pytest
 from scipy import stats
 
-from elmo_tasks import cli
+from elmo_tasks import __version__, cli
 from elmo_tasks.evaluation.comparison import compare_predictions
 from elmo_tasks.evaluation.error_report import error_report
 from elmo_tasks.evaluation.systems import Predictions, System, read_predictions
+from elmo_tasks.rendering.drawing import MarkedText
 from elmo_tasks.runs.folder import RunFolder
+from elmo_tasks.studies.report_pages import Table, picture, write_pages
 from elmo_tasks.studies.reports import write_report
 from elmo_tasks.studies.study import Arm
 from elmo_tasks.studies.study_findings import Findings, analyze
@@ -77,23 +76,6 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_means_are_compared_with_the_baseline_of_the_same_share(folder: Path) -> None:
-    summaries = {(each.arm.name, each.share): each for each in summarize(*read_study(folder))}
-    elmo, baseline = (summaries[name, 1.0] for name in ("NER, <ELMo>", "NER, baseline"))
-    assert (baseline.mean, baseline.std, baseline.minutes) == (80.0, 1.0, 1.5)
-    assert elmo.error_reduction() == pytest.approx(10.5 / 20)
-    assert elmo.paper_error_reduction() == pytest.approx(2 / 10)
-    assert baseline.error_reduction() is None
-    assert baseline.paper_error_reduction() is None
-    unpublished = dataclasses.replace(baseline, arm=baseline.arm.model_copy(update={"paper": None}))
-    assert dataclasses.replace(elmo, baseline=unpublished).paper_error_reduction() is None
-    assert summaries["NER, <ELMo>", 0.1].error_reduction() == pytest.approx(12 / 49)
-    assert summaries["loss", 1.0].std is None
-    assert list(summaries) == [(each["name"], share) for each in ARMS for share in each.get("shares", [0.1, 1])]
-    assert [each.num_seeds for each in summaries.values()] == [3, 3, 3, 3, 1]
-    assert {each.metric for each in summaries.values()} == {"test f1", "test loss"}
-
-
 @pytest.mark.parametrize(
     ("before", "after", "higher_is_better", "share"),
     [([60, 80], [85], True, 0.5), ([80], [75], True, -0.25), ([2, 3], [1.5], False, 0.4), ([100], [99], True, None),
@@ -139,7 +121,7 @@ def test_the_report_has_tables_plots_and_commands(folder: Path, capsys: pytest.C
     lines = text.splitlines()
     assert lines[0] == "# A <study>"
     assert [line for line in lines if line.startswith("## ")] == [
-        "## table", "## other", "## Scores", "## Scores by training data", "## Learning curves",
+        "## table", "## other", "## Scores", "## Scores by training data",
         "## Weights of the layers", "## Commands",
     ]  # fmt: skip
     assert "| baseline | 10 % | test f1 | 51.00 ± 1.00 | 3 |  |  | 1.5 | 90 |  |" in lines
@@ -152,7 +134,7 @@ def test_the_report_has_tables_plots_and_commands(folder: Path, capsys: pytest.C
     assert "not all runs of any arm have stored their predictions" in text
     assert "| loss | test loss | 0.50 | 1 | 1.5 |" in lines  # without the columns that nothing fills
     pictures = re.findall(r"!\[.*\]\((.*)\)", text)
-    assert pictures == ["plots/scores.svg", "plots/shares.svg", "plots/curves.svg", "plots/weights.svg"]
+    assert pictures == ["plots/scores.svg", "plots/shares.svg", "plots/weights.svg"]
     assert all((folder / name).is_file() for name in pictures)
     assert "elmo-tasks study s.jsonnet" in lines
     assert "in the way: not all runs" in text
@@ -160,7 +142,7 @@ def test_the_report_has_tables_plots_and_commands(folder: Path, capsys: pytest.C
 
     html = (folder / "report.html").read_text(encoding="utf-8")
     assert html.count("<td>&lt;ELMo&gt;</td>") == 2
-    assert html.count("<svg ") == 4
+    assert html.count("<svg ") == 3
     assert {address[:1] for address in re.findall(r'(?:href|src)="([^"]*)', html)} == {"#"}  # nothing is loaded
 
 
@@ -241,7 +223,7 @@ def test_the_report_has_the_errors_of_each_arm(predicting: Path) -> None:
     (predicting / "plots").mkdir()
     (predicting / "plots" / "shares.svg").touch()  # of an earlier report
     write_report(predicting)
-    assert {path.stem for path in (predicting / "plots").iterdir()} == {"scores", "curves"}
+    assert {path.stem for path in (predicting / "plots").iterdir()} == {"scores"}
     text = (predicting / "report.md").read_text(encoding="utf-8")
     assert "## SST-5\n\n| arm |" in text
     assert "diamond" not in text
@@ -261,25 +243,6 @@ def test_the_report_has_the_errors_of_each_arm(predicting: Path) -> None:
     html = (predicting / "report.html").read_text(encoding="utf-8")
     assert html.count("<details>") == 2
     assert html.count("<h2>predicted</h2>") == 6 + 16  # of each arm's first run, all that are wrong
-
-
-@pytest.mark.parametrize(
-    ("names", "group", "title"),
-    [
-        ({}, "g", "SST-5"),
-        ({"SST-5, baseline": "base", "SST-5, <ELMo>": "ELMo"}, "g", "g"),
-        ({"SST-5, baseline": "base", "SST-5, <ELMo>": "ELMo"}, "", "base, ELMo, SST-5, last layer"),
-    ],
-)
-def test_errors_are_titled_by_what_the_arms_have_in_common(
-    names: dict[str, str], group: str, title: str, predicting: Path
-) -> None:
-    arms = read_files(predicting)[1]["config"]["arms"]
-    arms = [{key: names.get(value, value) for key, value in arm.items()} | {"group": group} for arm in arms]
-    rewrite(predicting, lambda result: result.update(arm=names.get(result["arm"], result["arm"])), arms=arms)
-    found = findings(predicting)
-    others = [f"{arm['name']}: the first run" for arm in arms[1:]]
-    assert [each.title for each in found.errors] == [title, *others]
 
 
 def test_parts_have_the_score_of_the_study_or_else_their_main_one(
@@ -372,3 +335,30 @@ def test_what_is_no_finished_study_says_so(
         (folder / name).unlink()
     assert cli.main(["report", str(folder)]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_a_report_has_its_parts_in_order(tmp_path: Path) -> None:
+    table = Table("Scores", ("arm", "f1 | em", "n"), [["a|b", "1.00", "<2>"], ["c", "", "3"]]).markdown()
+    assert table == "| arm | f1 \\| em | n |\n| --- | ---: | ---: |\n| a\\|b | 1.00 | <2> |\n| c |  | 3 |"
+    plot = tmp_path / "plots" / "p.svg"
+    plot.parent.mkdir()
+    plot.write_text('<?xml version="1.0"?>\n<svg width="1"><g id="svg "/></svg>\n')
+    parts = ["What <it> is.", "", table, picture("A <plot>", plot)]
+    files = write_pages(tmp_path, "A & B", parts, "run <it>", {"<e>": [[MarkedText("Mira left")]]})
+    assert files == [tmp_path / "report.md", tmp_path / "report.html"]
+    text, html = (path.read_text(encoding="utf-8") for path in files)
+    assert text.split("\n\n") == [
+        "# A & B", "What <it> is.", table, "![A <plot>](plots/p.svg)",
+        "## Commands", "```\nrun <it>\n```", f"Written by elmo-tasks {__version__}.\n",
+    ]  # fmt: skip
+    expected = (
+        "<title>A &amp; B</title>", "<h1>A &amp; B</h1>", "<p>What &lt;it&gt; is.</p>", "<table>", ">f1 | em</th>",
+        '<td style="text-align:right">&lt;2&gt;</td>',
+        '<svg role="img" aria-label="A &lt;plot&gt;" width="1"><g id="svg "/></svg>',
+        "<details><summary>&lt;e&gt;</summary>", "Mira left", "</details>",
+        "<h2>Commands</h2>", "run &lt;it&gt;", f"<p>Written by elmo-tasks {__version__}.</p>", "</html>",
+    )  # fmt: skip
+    offsets = [html.find(part) for part in expected]
+    assert -1 not in offsets
+    assert offsets == sorted(offsets)
+    assert not any(tag in html for tag in ("<img", "<?xml", "<it>"))

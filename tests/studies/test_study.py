@@ -1,7 +1,5 @@
 """A study's file: what it plans, and every way in which it can be wrong."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

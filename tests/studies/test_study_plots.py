@@ -1,7 +1,5 @@
 """The plots of a study: what each one shows of the summaries, read from its axes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,7 @@ from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 
 from elmo_tasks.studies.study import Arm
-from elmo_tasks.studies.study_plots import draw_curves, draw_scores, draw_shares, draw_weights, families
+from elmo_tasks.studies.study_plots import draw_scores, draw_shares, draw_weights, families
 from elmo_tasks.studies.study_runs import Result, Summary
 from tests.plotted import points
 from tests.prediction_files import write_run
@@ -82,18 +80,6 @@ def test_bars_leave_room_for_their_numbers() -> None:
     assert draw_scores(many[:1]).get_figheight() < 3
 
 
-def test_every_family_has_a_panel_of_its_own() -> None:
-    summaries = [summary(f"one {number}", [50], group=str(number)) for number in range(4)]
-    heights = []
-    for count, shape in ((2, (1, 2)), (3, (1, 3)), (4, (2, 3))):
-        figure = draw_scores(summaries[:count])
-        assert [axes.get_title() for axes in panels(figure)] == [str(number) for number in range(count)]
-        grid: Any = figure.axes[0].get_subplotspec()
-        assert grid.get_gridspec().get_geometry() == shape
-        heights.append(figure.get_figheight())
-    assert heights[2] == pytest.approx(2 * heights[1])
-
-
 def test_only_what_others_are_compared_with_is_grey() -> None:
     arms = [summary("base", [1]), *(summary(f"arm {number}", [1], baseline="base") for number in range(10))]
     (family,) = families(arms)
@@ -142,24 +128,6 @@ def test_the_error_bars_of_shares_are_standard_deviations() -> None:
 
 def mix(*weights: float, gamma: float = 1.0) -> dict[str, Any]:
     return {"layers": list(range(len(weights))), "weights": weights, "gamma": gamma}
-
-
-def test_a_curve_is_the_mean_of_the_seeds_until_the_first_one_stops(tmp_path: Path) -> None:
-    for name, values in (("a", [10, 20, 40]), ("b", [30, 60, 50, 90]), ("c", [1, 2]), ("d", [7, 8])):
-        write_run(tmp_path / name, values)
-    arms = [summary("NER, one", [1, 1], folders="ab"), summary("NER, other", [1], folders="c")]
-    (axes,) = panels(draw_curves([summary("NER, one", [1], 0.5, folders="d"), *arms], tmp_path))
-    one, other = axes.lines
-    assert points(one) == [[1, 20], [2, 40], [3, 45]]
-    assert points(other) == [[1, 1], [2, 2]]
-    area = axes.collections[0].get_paths()[0]
-    vertices = np.asarray(area.vertices).tolist()
-    assert set(map(tuple, vertices)) >= {(1, 10), (1, 30), (2, 20), (2, 60), (3, 40), (3, 50)}
-    assert list(area.get_extents().extents) == [1, 10, 3, 60]
-    assert all(same_color(tuple(np.asarray(area.get_facecolor())[0, :3]), line.get_color()) for area, line in
-               zip(axes.collections, axes.lines, strict=True))  # fmt: skip
-    assert (axes.get_title(), axes.get_xlabel(), axes.get_ylabel()) == ("NER", "epoch", "validation f1")
-    assert labels(axes) == ["one", "other"]
 
 
 def test_weights_are_means_over_seeds_in_the_best_epoch(tmp_path: Path) -> None:

@@ -1,14 +1,14 @@
-"""Examples with labels of each token or each text as batches: texts, lengths, labels, and labels that are not known."""
-
-from __future__ import annotations
+"""Examples of tagging, classification and reading as batches: texts, lengths, labels, and labels that are not known."""
 
 from typing import Any, NamedTuple
 
 import pytest
 
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.tasks import Classification, SemanticRoles, Tagging, Task, TextPairs
-from elmo_tasks.text.vocabulary import VocabularyConfig
+from elmo_tasks.metrics import Accuracy, CoreferenceScores, SpanF1, SquadScores, SrlF1
+from elmo_tasks.tasks import Classification, Coreference, Reading, SemanticRoles, Tagging, Task, TextPairs
+from elmo_tasks.tasks.reading import character_span, passage_tokens, unanswered
+from elmo_tasks.text.vocabulary import Vocabulary, VocabularyConfig
 
 
 class Case(NamedTuple):
@@ -69,28 +69,6 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_a_batch_has_the_texts_and_the_labels(case: Case) -> None:
-    vocabulary = VocabularyConfig().build(case.task, case.examples, [])
-    (labels,) = vocabulary.labels.values()
-    assert labels == case.labels
-    batch: Any = case.task.collate(case.examples, vocabulary)
-    assert batch.examples is case.examples
-    assert [case.task.length(example) for example in case.examples] == case.lengths
-    parts = [batch.premise, batch.hypothesis] if isinstance(case.task, TextPairs) else [batch.tokens]
-    texts = [list(map(list, case.task.texts(example))) for example in case.examples]
-    assert [list(each) for each in zip(*(part.texts for part in parts), strict=True)] == texts
-    column, name = ("label", "labels") if "label" in case.examples[0] else ("tags", "tags")
-    assert getattr(batch, name).tolist() == case.ids
-    first, *others = case.examples
-    without = {key: value for key, value in first.items() if key != column}
-    for examples in ([without], [without, *others], [{**first, column: None}]):
-        assert getattr(case.task.collate(examples, vocabulary).to("cpu"), name) is None
-    unknown = "X" if column == "label" else ["X"] * len(first["tokens"])
-    with pytest.raises(ElmoTasksError, match=f"the label 'X' is not among the {name}"):
-        case.task.collate([{**first, column: unknown}], vocabulary)
-
-
 def test_the_end_token_is_part_of_a_batch_and_of_the_vocabulary() -> None:
     task, examples = TextPairs(end_token="END"), CASES["pairs"].examples
     vocabulary = VocabularyConfig().build(task, examples, [])
@@ -108,3 +86,106 @@ def test_predicates_of_a_batch() -> None:
     for predicate in (-1, 2):
         with pytest.raises(ElmoTasksError, match=rf"no token {predicate} in a sentence of 2 tokens"):
             task.collate([{**second, "predicate": predicate}], vocabulary)
+
+
+BIOUL = Tagging("BIOUL")
+
+
+def test_confusion_tables_compare_labels_of_spans_and_whole_tags() -> None:
+    record = {"tags": ["B-PER", "L-PER", "O"]}
+    assert BIOUL.compared_labels(record) == ["PER", "PER", "O"]
+    assert Tagging().compared_labels(record) == ["B-PER", "L-PER", "O"]
+    assert SemanticRoles().compared_labels({"tags": ["B-V", "B-ARG1", "I-ARG1"]}) == ["V", "ARG1", "ARG1"]
+    assert (
+        list(Classification().compared_labels({"label": "x"}))
+        == list(TextPairs().compared_labels({"label": "x"}))
+        == ["x"]
+    )
+    for task in (Reading(), Coreference()):
+        with pytest.raises(ElmoTasksError, match=rf"predicts labels or tags, not {type(task).__name__}"):
+            task.compared_labels({})
+
+
+def test_the_metric_of_each_task() -> None:
+    metrics = {
+        BIOUL: SpanF1,
+        Tagging(): Accuracy,
+        Classification(): Accuracy,
+        TextPairs(): Accuracy,
+        Reading(): SquadScores,
+        SemanticRoles(): SrlF1,
+        Coreference(): CoreferenceScores,
+    }
+    assert {task: type(task.build_metric()) for task in metrics} == metrics
+
+
+TASK = Reading()
+RIVER = "The Ilva is 90 km long.  It was bridged in the 1820s by Mary Oak-Fen \U0001f309, an engineer."
+RIVER_TOKENS = (
+    "The Ilva is 90 km long . It was bridged in the 1820s by Mary Oak-Fen \U0001f309 , an engineer .".split()  # noqa: SIM905
+)
+TOWN = "Sedwick\u2019s mill burnt down."
+TOWN_TOKENS = ["Sedwick", "\u2019s", "mill", "burnt", "down", "."]
+
+
+def example(question: str, passage: str, *spans: list[int]) -> dict[str, Any]:
+    return {**unanswered(question, passage), "answer_spans": list(spans)}
+
+
+EXAMPLES = [
+    example("How long is the Ilva?", RIVER, [3, 5], [3, 4], [3, 4]),
+    example("Who bridged it?", RIVER, [14, 15]),
+    example("Who was Mary?", RIVER, [18, 19]),
+    example("What burnt?", TOWN, [0, 2]),
+]
+
+
+@pytest.fixture
+def vocabulary() -> Vocabulary:
+    return VocabularyConfig().build(TASK, EXAMPLES, [])
+
+
+def test_the_vocabulary_has_questions_and_passages_and_no_labels(vocabulary: Vocabulary) -> None:
+    assert {"Who", "burnt", "Oak-Fen", "\u2019s"} <= set(vocabulary.words)
+    assert vocabulary.labels == {}
+
+
+def test_collate(vocabulary: Vocabulary) -> None:
+    batch = TASK.collate(EXAMPLES, vocabulary)
+    assert batch.examples is EXAMPLES
+    assert batch.passage.texts[2:] == [RIVER_TOKENS, TOWN_TOKENS]
+    assert batch.question.texts[3] == ["What", "burnt", "?"]
+    assert batch.passage.mask.sum(dim=1).tolist() == [21, 21, 21, 6]
+    assert batch.question.mask.sum(dim=1).tolist() == [6, 4, 4, 3]
+    spans = [each.tolist() for each in (batch.starts, batch.ends) if each is not None]
+    assert spans == [[3, 14, 18, 0], [4, 15, 19, 2]]  # of the first question's answers the more frequent one
+
+
+def test_of_equally_frequent_answers_the_first_is_learned(vocabulary: Vocabulary) -> None:
+    batch = TASK.collate([example("How long is the Ilva?", RIVER, [3, 5], [3, 4])], vocabulary)
+    assert [each.tolist() for each in (batch.starts, batch.ends) if each is not None] == [[3], [5]]
+
+
+def test_a_span_of_tokens_is_the_text_as_it_was() -> None:
+    start, end = character_span(EXAMPLES[0], 5, 8)
+    assert RIVER[start:end] == "long.  It was"  # white space too
+
+
+def test_examples_for_prediction(vocabulary: Vocabulary) -> None:
+    examples = [unanswered("Who was Mary, the builder?", TOWN), unanswered("Who?", RIVER)]
+    assert passage_tokens(examples[1]) == RIVER_TOKENS
+    assert [TASK.length(example) for example in examples] == [7, 21]  # the first question is the longer text
+    batch = TASK.collate(examples, vocabulary)
+    assert batch.starts is None
+    assert batch.ends is None
+    assert batch.to("cpu").question.texts[1] == ["Who", "?"]
+    assert TASK.collate([EXAMPLES[0], examples[0]], vocabulary).starts is None  # nor if some have answers
+
+
+@pytest.mark.parametrize(
+    ("question", "passage", "problem"),
+    [("", TOWN, "a question without any token"), ("Who?", " \n", "a passage without any token")],
+)
+def test_nothing_to_predict(question: str, passage: str, problem: str) -> None:
+    with pytest.raises(ElmoTasksError, match=problem):
+        unanswered(question, passage)

@@ -1,7 +1,5 @@
 """Which readers and models fit each other, and what is said of those that do not."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from typing import Any, ClassVar

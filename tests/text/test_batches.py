@@ -1,13 +1,15 @@
-"""Batches of like lengths: every row in one batch, no limit exceeded, and none smaller than it could be."""
+"""Records of tensors, and batches of like lengths: every row in one batch, and none smaller than it could be."""
 
-from __future__ import annotations
-
+import dataclasses
 import itertools
 
+import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
+from torch import Tensor
 
 from elmo_tasks.text.batches import batches_of_like_lengths
+from elmo_tasks.text.tokens import TensorRecord
 
 LENGTHS = st.lists(st.integers(0, 60), max_size=80)
 LIMITS = st.fixed_dictionaries(
@@ -46,3 +48,23 @@ def test_batches_are_as_large_as_the_limits_allow(
     in_batches = [[lengths[row] for row in batch] for batch in batches]
     assert all(fits(rows[:end], limits) for rows in in_batches for end in range(1, len(rows) + 1))
     assert not any(fits([*rows, after[0]], limits) for rows, after in itertools.pairwise(in_batches))
+
+
+@dataclasses.dataclass(frozen=True)
+class Inner(TensorRecord):
+    values: Tensor
+    mask: Tensor | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Outer(TensorRecord):
+    inner: Inner
+    labels: Tensor
+    texts: list[str]
+
+
+def test_a_record_moves_with_the_records_in_it() -> None:
+    moved = Outer(Inner(torch.ones(2)), torch.ones(3), ["a"]).to("meta")
+    assert moved.labels.device.type == moved.inner.values.device.type == "meta"
+    assert moved.inner.mask is None
+    assert moved.texts == ["a"]

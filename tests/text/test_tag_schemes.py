@@ -1,7 +1,5 @@
 """Tag schemes against brute force: every set of spans, and every sequence of tags, of short sentences."""
 
-from __future__ import annotations
-
 import itertools
 from typing import get_args
 

@@ -1,24 +1,36 @@
-"""Tokenizers: sentences and tokens in several languages, and places that are exact in any text."""
+"""Tokenizers: sentences and tokens in several languages, as NLTK has them, and places that are exact in any text."""
 
 # ruff: noqa: RUF001
 
-from __future__ import annotations
-
+import json
 import pickle
+import re
+from pathlib import Path
 
+import pydantic
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from nltk.tokenize.destructive import NLTKWordTokenizer
 
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.text import tokenization
+from elmo_tasks.text.tokenizer_config import (
+    RegexConfig,
+    TokenizerChoice,
+    build_tokenizer,
+    parse_tokenizer,
+    tokenizer_of_bilm,
+)
 from elmo_tasks.text.tokenizers import (
     TREEBANK,
     RegexTokenizer,
     Tokenizer,
+    TreebankTokenizer,
     UnicodeTokenizer,
     WhitespaceTokenizer,
 )
+from elmo_tasks.text.word_tokenizer import WordTokenizer
 
 TOKENIZERS = [TREEBANK, WhitespaceTokenizer(), UnicodeTokenizer(), RegexTokenizer(r"\w+|[^\w\s]")]
 NAMES = [type(tokenizer).__name__ for tokenizer in TOKENIZERS]
@@ -128,3 +140,126 @@ def test_long_runs_take_linear_time(piece: str) -> None:
 def test_only_a_line_feed_ends_a_line_of_tokens(text: str) -> None:
     tokenizer = WhitespaceTokenizer()
     assert list(tokenizer.strings(text)) == [[token.text for token in each] for each in tokenizer.tokenize(text)]
+
+
+CHOICE = pydantic.TypeAdapter(TokenizerChoice)
+
+
+@pytest.mark.parametrize(
+    ("choice", "kind"),
+    [
+        ('"treebank"', TreebankTokenizer),
+        ('"whitespace"', WhitespaceTokenizer),
+        ('"unicode"', UnicodeTokenizer),
+        ('{"type": "unicode"}', UnicodeTokenizer),
+        ('{"type": "regex", "pattern": "a+"}', RegexTokenizer),
+    ],
+)
+def test_choices(choice: str, kind: type) -> None:
+    assert type(build_tokenizer(CHOICE.validate_json(choice))) is kind
+    assert type(parse_tokenizer(choice if choice.startswith("{") else json.loads(choice))) is kind
+
+
+def test_wrong_choices() -> None:
+    with pytest.raises(pydantic.ValidationError, match=r"'\(' is not a regular expression"):
+        RegexConfig(pattern="(")
+    for text, problem in (
+        ("unicod", "the tokenizer 'unicod': unknown type; expected one of regex, treebank, unicode, whitespace"),
+        ("{", "the tokenizer '{': its settings: '{' is not valid Jsonnet"),
+        ('{"type": "regex"}', "Field required; expected one of"),
+    ):
+        with pytest.raises(ElmoTasksError) as caught:
+            parse_tokenizer(text)
+        assert problem in str(caught.value)
+
+
+def test_the_tokenizer_of_a_bilm(tmp_path: Path) -> None:
+    assert type(tokenizer_of_bilm(tmp_path)) is TreebankTokenizer
+    for corpus in ({"tokenizer": "unicode"}, {"dataset_reader": {"tokenizer": {"type": "unicode"}}}):
+        (tmp_path / "config.json").write_text(json.dumps({"corpus": corpus}))
+        assert type(tokenizer_of_bilm(tmp_path)) is UnicodeTokenizer
+    (tmp_path / "config.json").write_text('{"corpus": {"tokenized": true}}')
+    assert type(tokenizer_of_bilm(tmp_path)) is TreebankTokenizer
+
+
+_WORD_PIECES = """
+    a Cannot d'ye GIMME gonna Gotta lemme more'n Wanna 'Tis 'twas 's 'LL n't 're ' '' ` `` " “ ” \u2018 \u2019 „ « »
+    . .. : , 5 ; @ # $ % & - -- \u2012 \u2015 ? ! * [ ] ( ) { } < > \u0131 \u0130 \u017f \u212a
+"""
+WORD_PIECES = _WORD_PIECES.split()
+
+
+def check_words(text: str) -> None:
+    """Nothing but the time differs from what NLTK does."""
+    text = " ".join(text.split())
+    assert WordTokenizer().tokenize(text) == NLTKWordTokenizer().tokenize(text)
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.lists(st.sampled_from([*WORD_PIECES, " ", " "]), max_size=25).map("".join) | st.text(max_size=60))
+@example("\" Say \"no\", I cannot -- 'tis more'n I'll do: (gimme [a] break)...")
+def test_words_of_any_text(text: str) -> None:
+    check_words(text)
+
+
+@pytest.mark.parametrize("piece", WORD_PIECES)
+def test_every_piece(piece: str) -> None:
+    for text in (piece, f"a{piece}b", f"a {piece} b", f"a {piece}b", f"a{piece} b", f"{piece}."):
+        check_words(text)
+
+
+def test_expressions_of_another_release_are_applied(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("elmo_tasks.text.word_tokenizer._NEEDS", {})
+    from elmo_tasks.text.word_tokenizer import _Rule
+
+    assert _Rule(re.compile("b+")).sub("x", "abbc") == "axc"
+    assert _Rule(re.compile("(?i)b+")).sub("x", "aBbc") == "axc"
+
+
+def treebank_sentences(text: str) -> list[str]:
+    return [" ".join(sentence) for sentence in TREEBANK.strings(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("She walked in the park.", "She walked in the park ."),
+        ("I don't, can't and cannot.", "I do n't , ca n't and can not ."),
+        ("In the 1990\u2019s", "In the 1990 \u2019s"),
+        ("Don\u2019t say it\u2019s Ann\u2019s.", "Do n\u2019t say it \u2019s Ann \u2019s ."),
+        ("It cost $5.50, £3 or €1,000.", "It cost $ 5.50 , £ 3 or € 1,000 ."),
+        ("A well-known 5% rise at 5:30", "A well-known 5 % rise at 5:30"),
+        ('"Why," she asked (twice) [so]', '" Why , " she asked ( twice ) [ so ]'),
+        ("“Yes,” he said ``now''.", "“ Yes , ” he said `` now '' ."),
+        ("the dogs' bowls and 'ours'", "the dogs ' bowls and ' ours '"),
+        ("Wait... no -- wait… yes", "Wait ... no -- wait … yes"),
+        ("See https://a.example/b?c=d&e, or www.b.example.", "See https://a.example/b?c=d&e , or www.b.example ."),
+        ("Write to ann.lee+x@mail.example.org!", "Write to ann.lee+x@mail.example.org !"),
+        ("Q&A at B&B; salt & pepper", "Q&A at B&B ; salt & pepper"),
+        ("She lives in the U.S.", "She lives in the U.S."),
+        ('He said "Wow." and (to cats, dogs, etc.) no.', 'He said " Wow . " and ( to cats , dogs , etc. ) no .'),
+        ('Say "Yes."; (not "No."), or *go.*', 'Say " Yes . " ; ( not " No . " ) , or * go . *'),
+        ("an U.S.-based firm, i.e. at 5 p.m. sharp", "an U.S.-based firm , i.e. at 5 p.m. sharp"),
+    ],
+)
+def test_words(text: str, expected: str) -> None:
+    assert treebank_sentences(text) == [expected]
+
+
+def test_a_blank_line_ends_a_sentence() -> None:
+    text = "A heading\r\nOne line\r\nand another.\r\n \r\nThe end"
+    assert treebank_sentences(text) == ["A heading One line and another .", "The end"]
+
+
+def test_nothing_but_white_space_has_no_sentence() -> None:
+    assert TREEBANK.tokenize("") == TREEBANK.tokenize(" \n\t\r\n \u2003 ") == []
+
+
+def test_a_long_text_has_the_sentences_of_its_parts() -> None:
+    part = "Mr. Lee left the U.S. in 1996. She stayed, and so did J. Moe! "
+    assert treebank_sentences(part * 800) == treebank_sentences(part) * 800
+
+
+def test_a_sentence_that_is_too_long_is_cut_between_words() -> None:
+    assert [len(sentence) for sentence in TREEBANK.tokenize("words " * 4000)] == [3333, 667]  # 20,000 characters
+    assert {token.text for sentence in TREEBANK.tokenize("words " * 4000) for token in sentence} == {"words"}

@@ -1,7 +1,5 @@
 """The vocabulary's rules, sentences as ids, saving."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -11,7 +9,9 @@ import pytest
 import torch
 
 from elmo_tasks.errors import ElmoTasksError, RunError
+from elmo_tasks.models.labels import label_predictions
 from elmo_tasks.text import vocabulary
+from elmo_tasks.text.label_order import natural_order
 from elmo_tasks.text.vocabulary import Vocabulary, VocabularyConfig
 
 
@@ -183,7 +183,7 @@ def test_a_file_of_an_earlier_version_and_one_that_is_too_large(
 def test_the_rank_of_a_word_is_its_place_among_the_training_data_s() -> None:
     vocab = build(("F", "x"), pretrained_words=0)
     words = ("a", "b", "the", "F", "zoo", "<unknown>", "<padding>")
-    assert [vocab.frequency_rank(word) for word in words] == [1, 2, 6, None, None, None, None]
+    assert [vocab.has_seen(word) for word in words] == [True] * 3 + [False] * 4
 
 
 @pytest.mark.parametrize("borders", [True, False])
@@ -196,3 +196,35 @@ def test_bytes_as_characters(borders: bool, tmp_path: Path) -> None:
     rows = [[ord("Ã") + 2, ord("©") + 2], [ord("a") + 2]]  # UTF-8's C3 A9, after padding and unknown
     expected = [[258, *row, 259] if borders else row for row in rows]
     assert [[each for each in row if each] for row in tokens.characters[1:].tolist()] == expected
+
+
+@pytest.mark.parametrize(
+    ("labels", "order"),
+    [
+        (
+            "very positive,neutral,very negative,negative,positive",
+            "very negative,negative,neutral,positive,very positive",
+        ),
+        ("positive,negative", "negative,positive"),
+        ("Positive,Negative", "Negative,Positive"),
+        ("contradiction,entailment,neutral", "entailment,neutral,contradiction"),
+        ("10,9,2,9", "2,9,10"),
+        ("1.5,-1,+0", "-1,+0,1.5"),
+        ("10,9,other", None),
+        ("positive,negative,mixed", None),
+        ("nan,1", None),
+        ("contradiction,negative", None),
+    ],
+)
+def test_the_order_of_the_publisher_or_of_numbers(labels: str, order: str | None) -> None:
+    assert natural_order(labels.split(",")) == (order and order.split(","))
+
+
+def test_probabilities_are_shown_in_this_order_and_keep_their_meaning() -> None:
+    logits = torch.tensor([[0.0, 3.0, 1.0]])
+    (prediction,) = label_predictions(logits, ("contradiction", "entailment", "neutral"), True)
+    assert prediction["label"] == "entailment"
+    assert list(prediction["probabilities"]) == ["entailment", "neutral", "contradiction"]
+    assert list(prediction["probabilities"].values()) == pytest.approx(logits.softmax(1)[0, [1, 2, 0]].tolist())
+    (prediction,) = label_predictions(logits, ("b", "a", "c"), True)
+    assert list(prediction["probabilities"]) == ["b", "a", "c"]

@@ -4,11 +4,9 @@ fuzz      damaged, odd and wrong files of every format
 kills     commands killed at any moment; what comes after equals what an uninterrupted run gives
 disk      commands on a full disk
 writers   two commands that write to the same place
-hostile   runs, archives, weights and configs that try to read, write or run what they must not
+hostile   runs, weights and configs that try to read, write or run what they must not
 soak      many inputs in one process
 """
-
-from __future__ import annotations
 
 import argparse
 import collections

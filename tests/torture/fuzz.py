@@ -3,8 +3,6 @@
 What must come of each is a result, or one of the errors that the command line prints as one line.
 """
 
-from __future__ import annotations
-
 import os
 import random
 from pathlib import Path

@@ -1,10 +1,8 @@
-"""Runs, archives and weights that try to read, write or run what they must not, through the command line.
+"""Runs and weights that try to read, write or run what they must not, through the command line.
 
 Whether a command refuses them or works is not asked. It must not touch the folder `outside`, show what is in it or in
 the environment, write more than some bound, crash, or take long.
 """
-
-from __future__ import annotations
 
 import contextlib
 import os
@@ -12,8 +10,7 @@ import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.torture import hostile_archives, hostile_runs
-from tests.torture.hostile_archives import Maker
+from tests.torture.hostile_runs import MAKERS, Maker
 from tests.torture.sandbox import Case, Cases
 from tests.torture.watching import watched
 from tests.torture.workshop import check_end, fork, wait_for
@@ -32,15 +29,13 @@ _COMMANDS = {
 
 
 def hostile(shop: Path) -> Cases:
-    """Every hostile archive and run with every command that reads it.
+    """Every hostile run with every command that reads it. Hostile archives are in `tests/files/test_archives.py`.
 
     Arguments:
         shop: see `make_workshop`.
     """
-    archives = [(name, make, command) for name, make in hostile_archives.MAKERS.items() for command in _COMMANDS]
-    runs = [(name, make, command) for name, make in hostile_runs.MAKERS.items() for command in _COMMANDS]
-    cases = [case for case in archives if case[2] in ("predict", "archive")]
-    cases += [case for case in runs if case[2] != "embed" or "weights" in case[0] or "options" in case[0]]
+    runs = [(name, make, command) for name, make in MAKERS.items() for command in _COMMANDS]
+    cases = [case for case in runs if case[2] != "embed" or "weights" in case[0] or "options" in case[0]]
 
     def case(number: int) -> Case | None:
         if number >= len(cases):

@@ -5,8 +5,6 @@ whether even opening a file of that folder is a fault. A run of one's own may na
 always one: but what is in the files must not be shown or copied.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import os
@@ -17,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.torture.hostile_archives import Maker
+Maker = Callable[[Path, Path, Path], tuple[Path, bool]]
 
 
 def _copy(shop: Path, here: Path) -> Path:
@@ -202,6 +200,9 @@ MAKERS: dict[str, Maker] = {
     **{f"{name} is a pipe": _pipe(name) for name in ("metrics.jsonl", "metrics.json", "training.pt")},
     "bilm.json names a secret": _without_own_bilm(_json("bilm.json", _bilm_elsewhere, is_sealed=False)),
     "config with importstr": _json(_CONFIG, lambda _, outside: f"{{ a: importstr '{outside}/secret.txt' }}"),
+    "config with vectors elsewhere": _json(
+        _CONFIG, lambda config, outside: config["model"]["embedder"]["words"].update(vectors=f"{outside}/secret.txt")
+    ),
     "config with a variable": _json(_CONFIG, lambda _, outside: "{ random_seed: std.extVar('SECRET') }"),
     "config with a package": _json(_CONFIG, _set("model", "type", value="os.system")),
     "config with endless work": _json(_CONFIG, lambda _, outside: "std.range(0, 1e9)"),

@@ -1,7 +1,5 @@
 """Targets that users write themselves: data, text, word vectors, configs and the inputs of predictors."""
 
-from __future__ import annotations
-
 import functools
 import json
 import random

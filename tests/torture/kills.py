@@ -5,8 +5,6 @@ line that names the path. The result of the next call must be that of an undistu
 final name may be torn, and the temporary files of killed commands must be gone.
 """
 
-from __future__ import annotations
-
 import builtins
 import functools
 import io

@@ -4,8 +4,6 @@ A child is a copy of a process that has imported the package, so that it starts 
 and writes the outcome of each to a file. When it dies, another one goes on with the next case.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import faulthandler
@@ -28,7 +26,7 @@ WALL_SECONDS = 120  # of a case, which may sleep or wait
 ADDRESS_BYTES = 4 << 30  # by which a child may grow
 _ERROR = re.compile(r"[\w.]*(Error|Exception|Warning|Exit)\b")
 _KEPT_BYTES = 20 << 20  # of a case's files, if they are kept as a reproducer
-_CASES_OF_A_CHILD = 500  # which keeps the folders of every cache open that it has used
+_CASES_OF_A_CHILD = 500  # then another child goes on
 _NO_MORE = 3  # the exit code of a child that has run out of cases or of time
 
 

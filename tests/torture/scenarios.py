@@ -1,7 +1,5 @@
 """The commands that write files, with what they begin from and what they leave."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import json
@@ -106,7 +104,6 @@ SCENARIOS = (
         more="--force",
         weight=2,
     ),
-    Scenario("random-bilm", "random-bilm {here}/bilm --size tiny", ("bilm",), more="--force"),
     Scenario(
         "sample-data", "sample-data {here}/data --task ner --sentences 3,2,2", ("data",), more="--force", weight=0.2
     ),

@@ -1,14 +1,11 @@
 """Whether a process that predicts for hours keeps its memory: a stream of sentences with ever new words.
 
-Three small runs are trained on sample data, with the biLM of the package: names, sentiment and semantic roles (with
-the run that finds the predicates). One process then predicts with all of them in turn, as `elmo-tasks predict` does.
-Most words have never been seen before. Inputs have many lengths. Some are blank, some are very long, and some are
-wrong, so that their stream ends with an error.
+One process predicts with three trained models in turn, as `elmo-tasks predict` does: names, sentiment and semantic
+roles. Most words have never been seen before. Inputs have many lengths. Some are blank, some are very long, and some
+are wrong, so that their stream ends with an error.
 
 Memory may grow while caches fill: during the first sixth of the time, and at most the first ten minutes.
 """
-
-from __future__ import annotations
 
 import contextlib
 import os
@@ -19,14 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from elmo_tasks.errors import DataError
-from elmo_tasks.predictors import Predictor
 from elmo_tasks.predictors.free_memory import release_memory
 from elmo_tasks.runs.load import load_predictor
-from elmo_tasks.runs.train import train
-from elmo_tasks.sample_data import write_sample_data
 from tests.torture.sandbox import Case, Cases
 
-CONFIGS = Path(__file__).resolve().parents[2] / "configs"
 _MOST_GROWTH, _MOST_IN_SHORT = 0.02, 0.2  # of the memory after the warm-up
 _SHORT = 300  # seconds, in which caches still fill
 _WARM_UP_SECONDS = 600.0  # at most
@@ -36,19 +29,19 @@ _STREAM = 200  # inputs, about
 _WORDS = (
     "the", "a", "of", "in", "and", "he", "she", "said", "went", "to", "gave", "told", "left", "when", "it", ",", "'",
 )  # fmt: skip
-_PREPARATION = 600  # seconds, for training
+_PREPARATION = 300  # seconds, for loading the models and filling the caches
 
 
 def soak(seconds: float, seed: int) -> Cases:
     """A single case, which takes this long."""
-    case = Case("predict", lambda folder: _soak(folder, seconds, seed), seconds + _PREPARATION)
+    case = Case("predict", lambda folder: _soak(seconds, seed), seconds + _PREPARATION)
     return lambda number: None if number else case
 
 
-def _soak(folder: Path, seconds: float, seed: int) -> None:
+def _soak(seconds: float, seed: int) -> None:
     """Predicts for this long, and fails if memory has grown."""
     generator = random.Random(seed)
-    predictors = _trained(folder)
+    predictors = [load_predictor(name) for name in ("ner", "sentiment", "roles")]
     for predictor in predictors:  # fills the caches of words, which takes longest
         words = ({"tokens": [_word(generator) for _ in range(100)]} for _ in range(_NEW_WORDS // 100))
         for _ in predictor.predict(words):
@@ -76,21 +69,6 @@ def _growth(measured: list[tuple[float, int]]) -> float:
     values = [resident for passed, resident in measured if passed >= warm]
     quarter = max(1, len(values) // 4)
     return sum(values[-quarter:]) / sum(values[:quarter]) - 1
-
-
-def _trained(folder: Path) -> list[Predictor]:
-    """The predictors of runs that have learned for one epoch."""
-    for task in ("ner", "sst5", "srl"):
-        write_sample_data(folder, task, sentences=(60, 20, 20))
-
-    def trained(name: str, **settings: Any) -> Predictor:
-        run = folder / "runs" / name
-        overrides = ["trainer.num_epochs=1", "trainer.precision=float32", "model.embedder.elmo.layer_cache=null"]
-        train(CONFIGS / f"{name}.jsonnet", run, overrides=overrides, variables={"ELMO_TASKS_DATA": str(folder)})
-        return load_predictor(run, **settings)
-
-    predicates = trained("predicates_ewt")
-    return [trained("ner_conll03"), trained("cpu/sst5"), trained("cpu/srl_ewt", predicates=predicates)]
 
 
 def _stream(generator: random.Random) -> Iterator[dict[str, Any] | None]:

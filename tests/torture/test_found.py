@@ -3,8 +3,6 @@
 `FOUND` has kinds of the fuzzer's targets, and the content that their file had.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import random

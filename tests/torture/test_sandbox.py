@@ -1,7 +1,5 @@
 """The harness itself: every kind of fault is seen, and the cases after it are tried too."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import time

@@ -1,7 +1,5 @@
 """Notices every access to a folder, also by libraries that are not written in Python (Linux only)."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import os

@@ -1,7 +1,5 @@
 """What the cases start from: tiny data in every format, a tiny biLM, configs, and runs that are trained once."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

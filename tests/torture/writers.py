@@ -3,8 +3,6 @@
 At least one must succeed, the others may end with one line of error, and the result must be that of a single command.
 """
 
-from __future__ import annotations
-
 import functools
 import random
 import time
@@ -17,7 +15,7 @@ from tests.torture.workshop import check_end, fork, wait_for
 _BY_NAME = {scenario.name: scenario for scenario in SCENARIOS}
 _TWICE = (
     *("train", "train", "train --resume", "train --force", "pretrain", "pretrain --resume", "fill the layer cache"),
-    *("archive", "predict from an archive", "embed hdf5", "embed parts", "evaluate", "random-bilm"),
+    *("archive", "predict from an archive", "embed hdf5", "embed parts", "evaluate"),
 )
 # What reads a run while it is trained, and the file that it writes.
 _READERS = {

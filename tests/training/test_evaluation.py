@@ -1,10 +1,6 @@
-from __future__ import annotations
-
 import json
 import os
-import re
 import tempfile
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -12,63 +8,8 @@ from unittest.mock import Mock
 
 import pytest
 
-from elmo_tasks.config import load_config
-from elmo_tasks.metrics import Metric
-from elmo_tasks.runs.experiment_config import ExperimentConfig
-from elmo_tasks.runs.experiment_data import Data
-from elmo_tasks.runs.model_building import build_model
 from elmo_tasks.tasks.tagging import Tagging
-from elmo_tasks.training.batching import BatchLoader
-from elmo_tasks.training.evaluation import evaluate, ordered_lines, pairs_to
-from elmo_tasks.training.processes import start_accelerator
-
-
-def test_predictions_go_to_metric_and_sink_batch_by_batch(
-    config_file: Path, monkeypatch: pytest.MonkeyPatch, terminal: Callable[[], str]
-) -> None:
-    config = load_config(config_file, ExperimentConfig)
-    data = Data.read(config)
-    vocabulary = data.vocabulary(config)
-    model = build_model(config, vocabulary, pretrained=True).train()
-    loader = BatchLoader(
-        config.evaluation_loader(), data.held_out["validation"], data.evaluation_reader.task, vocabulary
-    )
-    metric, sizes = model.task.build_metric(), []
-    update = type(metric).update
-
-    def noting(self: Metric, predictions: Any, examples: Any) -> None:
-        sizes.append(len(predictions))
-        update(metric, predictions, examples)
-        update(self, predictions, examples)
-
-    rows: list[int] = []
-    probabilities: list[int] = []
-
-    def sink(row: int, example: dict[str, Any], prediction: dict[str, Any]) -> None:
-        rows.append(row)
-        probabilities.append(len(prediction["probabilities"]) - len(example["tokens"]))
-
-    monkeypatch.setattr(type(metric), "update", noting)
-    accelerator = start_accelerator(config.trainer)
-    found = evaluate(model, loader, accelerator, sink)
-    assert re.search(rf"evaluation .* {len(loader.data)}/{len(loader.data)} ", terminal())
-    assert sizes == [len(batch) for batch in loader.plan(0)]
-    assert len(sizes) > 1
-    assert rows == [row for batch in loader.plan(0) for row in batch]
-    assert not any(probabilities)
-    assert {**metric.compute(), "loss": found["loss"]} == found
-    assert model.training
-    assert evaluate(model, loader, accelerator) == found
-    assert not loader.config.shuffle
-    one, other, both = (
-        evaluate(model, BatchLoader(loader.config, loader.data.select(chosen), model.task, vocabulary), accelerator)
-        for chosen in ([0], [1], [0, 1])
-    )
-    assert (one["loss"] + other["loss"]) / 2 == pytest.approx(both["loss"], rel=1e-5)
-    model.eval()
-    loader.config = loader.config.model_copy(update={"batch_size": 1})
-    assert evaluate(model, loader, accelerator)["loss"] == pytest.approx(found["loss"], rel=1e-5)
-    assert not model.training
+from elmo_tasks.training.evaluation import ordered_lines, pairs_to
 
 
 def test_pairs_have_what_the_task_and_its_metric_read_or_everything() -> None:

@@ -1,7 +1,5 @@
 """What only whole processes can show: `kill -9` and resuming, and two processes that share the batches."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,14 +1,14 @@
 """A training that is stopped and resumed is the same training; a state that does not fit is an error."""
 
-from __future__ import annotations
-
 import argparse
 import functools
+import random
 import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -18,6 +18,7 @@ from elmo_tasks.errors import RunError
 from elmo_tasks.files.tensor_files import read_state, write_state
 from elmo_tasks.runs.train import train
 from elmo_tasks.training import task_training
+from elmo_tasks.training.random_state import random_state, seed_everything, set_random_state
 from elmo_tasks.training.trainer import Trainer
 from tests.stopping import CtrlC, Killed, assert_same_run, stop_at
 from tests.training.trainers import GRADUALLY, make_trainer
@@ -208,3 +209,20 @@ def test_a_damaged_state_or_one_of_an_earlier_version_is_one_clear_error(config_
         with pytest.raises(RunError, match=rf"training\.pt: .*{problem}") as caught:
             resumed(trainer)
         assert "\n" not in str(caught.value), name
+
+
+def draw() -> tuple[float, ...]:
+    return random.random(), float(np.random.rand()), float(torch.rand(()))
+
+
+@pytest.mark.parametrize("seed", [5, 2**32 + 5])
+def test_random_state_goes_round(seed: int) -> None:
+    seed_everything(seed)
+    state = random_state()
+    first = draw()
+    set_random_state(state)
+    assert draw() == first
+    seed_everything(seed)
+    assert draw() == first
+    seed_everything(6)
+    assert all(one != other for one, other in zip(draw(), first, strict=True))

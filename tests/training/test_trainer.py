@@ -1,10 +1,7 @@
-from __future__ import annotations
-
 import json
 import logging
 import math
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,10 +12,7 @@ from elmo_tasks.errors import ConfigError, ElmoTasksError
 from elmo_tasks.files.tensor_files import read_state
 from elmo_tasks.runs import train as train_module
 from elmo_tasks.runs.train import train
-from elmo_tasks.training import task_training
-from elmo_tasks.training.callbacks import Callback, Progress
 from elmo_tasks.training.trainer import Trainer
-from tests.stopping import read_records
 from tests.training.trainers import GRADUALLY, NO_DROPOUT, make_trainer
 
 
@@ -101,66 +95,6 @@ def test_the_penalty_is_added_to_the_loss_once_in_each_step(
     torch.testing.assert_close(gradients[1] - gradients[0], expected, atol=1e-5, rtol=1e-4)
 
 
-def test_seconds_are_those_of_steps_and_the_rate_moves_after_each(
-    config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    trainer, training = make_trainer(
-        config_file, tmp_path / "run", "trainer.trackers=[]", "model.embedder.elmo=null", "trainer.regularizers=[]"
-    )
-    now = 0.0
-    monkeypatch.setattr("elmo_tasks.training.trainer.time", SimpleNamespace(monotonic=lambda: now))
-    steps, rates, progress = training.steps(0), [], trainer.progress
-    now = 1000.0  # before the first step
-    with trainer:
-        for seconds in (2.0, 3.0):
-            now += seconds
-            rates.append(trainer.optimizer.param_groups[0]["lr"])
-            trainer.step(next(steps))
-        assert (progress.seconds, progress.recent_seconds, progress.recent_steps, progress.records) == (5.0, 5.0, 2, 0)
-        now += 100.0  # an evaluation
-        trainer.record({"epoch": 1})
-        assert (progress.recent_seconds, progress.recent_steps, progress.recent_loss) == (0.0, 0, 0.0)
-        now += 4.0
-        rates.append(trainer.optimizer.param_groups[0]["lr"])
-        loss = trainer.step(next(steps))
-    assert (progress.seconds, progress.recent_seconds, progress.recent_steps, progress.records) == (9.0, 4.0, 1, 1)
-    assert (progress.step, progress.recent_loss) == (3, loss)
-    assert rates == pytest.approx([0.02 / 3, 0.04 / 3, 0.02])  # two steps of warmup
-
-
-def test_learns_and_leaves_the_best_epoch_in_model_and_folder(
-    config_file: Path, tmp_path: Path, trainers: list[Trainer]
-) -> None:
-    folder = tmp_path / "run"
-    best = train(config_file, folder, overrides=["trainer.num_epochs=3"])["best"]
-    records = read_records(folder)
-    assert records[-1]["training"]["loss"] < 0.8 * records[0]["training"]["loss"]
-    assert best["validation"]["f1"] == max(record["validation"]["f1"] for record in records)
-    assert records[best["epoch"] - 1] == best
-    assert sum(best["elmo"]["input"]["weights"]) == pytest.approx(1.0)
-    saved = safetensors.torch.load_file(folder / "model.safetensors")
-    assert saved.keys() == trainers[0].parameters.keys()
-    for name, parameter in trainers[0].parameters.items():
-        assert saved[name].equal(parameter)
-    assert list((folder / "tensorboard").iterdir())
-
-
-@pytest.mark.parametrize("sign", ["+", "-"])
-def test_the_best_epoch_and_the_schedule_follow_the_metric(
-    config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sign: str
-) -> None:
-    """Of epochs with the same metric and loss, the first is the best."""
-    values = map(float, [f"{sign}1", f"{sign}3", f"{sign}2", f"{sign}3"])
-    monkeypatch.setattr(task_training, "evaluate", lambda *_, **__: {"f1": next(values), "loss": 1.0})
-    schedule = json.dumps({"type": "reduce_on_plateau", "factor": 0.5})
-    overrides = ["trainer.num_epochs=9", "trainer.patience=2", f"trainer.learning_rate_scheduler={schedule}"]
-    overrides += [f"trainer.validation_metric={sign}f1", "evaluate_on_test=false"]
-    assert train(config_file, tmp_path / "run", overrides=overrides)["best"]["epoch"] == 2
-    records = read_records(tmp_path / "run")
-    assert [record["best"] for record in records] == [True, True, False, False]
-    assert [record["learning_rate"] for record in records] == [[0.02], [0.02], [0.02], [0.01]]
-
-
 def test_average_is_what_is_evaluated_and_saved(config_file: Path, tmp_path: Path, trainers: list[Trainer]) -> None:
     train(config_file, tmp_path / "run", overrides=["trainer.num_epochs=1"])
     assert trainers[0].average is not None
@@ -190,23 +124,6 @@ def test_unknown_metric_names_the_known(config_file: Path, tmp_path: Path) -> No
     overrides = ("trainer.validation_metric=+f1/ROCK", "trainer.num_epochs=1")
     with pytest.raises(ConfigError, match=r"no metric 'f1/ROCK'; there are .*f1/PER"):  # which labels: in the data
         train(config_file, tmp_path / "run", overrides=overrides)
-
-
-@pytest.mark.parametrize("more", [(), ("model.embedder.elmo.requires_grad=true",)], ids=["frozen", "trained biLM"])
-def test_bfloat16_trains(config_file: Path, tmp_path: Path, trainers: list[Trainer], more: tuple[str, ...]) -> None:
-    seen: list[torch.dtype] = []
-
-    class Looking(Callback):
-        def on_start(self, progress: Progress) -> None:
-            *_, scores = (each for each in trainers[0].objective.model.modules() if isinstance(each, torch.nn.Linear))
-            scores.register_forward_hook(lambda module, inputs, output: seen.append(output.dtype))
-
-    overrides = ("trainer.precision=bfloat16", "trainer.num_epochs=2", "evaluate_on_test=false", *more)
-    train(config_file, tmp_path / "run", overrides=overrides, callbacks=[Looking()])
-    records = read_records(tmp_path / "run")
-    assert records[1]["training"]["loss"] < records[0]["training"]["loss"]
-    assert torch.bfloat16 in seen
-    assert all(parameter.dtype == torch.float32 for parameter in trainers[0].parameters.values())
 
 
 def test_what_is_frozen_at_first_is_trained_from_its_epoch_on(
@@ -246,18 +163,3 @@ def test_what_is_frozen_at_first_is_trained_from_its_epoch_on(
 def test_impossible_unfreezing(config_file: Path, tmp_path: Path, unfreeze: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         make_trainer(config_file, tmp_path / "run", f"trainer.unfreeze={unfreeze}")
-
-
-def test_cached_layers_give_the_losses_of_computed_ones(config_file: Path, tmp_path: Path) -> None:
-    def losses(name: str, cache: str) -> list[float]:
-        folder = tmp_path / name
-        train(
-            config_file,
-            folder,
-            overrides=(f"model.embedder.elmo.layer_cache={cache}", "trainer.num_epochs=2", "evaluate_on_test=false"),
-        )
-        return [record["training"]["loss"] for record in read_records(folder)]
-
-    computed = losses("computed", "null")
-    assert losses("exact", '{"storage": "float32"}') == computed
-    assert losses("half", '{"storage": "float16"}') == pytest.approx(computed, rel=1e-3)

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import atexit
 import logging
 from collections.abc import Callable
@@ -11,6 +9,8 @@ import torch
 from pydantic import ValidationError
 
 from elmo_tasks.errors import ConfigError
+from elmo_tasks.training import precision
+from elmo_tasks.training.precision import product_type
 from elmo_tasks.training.processes import start_accelerator
 from elmo_tasks.training.trainer_config import TrainerConfig
 
@@ -62,9 +62,9 @@ def test_only_the_first_process_logs_more_than_warnings(level: int, monkeypatch:
 
 
 def test_runs_of_one_process_may_differ_in_precision(monkeypatch: pytest.MonkeyPatch) -> None:
-    for precision in ("float32", "bfloat16", "bfloat16", "float32"):
-        expected = getattr(torch, precision)
-        assert start_accelerator(trainer(precision=precision)).factor_type == expected
+    for chosen in ("float32", "bfloat16", "bfloat16", "float32"):
+        expected = getattr(torch, chosen)
+        assert start_accelerator(trainer(precision=chosen)).factor_type == expected
         with monkeypatch.context() as patch:  # the type that "auto" finds to be faster
             patch.setattr("elmo_tasks.training.trainer_config.product_type", lambda *_, found=expected: found)
             assert start_accelerator(trainer(precision="auto")).factor_type == expected
@@ -91,3 +91,37 @@ def test_one_of_several_processes_leaves_their_group_at_its_end(monkeypatch: pyt
     torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore(), rank=0, world_size=1)
     leave()
     assert not torch.distributed.is_initialized()
+
+
+CPU = torch.device("cpu")
+
+
+def seconds(monkeypatch: pytest.MonkeyPatch, *, float32: list[float], bfloat16: list[float]) -> None:
+    """Lets the products take these times, in turn."""
+    times = {torch.float32: iter(float32), torch.bfloat16: iter(bfloat16)}
+    monkeypatch.setattr(precision, "_seconds", lambda factor: next(times[factor.dtype]))
+
+
+@pytest.mark.parametrize(("taken", "expected"), [(0.5, torch.bfloat16), (0.9, torch.float32), (10.0, torch.float32)])
+def test_auto_is_bfloat16_where_it_is_clearly_faster(
+    monkeypatch: pytest.MonkeyPatch, taken: float, expected: torch.dtype
+) -> None:
+    seconds(monkeypatch, float32=[1.0] * 5, bfloat16=[taken] * 5)
+    assert product_type("auto", CPU) == expected
+
+
+def test_one_slow_product_does_not_decide(monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds(monkeypatch, float32=[1.0, 9.0, 9.0, 9.0, 9.0], bfloat16=[9.0, 9.0, 0.9, 9.0, 9.0])
+    assert product_type("auto", CPU) == torch.float32
+
+
+def test_a_type_that_is_named_is_taken_unmeasured(monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds(monkeypatch, float32=[], bfloat16=[])
+    assert product_type("float32", CPU) == torch.float32
+    assert product_type("bfloat16", CPU) == torch.bfloat16
+
+
+def test_the_time_of_a_product_is_that_of_its_type() -> None:
+    factor = torch.ones(8, 8, dtype=torch.bfloat16)
+    assert precision._seconds(factor) > 0
+    assert product_type("auto", CPU) in (torch.float32, torch.bfloat16)

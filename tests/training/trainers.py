@@ -1,7 +1,5 @@
 """A trainer of the sample experiment, for tests of single steps."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Fake sources of layers, and what tests of stores do again and again."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import sqlite3

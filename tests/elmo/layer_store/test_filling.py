@@ -1,6 +1,4 @@
-"""The layer store gives the right vectors, and each sentence is computed once."""
-
-from __future__ import annotations
+"""The layer store gives the right vectors, also in part, and each sentence is computed once."""
 
 import dataclasses
 import multiprocessing
@@ -12,7 +10,10 @@ from typing import Any
 import pytest
 import torch
 
-from elmo_tasks.elmo.layer_store import LayerStore, info, sentence_key
+from elmo_tasks.elmo import BiLM
+from elmo_tasks.elmo.cached_layers import CachedLayers, LayerCacheConfig
+from elmo_tasks.elmo.layer_key import Storage
+from elmo_tasks.elmo.layer_store import LayerStore, sentence_key
 from elmo_tasks.elmo.layers import LayerOutput
 from elmo_tasks.errors import CacheError
 from tests.elmo.layer_store.fillers import (
@@ -82,7 +83,6 @@ def test_each_distinct_sentence_is_computed_and_stored_once_and_its_token_layer_
     fill(store, SENTENCES[:20] * 2, source)
     fill(store, SENTENCES, source)
     assert sorted(source.computed) == sorted(SENTENCES)
-    assert info()[0].sentences == len(SENTENCES)
     size, count = query(store, "SELECT sum(length(layers)), count(*) FROM sentences")[0]
     assert size == TOKENS * 4 * (HALF + 2 * HALF * (NUM_LAYERS - 1)) == TOKENS * KEY.token_bytes
     assert count == len(SENTENCES)
@@ -151,3 +151,31 @@ def test_a_value_beyond_float16_is_refused_and_float32_holds_any() -> None:
     assert not store.folder.exists()
     fill(wide, SENTENCES, FakeSource(scale=1e30))
     assert_holds(wide, scale=1e30)
+
+
+def test_with_a_full_store_no_source_is_built(full_store: LayerStore) -> None:
+    def never() -> Unwanted:
+        raise AssertionError("built without need")
+
+    cached = CachedLayers(never, full_store)
+    cached.fill(SENTENCES)
+    assert_same(cached.layers(SENTENCES), FakeSource().layers(SENTENCES))
+    assert (cached.num_layers, cached.output_size) == (NUM_LAYERS, 2 * HALF)
+
+
+def test_a_stored_sentence_may_be_longer_than_all_missing_ones(full_store: LayerStore) -> None:
+    batch = [["new"], SENTENCES[4], ["not", "stored"], SENTENCES[0], []]
+    assert len(SENTENCES[4]) > 2
+    assert_same(CachedLayers(FakeSource, full_store).layers(batch), FakeSource().layers(batch))
+
+
+@pytest.mark.parametrize(("storage", "tolerance"), [("float32", 1e-6), ("float16", 2e-3)])
+def test_a_bilm_gives_the_same_with_and_without(bilm: BiLM, storage: Storage, tolerance: float) -> None:
+    config = LayerCacheConfig(storage=storage)
+    store = config.build(bilm.fingerprint(), "float32", bilm.num_layers, bilm.output_size)
+    cached = CachedLayers(lambda: bilm, store)
+    cached.fill(SENTENCES[::2])
+    output, expected = cached.layers(SENTENCES), bilm.layers(SENTENCES)
+    assert len(store.missing(SENTENCES)) == len(SENTENCES) // 2
+    torch.testing.assert_close(output.layers, expected.layers, atol=tolerance, rtol=0)
+    assert torch.equal(output.mask, expected.mask)

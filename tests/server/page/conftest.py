@@ -1,7 +1,5 @@
 """A server with a small run of each task, and a browser that visits its page."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Runs of all tasks in one application, without a browser."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

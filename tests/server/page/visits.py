@@ -1,7 +1,5 @@
 """What the tests of the page do as a person would: open a tab, run an example, look at the result."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import re

@@ -1,10 +1,9 @@
-"""Runs and biLMs on the hub: written there, and used from there."""
-
-from __future__ import annotations
+"""Runs and biLMs that are used from the hub."""
 
 import json
 import pickle
 import shutil
+import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +13,9 @@ import elmo_tasks
 from elmo_tasks import cli
 from elmo_tasks.elmo import TINY_OPTIONS
 from elmo_tasks.elmo.bilm_files import BiLMFiles, bilm_folder
-from elmo_tasks.errors import ElmoTasksError, RemoteError, RunError
+from elmo_tasks.errors import RemoteError, RunError
 from elmo_tasks.pretraining.language_model import LanguageModel
 from elmo_tasks.pretraining.output_vocabulary import OutputVocabulary
-from elmo_tasks.publishing.push import files_and_card, push
 from elmo_tasks.runs import load
 from elmo_tasks.runs.archive import archive
 from elmo_tasks.runs.evaluate import evaluate
@@ -52,6 +50,14 @@ def forget_downloads(hub: FakeHub, tmp_path: Path) -> None:
     hub.asked.clear()
 
 
+def add_archive(hub: FakeHub, run: Path, tmp_path: Path) -> None:
+    """Puts a run on the hub, as docs/sharing.md shows it: its archive, unpacked."""
+    archive(run, tmp_path / "ner.tar.gz")
+    with tarfile.open(tmp_path / "ner.tar.gz") as packed:
+        packed.extractall(tmp_path / "ner", filter="data")
+    hub.add("ann/ner", tmp_path / "ner")
+
+
 def test_a_run_remembers_the_commit_of_its_bilm(
     hub: FakeHub, run: Path, settings: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -73,13 +79,12 @@ def test_a_run_remembers_the_commit_of_its_bilm(
     assert load.load_predictor(run)(INPUTS) == expected
 
 
-def test_a_run_goes_to_the_hub_and_back(
+def test_a_run_on_the_hub_is_used_like_its_folder(
     hub: FakeHub, run: Path, settings: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     predictor = load.load_predictor(run)
     expected, data = predictor(INPUTS), settings["test_data_path"]
-    assert cli.main(["push", str(run), "hub:ann/ner"]) == 0
-    assert capsys.readouterr().out == f"{hub.address}/ann/ner\n"
+    add_archive(hub, run, tmp_path)
     metrics = evaluate(run, data)
     shutil.rmtree(run)
     loaded = elmo_tasks.load("hub:ann/ner")
@@ -95,23 +100,8 @@ def test_a_run_goes_to_the_hub_and_back(
     assert load.load_predictor(hub.add_file(address))(INPUTS) == expected
 
 
-def test_the_card(hub: FakeHub, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["push", str(run), "hub:ann/ner", "--dry-run"]) == 0
-    printed = capsys.readouterr().out
-    assert "ann/ner" not in hub.models
-    push(run, "hub:ann/ner")
-    card = hub.models["ann/ner"]["README.md"].decode()
-    assert card == printed.removesuffix("\n")
-    results = json.loads((run / "metrics.json").read_text())
-    assert f"| f1 | {results['best']['validation']['f1']:.2f} | {results['test']['f1']:.2f} |" in card
-    assert str(run.parent) not in card
-    hub.models["ann/ner"]["README.md"] = b"my own"
-    push(run, "hub:ann/ner")
-    assert hub.models["ann/ner"]["README.md"] == b"my own"
-
-
 def test_a_strangers_run_on_the_hub_names_no_other_file(hub: FakeHub, run: Path, tmp_path: Path) -> None:
-    push(run, "hub:ann/ner")
+    add_archive(hub, run, tmp_path)
     files = hub.models["ann/ner"]
     for name in [name for name in files if name.startswith("bilm/")]:
         del files[name]
@@ -133,32 +123,14 @@ def test_a_strangers_run_on_the_hub_names_no_other_file(hub: FakeHub, run: Path,
         load.load_run("hub:ann/bilm")
 
 
-def test_a_bilm_goes_to_the_hub_and_back(hub: FakeHub, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_bilm_on_the_hub_has_its_softmax_and_its_tokenizer(
+    hub: FakeHub, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     vocabulary = OutputVocabulary(["the", "dog"])
     model = LanguageModel.untrained(TINY_OPTIONS, vocabulary)
     model.save(tmp_path / "bilm")
     (tmp_path / "bilm" / "config.json").write_text('{"corpus": {"tokenizer": "unicode"}}')
-    perplexities = dict.fromkeys(("forward", "backward", "mean"), 12.5)
-    results: dict[str, Any] = {
-        "training_targets": 9000,
-        "vocabulary": 5,
-        "trained_targets": 18000,
-        "trained_hours": 1.5,
-        "before": None,
-    }
-    results |= {"held_out": perplexities, "held_out_unigram": 20.0}
-    (tmp_path / "bilm" / "results.json").write_text(json.dumps(results))
-    push(tmp_path / "bilm", "hub:ann/public")
-    push(tmp_path / "bilm", "hub:ann/bilm", private=True)
-    assert hub.private == {"ann/bilm"}
-    names = {"options.json", "weights.hdf5", "vocabulary.txt", "softmax.safetensors", "results.json", "config.json"}
-    assert set(hub.models["ann/bilm"]) == {*names, "README.md"}
-    card = hub.models["ann/bilm"]["README.md"].decode()
-    assert "| held-out perplexity | 12.50, the mean of both directions |" in card
-    names = {"options.json", "weights.hdf5"}
-    for name in names:
-        shutil.copy(tmp_path / "bilm" / name, tmp_path)
-    assert set(files_and_card(tmp_path, "hub:ann/plain")[0]) == names  # without a softmax
+    hub.add("ann/bilm", tmp_path / "bilm")
     loaded = LanguageModel.load("hub:ann/bilm")
     assert loaded.bilm.fingerprint() == model.bilm.fingerprint()
     assert loaded.vocabulary.words == vocabulary.words
@@ -166,20 +138,3 @@ def test_a_bilm_goes_to_the_hub_and_back(hub: FakeHub, tmp_path: Path, capsys: p
     assert cli.main(["fetch", "hub:ann/bilm"]) == 0
     name = f"hub:ann/bilm@{hub.commit('ann/bilm')}"
     assert f"--set model.embedder.elmo.bilm='{name}'" in capsys.readouterr().out
-
-
-def test_what_cannot_be_pushed(hub: FakeHub, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    hub.denied = {"bob/ner": (403, "")}
-    for target, problem in (
-        ("hub:bob/ner", "not found, or you may not write to it .*; check the name, and log in with `hf auth login`"),
-        ("hub:ann/ner@v1", "not the name of a model to write; expected hub:ORG/NAME"),
-        ("ann/ner", "not the name of a model on the hub"),
-    ):
-        with pytest.raises(ElmoTasksError, match=problem):
-            push(run, target)
-    (run / "metrics.json").unlink()
-    with pytest.raises(RunError, match=r"no metrics\.json; expected a run that has finished"):
-        files_and_card(run, "hub:ann/ner")
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    with pytest.raises(ElmoTasksError, match="cannot be written, because HF_HUB_OFFLINE is set"):
-        push("default", "hub:ann/bilm")

@@ -1,4 +1,4 @@
-"""The commands that list installed models, download models, and write them to the hub."""
+"""The commands that list installed models, and download published ones."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ logger = logging.getLogger(__name__)
 
 
 def add_models(parser: argparse.ArgumentParser) -> None:
-    name = parser.add_argument(
+    parser.add_argument(
         "name", metavar="NAME", nargs="?", help="print the model card of this model (default: list all)"
     )
-    name.completer = options.complete_model  # type: ignore[attr-defined]  # for argcomplete
     options.add_flag(parser, "--json", "print JSON instead of a table or a card")
 
 
@@ -96,24 +95,3 @@ def _fetched(names: tuple[str, ...]) -> tuple[BiLMFiles, dict[str, str]]:
     if len(hashed) == 1:
         return BiLMFiles.in_folder(hashed[0]), {"bilm": hashed[0]}
     return BiLMFiles.chosen(None, *hashed), dict(zip(("options", "weights"), hashed, strict=True))
-
-
-def add_push(parser: argparse.ArgumentParser) -> None:
-    about = "the folder or the archive of a run, an installed model, or the folder of a biLM"
-    options.complete_runs(parser.add_argument("model", metavar="RUN|BILM", help=about))
-    parser.add_argument("target", metavar="hub:ORG/NAME", help="the model on the hub, which is made if it is missing")
-    options.add_flag(parser, "--private", "make a new model one that only its owners can see")
-    options.add_flag(parser, "--dry-run", "print the model card and the names of the files, and write nothing")
-    options.add_include_package(parser)
-
-
-def run_push(arguments: argparse.Namespace) -> None:
-    from elmo_tasks.publishing.push import files_and_card, push
-
-    if arguments.dry_run:
-        files, card = files_and_card(arguments.model, arguments.target)
-        print(card)
-        logger.info("files: %s, README.md", ", ".join(files))
-        return
-    print(push(arguments.model, arguments.target, private=arguments.private))
-    logger.info("README.md there is the model card: it says what to fill in, such as the licence")
