@@ -232,14 +232,15 @@ def _downloaded(address: str) -> Path:
 
 def _values(overrides: str | Mapping[str, Any]) -> Mapping[str, Any]:
     """AllenNLP's overrides, which may be JSON."""
+    values: Any = overrides
     if isinstance(overrides, str):
         try:
-            overrides = json.loads(overrides or "{}")
+            values = json.loads(overrides or "{}")
         except ValueError:
-            raise ArgumentError(f"overrides is {overrides[:80]!r}; expected a mapping, also as JSON") from None
-    if not isinstance(overrides, Mapping):
+            values = None
+    if not isinstance(values, Mapping):
         raise ArgumentError(f"overrides is {str(overrides)[:80]!r}; expected a mapping, also as JSON")
-    return overrides
+    return values
 
 
 def _imported(archive: Path, overrides: Mapping[str, Any], transformer: str | None) -> Path:

@@ -23,6 +23,7 @@ from elmo_tasks.tasks import (
     TextPairs,
 )
 from elmo_tasks.tasks.classification import LABELS
+from elmo_tasks.tasks.coreference import CoreferenceBatch
 from elmo_tasks.tasks.reading import passage_tokens
 from elmo_tasks.text.tag_schemes import OUTSIDE, label_of_tag
 
@@ -167,7 +168,7 @@ def _span_values(model: Any, output: Any, batch: Batch) -> list[dict[str, Any]]:
     ]
 
 
-def _link_values(model: Any, output: Any, batch: Batch) -> list[dict[str, Any]]:
+def _link_values(model: Any, output: Any, batch: CoreferenceBatch) -> list[dict[str, Any]]:
     """The kept spans of each document, their candidates, the nearest first unless they are chosen, and the choices."""
     scorer = model.antecedents
     found: list[dict[str, Any]] = []
