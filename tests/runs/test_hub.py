@@ -119,7 +119,7 @@ def test_a_strangers_run_on_the_hub_names_no_other_file(hub: FakeHub, run: Path,
     with pytest.raises(RunError, match=r"bilm\.json: no such file"):
         load.load_run("hub:ann/ner")
     assert all("ann/ner" in each for each in hub.asked)
-    with pytest.raises(RemoteError, match=r"has none of the files config\.json, .* and \d+ more; expected a run"):
+    with pytest.raises(RemoteError, match=r"none of the files config\.json, .* \d+ more; expected the files of a run"):
         load.load_run("hub:ann/bilm")
 
 
