@@ -1,4 +1,5 @@
 import json
+import shutil
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -181,3 +182,15 @@ def test_a_config_of_another_kind_says_what_it_is(
     (tmp_path / "run" / "config.json").touch()
     assert cli.main([command, config.format(folder=tmp_path), "-s", str(tmp_path / "new")]) == 2
     assert message.format(folder=tmp_path) in capsys.readouterr().err
+
+
+def test_several_runs_are_an_ensemble_on_several_files(
+    short_run: Path, sample_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(short_run, tmp_path / "copy")
+    data = [str(sample_folder / "ner_conll2003" / name) for name in ("eng.testa", "eng.testb")]
+    metrics = []
+    for runs in ([str(short_run)], [str(short_run), str(tmp_path / "copy")]):
+        assert cli.main(["evaluate", *runs, *data, "--json"]) == 0
+        metrics.append(json.loads(capsys.readouterr().out))
+    assert metrics[0] == metrics[1]

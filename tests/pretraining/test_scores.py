@@ -174,6 +174,7 @@ def test_the_command_writes_tables_objects_and_pages(
     assert cli.main([*call, "--html", str(tmp_path / "page.html"), "--output", str(tmp_path / "scores.tsv")]) == 0
     rows = list(csv.DictReader((tmp_path / "scores.tsv").read_text().splitlines(), delimiter="\t"))
     assert [row["token"] for row in rows[:6]] == ["<S>", "the", "dog", "barked", ".", "</S>"]
+    assert [row["position"] for row in rows[:6]] == list("012345")
     assert [row["known"] for row in rows[6:]] == ["", "1", "0", "1", ""]
     for number, each in enumerate(found, start=1):
         own = [row for row in rows if row["sentence"] == str(number)]
