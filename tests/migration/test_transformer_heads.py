@@ -51,7 +51,7 @@ def test_roles_of_an_uncased_model(tmp_path: Path) -> None:
     found = logits(run, {"tokens": TOKENS, "predicate": 1})
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
 
-    two = [{"tokens": TOKENS, "predicates": [1, 3]}, {"tokens": ["Mary"], "predicates": []}]
+    two: list[dict[str, Any]] = [{"tokens": TOKENS, "predicates": [1, 3]}, {"tokens": ["Mary"], "predicates": []}]
     (first, empty) = load_predictor(run)(two)
     assert [frame["predicate_text"] for frame in first["frames"]] == ["went", "Boeing"]
     assert empty["frames"] == []
@@ -193,10 +193,8 @@ def test_convolutions_with_a_projection(tmp_path: Path) -> None:
     made, tensors = words_archive(tmp_path, vec, given, 5)
     import_allennlp(made, tmp_path / "run")
     vectors = tensors["_text_field_embedder.token_embedder_tokens.weight"][[2, 3, 1]].T.unsqueeze(0)
-    filters = [
-        functional.conv1d(vectors, *(given[f"_seq2vec_encoder.conv_layer_{row}.{name}"] for name in ("weight", "bias")))
-        for row in range(2)
-    ]
+    layers = [f"_seq2vec_encoder.conv_layer_{row}" for row in range(2)]
+    filters = [functional.conv1d(vectors, given[f"{name}.weight"], given[f"{name}.bias"]) for name in layers]
     pooled = torch.cat([each.relu().amax(2)[0] for each in filters])
     projection = [given[f"_seq2vec_encoder.projection_layer.{name}"] for name in ("weight", "bias")]
     expected = expected_class(tensors, functional.linear(pooled, *projection))

@@ -16,7 +16,7 @@ from elmo_tasks.text.vocabulary import SPECIAL, Vocabulary  # noqa: E402
 from tests.modules.tiny_bert import PIECES, save_bert  # noqa: E402
 
 TAGS = ("O", "B-V", "B-A0", "I-A0")
-EXAMPLES = [
+EXAMPLES: list[dict[str, Any]] = [
     {"tokens": ["mary", "went", "to", "the", "boeing", "."], "predicate": 1},
     {"tokens": ["mary", "went"], "predicate": 0},
     {"tokens": ["the", "\u2003", "."], "predicate": 0},

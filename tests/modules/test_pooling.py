@@ -10,10 +10,19 @@ import pytest
 import torch
 from torch import Tensor
 
-from elmo_tasks.modules.pooling import AttentivePooling, Pooling, PoolingName, last_pool, max_pool, mean_pool, min_pool
+from elmo_tasks.modules.pooling import (
+    AttentivePooling,
+    Pooling,
+    PoolingName,
+    last_pool,
+    max_pool,
+    mean_pool,
+    min_pool,
+    sum_pool,
+)
 
 LENGTHS = (4, 1, 3)
-POOLS = {"max": max_pool, "min": min_pool, "mean": mean_pool}
+POOLS = {"sum": sum_pool, "max": max_pool, "min": min_pool, "mean": mean_pool}
 
 
 def mean(values: list[float]) -> float:
@@ -25,7 +34,7 @@ def mask() -> Tensor:
     return torch.arange(4) < torch.tensor(LENGTHS).unsqueeze(1)
 
 
-@pytest.mark.parametrize(("pool", "of_values"), [(max_pool, max), (min_pool, min), (mean_pool, mean)])
+@pytest.mark.parametrize(("pool", "of_values"), [(max_pool, max), (min_pool, min), (mean_pool, mean), (sum_pool, sum)])
 def test_each_feature_of_each_text(
     pool: Callable[[Tensor, Tensor], Tensor], of_values: Callable[[list[float]], float], mask: Tensor
 ) -> None:
