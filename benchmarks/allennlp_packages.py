@@ -104,9 +104,9 @@ def _prepare_transformers() -> None:
 
 def _prepare_old_bert() -> None:
     """`pytorch_pretrained_bert` of AllenNLP 0.9, by the library of today."""
-    modeling = importlib.import_module("transformers.models.bert.modeling_bert")
+    from transformers import BertModel as NewBertModel
 
-    class BertModel(modeling.BertModel):  # type: ignore[misc]
+    class BertModel(NewBertModel):
         def forward(
             self, input_ids: Any, token_type_ids: Any = None, attention_mask: Any = None, **_: Any
         ) -> tuple[Any, Any]:

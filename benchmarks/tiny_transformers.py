@@ -98,7 +98,8 @@ def make_roberta(folder: Path) -> Path:
     torch.manual_seed(1)
     config = transformers.RobertaConfig(
         vocab_size=trained.get_vocab_size(), max_position_embeddings=514, type_vocab_size=1, initializer_range=0.2,
-        pad_token_id=1, bos_token_id=0, eos_token_id=2, **SIZES,
+        pad_token_id=1, bos_token_id=0, eos_token_id=2, hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
+        intermediate_size=64,
     )  # fmt: skip
     transformers.RobertaModel(config).save_pretrained(folder)
     transformers.AutoTokenizer.from_pretrained(folder).save_pretrained(folder)

@@ -22,11 +22,11 @@ from elmo_tasks.models.labels import (
     tag_loss,
     tag_predictions,
 )
-from elmo_tasks.models.model import Prediction, TaskModel
+from elmo_tasks.models.model import pieces_transformer
 from elmo_tasks.modules.allennlp_search import Ties, allennlp_best_tags
 from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.modules.feed_forward import make_linear
-from elmo_tasks.modules.transformer import Pieces, TransformerEmbedder
+from elmo_tasks.modules.transformer import Pieces
 from elmo_tasks.tasks import Task
 from elmo_tasks.tasks.semantic_roles import SCHEME, SemanticRoles, SemanticRolesBatch
 from elmo_tasks.tasks.tagging import TAGS
@@ -87,12 +87,6 @@ class SrlBert(LabelModel[SemanticRolesBatch, PieceScores]):
         self.lowercase, self.ties = config.lowercase, config.ties
         self.projection = make_linear(embedder.output_size, len(labels))
         self.constraints = scheme_constraints(labels, SCHEME, "the model 'srl_bert' needs the tags of semantic roles")
-        self._pieces: dict[str, list[int]] = {}  # of words
-
-    @property
-    def transformer(self) -> TransformerEmbedder:
-        assert self.embedder.transformer is not None
-        return self.embedder.transformer
 
     def embedded_texts(self, example: Example) -> Sequence[Sequence[str]]:
         return []  # what BERT computes depends on the predicate, and is not kept
@@ -100,14 +94,14 @@ class SrlBert(LabelModel[SemanticRolesBatch, PieceScores]):
     def forward(self, batch: SemanticRolesBatch) -> PieceScores:
         rows = zip(batch.tokens.texts, batch.predicates.tolist(), strict=True)
         sequences, starts = zip(*(self._sequence(tokens, predicate) for tokens, predicate in rows), strict=True)
-        vectors, mask = self.transformer.read(sequences)  # (B, P, D)
+        vectors, mask = pieces_transformer(self.embedder).read(sequences)  # (B, P, D)
         longest = batch.tokens.mask.shape[1]
         padded = torch.tensor([[*row, *[0] * (longest - len(row))] for row in starts], device=mask.device)
         return PieceScores(self.projection(vectors), mask, padded, batch.tokens.mask)
 
     def _sequence(self, tokens: Sequence[str], predicate: int) -> tuple[Pieces, list[int]]:
         """The pieces of a sentence, and the place of each token's first one."""
-        before, after = self.transformer.frozen().special
+        before, after = pieces_transformer(self.embedder).frozen().special
         ids, types, starts = [*before], [0] * len(before), []
         for place, token in enumerate(tokens):
             starts.append(len(ids))
@@ -116,23 +110,14 @@ class SrlBert(LabelModel[SemanticRolesBatch, PieceScores]):
         return Pieces([*ids, *after], types + [0] * len(after)), starts
 
     def _pieces_of(self, token: str) -> list[int]:
-        if token not in self._pieces:
-            if len(self._pieces) > 100_000:
-                self._pieces.clear()
-            model = self.transformer.frozen().tokenizer.model
-            written = (token.lower() if self.lowercase else token).encode("utf-8", "replace").decode()
-            self._pieces[token] = [piece.id for part in written.split() for piece in model.tokenize(part)]
-        return self._pieces[token]
+        written = (token.lower() if self.lowercase else token).encode("utf-8", "replace").decode()
+        model = pieces_transformer(self.embedder).frozen().tokenizer.model
+        return [piece.id for part in written.split() for piece in model.tokenize(part)]
 
     def loss(self, output: PieceScores, batch: SemanticRolesBatch) -> Tensor:
         """See `tag_loss`."""
         logits = output.logits.gather(1, output.starts.unsqueeze(2).expand(-1, -1, output.logits.shape[2]))
         return tag_loss(TagScores(logits, output.tokens), batch.tags, self.class_weights)
-
-    def prediction_scores(
-        self, output: PieceScores, batch: SemanticRolesBatch, predictions: Sequence[Prediction]
-    ) -> Tensor:
-        return TaskModel.prediction_scores(self, output, batch, predictions)  # BERT has no gradient
 
     def decode(
         self, output: PieceScores, batch: SemanticRolesBatch, *, probabilities: bool = True

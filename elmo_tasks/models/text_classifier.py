@@ -16,7 +16,7 @@ from torch import Tensor
 
 from elmo_tasks.elmo.dropout import Dropout
 from elmo_tasks.models.labels import LabelModel, LabelModelConfig, add_attention, with_logits
-from elmo_tasks.models.model import ModelConfig, Prediction, Probability, TaskModel
+from elmo_tasks.models.model import ModelConfig, Prediction, Probability, pieces_transformer
 from elmo_tasks.models.targets import TARGETS
 from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.modules.encoders import EncoderConfig
@@ -141,8 +141,7 @@ class TextClassifier(LabelModel[ClassificationBatch | TextPairsBatch, TextClassi
 
     def _first_piece(self, batch: ClassificationBatch | TextPairsBatch) -> Tensor:
         """The transformer's vector of the first piece of each text or pair, (B, D)."""
-        transformer = self.embedder.transformer
-        assert transformer is not None
+        transformer = pieces_transformer(self.embedder)
         both = (batch.premise, batch.hypothesis) if isinstance(batch, TextPairsBatch) else (batch.tokens,)
         texts = zip(*(tokens.texts for tokens in both), strict=True)
         vectors, _ = transformer.read([transformer.frozen().text_pieces(*each) for each in texts])
@@ -174,8 +173,6 @@ class TextClassifier(LabelModel[ClassificationBatch | TextPairsBatch, TextClassi
         batch: ClassificationBatch | TextPairsBatch,
         predictions: Sequence[Prediction],
     ) -> Tensor:
-        if self.pooling is None:  # a frozen transformer has no gradient
-            return TaskModel.prediction_scores(self, output, batch, predictions)
         return self.target.prediction_scores(output.logits, predictions)
 
     def decode(

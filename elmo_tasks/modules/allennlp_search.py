@@ -47,7 +47,8 @@ def allennlp_best_tags(scores: Tensor, mask: Tensor, constraints: TransitionCons
     steps: list[Tensor] = []  # the best state before each, (B, S)
     for token in range(num_tokens + 1):
         paths = sums.unsqueeze(2) + between  # (B, S, S)
-        best, before = paths.max(dim=1) if ties == "first" else _top(paths)
+        is_first = ties == "first" or num_tags >= 62  # where both are the same, and this is faster
+        best, before = paths.max(dim=1) if is_first else _top(paths)
         steps.append(before)
         if token < num_tokens:
             sums = emissions[:, token] + best
@@ -63,8 +64,6 @@ def allennlp_best_tags(scores: Tensor, mask: Tensor, constraints: TransitionCons
 
 
 def _top(paths: Tensor) -> tuple[Tensor, Tensor]:
-    if paths.shape[1] >= 64:  # where it takes the first too, but is slower
-        return tuple(paths.max(dim=1))
     best, before = paths.topk(1, dim=1)
     return best.squeeze(1), before.squeeze(1)
 

@@ -14,11 +14,12 @@ from typing import Annotated, Any, Literal
 import pydantic
 import torch
 from pydantic import Field
-from torch import Tensor
+from torch import Tensor, nn
 
 from elmo_tasks.config import Config, LocalPath
 from elmo_tasks.elmo import LayerOutput, ScalarMix
 from elmo_tasks.elmo.cached_layers import CachedLayers, LayerCacheConfig
+from elmo_tasks.elmo.fast.products import build_product
 from elmo_tasks.elmo.layers import LayerSource
 from elmo_tasks.elmo.mixed_layers import MixedLayers
 from elmo_tasks.errors import ConfigError, WeightsError
@@ -29,7 +30,9 @@ from elmo_tasks.text.tokens import mask_of_lengths
 
 Pooling = Literal["first", "mean"]
 
-_BATCH_PIECES = 1 << 10  # of a batch of windows, padding included; larger ones are slower on a CPU
+# Kinds of transformers that only call their linear layers, and do not look into them.
+_PLAIN_LINEAR = ("albert", "bert", "distilbert", "electra", "roberta", "xlm-roberta")
+_BATCH_PIECES = 1 << 9  # of a batch of windows, padding included; larger ones are slower on a CPU
 
 
 class TransformerConfig(Config):
@@ -201,10 +204,13 @@ class FrozenTransformer:
         window: int | None = None,
     ) -> None:
         self.output_size = int(model.config.hidden_size)
-        self._model = model.to(device)
         self._device = torch.device(device)
+        self._model = model.to(device)
+        if self._device.type == "cpu" and model.config.model_type in _PLAIN_LINEAR:
+            _pack(self._model)
         self.tokenizer = tokenizer
         self._layers = tuple(layers)
+        self._is_last_only = self._layers == (model.config.num_hidden_layers,)
         self._pooling = pooling
         self._padding = model.config.pad_token_id or 0
         self.special = _special_pieces(tokenizer)
@@ -314,7 +320,8 @@ class FrozenTransformer:
             types = [window.types or [0] * len(window.ids) for window in windows]
             inputs["token_type_ids"] = [row + [0] * (longest - len(row)) for row in types]
         tensors = {name: torch.tensor(values, device=self._device) for name, values in inputs.items()}
-        states = self._model(**tensors, output_hidden_states=True).hidden_states
+        output = self._model(**tensors, output_hidden_states=not self._is_last_only)
+        states = {self._layers[0]: output.last_hidden_state} if self._is_last_only else output.hidden_states
         flat_indices = [row * longest + index for row, window in enumerate(windows) for index in window.kept]
         chosen = torch.tensor(flat_indices, dtype=torch.int64, device=self._device)
         words = torch.tensor([word for window in windows for word in window.words], device=self._device)
@@ -322,6 +329,25 @@ class FrozenTransformer:
         for number, layer in enumerate(self._layers):
             pieces = states[layer].flatten(0, 1)[chosen]  # (W P, D) -> (kept pieces, D)
             vectors[:, number].index_add_(0, words.long(), pieces * shares[:, None])
+
+
+class _Packed(nn.Module):
+    """A linear layer with a fixed matrix, packed for the processor."""
+
+    def __init__(self, layer: nn.Linear) -> None:
+        super().__init__()
+        self._product = build_product(layer.weight, layer.bias, "float32")
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        return self._product(inputs.flatten(0, -2)).view(*inputs.shape[:-1], -1)
+
+
+def _pack(model: nn.Module) -> None:
+    """Makes a frozen model twice as fast on a CPU."""
+    for module in list(model.modules()):
+        for name, child in module.named_children():
+            if type(child) is nn.Linear:
+                setattr(module, name, _Packed(child))
 
 
 def _special_pieces(tokenizer: Any) -> tuple[list[int], list[int]]:

@@ -361,7 +361,10 @@ def test_our_elmo_reads_what_the_tests_call_allennlp_s() -> None:
 
 INPUT_WEIGHT = f"{EMBEDDER}_elmo._elmo._elmo_lstm._elmo_lstm.forward_layer_0.input_linearity.weight"
 OTHER_MODELS: tuple[tuple[dict[str, Any], str], ...] = (
-    ({"model.type": "dialog_qa"}, "the type 'dialog_qa'; supported types: bcn, bidaf, coref, crf_tagger"),
+    (
+        {"model.type": "dialog_qa"},
+        "the type 'dialog_qa'; supported types: basic_classifier, bcn, bidaf, coref, crf_tagger",
+    ),
     (dict.fromkeys(("more.0", "more.1", "more.2"), torch.zeros(2)), "unexpected tensors more.0, more.1, more.2"),
     ({f"more.{number}": torch.zeros(2) for number in range(5)}, "unexpected tensors more.0, more.1, more.2 and 2 more"),
     ({"crf.transitions": GONE}, "has no tensor 'crf.transitions'"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -51,13 +52,13 @@ def test_roles_of_an_uncased_model(tmp_path: Path) -> None:
     found = logits(run, {"tokens": TOKENS, "predicate": 1})
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
 
-    two = [{"tokens": TOKENS, "predicates": [1, 3]}, {"tokens": ["Mary"], "predicates": []}]
+    two: list[dict[str, Any]] = [{"tokens": TOKENS, "predicates": [1, 3]}, {"tokens": ["Mary"], "predicates": []}]
     (first, empty) = load_predictor(run)(two)
     assert [frame["predicate_text"] for frame in first["frames"]] == ["went", "Boeing"]
     assert empty["frames"] == []
-    json = Predictor.from_path(run).predict_batch_json(two)
-    assert [verb["tags"] for verb in json[0]["verbs"]] == [frame["tags"] for frame in first["frames"]]
-    assert json[1] == {"words": ["Mary"], "verbs": []}
+    (full, none) = Predictor.from_path(run).predict_batch_json(two)
+    assert [verb["tags"] for verb in full["verbs"]] == [frame["tags"] for frame in first["frames"]]
+    assert none == {"words": ["Mary"], "verbs": []}
     archive(run, tmp_path / "run.tar.gz")
     shutil.rmtree(run)
     shutil.rmtree(tmp_path / "bert")
@@ -83,7 +84,7 @@ def test_an_old_archive_names_its_transformer_in_a_config(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("pooler", ["bert_pooler", "cls_pooler"])
-def test_a_pair_is_read_as_one_sequence(tmp_path: Path, pooler: str) -> None:
+def test_a_pair_is_read_as_one_sequence(tmp_path: Path, pooler: str, capsys: pytest.CaptureFixture[str]) -> None:
     made, tensors = classifier(tmp_path)
     if pooler == "cls_pooler":
         for name in [name for name in tensors if "pooler.dense" in name and name.startswith("_seq2vec")]:
@@ -98,6 +99,10 @@ def test_a_pair_is_read_as_one_sequence(tmp_path: Path, pooler: str) -> None:
         vector = functional.linear(vector, *dense).tanh()
     expected = functional.linear(vector, *(tensors[f"_classification_layer.{name}"] for name in ("weight", "bias")))
     torch.testing.assert_close(logits(tmp_path / "run", PAIR), expected, atol=1e-5, rtol=1e-5)
+    (tmp_path / "pair.jsonl").write_text(json.dumps({name: " ".join(words) for name, words in PAIR.items()}))
+    capsys.readouterr()
+    assert main(["predict", str(tmp_path / "run"), str(tmp_path / "pair.jsonl"), "--explain"]) == 2
+    assert "its predictions are not explained" in capsys.readouterr().err
     result = Predictor.from_path(tmp_path / "run").predict("Mary went", "to Boeing .")
     assert result["label_probs"] == pytest.approx(expected.softmax(0).tolist(), abs=1e-5)
     assert result["premise_tokens"] == ["Mary", "went"]
@@ -193,10 +198,8 @@ def test_convolutions_with_a_projection(tmp_path: Path) -> None:
     made, tensors = words_archive(tmp_path, vec, given, 5)
     import_allennlp(made, tmp_path / "run")
     vectors = tensors["_text_field_embedder.token_embedder_tokens.weight"][[2, 3, 1]].T.unsqueeze(0)
-    filters = [
-        functional.conv1d(vectors, *(given[f"_seq2vec_encoder.conv_layer_{row}.{name}"] for name in ("weight", "bias")))
-        for row in range(2)
-    ]
+    layers = [f"_seq2vec_encoder.conv_layer_{row}" for row in range(2)]
+    filters = [functional.conv1d(vectors, given[f"{name}.weight"], given[f"{name}.bias"]) for name in layers]
     pooled = torch.cat([each.relu().amax(2)[0] for each in filters])
     projection = [given[f"_seq2vec_encoder.projection_layer.{name}"] for name in ("weight", "bias")]
     expected = expected_class(tensors, functional.linear(pooled, *projection))

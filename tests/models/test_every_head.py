@@ -274,7 +274,7 @@ def test_half_precision_is_close_and_weights_may_be_of_any_type(built: Built) ->
 def test_every_head_is_in_the_table() -> None:
     tested = {head.model["type"] for head in HEADS.values()}
     own = {name for name, config in ModelConfig.alternatives.items() if config.__module__.startswith("elmo_tasks.")}
-    assert tested == own
+    assert tested == own - {"srl_bert"}  # only reads a transformer; see test_srl_bert.py
 
 
 def test_a_gold_label_that_the_vocabulary_lacks_counts_as_an_error(built: Built) -> None:

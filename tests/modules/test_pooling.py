@@ -10,7 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from elmo_tasks.modules.pooling import AttentivePooling, Pooling, PoolingName, last_pool, max_pool, mean_pool, min_pool
+from elmo_tasks.modules.pooling import (
+    AttentivePooling,
+    Pooling,
+    PoolingName,
+    last_pool,
+    max_pool,
+    mean_pool,
+    min_pool,
+    sum_pool,
+)
 from elmo_tasks.modules.spans import BestSpans, best_spans
 from tests.modules.helpers import LargestTensor
 
@@ -27,7 +36,7 @@ def mask() -> Tensor:
     return torch.arange(4) < torch.tensor(LENGTHS).unsqueeze(1)
 
 
-@pytest.mark.parametrize(("pool", "of_values"), [(max_pool, max), (min_pool, min), (mean_pool, mean)])
+@pytest.mark.parametrize(("pool", "of_values"), [(max_pool, max), (min_pool, min), (mean_pool, mean), (sum_pool, sum)])
 def test_each_feature_of_each_text(
     pool: Callable[[Tensor, Tensor], Tensor], of_values: Callable[[list[float]], float], mask: Tensor
 ) -> None:
@@ -85,7 +94,7 @@ def test_a_pooling_by_its_name(name: PoolingName, mask: Tensor) -> None:
     assert pooled.shape == (3, pooling.output_size)
     if pooling.attention is None:
         assert weights is None
-        assert torch.equal(pooled, {**POOLS, "last": last_pool}[name](vectors, mask))
+        assert torch.equal(pooled, {**POOLS, "last": last_pool, "sum": sum_pool}[name](vectors, mask))
     else:
         assert torch.equal(pooled, pooling.attention(vectors, mask)[0])
 

@@ -119,7 +119,7 @@ def test_windows_are_read_in_batches_of_a_bounded_size(bert: Path) -> None:
         lambda _, __, named: shapes.append(tuple(named["input_ids"].shape)), with_kwargs=True
     )
     FrozenTransformer(model, tokenizer, (0,), "first").layers([["went"]] * 400)
-    assert shapes == [(341, 3), (59, 3)]  # 1024 pieces at most, [CLS] and [SEP] included
+    assert shapes == [(170, 3), (170, 3), (60, 3)]  # 512 pieces at most, [CLS] and [SEP] included
 
 
 def test_a_window_needs_room_for_two_pieces(tmp_path: Path) -> None:

@@ -102,10 +102,10 @@ def _with_last_states(head: Head, layers: Sequence[Layer]) -> list[Layer]:
     first, *rest = layers
     size = first.weight.shape[1]
     weight = first.weight.new_zeros(len(first.weight), 2 * size)
-    parts = (slice(0, size),)
+    places = torch.arange(size)
     if head.config["encoder"].get("bidirectional"):
-        parts = (slice(0, size // 2), slice(size + size // 2, 2 * size))
-    weight[:, torch.cat([torch.arange(2 * size)[part] for part in parts])] = first.weight
+        places[size // 2 :] += size  # the backward direction ends at the first token
+    weight[:, places] = first.weight
     return [dataclasses.replace(first, weight=weight), *rest]
 
 
