@@ -100,10 +100,10 @@ def test_an_installed_model_finds_the_predicates_of_allennlps_roles(
     sentences = [["orla", "is", "it", "?"], ["tarn", "vale", "is"], ["moro", "brusk"]]
     examples = [{"tokens": each, "tags": ["B-V" if word == "is" else "O" for word in each]} for each in sentences]
     elmo_tasks.train(settings, tmp_path / "tagger", train=examples * 40, overrides={"trainer.moving_average": None})
-    monkeypatch.setattr(load, "PREDICATES", "our_predicates")  # a package of this project may bring `predicates`
+    monkeypatch.setattr(load, "VERBS", "our_verbs")  # a package of this project may bring `pos`
     with pytest.raises(DataError, match=r"predicates=RUN in Python, --predicates RUN on the command line"):
         Predictor.from_path(path).predict(sentence="orla is it ?")
-    install(tmp_path / "packages", "tagger-models", {"our_predicates": tmp_path / "tagger"})
+    install(tmp_path / "packages", "tagger-models", {"our_verbs": tmp_path / "tagger"})
     monkeypatch.syspath_prepend(tmp_path / "packages")
     loaded = Predictor.from_path(path, "semantic_role_labeling")
     found = loaded.predict_batch_json([{"sentence": " ".join(each)} for each in sentences])
