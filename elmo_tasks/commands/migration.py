@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import argparse
 import logging
+import tarfile
+from pathlib import Path
 
 from elmo_tasks.commands import options
+from elmo_tasks.errors import ElmoTasksError
 
 logger = logging.getLogger(__name__)
 
 
 def add_import_allennlp(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("archive", metavar="ARCHIVE", help="AllenNLP's model.tar.gz, or the folder that it unpacks to")
-    parser.add_argument("run_folder", metavar="RUN", help="the folder to write the run to")
+    parser.add_argument(
+        "archive",
+        metavar="ARCHIVE",
+        help="AllenNLP's model.tar.gz, or the folder that it unpacks to; or a folder of archives, all of which are "
+        "imported: one that cannot be is named with the reason",
+    )
+    parser.add_argument(
+        "run_folder", metavar="RUN", help="the folder to write the run to; for a folder of archives, that of their runs"
+    )
     parser.add_argument(
         "--bilm",
         metavar="DIR",
@@ -29,11 +39,33 @@ def add_import_allennlp(parser: argparse.ArgumentParser) -> None:
 
 
 def run_import_allennlp(arguments: argparse.Namespace) -> None:
+    archives = _archives_in(arguments.archive)
+    failed = 0
+    for path in archives:
+        try:
+            _import(path, Path(arguments.run_folder, path.name.partition(".tar")[0]), arguments)
+        except ElmoTasksError as error:
+            failed += 1
+            print(error)
+    if failed:
+        raise ElmoTasksError(f"{failed} of {len(archives)} archives cannot be imported")
+    if not archives:
+        _import(arguments.archive, arguments.run_folder, arguments)
+
+
+def _archives_in(folder: str) -> list[Path]:
+    """The archives of a folder, by their content: those in AllenNLP's own cache have no endings. None of an archive."""
+    if not Path(folder).is_dir() or Path(folder, "config.json").is_file():
+        return []
+    return [path for path in sorted(Path(folder).iterdir()) if path.is_file() and tarfile.is_tarfile(path)]
+
+
+def _import(archive: str | Path, folder: str | Path, arguments: argparse.Namespace) -> None:
+    """Imports one archive, and prints what differs."""
     from elmo_tasks.migration.importing import import_allennlp
 
-    folder = arguments.run_folder
     imported = import_allennlp(
-        arguments.archive,
+        archive,
         folder,
         bilm=arguments.bilm,
         transformer=arguments.transformer,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import Mock
 
@@ -9,6 +11,8 @@ import pytest
 
 import elmo_tasks.migration.importing
 from elmo_tasks import cli
+from tests.migration.archives import write_archive
+from tests.migration.heads import SIZE, make
 
 
 def test_an_import_says_what_it_made_and_what_it_left_out(
@@ -22,3 +26,29 @@ def test_an_import_says_what_it_made_and_what_it_left_out(
     imported.unread = ()
     assert cli.main(["import-allennlp", "model.tar.gz", "runs/ner"]) == 0
     assert capsys.readouterr().out.splitlines() == lines[:-1]
+
+
+def test_a_folder_of_archives(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    roles = make("srl")
+    embedder = {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": SIZE}}}
+    config = {**roles.config, "train_data_path": "train", "model": {**roles.model, "text_field_embedder": embedder}}
+    tensors = {**roles.tensors, "text_field_embedder.token_embedder_tokens.weight": roles.table[:4]}
+    vocabulary = {"tokens": ["@@UNKNOWN@@", "tarn", "vale"], "labels": roles.labels}
+    old = tmp_path / "old"
+    old.mkdir()
+    write_archive(old / "roles.tar.gz", config, tensors, vocabulary)
+    (old / "0f3a.e51b").write_bytes((old / "roles.tar.gz").read_bytes())  # a file of AllenNLP's cache
+    write_archive(old / "parser.tar.gz", {**config, "model": {"type": "biaffine_parser"}}, tensors, vocabulary)
+    (old / "notes.txt").write_text("no archive")
+    (old / "table.gz").write_bytes(gzip.compress(b"no archive"))
+    assert cli.main(["import-allennlp", str(old), str(tmp_path / "runs")]) == 2
+    found = capsys.readouterr()
+    first, second, third = [line for line in found.out.splitlines() if not line.startswith("- ")]
+    assert first == f"{tmp_path}/runs/0f3a.e51b: AllenNLP's srl"
+    assert second.startswith(f"{old}/parser.tar.gz: ")
+    assert "biaffine_parser" in second
+    assert third == f"{tmp_path}/runs/roles: AllenNLP's srl"
+    assert found.err == "error: 1 of 3 archives cannot be imported\n"
+    assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["0f3a.e51b", "roles"]
+    (old / "parser.tar.gz").unlink()
+    assert cli.main(["import-allennlp", str(old), str(tmp_path / "runs"), "--force"]) == 0
