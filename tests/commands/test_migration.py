@@ -11,8 +11,7 @@ import pytest
 
 import elmo_tasks.migration.importing
 from elmo_tasks import cli
-from tests.migration.archives import write_archive
-from tests.migration.heads import SIZE, make
+from tests.migration.heads import write
 
 
 def test_an_import_says_what_it_made_and_what_it_left_out(
@@ -29,16 +28,11 @@ def test_an_import_says_what_it_made_and_what_it_left_out(
 
 
 def test_a_folder_of_archives(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    roles = make("srl")
-    embedder = {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": SIZE}}}
-    config = {**roles.config, "train_data_path": "train", "model": {**roles.model, "text_field_embedder": embedder}}
-    tensors = {**roles.tensors, "text_field_embedder.token_embedder_tokens.weight": roles.table[:4]}
-    vocabulary = {"tokens": ["@@UNKNOWN@@", "tarn", "vale"], "labels": roles.labels}
     old = tmp_path / "old"
     old.mkdir()
-    write_archive(old / "roles.tar.gz", config, tensors, vocabulary)
+    write("srl", old / "roles.tar.gz")
     (old / "0f3a.e51b").write_bytes((old / "roles.tar.gz").read_bytes())  # a file of AllenNLP's cache
-    write_archive(old / "parser.tar.gz", {**config, "model": {"type": "biaffine_parser"}}, tensors, vocabulary)
+    write("srl", old / "parser.tar.gz", {"model.type": "biaffine_parser"})
     (old / "notes.txt").write_text("no archive")
     (old / "table.gz").write_bytes(gzip.compress(b"no archive"))
     assert cli.main(["import-allennlp", str(old), str(tmp_path / "runs")]) == 2

@@ -33,8 +33,7 @@ from elmo_tasks.runs import load
 from elmo_tasks.runs.archive import open_run
 from tests.installed import install
 from tests.migration.archives import write_archive
-from tests.migration.heads import SIZE, make
-from tests.migration.heads import WORDS as HEAD_WORDS
+from tests.migration.heads import write
 
 WORDS = ["@@PADDING@@", "@@UNKNOWN@@", "the", "cat", "sat", "down"]
 TAGS = ["DET", "NOUN", "VERB"]
@@ -92,12 +91,7 @@ def test_an_archive_is_imported_once(
 def test_an_installed_model_finds_the_predicates_of_allennlps_roles(
     settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    roles = make("srl")
-    embedder = {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": SIZE}}}
-    config = roles.config | {"train_data_path": "train", "model": {**roles.model, "text_field_embedder": embedder}}
-    tensors = roles.tensors | {"text_field_embedder.token_embedder_tokens.weight": roles.table}
-    vocabulary = {"tokens": ["@@UNKNOWN@@", *HEAD_WORDS], "labels": roles.labels}
-    path = write_archive(tmp_path / "roles.tar.gz", config, tensors, vocabulary)
+    path = write("srl", tmp_path / "roles.tar.gz")
     sentences = [["orla", "is", "it", "?"], ["tarn", "vale", "is"], ["moro", "brusk"]]
     examples = [{"tokens": each, "tags": ["B-V" if word == "is" else "O" for word in each]} for each in sentences]
     elmo_tasks.train(settings, tmp_path / "tagger", train=examples * 40, overrides={"trainer.moving_average": None})
