@@ -206,9 +206,8 @@ def test_an_address_without_a_network(archive: Path, monkeypatch: pytest.MonkeyP
         with pytest.raises(RemoteError) as caught:
             loaded()
         assert "\n" not in str(caught.value)
-        found = re.search(rf"give the path of {re.escape(name)}, or put it into (.+)$", str(caught.value))
-        assert found is not None
-    folder = Path(found[1])
+        pattern = rf"give the path of {re.escape(name)}, or put it into (.+)$"
+        (folder,) = map(Path, re.findall(pattern, str(caught.value)))
     folder.mkdir(parents=True)
     shutil.copy(archive, folder / name)
     assert loaded().predict(sentence="the cat")["words"] == ["the", "cat"]

@@ -17,7 +17,7 @@ CASES = {
     "<1 He> left . Then <1 Tavo> wept .": "Tavo left . Then Tavo wept .",
     "<1 I> hope that <1 my> boat floats .": "I hope that my boat floats .",
     "<1 Tavo 's> boat is <1 his> pride .": "Tavo 's boat is Tavo's pride .",
-    "<2 <1 The man> 's dog> slept . <2 It> barked at <1 him> .": "The man 's dog slept . The man 's dog barked at the man .",
+    "<2 <1 The man> 's dog> slept . <2 It> saw <1 him> .": "The man 's dog slept . The man 's dog saw the man .",
     "Bo told <1 Ann> that <1 her> mother had called <1 her> .": "Bo told Ann that Ann's mother had called Ann .",
     "<1 Ann> slept .": "Ann slept .",
 }
