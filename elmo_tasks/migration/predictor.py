@@ -171,6 +171,12 @@ class SentenceTaggerPredictor(Predictor):
 class SemanticRoleLabelerPredictor(Predictor):
     """Of semantic roles."""
 
+    def predict_batch_json(self, inputs: Sequence[Json]) -> list[Json]:
+        """As for `Predictor`; but a sentence without words has a result without verbs, as in AllenNLP."""
+        blank = [str(each.get("sentence", each.get("tokens"))).strip() in ("", "[]") for each in inputs]
+        found = iter(super().predict_batch_json([each for each, skip in zip(inputs, blank, strict=True) if not skip]))
+        return [{"verbs": [], "words": []} if skip else next(found) for skip in blank]
+
 
 class TextClassifierPredictor(Predictor):
     """Of classifiers of texts, such as sentiment."""

@@ -500,3 +500,21 @@ def test_results_go_through_pipes(tmp_path: Path, capfd: pytest.CaptureFixture[s
             assert cli.main(["predict", "run", str(tmp_path / "in.txt"), "--output", path]) == 0
     assert capfd.readouterr().out == line
     assert (tmp_path / "log").read_text() == "earlier\n" + line
+
+
+def test_resolved_texts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source, target = tmp_path / "text.txt", tmp_path / "results.jsonl"
+    source.write_text("Peter told Mary that he would help her.\n\nIt rained.\n")
+    texts = ["Peter told Mary that Peter would help Mary.", "It rained."]
+    resolve = ["predict", "coreference", str(source), "--resolve"]
+    assert cli.main(resolve) == 0
+    assert capsys.readouterr().out.splitlines() == texts
+    assert cli.main([*resolve, "--output", str(target)]) == 0
+    assert [json.loads(line)["resolved"] for line in target.read_text().splitlines()] == texts
+    for wrong, problem in (
+        (["predict", "ner", str(source), "--resolve"], "--resolve is for coreference"),
+        ([*resolve, "--format", "allennlp"], "--resolve is for text; expected no --format allennlp"),
+        ([*resolve, "--output", f"{tmp_path}/parts/"], "--resolve: not for an output folder"),
+    ):
+        assert cli.main(wrong) == 2
+        assert problem in capsys.readouterr().err

@@ -131,7 +131,10 @@ SENTENCE = "The nice nurse knew his rights and could sing."
 def test_a_script_of_roles() -> None:
     roles = compat.Predictor.from_path("roles", cuda_device=-1, import_plugins=True)
     assert isinstance(roles, compat.SemanticRoleLabelerPredictor)
-    (result,) = roles.predict_batch_json([{"sentence": SENTENCE}])
+    before, result, after = roles.predict_batch_json([{"sentence": ""}, {"sentence": SENTENCE}, {"sentence": " "}])
+    assert before == after == roles.predict_tokenized([]) == {"verbs": [], "words": []}
+    with pytest.raises(DataError, match="no 'sentence'|expected"):
+        roles.predict(sentence=None)
     assert [verb["verb"] for verb in result["verbs"]] == ["knew", "could", "sing"]
     nouns = compat.Predictor.from_path("roles", predicates="predicates").predict(sentence=SENTENCE)
     assert "could" not in [verb["verb"] for verb in nouns["verbs"]]
