@@ -54,7 +54,7 @@ class SavedComponent:
         device: "auto" uses a GPU if there is one; "cpu"; or "cuda".
     """
 
-    runs = ("run",)  # the attributes that name runs
+    runs: tuple[str, ...] = ("run",)  # the attributes that name runs
 
     def __init__(self, run: str | None, bilm: str | None, device: Device) -> None:
         self.run = run

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import json
@@ -272,14 +273,13 @@ def _downloaded(address: str) -> Path:
 
 def _values(overrides: str | Mapping[str, Any]) -> Mapping[str, Any]:
     """AllenNLP's overrides, which may be JSON."""
+    values: Any = overrides
     if isinstance(overrides, str):
-        try:
-            overrides = json.loads(overrides or "{}")
-        except ValueError:
-            raise ArgumentError(f"overrides is {overrides[:80]!r}; expected a mapping, also as JSON") from None
-    if not isinstance(overrides, Mapping):
+        with contextlib.suppress(ValueError):
+            values = json.loads(overrides or "{}")
+    if not isinstance(values, Mapping):
         raise ArgumentError(f"overrides is {str(overrides)[:80]!r}; expected a mapping, also as JSON")
-    return overrides
+    return values
 
 
 def _imported(archive: Path, overrides: Mapping[str, Any], transformer: str | None) -> Path:

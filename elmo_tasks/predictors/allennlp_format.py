@@ -167,7 +167,7 @@ def _span_values(model: Any, output: Any, batch: Batch) -> list[dict[str, Any]]:
     ]
 
 
-def _link_values(model: Any, output: Any, batch: Batch) -> list[dict[str, Any]]:
+def _link_values(model: Any, output: Any, batch: Any) -> list[dict[str, Any]]:
     """The kept spans of each document, their candidates, the nearest first unless they are chosen, and the choices."""
     scorer = model.antecedents
     found: list[dict[str, Any]] = []
