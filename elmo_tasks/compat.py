@@ -12,6 +12,7 @@ from elmo_tasks.migration.predictor import (
     TextClassifierPredictor,
     TextualEntailmentPredictor,
     load_archive,
+    load_predictor,
 )
 
 __all__ = [
@@ -26,4 +27,5 @@ __all__ = [
     "TextClassifierPredictor",
     "TextualEntailmentPredictor",
     "load_archive",
+    "load_predictor",
 ]

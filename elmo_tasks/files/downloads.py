@@ -52,7 +52,7 @@ def downloaded(name: str | Path, *, local_only: bool = False) -> Path:
         WriteError: the disk is full.
     """
     address, expected = split_address(name)
-    path = _place(address)
+    path = place_of(address)
     if path.is_file() and kept_hash(path) == expected:
         return path
     if local_only:
@@ -65,14 +65,14 @@ def fetched(address: str) -> tuple[Path, str]:
     """The file at an address, and the address with its hash; as `downloaded`, but the address may lack the hash."""
     if "#" in address:
         return downloaded(address), address
-    path = _place(address)
+    path = place_of(address)
     if not path.is_file():
         _download(address, path, None)
     return path, f"{address}#sha256={kept_hash(path)}"
 
 
-def _place(address: str) -> Path:
-    """Where the cache has the file of an address."""
+def place_of(address: str) -> Path:
+    """Where the cache has the file of an address, or would have it."""
     name = PurePosixPath(urlsplit(address).path).name
     return used_cache("downloads") / hashlib.sha256(address.encode()).hexdigest() / (name.strip(".") or "file")
 

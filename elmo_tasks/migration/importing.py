@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import logging
 import shutil
+import tarfile
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -127,13 +128,16 @@ def import_allennlp(
 def archives_in(path: str | Path) -> list[Path]:
     """The archives in a folder and those within it, or the path itself if it is an archive.
 
+    Those in AllenNLP's own cache are known by their content, since their names have no endings.
+
     Raises:
         MigrationError: the folder has none.
     """
     folder = Path(path)
     if not folder.is_dir() or (folder / "config.json").is_file():
         return [folder]
-    if not (found := sorted(folder.rglob("*.tar.gz"))):
+    files = sorted(each for each in folder.rglob("*") if each.is_file())
+    if not (found := [each for each in files if each.name.endswith(".tar.gz") or tarfile.is_tarfile(each)]):
         raise MigrationError(f"{path}: has no *.tar.gz; expected a folder of AllenNLP's archives")
     return found
 

@@ -14,14 +14,14 @@ from elmo_tasks import __version__, predictors
 from elmo_tasks.errors import AllenNlpArchiveError, ArgumentError, ElmoTasksError, RemoteError
 from elmo_tasks.files.atomic import atomic_folder
 from elmo_tasks.files.cache import used_cache
-from elmo_tasks.files.downloads import fetched, is_address
+from elmo_tasks.files.downloads import fetched, is_address, place_of
 from elmo_tasks.files.hashes import content_hash
 from elmo_tasks.files.installed_models import VERBS, model_named
 from elmo_tasks.migration.importing import import_allennlp
 from elmo_tasks.predictors import AllenNlpPredictor
 from elmo_tasks.predictors.allennlp_format import FindPredicates
 from elmo_tasks.predictors.resolution import resolved_document, resolved_text
-from elmo_tasks.runs.load import load_predictor, predicates_for, tags_by_installed_model
+from elmo_tasks.runs import load
 from elmo_tasks.tasks import Classification, Coreference, Reading, SemanticRoles, Tagging, TaskRegistry, TextPairs
 
 logger = logging.getLogger(__name__)
@@ -171,6 +171,12 @@ class SentenceTaggerPredictor(Predictor):
 class SemanticRoleLabelerPredictor(Predictor):
     """Of semantic roles."""
 
+    def predict_batch_json(self, inputs: Sequence[Json]) -> list[Json]:
+        """As for `Predictor`; but a sentence without words has a result without verbs, as in AllenNLP."""
+        blank = [str(each.get("sentence", each.get("tokens"))).strip() in ("", "[]") for each in inputs]
+        found = iter(super().predict_batch_json([each for each, skip in zip(inputs, blank, strict=True) if not skip]))
+        return [{"verbs": [], "words": []} if skip else next(found) for skip in blank]
+
 
 class TextClassifierPredictor(Predictor):
     """Of classifiers of texts, such as sentiment."""
@@ -190,7 +196,7 @@ class CorefPredictor(Predictor):
     def coref_resolved(self, document: str) -> str:
         """The document, with each mention replaced by the first name of its chain; see `resolved_text`."""
         results = list(self._predictor.inner.predict([{"text": document}]))
-        return resolved_text(results[0], tags_by_installed_model()) if results else document
+        return resolved_text(results[0], load.tags_by_installed_model()) if results else document
 
     @staticmethod
     def replace_corefs(document: Any, clusters: Sequence[Sequence[Sequence[int]]]) -> str:
@@ -200,6 +206,24 @@ class CorefPredictor(Predictor):
 
 BidafPredictor = ReadingComprehensionPredictor
 DecomposableAttentionPredictor = TextualEntailmentPredictor
+_PUBLISHED = {
+    "coref-spanbert": "coref-spanbert-large-2021.03.10",
+    "glove-sst": "basic_stanford_sentiment_treebank-2020.06.09",
+    "pair-classification-decomposable-attention-elmo": "decomposable-attention-elmo-2020.04.09",
+    "pair-classification-esim": "esim-elmo-2020.11.11",
+    "pair-classification-roberta-mnli": "mnli-roberta.2021-03-11",
+    "pair-classification-roberta-rte": "superglue-rte-roberta.2021-04-09",
+    "pair-classification-roberta-snli": "snli-roberta.2021-03-11",
+    "rc-bidaf": "bidaf-model-2020.03.19",
+    "rc-bidaf-elmo": "bidaf-elmo.2021-02-11",
+    "roberta-sst": "stanford-sentiment-treebank-roberta.2021-03-11",
+    "structured-prediction-srl": "openie-model.2020.03.26",
+    "structured-prediction-srl-bert": "structured-prediction-srl-bert.2020.12.15",
+    "tagging-elmo-crf-tagger": "ner-elmo.2021-02-12",
+    "tagging-fine-grained-crf-tagger": "fine-grained-ner.2021-02-11",
+    "tagging-fine-grained-transformer-crf-tagger": "fgner-transformer.2021-02-11",
+}
+_STORAGE = "https://storage.googleapis.com/allennlp-public-models"
 _KINDS = TaskRegistry[type[Predictor]](
     {
         Tagging.name: SentenceTaggerPredictor,
@@ -212,22 +236,38 @@ _KINDS = TaskRegistry[type[Predictor]](
 )
 
 
+def load_predictor(
+    model_id: str, pretrained_models: None = None, cuda_device: int = -1, overrides: str | Mapping[str, Any] = ""
+) -> Predictor:
+    """The predictor of a published model, as `load_predictor` of `allennlp_models.pretrained` gives it.
+
+    Arguments:
+        model_id: the name of the model, such as `structured-prediction-srl-bert`; also all that `from_path` takes.
+        pretrained_models: not used.
+        cuda_device: see `Predictor.from_path`, as for `overrides` and the errors.
+    """
+    name = _PUBLISHED.get(model_id)
+    return Predictor.from_path(
+        f"{_STORAGE}/{name}.tar.gz" if name else model_id, None, cuda_device, overrides=overrides
+    )
+
+
 def _loaded(
     path: str | Path, device: Sequence[str], predicates: str | Path | FindPredicates | None
 ) -> predictors.Predictor:
     """The predictor of a run; by default, the predicates of one of semantic roles are its verbs."""
-    if predicates is None and predicates_for(path) and (verbs := model_named(VERBS)):
+    if predicates is None and load.predicates_for(path) and (verbs := model_named(VERBS)):
         predicates = verbs.folder
-    tagger = load_predictor(predicates, overrides=device) if isinstance(predicates, (str, Path)) else None
-    return load_predictor(path, overrides=device, predicates=tagger)
+    tagger = load.load_predictor(predicates, overrides=device) if isinstance(predicates, (str, Path)) else None
+    return load.load_predictor(path, overrides=device, predicates=tagger)
 
 
 def _downloaded(address: str) -> Path:
     try:
         return fetched(address)[0]
     except RemoteError as error:
-        name = address.rpartition("/")[2]
-        raise RemoteError(f"{error}; if you have {name} elsewhere, give its path instead of the address") from None
+        place = place_of(address)
+        raise RemoteError(f"{error}; or give the path of {place.name}, or put it into {place.parent}") from None
 
 
 def _values(overrides: str | Mapping[str, Any]) -> Mapping[str, Any]:

@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 _ENOUGH_ROWS = 32  # a step of the encoder takes hardly longer for this many predicates than for a few
 _MOST_TIMES = 8  # a batch may have this many times `batch_tokens`, so that long sentences have enough rows
 # What taggers mark predicates with: the reader `predicates`, and the Penn Treebank and Universal Dependencies verbs.
-_PREDICATES = {f"B-{VERB}", "MD", "VB", "VBD", "VBG", "VBN", "VBP", "VBZ", "AUX", "VERB"}
+_PREDICATES = {*(f"{letter}-{VERB}" for letter in "BUS"), "MD", "VB", "VBD", "VBG", "VBN", "VBP", "VBZ", "AUX", "VERB"}
 _MANY_PREDICATES = 100  # of a sentence: reported, since the sentence is read once for each
 
 _FRAME = pa.struct(

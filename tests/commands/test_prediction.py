@@ -459,3 +459,21 @@ def test_an_empty_input_is_said_to_be_empty(capsys: pytest.CaptureFixture[str]) 
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err.endswith("/dev/null: no text in 0 line(s)\n")
+
+
+def test_resolved_texts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source, target = tmp_path / "text.txt", tmp_path / "results.jsonl"
+    source.write_text("Peter told Mary that he would help her.\n\nIt rained.\n")
+    texts = ["Peter told Mary that Peter would help Mary.", "It rained."]
+    resolve = ["predict", "coreference", str(source), "--resolve"]
+    assert cli.main(resolve) == 0
+    assert capsys.readouterr().out.splitlines() == texts
+    assert cli.main([*resolve, "--output", str(target)]) == 0
+    assert [json.loads(line)["resolved"] for line in target.read_text().splitlines()] == texts
+    for wrong, problem in (
+        (["predict", "ner", str(source), "--resolve"], "--resolve is for coreference"),
+        ([*resolve, "--format", "allennlp"], "--resolve is for text; expected no --format allennlp"),
+        ([*resolve, "--output", f"{tmp_path}/parts/"], "--resolve: not for an output folder"),
+    ):
+        assert cli.main(wrong) == 2
+        assert problem in capsys.readouterr().err

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,6 +12,8 @@ spacy = pytest.importorskip("spacy")
 
 from elmo_tasks.errors import ElmoTasksError  # noqa: E402
 from elmo_tasks.integrations.spacy_tasks import CorefComponent, RolesComponent  # noqa: E402
+from elmo_tasks.migration import import_allennlp  # noqa: E402
+from tests.migration.heads import write  # noqa: E402
 
 TEXT = "The nurse gave the old man  his blanket.\nHe thanked her."
 
@@ -40,6 +44,31 @@ def test_coreference() -> None:
     assert chains == {"coref_clusters_1": ["Peter", "he"], "coref_clusters_2": ["Mary", "her"]}
     assert doc._.resolved_text == "Peter told  Mary that Peter would help Mary."
     assert nlp("It rained.")._.resolved_text == "It rained."
+
+
+def test_runs_are_saved_with_a_pipeline(tmp_path: Path) -> None:
+    """A pipeline works elsewhere, where its runs are not."""
+    nlp = spacy.blank("en")
+    for name, kind in (("elmo_roles", "srl"), ("elmo_coref", "coref")):
+        import_allennlp(write(kind, tmp_path / f"{kind}.tar.gz"), tmp_path / "runs" / kind)
+        more = {"predicates": "pos"} if kind == "srl" else {}
+        nlp.add_pipe(name, config={"run": str(tmp_path / "runs" / kind), "device": "cpu", **more})
+
+    def results(pipeline: Any) -> list[Any]:
+        doc = pipeline("orla will sell it .")
+        spans = {name: [(span.start, span.end) for span in group] for name, group in doc.spans.items()}
+        return [doc.to_json()["tokens"], [str(frame) for frame in doc._.roles], spans, doc._.resolved_text]
+
+    expected = results(nlp)
+    assert len(expected[1]) == 2
+    nlp.to_disk(tmp_path / "pipeline")
+    saved = nlp.to_bytes()
+    shutil.rmtree(tmp_path / "runs")
+    other = spacy.blank("en")
+    other.add_pipe("elmo_roles", config={"predicates": "pos", "run": "gone", "device": "cpu"})
+    other.add_pipe("elmo_coref", config={"run": "gone", "device": "cpu"})
+    for pipeline in (spacy.load(tmp_path / "pipeline"), other.from_bytes(saved)):
+        assert results(pipeline) == expected
 
 
 def test_runs_of_other_tasks() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -17,7 +18,7 @@ from elmo_tasks.migration.vocabulary import AllenNlpVocabulary
 from elmo_tasks.migration.weights import Weights
 from elmo_tasks.models import ModelConfig, TaskModel
 from elmo_tasks.text.vocabulary import SPECIAL, Vocabulary
-from tests.migration.archives import with_changes
+from tests.migration.archives import with_changes, write_archive
 
 SIZE, HIDDEN = 6, 3  # of the embedder and of one direction of an encoder
 BOTH = 2 * HIDDEN
@@ -113,6 +114,16 @@ def make(
     MAKERS[kind](archive, **variant)
     archive.config = with_changes(archive.config, changes or {})
     return archive
+
+
+def write(kind: str, path: Path, changes: Mapping[str, Any] | None = None, **variant: Any) -> Path:
+    """Writes the archive of a model that reads word vectors of `WORDS`; arguments as for `make`."""
+    made = make(kind, changes, **variant)
+    embedder = {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": SIZE}}}
+    config = {**made.config, "train_data_path": "train"}
+    config["model"] = {**config["model"], "text_field_embedder": embedder}
+    tensors = {**made.tensors, "text_field_embedder.token_embedder_tokens.weight": made.table}
+    return write_archive(path, config, tensors, {"tokens": ["@@UNKNOWN@@", *WORDS], "labels": made.labels})
 
 
 def _tagger(archive: Archive, layer: int = 0) -> None:

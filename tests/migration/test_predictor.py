@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import http.server
 import json
+import re
 import shutil
 import threading
 from pathlib import Path
@@ -32,8 +33,7 @@ from elmo_tasks.runs import load
 from elmo_tasks.runs.archive import open_run
 from tests.installed import install
 from tests.migration.archives import write_archive
-from tests.migration.heads import SIZE, make
-from tests.migration.heads import WORDS as HEAD_WORDS
+from tests.migration.heads import write
 
 WORDS = ["@@PADDING@@", "@@UNKNOWN@@", "the", "cat", "sat", "down"]
 TAGS = ["DET", "NOUN", "VERB"]
@@ -91,19 +91,14 @@ def test_an_archive_is_imported_once(
 def test_an_installed_model_finds_the_predicates_of_allennlps_roles(
     settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    roles = make("srl")
-    embedder = {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": SIZE}}}
-    config = roles.config | {"train_data_path": "train", "model": {**roles.model, "text_field_embedder": embedder}}
-    tensors = roles.tensors | {"text_field_embedder.token_embedder_tokens.weight": roles.table}
-    vocabulary = {"tokens": ["@@UNKNOWN@@", *HEAD_WORDS], "labels": roles.labels}
-    path = write_archive(tmp_path / "roles.tar.gz", config, tensors, vocabulary)
+    path = write("srl", tmp_path / "roles.tar.gz")
     sentences = [["orla", "is", "it", "?"], ["tarn", "vale", "is"], ["moro", "brusk"]]
     examples = [{"tokens": each, "tags": ["B-V" if word == "is" else "O" for word in each]} for each in sentences]
     elmo_tasks.train(settings, tmp_path / "tagger", train=examples * 40, overrides={"trainer.moving_average": None})
-    monkeypatch.setattr(load, "PREDICATES", "our_predicates")  # a package of this project may bring `predicates`
+    monkeypatch.setattr(load, "VERBS", "our_verbs")  # a package of this project may bring `pos`
     with pytest.raises(DataError, match=r"predicates=RUN in Python, --predicates RUN on the command line"):
         Predictor.from_path(path).predict(sentence="orla is it ?")
-    install(tmp_path / "packages", "tagger-models", {"our_predicates": tmp_path / "tagger"})
+    install(tmp_path / "packages", "tagger-models", {"our_verbs": tmp_path / "tagger"})
     monkeypatch.syspath_prepend(tmp_path / "packages")
     loaded = Predictor.from_path(path, "semantic_role_labeling")
     found = loaded.predict_batch_json([{"sentence": " ".join(each)} for each in sentences])
@@ -136,7 +131,10 @@ SENTENCE = "The nice nurse knew his rights and could sing."
 def test_a_script_of_roles() -> None:
     roles = compat.Predictor.from_path("roles", cuda_device=-1, import_plugins=True)
     assert isinstance(roles, compat.SemanticRoleLabelerPredictor)
-    (result,) = roles.predict_batch_json([{"sentence": SENTENCE}])
+    before, result, after = roles.predict_batch_json([{"sentence": ""}, {"sentence": SENTENCE}, {"sentence": " "}])
+    assert before == after == roles.predict_tokenized([]) == {"verbs": [], "words": []}
+    with pytest.raises(DataError, match="expected"):
+        roles.predict(sentence=None)
     assert [verb["verb"] for verb in result["verbs"]] == ["knew", "could", "sing"]
     nouns = compat.Predictor.from_path("roles", predicates="predicates").predict(sentence=SENTENCE)
     assert "could" not in [verb["verb"] for verb in nouns["verbs"]]
@@ -189,7 +187,7 @@ def test_classes_are_of_their_tasks(archive: Path) -> None:
         compat.load_archive(archive, weights_file="best.th")  # type: ignore[arg-type]
 
 
-def test_an_address_is_downloaded_once(archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_address_is_downloaded_once(archive: Path) -> None:
     handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=archive.parent)
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -198,8 +196,24 @@ def test_an_address_is_downloaded_once(archive: Path, monkeypatch: pytest.Monkey
         server.shutdown()
     again = compat.Predictor.from_path(f"{address}/{archive.name}")
     assert again.predict(sentence=" ".join(TOKENS)) == found
-    with pytest.raises(RemoteError, match=r"if you have other.tar.gz elsewhere, give its path instead of the address"):
-        compat.Predictor.from_path(f"{address}/other.tar.gz")
+
+
+def test_an_address_without_a_network(archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error says where a file from elsewhere is found; then the script works as it is."""
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    name = "ner-elmo.2021-02-12.tar.gz"
+    for loaded in (
+        lambda: compat.Predictor.from_path(f"https://storage.googleapis.com/allennlp-public-models/{name}"),
+        lambda: compat.load_predictor("tagging-elmo-crf-tagger"),
+    ):
+        with pytest.raises(RemoteError) as caught:
+            loaded()
+        assert "\n" not in str(caught.value)
+        pattern = rf"give the path of {re.escape(name)}, or put it into (.+)$"
+        (folder,) = map(Path, re.findall(pattern, str(caught.value)))
+    folder.mkdir(parents=True)
+    shutil.copy(archive, folder / name)
+    assert loaded().predict(sentence="the cat")["words"] == ["the", "cat"]
 
 
 def test_a_folder_of_archives_is_checked(
