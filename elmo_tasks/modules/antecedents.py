@@ -162,7 +162,8 @@ class AntecedentScorer(nn.Module):
         if "genre" in features:
             own = own + features["genre"][spans.genres]
         others = project("antecedent", vectors)  # (M, U)
-        distances = _distance_buckets(numbers, candidates.are_nearest)  # (K,) or (M, K)
+        buckets = _distance_buckets(numbers, candidates.are_nearest)  # (K,) or (M, K)
+        distances = features["distance"][buckets] if candidates.are_nearest else None  # (K, U)
         size = max(1, CHUNK_NUMBERS // (numbers.shape[1] * vectors.shape[1]))
         chunks = []
         for first in range(0, len(vectors), size):
@@ -174,7 +175,7 @@ class AntecedentScorer(nn.Module):
                 kinds = _speaker_kinds(spans.speakers[chunk], candidates.of(spans.speakers, chunk))  # (m, K)
                 is_kind = functional.one_hot(kinds, len(features["speaker"])).to(products.dtype)  # (m, K, 3)
                 hidden = hidden + is_kind @ features["speaker"].to(products.dtype)
-            apart = features["distance"][distances if candidates.are_nearest else distances[chunk]]
+            apart = features["distance"][buckets[chunk]] if distances is None else distances  # (m, K, U) or (K, U)
             hidden = hidden + candidates.of(others, chunk) + (own[chunk].unsqueeze(1) + apart)
             chunks.append(self.scorer.score(hidden))
         scores = torch.cat(chunks) + spans.mention_scores.unsqueeze(1) + candidates.of(spans.mention_scores)  # (M, K)

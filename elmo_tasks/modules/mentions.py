@@ -22,8 +22,9 @@ from elmo_tasks.modules.feed_forward import FeedForward, make_linear
 from elmo_tasks.modules.sentence_groups import TokenVectors
 from elmo_tasks.text.tokens import TensorRecord
 
-CHUNK_NUMBERS = 1 << 20  # of the largest tensor of a chunk of spans, or of pairs of spans
+CHUNK_NUMBERS = 1 << 24  # of the largest tensor of a chunk of spans, or of pairs of spans
 _CHUNK_TOKENS = 2048  # the most tokens whose spans are scored at once
+_FEW_WIDTHS = 16  # with more, most spans would leave their sentences, and only the others are scored
 
 
 class PartwiseScorer(nn.Module):
@@ -137,6 +138,7 @@ class SpanRepresentation(nn.Module):
         starts, ends = project("start", encoded), project("end", encoded)  # (N, U), (N, U)
         heads = project("head", features.tokens.inputs)  # (N, U)
         widths = project("width", features.widths)  # (W, U)
+        is_span = torch.arange(self.max_width, device=tokens_left.device) < tokens_left.unsqueeze(1)  # (N, W)
         size = max(1, min(_CHUNK_TOKENS, CHUNK_NUMBERS // (self.max_width * starts.shape[1])))
         chunks = []
         for first in range(0, len(starts), size):
@@ -144,8 +146,11 @@ class SpanRepresentation(nn.Module):
             weights = self._head_weights(self._following(features.head_logits.unsqueeze(1), chunk).squeeze(2))
             head = weights.to(heads.dtype) @ self._following(heads, chunk)  # (n, W, U)
             hidden = starts[chunk].unsqueeze(1) + self._following(ends, chunk) + head + widths
-            chunks.append(self.mention_scorer.score(hidden))
-        is_span = torch.arange(self.max_width, device=tokens_left.device) < tokens_left.unsqueeze(1)  # (N, W)
+            if self.max_width > _FEW_WIDTHS:
+                scores = self.mention_scorer.score(hidden[is_span[chunk]])
+                chunks.append(scores.new_zeros(is_span[chunk].shape).masked_scatter(is_span[chunk], scores))
+            else:
+                chunks.append(self.mention_scorer.score(hidden))
         return torch.cat(chunks).masked_fill(~is_span, -torch.inf)
 
     def vectors(self, features: SpanFeatures, starts: Tensor, ends: Tensor) -> Tensor:

@@ -33,6 +33,7 @@ Pooling = Literal["first", "mean"]
 # Kinds of transformers that only call their linear layers, and do not look into them.
 _PLAIN_LINEAR = ("albert", "bert", "distilbert", "electra", "roberta", "xlm-roberta")
 _BATCH_PIECES = 1 << 9  # of a batch of windows, padding included; larger ones are slower on a CPU
+_LEAST_SHARE = 0.8  # of the longest, of a batch of parts, most of which are full and the last of which is not
 
 
 class TransformerConfig(Config):
@@ -257,7 +258,8 @@ class FrozenTransformer:
         """The layers of sentences of these lengths from their windows."""
         longest = max(lengths, default=0)
         vectors = torch.zeros(len(lengths) * longest, len(self._layers), self.output_size, device=self._device)
-        for rows in batches_of_like_lengths([len(window.ids) for window in windows], max_padded=_BATCH_PIECES):
+        sizes, share = [len(window.ids) for window in windows], _LEAST_SHARE if self._is_folded else 0.0
+        for rows in batches_of_like_lengths(sizes, max_padded=_BATCH_PIECES, least_share=share):
             self._add([windows[row] for row in rows], vectors)
         layers = vectors.view(len(lengths), longest, *vectors.shape[1:]).transpose(1, 2)  # (B, K, T, D)
         return LayerOutput(layers, mask_of_lengths(lengths, longest).to(self._device))

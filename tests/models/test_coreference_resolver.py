@@ -14,6 +14,8 @@ from elmo_tasks.models.coreference_resolver import (
     CoreferenceResolverConfig,
     linked_clusters,
 )
+from elmo_tasks.predictors import AllenNlpPredictor
+from elmo_tasks.predictors.coreference import CoreferencePredictor
 from elmo_tasks.tasks.coreference import Coreference, CoreferenceBatch
 from elmo_tasks.text.vocabulary import SPECIAL, Vocabulary
 from tests.modules.helpers import LargestTensor
@@ -245,6 +247,50 @@ def test_memory_grows_no_faster_than_the_document() -> None:
         largest.append(record.size)
     assert largest[1] < 5 * largest[0]
     assert largest[1] < (5 * 400) ** 2 / 10
+
+
+@pytest.mark.parametrize("coarse", [False, True])
+@pytest.mark.parametrize("most", [4, 100])
+def test_allennlps_json_says_which_links_make_the_clusters(coarse: bool, most: int) -> None:
+    resolver = make_resolver(coarse_to_fine=coarse, inference_order=2, max_antecedents=most, as_allennlp=True)
+    predictor = AllenNlpPredictor(CoreferencePredictor(resolver, VOCABULARY))
+    for shift in torch.linspace(-1, 1, 9):
+        with torch.no_grad():
+            resolver.antecedents.scorer.output.bias.fill_(shift)
+        for result in predictor([make_document(9, 8, 7), make_document(3, 4)]):
+            spans, choices = result["top_spans"], result["predicted_antecedents"]
+            indices = result["antecedent_indices"]
+            assert {len(row) for row in indices} == {min(most, len(spans))}
+            clusters: list[list[list[int]]] = []  # in the order of their first links
+            for row, (choice, of_span) in enumerate(zip(choices, indices, strict=True)):
+                if coarse:
+                    assert of_span == sorted(set(of_span))
+                    assert len([other for other in of_span if other < row]) == min(most, row)
+                else:
+                    assert of_span == [max(0, row - 1 - column) for column in range(len(of_span))]
+                if choice >= 0:
+                    other = spans[of_span[choice]]
+                    cluster = next((each for each in clusters if other in each), None)
+                    if cluster is None:
+                        clusters.append(cluster := [other])
+                    cluster.append(spans[row])
+            assert result["clusters"] == clusters
+
+
+def test_allennlps_clusters_are_in_the_order_of_their_first_links() -> None:
+    resolver = make_resolver(as_allennlp=True, max_antecedents=3)
+    scores = [[NONE, NONE, NONE, 0], [NONE, NONE, -1, 0], [NONE, -1, 2, 0], [3, -1, 1, 0], [-1, 2, 1, 0]]
+    output = output_of([(token, token) for token in range(5)], [0] * 5, scores)  # links 2 → 1, 3 → 0, 4 → 2
+    resolver.forward = lambda batch: output  # type: ignore[method-assign]
+    document = ["tarn", "vale", "moro", "orla", "fen"]
+    (result,) = AllenNlpPredictor(CoreferencePredictor(resolver, VOCABULARY))([{"sentences": [document]}])
+    assert result == {
+        "document": document,
+        "clusters": [[[1, 1], [2, 2], [4, 4]], [[0, 0], [3, 3]]],
+        "top_spans": [[token, token] for token in range(5)],
+        "antecedent_indices": [[0, 0, 0], [0, 0, 0], [1, 0, 0], [2, 1, 0], [3, 2, 1]],
+        "predicted_antecedents": [-1, -1, 0, 2, 1],
+    }
 
 
 @pytest.mark.parametrize("as_allennlp", [False, True])

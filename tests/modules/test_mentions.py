@@ -49,11 +49,13 @@ def test_vectors_of_spans(spans: SpanRepresentation, tokens: TokenVectors) -> No
     torch.testing.assert_close(found, expected)
 
 
+@pytest.mark.parametrize("few_widths", [WIDTH - 1, WIDTH])
 @pytest.mark.parametrize("chunk", [1, 4, 2048])
 def test_mention_scores(
-    spans: SpanRepresentation, tokens: TokenVectors, chunk: int, monkeypatch: pytest.MonkeyPatch
+    spans: SpanRepresentation, tokens: TokenVectors, chunk: int, few_widths: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mentions, "_CHUNK_TOKENS", chunk)
+    monkeypatch.setattr(mentions, "_FEW_WIDTHS", few_widths)
     scorer = spans.mention_scorer
     expected = torch.full((9, WIDTH), float("-inf"))
     for start, end in all_spans():
