@@ -116,19 +116,20 @@ class Theirs:
     def __init__(self, allennlp: AllenNlp, archive: Path) -> None:
         config = json.loads((archive / "config.json").read_text())
         allennlp.import_kind(KINDS["coref"])
-        self.model: Any = allennlp.load(archive, config)
+        model: Any = allennlp.load(archive, config)
         reader = import_allennlp(allennlp.checkout, "allennlp_models.coref.dataset_readers.conll").ConllCorefReader
         given = config["validation_dataset_reader"]
         self.reader = reader(given["max_span_width"], allennlp.indexers({"dataset_reader": given}))
         self.sanitize = import_allennlp(allennlp.checkout, "allennlp.common.util").sanitize
         self.scores: Any = None
-        compute = self.model._compute_coreference_scores
+        compute = model._compute_coreference_scores
 
         def noting(*arguments: Any) -> Any:
             self.scores = compute(*arguments)
             return self.scores
 
-        self.model._compute_coreference_scores = noting
+        model._compute_coreference_scores = noting
+        self.model = model
 
     def __call__(self, sentences: Sentences) -> dict[str, Any]:
         instance = self.reader.text_to_instance(sentences)
