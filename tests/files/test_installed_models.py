@@ -60,6 +60,7 @@ def refused(command: str, capsys: pytest.CaptureFixture[str]) -> str:
     return capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_commands_take_the_name(tiny: Path, trained: SmallRun, capsys: pytest.CaptureFixture[str]) -> None:
     data = trained.json("config.json")["test_data_path"]
     Path("in.txt").write_text("Mary went to Boeing.\n")

@@ -117,6 +117,7 @@ def test_a_pipeline_is_evaluated(run: Path) -> None:
     assert (scores["ents_p"], scores["ents_r"]) == (right / sum(found), right / 3)
 
 
+@pytest.mark.slow
 def test_a_saved_pipeline_needs_nothing_else(bilm: Path, run: Path, tmp_path: Path) -> None:
     for name, folder in {"bilm": bilm, "run": run}.items():
         shutil.copytree(folder, tmp_path / name)

@@ -248,6 +248,7 @@ def test_a_run_refers_to_its_transformer(trained: Path, settings: dict[str, Any]
     assert load.load_predictor(run)(INPUTS)[-1]["tokens"] == ["Mary", "slept"]
 
 
+@pytest.mark.slow
 def test_an_archive_predicts_the_same_where_nothing_else_is_left(
     settings: dict[str, Any], bert: Path, tmp_path: Path
 ) -> None:

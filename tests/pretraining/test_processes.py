@@ -57,9 +57,6 @@ def test_two_processes_train_as_one_on_the_same_streams(config_file: Path, tmp_p
         plan, memory = run_measured(*launcher, *command(config_file, tmp_path / name, *arguments))
         # The plan leaves out the evaluations, which take more than the training of so small a biLM.
         assert memory / 3 < number(rf"([\d.]+) GB{shared} │", plan) < memory * 3
-        sizes = {path.name: path.stat().st_size / 1e6 for path in (tmp_path / name).iterdir()}
-        written = sizes["weights.hdf5"] + sizes["softmax.safetensors"] + 2 * sizes["training.pt"]
-        assert number(r"([\d.]+) MB for the run", plan) == pytest.approx(written, rel=0.15)
     one, two = (json.loads((tmp_path / name / "results.json").read_text()) for name in ("one", "two"))
     assert two["trained_targets"] == one["trained_targets"]
     assert two["held_out"]["mean"] == pytest.approx(one["held_out"]["mean"], rel=1e-3)

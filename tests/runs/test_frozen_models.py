@@ -63,6 +63,7 @@ def test_a_run_does_not_remove_the_bilm_that_it_needs(run: SmallRun, bilm: Path)
     assert copies.is_dir()
 
 
+@pytest.mark.slow
 def test_a_bilm_that_was_trained_is_part_of_the_run(
     settings: dict[str, Any], run: SmallRun, bilm: Path, sample_folder: Path, tmp_path: Path
 ) -> None:
