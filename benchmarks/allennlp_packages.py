@@ -88,7 +88,7 @@ def _prepare(checkout: Path) -> None:
 
 
 def _prepare_transformers() -> None:
-    """Gives the library of today the names that AllenNLP imports from that of its time."""
+    """Adds the names to the installed library that AllenNLP imports from an older version of it."""
     lazy = importlib.import_module("transformers.utils.import_utils")._LazyModule
     found = lazy.__getattr__
     gone = {name: type(name, (), {}) for name in ("AdamW", "Adafactor")}

@@ -71,8 +71,8 @@ def make_bert(folder: Path, *, cased: bool, **sizes: Any) -> Path:
 
     folder.mkdir(parents=True)
     letters = string.ascii_letters if cased else string.ascii_lowercase
-    alone = [*letters, *string.digits, *".,-'?!", *WORDS, *(CAPITALS if cased else map(str.lower, CAPITALS))]
-    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *alone]
+    whole = [*letters, *string.digits, *".,-'?!", *WORDS, *(CAPITALS if cased else map(str.lower, CAPITALS))]
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *whole]
     pieces += [f"##{each}" for each in [*letters, *string.digits, *"-'", "ing", "ed", "er", "est", "ey"]]
     pieces = list(dict.fromkeys(pieces))
     (folder / "vocab.txt").write_text("\n".join([*pieces, ""]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import json
 import logging
@@ -20,7 +21,7 @@ from elmo_tasks.files.installed_models import VERBS, model_named
 from elmo_tasks.migration.importing import import_allennlp
 from elmo_tasks.predictors import AllenNlpPredictor
 from elmo_tasks.predictors.allennlp_format import FindPredicates
-from elmo_tasks.predictors.resolution import resolved_document, resolved_text
+from elmo_tasks.predictors.resolution import FindTags, resolved_document, resolved_text
 from elmo_tasks.runs import load
 from elmo_tasks.tasks import Classification, Coreference, Reading, SemanticRoles, Tagging, TaskRegistry, TextPairs
 
@@ -159,7 +160,7 @@ class Predictor:
 
     def predict_instance(self, instance: object) -> NoReturn:
         """Always an error: there are no instances here."""
-        raise ArgumentError("there are no instances of AllenNLP's here; expected predict_json with the text")
+        raise ArgumentError("AllenNLP's instances are not supported; expected predict_json with the text")
 
     predict_batch_instance = predict_instance
 
@@ -196,7 +197,11 @@ class CorefPredictor(Predictor):
     def coref_resolved(self, document: str) -> str:
         """The document, with each mention replaced by the first name of its chain; see `resolved_text`."""
         results = list(self._predictor.inner.predict([{"text": document}]))
-        return resolved_text(results[0], load.tags_by_installed_model()) if results else document
+        return resolved_text(results[0], self._find_tags) if results else document
+
+    @functools.cached_property
+    def _find_tags(self) -> FindTags | None:
+        return load.tags_by_installed_model()  # which loads a model, once for all documents
 
     @staticmethod
     def replace_corefs(document: Any, clusters: Sequence[Sequence[Sequence[int]]]) -> str:
