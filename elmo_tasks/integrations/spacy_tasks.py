@@ -19,7 +19,7 @@ from elmo_tasks.elmo.devices import Device
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.integrations.spacy_component import SavedComponent, sentences_of
 from elmo_tasks.predictors import Predictor
-from elmo_tasks.predictors.resolution import FindTags, resolved_text
+from elmo_tasks.predictors.resolution import resolved_text
 from elmo_tasks.runs.load import load_predictor, tags_by_installed_model, with_device
 from elmo_tasks.tasks import Coreference, SemanticRoles, Task
 
@@ -96,12 +96,8 @@ class CorefComponent(SavedComponent):
                 doc.spans[f"{_CLUSTERS}{number}"] = spans
             located = [[[word.idx, word.idx + len(word.text)] for word in words]]
             tags = [[word.tag_ for word in sentence] for sentence in sentences]
-            find_tags = (lambda _, tags=tags: tags) if doc.has_annotation("TAG") else self._find_tags
+            find_tags = (lambda _, tags=tags: tags) if doc.has_annotation("TAG") else tags_by_installed_model()
             doc.user_data[_RESOLVED] = resolved_text({**result, "text": doc.text, "offsets": located}, find_tags)
-
-    @functools.cached_property
-    def _find_tags(self) -> FindTags | None:
-        return tags_by_installed_model()
 
 
 def _for_task(predictor: Predictor, task: type[Task], run: str | None) -> Predictor:

@@ -96,7 +96,8 @@ def convert_embedder(
         named = model.get("bert_model")
         named = params.part("dataset_reader").get("bert_model_name") if isinstance(named, dict) else named
         dropout = model.number("embedding_dropout", 0.0)
-        size = add_transformer(result, source.write(named, weights.part("bert_model.")), {"dropout": dropout})
+        mix = torch.zeros(1), torch.ones(1)
+        size = add_transformer(result, named, weights.part("bert_model."), {"dropout": dropout}, *mix)
         result.columns = torch.arange(size)
         return result
     prefix = "text_field_embedder."

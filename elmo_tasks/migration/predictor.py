@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import hashlib
 import json
 import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 from elmo_tasks import __version__, predictors
 from elmo_tasks.errors import AllenNlpArchiveError, ArgumentError, ElmoTasksError, RemoteError
@@ -21,7 +20,7 @@ from elmo_tasks.files.installed_models import VERBS, model_named
 from elmo_tasks.migration.importing import import_allennlp
 from elmo_tasks.predictors import AllenNlpPredictor
 from elmo_tasks.predictors.allennlp_format import FindPredicates
-from elmo_tasks.predictors.resolution import FindTags, resolved_document, resolved_text
+from elmo_tasks.predictors.resolution import resolved_document, resolved_text
 from elmo_tasks.runs import load
 from elmo_tasks.tasks import Classification, Coreference, Reading, SemanticRoles, Tagging, TaskRegistry, TextPairs
 
@@ -33,20 +32,19 @@ _PredictorT = TypeVar("_PredictorT", bound="Predictor")
 
 @dataclasses.dataclass(frozen=True)
 class LoadedArchive:
-    """What `load_archive` gives and `Predictor.from_archive` takes."""
+    """AllenNLP's `allennlp.models.archival.load_archive`, for `Predictor.from_archive`, which reads the archive."""
 
     archive_file: str | Path
     cuda_device: int = -1
     overrides: str | Mapping[str, Any] = ""
+    weights_file: None = None
+
+    def __post_init__(self) -> None:
+        if self.weights_file is not None:
+            raise ArgumentError("weights_file: other weights than the archive's are not supported; expected None")
 
 
-def load_archive(
-    archive_file: str | Path, cuda_device: int = -1, overrides: str | Mapping[str, Any] = "", weights_file: None = None
-) -> LoadedArchive:
-    """AllenNLP's `allennlp.models.archival.load_archive`, for `Predictor.from_archive`, which reads the archive."""
-    if weights_file is not None:
-        raise ArgumentError("weights_file: other weights than the archive's are not supported; expected None")
-    return LoadedArchive(archive_file, cuda_device, overrides)
+load_archive = LoadedArchive
 
 
 class Predictor:
@@ -101,17 +99,15 @@ class Predictor:
         """
         device = [f"trainer.device={'cpu' if cuda_device < 0 else 'auto'}"]
         path = _downloaded(str(archive_path)) if is_address(archive_path) else archive_path
-        given = _values(overrides)
-        if given and not Path(path).is_file():
+        given, is_file = _values(overrides), Path(path).is_file()
+        if given and not is_file:
             raise ArgumentError(f"overrides are for AllenNLP's archives; {path} is not one")
         try:
-            if given:
-                raise AllenNlpArchiveError(str(path))
-            run = _loaded(path, device, predicates)
+            run = _loaded(_imported(path, given, transformer) if given else path, device, predicates)
         except AllenNlpArchiveError:
-            if not Path(path).is_file():
+            if not is_file:
                 raise
-            run = _loaded(_imported(Path(path), given, transformer), device, predicates)
+            run = _loaded(_imported(path, given, transformer), device, predicates)
         predictor = AllenNlpPredictor(run, predicates if callable(predicates) else None)
         if predictor_name is not None and predictor_name.replace("-", "_") not in predictor.names:
             expected = " or ".join(map(repr, predictor.names))
@@ -158,12 +154,6 @@ class Predictor:
         """The results of inputs, in their order; errors as for `predict`."""
         return list(self._predictor.predict(inputs))
 
-    def predict_instance(self, instance: object) -> NoReturn:
-        """Always an error: there are no instances here."""
-        raise ArgumentError("AllenNLP's instances are not supported; expected predict_json with the text")
-
-    predict_batch_instance = predict_instance
-
 
 class SentenceTaggerPredictor(Predictor):
     """Of taggers, such as recognizers of named entities."""
@@ -197,11 +187,7 @@ class CorefPredictor(Predictor):
     def coref_resolved(self, document: str) -> str:
         """The document, with each mention replaced by the first name of its chain; see `resolved_text`."""
         results = list(self._predictor.inner.predict([{"text": document}]))
-        return resolved_text(results[0], self._find_tags) if results else document
-
-    @functools.cached_property
-    def _find_tags(self) -> FindTags | None:
-        return load.tags_by_installed_model()  # which loads a model, once for all documents
+        return resolved_text(results[0], load.tags_by_installed_model()) if results else document
 
     @staticmethod
     def replace_corefs(document: Any, clusters: Sequence[Sequence[Sequence[int]]]) -> str:
@@ -277,18 +263,16 @@ def _downloaded(address: str) -> Path:
 
 def _values(overrides: str | Mapping[str, Any]) -> Mapping[str, Any]:
     """AllenNLP's overrides, which may be JSON."""
-    values: Any = overrides
-    if isinstance(overrides, str):
-        try:
-            values = json.loads(overrides or "{}")
-        except ValueError:
-            values = None
+    try:
+        values: Any = json.loads(overrides or "{}") if isinstance(overrides, str) else overrides
+    except ValueError:
+        values = None
     if not isinstance(values, Mapping):
         raise ArgumentError(f"overrides is {str(overrides)[:80]!r}; expected a mapping, also as JSON")
     return values
 
 
-def _imported(archive: Path, overrides: Mapping[str, Any], transformer: str | None) -> Path:
+def _imported(archive: str | Path, overrides: Mapping[str, Any], transformer: str | None) -> Path:
     """The run in the cache that an archive of AllenNLP's is imported to, once."""
     settings = json.dumps([overrides, transformer], sort_keys=True) if overrides or transformer else ""
     key = hashlib.sha256(f"{__version__} {content_hash(archive)}{settings}".encode()).hexdigest()

@@ -47,7 +47,9 @@ def tagged_sentences(reader: Params, scheme: TagScheme | None) -> tuple[dict[str
     return config, notes
 
 
-def projection(weights: Weights, num_tags: int) -> dict[str, Tensor]:
+def projection(weights: Weights, num_tags: int, size: int | None = None) -> dict[str, Tensor]:
     """The tensors of the layer whose outputs are the tags' scores."""
-    part = weights.part("tag_projection_layer._module.")
-    return {"projection.weight": part.take("weight", num_tags, None), "projection.bias": part.take("bias", num_tags)}
+    return {
+        "projection.weight": weights.take("weight", num_tags, size),
+        "projection.bias": weights.take("bias", num_tags),
+    }

@@ -23,7 +23,7 @@ from elmo_tasks.models.labels import (
     tag_predictions,
 )
 from elmo_tasks.models.model import pieces_transformer
-from elmo_tasks.modules.allennlp_search import Ties, allennlp_best_tags
+from elmo_tasks.modules.crf import TransitionConstraints
 from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.modules.feed_forward import make_linear
 from elmo_tasks.modules.transformer import Pieces
@@ -40,9 +40,6 @@ class SrlBertConfig(LabelModelConfig):
     type: Literal["srl_bert"] = "srl_bert"
     task: ClassVar[Task] = SemanticRoles()
     lowercase: bool = Field(False, description="words are read in lower case, for an uncased BERT")
-    ties: Ties = Field(
-        "first", description="which of equally good tags is taken: the 'first', or that of torch.'topk', as AllenNLP's"
-    )
 
     @pydantic.model_validator(mode="after")
     def _has_a_transformer(self) -> SrlBertConfig:
@@ -84,7 +81,7 @@ class SrlBert(LabelModel[SemanticRolesBatch, PieceScores]):
 
     def __init__(self, embedder: Embedder, config: SrlBertConfig, labels: tuple[str, ...]) -> None:
         super().__init__(embedder, config, labels)
-        self.lowercase, self.ties = config.lowercase, config.ties
+        self.lowercase = config.lowercase
         self.projection = make_linear(embedder.output_size, len(labels))
         self.constraints = scheme_constraints(labels, SCHEME, "the model 'srl_bert' needs the tags of semantic roles")
 
@@ -127,7 +124,36 @@ class SrlBert(LabelModel[SemanticRolesBatch, PieceScores]):
         `probabilities` are those that the softmax gives the tag at the token's first piece.
         """
         scores = output.logits.float().softmax(dim=2)  # (B, P, K)
-        best = allennlp_best_tags(scores, output.mask, self.constraints, self.ties).to(scores.device)  # (B, P)
+        best = _allennlp_best_tags(scores.cpu(), output.mask.cpu(), self.constraints).to(scores.device)  # (B, P)
         tags = best.gather(1, output.starts)  # (B, T)
         chosen = scores.gather(2, best.unsqueeze(2)).squeeze(2).gather(1, output.starts) if probabilities else None
         return tag_predictions(tags, chosen, output.tokens, self.labels)
+
+
+@torch.no_grad()
+def _allennlp_best_tags(scores: Tensor, mask: Tensor, constraints: TransitionConstraints) -> Tensor:
+    """The allowed tags of each sentence with the highest sum of scores, (B, P) int64, 0 in the padding.
+
+    Source: `viterbi_decode` of AllenNLP. It begins with a score of 100,000 in single precision, so that sums keep two
+    digits after the point; of sequences whose sums are then equal, the first is taken. So does AllenNLP 0.9, and later
+    versions with 62 tags or more, as published models have.
+
+    Arguments:
+        scores: (B, P, K) float32, on the CPU.
+        mask: (B, P) bool.
+    """
+    start, between = (
+        torch.zeros(allowed.shape).masked_fill(~allowed.cpu(), -torch.inf)
+        for allowed in (constraints.start, constraints.between)
+    )
+    sums = scores[:, 0] + (100_000.0 + start)  # (B, K)
+    steps = []  # the best tag before each tag, (B, K)
+    for piece in range(1, scores.shape[1]):
+        best, before = (sums.unsqueeze(2) + between).max(dim=1)
+        is_piece = mask[:, piece, None]
+        sums = torch.where(is_piece, scores[:, piece] + best, sums)
+        steps.append(torch.where(is_piece, before, torch.arange(len(start))))
+    tags = [sums.max(dim=1).indices]
+    for before in reversed(steps):
+        tags.append(before.gather(1, tags[-1].unsqueeze(1)).squeeze(1))
+    return torch.stack(tags[::-1], dim=1).masked_fill(~mask, 0)

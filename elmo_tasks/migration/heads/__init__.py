@@ -10,7 +10,6 @@ from elmo_tasks.migration.heads import (
     esim,
     semantic_role_labeler,
     simple_tagger,
-    srl_bert,
 )
 
 KINDS = {
@@ -23,6 +22,6 @@ KINDS = {
     "esim": esim.convert,
     "simple_tagger": simple_tagger.convert,
     "srl": semantic_role_labeler.convert,
-    "srl_bert": srl_bert.convert,
+    "srl_bert": semantic_role_labeler.convert_bert,
 }
 """The types of AllenNLP's models that are taken, and the function of each."""

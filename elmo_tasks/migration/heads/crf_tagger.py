@@ -38,7 +38,10 @@ def convert(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, co
         layers = read_layers(model.part("feedforward"), weights.part("_feedforward."))
         head.add_layers("feedforward", layers, model.path("feedforward"))
     rows = torch.tensor(kept)
-    head.tensors |= {name: tensor[rows] for name, tensor in projection(weights, len(labels)).items()}
+    head.tensors |= {
+        name: tensor[rows]
+        for name, tensor in projection(weights.part("tag_projection_layer._module."), len(labels)).items()
+    }
     head.tensors |= _crf(weights.part("crf."), labels, rows, scheme)
     config, more = tagged_sentences(params.part("dataset_reader"), scheme)
     named = tuple(labels[row] for row in kept)

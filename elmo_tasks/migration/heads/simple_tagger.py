@@ -22,6 +22,6 @@ def convert(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, co
         scheme = None  # it only says how predictions are scored
     head = Head(type="simple_tagger", tag_scheme=scheme)
     head.add_encoder("encoder", model.part("encoder"), weights.part("encoder."), columns)
-    head.tensors |= projection(weights, len(labels))
+    head.tensors |= projection(weights.part("tag_projection_layer._module."), len(labels))
     config, notes = tagged_sentences(reader, scheme)
     return head.reads(config, notes, tags=labels)
