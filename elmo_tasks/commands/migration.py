@@ -27,12 +27,6 @@ def add_import_allennlp(parser: argparse.ArgumentParser) -> None:
         "imported",
     )
     parser.add_argument(
-        "--bilm",
-        metavar="DIR",
-        help="the folder for the biLM of the model's ELMo, which several runs can share: if it holds the same biLM, it "
-        "is used (default: RUN/bilm)",
-    )
-    parser.add_argument(
         "--transformer",
         metavar="DIR|hub:NAME",
         help="where the config and the tokenizer of the model's transformer are, which an archive does not have "
@@ -48,13 +42,7 @@ def run_import_allennlp(arguments: argparse.Namespace) -> None:
     if folder is None:
         _check_archives(arguments)
         return
-    imported = import_allennlp(
-        arguments.archive,
-        folder,
-        bilm=arguments.bilm,
-        transformer=arguments.transformer,
-        force=arguments.force,
-    )
+    imported = import_allennlp(arguments.archive, folder, transformer=arguments.transformer, force=arguments.force)
     print(f"{folder}: AllenNLP's {imported.kind}")
     for note in imported.notes:
         print(f"- {note}")

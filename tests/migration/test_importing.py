@@ -201,8 +201,11 @@ def test_a_run_like_any_other(
     assert row > 1
 
 
-def test_the_bilm_is_written_in_the_published_layout(archive: Path, tmp_path: Path) -> None:
+def test_the_bilm_is_written_in_the_published_layout(
+    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run = RunFolder(tmp_path / "run")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))  # needs no room anywhere else
     imported = import_allennlp(archive, run.path)
     assert any("clips and skip connections are those of the published models" in note for note in imported.notes)
     written = BiLM.load(run.bilm.copies)
@@ -230,39 +233,6 @@ def test_options_of_the_archive_say_what_the_weights_do_not(tmp_path: Path) -> N
     assert BiLM.load(tmp_path / "run" / "bilm").options.lstm == lstm
 
 
-@pytest.mark.parametrize("prefix", ["", "elmo_2x4096_"], ids=["ours", "published"])
-def test_runs_share_a_bilm(prefix: str, archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shared = tmp_path / "of" / "all"
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))  # needs no room anywhere else
-    import_allennlp(archive, tmp_path / "one", bilm=shared)
-    files = [(shared / name).rename(shared / f"{prefix}{name}") for name in ("options.json", "weights.hdf5")]
-    (shared / "._weights.hdf5").touch()  # as macOS leaves it
-    before = [file.stat().st_mtime_ns for file in files]
-    import_allennlp(archive, tmp_path / "one", bilm=shared, force=True)
-    import_allennlp(archive, tmp_path / "two", bilm=shared)
-    assert sorted(shared.iterdir()) == sorted([*files, shared / "._weights.hdf5"])
-    assert [file.stat().st_mtime_ns for file in files] == before
-    assert not (tmp_path / "two" / "bilm").exists()
-    assert torch.equal(logits(tmp_path / "one", SENTENCES[0]), logits(tmp_path / "two", SENTENCES[0]))
-    tensors = ner_tensors()
-    tensors[f"{EMBEDDER}_elmo._elmo._elmo_lstm._token_embedder.char_conv_0.bias"] += 1
-    other = write_archive(tmp_path / "other", NER, tensors, VOCABULARY)
-    with pytest.raises(MigrationError, match=f"its biLM is not the one in {shared}"):
-        import_allennlp(other, tmp_path / "three", bilm=shared)
-    assert not (tmp_path / "three").exists()
-
-
-@pytest.mark.parametrize("names", [["weights.hdf5"], ["a_options.json"], ["a_options.json", "options.json"]])
-def test_files_that_are_not_those_of_one_bilm_are_refused(names: list[str], archive: Path, tmp_path: Path) -> None:
-    (shared := tmp_path / "bilm").mkdir()
-    for name in names:
-        (shared / name).write_bytes(b"of another biLM")
-    with pytest.raises(MigrationError, match=f"bilm: holds {', '.join(names)}; expected one"):
-        import_allennlp(archive, tmp_path / "run", bilm=shared)
-    assert sorted(each.name for each in shared.iterdir()) == names
-    assert not (tmp_path / "run").exists()
-
-
 def test_an_earlier_run_is_kept_without_force(archive: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     import_allennlp(archive, run)
@@ -274,9 +244,6 @@ def test_an_earlier_run_is_kept_without_force(archive: Path, tmp_path: Path) -> 
     import_allennlp(archive, run, force=True)
     assert (run / "config.json").stat().st_mtime_ns > before
     assert not state.exists()
-    with pytest.raises(RunError, match="belongs to the run; leave --bilm out, or name a folder outside of"):
-        import_allennlp(archive, run, bilm=run / "bilm", force=True)
-    assert RunFolder(run).model.is_file()
 
 
 def without_embedder(size: int) -> dict[str, Tensor]:
