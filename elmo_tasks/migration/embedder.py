@@ -219,17 +219,16 @@ def _characters(result: ConvertedEmbedder, params: Params, weights: Weights, ind
     tokenizer = indexer.part("character_tokenizer")
     tokenizer.expect("type", None, "character")
     tokenizer.expect("lowercase_characters", False, None)
-    borders = {BEGIN_WORD: tokenizer.get("start_tokens", None), END_WORD: tokenizer.get("end_tokens", None)}
     part = weights.part("_embedding._module.")
     if tokenizer.get("byte_encoding", None) is not None:
         tokenizer.expect("byte_encoding", "utf-8", "utf8")
-        rows, result.characters = _byte_rows(borders, tokenizer)
+        rows, result.characters = _byte_rows(tokenizer)
         result.vocabulary_config |= {"byte_characters": True, "border_characters": BEGIN_WORD in result.characters}
         table = _table(embedding, part, 1)
         rows = [row if row is not None and row < len(table) else None for row in rows]  # unused ones may be missing
     else:
-        if any(borders.values()):
-            raise MigrationError(f"config.json: {tokenizer.path('start_tokens')}: only for byte_encoding utf-8")
+        for key in ("start_tokens", "end_tokens"):
+            tokenizer.expect(key, [], None)
         names = result.names.labels(indexer.get("namespace", "token_characters"))
         result.characters, rows = _named_rows(names)
         table = _table(embedding, part, len(names))
@@ -249,19 +248,15 @@ def _characters(result: ConvertedEmbedder, params: Params, weights: Weights, ind
     return int(config["filters"] if "filters" in config else config["hidden_size"] * (1 + config["bidirectional"]))
 
 
-def _byte_rows(borders: dict[str, Any], tokenizer: Params) -> tuple[list[int | None], tuple[str, ...]]:
+def _byte_rows(tokenizer: Params) -> tuple[list[int | None], tuple[str, ...]]:
     """The rows of AllenNLP's table of bytes, and the names of ours: a byte has the row after its number."""
     rows: list[int | None] = [None, None, *range(1, 257)]
     names = [*SPECIAL, *BYTES]
-    for name, ids in borders.items():
-        if not ids:
-            continue
-        if not (isinstance(ids, list) and len(ids) == 1 and isinstance(ids[0], int) and ids[0] > 0):
-            raise MigrationError(
-                f"config.json: {tokenizer.path('start_tokens')} and end_tokens: only one number each is supported"
-            )
-        rows.append(ids[0])
-        names.append(name)
+    for name, key, row in ((BEGIN_WORD, "start_tokens", 259), (END_WORD, "end_tokens", 260)):
+        tokenizer.expect(key, [row], [], None)
+        if tokenizer.get(key, None):
+            rows.append(row)
+            names.append(name)
     return rows, tuple(names)
 
 

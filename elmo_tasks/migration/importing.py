@@ -17,7 +17,7 @@ from torch import Tensor
 from elmo_tasks.config import load_config, to_json
 from elmo_tasks.elmo.bilm_files import BiLMFiles
 from elmo_tasks.elmo.shapes_only import shapes_only
-from elmo_tasks.errors import ConfigError, RunError, WeightsError, one_line, some_of
+from elmo_tasks.errors import ElmoTasksError, RunError, one_line, some_of
 from elmo_tasks.files.json_files import write_json
 from elmo_tasks.files.locks import locked
 from elmo_tasks.files.overwriting import check_folder, check_kind
@@ -156,7 +156,7 @@ def _mismatches(archive: Archive) -> Iterator[None]:
     """Errors of the conversion name the archive. Those of impossible values become a `MigrationError`."""
     try:
         yield
-    except (MigrationError, ConfigError, WeightsError) as error:
+    except ElmoTasksError as error:
         raise MigrationError(f"{archive.path}: {one_line(error, 1000)}") from None
     except _MISMATCHES as error:
         logger.debug("the conversion failed", exc_info=True)

@@ -22,7 +22,6 @@ from elmo_tasks.predictors import AllenNlpPredictor
 from elmo_tasks.predictors.allennlp_format import FindPredicates
 from elmo_tasks.predictors.resolution import resolved_document, resolved_text
 from elmo_tasks.runs import load
-from elmo_tasks.tasks import Classification, Coreference, Reading, SemanticRoles, Tagging, TaskRegistry, TextPairs
 
 logger = logging.getLogger(__name__)
 
@@ -112,7 +111,7 @@ class Predictor:
         if predictor_name is not None and predictor_name.replace("-", "_") not in predictor.names:
             expected = " or ".join(map(repr, predictor.names))
             raise ElmoTasksError(f"predictor_name is {predictor_name!r}; expected {expected} for {archive_path}")
-        kind = _KINDS.find(predictor.task) or Predictor
+        kind = _KINDS.get(predictor.names[0], Predictor)
         if not issubclass(kind, cls):
             raise ElmoTasksError(f"{archive_path}: its predictor is a {kind.__name__}; expected a {cls.__name__}")
         return kind(predictor)
@@ -215,16 +214,14 @@ _PUBLISHED = {
     "tagging-fine-grained-transformer-crf-tagger": "fgner-transformer.2021-02-11",
 }
 _STORAGE = "https://storage.googleapis.com/allennlp-public-models"
-_KINDS = TaskRegistry[type[Predictor]](
-    {
-        Tagging.name: SentenceTaggerPredictor,
-        SemanticRoles.name: SemanticRoleLabelerPredictor,
-        Classification.name: TextClassifierPredictor,
-        TextPairs.name: TextualEntailmentPredictor,
-        Reading.name: ReadingComprehensionPredictor,
-        Coreference.name: CorefPredictor,
-    }
-)
+_KINDS = {
+    "sentence_tagger": SentenceTaggerPredictor,
+    "semantic_role_labeling": SemanticRoleLabelerPredictor,
+    "text_classifier": TextClassifierPredictor,
+    "textual_entailment": TextualEntailmentPredictor,
+    "reading_comprehension": ReadingComprehensionPredictor,
+    "coreference_resolution": CorefPredictor,
+}
 
 
 def load_predictor(

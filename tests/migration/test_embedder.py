@@ -241,13 +241,17 @@ def indexed(**settings: Any) -> dict[str, Any]:
         (characters({**LSTM, "bias": False}), {}, "bias is False; only True can"),
         (characters(CNN), indexed(character_tokenizer={"type": "x"}), "type is x; only None or character can"),
         (characters(CNN), indexed(character_tokenizer={"lowercase_characters": True}), "lowercase_characters is True"),
-        (characters(CNN), indexed(character_tokenizer={"start_tokens": ["^"]}), "only for byte_encoding utf-8"),
+        (
+            characters(CNN),
+            indexed(character_tokenizer={"start_tokens": ["^"]}),
+            r"start_tokens is \['\^'\]; only \[\] or None can",
+        ),
         (characters(CNN), indexed(character_tokenizer={"byte_encoding": "latin-1"}), "latin-1; only utf-8 or utf8 can"),
         *(
             (
                 characters(CNN),
                 indexed(character_tokenizer={"byte_encoding": "utf8", "start_tokens": wrong}),
-                "start_tokens and end_tokens: only one number each is supported",
+                r"start_tokens is .*; only \[259\] or \[\] or None can",
             )
             for wrong in ([259, 260], ["a"], [0], 259)
         ),

@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 import torch
 
+from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.migration.heads.head import Head
 from elmo_tasks.migration.migration_error import MigrationError
 from elmo_tasks.text.tag_schemes import allowed_transitions
 from tests.migration.archives import GONE
-from tests.migration.heads import BOTH, LABELS, LSTM, ROLES, SPANS, make
+from tests.migration.heads import BOTH, LABELS, ROLES, SPANS, make
 
 JSONL = {"type": "jsonl", "task": "classification"}
 CONLL = {"type": "conll2003"}
@@ -197,30 +198,18 @@ def test_the_columns_of_conll_2003(tag_label: str, columns: dict[str, Any]) -> N
 
 def test_layers_dropout_and_transitions_of_a_crf_tagger() -> None:
     changes = {"dataset_reader.type": "other", "model.dropout": 0.3, "model.label_encoding": "BIO"}
-    archive = make("crf_tagger", changes, labels=("@@UNKNOWN@@", *SPANS), layer=5)
+    archive = make("crf_tagger", changes, layer=5)
     for name in ("start", "end"):
-        archive.add(f"crf.{name}_transitions", 4)
+        archive.add(f"crf.{name}_transitions", 3)
     head, _, _ = archive.convert()
     layers = {"hidden_sizes": [5], "activation": "relu", "dropout": 0.1}
     settings = {"dropout": 0.3, "encoder.dropout": 0.3, "feedforward": layers}
-    left_out = "@@UNKNOWN@@: labels that are never predicted are left out"
-    check(
-        head,
-        settings,
-        {**CONLL, "tag_scheme": "IOB2"},
-        left_out,
-        "there is no reader 'other' here; data are read as columns",
-    )
+    note = "there is no reader 'other' here; data are read as columns"
+    check(head, settings, {**CONLL, "tag_scheme": "IOB2"}, note)
     for name in ("crf.start_transitions", "crf.end_transitions", "tag_projection_layer._module.weight"):
         ours = name.replace("tag_projection_layer._module", "projection")
-        assert torch.equal(head.tensors[ours], archive.tensors[name][1:])
-    assert torch.equal(head.tensors["crf.transitions"], archive.tensors["crf.transitions"][1:, 1:])
-
-
-def mask_of_no_scheme() -> torch.Tensor:
-    mask = torch.ones(5, 5)
-    mask[:, 3:] = 0  # whatever is said about what leads to the start
-    return mask
+        assert torch.equal(head.tensors[ours], archive.tensors[name])
+    assert torch.equal(head.tensors["crf.transitions"], archive.tensors["crf.transitions"])
 
 
 def mask_of_bio() -> torch.Tensor:
@@ -233,7 +222,7 @@ def mask_of_bio() -> torch.Tensor:
 @pytest.mark.parametrize(
     ("encoding", "mask", "entries", "expected"),
     [
-        (None, mask_of_no_scheme(), [(0, 1), (3, 0)], "none"),
+        (None, torch.ones(5, 5), [(0, 1), (3, 0), (2, 4)], "none"),
         ("BIO", mask_of_bio(), [(0, 1), (0, 2), (3, 2), (2, 4)], "those of IOB2"),
     ],
 )
@@ -281,11 +270,6 @@ TOKENIZER = "dataset_reader.tokenizer"
             {"model.output_logit.activations": "relu"},
             "model.output_logit: the last activation is relu; expected",
         ),
-        (
-            "decomposable_attention",
-            {"model.premise_encoder": LSTM},
-            "model.premise_encoder: decomposable attention has",
-        ),
         ("decomposable_attention", {f"{ATTEND}.hidden_dims": [4]}, f"{ATTEND}.hidden_dims has 1 values for 2 layers"),
         ("decomposable_attention", {f"{ATTEND}.activations": ["relu"] * 3}, "activations has 3 values for 2 layers"),
         (
@@ -326,5 +310,5 @@ def test_what_heads_cannot_have(kind: str, changes: dict[str, Any], message: str
 
 
 def test_labels_of_semantic_roles_are_tags() -> None:
-    with pytest.raises(MigrationError, match=r"the label 'U-V' is not a tag of IOB2"):
+    with pytest.raises(ElmoTasksError, match=r"'U-V' is not a tag of IOB2"):
         make("srl", labels=(*ROLES[:-1], "U-V")).convert()

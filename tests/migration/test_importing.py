@@ -373,27 +373,20 @@ def test_other_models_get_one_line_and_nothing_is_written(
 
 
 def test_constraints_of_the_archive_are_compared(tmp_path: Path) -> None:
-    changes = {"model.label_encoding": "BIO", "vocabulary": {"non_padded_namespaces": []}}
-    tensors, config = ner_tensors(), with_changes(NER, changes)
-    names = ("@@UNKNOWN@@", "O", "B-LOC", "I-LOC", "B-PER", "I-PER", "B-ORG", "I-ORG")
+    names = ("O", "B-LOC", "I-LOC", "B-PER", "I-PER", "B-ORG", "I-ORG", "B-MISC", "I-MISC")
+    tensors, config = ner_tensors(), with_changes(NER, {"model.label_encoding": "BIO"})
     mask = torch.zeros(11, 11)
-    allowed = {"O", "B-LOC", "B-PER", "B-ORG"}
-    labels = ("@@PADDING@@", *names)
-    for one, first in enumerate((*labels, "START")):
-        for other, second in enumerate(labels):
-            continues = first[:1] in "BI" and second[:1] == "I" and first[2:] == second[2:]
-            mask[one, other] = float(second in allowed or continues)
-    mask[2:9, 10] = 1.0
+    for one, first in enumerate((*names, "START")):
+        for other, second in enumerate(names):
+            continues = first[:1] in "BI" and first[2:] == second[2:]
+            mask[one, other] = float(second[:1] != "I" or continues)
+    mask[:9, 10] = 1.0
     tensors["crf._constraint_mask"] = mask
-    vocabulary = {**VOCABULARY, "labels": names, "non_padded_namespaces": ("*tags",)}
-    path = write_archive(tmp_path / "a", config, tensors, vocabulary)
-    imported = import_allennlp(path, tmp_path / "run")
-    assert "@@PADDING@@ and @@UNKNOWN@@: labels that are never predicted are left out" in imported.notes
+    vocabulary = {**VOCABULARY, "labels": names}
+    import_allennlp(write_archive(tmp_path / "a", config, tensors, vocabulary), tmp_path / "run")
     run = load_run(tmp_path / "run")
-    assert run.vocabulary.labels["tags"] == names[1:]
-    assert torch.equal(run.model.state_dict()["crf.transitions"], tensors["crf.transitions"][2:, 2:])
-    mask[1, 1] = 1.0  # the unknown label can follow itself, but nothing leads to it
-    import_allennlp(write_archive(tmp_path / "b", config, tensors, vocabulary), tmp_path / "second")
-    mask[2, 1] = 1.0
+    assert run.vocabulary.labels["tags"] == names
+    assert torch.equal(run.model.state_dict()["crf.transitions"], tensors["crf.transitions"])
+    mask[0, 2] = 1.0
     with pytest.raises(MigrationError, match="has other constraints"):
-        import_allennlp(write_archive(tmp_path / "c", config, tensors, vocabulary), tmp_path / "third")
+        import_allennlp(write_archive(tmp_path / "b", config, tensors, vocabulary), tmp_path / "second")

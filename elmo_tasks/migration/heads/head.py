@@ -1,6 +1,6 @@
 """What the conversion of a head gives.
 
-Each kind of AllenNLP's models has a file here with a function
+Each kind of AllenNLP's models has a function here
 
     def convert(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, columns: Tensor) -> Head
 
