@@ -52,8 +52,8 @@ def run_import_allennlp(arguments: argparse.Namespace) -> None:
 
 def _check_archives(arguments: argparse.Namespace) -> None:
     """Imports each archive into a temporary folder, and prints what came of it."""
+    from elmo_tasks.errors import MigrationError
     from elmo_tasks.migration.importing import archives_in, import_allennlp
-    from elmo_tasks.migration.migration_error import MigrationError
 
     possible = 0
     paths = archives_in(arguments.archive)

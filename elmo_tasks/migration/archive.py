@@ -20,14 +20,13 @@ from typing import Any
 from torch import Tensor
 
 from elmo_tasks.elmo.options import BiLMOptions
-from elmo_tasks.errors import RunError
+from elmo_tasks.errors import MigrationError, RunError
 from elmo_tasks.files.archives import unpack
 from elmo_tasks.files.json_files import read_json
 from elmo_tasks.files.limits import ADVICE, MAX_VOCABULARY_BYTES, limit
 from elmo_tasks.files.paths import is_clutter
 from elmo_tasks.files.tensor_files import read_pickled_tensors
-from elmo_tasks.migration.migration_error import MigrationError
-from elmo_tasks.migration.vocabulary import PADDING, UNKNOWN, AllenNlpVocabulary, is_padded
+from elmo_tasks.migration.contents import PADDING, UNKNOWN, AllenNlpVocabulary, is_padded
 
 _WEIGHTS = ("weights.th", "best.th")
 _KNOWN = re.compile(r"config\.json|meta\.json|weights\.th|vocabulary/[^/]+\.txt|fta/[^/]*options_file")

@@ -15,9 +15,8 @@ from elmo_tasks.elmo.options import (
     LstmOptions,
 )
 from elmo_tasks.elmo.shapes_only import shapes_only
-from elmo_tasks.errors import one_line, some_of
-from elmo_tasks.migration.migration_error import MigrationError
-from elmo_tasks.migration.weights import Weights
+from elmo_tasks.errors import MigrationError, one_line, some_of
+from elmo_tasks.migration.contents import Weights
 
 
 def convert_bilm(weights: Weights, options: BiLMOptions | None) -> BiLM:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -14,14 +14,14 @@ from torch import Tensor
 from torch.nn import functional
 
 from elmo_tasks.elmo import BiLM, BiLMOptions
+from elmo_tasks.errors import MigrationError
 from elmo_tasks.migration.bilm import convert_bilm
-from elmo_tasks.migration.migration_error import MigrationError
-from elmo_tasks.migration.params import Params
-from elmo_tasks.migration.transformer import TransformerSource, add_transformer, convert_transformer
-from elmo_tasks.migration.vocabulary import PADDING, UNKNOWN, AllenNlpVocabulary
-from elmo_tasks.migration.weights import Weights
+from elmo_tasks.migration.contents import PADDING, UNKNOWN, AllenNlpVocabulary, Params, Weights
+from elmo_tasks.migration.transformer import add_transformer, convert_transformer
 from elmo_tasks.modules.transformer_files import TransformerFiles
 from elmo_tasks.text.vocabulary import BEGIN_WORD, BYTES, END_WORD, SPECIAL, Vocabulary
+
+WriteTransformer = Callable[[Any, Weights], TransformerFiles]
 
 _PARTS = ("words", "characters", "elmo", "transformer")  # in the order of our embedder's output
 _TYPES = {
@@ -44,7 +44,7 @@ class ConvertedEmbedder:
     names: AllenNlpVocabulary
     version: str | None
     bilm_options: BiLMOptions | None
-    source: TransformerSource
+    write_transformer: WriteTransformer
     config: dict[str, Any] = dataclasses.field(default_factory=dict)  # without the biLM's location
     tensors: dict[str, Tensor] = dataclasses.field(default_factory=dict)
     columns: Tensor = dataclasses.field(default_factory=lambda: torch.arange(0))  # (D,): of our features, AllenNLP's
@@ -74,7 +74,7 @@ def convert_embedder(
     vocabulary: AllenNlpVocabulary,
     bilm_options: BiLMOptions | None,
     version: str | None,
-    source: TransformerSource,
+    write_transformer: WriteTransformer,
 ) -> ConvertedEmbedder:
     """The text field embedder of a model and, of a classifier that keeps it separately, its ELMo.
 
@@ -85,13 +85,13 @@ def convert_embedder(
         weights: all tensors of the model.
         bilm_options: the biLM's, if they are known; otherwise what its tensors do not say is as published.
         version: AllenNLP's, None before 2.5.
-        source: where the files of a transformer come from.
+        write_transformer: see `elmo_tasks.migration.transformer.write_transformer`.
 
     Raises:
         MigrationError: this project has no such embedder, or the tensors do not fit the config.
     """
     model = params.part("model")
-    result = ConvertedEmbedder(params, vocabulary, version, bilm_options, source)
+    result = ConvertedEmbedder(params, vocabulary, version, bilm_options, write_transformer)
     if "bert_model" in model:
         named = model.get("bert_model")
         named = params.part("dataset_reader").get("bert_model_name") if isinstance(named, dict) else named
@@ -204,8 +204,6 @@ def _words(result: ConvertedEmbedder, params: Params, weights: Weights, indexer:
     names = result.names.labels(indexer.get("namespace", "tokens"))
     result.words, rows = _named_rows(names)
     table = _table(params, weights, len(names))
-    if "projection_dim" in params:
-        result.notes.append("the projection of the word vectors is multiplied out: each word has the projected vector")
     trainable = bool(params.get("trainable", True))
     result.tensors["words.trained"] = _reordered(table, rows)
     result.tensors["words.fixed"] = table.new_zeros(0, table.shape[1])
@@ -233,10 +231,7 @@ def _characters(result: ConvertedEmbedder, params: Params, weights: Weights, ind
         result.characters, rows = _named_rows(names)
         table = _table(embedding, part, len(names))
     result.tensors["characters.embedding.weight"] = _reordered(table, rows)
-    if params.number("dropout", 0.0):
-        result.notes.append(
-            "the dropout on the characters' output is not imported: here, dropout is on the characters' features"
-        )
+    params.ignore("dropout")  # it is on the characters' output, and here on their features
     convert = {"cnn": _character_cnn, "lstm": _character_lstm}.get(encoder.get("type", None))
     if convert is None:
         raise MigrationError(
@@ -334,13 +329,9 @@ def _elmo(result: ConvertedEmbedder, params: Params, weights: Weights, indexer: 
 def _elmo_mixes(result: ConvertedEmbedder, params: Params, weights: Weights, mixes: list[str]) -> int:
     """ELMo with a mix for each use; their weights are learned, also where AllenNLP's config fixes them."""
     params.ignore("options_file", "weight_file", "vocab_to_cache", "namespace_to_cache")
-    if params.get("scalar_mix_parameters", None) is not None:
-        result.notes.append("the weights of ELMo's mixes, fixed in AllenNLP, are learned if the run is trained further")
-    params.ignore("num_output_representations", "type")
+    params.ignore("num_output_representations", "type", "scalar_mix_parameters", "requires_grad")
     params.expect("do_layer_norm", False, default=False)
     params.expect("projection_dim", None, 0)
-    if params.get("requires_grad", False):
-        result.notes.append("the biLM was trained with the task; it is imported as it is and frozen")
     bilm = convert_bilm(weights.part("_elmo_lstm."), result.bilm_options)
     if result.bilm_options is None:
         result.notes.append("the biLM's clips and skip connections are those of the published models")
@@ -351,10 +342,6 @@ def _elmo_mixes(result: ConvertedEmbedder, params: Params, weights: Weights, mix
         result.tensors[f"elmo.mixes.{mix}.gamma"] = part.take("gamma", 1).squeeze(0)
     result.bilm = bilm
     result.config["elmo"] = {"mixes": mixes, "dropout": params.number("dropout", 0.5)}
-    result.notes.append(
-        "each sentence starts from a biLM state of zeros; AllenNLP starts from that of the sentences before "
-        "(model.embedder.elmo.stateful)"
-    )
     return bilm.output_size
 
 

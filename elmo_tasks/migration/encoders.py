@@ -8,9 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from elmo_tasks.migration.migration_error import MigrationError
-from elmo_tasks.migration.params import Params
-from elmo_tasks.migration.weights import Weights
+from elmo_tasks.errors import MigrationError
+from elmo_tasks.migration.contents import Params, Weights
 
 _PARAMETERS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 _TORCH = {"lstm": "stacked_bilstm", "gru": "stacked_bigru"}

@@ -11,9 +11,8 @@ from typing import Any
 
 from torch import Tensor
 
-from elmo_tasks.migration.migration_error import MigrationError
-from elmo_tasks.migration.params import Params
-from elmo_tasks.migration.weights import Weights
+from elmo_tasks.errors import MigrationError
+from elmo_tasks.migration.contents import Params, Weights
 
 
 @dataclasses.dataclass(frozen=True)

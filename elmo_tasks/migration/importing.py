@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import logging
 import shutil
 import tarfile
@@ -17,19 +18,17 @@ from torch import Tensor
 from elmo_tasks.config import load_config, to_json
 from elmo_tasks.elmo.bilm_files import BiLMFiles
 from elmo_tasks.elmo.shapes_only import shapes_only
-from elmo_tasks.errors import ElmoTasksError, RunError, one_line, some_of
+from elmo_tasks.errors import ElmoTasksError, MigrationError, RunError, one_line, some_of
 from elmo_tasks.files.json_files import write_json
 from elmo_tasks.files.locks import locked
 from elmo_tasks.files.overwriting import check_folder, check_kind
 from elmo_tasks.files.tensor_files import write_tensors
 from elmo_tasks.migration.archive import Archive, opened
-from elmo_tasks.migration.embedder import ConvertedEmbedder, convert_embedder
+from elmo_tasks.migration.contents import Params, Weights
+from elmo_tasks.migration.embedder import ConvertedEmbedder, WriteTransformer, convert_embedder
 from elmo_tasks.migration.heads import KINDS
 from elmo_tasks.migration.heads.head import Head
-from elmo_tasks.migration.migration_error import MigrationError
-from elmo_tasks.migration.params import Params
-from elmo_tasks.migration.transformer import TransformerSource
-from elmo_tasks.migration.weights import Weights
+from elmo_tasks.migration.transformer import write_transformer
 from elmo_tasks.modules.transformer_files import TransformerFiles
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.folder import RunFolder
@@ -167,8 +166,8 @@ def _mismatches(archive: Archive) -> Iterator[None]:
 def _converted(archive: Archive, transformer: str | None, scratch: Path) -> _Converted:
     """The parts of an archive as those of a run. A biLM and a transformer are written to a temporary folder."""
     params = Params(archive.config)
-    source = TransformerSource(transformer, scratch / "transformer")
-    embedder, head = _convert(archive, params, source)
+    write = functools.partial(write_transformer, transformer, scratch / "transformer")
+    embedder, head = _convert(archive, params, write)
     values, files = _config(params, embedder, head), None
     if embedder.bilm:
         (scratch / "bilm").mkdir()
@@ -194,13 +193,13 @@ def _converted(archive: Archive, transformer: str | None, scratch: Path) -> _Con
     )
 
 
-def _convert(archive: Archive, params: Params, source: TransformerSource) -> tuple[ConvertedEmbedder, Head]:
+def _convert(archive: Archive, params: Params, write: WriteTransformer) -> tuple[ConvertedEmbedder, Head]:
     """The embedder and the head; raises `MigrationError` if this project does not have them."""
     kind, weights = params.part("model").get("type", None), Weights(archive.tensors)
     if not isinstance(kind, str) or kind not in KINDS:
         taken = ", ".join(sorted(KINDS))
         raise MigrationError(f"a model of the type {str(kind)[:80]!r}; supported types: {taken}")
-    embedder = convert_embedder(params, weights, archive.vocabulary, archive.bilm_options, archive.version, source)
+    embedder = convert_embedder(params, weights, archive.vocabulary, archive.bilm_options, archive.version, write)
     head = KINDS[kind](params, weights, archive.vocabulary, embedder.columns)
     if unused := weights.unused():
         raise MigrationError(f"weights.th: unexpected tensors {some_of(unused)}")

@@ -17,6 +17,7 @@ from elmo_tasks.files.cache import used_cache
 from elmo_tasks.files.downloads import fetched, is_address, place_of
 from elmo_tasks.files.hashes import content_hash
 from elmo_tasks.files.installed_models import VERBS, model_named
+from elmo_tasks.files.json_files import read_json
 from elmo_tasks.migration.importing import import_allennlp
 from elmo_tasks.predictors import AllenNlpPredictor
 from elmo_tasks.predictors.allennlp_format import FindPredicates
@@ -196,23 +197,7 @@ class CorefPredictor(Predictor):
 
 BidafPredictor = ReadingComprehensionPredictor
 DecomposableAttentionPredictor = TextualEntailmentPredictor
-_PUBLISHED = {
-    "coref-spanbert": "coref-spanbert-large-2021.03.10",
-    "glove-sst": "basic_stanford_sentiment_treebank-2020.06.09",
-    "pair-classification-decomposable-attention-elmo": "decomposable-attention-elmo-2020.04.09",
-    "pair-classification-esim": "esim-elmo-2020.11.11",
-    "pair-classification-roberta-mnli": "mnli-roberta.2021-03-11",
-    "pair-classification-roberta-rte": "superglue-rte-roberta.2021-04-09",
-    "pair-classification-roberta-snli": "snli-roberta.2021-03-11",
-    "rc-bidaf": "bidaf-model-2020.03.19",
-    "rc-bidaf-elmo": "bidaf-elmo.2021-02-11",
-    "roberta-sst": "stanford-sentiment-treebank-roberta.2021-03-11",
-    "structured-prediction-srl": "openie-model.2020.03.26",
-    "structured-prediction-srl-bert": "structured-prediction-srl-bert.2020.12.15",
-    "tagging-elmo-crf-tagger": "ner-elmo.2021-02-12",
-    "tagging-fine-grained-crf-tagger": "fine-grained-ner.2021-02-11",
-    "tagging-fine-grained-transformer-crf-tagger": "fgner-transformer.2021-02-11",
-}
+_PUBLISHED = Path(__file__).with_name("published_models.json")  # files, by the names in AllenNLP's list
 _STORAGE = "https://storage.googleapis.com/allennlp-public-models"
 _KINDS = {
     "sentence_tagger": SentenceTaggerPredictor,
@@ -234,7 +219,8 @@ def load_predictor(
         pretrained_models: not used.
         cuda_device: see `Predictor.from_path`, as for `overrides` and the errors.
     """
-    name = _PUBLISHED.get(model_id)
+    published = read_json(_PUBLISHED, dict[str, str], "the names of AllenNLP's published models")
+    name = published.get(model_id)
     return Predictor.from_path(
         f"{_STORAGE}/{name}.tar.gz" if name else model_id, None, cuda_device, overrides=overrides
     )

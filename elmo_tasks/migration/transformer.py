@@ -6,7 +6,6 @@ or from the model on the hub that the archive's config names. The import writes 
 
 from __future__ import annotations
 
-import dataclasses
 import re
 import shutil
 from collections.abc import Mapping
@@ -16,14 +15,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from elmo_tasks.errors import ElmoTasksError, WeightsError, one_line
+from elmo_tasks.errors import ElmoTasksError, MigrationError, WeightsError, one_line
 from elmo_tasks.files.hub import HUB, hub_folder
 from elmo_tasks.files.json_files import read_json, write_json
 from elmo_tasks.files.paths import local_path
 from elmo_tasks.files.tensor_files import write_tensors
-from elmo_tasks.migration.migration_error import MigrationError
-from elmo_tasks.migration.params import Params
-from elmo_tasks.migration.weights import Weights
+from elmo_tasks.migration.contents import Params, Weights
 from elmo_tasks.modules.transformer_files import CONFIG, TOKENIZER, WEIGHTS, TransformerFiles
 
 if TYPE_CHECKING:
@@ -39,62 +36,53 @@ _IGNORED = (
 )  # fmt: skip
 
 
-@dataclasses.dataclass(frozen=True)
-class TransformerSource:
-    """Where the config and the tokenizer of an archive's transformer come from, and where all of it is written.
+def write_transformer(given: str | None, folder: Path, named: Any, weights: Weights) -> TransformerFiles:
+    """Writes the transformer of an archive as a folder, and checks that it can be loaded.
 
     Arguments:
-        given: a folder or `hub:NAME`, from the command; None for the model that the archive names.
-        folder: the folder that `write` makes.
+        given: where its config and its tokenizer are: a folder or `hub:NAME`; None for the model that the archive
+            names.
+        folder: is made.
+        named: the model in the archive's config, a name on the hub. A folder that it names is not read, since the
+            archive may be a stranger's.
+        weights: the tensors of the transformer, such as `weights.part("bert_model.")`; all of them are taken.
+
+    Raises:
+        MigrationError: the config or the tokenizer is missing, or does not fit the weights.
     """
+    found = _found(given, named)
+    words = "embeddings.word_embeddings.weight"
+    tensors = {words: weights.take(words, None, None)}
+    tensors |= {name: weights.take(name) for name in weights.names()}
+    tensors.pop("embeddings.position_ids", None)  # 0, 1, 2, ...
+    try:
+        values = read_json(found / CONFIG, dict[str, Any], "the config of a transformer", error=WeightsError)
+        values["model_type"] = values.get("model_type", "bert")  # which BERT's did not say at first
+        folder.mkdir()
+        write_json(folder / CONFIG, {**values, "vocab_size": len(tensors[words])})
+        _write_tokenizer(found, folder / TOKENIZER)
+        write_tensors(folder / WEIGHTS, tensors)
+        files = TransformerFiles(folder)
+        files.load()
+    except WeightsError as error:
+        problem = str(error).replace(f"{folder}/", "")
+        raise MigrationError(f"its transformer, with the files of {found}: {problem}") from None
+    return files
 
-    given: str | None
-    folder: Path
 
-    def write(self, named: Any, weights: Weights) -> TransformerFiles:
-        """Writes the transformer of an archive as a folder, and checks that it can be loaded.
-
-        Arguments:
-            named: the model in the archive's config, a name on the hub. A folder that it names is not read, since the
-                archive may be a stranger's.
-            weights: the tensors of the transformer, such as `weights.part("bert_model.")`; all of them are taken.
-
-        Raises:
-            MigrationError: the config or the tokenizer is missing, or does not fit the weights.
-        """
-        found = self._found(named)
-        tensors = {name: weights.take(name) for name in weights.names()}
-        tensors.pop("embeddings.position_ids", None)  # 0, 1, 2, ...
-        rows = [len(tensor) for name, tensor in tensors.items() if name.endswith("word_embeddings.weight")]
-        if not rows:
-            raise MigrationError(f"weights.th has no tensor '{weights.prefix}embeddings.word_embeddings.weight'")
-        try:
-            values = read_json(found / CONFIG, dict[str, Any], "the config of a transformer", error=WeightsError)
-            values["model_type"] = values.get("model_type", "bert")  # which BERT's did not say at first
-            self.folder.mkdir()
-            write_json(self.folder / CONFIG, {**values, "vocab_size": rows[0]})
-            _write_tokenizer(found, self.folder / TOKENIZER)
-            write_tensors(self.folder / WEIGHTS, tensors)
-            files = TransformerFiles(self.folder)
-            files.load()
-        except WeightsError as error:
-            problem = str(error).replace(f"{self.folder}/", "")
-            raise MigrationError(f"its transformer, with the files of {found}: {problem}") from None
-        return files
-
-    def _found(self, named: Any) -> Path:
-        """The folder with the config and the tokenizer."""
-        if self.given is None and not (isinstance(named, str) and _NAME.fullmatch(named)):
-            raise MigrationError(f"its transformer is {str(named)[:80]!r}, not a name on the hub; {_REMEDY}")
-        source, names = self.given or f"{HUB}{named}", (CONFIG, TOKENIZER, _VOCABULARY, _SETTINGS)
-        try:
-            folder = hub_folder(source, names, _REMEDY) if source.startswith(HUB) else local_path(source)
-        except ElmoTasksError as error:
-            raise MigrationError(f"its transformer's config and tokenizer: {error}; {_REMEDY}") from None
-        for names in ((CONFIG,), (TOKENIZER, _VOCABULARY)):
-            if not any((folder / name).is_file() for name in names):
-                raise MigrationError(f"its transformer: {folder} has no {' or '.join(names)}; {_REMEDY}")
-        return folder
+def _found(given: str | None, named: Any) -> Path:
+    """The folder with the config and the tokenizer."""
+    if given is None and not (isinstance(named, str) and _NAME.fullmatch(named)):
+        raise MigrationError(f"its transformer is {str(named)[:80]!r}, not a name on the hub; {_REMEDY}")
+    source, names = given or f"{HUB}{named}", (CONFIG, TOKENIZER, _VOCABULARY, _SETTINGS)
+    try:
+        folder = hub_folder(source, names, _REMEDY) if source.startswith(HUB) else local_path(source)
+    except ElmoTasksError as error:
+        raise MigrationError(f"its transformer's config and tokenizer: {error}; {_REMEDY}") from None
+    for either in ((CONFIG,), (TOKENIZER, _VOCABULARY)):
+        if not any((folder / name).is_file() for name in either):
+            raise MigrationError(f"its transformer: {folder} has no {' or '.join(either)}; {_REMEDY}")
+    return folder
 
 
 def _write_tokenizer(found: Path, target: Path) -> None:
@@ -155,7 +143,7 @@ def add_transformer(
     """Writes a transformer's folder, and adds its config and its tensors to an embedder.
 
     Arguments:
-        named, weights: see `TransformerSource.write`.
+        named, weights: see `write_transformer`.
         config: settings of `embedder.transformer`, without its location; by default, only the last layer is read.
         mix: the weights of its layers, before the softmax.
         gamma: (1,), the factor of the mix.
@@ -163,7 +151,7 @@ def add_transformer(
     Returns:
         the number of features.
     """
-    result.transformer = result.source.write(named, weights)
+    result.transformer = result.write_transformer(named, weights)
     result.config["transformer"] = {"layers": [-1], "dropout": 0.0, **config}
     result.tensors |= {"transformer.mixes.input.weights": mix, "transformer.mixes.input.gamma": gamma.squeeze(0)}
     return int(result.transformer.read_config().hidden_size)

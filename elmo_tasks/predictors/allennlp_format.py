@@ -26,20 +26,8 @@ class AllenNlpPredictor(Predictor):
     """Predicts as the predictor of a task does, from inputs and with results in the keys of AllenNLP's predictors.
 
     Source: AllenNLP 0.9 and 2.10, their predictors and the `forward` of their models. There is one result for each
-    input. A `sentence` is one sequence of tokens, as in AllenNLP: it is not split into sentences.
-
-    | task | input | result |
-    |---|---|---|
-    | tagging | `sentence` | `words`, `tags`, `mask`, `logits`, `class_probabilities` |
-    | semantic roles | `sentence` | `words`; `verbs`, each with `verb`, `description`, `tags` |
-    | classification | `sentence` | `tokens`, `token_ids`, `label`, `logits`; `probs` and the same as
-      `class_probabilities` |
-    | inference | `premise`, `hypothesis` | `label`, `label_logits`, `label_probs`, the tokens, `p2h_attention`,
-      `h2p_attention` |
-    | reading | `passage`, `question` | `best_span`, `best_span_str`, the tokens, `token_offsets` of the passage;
-      `span_start_logits`, `span_start_probs`, `span_end_logits`, `span_end_probs` of a passage in one window |
-    | coreference | `document` | `document`, the tokens; `clusters`, `top_spans`, `antecedent_indices`,
-      `predicted_antecedents` |
+    input, with the keys in the table of docs/reference/predictions.md. A `sentence` is one sequence of tokens, as in
+    AllenNLP: it is not split into sentences.
 
     Lists of scores are in the order of the run's labels, which are in `labels`; AllenNLP's results do not have them.
     Places of `antecedent_indices` that stand for no antecedent may hold other numbers than AllenNLP's. Inputs may have

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 import torch
 
+from elmo_tasks.errors import MigrationError
 from elmo_tasks.files.limits import VARIABLE
 from elmo_tasks.migration.archive import opened
-from elmo_tasks.migration.migration_error import MigrationError
 from tests.migration.archives import OPTIONS, member, saved, write_archive
 
 TENSORS = {"one": torch.arange(6.0).view(2, 3), "two": torch.ones(2, dtype=torch.int64)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 from typing import Any
 
@@ -9,17 +10,15 @@ import pytest
 import torch
 from torch import Tensor
 
+from elmo_tasks.errors import MigrationError
+from elmo_tasks.migration.contents import AllenNlpVocabulary, Params, Weights
 from elmo_tasks.migration.embedder import ConvertedEmbedder, convert_embedder
-from elmo_tasks.migration.migration_error import MigrationError
-from elmo_tasks.migration.params import Params
-from elmo_tasks.migration.transformer import TransformerSource
-from elmo_tasks.migration.vocabulary import AllenNlpVocabulary
-from elmo_tasks.migration.weights import Weights
+from elmo_tasks.migration.transformer import write_transformer
 from elmo_tasks.text.vocabulary import BEGIN_WORD, END_WORD, SPECIAL
 from tests.migration.archives import OPTIONS, bilm, elmo_tensors
 
 START = "text_field_embedder.token_embedder_"
-NOWHERE = TransformerSource(None, Path())
+NOWHERE = functools.partial(write_transformer, None, Path())
 NAMES = {
     "tokens": ("@@PADDING@@", "dog", "@@UNKNOWN@@", "cat"),
     "token_characters": ("@@PADDING@@", "@@UNKNOWN@@", "d", "o"),
@@ -69,9 +68,7 @@ def convert(
         "dataset_reader": {"token_indexers": indexers or {}},
     }
     params, weights = Params(config), Weights(tensors() if given is None else given)
-    result = convert_embedder(
-        params, weights, AllenNlpVocabulary(NAMES), OPTIONS, version, TransformerSource(None, Path())
-    )
+    result = convert_embedder(params, weights, AllenNlpVocabulary(NAMES), OPTIONS, version, NOWHERE)
     assert [path for path in params.unread() if not path.endswith(unread)] == []
     return result
 
@@ -106,7 +103,6 @@ def test_a_projection_of_words_is_multiplied_out() -> None:
     result = convert({"tokens": {**WORDS["tokens"], "projection_dim": 1}})
     assert result.tensors["words.trained"].tolist() == [[0], [264], [242], [286]]
     assert result.config["words"]["size"] == 1
-    assert result.notes == ["the projection of the word vectors is multiplied out: each word has the projected vector"]
 
 
 @pytest.mark.parametrize(
@@ -155,11 +151,6 @@ def test_characters_in_an_lstm(settings: dict[str, Any], suffixes: list[str]) ->
     assert result.notes == []
 
 
-def test_dropout_on_characters_is_said_to_be_left_out() -> None:
-    (note,) = convert(characters(CNN, dropout=0.2)).notes
-    assert note.startswith("the dropout on the characters' output is not imported")
-
-
 @pytest.mark.parametrize(("rows", "last"), [(262, [518, 519]), (100, [0, 0])])
 def test_characters_as_bytes(rows: int, last: list[float]) -> None:
     tokenizer = {**BYTES["character_tokenizer"], "start_tokens": [259], "end_tokens": None}
@@ -179,16 +170,14 @@ def test_characters_as_bytes(rows: int, last: list[float]) -> None:
     assert len(without.vocabulary({}).characters) == 2 + 256
 
 
-def test_elmo_and_what_is_said_about_it() -> None:
+def test_elmo() -> None:
     settings = {"requires_grad": True, "do_layer_norm": False, "projection_dim": None, "num_output_representations": 1}
     result = convert({"elmo": {**ELMO["elmo"], **settings}}, {"elmo": {"type": "elmo_characters"}})
     assert result.config == {"elmo": {"mixes": ["input"], "dropout": 0.5}}
     assert result.bilm is not None
     assert len(result.columns) == result.bilm.output_size
     assert not any(parameter.requires_grad for parameter in result.bilm.parameters())
-    trained, state = result.notes
-    assert trained == "the biLM was trained with the task; it is imported as it is and frozen"
-    assert state.startswith("each sentence starts from a biLM state of zeros")
+    assert result.notes == []
     assert result.tensors["elmo.mixes.input.weights"].shape == (result.bilm.num_layers,)
     assert result.tensors["elmo.mixes.input.gamma"].item() == 1.5
 
@@ -209,7 +198,7 @@ def test_an_elmo_beside_the_embedder_is_only_part_of_its_output_as_input(mixes: 
     assert result.columns.tolist() == [3, 4, 0, 1, 2, *elmo]
     for number, mix in enumerate(mixes):
         assert result.tensors[f"elmo.mixes.{mix}.gamma"] == given[f"_elmo.scalar_mix_{number}.gamma"]
-    assert len(result.notes) == 1
+    assert result.notes == []
 
 
 def indexed(**settings: Any) -> dict[str, Any]:

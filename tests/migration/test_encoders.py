@@ -9,10 +9,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from elmo_tasks.errors import MigrationError
+from elmo_tasks.migration.contents import Params, Weights
 from elmo_tasks.migration.encoders import convert_encoder
-from elmo_tasks.migration.migration_error import MigrationError
-from elmo_tasks.migration.params import Params
-from elmo_tasks.migration.weights import Weights
 from elmo_tasks.modules.encoders import EncoderConfig
 
 COLUMNS = torch.tensor([3, 0, 4, 1, 2])  # of our inputs, AllenNLP's

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from elmo_tasks.migration.migration_error import MigrationError
-from elmo_tasks.migration.params import Params
-from elmo_tasks.migration.weights import Weights
+from elmo_tasks.errors import MigrationError
+from elmo_tasks.migration.contents import Params, Weights
 
 VALUES = {"a": 1, "b": {"c": 2, "d": None, "e": {"f": [1, 2]}}, "g": "text"}
 

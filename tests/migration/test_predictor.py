@@ -22,12 +22,12 @@ from elmo_tasks.errors import (
     ArgumentError,
     DataError,
     ElmoTasksError,
+    MigrationError,
     RemoteError,
     RunError,
 )
 from elmo_tasks.migration import Predictor, predictor
 from elmo_tasks.migration.importing import import_allennlp
-from elmo_tasks.migration.migration_error import MigrationError
 from elmo_tasks.predictors import AllenNlpPredictor
 from elmo_tasks.runs import load
 from elmo_tasks.runs.archive import open_run

@@ -14,11 +14,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from elmo_tasks.migration.contents import AllenNlpVocabulary, Params, Weights
 from elmo_tasks.migration.feed_forward import Layer, read_layers, with_columns
 from elmo_tasks.migration.heads.head import Head, other_reader
-from elmo_tasks.migration.params import Params
-from elmo_tasks.migration.vocabulary import AllenNlpVocabulary
-from elmo_tasks.migration.weights import Weights
 from elmo_tasks.text.label_order import SENTIMENT_LABELS
 
 # By the reader's classes: our reader's number of them, and the names of its labels.
@@ -55,10 +53,7 @@ def convert_bcn(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary
     head.add_layers("output", output, "model.output_layer")
     head.add_scores(scores, "model.output_layer")
     reader, labels = _reader_and_labels(params, vocabulary)
-    notes = [
-        "integrator_dropout is on the integrator's output here, and on the pooled text in AllenNLP",
-        *other_reader(params, reader["type"], "sst_tokens"),
-    ]
+    notes = list(other_reader(params, reader["type"], "sst_tokens"))
     if labels != vocabulary.labels():
         notes.append(f"the labels {', '.join(vocabulary.labels())} are {', '.join(labels)} here")
     return head.reads(reader, notes, labels=labels)
@@ -168,7 +163,7 @@ def _reads(head: Head, params: Params, vocabulary: AllenNlpVocabulary, labels: t
     name, is_whole = reader.get("type", None), head.config["pooling"] == "cls"
     # A transformer reads the text as it is; tokens are only what white space separates.
     more: dict[str, Any] = {"tokenizer": "whitespace"} if is_whole else {}
-    notes = ["white space between words is read as one space"] if is_whole else []
+    notes: list[str] = []
     if is_whole and name in _PAIRS:
         reader.ignore("transformer_model_name")
         reader.expect("combine_input_fields", None, True)

@@ -22,11 +22,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from elmo_tasks.errors import MigrationError
+from elmo_tasks.migration.contents import Params, Weights
 from elmo_tasks.migration.encoders import convert_encoder
 from elmo_tasks.migration.feed_forward import Layer, feed_forward
-from elmo_tasks.migration.migration_error import MigrationError
-from elmo_tasks.migration.params import Params
-from elmo_tasks.migration.weights import Weights
 
 
 class Head:

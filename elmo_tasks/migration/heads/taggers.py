@@ -12,12 +12,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from elmo_tasks.errors import MigrationError
+from elmo_tasks.migration.contents import AllenNlpVocabulary, Params, Weights
 from elmo_tasks.migration.feed_forward import read_layers
 from elmo_tasks.migration.heads.head import Head
-from elmo_tasks.migration.migration_error import MigrationError
-from elmo_tasks.migration.params import Params
-from elmo_tasks.migration.vocabulary import AllenNlpVocabulary
-from elmo_tasks.migration.weights import Weights
 from elmo_tasks.modules.crf import TransitionConstraints
 from elmo_tasks.text.tag_schemes import TagScheme, is_tag
 
@@ -103,11 +101,7 @@ def convert_srl(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary
     head.add_encoder("encoder", model.part("encoder"), weights.part("encoder."), inputs)
     head.tensors["predicate.weight"] = weights.take("binary_feature_embedding.weight", 2, size)
     head.tensors |= _projection(weights.part("tag_projection_layer._module."), len(labels))
-    notes = (
-        "a sentence's tags are those with the highest sum of probabilities, which AllenNLP looks for too; its search "
-        "loses digits and misses them in some sentences",
-    )
-    return head.reads({"type": "srl_conll2012"}, notes, tags=labels)
+    return head.reads({"type": "srl_conll2012"}, tags=labels)
 
 
 def convert_srl_bert(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, columns: Tensor) -> Head:

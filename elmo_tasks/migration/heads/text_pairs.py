@@ -7,12 +7,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from elmo_tasks.errors import MigrationError
+from elmo_tasks.migration.contents import AllenNlpVocabulary, Params, Weights
 from elmo_tasks.migration.feed_forward import read_layers, with_columns
 from elmo_tasks.migration.heads.head import Head, other_reader
-from elmo_tasks.migration.migration_error import MigrationError
-from elmo_tasks.migration.params import Params
-from elmo_tasks.migration.vocabulary import AllenNlpVocabulary
-from elmo_tasks.migration.weights import Weights
 
 
 def convert_esim(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, columns: Tensor) -> Head:
