@@ -48,7 +48,8 @@ class RolesComponent(SavedComponent):
     def __init__(self, run: str = "roles", predicates: str = "predicates", device: Device = "auto") -> None:
         super().__init__(run, None, device)
         self.predicates = predicates
-        Doc.set_extension("roles", getter=_frames, force=True)
+        if not Doc.has_extension("roles"):  # that of others stays
+            Doc.set_extension("roles", getter=_frames)
 
     @functools.cached_property
     def predictor(self) -> Predictor:
@@ -82,7 +83,8 @@ class CorefComponent(SavedComponent):
 
     def __init__(self, run: str = "coreference", device: Device = "auto") -> None:
         super().__init__(run, None, device)
-        Doc.set_extension("resolved_text", getter=lambda doc: doc.user_data.get(_RESOLVED, doc.text), force=True)
+        if not Doc.has_extension("resolved_text"):
+            Doc.set_extension("resolved_text", getter=lambda doc: doc.user_data.get(_RESOLVED, doc.text))
 
     def annotate(self, docs: list[Doc]) -> None:
         documents = [(doc, list(sentences_of(doc))) for doc in docs]

@@ -128,6 +128,40 @@ def test_a_vocabulary_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: 
         pass
 
 
+WRITTEN_BY_HAND = """// with a comment, a "quoted one", too
+{
+  "a": "http://x.org/*,}# \\", // ]", # more
+  /* and
+     another, ] */
+  "b": [1, [2,], /* last */ ],
+}
+"""
+
+
+def test_comments_and_last_commas_of_a_config_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(WRITTEN_BY_HAND)
+    (tmp_path / "weights.th").write_bytes(saved(TENSORS))
+    with opened(tmp_path, tmp_path) as archive:
+        assert archive.config == {"a": 'http://x.org/*,}# ", // ]', "b": [1, [2]]}
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        '{"a": import "weights.th"}',
+        '{"a": std.range(1, 1000000000)}',
+        '{"a": 1 // }',
+        *(f"{{ # \n{each * 300_000}" for each in ("/*", '\\"', '"', ",", ", ", "#", "/")),
+    ],
+)
+def test_a_config_is_not_evaluated(config: str, tmp_path: Path) -> None:
+    """And what does not end takes no time."""
+    (tmp_path / "config.json").write_text(config)
+    (tmp_path / "weights.th").write_bytes(saved(TENSORS))
+    with pytest.raises(MigrationError, match=r"config\.json"), opened(tmp_path, tmp_path):
+        pass
+
+
 def test_a_byte_order_mark_of_a_vocabulary_is_skipped(tmp_path: Path) -> None:
     path = write_archive(tmp_path / "a", CONFIG, {}, {"tokens": ("\ufeffabc", "d")})
     with opened(path, tmp_path) as archive:
