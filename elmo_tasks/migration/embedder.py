@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -14,9 +15,17 @@ from torch import Tensor
 from torch.nn import functional
 
 from elmo_tasks.elmo import BiLM, BiLMOptions
-from elmo_tasks.errors import MigrationError
-from elmo_tasks.migration.bilm import convert_bilm
-from elmo_tasks.migration.contents import PADDING, UNKNOWN, AllenNlpVocabulary, Params, Weights
+from elmo_tasks.elmo.allennlp_names import bilm_tensors
+from elmo_tasks.elmo.options import (
+    PUBLISHED_OPTIONS,
+    CharacterCnnOptions,
+    CharacterEmbeddingOptions,
+    LstmOptions,
+)
+from elmo_tasks.elmo.shapes_only import shapes_only
+from elmo_tasks.errors import MigrationError, one_line, some_of
+from elmo_tasks.migration.archive import Archive
+from elmo_tasks.migration.contents import PADDING, UNKNOWN, Params, Weights
 from elmo_tasks.migration.transformer import add_transformer, convert_transformer
 from elmo_tasks.modules.transformer_files import TransformerFiles
 from elmo_tasks.text.vocabulary import BEGIN_WORD, BYTES, END_WORD, SPECIAL, Vocabulary
@@ -41,9 +50,7 @@ class ConvertedEmbedder:
     """An embedder's config and tensors here, and what belongs to them, collected while the parts are converted."""
 
     params: Params
-    names: AllenNlpVocabulary
-    version: str | None
-    bilm_options: BiLMOptions | None
+    archive: Archive
     write_transformer: WriteTransformer
     config: dict[str, Any] = dataclasses.field(default_factory=dict)  # without the biLM's location
     tensors: dict[str, Tensor] = dataclasses.field(default_factory=dict)
@@ -69,12 +76,7 @@ class ConvertedEmbedder:
 
 
 def convert_embedder(
-    params: Params,
-    weights: Weights,
-    vocabulary: AllenNlpVocabulary,
-    bilm_options: BiLMOptions | None,
-    version: str | None,
-    write_transformer: WriteTransformer,
+    params: Params, weights: Weights, archive: Archive, write_transformer: WriteTransformer
 ) -> ConvertedEmbedder:
     """The text field embedder of a model and, of a classifier that keeps it separately, its ELMo.
 
@@ -83,15 +85,15 @@ def convert_embedder(
     Arguments:
         params: the whole config.
         weights: all tensors of the model.
-        bilm_options: the biLM's, if they are known; otherwise what its tensors do not say is as published.
-        version: AllenNLP's, None before 2.5.
+        archive: has the vocabulary, AllenNLP's version and the biLM's options, if they are known; otherwise what its
+            tensors do not say is as published.
         write_transformer: see `elmo_tasks.migration.transformer.write_transformer`.
 
     Raises:
         MigrationError: this project has no such embedder, or the tensors do not fit the config.
     """
     model = params.part("model")
-    result = ConvertedEmbedder(params, vocabulary, version, bilm_options, write_transformer)
+    result = ConvertedEmbedder(params, archive, write_transformer)
     if "bert_model" in model:
         named = model.get("bert_model")
         named = params.part("dataset_reader").get("bert_model_name") if isinstance(named, dict) else named
@@ -201,7 +203,7 @@ def _named_rows(names: tuple[str, ...]) -> tuple[tuple[str, ...], list[int | Non
 
 def _words(result: ConvertedEmbedder, params: Params, weights: Weights, indexer: Params) -> int:
     indexer.expect("feature_name", None, "text")
-    names = result.names.labels(indexer.get("namespace", "tokens"))
+    names = result.archive.vocabulary.labels(indexer.get("namespace", "tokens"))
     result.words, rows = _named_rows(names)
     table = _table(params, weights, len(names))
     trainable = bool(params.get("trainable", True))
@@ -227,16 +229,13 @@ def _characters(result: ConvertedEmbedder, params: Params, weights: Weights, ind
     else:
         for key in ("start_tokens", "end_tokens"):
             tokenizer.expect(key, [], None)
-        names = result.names.labels(indexer.get("namespace", "token_characters"))
+        names = result.archive.vocabulary.labels(indexer.get("namespace", "token_characters"))
         result.characters, rows = _named_rows(names)
         table = _table(embedding, part, len(names))
     result.tensors["characters.embedding.weight"] = _reordered(table, rows)
     params.ignore("dropout")  # it is on the characters' output, and here on their features
-    convert = {"cnn": _character_cnn, "lstm": _character_lstm}.get(encoder.get("type", None))
-    if convert is None:
-        raise MigrationError(
-            f"config.json: {encoder.path('type')} is {str(encoder.get('type', None))[:80]!r}; expected cnn or lstm"
-        )
+    encoder.expect("type", "cnn", "lstm")
+    convert = {"cnn": _character_cnn, "lstm": _character_lstm}[encoder.get("type")]
     config, tensors = convert(result, encoder, weights.part("_encoder._module."), indexer, table.shape[1])
     result.config["characters"] = {"embedding_size": table.shape[1], **config}
     result.tensors |= {f"characters.{name}": tensor for name, tensor in tensors.items()}
@@ -265,18 +264,14 @@ def _character_cnn(
         raise MigrationError(
             f"config.json: {params.path('ngram_filter_sizes')} is {str(widths)[:80]}; expected filters of one width"
         )
+    params.expect("conv_layer_activation", *_ACTIVATIONS, None)
     activation = params.get("conv_layer_activation", None) or "relu"
-    if activation not in _ACTIVATIONS:
-        raise MigrationError(
-            f"config.json: {params.path('conv_layer_activation')} is {str(activation)[:80]!r}; "
-            f"expected one of {', '.join(_ACTIVATIONS)}"
-        )
     kernel = weights.take("conv_layer_0.weight", params.number("num_filters"), size, widths[0])
     config: dict[str, Any] = {"filters": len(kernel), "width": widths[0], "activation": _ACTIVATIONS[activation]}
     least = indexer.get("min_padding_length", 0)
-    if _has_masked_cnn(result.params, result.version):
+    if _has_masked_cnn(result.params, result.archive.version):
         config["padding"] = "none"
-        if result.version is None:
+        if result.archive.version is None:
             config["token_min_padding_length"] = least  # so that the note's setting is enough
             result.notes.append(
                 "the archive does not say its version: characters are read as AllenNLP has done since 1.2.1; for an "
@@ -332,8 +327,8 @@ def _elmo_mixes(result: ConvertedEmbedder, params: Params, weights: Weights, mix
     params.ignore("num_output_representations", "type", "scalar_mix_parameters", "requires_grad")
     params.expect("do_layer_norm", False, default=False)
     params.expect("projection_dim", None, 0)
-    bilm = convert_bilm(weights.part("_elmo_lstm."), result.bilm_options)
-    if result.bilm_options is None:
+    bilm = _convert_bilm(weights.part("_elmo_lstm."), result.archive.bilm_options)
+    if result.archive.bilm_options is None:
         result.notes.append("the biLM's clips and skip connections are those of the published models")
     for number, mix in enumerate(mixes):
         part = weights.part(f"scalar_mix_{number}.")
@@ -343,6 +338,60 @@ def _elmo_mixes(result: ConvertedEmbedder, params: Params, weights: Weights, mix
     result.bilm = bilm
     result.config["elmo"] = {"mixes": mixes, "dropout": params.number("dropout", 0.5)}
     return bilm.output_size
+
+
+def _convert_bilm(weights: Weights, options: BiLMOptions | None) -> BiLM:
+    """The biLM of an `Elmo`, frozen. It takes no more memory than its tensors.
+
+    Arguments:
+        weights: the tensors of `_ElmoBiLm`, such as `_elmo_lstm.forward_layer_0.input_linearity.weight`.
+        options: what the tensors do not say (clips, skip connections, the activation); None: as published.
+
+    Raises:
+        MigrationError: the tensors are not those of a biLM, or not of these options.
+    """
+    weights.take_optional("_word_embedding.weight")  # vectors of a cached vocabulary, which are computed anew
+    names = weights.names()
+    tensors: dict[str, Tensor] = {}
+    for name in names:  # one after the other, so that their memory is free again
+        tensors |= bilm_tensors({name: weights.take(name)})
+    given = options or PUBLISHED_OPTIONS["original"]
+    try:
+        with shapes_only():
+            bilm = BiLM(_bilm_options(tensors, given))
+        bilm.load_state_dict(tensors, assign=True)
+    except (LookupError, RuntimeError, ValueError) as error:
+        shown = some_of([weights.prefix + name for name in names]) or f"nothing under {weights.prefix}"
+        raise MigrationError(f"weights.th: not the tensors of a biLM ({one_line(error)}): {shown}") from None
+    return bilm.requires_grad_(False).eval()
+
+
+def _bilm_options(tensors: dict[str, Tensor], given: BiLMOptions) -> BiLMOptions:
+    """The options of a biLM with these tensors, by our names; the rest is as given."""
+
+    def number(pattern: str) -> int:
+        return len({match[1] for name in tensors if (match := re.match(pattern, name))})
+
+    kernels = [
+        tensors[f"token_encoder.convolutions.{each}.weight"]
+        for each in range(number(r"token_encoder\.convolutions\.(\d+)\."))
+    ]
+    gates, projection = tensors["directions.0.layers.0.input_weight"].shape
+    return BiLMOptions(
+        lstm=LstmOptions(
+            dim=gates // 4,
+            projection_dim=projection,
+            n_layers=number(r"directions\.0\.layers\.(\d+)\."),
+            **given.lstm.model_dump(include={"cell_clip", "proj_clip", "use_skip_connections"}),
+        ),
+        char_cnn=CharacterCnnOptions(
+            embedding=CharacterEmbeddingOptions(dim=tensors["token_encoder.embedding.weight"].shape[1]),
+            filters=tuple((kernel.shape[2], kernel.shape[0]) for kernel in kernels),
+            n_highway=number(r"token_encoder\.highways\.(\d+)\."),
+            n_characters=262,
+            **given.char_cnn.model_dump(include={"activation", "max_characters_per_token"}),
+        ),
+    )
 
 
 _CONVERSIONS = {"words": _words, "characters": _characters, "elmo": _elmo, "transformer": convert_transformer}

@@ -199,7 +199,7 @@ def _convert(archive: Archive, params: Params, write: WriteTransformer) -> tuple
     if not isinstance(kind, str) or kind not in KINDS:
         taken = ", ".join(sorted(KINDS))
         raise MigrationError(f"a model of the type {str(kind)[:80]!r}; supported types: {taken}")
-    embedder = convert_embedder(params, weights, archive.vocabulary, archive.bilm_options, archive.version, write)
+    embedder = convert_embedder(params, weights, archive, write)
     head = KINDS[kind](params, weights, archive.vocabulary, embedder.columns)
     if unused := weights.unused():
         raise MigrationError(f"weights.th: unexpected tensors {some_of(unused)}")

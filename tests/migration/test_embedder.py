@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from elmo_tasks.errors import MigrationError
+from elmo_tasks.migration.archive import Archive
 from elmo_tasks.migration.contents import AllenNlpVocabulary, Params, Weights
 from elmo_tasks.migration.embedder import ConvertedEmbedder, convert_embedder
 from elmo_tasks.migration.transformer import write_transformer
@@ -19,6 +20,12 @@ from tests.migration.archives import OPTIONS, bilm, elmo_tensors
 
 START = "text_field_embedder.token_embedder_"
 NOWHERE = functools.partial(write_transformer, None, Path())
+
+
+def archive(version: str | None) -> Archive:
+    return Archive(Path(), {}, version, AllenNlpVocabulary(NAMES), {}, OPTIONS)
+
+
 NAMES = {
     "tokens": ("@@PADDING@@", "dog", "@@UNKNOWN@@", "cat"),
     "token_characters": ("@@PADDING@@", "@@UNKNOWN@@", "d", "o"),
@@ -68,7 +75,7 @@ def convert(
         "dataset_reader": {"token_indexers": indexers or {}},
     }
     params, weights = Params(config), Weights(tensors() if given is None else given)
-    result = convert_embedder(params, weights, AllenNlpVocabulary(NAMES), OPTIONS, version, NOWHERE)
+    result = convert_embedder(params, weights, archive(version), NOWHERE)
     assert [path for path in params.unread() if not path.endswith(unread)] == []
     return result
 
@@ -191,7 +198,7 @@ def test_an_elmo_beside_the_embedder_is_only_part_of_its_output_as_input(mixes: 
     parts = {**WORDS, **characters(CNN)}
     model = {"text_field_embedder": {"token_embedders": parts}, "elmo": {"dropout": 0.3}}
     params = Params({"model": model | {uses[mix]: True for mix in mixes}})
-    result = convert_embedder(params, Weights(dict(given)), AllenNlpVocabulary(NAMES), OPTIONS, "2.8.0", NOWHERE)
+    result = convert_embedder(params, Weights(dict(given)), archive("2.8.0"), NOWHERE)
     assert result.config["elmo"] == {"mixes": list(mixes), "dropout": 0.3}
     # Words, characters and ELMo here; characters, words and, behind the embedder's output, ELMo there.
     elmo = range(5, 5 + bilm().output_size) if "input" in mixes else ()
@@ -217,14 +224,14 @@ def indexed(**settings: Any) -> dict[str, Any]:
         ({"tokens": {**WORDS["tokens"], "projection_dim": 3}}, {}, "is 1 x 2; by its config it should be 3 x 2"),
         ({"tokens": {**WORDS["tokens"], "embedding_dim": 3}}, {}, "is 4 x 2; by its config it should be any x 3"),
         (characters(CNN), indexed(type="single_id"), "characters.type is single_id; only characters can"),
-        (characters({"type": "gru"}), {}, "encoder.type is 'gru'; expected cnn or lstm"),
+        (characters({"type": "gru"}), {}, "encoder.type is gru; only cnn or lstm can"),
         (characters({**CNN, "ngram_filter_sizes": 2}), {}, "ngram_filter_sizes is 2; expected filters of one width"),
         (characters({"type": "cnn", "num_filters": 3}), {}, r"ngram_filter_sizes is \[2, 3, 4, 5\]; expected filters"),
         (characters({**CNN, "output_dim": 5}), {}, "output_dim is 5; only None or 0 can"),
         (
             characters({**CNN, "conv_layer_activation": "elu"}),
             {},
-            "activation is 'elu'; expected one of relu, tanh, linear",
+            "activation is elu; only relu or tanh or linear or None can",
         ),
         (characters({**CNN, "num_filters": 4}), {}, "is 3 x 2 x 2; by its config it should be 4 x 2 x 2"),
         (characters({**LSTM, "bias": False}), {}, "bias is False; only True can"),

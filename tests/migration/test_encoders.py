@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from elmo_tasks.errors import MigrationError
 from elmo_tasks.migration.contents import Params, Weights
-from elmo_tasks.migration.encoders import convert_encoder
+from elmo_tasks.migration.layers import convert_encoder
 from elmo_tasks.modules.encoders import EncoderConfig
 
 COLUMNS = torch.tensor([3, 0, 4, 1, 2])  # of our inputs, AllenNLP's

@@ -279,7 +279,7 @@ TOKENIZER = "dataset_reader.tokenizer"
         (
             "simple_tagger",
             {"model.label_encoding": "BILOU"},
-            "model.label_encoding is 'BILOU'; expected one of BIO, IOB1,",
+            "model.label_encoding is BILOU; only BIO or IOB1 or",
         ),
         ("decomposable_attention", {f"{ATTENTION}.scale_output": True}, "scale_output is True; only False can"),
         ("decomposable_attention", {f"{TOKENIZER}.end_tokens": ["a", "b"]}, "expected at most one token, at the end"),

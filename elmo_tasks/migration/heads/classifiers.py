@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 
 from elmo_tasks.migration.contents import AllenNlpVocabulary, Params, Weights
-from elmo_tasks.migration.feed_forward import Layer, read_layers, with_columns
 from elmo_tasks.migration.heads.head import Head, other_reader
+from elmo_tasks.migration.layers import Layer, read_layers, with_columns
 from elmo_tasks.text.label_order import SENTIMENT_LABELS
 
 # By the reader's classes: our reader's number of them, and the names of its labels.

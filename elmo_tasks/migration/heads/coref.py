@@ -7,8 +7,8 @@ from torch import Tensor
 
 from elmo_tasks.errors import MigrationError
 from elmo_tasks.migration.contents import AllenNlpVocabulary, Params, Weights
-from elmo_tasks.migration.feed_forward import Layer, feed_forward, read_layers
 from elmo_tasks.migration.heads.head import Head, other_reader
+from elmo_tasks.migration.layers import Layer, feed_forward, read_layers
 
 
 def convert(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, columns: Tensor) -> Head:

@@ -24,8 +24,7 @@ from torch import Tensor
 
 from elmo_tasks.errors import MigrationError
 from elmo_tasks.migration.contents import Params, Weights
-from elmo_tasks.migration.encoders import convert_encoder
-from elmo_tasks.migration.feed_forward import Layer, feed_forward
+from elmo_tasks.migration.layers import Layer, convert_encoder, feed_forward
 
 
 class Head:

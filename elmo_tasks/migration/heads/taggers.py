@@ -14,8 +14,8 @@ from torch import Tensor
 
 from elmo_tasks.errors import MigrationError
 from elmo_tasks.migration.contents import AllenNlpVocabulary, Params, Weights
-from elmo_tasks.migration.feed_forward import read_layers
 from elmo_tasks.migration.heads.head import Head
+from elmo_tasks.migration.layers import read_layers
 from elmo_tasks.modules.crf import TransitionConstraints
 from elmo_tasks.text.tag_schemes import TagScheme, is_tag
 
@@ -127,13 +127,8 @@ def _scheme_of(params: Params, key: str) -> TagScheme | None:
     Raises:
         MigrationError: there is no such scheme.
     """
-    name = params.get(key, None)
-    if name is None:
-        return None
-    if name not in _SCHEMES:
-        expected = ", ".join(_SCHEMES)
-        raise MigrationError(f"config.json: {params.path(key)} is {str(name)[:80]!r}; expected one of {expected}")
-    return _SCHEMES[name]
+    params.expect(key, *_SCHEMES, None)
+    return _SCHEMES.get(params.get(key, None))
 
 
 def _tagged_sentences(reader: Params, scheme: TagScheme | None) -> tuple[dict[str, Any], list[str]]:

@@ -9,8 +9,8 @@ from torch import Tensor
 
 from elmo_tasks.errors import MigrationError
 from elmo_tasks.migration.contents import AllenNlpVocabulary, Params, Weights
-from elmo_tasks.migration.feed_forward import read_layers, with_columns
 from elmo_tasks.migration.heads.head import Head, other_reader
+from elmo_tasks.migration.layers import read_layers, with_columns
 
 
 def convert_esim(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, columns: Tensor) -> Head:
