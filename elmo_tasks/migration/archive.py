@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import fnmatch
 import re
 import tempfile
 from collections.abc import Iterator
@@ -26,7 +27,7 @@ from elmo_tasks.files.json_files import from_json, read_json
 from elmo_tasks.files.limits import ADVICE, MAX_JSON_BYTES, MAX_VOCABULARY_BYTES, limit
 from elmo_tasks.files.paths import is_clutter
 from elmo_tasks.files.tensor_files import read_pickled_tensors
-from elmo_tasks.migration.contents import PADDING, UNKNOWN, AllenNlpVocabulary, is_padded
+from elmo_tasks.migration.contents import PADDING, UNKNOWN, AllenNlpVocabulary
 
 _WEIGHTS = ("weights.th", "best.th")
 _KNOWN = re.compile(r"config\.json|meta\.json|weights\.th|vocabulary/[^/]+\.txt|fta/[^/]*options_file")
@@ -128,7 +129,8 @@ def _read_vocabulary(folder: Path, config: dict[str, Any]) -> AllenNlpVocabulary
     namespaces: dict[str, tuple[str, ...]] = {}
     for namespace, path in files.items():
         names = (UNKNOWN if line == unknown else line.replace("@@NEWLINE@@", "\n") for line in _lines(path))
-        namespaces[namespace] = (PADDING, *names) if is_padded(namespace, patterns) else tuple(names)
+        is_padded = not any(fnmatch.fnmatchcase(namespace, pattern) for pattern in patterns)
+        namespaces[namespace] = (PADDING, *names) if is_padded else tuple(names)
     return AllenNlpVocabulary(namespaces)
 
 

@@ -145,10 +145,6 @@ class Weights:
         """Removes a tensor and returns it; None if it is not there."""
         return self._tensors.pop(self.prefix + name, None)
 
-    def unused(self) -> list[str]:
-        """The full names of this part's tensors that have not been taken."""
-        return [self.prefix + name for name in self.names()]
-
 
 @dataclasses.dataclass(frozen=True)
 class AllenNlpVocabulary:
@@ -171,10 +167,3 @@ class AllenNlpVocabulary:
             found = ", ".join(sorted(self.namespaces)) or "none"
             raise MigrationError(f"vocabulary/{namespace}.txt is missing; the archive has: {found}")
         return self.namespaces[namespace]
-
-
-def is_padded(namespace: str, patterns: tuple[str, ...]) -> bool:
-    """Whether a namespace has rows for padding and unknown names, given the patterns of those that do not."""
-    return not any(
-        namespace.endswith(pattern[1:]) if pattern.startswith("*") else namespace == pattern for pattern in patterns
-    )

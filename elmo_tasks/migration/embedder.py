@@ -126,12 +126,10 @@ def convert_embedder(
 
 def _kind(key: str, embedder: Params, known: Mapping[str, str]) -> str:
     """Our name of an embedder's kind, of which there must be only one."""
-    name = embedder.get("type", "embedding")
-    kind = _TYPES.get(name)
-    if kind is None or kind in known:
-        problem = "is the second of its type" if kind else f"has the type {str(name)[:80]!r}"
-        expected = f"one of each of these is supported: {', '.join(_TYPES)}"
-        raise MigrationError(f"config.json: {embedder.path('type')}: {key!r} {problem}; {expected}")
+    embedder.expect("type", *_TYPES, default="embedding")
+    kind = _TYPES[embedder.get("type", "embedding")]
+    if kind in known:
+        raise MigrationError(f"config.json: {embedder.path('type')}: {key!r} is the second of its type; expected one")
     return kind
 
 

@@ -195,13 +195,11 @@ def _converted(archive: Archive, transformer: str | None, scratch: Path) -> _Con
 
 def _convert(archive: Archive, params: Params, write: WriteTransformer) -> tuple[ConvertedEmbedder, Head]:
     """The embedder and the head; raises `MigrationError` if this project does not have them."""
-    kind, weights = params.part("model").get("type", None), Weights(archive.tensors)
-    if not isinstance(kind, str) or kind not in KINDS:
-        taken = ", ".join(sorted(KINDS))
-        raise MigrationError(f"a model of the type {str(kind)[:80]!r}; supported types: {taken}")
+    params.part("model").expect("type", *KINDS)
+    kind, weights = params.part("model").get("type"), Weights(archive.tensors)
     embedder = convert_embedder(params, weights, archive, write)
     head = KINDS[kind](params, weights, archive.vocabulary, embedder.columns)
-    if unused := weights.unused():
+    if unused := weights.names():
         raise MigrationError(f"weights.th: unexpected tensors {some_of(unused)}")
     params.part("model").ignore("initializer", "regularizer")
     return embedder, head

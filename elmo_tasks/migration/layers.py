@@ -40,19 +40,17 @@ def convert_encoder(params: Params, weights: Weights, columns: Tensor) -> Conver
     Raises:
         MigrationError: this project has no such encoder, or the tensors do not fit the config.
     """
-    name = params.get("type", None)
+    params.expect("type", *_TORCH, *_HIGHWAY, "pass_through")
+    name = params.get("type")
     params.expect("stateful", False, None)
     if name in _TORCH:
         return _torch_layers(params, weights.part("_module."), columns, _TORCH[name])
     if name in _HIGHWAY:
         return _augmented_layers(params, weights.part("_module."), columns, name)
-    if name == "pass_through":
-        params.ignore("input_dim")
-        if not torch.equal(columns, torch.arange(len(columns))):
-            raise MigrationError(f"config.json: {params.path('type')}: pass_through only reads one embedder")
-        return {"type": name}, {}
-    taken = ", ".join([*_TORCH, *_HIGHWAY, "pass_through"])
-    raise MigrationError(f"config.json: {params.path('type')} is {str(name)[:80]!r}; supported encoders: {taken}")
+    params.ignore("input_dim")
+    if not torch.equal(columns, torch.arange(len(columns))):
+        raise MigrationError(f"config.json: {params.path('type')}: pass_through only reads one embedder")
+    return {"type": name}, {}
 
 
 def _torch_layers(params: Params, weights: Weights, columns: Tensor, name: str) -> Converted:

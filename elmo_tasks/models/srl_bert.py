@@ -23,7 +23,7 @@ from elmo_tasks.models.labels import (
     tag_predictions,
 )
 from elmo_tasks.models.model import pieces_transformer
-from elmo_tasks.modules.crf import TransitionConstraints
+from elmo_tasks.modules.crf import ConstrainedDecoder
 from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.modules.feed_forward import make_linear
 from elmo_tasks.modules.transformer import Pieces
@@ -83,7 +83,8 @@ class SrlBert(LabelModel[SemanticRolesBatch, PieceScores]):
         super().__init__(embedder, config, labels)
         self.lowercase = config.lowercase
         self.projection = make_linear(embedder.output_size, len(labels))
-        self.constraints = scheme_constraints(labels, SCHEME, "the model 'srl_bert' needs the tags of semantic roles")
+        constraints = scheme_constraints(labels, SCHEME, "the model 'srl_bert' needs the tags of semantic roles")
+        self.decoder = ConstrainedDecoder(constraints, start_score=100_000.0)
 
     def embedded_texts(self, example: Example) -> Sequence[Sequence[str]]:
         return []  # what BERT computes depends on the predicate, and is not kept
@@ -124,36 +125,7 @@ class SrlBert(LabelModel[SemanticRolesBatch, PieceScores]):
         `probabilities` are those that the softmax gives the tag at the token's first piece.
         """
         scores = output.logits.float().softmax(dim=2)  # (B, P, K)
-        best = _allennlp_best_tags(scores.cpu(), output.mask.cpu(), self.constraints).to(scores.device)  # (B, P)
+        best = self.decoder.best_tags(scores, output.mask)  # (B, P)
         tags = best.gather(1, output.starts)  # (B, T)
         chosen = scores.gather(2, best.unsqueeze(2)).squeeze(2).gather(1, output.starts) if probabilities else None
         return tag_predictions(tags, chosen, output.tokens, self.labels)
-
-
-@torch.no_grad()
-def _allennlp_best_tags(scores: Tensor, mask: Tensor, constraints: TransitionConstraints) -> Tensor:
-    """The allowed tags of each sentence with the highest sum of scores, (B, P) int64, 0 in the padding.
-
-    Source: `viterbi_decode` of AllenNLP. It begins with a score of 100,000 in single precision, so that sums keep two
-    digits after the point; of sequences whose sums are then equal, the first is taken. So does AllenNLP 0.9, and later
-    versions with 62 tags or more, as published models have.
-
-    Arguments:
-        scores: (B, P, K) float32, on the CPU.
-        mask: (B, P) bool.
-    """
-    start, between = (
-        torch.zeros(allowed.shape).masked_fill(~allowed.cpu(), -torch.inf)
-        for allowed in (constraints.start, constraints.between)
-    )
-    sums = scores[:, 0] + (100_000.0 + start)  # (B, K)
-    steps = []  # the best tag before each tag, (B, K)
-    for piece in range(1, scores.shape[1]):
-        best, before = (sums.unsqueeze(2) + between).max(dim=1)
-        is_piece = mask[:, piece, None]
-        sums = torch.where(is_piece, scores[:, piece] + best, sums)
-        steps.append(torch.where(is_piece, before, torch.arange(len(start))))
-    tags = [sums.max(dim=1).indices]
-    for before in reversed(steps):
-        tags.append(before.gather(1, tags[-1].unsqueeze(1)).squeeze(1))
-    return torch.stack(tags[::-1], dim=1).masked_fill(~mask, 0)

@@ -67,7 +67,7 @@ class Archive:
         params, weights = Params(self.config), Weights(dict(self.tensors))
         vocabulary = AllenNlpVocabulary({"labels": self.labels})
         head = KINDS[params.part("model").get("type")](params, weights, vocabulary, columns)
-        assert weights.unused() == []
+        assert weights.names() == []
         assert [key for key in params.unread() if key.startswith("model.") and "input_size" not in key] == []
         words = (*SPECIAL, *WORDS)
         ours = Vocabulary(words, len(words), SPECIAL, head.labels)

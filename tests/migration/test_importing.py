@@ -328,13 +328,13 @@ INPUT_WEIGHT = f"{EMBEDDER}_elmo._elmo._elmo_lstm._elmo_lstm.forward_layer_0.inp
 OTHER_MODELS: tuple[tuple[dict[str, Any], str], ...] = (
     (
         {"model.type": "dialog_qa"},
-        "the type 'dialog_qa'; supported types: basic_classifier, bcn, bidaf, coref, crf_tagger",
+        "model.type is dialog_qa; only basic_classifier or bcn or bidaf or coref or crf_tagger",
     ),
     (dict.fromkeys(("more.0", "more.1", "more.2"), torch.zeros(2)), "unexpected tensors more.0, more.1, more.2"),
     ({f"more.{number}": torch.zeros(2) for number in range(5)}, "unexpected tensors more.0, more.1, more.2 and 2 more"),
     ({"crf.transitions": GONE}, "has no tensor 'crf.transitions'"),
     ({f"{PARTS}.tokens.type": "pretrained_transformer"}, "tokens.type is single_id; only pretrained_transformer can"),
-    ({f"{PARTS}.tokens.type": "gpt"}, "'tokens' has the type 'gpt'"),
+    ({f"{PARTS}.tokens.type": "gpt"}, "tokens.type is gpt; only embedding or"),
     ({f"{PARTS}.pos": {"type": "embedding"}}, "'pos' is the second of its type"),
     ({"model.label_encoding": "BIO"}, "the label 'L-PER' is not a tag of IOB2"),
     ({"model.encoder.num_layers": "two"}, "model.encoder.num_layers is 'two'; expected a number"),

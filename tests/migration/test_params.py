@@ -67,8 +67,8 @@ def test_tensors_are_taken_once() -> None:
     assert part.take("one", 2, None).shape == (2, 3)
     assert "one" not in part
     assert part.take_optional("one") is None
-    assert weights.unused() == ["x.two", "y"]
-    assert part.unused() == ["x.two"]
+    assert weights.names() == ["x.two", "y"]
+    assert part.names() == ["two"]
     assert "two" in part
     assert part.take("two").shape == (4,)
 

@@ -52,22 +52,22 @@ def convert_bcn(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary
     *output, scores = layers
     head.add_layers("output", output, "model.output_layer")
     head.add_scores(scores, "model.output_layer")
-    reader, labels = _reader_and_labels(params, vocabulary)
-    notes = list(other_reader(params, reader["type"], "sst_tokens"))
-    if labels != vocabulary.labels():
-        notes.append(f"the labels {', '.join(vocabulary.labels())} are {', '.join(labels)} here")
-    return head.reads(reader, notes, labels=labels)
+    return _reads_texts(head, params, vocabulary.labels())
 
 
-def _reader_and_labels(params: Params, vocabulary: AllenNlpVocabulary) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Our reader's config, and its names of the labels."""
-    reader, labels = params.part("dataset_reader"), vocabulary.labels()
+def _reads_texts(head: Head, params: Params, labels: tuple[str, ...], **settings: str) -> Head:
+    """The head with its reader of texts: that of SST, with our names of the labels, or that of JSON lines."""
+    reader, ours = params.part("dataset_reader"), labels
+    config: dict[str, Any] = {"type": "jsonl", "task": "classification"}
     granularity = reader.get("granularity", "5-class")
-    if reader.get("type", None) != "sst_tokens" or granularity not in _SST:
-        return {"type": "jsonl", "task": "classification"}, labels
-    count, names = _SST[granularity]
-    config = {"type": "sst", "granularity": count, "subtrees": reader.get("use_subtrees", False)}
-    return config, tuple(names[int(label)] for label in labels)
+    if reader.get("type", None) == "sst_tokens" and granularity in _SST:
+        count, names = _SST[granularity]
+        config = {"type": "sst", "granularity": count, "subtrees": reader.get("use_subtrees", False)}
+        ours = tuple(names[int(label)] for label in labels)
+    notes = [f"the labels {', '.join(labels)} are {', '.join(ours)} here"] if ours != labels else []
+    return head.reads(
+        {**config, **settings}, [*notes, *other_reader(params, config["type"], "sst_tokens")], labels=ours
+    )
 
 
 _POOLERS = ("cls_pooler", "bert_pooler")
@@ -106,7 +106,7 @@ def convert_basic(params: Params, weights: Weights, vocabulary: AllenNlpVocabula
     if output:
         head.add_layers("output", output, "model.feedforward")
     head.add_scores(scores, "model")
-    return _reads(head, params, vocabulary, labels)
+    return _reads(head, params, labels)
 
 
 def _linear(weights: Weights, activation: str, size: int | None = None) -> Layer:
@@ -157,20 +157,16 @@ def _with_last_states(head: Head, layers: Sequence[Layer]) -> list[Layer]:
     return [dataclasses.replace(first, weight=weight), *rest]
 
 
-def _reads(head: Head, params: Params, vocabulary: AllenNlpVocabulary, labels: tuple[str, ...]) -> Head:
+def _reads(head: Head, params: Params, labels: tuple[str, ...]) -> Head:
     """The head with its reader: of a text, or of a pair of texts that a transformer reads together."""
-    reader = params.part("dataset_reader")
-    name, is_whole = reader.get("type", None), head.config["pooling"] == "cls"
+    if head.config["pooling"] != "cls":
+        return _reads_texts(head, params, labels)
     # A transformer reads the text as it is; tokens are only what white space separates.
-    more: dict[str, Any] = {"tokenizer": "whitespace"} if is_whole else {}
-    notes: list[str] = []
-    if is_whole and name in _PAIRS:
-        reader.ignore("transformer_model_name")
-        reader.expect("combine_input_fields", None, True)
-        reader.expect("collapse_labels", False, default=False)
-        pairs: dict[str, Any] = {"type": "snli"} if name == "snli" else {"type": "jsonl", "task": "text_pairs"}
-        return head.reads({**pairs, **more}, notes, labels=labels)
-    config, ours = _reader_and_labels(params, vocabulary)
-    if ours != labels:
-        notes.append(f"the labels {', '.join(labels)} are {', '.join(ours)} here")
-    return head.reads({**config, **more}, (*notes, *other_reader(params, config["type"], "sst_tokens")), labels=ours)
+    reader, tokenizer = params.part("dataset_reader"), "whitespace"
+    if (name := reader.get("type", None)) not in _PAIRS:
+        return _reads_texts(head, params, labels, tokenizer=tokenizer)
+    reader.ignore("transformer_model_name")
+    reader.expect("combine_input_fields", None, True)
+    reader.expect("collapse_labels", False, default=False)
+    pairs: dict[str, Any] = {"type": "snli"} if name == "snli" else {"type": "jsonl", "task": "text_pairs"}
+    return head.reads({**pairs, "tokenizer": tokenizer}, labels=labels)
