@@ -127,8 +127,8 @@ class Predictor:
         **settings: Any,
     ) -> _PredictorT:
         """The predictor of what `load_archive` gives; arguments and errors as for `from_path`."""
-        given = {"cuda_device": archive.cuda_device, "overrides": archive.overrides, **settings}
-        return cls.from_path(archive.archive_file, predictor_name, **given)
+        settings = {"cuda_device": archive.cuda_device, "overrides": archive.overrides, **settings}
+        return cls.from_path(archive.archive_file, predictor_name, **settings)
 
     def predict(self, *values: Any, **inputs: Any) -> Json:
         """The result of one input, given by position or by name, such as `sentence`.
@@ -199,7 +199,7 @@ BidafPredictor = ReadingComprehensionPredictor
 DecomposableAttentionPredictor = TextualEntailmentPredictor
 _PUBLISHED = Path(__file__).with_name("published_models.json")  # files, by the names in AllenNLP's list
 _STORAGE = "https://storage.googleapis.com/allennlp-public-models"
-_KINDS = {
+_KINDS: dict[str, type[Predictor]] = {
     "sentence_tagger": SentenceTaggerPredictor,
     "semantic_role_labeling": SemanticRoleLabelerPredictor,
     "text_classifier": TextClassifierPredictor,

@@ -167,7 +167,7 @@ class NgramCnn(Encoder):
         lengths, places = mask.sum(1, keepdim=True), torch.arange(mask.shape[1], device=mask.device)
         outputs = []
         for convolution in self.convolutions:
-            width = convolution.weight.shape[2]
+            width = convolution.get_parameter("weight").shape[2]
             features = convolution(functional.pad(vectors, (0, width - 1))).relu().transpose(1, 2)  # (B, T, filters)
             outputs.append(features.masked_fill((places > lengths - width).unsqueeze(2), 0))
         return torch.cat(outputs, dim=2)

@@ -54,8 +54,7 @@ def convert(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, co
         "pair_hidden_sizes": [len(layer.bias) for layer in pairs],
         "dropout": max(layer.dropout for layer in (*mentions, *pairs)),
     }
-    notes = other_reader(params, "coref_conll2012", "coref")
-    return head.reads({"type": "coref_conll2012"}, notes, genres=())
+    return head.reads({"type": "coref_conll2012"}, other_reader(params, "coref_conll2012", "coref"), genres=())
 
 
 def _add_spans(head: Head, model: Params, weights: Weights, columns: Tensor, max_width: int) -> None:
