@@ -38,12 +38,12 @@ def add_import_allennlp(parser: argparse.ArgumentParser) -> None:
 def run_import_allennlp(arguments: argparse.Namespace) -> None:
     from elmo_tasks.migration.importing import import_allennlp
 
-    folder = arguments.run_folder
-    if folder is None:
+    if arguments.run_folder is None:
         _check_archives(arguments)
         return
-    imported = import_allennlp(arguments.archive, folder, transformer=arguments.transformer, force=arguments.force)
-    print(f"{folder}: AllenNLP's {imported.kind}")
+    places = arguments.archive, arguments.run_folder
+    imported = import_allennlp(*places, transformer=arguments.transformer, force=arguments.force)
+    print(f"{arguments.run_folder}: AllenNLP's {imported.kind}")
     for note in imported.notes:
         print(f"- {note}")
     if imported.unread:

@@ -97,9 +97,8 @@ def convert_embedder(
     if "bert_model" in model:
         named = model.get("bert_model")
         named = params.part("dataset_reader").get("bert_model_name") if isinstance(named, dict) else named
-        dropout = model.number("embedding_dropout", 0.0)
-        mix = torch.zeros(1), torch.ones(1)
-        size = add_transformer(result, named, weights.part("bert_model."), {"dropout": dropout}, *mix)
+        config = {"dropout": model.number("embedding_dropout", 0.0)}
+        size = add_transformer(result, named, weights.part("bert_model."), config, torch.zeros(1), torch.ones(1))
         result.columns = torch.arange(size)
         return result
     prefix = "text_field_embedder."

@@ -219,8 +219,7 @@ def load_predictor(
         pretrained_models: not used.
         cuda_device: see `Predictor.from_path`, as for `overrides` and the errors.
     """
-    published = read_json(_PUBLISHED, dict[str, str], "the names of AllenNLP's published models")
-    name = published.get(model_id)
+    name = read_json(_PUBLISHED, dict[str, str], "the names of AllenNLP's published models").get(model_id)
     return Predictor.from_path(
         f"{_STORAGE}/{name}.tar.gz" if name else model_id, None, cuda_device, overrides=overrides
     )

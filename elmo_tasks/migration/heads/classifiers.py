@@ -162,11 +162,11 @@ def _reads(head: Head, params: Params, labels: tuple[str, ...]) -> Head:
     if head.config["pooling"] != "cls":
         return _reads_texts(head, params, labels)
     # A transformer reads the text as it is; tokens are only what white space separates.
-    reader, tokenizer = params.part("dataset_reader"), "whitespace"
+    reader = params.part("dataset_reader")
     if (name := reader.get("type", None)) not in _PAIRS:
-        return _reads_texts(head, params, labels, tokenizer=tokenizer)
+        return _reads_texts(head, params, labels, tokenizer="whitespace")
     reader.ignore("transformer_model_name")
     reader.expect("combine_input_fields", None, True)
     reader.expect("collapse_labels", False, default=False)
     pairs: dict[str, Any] = {"type": "snli"} if name == "snli" else {"type": "jsonl", "task": "text_pairs"}
-    return head.reads({**pairs, "tokenizer": tokenizer}, labels=labels)
+    return head.reads({**pairs, "tokenizer": "whitespace"}, labels=labels)
