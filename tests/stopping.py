@@ -30,8 +30,8 @@ def run_here(*arguments: str) -> None:
 
 def start_warm(*arguments: str, **settings: str) -> subprocess.Popen[bytes]:
     """Starts `-m elmo_tasks ARGUMENT...` in a process that has imported everything. `terminate` kills it."""
-    client = [sys.executable, "-I", "-S", command_server.__file__, command_server.start(), *arguments[2:]]
-    return subprocess.Popen(client, env={**ENVIRONMENT, **settings}, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    streams: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    return subprocess.Popen([command_server.start(), *arguments], env={**ENVIRONMENT, **settings}, **streams)
 
 
 def run_as_two(*arguments: str, machines: int = 1) -> None:

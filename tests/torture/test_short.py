@@ -13,8 +13,8 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 @pytest.mark.parametrize(
     "arguments",
     [
-        "--part fuzz --cases 300",
-        "--part kills --part disk --part writers --cases 6",
+        "--part fuzz --cases 150",
+        "--part kills --part disk --part writers --cases 4",
         "--part hostile --cases 24",
     ],
 )
