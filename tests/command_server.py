@@ -23,11 +23,7 @@ exec '{python}' "$@"
 
 @functools.cache
 def start() -> str:
-    """Starts the server for all commands of this process.
-
-    Returns:
-        a script that stands for Python: with `-m elmo_tasks ARGUMENT...`, it is a client. Commands use it, too.
-    """
+    """Starts the server; returns a script that stands for Python, where `-m elmo_tasks ARGUMENT...` is a client."""
     import atexit
     import shutil
     import subprocess

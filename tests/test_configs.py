@@ -1,9 +1,7 @@
 """Every config that is shipped trains, evaluates and predicts, on sample data that it finds by itself."""
 
 import functools
-import itertools
 import json
-import lzma
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,7 +16,7 @@ from elmo_tasks.runs import train
 from elmo_tasks.runs.evaluate import evaluate
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.load import load_run
-from elmo_tasks.sample_data import ALL_TASKS, VECTORS, write_sample_data
+from elmo_tasks.sample_data import ALL_TASKS, write_sample_data
 from tests.stopping import Killed, stop_at
 
 CONFIGS = Path(__file__).parent.parent / "configs"
@@ -72,10 +70,6 @@ nw/names 0 3 Oslo NNP * - - - - (GPE) -
 def sample_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("sample")
     write_sample_data(folder, ALL_TASKS, sentences=(24, 8, 8))
-    with lzma.open(folder / VECTORS) as file:
-        frequent = list(itertools.islice(file, 2000))  # each run writes the words of all vectors
-    with lzma.open(folder / VECTORS, "w") as file:
-        file.writelines(frequent)
     (folder / "chunking_conll2000").mkdir()
     for name in ("train.txt", "test.txt"):
         (folder / "chunking_conll2000" / name).write_text(CHUNKS * 12, encoding="utf-8")

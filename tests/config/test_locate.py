@@ -1,7 +1,6 @@
 """The lines that are named for keys of configs. A wrong line is worse than none."""
 
 import contextlib
-import functools
 import json
 import re
 from pathlib import Path
@@ -22,13 +21,7 @@ def evaluated(text: str, key: str, files: dict[str, str]) -> Any:
     for name, content in files.items():
         Path(f"{name}.libsonnet").write_text(content, encoding="utf-8")
     path = tuple(int(step) if step.isdigit() else step for step in key.split("."))
-    return value_at(json.loads(evaluate(text, *files.items())), path)
-
-
-@functools.cache
-def evaluate(text: str, *files: tuple[str, str]) -> str:
-    """The JSON of `MAIN`, which has the text. A test asks for many keys of the same files."""
-    return str(_jsonnet.evaluate_file(MAIN))
+    return value_at(json.loads(_jsonnet.evaluate_file(MAIN)), path)
 
 
 def find(text: str, key: str, **files: str) -> str | None:

@@ -105,8 +105,8 @@ def _parse() -> argparse.Namespace:
         prog="python -m tests.torture", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--minutes", type=float, default=6, metavar="N", help="how long, roughly (default: 6)")
-    help_of_part = "only this part, with N cases or for its share of the minutes; can be repeated"
-    parser.add_argument("--part", action="append", type=_part, metavar="NAME[=N]", help=help_of_part)
+    part = "only this part, with N cases or for its share of the minutes; can be repeated"
+    parser.add_argument("--part", action="append", type=_part, metavar="NAME[=N]", help=part)
     parser.add_argument("--kind", action="append", metavar="NAME", help="of fuzz, only the kinds that begin so")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the random cases (default: 1)")
     parser.add_argument("--first", type=int, default=0, metavar="N", help="the number of the first case (default: 0)")

@@ -11,9 +11,8 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 @pytest.mark.slow
 def test_torture(tmp_path: Path) -> None:
-    parts = ("fuzz=200", "kills=5", "disk=5", "writers=5", "hostile=24")
-    command = [sys.executable, "-m", "tests.torture", "--seed", "1", "--output", str(tmp_path / "torture")]
-    command += [f"--part={part}" for part in parts]
+    parts = [f"--part={part}" for part in ("fuzz=200", "kills=5", "disk=5", "writers=5", "hostile=24")]
+    command = [sys.executable, "-m", "tests.torture", "--seed", "1", "--output", str(tmp_path / "torture"), *parts]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count(" cases, 0 failed") == len(parts)
