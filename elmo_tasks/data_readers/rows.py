@@ -30,6 +30,7 @@ from elmo_tasks.data_readers.records import (
 from elmo_tasks.data_readers.row_examples import GOLD, ROW_TASKS, RowExamples
 from elmo_tasks.data_readers.sources import Examples
 from elmo_tasks.data_readers.squad import NoAnswer
+from elmo_tasks.data_readers.table_columns import Decimal
 from elmo_tasks.data_readers.tag_reading import InputScheme, TagReader
 from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.files.json_files import json_text
@@ -146,14 +147,14 @@ class RowReader(DatasetReader):
         """The rows of a file."""
 
     def examples(self, path: Path) -> Iterator[dict[str, Any]]:
-        return self._examples(lambda reader: reader.records(path), str(path), None)
+        return self._examples(lambda reader: reader.records(path), str(path), None, self.columns())
 
     def hub_examples(self, rows: datasets.Dataset, source: str) -> Iterator[dict[str, Any]]:
         task = ROW_TASKS[self.config.task_name]
         columns = self.columns()
         require_columns(map(str, columns.values()), rows.column_names, source, "name them in 'columns'")
         names = class_names(rows.features[str(columns[task.labels])]) if task.labels in columns else None
-        return self._examples(lambda _: hub_records(rows, source), source, names)
+        return self._examples(lambda _: hub_records(rows, source), source, names, columns)
 
     def memory_examples(self, examples: Examples, name: str) -> Iterator[dict[str, Any]]:
         """See `DatasetReader`. Tags may be in any scheme, as in files."""
@@ -166,22 +167,29 @@ class RowReader(DatasetReader):
                 yield example
 
     def _examples(
-        self, records: Callable[[RowReader], Iterator[Record]], source: str, names: list[str] | None
+        self,
+        records: Callable[[RowReader], Iterator[Record]],
+        source: str,
+        names: list[str] | None,
+        columns: Mapping[str, str | int],
+        decimal: Decimal = ".",
     ) -> Iterator[dict[str, Any]]:
         task, config = ROW_TASKS[self.config.task_name], self.config
         settings: Any = {
             key: getattr(config, key) for key in ("tag_scheme", "input_scheme", "label_separator", "no_answer")
         }
-        columns = self.columns()
 
         @functools.cache
         def means_no_label(label: str) -> bool:
             if config.no_label is not None or label != "-1":
                 return label in (config.no_label or ())
             # The whole source decides. Another reader reads it, so that errors are found only once.
-            return _minus_one_means_no_label(records(type(self)(config)), columns["label"], source)
+            other = type(self)(config)
+            other.quiet = True
+            return _minus_one_means_no_label(records(other), columns["label"], source)
 
-        rows = RowExamples(columns, self.tokenizer, label_names=names, means_no_label=means_no_label, **settings)
+        settings |= {"label_names": names, "means_no_label": means_no_label, "decimal": decimal}
+        rows = RowExamples(columns, self.tokenizer, **settings)
         for record in records(self):
             with self.bad_units.caught():
                 example = task.make(rows, record)

@@ -50,7 +50,9 @@ class Data:
         if test is not None and config.has_test() and not config.fold:
             held_out["test"] = read_examples(evaluation_reader, test)
         training = read_examples(reader, source)
-        again = read_examples(evaluation_reader, source) if config.fold or config.validation_share else training
+        again = training
+        if (config.fold or config.validation_share) and evaluation_reader.config != reader.config:
+            again = read_examples(evaluation_reader, source)
         if config.fold:
             rest, _ = config.fold.split(again, again, reader.task)
             training, held_out["test"] = config.fold.split(training, again, reader.task)
