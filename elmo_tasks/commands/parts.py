@@ -50,8 +50,12 @@ def add_parts(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def writes_parts(arguments: argparse.Namespace) -> bool:
-    """Whether the output is a folder of parts; raises `ElmoTasksError` if other options say so, but not the output."""
+def writes_parts(arguments: argparse.Namespace, *, in_one_table: bool = False) -> bool:
+    """Whether the output is a folder of parts; raises `ElmoTasksError` if other options say so, but not the output.
+
+    Arguments:
+        in_one_table: the output is one table of several files.
+    """
     output = arguments.output
     if output and (output.endswith("/") or Path(output).is_dir()):
         return True
@@ -59,6 +63,9 @@ def writes_parts(arguments: argparse.Namespace) -> bool:
     given = {
         f"{folder} is a folder": folder,
         "several files": len(arguments.input) > 1 or any(map(_needs_folder, arguments.input)),
+    }
+    given = {} if in_one_table else given
+    given |= {
         "--shard": arguments.shard,
         "--check": arguments.check,
         "--part-tokens": arguments.part_tokens,

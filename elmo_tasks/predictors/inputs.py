@@ -6,7 +6,7 @@ import io
 import logging
 import os
 import select
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,7 +22,10 @@ logger = logging.getLogger(__name__)
 
 InputFormat = Literal["auto", "text", "jsonl"]
 
-_ADVICE = "`elmo-tasks evaluate RUN FILE` scores labelled data; --format text reads any file as text"
+_ADVICE = (
+    "--format reader reads it as the data of the run, `elmo-tasks evaluate RUN FILE` scores labelled data, and "
+    "--format text reads any file as text"
+)
 
 
 class LiveLines:
@@ -137,6 +140,15 @@ def read_inputs(
             on_error(error)
             value = None
         yield value
+
+
+def inputs_of_files(
+    files: Mapping[str, Path], format: InputFormat = "auto", on_error: OnError | None = None
+) -> Iterator[dict[str, Any] | None]:
+    """The inputs of several files, each with the name of its `file` and its `line`; errors as of `read_inputs`."""
+    for name, path in files.items():
+        for line, fields in enumerate(read_inputs(path, format, on_error), start=1):
+            yield fields and {"file": name, "line": line, **fields}
 
 
 def reader_inputs(
