@@ -5,8 +5,11 @@
 
 from __future__ import annotations
 
+import csv
 import dataclasses
+import io
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Literal, get_args
@@ -20,6 +23,7 @@ from elmo_tasks.elmo.characters import check_sentences
 from elmo_tasks.elmo.fast import FastBiLM
 from elmo_tasks.elmo.vector_file import SENTENCES, create_vector_file
 from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.files.atomic import atomic_write
 from elmo_tasks.files.paths import is_stream
 from elmo_tasks.files.text import read_lines
 from elmo_tasks.progress import progress_bar
@@ -120,22 +124,81 @@ def embed_file(
     choose, _ = _selection(layers, bilm.num_layers, pool)
     sentence_to_index: dict[str, str] = {}
     total = 0
-    with create_vector_file(output) as file, progress_bar(visible=show_progress) as progress:
+    with create_vector_file(output) as file:
+        for sentence, vectors in _embedded(source, bilm, choose, pool, tokenize, max_tokens, show_progress):
+            file.write(str(sentence.number), vectors.float().cpu().numpy())
+            if keep_sentences:  # equal sentences come in the file's order, since they are equally long
+                sentence_to_index[" ".join(sentence.tokens)] = str(sentence.number)
+            total += 1
+        if keep_sentences:
+            file.write(SENTENCES, np.array([json.dumps(sentence_to_index)]))
+    return total
+
+
+def embed_words(
+    source: str | Path | IO[bytes],
+    output: str | Path,
+    bilm: BiLM | FastBiLM,
+    *,
+    layers: str | int = "mix",
+    tokenize: Tokenizer | None = None,
+    max_tokens: int = 4096,
+    show_progress: bool = True,
+) -> int:
+    """Writes the mean vector of each word of a text file over all places where it is, the most frequent word first.
+
+    Arguments:
+        output: .csv, with a header row and the `count` of each word; other files have word2vec's text format.
+        source, bilm, layers, tokenize, max_tokens, show_progress: see `embed_file`; `layers` must not be "all".
+
+    Returns:
+        the number of words.
+
+    Raises:
+        DataError, ElmoTasksError: as `embed_file`.
+    """
+    choose, axes = _selection(layers, bilm.num_layers)
+    if axes:
+        raise ElmoTasksError("layers: got 'all'; expected mix, top or a number, because a word has one vector")
+    counts, sums = Counter[str](), dict[str, np.ndarray]()
+    for sentence, vectors in _embedded(source, bilm, choose, "none", tokenize, max_tokens, show_progress):
+        for word, vector in zip(sentence.tokens, vectors.double().cpu().numpy(), strict=True):
+            counts[word] += 1
+            sums[word] = sums.get(word, 0) + vector
+    means = ((word, count, [f"{each:.6g}" for each in sums[word] / count]) for word, count in counts.most_common())
+    is_csv = Path(output).suffix.lower() == ".csv"
+    encoding = "utf-8-sig" if is_csv else "utf-8"  # Excel takes a file for UTF-8 by its mark
+    with atomic_write(output) as stream, io.TextIOWrapper(stream, encoding, newline="") as text:
+        if is_csv:
+            writer = csv.writer(text, lineterminator="\n")
+            writer.writerow(["word", "count", *range(bilm.output_size)])
+            writer.writerows([word, count, *mean] for word, count, mean in means)
+        else:
+            text.write(f"{len(counts)} {bilm.output_size}\n")
+            text.writelines(f"{word} {' '.join(mean)}\n" for word, _, mean in means)
+    return len(counts)
+
+
+def _embedded(
+    source: str | Path | IO[bytes],
+    bilm: BiLM | FastBiLM,
+    choose: Callable[[Tensor], Tensor],
+    pool: Pooling,
+    tokenize: Tokenizer | None,
+    max_tokens: int,
+    show_progress: bool,
+) -> Iterator[tuple[_Sentence, Tensor]]:
+    """The sentences of a text file with their vectors, in batches of like lengths."""
+    with progress_bar(visible=show_progress) as progress:
         task = progress.add_task("counting lines", total=None, note="")
         num_lines = _count_lines(source)
         progress.update(task, total=num_lines, description="embedding lines")
         for batch in _batches(_sentences(source, tokenize), max_tokens, one_by_one=_reset_state(bilm)):
             vectors = _vectors([sentence.tokens for sentence in batch], bilm, choose, pool)
             for sentence, each in zip(batch, vectors, strict=True):
-                file.write(str(sentence.number), each.float().cpu().numpy())
-                if keep_sentences:  # equal sentences come in the file's order, since they are equally long
-                    sentence_to_index[" ".join(sentence.tokens)] = str(sentence.number)
+                yield sentence, each
                 progress.advance(task, sentence.lines)
-            total += len(batch)
         progress.update(task, completed=num_lines)  # the last lines may have no sentence
-        if keep_sentences:
-            file.write(SENTENCES, np.array([json.dumps(sentence_to_index)]))
-    return total
 
 
 def _count_lines(source: str | Path | IO[bytes]) -> int | None:
