@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import io
 import itertools
 import json
@@ -55,8 +56,6 @@ def json_lines(path: str | None) -> Iterator[Callable[[Any], object]]:
 @contextlib.contextmanager
 def table(path: str) -> Iterator[Callable[[Mapping[str, Any]], object]]:
     """Yields a function that adds a row to a table, which is written at the end: .csv, .tsv, .xlsx or .parquet."""
-    import importlib.util
-
     import pandas
 
     ending, rows = Path(path).suffix.lower(), list[Mapping[str, Any]]()
@@ -71,18 +70,17 @@ def table(path: str) -> Iterator[Callable[[Mapping[str, Any]], object]]:
             _write_sheet(frame, stream)
         else:  # Excel takes a file for UTF-8 by its mark
             encoding, separator = ("utf-8-sig", ",") if ending == ".csv" else ("utf-8", "\t")
-            frame.to_csv(stream, sep=separator, index=False, encoding=encoding, lineterminator="\n")
+            frame.to_csv(stream, sep=separator, index=False, encoding=encoding)
 
 
 def _write_sheet(frame: Any, stream: IO[bytes]) -> None:
-    """Writes a spreadsheet. Text stays text, also after an equals sign, without control characters."""
+    """Writes a spreadsheet, where text after an equals sign stays text, and control characters are left out."""
     import pandas
     from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
 
-    frame = frame.map(lambda cell: ILLEGAL_CHARACTERS_RE.sub("", cell) if isinstance(cell, str) else cell)
     with pandas.ExcelWriter(stream, engine="openpyxl") as writer:
-        frame.to_excel(writer, index=False)
-        for cell in itertools.chain.from_iterable(next(iter(writer.sheets.values())).iter_rows()):
+        frame.replace(ILLEGAL_CHARACTERS_RE, "", regex=True).to_excel(writer, index=False, sheet_name="results")
+        for cell in itertools.chain(*writer.sheets["results"].iter_rows()):
             cell.data_type = "s" if cell.data_type == "f" else cell.data_type
 
 

@@ -215,15 +215,8 @@ def _add_formats(parser: argparse.ArgumentParser) -> None:
         parser,
         "--output-format",
         ("jsonl", "reader"),
-        "jsonl: one JSON object per result; reader: with --format reader, the data with a column of predictions, for "
-        "columns of tokens (CoNLL), tables and JSON lines",
-    )
-    parser.add_argument(
-        "--prediction-column",
-        metavar="NAME",
-        default="predicted",
-        help="the name of the column or key that --output-format reader adds to tables and JSON lines (default: "
-        "predicted)",
+        "jsonl: one JSON object per result; reader: with --format reader, columns of tokens (CoNLL) with one more, the "
+        "predictions",
     )
 
 

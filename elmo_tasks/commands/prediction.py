@@ -161,8 +161,7 @@ def _results(
             shows.append(lambda result: add_section(describe(predictor.task, result)))
         if arguments.output_format == "reader":
             assert reader
-            column = arguments.prediction_column
-            shows.append(stack.enter_context(_same_format(arguments.output, reader, arguments.input, column, results)))
+            shows.append(stack.enter_context(_same_format(arguments.output, reader, arguments.input, results)))
         elif is_table(arguments.output):
             shows.append(_rows(stack.enter_context(table(arguments.output))))
         elif arguments.output:
@@ -197,32 +196,23 @@ def _resolution(predictor: Predictor) -> Callable[[dict[str, Any]], dict[str, An
 
 
 @contextlib.contextmanager
-def _same_format(path: str | None, reader: DatasetReader, source: str, column: str, results: Results) -> Iterator[Show]:
+def _same_format(path: str | None, reader: DatasetReader, source: str, results: Results) -> Iterator[Show]:
     """Keeps the predictions, and at the end writes the data with them; `_` for what was skipped.
 
     Arguments:
-        column: the name of what is added.
         results: if they end early, the data ends there, too.
     """
     predicted: deque[tuple[int, list[str]]] = deque()  # by the lines where examples begin
     values: deque[str] = deque()
     field = reader.task.build_metric().field
 
-    def show(result: dict[str, Any]) -> None:
-        found = result[field]
-        predicted.append((result["line"], found if isinstance(found, list) else [str(found)]))
-
-    def prediction(number: int, separator: str | None = None) -> str:
-        is_new = bool(predicted) and predicted[0][0] <= number
-        if separator is not None:
-            return separator.join(predicted.popleft()[1]) if is_new else "_"
-        if is_new:
+    def prediction(number: int) -> str:
+        if predicted and predicted[0][0] <= number:
             values.extend(predicted.popleft()[1])
         return values.popleft() if values else "_"
 
-    reader.prediction_column = column
     lines = reader.with_predictions(Path(source), prediction)
-    yield show
+    yield lambda result: predicted.append((result["line"], result[field]))
     with binary_output(path) as stream:
         for line in lines:
             stream.write(f"{line}\n".encode())

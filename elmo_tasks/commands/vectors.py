@@ -80,7 +80,8 @@ def _add_bilm_and_layers(parser: argparse.ArgumentParser) -> None:
         "--layers",
         type=numbers.layers,
         metavar="LAYERS",
-        help="all, mix (the mean of all layers), top, or the number of a layer (default: all; for a folder or words, mix)",
+        help="all, mix (the mean of all layers), top, or the number of a layer (default: all; for a folder or words, "
+        "mix)",
     )
     options.add_choice(parser, "--pool", ("none", "mean", "max"), "write one vector per sentence")
     computation = parser.add_mutually_exclusive_group()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import csv
-import io
 import itertools
 import logging
 from collections import deque
@@ -16,9 +15,8 @@ import datasets
 import pydantic
 from pydantic import Field
 
-from elmo_tasks.data_readers.column_names import check_distinct, check_free
+from elmo_tasks.data_readers.column_names import check_distinct
 from elmo_tasks.data_readers.columns import DOCUMENT_BORDER, Line, LineWidths
-from elmo_tasks.data_readers.reader import Predicted
 from elmo_tasks.data_readers.records import Record
 from elmo_tasks.data_readers.row_examples import ROW_TASKS
 from elmo_tasks.data_readers.rows import RowReader, RowReaderConfig, TableTaskName
@@ -182,6 +180,7 @@ class DelimitedReader(RowReader):
         least = max([1, *(column + 1 if column >= 0 else -column for column in numbers)])
         widths = LineWidths(path, least, self.bad_units, known=header)
         indices: dict[str | int, int] = {}
+        others = () if self.needs_labels or by_token else tuple(filter(None, names or ()))  # predictions keep them
         for group in self._groups(rows, names, path):
             first, _, cells = group[0]
             if by_token and isinstance(cells, list) and DOCUMENT_BORDER in cells:
@@ -195,7 +194,7 @@ class DelimitedReader(RowReader):
                 location = f"{path}:{(header or lines[0])[0]}"
                 indices = indices or {
                     column: self._column_index(column, names, len(lines[0][2]), location)
-                    for column in layout.columns.values()
+                    for column in (*layout.columns.values(), *others)
                 }
                 columns: dict[str | int, Any] = {
                     column: _stripped([cells[index] for _, _, cells in lines]) if by_token else lines[0][2][index]
@@ -204,30 +203,6 @@ class DelimitedReader(RowReader):
                 first = lines[0][0]
                 is_whole = by_token and lines[-1][0] - first == len(lines) - 1  # nothing is between the tokens' lines
                 yield Record(columns, first, f"{path}:{first}", (f"{path}:", first) if is_whole else None)
-
-    def with_predictions(self, path: Path, predicted: Predicted) -> Iterator[str]:
-        """See `DatasetReader`: rows have one more column, the last."""
-        if (format := self._format(path)) is None:
-            raise ElmoTasksError(
-                f"{path}: a spreadsheet gets no column; expected a new file, such as --output new.xlsx"
-            )
-        if self.config.header and (header := _header(self._rows(path, format), path)):
-            check_free(self.prediction_column, header[2], path, header[0])
-        return self._with_predictions(path, format, predicted)
-
-    def _with_predictions(self, path: Path, format: TableFormat, predicted: Predicted) -> Iterator[str]:
-        is_header = self.config.header
-        separator = None if self.config.by_token else self.separator()
-        quotes: Any = {} if format.quotes else {"quoting": csv.QUOTE_NONE, "quotechar": None}
-        for number, line, cells in self._rows(path, format):
-            if isinstance(cells, DataError) or _is_blank(cells) or DOCUMENT_BORDER in cells:
-                yield line
-                continue
-            written = io.StringIO()
-            added = self.prediction_column if is_header else predicted(number, separator)
-            csv.writer(written, delimiter=format.delimiter, lineterminator="\n", **quotes).writerow([*cells, added])
-            is_header = False
-            yield written.getvalue().removesuffix("\n")
 
     def _groups(self, rows: Iterator[_Row], names: Sequence[str] | None, path: Path) -> Iterator[list[_Row]]:
         """The rows of each example: each, or with a token on each line those of a sentence. A border is by itself."""

@@ -42,6 +42,9 @@ from elmo_tasks.text.tokenizers import Tokenizer
 
 GOLD = frozenset({"label", "labels", "score", "tags", "answers", "clusters"})  # what a row to predict does not need
 
+_TEXTS = frozenset({"text", "premise", "hypothesis"})
+_TEXT_KEYS = _TEXTS | {"tokens", "premise_tokens", "hypothesis_tokens", "sentence1", "sentence2"}  # read by predictors
+
 
 class RowTask(NamedTuple):
     """What the rows of a task hold."""
@@ -107,6 +110,14 @@ class RowExamples:
         self._numbers, self._documents = itertools.count(), DocumentNumbers()
         self._questions = QuestionBuilder(tokenizer, no_answer if "answers" in columns else None)
         self._passage: Passage | None = None  # that of the row before: questions about a passage follow each other
+
+    def raw_texts(self, record: Record) -> dict[str, Any] | None:
+        """The texts of a row to predict as they are written, and its other columns; None if it has no such texts."""
+        texts = {name: record.value(column) for name, column in self._columns.items() if name in _TEXTS}
+        if not texts or not all(isinstance(text, str) for text in texts.values()):
+            return None
+        own = {*self._columns.values(), *_TEXT_KEYS}
+        return {**{str(name): value for name, value in record.columns.items() if name not in own}, **texts}
 
     def classification(self, record: Record) -> dict[str, Any]:
         return {"tokens": self._tokens(record, "text"), "label": self._label(record)}

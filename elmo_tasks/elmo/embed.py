@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import io
+import itertools
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -124,12 +125,19 @@ def embed_file(
     choose, _ = _selection(layers, bilm.num_layers, pool)
     sentence_to_index: dict[str, str] = {}
     total = 0
-    with create_vector_file(output) as file:
-        for sentence, vectors in _embedded(source, bilm, choose, pool, tokenize, max_tokens, show_progress):
-            file.write(str(sentence.number), vectors.float().cpu().numpy())
-            if keep_sentences:  # equal sentences come in the file's order, since they are equally long
-                sentence_to_index[" ".join(sentence.tokens)] = str(sentence.number)
-            total += 1
+    with create_vector_file(output) as file, progress_bar(visible=show_progress) as progress:
+        task = progress.add_task("counting lines", total=None, note="")
+        num_lines = _count_lines(source)
+        progress.update(task, total=num_lines, description="embedding lines")
+        for batch in _batches(_sentences(source, tokenize), max_tokens, one_by_one=_reset_state(bilm)):
+            vectors = _vectors([sentence.tokens for sentence in batch], bilm, choose, pool)
+            for sentence, each in zip(batch, vectors, strict=True):
+                file.write(str(sentence.number), each.float().cpu().numpy())
+                if keep_sentences:  # equal sentences come in the file's order, since they are equally long
+                    sentence_to_index[" ".join(sentence.tokens)] = str(sentence.number)
+                progress.advance(task, sentence.lines)
+            total += len(batch)
+        progress.update(task, completed=num_lines)  # the last lines may have no sentence
         if keep_sentences:
             file.write(SENTENCES, np.array([json.dumps(sentence_to_index)]))
     return total
@@ -143,13 +151,12 @@ def embed_words(
     layers: str | int = "mix",
     tokenize: Tokenizer | None = None,
     max_tokens: int = 4096,
-    show_progress: bool = True,
 ) -> int:
-    """Writes the mean vector of each word of a text file over all places where it is, the most frequent word first.
+    """Writes the mean vector of each word of a text over all its places, the most frequent word first.
 
     Arguments:
         output: .csv, with a header row and the `count` of each word; other files have word2vec's text format.
-        source, bilm, layers, tokenize, max_tokens, show_progress: see `embed_file`; `layers` must not be "all".
+        source, bilm, layers, tokenize, max_tokens: see `embed_file`; `layers` must not be "all".
 
     Returns:
         the number of words.
@@ -157,48 +164,27 @@ def embed_words(
     Raises:
         DataError, ElmoTasksError: as `embed_file`.
     """
-    choose, axes = _selection(layers, bilm.num_layers)
-    if axes:
+    if _selection(layers, bilm.num_layers)[1]:
         raise ElmoTasksError("layers: got 'all'; expected mix, top or a number, because a word has one vector")
     counts, sums = Counter[str](), dict[str, np.ndarray]()
-    for sentence, vectors in _embedded(source, bilm, choose, "none", tokenize, max_tokens, show_progress):
-        for word, vector in zip(sentence.tokens, vectors.double().cpu().numpy(), strict=True):
+    for window in _windows(_sentences(source, tokenize), max_tokens * _BATCHES_SORTED_AT_ONCE):
+        sentences = [sentence.tokens for sentence in window]
+        vectors = embed_sentences(sentences, bilm, layers=layers, max_tokens=max_tokens)
+        for word, vector in zip(itertools.chain(*sentences), torch.cat(vectors).double().cpu().numpy(), strict=True):
             counts[word] += 1
             sums[word] = sums.get(word, 0) + vector
-    means = ((word, count, [f"{each:.6g}" for each in sums[word] / count]) for word, count in counts.most_common())
+    rows = [(word, count, *(f"{each:.6g}" for each in sums[word] / count)) for word, count in counts.most_common()]
     is_csv = Path(output).suffix.lower() == ".csv"
-    encoding = "utf-8-sig" if is_csv else "utf-8"  # Excel takes a file for UTF-8 by its mark
-    with atomic_write(output) as stream, io.TextIOWrapper(stream, encoding, newline="") as text:
+    with (
+        atomic_write(output) as stream,
+        io.TextIOWrapper(stream, "utf-8-sig" if is_csv else "utf-8", newline="") as text,
+    ):
         if is_csv:
-            writer = csv.writer(text, lineterminator="\n")
-            writer.writerow(["word", "count", *range(bilm.output_size)])
-            writer.writerows([word, count, *mean] for word, count, mean in means)
+            csv.writer(text, lineterminator="\n").writerows([("word", "count", *range(bilm.output_size)), *rows])
         else:
-            text.write(f"{len(counts)} {bilm.output_size}\n")
-            text.writelines(f"{word} {' '.join(mean)}\n" for word, _, mean in means)
-    return len(counts)
-
-
-def _embedded(
-    source: str | Path | IO[bytes],
-    bilm: BiLM | FastBiLM,
-    choose: Callable[[Tensor], Tensor],
-    pool: Pooling,
-    tokenize: Tokenizer | None,
-    max_tokens: int,
-    show_progress: bool,
-) -> Iterator[tuple[_Sentence, Tensor]]:
-    """The sentences of a text file with their vectors, in batches of like lengths."""
-    with progress_bar(visible=show_progress) as progress:
-        task = progress.add_task("counting lines", total=None, note="")
-        num_lines = _count_lines(source)
-        progress.update(task, total=num_lines, description="embedding lines")
-        for batch in _batches(_sentences(source, tokenize), max_tokens, one_by_one=_reset_state(bilm)):
-            vectors = _vectors([sentence.tokens for sentence in batch], bilm, choose, pool)
-            for sentence, each in zip(batch, vectors, strict=True):
-                yield sentence, each
-                progress.advance(task, sentence.lines)
-        progress.update(task, completed=num_lines)  # the last lines may have no sentence
+            text.write(f"{len(rows)} {bilm.output_size}\n")
+            text.writelines(f"{word} {' '.join(numbers)}\n" for word, _, *numbers in rows)
+    return len(rows)
 
 
 def _count_lines(source: str | Path | IO[bytes]) -> int | None:
