@@ -246,7 +246,7 @@ def run_predict(arguments: argparse.Namespace) -> None:
     if arguments.format == "auto" and arguments.input.lower().endswith(SHEETS):
         arguments.format = "reader"
     if arguments.output_format == "jsonl":
-        check_ending(arguments.output, (*JSON_LINES, *TABLES), "a slash at its end is for a folder of Parquet files")
+        check_ending(arguments.output, (*JSON_LINES, *TABLES), "With a slash at its end, it is a folder")
     check_ending(arguments.html, HTML)
     for output in (arguments.output, arguments.html):
         check_output(output, force=arguments.force, stream=True)

@@ -254,9 +254,7 @@ class DelimitedReader(RowReader):
                     remedy = f"a CR ends no line next to LF; convert the file with: {CR_TO_LF}"
                 row = DataError(path, f"not a row of a table ({error}{quoted}){remedy and '; '}{remedy}", first)
             if nul := next((number for number, line in lines.taken if "\0" in line), None):
-                row = DataError(
-                    path, "has a NUL byte, which is not text; export the table again, or delete the line", nul
-                )
+                row = DataError(path, "a NUL byte, which is not text; export the table again, or delete the line", nul)
             if isinstance(row, DataError):
                 lines.give_back(lines.taken[1:])  # the next line may begin a row
                 del lines.taken[1:]

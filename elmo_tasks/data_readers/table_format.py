@@ -21,8 +21,9 @@ from elmo_tasks.files.text import DAMAGE_ERRORS, open_binary, read_lines, wide_e
 SAMPLE_ROWS = 1000  # the first ones, from which all is found out
 SEPARATOR_LINE = re.compile(r'"?sep=(.)"?')  # Excel's first line, which names the delimiter
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
-_CODE_PAGES = {"cp1252": "Windows-1252", "cp1250": "Windows-1250", "cp1251": "Windows-1251", "mac_roman": "Mac Roman"}
-_MAC_ROMAN = re.compile("[a-z][†‡‰ŠŒŽŸ][a-z]")  # its letters in words, read as Windows-1252
+_CODE_PAGES = ("cp1252", "cp1250", "cp1251", "mac_roman")
+# Inside of words, these are letters in another encoding.
+_NO_LETTERS = re.compile(r"(?<=[a-zß-ÿ])[†‡‰ŠŒŽŸ\xa1-\xa9\xae-\xb3\xb5\xb6\xb8\xb9\xbb-\xbf](?=[a-zß-ÿ])")
 _SAMPLE_BYTES = 50_000
 _CLEARLY_BETTER = 0.2  # of charset_normalizer's measure of mess; differences in a few words are below it
 
@@ -36,7 +37,7 @@ class TableFormat(NamedTuple):
 
     def __str__(self) -> str:
         separator = _DELIMITERS.get(self.delimiter, repr(self.delimiter))
-        return f"{_CODE_PAGES.get(self.encoding, self.encoding)}, separated by {separator}"
+        return f"{self.encoding.replace('cp125', 'Windows-125')}, separated by {separator}"
 
 
 def find_format(
@@ -95,14 +96,13 @@ def _encoding(path: Path) -> str:
         return "UTF-8"
     found = from_bytes(odd[:_SAMPLE_BYTES], cp_isolation=list(_CODE_PAGES), threshold=1.0, enable_fallback=False)
     mess = {name: each.chaos for each in found for name in each.could_be_from_charset if name in _CODE_PAGES}
-    if _MAC_ROMAN.search(odd.decode("cp1252", "replace")):
-        mess["cp1252"] = 1.0
     likely = sorted(mess, key=mess.__getitem__)
-    if "cp1252" in mess and mess["cp1252"] - mess[likely[0]] < _CLEARLY_BETTER:
+    is_odd = _NO_LETTERS.search(odd.decode("cp1252", "replace"))
+    if "cp1252" in mess and not is_odd and mess["cp1252"] - mess[likely[0]] < _CLEARLY_BETTER:
         return "cp1252"
     words = {each: [word for word in odd.decode(each, "replace").split() if not word.isascii()] for each in likely}
-    readings = " or ".join(f"{_CODE_PAGES[each]} ({words[each][0]!r})" for each in likely) or "in many other encodings"
-    remedy = f"Set --set dataset_reader.encoding={likely[0] if likely else 'NAME'}, or another"
+    readings = " or ".join(f"{each} ({words[each][0]!r})" for each in likely) or "in many other encodings"
+    remedy = f"Choose one: --set dataset_reader.encoding={next(iter(likely), 'NAME')}"
     raise DataError(path, f"is not UTF-8; it can be {readings}. {remedy}")
 
 
