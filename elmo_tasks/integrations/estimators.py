@@ -272,7 +272,7 @@ class ElmoClassifier(ClassifierMixin, RunEstimator):
         labels, rows = column_or_1d(y, warn=True), _rows(X)
         check_consistent_length(rows, labels)
         if len(set(labels)) == 1:
-            raise ValueError(f"y has only one class, {labels[0]!r}; expected at least two")
+            raise ValueError(f"y has only one class, {str(labels[0])!r}; expected at least two")
         self._train([{**row, "label": str(label)} for row, label in zip(rows, labels, strict=True)])
         self.classes_ = np.unique(labels)
         return self

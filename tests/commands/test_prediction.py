@@ -168,7 +168,7 @@ def test_the_format_of_inputs_is_the_one_that_is_named(tmp_path: Path, capsys: p
     assert cli.main(["predict", "run", str(source), "--format", "jsonl"]) == 2
     assert "a JSON object on each line" in capsys.readouterr().err
     assert cli.main(["predict", "run", str(source), "--format", "allennlp", "--html", "page"]) == 2
-    assert "--html cannot show AllenNLP's keys" in capsys.readouterr().err
+    assert "--html and tables cannot show AllenNLP's keys" in capsys.readouterr().err
 
 
 def test_only_who_has_to_wait_is_told(
