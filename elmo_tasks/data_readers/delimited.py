@@ -139,7 +139,7 @@ class DelimitedReader(RowReader):
             found = [str(layout.format)] if layout.format else []
             found += ["decimal commas"] if layout.decimal == "," else []
             found += [f"{name} from {each!r}" for name, each in layout.columns.items() if each != self.columns()[name]]
-            if found and not self.quiet:
+            if found:
                 logger.info("%s: %s", path, ", ".join(found))
         return self._layouts[key]
 

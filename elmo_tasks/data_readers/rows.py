@@ -177,9 +177,7 @@ class RowReader(DatasetReader):
             if config.no_label is not None or label != "-1":
                 return label in (config.no_label or ())
             # The whole source decides. Another reader reads it, so that errors are found only once.
-            other = type(self)(config)
-            other.quiet = True
-            return _minus_one_means_no_label(records(other), columns["label"], source)
+            return _minus_one_means_no_label(records(type(self)(config)), columns["label"], source)
 
         settings |= {"label_names": names, "means_no_label": means_no_label, "decimal": decimal}
         rows = RowExamples(columns, self.tokenizer, **settings)

@@ -9,7 +9,7 @@ import itertools
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from charset_normalizer import from_bytes
 
@@ -125,7 +125,7 @@ def _delimiter(lines: Sequence[str], path: Path, quotes: bool | None, names: Col
 def _rows(lines: Iterable[str], delimiter: str, quotes: bool) -> list[list[str]]:
     """The rows that are not blank; the last one is empty if the lines after it are not a row."""
     rows: list[list[str]] = []
-    quoting = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
+    quoting: Any = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
     try:
         for row in csv.reader((f"{line}\n" for line in lines), delimiter=delimiter, quoting=quoting, strict=True):
             rows += [row] if "".join(row).strip() else []

@@ -28,9 +28,9 @@ def table_rows(result: Mapping[str, Any], number: int) -> Iterator[Row]:
                 names = {"predicate": frame["predicate_text"], "role": role["role"]}
                 yield {**sentence, **names, **_span(result, role)}
     elif "mentions" in result:
-        names = dict[int, str]()
+        firsts = dict[int, str]()
         for each in result["mentions"]:
-            first = names.setdefault(each["cluster"], each["text"])
+            first = firsts.setdefault(each["cluster"], each["text"])
             yield {**carried, "cluster": each["cluster"], "first_mention": first, **_span(result, each)}
     elif "spans" in result:
         yield from ({**sentence, "label": span["label"], **_span(result, span)} for span in result["spans"])
