@@ -238,7 +238,7 @@ class DelimitedReader(RowReader):
                 yield number, line, [] if _is_comment(line, comment) else cells
             return
         lines = _Lines(table_lines(path, format.encoding), comment)
-        quoting = csv.QUOTE_MINIMAL if format.quotes else csv.QUOTE_NONE
+        quoting: Any = csv.QUOTE_MINIMAL if format.quotes else csv.QUOTE_NONE
         reader = csv.reader(lines, delimiter=format.delimiter, quoting=quoting, strict=True)
         while True:
             lines.taken.clear()

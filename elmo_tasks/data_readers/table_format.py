@@ -75,11 +75,6 @@ def table_lines(path: Path, encoding: str) -> Iterator[tuple[int, str]]:
         raise DataError(path, f"is not {encoding} ({error}); set another dataset_reader.encoding") from None
 
 
-def usual_delimiter(path: Path) -> str:
-    """The delimiter that a file's name suggests."""
-    return "," if plain_name(path).lower().endswith(".csv") else "\t"
-
-
 def _encoding(path: Path) -> str:
     """UTF-8 if a file has it, UTF-16 or UTF-32, or Windows-1252; raises `DataError` if another is more likely."""
     right, wrong, odd = 0, 0, b""  # lines that are UTF-8 or not, without those in ASCII
@@ -109,7 +104,7 @@ def _encoding(path: Path) -> str:
 def _delimiter(lines: Sequence[str], path: Path, quotes: bool | None, names: Collection[str]) -> str:
     """The delimiter with which most rows are as wide as the first one, which has the names of columns if there are any.
 
-    If no row has two cells, it is the one that the file's name suggests.
+    If no row has two cells, it is one with which all have one, if possible the one that the file's name suggests.
     """
     readings = {each: _rows(lines, each, each != "\t" if quotes is None else quotes) for each in _DELIMITERS}
     named = [each for each, rows in readings.items() if rows and names and set(names) <= set(rows[0])]
@@ -119,7 +114,10 @@ def _delimiter(lines: Sequence[str], path: Path, quotes: bool | None, names: Col
         cells = " or ".join(f"{_DELIMITERS[each]} ({', '.join(map(repr, readings[each][0]))[:200]})" for each in best)
         remedy = " or ".join(f"--set 'dataset_reader.delimiter={each}'" for each in best)
         raise DataError(path, f"can be separated by {cells}. Set {remedy}")
-    return "\t" if "\t" in best else best[0] if best else usual_delimiter(path)
+    if best:
+        return "\t" if "\t" in best else best[0]
+    usual = "," if plain_name(path).lower().endswith(".csv") else "\t"
+    return next((each for each in (usual, *_DELIMITERS) if all(len(row) == 1 for row in readings[each])), usual)
 
 
 def _rows(lines: Iterable[str], delimiter: str, quotes: bool) -> list[list[str]]:

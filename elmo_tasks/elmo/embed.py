@@ -173,17 +173,18 @@ def embed_words(
         for word, vector in zip(itertools.chain(*sentences), torch.cat(vectors).double().cpu().numpy(), strict=True):
             counts[word] += 1
             sums[word] = sums.get(word, 0) + vector
-    rows = [(word, count, *(f"{each:.6g}" for each in sums[word] / count)) for word, count in counts.most_common()]
+    rows = [(word, count, [f"{each:.6g}" for each in sums[word] / count]) for word, count in counts.most_common()]
     is_csv = Path(output).suffix.lower() == ".csv"
-    with (
-        atomic_write(output) as stream,
-        io.TextIOWrapper(stream, "utf-8-sig" if is_csv else "utf-8", newline="") as text,
-    ):
+    encoding = "utf-8-sig" if is_csv else "utf-8"
+    with atomic_write(output) as stream, io.TextIOWrapper(stream, encoding, newline="") as text:
         if is_csv:
-            csv.writer(text, lineterminator="\n").writerows([("word", "count", *range(bilm.output_size)), *rows])
+            header = ["word", "count", *range(bilm.output_size)]
+            csv.writer(text, lineterminator="\n").writerows(
+                [header, *([word, count, *mean] for word, count, mean in rows)]
+            )
         else:
             text.write(f"{len(rows)} {bilm.output_size}\n")
-            text.writelines(f"{word} {' '.join(numbers)}\n" for word, _, *numbers in rows)
+            text.writelines(f"{word} {' '.join(mean)}\n" for word, _, mean in rows)
     return len(rows)
 
 

@@ -108,9 +108,9 @@ class Data:
 
     def check_labels(self, config: ExperimentConfig) -> None:
         """Raises `DataError` if all texts of the training data have the same label."""
-        labels = self.counts[TRAINING].labels.get(LABELS, {}) if "label" in self.reader.task.features else {}
-        if len(labels) == 1:
-            problem = f"all {counted(len(self.training), 'training example')} have the label {next(iter(labels))!r}"
+        labels = list(self.counts[TRAINING].labels.get(LABELS, ()))
+        if len(labels) == 1 and "label" in self.reader.task.features:
+            problem = f"all {counted(len(self.training), 'training example')} have the label {labels[0]!r}"
             remedy = "expected at least two labels: is it the right column, and the whole file?"
             raise DataError(source_name(config.train_data_path), f"{problem}; {remedy}")
 

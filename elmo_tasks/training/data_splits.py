@@ -109,7 +109,7 @@ def _split(
         raise ElmoTasksError(f"{counted(len(units), 'example')} to split; expected at least {fewest}")
     by_label = defaultdict[str, list[Hashable]](list)
     if labels:
-        label_of = dict(zip(keys, labels, strict=True))
+        label_of: dict[Hashable, str] = dict(zip(keys, labels, strict=True))
         for unit in units:
             by_label[label_of[unit]].append(unit)
     out = {unit for each in by_label.values() for unit in each[: round(share * len(each))]} or set(choose(units))

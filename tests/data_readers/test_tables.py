@@ -10,7 +10,7 @@ import pandas
 import pytest
 
 from elmo_tasks.errors import DataError, ElmoTasksError
-from tests.data_readers.readers import ODD_FILES, TEXTS, Settings, problem, read, write
+from tests.data_readers.readers import ODD_FILES, TEXTS, Settings, build, problem, read, write
 
 SCORES: Settings = {**TEXTS, "task": "regression"}
 TEXTS_AND_LABELS = [
@@ -171,6 +171,11 @@ def test_commas_and_points_in_one_column_are_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "data.csv", "text;score\nOne;4,5\nTwo;4.5\n")
     with pytest.raises(DataError, match=r"data\.csv:2: 'score' is '4,5'; expected a number, such as 3\.5"):
         read(path, SCORES)
+
+
+def test_a_single_column_has_commas_in_its_texts(tmp_path: Path) -> None:
+    path = write(tmp_path / "new.csv", "Text\nWarm, funny and short.\nNo; not at all, no.\nCold.\n")
+    assert [example["tokens"][0] for example in build(TEXTS).unlabelled(str(path))] == ["Warm", "No", "Cold"]
 
 
 @pytest.mark.parametrize("line", ['Er sagte ""ja"" dazu', "so\twar es"])
