@@ -245,6 +245,8 @@ def run_predict(arguments: argparse.Namespace) -> None:
     arguments.input = arguments.input[0]
     if arguments.format == "auto" and arguments.input.lower().endswith(SHEETS):
         arguments.format = "reader"
+    if several and arguments.format == "reader":
+        raise ElmoTasksError("--format reader reads one file into a table; got a folder or several files")
     if arguments.output_format == "jsonl":
         check_ending(arguments.output, (*JSON_LINES, *TABLES), "With a slash at its end, it is a folder")
     check_ending(arguments.html, HTML)

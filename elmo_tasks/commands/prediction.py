@@ -56,10 +56,9 @@ def predict_stream(predictor: Predictor, arguments: argparse.Namespace, reader: 
     on_error = skipped if arguments.on_error == "skip" else None
     options: dict[str, Any] = {"on_error": on_error, "explain": arguments.explain}
     with contextlib.ExitStack() as stack:
-        is_read_whole = reader or arguments.files
-        source = (
-            arguments.input if is_read_whole else _source(arguments.input, stack, _prompt if typed else lambda: None)
-        )
+        source: str | LiveLines = arguments.input
+        if not (reader or arguments.files):
+            source = _source(arguments.input, stack, _prompt if typed else lambda: None)
         if isinstance(source, LiveLines):
             options["waiting"] = source.waiting
             predictor.warm_up()

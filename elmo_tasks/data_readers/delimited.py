@@ -147,9 +147,8 @@ class DelimitedReader(RowReader):
         """How a table is written, None for a spreadsheet; errors as of `find_format`."""
         if path.suffix.lower() in SHEETS:
             return None
-        config, columns = self.config, self.columns().values() if self.config.header else ()
-        named = [column for column in columns if isinstance(column, str)]
-        return find_format(path, config.encoding, config.delimiter, config.quotes, named, config.by_token)
+        columns = self.columns().values() if self.config.header else ()
+        return find_format(path, self.config, [column for column in columns if isinstance(column, str)])
 
     def _find_layout(self, path: Path) -> _Layout:
         """What the settings say of a table and, where they say nothing, what its first rows show.

@@ -9,7 +9,7 @@ import itertools
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from charset_normalizer import from_bytes
 
@@ -17,6 +17,9 @@ from elmo_tasks.errors import DataError
 from elmo_tasks.files.limits import MAX_LINE_BYTES, limit
 from elmo_tasks.files.paths import plain_name
 from elmo_tasks.files.text import DAMAGE_ERRORS, open_binary, read_lines, wide_encoding
+
+if TYPE_CHECKING:
+    from elmo_tasks.data_readers.delimited import DelimitedConfig
 
 SAMPLE_ROWS = 1000  # the first ones, from which all is found out
 SEPARATOR_LINE = re.compile(r'"?sep=(.)"?')  # Excel's first line, which names the delimiter
@@ -40,26 +43,25 @@ class TableFormat(NamedTuple):
         return f"{self.encoding.replace('cp125', 'Windows-125')}, separated by {separator}"
 
 
-def find_format(
-    path: Path, encoding: str | None, delimiter: str | None, quotes: bool | None, names: Collection[str], by_token: bool
-) -> TableFormat:
-    """The format of a table; what is None is found out from the file.
+def find_format(path: Path, config: DelimitedConfig, names: Collection[str]) -> TableFormat:
+    """The format of a table; what the config does not say is found out from the file.
 
     Arguments:
         names: columns that are read, if the table has a header row.
-        by_token: whether a row has a token, which may be a quote.
 
     Raises:
         DataError: two encodings or two delimiters are possible.
     """
     csv.field_size_limit(limit(MAX_LINE_BYTES))  # of the process; a cell may be as long as a line
-    encoding = encoding or _encoding(path)
+    encoding, delimiter, quotes = config.encoding or _encoding(path), config.delimiter, config.quotes
     lines = [line for _, line in itertools.islice(table_lines(path, encoding), SAMPLE_ROWS)]
     if lines and (named := SEPARATOR_LINE.fullmatch(lines[0])):
         delimiter, lines = delimiter or named[1], lines[1:]
+    if config.comment:
+        lines = [line for line in lines if not line.startswith(config.comment)]
     delimiter = delimiter or _delimiter(lines, path, quotes, names)
-    if quotes is None:
-        quotes = delimiter not in "\t " or (delimiter == "\t" and not by_token and _has_quotes(lines))
+    if quotes is None:  # a token may be a quote
+        quotes = delimiter not in "\t " or (delimiter == "\t" and not config.by_token and _has_quotes(lines))
     return TableFormat(encoding, delimiter, quotes)
 
 

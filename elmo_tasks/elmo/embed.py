@@ -154,15 +154,8 @@ def embed_words(
 ) -> int:
     """Writes the mean vector of each word of a text over all its places, the most frequent word first.
 
-    Arguments:
-        output: .csv, with a header row and the `count` of each word; other files have word2vec's text format.
-        source, bilm, layers, tokenize, max_tokens: see `embed_file`; `layers` must not be "all".
-
-    Returns:
-        the number of words.
-
-    Raises:
-        DataError, ElmoTasksError: as `embed_file`.
+    Arguments and errors are as of `embed_file`, but `layers` must not be "all". A .csv file has a header row and the
+    `count` of each word; other files have word2vec's text format. Returns the number of words.
     """
     if _selection(layers, bilm.num_layers)[1]:
         raise ElmoTasksError("layers: got 'all'; expected mix, top or a number, because a word has one vector")

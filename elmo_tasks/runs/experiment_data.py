@@ -31,11 +31,8 @@ _HELD_OUT = 0.2  # of training data without validation data
 
 
 def with_validation(config: ExperimentConfig, overrides: Overrides, given: Collection[str] = ()) -> ExperimentConfig:
-    """The config; with a fifth of the training data held out, if this was set and the file of validation data is not
-    there, whose name the config has.
-
-    Arguments:
-        given: the keys of data sets that were set in another way than by overrides.
+    """The config; with a fifth of the training data held out, if only this was set, by overrides or as `given`, and the
+    config's file of validation data is not there.
     """
     keys = {*(each.partition("=")[0] for each in override_list(overrides)), *given}
     path = config.validation_data_path

@@ -354,12 +354,12 @@ def test_data_is_predicted_and_written_with_its_predictions(
         assert capsys.readouterr().err.strip().endswith(problem)
 
 
-def classifier(folder: Path, **reader: Any) -> str:
+def classifier(folder: Path) -> str:
     """A run that has hardly learned anything."""
     source = folder / "data.csv"
     source.write_text("id;Text;Urteil\n7;Warme Suppe, schön;gut\n8;Kalter Regen;schlecht\n", encoding="cp1252")
     config = {
-        "dataset_reader": {"type": "delimited", "task": "classification", **reader},
+        "dataset_reader": {"type": "delimited", "task": "classification", "columns": {"label": "Urteil"}},
         "train_data_path": str(source),
         "validation_data_path": str(source),
         "model": {"type": "text_classifier", "embedder": {"words": {"size": 8}}},
@@ -389,18 +389,25 @@ def read_table(path: Path) -> list[dict[str, str]]:
 @pytest.mark.parametrize("ending", [".csv", ".tsv", ".xlsx", ".parquet"])
 def test_a_table_with_predictions(ending: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run, table, again = classifier(tmp_path), tmp_path / f"predicted{ending}", tmp_path / f"again{ending}"
-    assert cli.main(["predict", run, str(tmp_path / "data.csv")]) == 2
-    assert "data.csv:1: looks like a table (CSV)" in (error := capsys.readouterr().err)
-    assert "; --format reader reads it as the data of the run" in error
+    for text, expected in {
+        "id;text;label\n1;Oh;a\n2;No;b\n": "new.csv:1: looks like a table (CSV); expected only its column of texts, a "
+        "text on each line; --format reader reads it as the data of the run, `elmo-tasks evaluate RUN FILE` scores "
+        "labelled data, and --format text reads any file as text\n",
+        "Text\nSchön\n": "new.csv:2: byte 0xf6 at column 4 is not UTF-8; expected UTF-8 text; `predict --format "
+        "reader` finds out the encoding of a table\n",
+    }.items():
+        (tmp_path / "new.csv").write_text(text, encoding="cp1252")
+        assert cli.main(["predict", run, str(tmp_path / "new.csv")]) == 2
+        assert capsys.readouterr().err.endswith(expected)
     assert cli.main(["predict", run, str(tmp_path / "data.csv"), "--format", "reader", "--output", str(table)]) == 0
     rows = read_table(table)
-    assert [list(row) for row in rows] == [["text", "id", "Urteil", "line", "label", "probability"]] * 2
+    assert [list(row) for row in rows] == [["text", "id", "input_label", "line", "label", "probability"]] * 2
     assert [row["text"] for row in rows] == ["Warme Suppe, schön", "Kalter Regen"]
-    assert [(row["id"], row["Urteil"], row["line"]) for row in rows] == [("7", "gut", "2"), ("8", "schlecht", "3")]
+    assert [(row["id"], row["input_label"], row["line"]) for row in rows] == [("7", "gut", "2"), ("8", "schlecht", "3")]
     assert all(row["label"] in ("gut", "schlecht") and 0.5 <= float(row["probability"]) <= 1 for row in rows)
     form = ["--format", "reader"] if ending != ".xlsx" else []  # text is never in a spreadsheet
     assert cli.main(["predict", run, str(table), *form, "--output", str(again)]) == 0
-    assert [(row["text"], row["input_label"], row["label"]) for row in read_table(again)] == [
+    assert [(row["text"], row["input_input_label"], row["label"]) for row in read_table(again)] == [
         (row["text"], row["label"], row["label"]) for row in rows
     ]
 
@@ -413,8 +420,12 @@ def test_a_folder_of_texts_becomes_one_table(tmp_path: Path, capsys: pytest.Capt
     assert cli.main(["predict", run, str(texts), "--output", str(table)]) == 0
     rows = [(row["file"], row["line"], row["text"]) for row in read_table(table)]
     assert rows == [("a.txt", "1", "Warm."), ("a.txt", "3", "=SUM(1)"), ("more/b.txt", "1", "Kalt, sehr.")]
-    assert cli.main(["predict", run, str(texts), "--output", str(tmp_path / "t.csv"), "--format", "allennlp"]) == 2
-    assert "--html and tables cannot show AllenNLP's keys" in capsys.readouterr().err
+    for form, problem in {
+        "allennlp": "--html and tables cannot show AllenNLP's keys; expected no --format allennlp",
+        "reader": "--format reader reads one file into a table; got a folder or several files",
+    }.items():
+        assert cli.main(["predict", run, str(texts), "--output", str(tmp_path / "t.csv"), "--format", form]) == 2
+        assert capsys.readouterr().err == f"error: {problem}\n"
 
 
 def test_only_some_of_many_skipped_inputs_are_named(

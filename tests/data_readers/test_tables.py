@@ -173,6 +173,11 @@ def test_commas_and_points_in_one_column_are_refused(tmp_path: Path) -> None:
         read(path, SCORES)
 
 
+def test_comments_say_nothing_about_the_format(tmp_path: Path) -> None:
+    path = write(tmp_path / "data.csv", "# saved, on Monday\ntext;label\nOne, two;x\n# more\nThree;y\n")
+    assert [example["label"] for example in read(path, TEXTS | {"comment": "#"})] == ["x", "y"]
+
+
 def test_a_single_column_has_commas_in_its_texts(tmp_path: Path) -> None:
     path = write(tmp_path / "new.csv", "Text\nWarm, funny and short.\nNo; not at all, no.\nCold.\n")
     assert [example["tokens"][0] for example in build(TEXTS).unlabelled(str(path))] == ["Warm", "No", "Cold"]
