@@ -10,7 +10,7 @@ from typing import Any
 from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.files.limits import unpacked_text
 
-SHEETS = (".xlsx", ".ods", ".parquet")
+SHEETS = (".xlsx", ".xlsm", ".xls", ".ods", ".parquet")  # .xls is refused
 
 
 def sheet_rows(path: Path, sheet: str | None) -> Iterator[tuple[int, list[Any]]]:
@@ -35,7 +35,7 @@ def sheet_rows(path: Path, sheet: str | None) -> Iterator[tuple[int, list[Any]]]
     except ImportError as error:
         raise ElmoTasksError(f"{path}: {error}. Install what reads it: pip install 'elmo-tasks[tables]'") from None
     except (pa.ArrowException, zipfile.BadZipFile, KeyError, ValueError, OSError) as error:
-        raise DataError(path, f"is damaged, or not a file of this kind ({error})") from None
+        raise DataError(path, f"is damaged, or not .xlsx, .ods or .parquet ({error})") from None
     for number, row in enumerate(rows, start=1):
         yield number, [cell if isinstance(cell, list) else "" if cell is None else str(cell) for cell in row]
 

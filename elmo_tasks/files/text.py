@@ -168,8 +168,6 @@ def _not_utf8(error: UnicodeDecodeError, name: str | Path, number: int, *, in_cr
     if in_cr:
         number, before = number + before.count(b"\r"), before[before.rfind(b"\r") + 1 :]
     problem = f"byte 0x{byte:02x} at column {len(before) + 1} is not UTF-8; expected UTF-8 text"
-    if Path(name).suffix.lower() in (".csv", ".tsv"):
-        problem += "; `predict --format reader` finds out the encoding of a table"
     if _BINARY.search(error.object):
         problem += ", and the file seems to be binary: export it as text, such as word vectors with binary=False"
     return DataError(name, problem, number)

@@ -115,7 +115,7 @@ def read_inputs(
     expected = "a JSON object on each line (or, for raw text, the format 'text')"
     name = input_name(source)
     live = source if isinstance(source, LiveLines) else None
-    lines = _counted_lines(live, on_error) if live else read_lines(name, on_error=on_error)
+    lines = _counted_lines(live, on_error) if live else _file_lines(name, on_error)
     if format != "text":
         # What a person has typed is predicted before the next line is read.
         waiting = (lambda: live.is_terminal or live.is_late()) if live else (lambda: False)
@@ -166,6 +166,15 @@ def reader_inputs(
         yield fields
     if not count:
         logger.warning("%s: no examples to predict", source)
+
+
+def _file_lines(name: str, on_error: OnError | None) -> Iterator[tuple[int, str]]:
+    try:
+        yield from read_lines(name, on_error=on_error)
+    except DataError as error:
+        if plain_name(Path(name)).lower().endswith((".csv", ".tsv")):  # perhaps in another encoding
+            error.args = (f"{error}; {_ADVICE}",)
+        raise
 
 
 def _counted_lines(live: LiveLines, on_error: OnError | None) -> Iterator[tuple[int, str]]:

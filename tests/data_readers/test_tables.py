@@ -132,8 +132,8 @@ def test_sheets_and_damaged_files(tmp_path: Path) -> None:
     assert problem(path, TEXTS) == problem(path, TEXTS | {"sheet": "March"}) == expected
     named = TEXTS | {"columns": {"label": "Urteil"}}
     assert {example["label"] for example in read(path, named | {"sheet": "Februar"})} == {"Februar"}
-    for name in ("a.xlsx", "a.ods", "a.parquet"):
-        assert ": is damaged, or not a file of this kind (" in problem(
+    for name in ("a.xlsx", "a.xls", "a.ods", "a.parquet"):
+        assert ": is damaged, or not .xlsx, .ods or .parquet (" in problem(
             write(tmp_path / name, path.read_bytes()[:99]), TEXTS
         )
 
