@@ -106,7 +106,7 @@ def _encoding(path: Path) -> str:
 def _delimiter(lines: Sequence[str], path: Path, quotes: bool | None, names: Collection[str]) -> str:
     """The delimiter with which most rows are as wide as the first one, which has the names of columns if there are any.
 
-    If no row has two cells, it is one with which all have one, if possible the one that the file's name suggests.
+    If the header row has one cell, it is one with which all rows have; otherwise the one that the file's name suggests.
     """
     readings = {each: _rows(lines, each, each != "\t" if quotes is None else quotes) for each in _DELIMITERS}
     named = [each for each, rows in readings.items() if rows and names and set(names) <= set(rows[0])]
@@ -119,7 +119,8 @@ def _delimiter(lines: Sequence[str], path: Path, quotes: bool | None, names: Col
     if best:
         return "\t" if "\t" in best else best[0]
     usual = "," if plain_name(path).lower().endswith(".csv") else "\t"
-    return next((each for each in (usual, *_DELIMITERS) if all(len(row) == 1 for row in readings[each])), usual)
+    single = (each for each in (usual, *_DELIMITERS) if names and all(len(row) == 1 for row in readings[each]))
+    return next(single, usual)
 
 
 def _rows(lines: Iterable[str], delimiter: str, quotes: bool) -> list[list[str]]:
