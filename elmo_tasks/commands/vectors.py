@@ -95,6 +95,7 @@ def run_embed(arguments: argparse.Namespace) -> None:
     from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
     from elmo_tasks.elmo.embed import embed_file
     from elmo_tasks.elmo.fast import FastBiLM
+    from elmo_tasks.elmo.language import language_check
     from elmo_tasks.elmo.vector_file import check_vector_file
     from elmo_tasks.text.tokenizers import WhitespaceTokenizer
 
@@ -130,6 +131,7 @@ def run_embed(arguments: argparse.Namespace) -> None:
         tokenize=None if isinstance(tokenizer, WhitespaceTokenizer) else lambda line: list(tokenizer.strings(line)),
         max_tokens=arguments.batch_tokens,
         keep_sentences=not arguments.no_index,
+        check=language_check(files),
     )
     logger.info("%s: vectors of %s", arguments.output, counted(count, "sentence"))
 
