@@ -18,15 +18,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from elmo_tasks.elmo.bilm_files import BiLMFiles
-from elmo_tasks.elmo.weights import listed_words
-from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.elmo.options import VOCABULARY_FILE
+from elmo_tasks.errors import DataError
 from elmo_tasks.files.text import read_lines
 
 logger = logging.getLogger(__name__)
 
-VOCABULARY_FILE = "vocabulary.txt"
 _FREQUENT_WORDS = 10_000
-_MOST_UNKNOWN = 50  # percent
 _FEWEST_WORDS = 50  # to judge by
 
 
@@ -41,15 +39,12 @@ def language_problem(files: BiLMFiles, words: Mapping[str, int]) -> str | None:
     if counts.total() < _FEWEST_WORDS or not (known := _frequent_words(files)):
         return None
     unknown = Counter({word: count for word, count in counts.items() if word not in known})
-    share = 100 * unknown.total() / counts.total()
-    if share <= _MOST_UNKNOWN:
+    if (share := unknown.total() / counts.total()) <= 0.5:
         return None
-    examples = ", ".join(repr(word) for word, _ in unknown.most_common(3))
-    return (
-        f"the text does not look like what the biLM {files.weights.parent.name} has read: {share:.0f} % of its words in"
-        f" lower case are not among the {_FREQUENT_WORDS:,} most frequent ones there ({examples}); the biLM in the"
-        " package reads English: see docs/other_languages.md"
-    )
+    text = f"the text does not look like what the biLM {files.weights.parent.name} has read: {100 * share:.0f} % of its"
+    text += f" words in lower case are not among the {_FREQUENT_WORDS:,} most frequent ones there, such as "
+    text += ", ".join(repr(word) for word, _ in unknown.most_common(3))
+    return f"{text}; the biLM in the package reads English: see docs/other_languages.md"
 
 
 class LanguageCheck:
@@ -79,10 +74,8 @@ language_check = functools.lru_cache(maxsize=64)(LanguageCheck)
 def _frequent_words(files: BiLMFiles) -> frozenset[str]:
     """The words that a biLM has read most often; none if they are not known, or too few to judge by."""
     words: list[str] = []
-    with contextlib.suppress(ElmoTasksError):  # what is damaged is not missed here
-        vocabulary = files.options.with_name(VOCABULARY_FILE)
-        is_there = vocabulary.is_file()
-        words = [word for _, word in read_lines(vocabulary)] if is_there else listed_words(files.weights)
+    with contextlib.suppress(DataError):  # it is missing, or damaged
+        words = [word for _, word in read_lines(files.options.with_name(VOCABULARY_FILE))]
     return frozenset(words[:_FREQUENT_WORDS] if len(words) >= _FREQUENT_WORDS else ())
 
 

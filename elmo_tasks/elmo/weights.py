@@ -172,13 +172,6 @@ def _arrays(encoder: TokenEncoder, directions: Sequence[LstmStack]) -> Iterator[
         yield name, torch.cat(views).float().cpu().numpy()
 
 
-def listed_words(path: str | Path) -> list[str]:
-    """The words that a `LexiconEncoder`'s file lists, the most frequent first; none in the file of another biLM."""
-    with _opened(path) as file:
-        content = file["words"][...].astype(np.uint8) if "words" in file else np.zeros(0, np.uint8)
-        return str(content.tobytes(), "utf-8").split("\n")
-
-
 @contextlib.contextmanager
 def _opened(path: str | Path) -> Iterator[h5py.File]:
     """The file, for a block of code. What h5py raises in it for a damaged file becomes a `WeightsError`."""

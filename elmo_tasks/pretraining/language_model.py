@@ -19,9 +19,8 @@ from torch.nn import functional
 from elmo_tasks.elmo.bilm import BiLM
 from elmo_tasks.elmo.bilm_files import BiLMFiles, bilm_folder
 from elmo_tasks.elmo.characters import check_sentences
-from elmo_tasks.elmo.language import VOCABULARY_FILE
 from elmo_tasks.elmo.lstm import LstmState, ProjectedLstm
-from elmo_tasks.elmo.options import BiLMOptions
+from elmo_tasks.elmo.options import VOCABULARY_FILE, BiLMOptions
 from elmo_tasks.elmo.token_encoder import TokenEncoder
 from elmo_tasks.errors import ElmoTasksError, WeightsError, check_argument, check_count
 from elmo_tasks.files.atomic import atomic_folder
