@@ -4,9 +4,9 @@ A biLM gives vectors of any word, also of one in another language, where they sa
 of the text that are not among the 10,000 that the biLM has read most often. Words with a capital do not count, because
 names are rare in any language.
 
-With the biLM in the package, these are 9 to 20 % of the words of English test sets (questions 7 %, reviews 16 %, tweets
-14 %, biomedical abstracts 20 %), and 72 to 96 % of those in French, Spanish, Dutch, German, Danish, Hungarian and
-Finnish. Of passages of 50 words, the threshold misjudges 1 of 4,700 English ones and 1 of 1,800 others.
+With the biLM in the package, these are 7 to 20 % of the words of English test sets (questions 7 %, tweets 14 %, reviews
+16 %, biomedical abstracts 20 %), and 72 to 96 % of those in French, Spanish, Dutch, German, Danish, Hungarian and
+Finnish. Of passages of 50 words, the threshold misjudges 1 of 4,800 English ones and 1 of 1,800 others.
 """
 
 from __future__ import annotations
