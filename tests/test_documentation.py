@@ -35,7 +35,7 @@ OTHER_PACKAGES = REPOSITORY / "docs" / "scikit_learn_and_spacy.md"
 TUTORIALS = sorted((REPOSITORY / "docs" / "tutorials").glob("*.md"))
 NOTEBOOKS = sorted((REPOSITORY / "notebooks").glob("*.ipynb"))
 OWN_CONFIGS = {
-    f"{name}.jsonnet" for name in ("topics", "reviews", "recipes", "small", "without", "domain", "labels")
+    f"{name}.jsonnet" for name in ("topics", "reviews", "recipes", "small", "without", "domain", "labels", "german")
 }  # shown in full
 
 

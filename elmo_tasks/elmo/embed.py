@@ -22,6 +22,7 @@ from torch import Tensor
 from elmo_tasks.elmo.bilm import BiLM
 from elmo_tasks.elmo.characters import check_sentences
 from elmo_tasks.elmo.fast import FastBiLM
+from elmo_tasks.elmo.language import LanguageCheck
 from elmo_tasks.elmo.vector_file import SENTENCES, create_vector_file
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.files.atomic import atomic_write
@@ -93,6 +94,7 @@ def embed_file(
     max_tokens: int = 4096,
     keep_sentences: bool = True,
     show_progress: bool = True,
+    check: LanguageCheck | None = None,
 ) -> int:
     """Writes the vectors of every sentence of a text file.
 
@@ -114,6 +116,7 @@ def embed_file(
         max_tokens: most tokens of a batch, which bounds memory; a longer sentence is a batch by itself.
         keep_sentences: whether `sentence_to_index` is written, for which all sentences are held in memory.
         show_progress: whether a progress bar is drawn.
+        check: sees the sentences.
 
     Returns:
         the number of sentences.
@@ -130,6 +133,8 @@ def embed_file(
         num_lines = _count_lines(source)
         progress.update(task, total=num_lines, description="embedding lines")
         for batch in _batches(_sentences(source, tokenize), max_tokens, one_by_one=_reset_state(bilm)):
+            if check is not None:
+                check.see(sentence.tokens for sentence in batch)
             vectors = _vectors([sentence.tokens for sentence in batch], bilm, choose, pool)
             for sentence, each in zip(batch, vectors, strict=True):
                 file.write(str(sentence.number), each.float().cpu().numpy())

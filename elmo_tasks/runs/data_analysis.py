@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -11,7 +12,8 @@ from scipy import stats
 
 from elmo_tasks.config.data_folder import MissingDataError
 from elmo_tasks.data_readers.cache_records import records_of
-from elmo_tasks.errors import DataError, counted, some_of
+from elmo_tasks.elmo.language import language_problem
+from elmo_tasks.errors import DataError, WeightsError, counted, some_of
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.experiment_data import TRAINING, Data
 from elmo_tasks.tasks import Task
@@ -24,9 +26,9 @@ from elmo_tasks.training.task_training import TaskSteps
 
 # The kinds of warnings, the most important first.
 KINDS = (
-    "broken", "suspicious", "no_spans", "unseen_labels", "same_texts", "other_labels", "other_lengths", "few_steps",
-    "few_vectors", "lower_case_vectors", "several_labels", "similar_labels", "one_label", "few_examples", "rare_labels",
-    "long",
+    "broken", "suspicious", "no_spans", "other_language", "unseen_labels", "same_texts", "other_labels",
+    "other_lengths", "few_steps", "few_vectors", "lower_case_vectors", "several_labels", "similar_labels", "one_label",
+    "few_examples", "rare_labels", "long",
 )  # fmt: skip
 _FEW_EXAMPLES, _RARE = 30, 5  # of held-out data; of a label in the training data
 _SAME, _WITH_VECTOR, _LOWER_CASE, _ONE_LABEL = 1, 20, 10, 90  # percentages
@@ -84,6 +86,10 @@ def training_warnings(
     if set(learned.get(TAGS, ())) == {OUTSIDE}:
         text = f"all tags of the training data are {OUTSIDE!r}, so there is nothing to learn"
         yield DataWarning("no_spans", f"{text}; is it the right file, and the right column of tags?")
+    with contextlib.suppress(WeightsError):  # `elmo-tasks data` does not need the biLM
+        tokens = data.counts[TRAINING].tokens
+        if (elmo := config.elmo()) and (problem := language_problem(elmo.files(local_only=True), tokens)):
+            yield DataWarning("other_language", problem)
     for name in data.held_out:
         unseen = Counter(
             {

@@ -68,6 +68,11 @@ PLANTED: dict[str, tuple[dict[str, Sequence[Row | str]], list[str], str]] = {
         [f"dataset_reader={json.dumps(SPANS)}", f"model={json.dumps(TAGGER)}"],
         "all tags of the training data are 'O', so there is nothing to learn; is it the right file",
     ),
+    "other_language": (
+        {"train": [(f"blorvu {row} tekar onsa", "good") for row in range(40)]},
+        ['model.embedder.elmo={"bilm": "default"}'],
+        "does not look like what the biLM default_bilm has read: 100 % of its words in lower case are not",
+    ),
     "unseen_labels": (
         {"dev": [*VALIDATION, ("odd", "ugly")]}, [],
         "labels of the validation data that the training data lacks, so no model learns them: 'ugly' of the labels (1",
