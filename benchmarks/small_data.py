@@ -123,9 +123,15 @@ def run(config: str, train: Examples, test: Examples, seed: int, **overrides: An
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run"
         elmo_tasks.train(config, path, train=list(train), overrides=overrides)
-        results = load_predictor(path)(list(test))
+        results = load_predictor(path)([texts(example) for example in test])
         megabytes = sum(file.stat().st_size for file in path.glob("model*")) / 1e6
     return [gold(result) for result in results], megabytes
+
+
+def texts(example: Example) -> Example:
+    """The example as a user gives it: a pair of texts as strings."""
+    pair = {name: " ".join(example[name]) for name in ("premise", "hypothesis") if name in example}
+    return {**example, **pair}
 
 
 def small(train: Examples, test: Examples, seed: int, **overrides: Any) -> tuple[list[Any], float]:

@@ -43,7 +43,9 @@ def study_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def changed_times(folder: Path) -> dict[str, int]:
-    return {str(path.parent): path.stat().st_mtime_ns for path in sorted(folder.rglob("metrics.json"))}
+    """When each run of a study finished. Other folders may come and go meanwhile, which `rglob` does not stand."""
+    found = (Path(parent, "metrics.json") for parent, _, files in os.walk(folder) if "metrics.json" in files)
+    return {str(path.parent): path.stat().st_mtime_ns for path in sorted(found)}
 
 
 def report_without_times(folder: Path) -> str:
@@ -73,6 +75,8 @@ def test_processes_share_a_study_and_take_over_the_run_of_one_that_is_killed(
     study_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "study"
+    # The trainings take longer than the half second after which a process that waits for another looks again.
+    study_file.write_text(study_file.read_text().replace("num_epochs: 1", "num_epochs: 8"))
     killed, other = (start_warm("-m", "elmo_tasks", "study", "study.jsonnet", "-s", str(folder)) for _ in range(2))
     deadline = time.monotonic() + 300
     while not (len(changed_times(folder)) >= 1 and len(trainings(folder)) == 2) and time.monotonic() < deadline:
