@@ -274,7 +274,9 @@ class Predict(TableFunction):
         predicates: for semantic roles, the run of a tagger that finds the predicates; by default, that of an installed
             model, see `predicates_for`.
         explain: adds the column `saliency`, see `Predictor.explain`.
-        device, batch_tokens, overrides: see `elmo_tasks.load`.
+        device: as for `elmo_tasks.load`.
+        batch_tokens: the same.
+        overrides: the same.
     """
 
     run: RunPaths
