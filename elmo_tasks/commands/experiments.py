@@ -13,6 +13,7 @@ from elmo_tasks.commands import numbers, options
 from elmo_tasks.commands.analysis import print_confusion, print_label_scores
 from elmo_tasks.commands.console import print_json, print_metrics, print_summaries, print_training_metrics
 from elmo_tasks.commands.parts import add_inputs, add_parts, make_parts, writes_parts
+from elmo_tasks.commands.prediction import TOOLS
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.files.overwriting import HTML, JSON_LINES, check_ending, check_output
 from elmo_tasks.progress import is_main_process
@@ -214,9 +215,16 @@ def _add_formats(parser: argparse.ArgumentParser) -> None:
     options.add_choice(
         parser,
         "--output-format",
-        ("jsonl", "reader"),
+        ("jsonl", "reader", *TOOLS),
         "jsonl: one JSON object per result; reader: with --format reader, the data with a column of predictions, for "
-        "columns of tokens (CoNLL), tables and JSON lines",
+        "columns of tokens (CoNLL), tables and JSON lines; the others: for annotation tools, plain text or an export "
+        "of a tool with predictions to correct (brat: --output is a folder; spacy: JSON, or a file named .spacy)",
+    )
+    parser.add_argument(
+        "--least-certain",
+        type=numbers.positive,
+        metavar="N",
+        help="for annotation tools: only the N texts that the model is least certain of, the least certain first",
     )
     parser.add_argument(
         "--prediction-column",
@@ -234,6 +242,9 @@ def run_predict(arguments: argparse.Namespace) -> None:
 
     if arguments.output_format == "reader" and arguments.format != "reader":
         raise ElmoTasksError("--output-format reader adds predictions to the data; expected --format reader as well")
+    for_tool = arguments.output_format in TOOLS
+    if arguments.least_certain and not for_tool:
+        raise ElmoTasksError(f"--least-certain is for annotation tools; expected --output-format {', '.join(TOOLS)}")
     if arguments.format == "allennlp" and arguments.html:
         raise ElmoTasksError("--html cannot show AllenNLP's keys; expected no --format allennlp")
     if arguments.explain and arguments.output_format == "reader":
@@ -242,14 +253,21 @@ def run_predict(arguments: argparse.Namespace) -> None:
         raise ElmoTasksError(f"--resolve is for text; expected no --format {arguments.format}")
     options.refuse_torchrun("predict")
     arguments.run_paths, arguments.input = _runs_and_data([*arguments.run_paths, *arguments.input])
-    if writes_parts(arguments):
+    if not for_tool and writes_parts(arguments):
         _predict_parts(arguments)
         return
+    if len(arguments.input) > 1:
+        raise ElmoTasksError(
+            f"--output-format {arguments.output_format}: expected one input, got {len(arguments.input)}"
+        )
     arguments.input = arguments.input[0]
     if arguments.output_format == "jsonl":
         check_ending(arguments.output, JSON_LINES, "--output DIR/, with a slash at its end, writes Parquet files")
     check_ending(arguments.html, HTML)
-    for output in (arguments.output, arguments.html):
+    is_folder = arguments.output_format == "brat"
+    if is_folder and (arguments.output is None or (Path(arguments.output).exists() and not arguments.force)):
+        raise ElmoTasksError("--output-format brat: expected a new folder as --output, or --force to write into one")
+    for output in (None if is_folder else arguments.output, arguments.html):
         check_output(output, force=arguments.force, stream=True)
     batch_tokens = arguments.batch_tokens or DEFAULT_BATCH_TOKENS
     predicates = None
@@ -258,7 +276,7 @@ def run_predict(arguments: argparse.Namespace) -> None:
             arguments.predicates, overrides=options.device_overrides(arguments), batch_tokens=batch_tokens
         )
     overrides = [*options.tokenizer_overrides(arguments), *options.run_overrides(arguments)]
-    if arguments.format == "reader":
+    if arguments.format == "reader" or for_tool:
         run = load_run(arguments.run_paths, overrides=overrides)
         predictor = run_predictor(run, batch_tokens=batch_tokens, predicates=predicates)
         predict_stream(predictor, arguments, run.reader)

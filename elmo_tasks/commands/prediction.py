@@ -20,10 +20,12 @@ if TYPE_CHECKING:
     from elmo_tasks.data_readers.reader import DatasetReader
     from elmo_tasks.predictors import Predictor
     from elmo_tasks.predictors.inputs import InputFormat, LiveLines
+    from elmo_tasks.predictors.pre_annotations import PreAnnotations
     from elmo_tasks.tasks import Task
 
 logger = logging.getLogger(__name__)
 
+TOOLS = ("doccano", "label-studio", "brat", "spacy")  # whose formats predictions have
 _STANDARD_INPUT = "-"
 _SHOWN_ERRORS = 5
 
@@ -53,16 +55,19 @@ def predict_stream(predictor: Predictor, arguments: argparse.Namespace, reader: 
     gc.freeze()  # what is loaded stays; garbage collection then reads only what the inputs bring
     on_error = skipped if arguments.on_error == "skip" else None
     options: dict[str, Any] = {"on_error": on_error, "explain": arguments.explain}
+    annotations = _pre_annotations(predictor, arguments, reader) if arguments.output_format in TOOLS else None
     with contextlib.ExitStack() as stack:
         source = arguments.input if reader else _source(arguments.input, stack, _prompt if typed else lambda: None)
         if isinstance(source, LiveLines):
             options["waiting"] = source.waiting
             predictor.warm_up()
             _say_ready(source, typed=typed)
-        show = stack.enter_context(_results(arguments, predictor, results, reader))
+        show = stack.enter_context(_results(arguments, predictor, results, reader, annotations))
         is_shown = not typed and (bool(results.files) or not (isinstance(source, LiveLines) or sys.stdout.isatty()))
         while True:
-            if reader:
+            if annotations:
+                given = annotations.inputs(arguments.input, on_error)
+            elif reader:
                 given = reader_inputs(reader, predictor, arguments.input, on_error)
             else:
                 given = read_inputs(source, input_format, on_error)
@@ -78,6 +83,24 @@ def predict_stream(predictor: Predictor, arguments: argparse.Namespace, reader: 
             stack.close()
     skipped.report()
     results.report("result")
+
+
+def _pre_annotations(
+    predictor: Predictor, arguments: argparse.Namespace, reader: DatasetReader | None
+) -> PreAnnotations:
+    """What collects the predictions for an annotation tool, whose export the run's reader or a default one reads."""
+    from elmo_tasks.data_readers.spans import SpansConfig, SpansReader
+    from elmo_tasks.predictors.pre_annotations import PreAnnotations
+    from elmo_tasks.tasks import Classification, MultiLabel, Tagging
+
+    tasks = (Tagging,) if arguments.output_format == "brat" else (Tagging, Classification, MultiLabel)
+    if not isinstance(predictor.task, tasks) or getattr(predictor.task, "tag_scheme", "") is None:
+        expected = "a tagger of spans" if len(tasks) == 1 else "a tagger of spans, or a classifier"
+        raise ElmoTasksError(
+            f"--output-format {arguments.output_format}: the model is a {type(predictor.model).__name__}; expected {expected}"
+        )
+    own = reader if isinstance(reader, SpansReader) else SpansConfig().build()
+    return PreAnnotations(own, " ".join(arguments.run_paths))
 
 
 def _say_ready(source: LiveLines, *, typed: bool) -> None:
@@ -137,7 +160,11 @@ def _counted(inputs: Iterable[_T], source: str | LiveLines, *, visible: bool) ->
 
 @contextlib.contextmanager
 def _results(
-    arguments: argparse.Namespace, predictor: Predictor, results: Results, reader: DatasetReader | None
+    arguments: argparse.Namespace,
+    predictor: Predictor,
+    results: Results,
+    reader: DatasetReader | None,
+    annotations: PreAnnotations | None,
 ) -> Iterator[Show]:
     """Yields a function that shows a result in each of the ways that the arguments ask for.
 
@@ -152,7 +179,9 @@ def _results(
         if arguments.html:
             add_section = stack.enter_context(page(arguments.html, " ".join(arguments.run_paths), results))
             shows.append(lambda result: add_section(describe(predictor.task, result)))
-        if arguments.output_format == "reader":
+        if annotations:
+            shows.append(stack.enter_context(_for_tool(annotations, arguments, results)))
+        elif arguments.output_format == "reader":
             assert reader
             column = arguments.prediction_column
             shows.append(stack.enter_context(_same_format(arguments.output, reader, arguments.input, column, results)))
@@ -177,6 +206,25 @@ def _resolution(predictor: Predictor) -> Callable[[dict[str, Any]], dict[str, An
         raise ElmoTasksError(f"--resolve is for coreference; the model is a {type(predictor.model).__name__}")
     find_tags = tags_by_installed_model()
     return lambda result: {**result, "resolved": resolved_text(result, find_tags)}
+
+
+@contextlib.contextmanager
+def _for_tool(annotations: PreAnnotations, arguments: argparse.Namespace, results: Results) -> Iterator[Show]:
+    """Keeps the predictions, and at the end writes them as an annotation tool imports them."""
+    from elmo_tasks.files.atomic import atomic_folder
+
+    path, tool = arguments.output, arguments.output_format
+    yield annotations.add
+    if results.note:
+        annotations.end_early()
+    content = annotations.content(tool, arguments.least_certain, binary=str(path).endswith(".spacy"))
+    if isinstance(content, bytes):
+        with binary_output(path) as stream:
+            stream.write(content)
+        return
+    with atomic_folder(path, merge=True) as folder:
+        for name, each in content.items():
+            (folder / name).write_bytes(each)
 
 
 @contextlib.contextmanager
