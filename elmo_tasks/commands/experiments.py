@@ -217,8 +217,9 @@ def _add_formats(parser: argparse.ArgumentParser) -> None:
         "--output-format",
         ("jsonl", "reader", *TOOLS),
         "jsonl: one JSON object per result; reader: with --format reader, the data with a column of predictions, for "
-        "columns of tokens (CoNLL), tables and JSON lines; the others: for annotation tools, plain text or an export "
-        "of a tool with predictions to correct (brat: --output is a folder; spacy: JSON, or a file named .spacy)",
+        "columns of tokens (CoNLL), tables and JSON lines; the others: for annotation tools, the texts of a tool's "
+        "export or of plain text with predictions to correct (brat: --output is a folder; spacy: JSON, or a file whose "
+        "name ends in .spacy)",
     )
     parser.add_argument(
         "--least-certain",
@@ -236,35 +237,31 @@ def _add_formats(parser: argparse.ArgumentParser) -> None:
 
 
 def run_predict(arguments: argparse.Namespace) -> None:
-    from elmo_tasks.commands.prediction import predict_stream
+    from elmo_tasks.commands.prediction import predict_for_tool, predict_stream
     from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, AllenNlpPredictor
     from elmo_tasks.runs.load import load_predictor, load_run, run_predictor
 
     if arguments.output_format == "reader" and arguments.format != "reader":
         raise ElmoTasksError("--output-format reader adds predictions to the data; expected --format reader as well")
-    for_tool = arguments.output_format in TOOLS
-    if arguments.least_certain and not for_tool:
-        raise ElmoTasksError(f"--least-certain is for annotation tools; expected --output-format {', '.join(TOOLS)}")
     if arguments.format == "allennlp" and arguments.html:
         raise ElmoTasksError("--html cannot show AllenNLP's keys; expected no --format allennlp")
     if arguments.explain and arguments.output_format == "reader":
         raise ElmoTasksError("--explain adds to results, not to data; expected no --output-format reader")
     if arguments.resolve and arguments.format in ("allennlp", "reader"):
         raise ElmoTasksError(f"--resolve is for text; expected no --format {arguments.format}")
+    for_tool = arguments.output_format in TOOLS
+    if arguments.least_certain and not for_tool:
+        raise ElmoTasksError(f"--least-certain is for annotation tools; expected --output-format {', '.join(TOOLS)}")
     options.refuse_torchrun("predict")
     arguments.run_paths, arguments.input = _runs_and_data([*arguments.run_paths, *arguments.input])
+    is_folder = arguments.output_format == "brat"
     if not for_tool and writes_parts(arguments):
         _predict_parts(arguments)
         return
-    if len(arguments.input) > 1:
-        raise ElmoTasksError(
-            f"--output-format {arguments.output_format}: expected one input, got {len(arguments.input)}"
-        )
     arguments.input = arguments.input[0]
     if arguments.output_format == "jsonl":
         check_ending(arguments.output, JSON_LINES, "--output DIR/, with a slash at its end, writes Parquet files")
     check_ending(arguments.html, HTML)
-    is_folder = arguments.output_format == "brat"
     if is_folder and (arguments.output is None or (Path(arguments.output).exists() and not arguments.force)):
         raise ElmoTasksError("--output-format brat: expected a new folder as --output, or --force to write into one")
     for output in (None if is_folder else arguments.output, arguments.html):
@@ -279,7 +276,7 @@ def run_predict(arguments: argparse.Namespace) -> None:
     if arguments.format == "reader" or for_tool:
         run = load_run(arguments.run_paths, overrides=overrides)
         predictor = run_predictor(run, batch_tokens=batch_tokens, predicates=predicates)
-        predict_stream(predictor, arguments, run.reader)
+        (predict_for_tool if for_tool else predict_stream)(predictor, arguments, run.reader)
         return
     predictor = load_predictor(
         arguments.run_paths, overrides=overrides, batch_tokens=batch_tokens, predicates=predicates

@@ -14,18 +14,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from elmo_tasks.commands.console import binary_output, json_lines, page
 from elmo_tasks.commands.stopping import Results, uninterrupted
-from elmo_tasks.errors import DataError, ElmoTasksError
+from elmo_tasks.errors import DataError, ElmoTasksError, counted
 
 if TYPE_CHECKING:
     from elmo_tasks.data_readers.reader import DatasetReader
     from elmo_tasks.predictors import Predictor
     from elmo_tasks.predictors.inputs import InputFormat, LiveLines
-    from elmo_tasks.predictors.pre_annotations import PreAnnotations
     from elmo_tasks.tasks import Task
 
 logger = logging.getLogger(__name__)
 
-TOOLS = ("doccano", "label-studio", "brat", "spacy")  # whose formats predictions have
+TOOLS = ("doccano", "label-studio", "brat", "spacy")  # of annotation, which import predictions
 _STANDARD_INPUT = "-"
 _SHOWN_ERRORS = 5
 
@@ -55,19 +54,16 @@ def predict_stream(predictor: Predictor, arguments: argparse.Namespace, reader: 
     gc.freeze()  # what is loaded stays; garbage collection then reads only what the inputs bring
     on_error = skipped if arguments.on_error == "skip" else None
     options: dict[str, Any] = {"on_error": on_error, "explain": arguments.explain}
-    annotations = _pre_annotations(predictor, arguments, reader) if arguments.output_format in TOOLS else None
     with contextlib.ExitStack() as stack:
         source = arguments.input if reader else _source(arguments.input, stack, _prompt if typed else lambda: None)
         if isinstance(source, LiveLines):
             options["waiting"] = source.waiting
             predictor.warm_up()
             _say_ready(source, typed=typed)
-        show = stack.enter_context(_results(arguments, predictor, results, reader, annotations))
+        show = stack.enter_context(_results(arguments, predictor, results, reader))
         is_shown = not typed and (bool(results.files) or not (isinstance(source, LiveLines) or sys.stdout.isatty()))
         while True:
-            if annotations:
-                given = annotations.inputs(arguments.input, on_error)
-            elif reader:
+            if reader:
                 given = reader_inputs(reader, predictor, arguments.input, on_error)
             else:
                 given = read_inputs(source, input_format, on_error)
@@ -85,22 +81,32 @@ def predict_stream(predictor: Predictor, arguments: argparse.Namespace, reader: 
     results.report("result")
 
 
-def _pre_annotations(
-    predictor: Predictor, arguments: argparse.Namespace, reader: DatasetReader | None
-) -> PreAnnotations:
-    """What collects the predictions for an annotation tool, whose export the run's reader or a default one reads."""
-    from elmo_tasks.data_readers.spans import SpansConfig, SpansReader
-    from elmo_tasks.predictors.pre_annotations import PreAnnotations
-    from elmo_tasks.tasks import Classification, MultiLabel, Tagging
+def predict_for_tool(predictor: Predictor, arguments: argparse.Namespace, reader: DatasetReader) -> None:
+    """Predicts the texts of an annotation tool's file, or of plain text, and writes them as a tool imports them.
 
-    tasks = (Tagging,) if arguments.output_format == "brat" else (Tagging, Classification, MultiLabel)
-    if not isinstance(predictor.task, tasks) or getattr(predictor.task, "tag_scheme", "") is None:
-        expected = "a tagger of spans" if len(tasks) == 1 else "a tagger of spans, or a classifier"
-        raise ElmoTasksError(
-            f"--output-format {arguments.output_format}: the model is a {type(predictor.model).__name__}; expected {expected}"
-        )
-    own = reader if isinstance(reader, SpansReader) else SpansConfig().build()
-    return PreAnnotations(own, " ".join(arguments.run_paths))
+    Arguments:
+        reader: that of the run, which reads the file if it is one of annotation tools.
+    """
+    from elmo_tasks.data_readers.spans import SpansConfig, SpansReader
+    from elmo_tasks.files.atomic import atomic_folder
+    from elmo_tasks.predictors.pre_annotations import brat_files, docbin, json_content, pre_annotate
+
+    path, tool, skipped = arguments.output, arguments.output_format, _Skipped()
+    reader = reader if isinstance(reader, SpansReader) else SpansConfig().build()
+    texts = pre_annotate(predictor, reader, arguments.input, skipped if arguments.on_error == "skip" else None)
+    if arguments.least_certain:
+        texts = sorted(texts, key=lambda found: found.certainty)[: arguments.least_certain]
+    if tool == "brat":
+        with atomic_folder(path, merge=True) as folder:
+            for name, content in brat_files(texts).items():
+                (folder / name).write_bytes(content.encode())
+    else:
+        is_binary = tool == "spacy" and str(path).endswith(".spacy")
+        with binary_output(path) as stream:
+            model = " ".join(arguments.run_paths)
+            stream.write(docbin(texts) if is_binary else json_content(tool, texts, reader, model).encode())
+    skipped.report()
+    logger.info("%s: %s", path or "standard output", counted(len(texts), "text"))
 
 
 def _say_ready(source: LiveLines, *, typed: bool) -> None:
@@ -160,11 +166,7 @@ def _counted(inputs: Iterable[_T], source: str | LiveLines, *, visible: bool) ->
 
 @contextlib.contextmanager
 def _results(
-    arguments: argparse.Namespace,
-    predictor: Predictor,
-    results: Results,
-    reader: DatasetReader | None,
-    annotations: PreAnnotations | None,
+    arguments: argparse.Namespace, predictor: Predictor, results: Results, reader: DatasetReader | None
 ) -> Iterator[Show]:
     """Yields a function that shows a result in each of the ways that the arguments ask for.
 
@@ -179,9 +181,7 @@ def _results(
         if arguments.html:
             add_section = stack.enter_context(page(arguments.html, " ".join(arguments.run_paths), results))
             shows.append(lambda result: add_section(describe(predictor.task, result)))
-        if annotations:
-            shows.append(stack.enter_context(_for_tool(annotations, arguments, results)))
-        elif arguments.output_format == "reader":
+        if arguments.output_format == "reader":
             assert reader
             column = arguments.prediction_column
             shows.append(stack.enter_context(_same_format(arguments.output, reader, arguments.input, column, results)))
@@ -206,25 +206,6 @@ def _resolution(predictor: Predictor) -> Callable[[dict[str, Any]], dict[str, An
         raise ElmoTasksError(f"--resolve is for coreference; the model is a {type(predictor.model).__name__}")
     find_tags = tags_by_installed_model()
     return lambda result: {**result, "resolved": resolved_text(result, find_tags)}
-
-
-@contextlib.contextmanager
-def _for_tool(annotations: PreAnnotations, arguments: argparse.Namespace, results: Results) -> Iterator[Show]:
-    """Keeps the predictions, and at the end writes them as an annotation tool imports them."""
-    from elmo_tasks.files.atomic import atomic_folder
-
-    path, tool = arguments.output, arguments.output_format
-    yield annotations.add
-    if results.note:
-        annotations.end_early()
-    content = annotations.content(tool, arguments.least_certain, binary=str(path).endswith(".spacy"))
-    if isinstance(content, bytes):
-        with binary_output(path) as stream:
-            stream.write(content)
-        return
-    with atomic_folder(path, merge=True) as folder:
-        for name, each in content.items():
-            (folder / name).write_bytes(each)
 
 
 @contextlib.contextmanager

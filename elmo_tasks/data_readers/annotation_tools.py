@@ -84,11 +84,13 @@ class Export(NamedTuple):
             yield from self._json(_items("\n".join(line for _, line in read_lines(self.path)), self.path))
         else:
             for number, line in read_lines(self.path):
-                location, record = f"{self.path}:{number}", {"text": line}
-                yield AnnotatedText(line, (), (), _UNFINISHED, None, "plain text", record, number, location)
+                if line.strip():
+                    location = f"{self.path}:{number}"
+                    yield AnnotatedText(line, (), (), _UNFINISHED, None, "plain text", None, number, location)
 
     def _json(self, records: Iterable[Record]) -> Iterator[AnnotatedText]:
-        tool, read, seen = "", self._flat, set[Any]()
+        tool, seen = "", set[Any]()
+        read: Callable[[Any], AnnotatedText] = self._flat
         for record in records:
             with self.bad_units.caught():
                 if not tool:
@@ -123,7 +125,8 @@ class Export(NamedTuple):
 
     def _flat(self, row: dict[str, Any]) -> AnnotatedText:
         """Annotations next to their text: doccano, Prodigy, Label Studio's JSON-MIN."""
-        given = [row[key] for key in {self.columns.get("label"): 0, **dict.fromkeys(_FLAT)} if row.get(key) is not None]
+        keys = dict.fromkeys((self.columns.get("label", "label"), *_FLAT))
+        given = [row[key] for key in keys if row.get(key) is not None]
         values = [value for each in given for value in (each if isinstance(each, list) else [each])]
         spans, labels = self._annotations(values)
         for number, (start, end, *_) in enumerate(spans):
@@ -179,9 +182,10 @@ class Export(NamedTuple):
             elif "choices" in value and "start" not in value:
                 labels += value["choices"]
             elif "label" in value or "labels" in value:
-                ends = [value.get(name, value.get(f"{name}_offset")) for name in ("start", "end")]
+                ends: Any = (value.get(name, value.get(f"{name}_offset")) for name in ("start", "end"))
+                start, end = ends
                 spans += [
-                    TextSpan(*ends, each, value.get("text")) for each in value.get("labels", [value.get("label")])
+                    TextSpan(start, end, each, value.get("text")) for each in value.get("labels", [value.get("label")])
                 ]
             else:
                 self.left_out[_RELATIONS if value.get("type") == "relation" else "annotation(s) of other kinds"] += 1

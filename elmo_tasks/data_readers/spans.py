@@ -37,7 +37,7 @@ class SpansConfig(RowReaderConfig):
     task_name: Literal["tagging", "classification", "multi_label"] = Field(
         "tagging", alias="task", description="What to learn: the spans, or the label or labels of whole texts."
     )
-    columns: Mapping[Literal["text", "label"], str] = Field(
+    columns: Mapping[str, str] = Field(
         {},
         description="The keys of the text and of its annotations if they are not the usual ones of the tool. In Label "
         "Studio, 'label' is the name of the control; in TSV files, it is the layer, or LAYER.FEATURE.",
@@ -47,16 +47,18 @@ class SpansConfig(RowReaderConfig):
         description="What the tool counts: Unicode characters, UTF-16 units as JavaScript and Java do, bytes of UTF-8, "
         "or grapheme clusters, an option of doccano.",
     )
-    on_error: Annotated[  # type: ignore[assignment]
+    on_error: Annotated[
         Literal["fail", "skip", "drop", "widen"],
         Field(
             description="What happens with a span that begins or ends within a token, overlaps another, is empty or "
             "lies outside of its text: 'fail' ends with an error; 'skip' leaves the text out; 'drop' leaves the span "
             "out; 'widen' takes whole tokens, or leaves the span out if that does not help."
         ),
-    ] = "fail"
+    ] = "fail"  # type: ignore[assignment]
 
     def row_columns(self) -> dict[str, str | int]:
+        if unknown := self.columns.keys() - {"text", "label"}:
+            raise ValueError(f"columns: {', '.join(unknown)}; expected text, label")
         return ROW_TASKS[self.task_name].columns({})
 
     @property
