@@ -4,9 +4,11 @@ brat, INCEpTION and WebAnno (TSV 3). Plain text is read without annotations.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import re
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,7 +16,7 @@ from typing import Any, NamedTuple
 
 from elmo_tasks.data_readers.bad_units import BadUnits
 from elmo_tasks.data_readers.records import Record, json_records
-from elmo_tasks.errors import DataError, ElmoTasksError, one_line, one_line_of
+from elmo_tasks.errors import DataError, ElmoTasksError, one_line
 from elmo_tasks.files.json_files import parse_json
 from elmo_tasks.files.paths import plain_name, stored_file
 from elmo_tasks.files.text import open_binary, read_lines
@@ -72,11 +74,11 @@ class Export(NamedTuple):
             yield from self._docbin()
             return
         first = next((line.strip() for _, line in read_lines(self.path) if line.strip()), "")
-        if notes_file(self.path).is_file():
+        if plain_name(self.path).endswith(".txt") and notes_file(self.path).is_file():
             with self.bad_units.caught():
                 yield self._brat()
         elif first.startswith("#FORMAT=WebAnno TSV 3"):
-            with self.bad_units.caught():
+            with self.bad_units.caught(), _written_by("INCEpTION or WebAnno", self.path):
                 yield self._tsv()
         elif first.startswith("{") and first != "{":
             yield from self._json(json_records(read_lines(self.path), self.path, self.bad_units))
@@ -95,11 +97,8 @@ class Export(NamedTuple):
             with self.bad_units.caught():
                 if not tool:
                     tool, read = self._recognized(record)
-                try:
+                with _written_by(tool, record.location):
                     text = read(record.columns)
-                except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-                    problem = f"{one_line_of(record.columns)}; expected a text as {tool} exports it"
-                    raise DataError(record.location, f"{problem} ({one_line(error)})") from None
                 key = record.columns.get("id") if "annotation_id" in record.columns else None
                 if key is not None and key in seen:  # Label Studio's JSON-MIN has a record for each annotator
                     self.left_out[_OTHERS] += 1
@@ -264,12 +263,21 @@ class Export(NamedTuple):
             from spacy.vocab import Vocab
         except ImportError:
             raise ElmoTasksError(f"{self.path}: needs spaCy; install elmo-tasks[spacy]") from None
-        with open_binary(self.path) as stream:
-            documents = DocBin().from_bytes(stream.read()).get_docs(Vocab())
+        with open_binary(self.path) as stream, _written_by("spaCy", self.path):
+            documents = list(DocBin().from_bytes(stream.read()).get_docs(Vocab()))
         for number, doc in enumerate(documents, start=1):
             row = doc.to_json()
             text = self._tuple([doc.text, {"entities": row["ents"], "cats": row.get("cats", {})}])
             yield text._replace(tool="spaCy", record=doc, number=number, location=f"{self.path}: document {number}")
+
+
+@contextlib.contextmanager
+def _written_by(tool: str, location: str | Path) -> Iterator[None]:
+    """For a block that reads what a tool should have written: other content is a DataError."""
+    try:
+        yield
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError, zlib.error) as error:
+        raise DataError(location, f"{type(error).__name__}: {one_line(error)}; expected an export of {tool}") from None
 
 
 def notes_file(path: Path) -> Path:
