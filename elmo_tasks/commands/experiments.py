@@ -254,6 +254,10 @@ def run_predict(arguments: argparse.Namespace) -> None:
         raise ElmoTasksError(f"--least-certain is for annotation tools; expected --output-format {', '.join(TOOLS)}")
     options.refuse_torchrun("predict")
     arguments.run_paths, arguments.input = _runs_and_data([*arguments.run_paths, *arguments.input])
+    if for_tool and len(arguments.input) > 1:
+        raise ElmoTasksError(
+            f"--output-format {arguments.output_format}: expected one input, got {len(arguments.input)}"
+        )
     is_folder = arguments.output_format == "brat"
     if not for_tool and writes_parts(arguments):
         _predict_parts(arguments)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from spacy.tokens import DocBin
+from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
 Spans = list[tuple[str, str]]
@@ -135,10 +135,9 @@ def brat(folder: Path) -> Path:
     return target
 
 
-def read_docbin(path: Path) -> list[tuple[str, list[tuple[str, str]]]]:
-    """The texts of a `.spacy` file with their entities, as spaCy reads them."""
-    documents = DocBin().from_disk(path).get_docs(Vocab())
-    return [(doc.text, [(each.text, each.label_) for each in doc.ents]) for doc in documents]
+def read_docbin(path: Path) -> list[Doc]:
+    """The documents of a `.spacy` file, as spaCy reads them."""
+    return list(DocBin().from_disk(path).get_docs(Vocab()))
 
 
 def lines(path: Path, rows: Sequence[Any]) -> Path:
