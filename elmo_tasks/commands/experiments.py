@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from elmo_tasks.commands import numbers, options
 from elmo_tasks.commands.analysis import print_confusion, print_label_scores
+from elmo_tasks.commands.annotation import TOOLS, predict_for_tool
 from elmo_tasks.commands.console import print_json, print_metrics, print_summaries, print_training_metrics
 from elmo_tasks.commands.parts import add_inputs, add_parts, make_parts, writes_parts
-from elmo_tasks.commands.prediction import TOOLS
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.files.overwriting import HTML, JSON_LINES, check_ending, check_output
 from elmo_tasks.progress import is_main_process
@@ -237,38 +237,24 @@ def _add_formats(parser: argparse.ArgumentParser) -> None:
 
 
 def run_predict(arguments: argparse.Namespace) -> None:
-    from elmo_tasks.commands.prediction import predict_for_tool, predict_stream
+    from elmo_tasks.commands.prediction import predict_stream
     from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, AllenNlpPredictor
     from elmo_tasks.runs.load import load_predictor, load_run, run_predictor
 
-    if arguments.output_format == "reader" and arguments.format != "reader":
-        raise ElmoTasksError("--output-format reader adds predictions to the data; expected --format reader as well")
-    if arguments.format == "allennlp" and arguments.html:
-        raise ElmoTasksError("--html cannot show AllenNLP's keys; expected no --format allennlp")
-    if arguments.explain and arguments.output_format == "reader":
-        raise ElmoTasksError("--explain adds to results, not to data; expected no --output-format reader")
-    if arguments.resolve and arguments.format in ("allennlp", "reader"):
-        raise ElmoTasksError(f"--resolve is for text; expected no --format {arguments.format}")
-    for_tool = arguments.output_format in TOOLS
-    if arguments.least_certain and not for_tool:
-        raise ElmoTasksError(f"--least-certain is for annotation tools; expected --output-format {', '.join(TOOLS)}")
+    _check_formats(arguments)
     options.refuse_torchrun("predict")
     arguments.run_paths, arguments.input = _runs_and_data([*arguments.run_paths, *arguments.input])
-    if for_tool and len(arguments.input) > 1:
-        raise ElmoTasksError(
-            f"--output-format {arguments.output_format}: expected one input, got {len(arguments.input)}"
-        )
-    is_folder = arguments.output_format == "brat"
-    if not for_tool and writes_parts(arguments):
+    if arguments.output_format in TOOLS:
+        predict_for_tool(arguments)
+        return
+    if writes_parts(arguments):
         _predict_parts(arguments)
         return
     arguments.input = arguments.input[0]
     if arguments.output_format == "jsonl":
         check_ending(arguments.output, JSON_LINES, "--output DIR/, with a slash at its end, writes Parquet files")
     check_ending(arguments.html, HTML)
-    if is_folder and (arguments.output is None or (Path(arguments.output).exists() and not arguments.force)):
-        raise ElmoTasksError("--output-format brat: expected a new folder as --output, or --force to write into one")
-    for output in (None if is_folder else arguments.output, arguments.html):
+    for output in (arguments.output, arguments.html):
         check_output(output, force=arguments.force, stream=True)
     batch_tokens = arguments.batch_tokens or DEFAULT_BATCH_TOKENS
     predicates = None
@@ -277,15 +263,29 @@ def run_predict(arguments: argparse.Namespace) -> None:
             arguments.predicates, overrides=options.device_overrides(arguments), batch_tokens=batch_tokens
         )
     overrides = [*options.tokenizer_overrides(arguments), *options.run_overrides(arguments)]
-    if arguments.format == "reader" or for_tool:
+    if arguments.format == "reader":
         run = load_run(arguments.run_paths, overrides=overrides)
         predictor = run_predictor(run, batch_tokens=batch_tokens, predicates=predicates)
-        (predict_for_tool if for_tool else predict_stream)(predictor, arguments, run.reader)
+        predict_stream(predictor, arguments, run.reader)
         return
     predictor = load_predictor(
         arguments.run_paths, overrides=overrides, batch_tokens=batch_tokens, predicates=predicates
     )
     predict_stream(AllenNlpPredictor(predictor) if arguments.format == "allennlp" else predictor, arguments)
+
+
+def _check_formats(arguments: argparse.Namespace) -> None:
+    """Raises an `ElmoTasksError` for options of `predict` that do not go together."""
+    if arguments.output_format == "reader" and arguments.format != "reader":
+        raise ElmoTasksError("--output-format reader adds predictions to the data; expected --format reader as well")
+    if arguments.format == "allennlp" and arguments.html:
+        raise ElmoTasksError("--html cannot show AllenNLP's keys; expected no --format allennlp")
+    if arguments.explain and arguments.output_format == "reader":
+        raise ElmoTasksError("--explain adds to results, not to data; expected no --output-format reader")
+    if arguments.resolve and arguments.format in ("allennlp", "reader"):
+        raise ElmoTasksError(f"--resolve is for text; expected no --format {arguments.format}")
+    if arguments.least_certain and arguments.output_format not in TOOLS:
+        raise ElmoTasksError(f"--least-certain is for annotation tools; expected --output-format {', '.join(TOOLS)}")
 
 
 def _predict_parts(arguments: argparse.Namespace) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from elmo_tasks.commands.console import binary_output, json_lines, page
 from elmo_tasks.commands.stopping import Results, uninterrupted
-from elmo_tasks.errors import DataError, ElmoTasksError, counted
+from elmo_tasks.errors import DataError, ElmoTasksError
 
 if TYPE_CHECKING:
     from elmo_tasks.data_readers.reader import DatasetReader
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-TOOLS = ("doccano", "label-studio", "brat", "spacy")  # of annotation, which import predictions
 _STANDARD_INPUT = "-"
 _SHOWN_ERRORS = 5
 
@@ -50,7 +49,7 @@ def predict_stream(predictor: Predictor, arguments: argparse.Namespace, reader: 
     input_format: InputFormat = "auto" if arguments.format == "allennlp" else arguments.format
     results = Results((arguments.output, arguments.html))
     typed = not reader and arguments.input == _STANDARD_INPUT and sys.stdin is not None and sys.stdin.isatty()
-    skipped = _Skipped()
+    skipped = Skipped()
     gc.freeze()  # what is loaded stays; garbage collection then reads only what the inputs bring
     on_error = skipped if arguments.on_error == "skip" else None
     options: dict[str, Any] = {"on_error": on_error, "explain": arguments.explain}
@@ -81,34 +80,6 @@ def predict_stream(predictor: Predictor, arguments: argparse.Namespace, reader: 
     results.report("result")
 
 
-def predict_for_tool(predictor: Predictor, arguments: argparse.Namespace, reader: DatasetReader) -> None:
-    """Predicts the texts of an annotation tool's file, or of plain text, and writes them as a tool imports them.
-
-    Arguments:
-        reader: that of the run, which reads the file if it is one of annotation tools.
-    """
-    from elmo_tasks.data_readers.spans import SpansConfig, SpansReader
-    from elmo_tasks.files.atomic import atomic_folder
-    from elmo_tasks.predictors.pre_annotations import brat_files, docbin, json_content, pre_annotate
-
-    path, tool, skipped = arguments.output, arguments.output_format, _Skipped()
-    reader = reader if isinstance(reader, SpansReader) else SpansConfig().build()
-    texts = pre_annotate(predictor, reader, arguments.input, skipped if arguments.on_error == "skip" else None)
-    if arguments.least_certain:
-        texts = sorted(texts, key=lambda found: found.certainty)[: arguments.least_certain]
-    if tool == "brat":
-        with atomic_folder(path, merge=True) as folder:
-            for name, content in brat_files(texts).items():
-                (folder / name).write_bytes(content.encode())
-    else:
-        is_binary = tool == "spacy" and str(path).endswith(".spacy")
-        with binary_output(path) as stream:
-            model = " ".join(arguments.run_paths)
-            stream.write(docbin(texts) if is_binary else json_content(tool, texts, reader, model).encode())
-    skipped.report()
-    logger.info("%s: %s", path or "standard output", counted(len(texts), "text"))
-
-
 def _say_ready(source: LiveLines, *, typed: bool) -> None:
     """Says that lines can come: to a person who types them, or in the log if none has come yet."""
     if typed:
@@ -117,7 +88,7 @@ def _say_ready(source: LiveLines, *, typed: bool) -> None:
         logger.info("ready; waiting for lines on %s", source.name)
 
 
-class _Skipped:
+class Skipped:
     """Keeps the first errors of inputs that are skipped, and counts the others."""
 
     def __init__(self) -> None:

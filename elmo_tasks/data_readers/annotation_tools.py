@@ -124,7 +124,7 @@ class Export(NamedTuple):
 
     def _flat(self, row: dict[str, Any]) -> AnnotatedText:
         """Annotations next to their text: doccano, Prodigy, Label Studio's JSON-MIN."""
-        keys = dict.fromkeys((self.columns.get("label", "label"), *_FLAT))
+        keys = [self.columns["label"]] if "label" in self.columns else _FLAT
         given = [row[key] for key in keys if row.get(key) is not None]
         values = [value for each in given for value in (each if isinstance(each, list) else [each])]
         spans, labels = self._annotations(values)

@@ -146,9 +146,11 @@ class SpansReader(RowReader):
     def _whole_tokens(self, text: AnnotatedText, tokens: Sequence[tuple[int, int]]) -> list[Span]:
         """The spans of a text in tokens. Those that do not fit are treated as `on_error` says."""
         action, found = self.config.on_error, list[tuple[Span, str]]()
+        places = character_places(text.text, self.config.offsets if text.sentences is None else "characters")
         for given in sorted(dict.fromkeys(text.spans), key=lambda span: (span.start, -span.end)):
-            span, cut, problem = self._fitted(given, text, tokens)
-            name = f"the span {given.start}-{given.end} {cut!r:.80} ({given.label})"
+            start, end = _within(given, places)
+            span, problem = self._fitted(given, start, end, text, tokens)
+            name = f"the span {given.start}-{given.end} {text.text[start:end]!r:.80} ({given.label})"
             if span and problem and action == "widen":
                 self.left_out["part(s) of tokens at the ends of spans, which are widened, are"] += 1
                 problem = ""
@@ -164,27 +166,25 @@ class SpansReader(RowReader):
         return [span for span, _ in found]
 
     def _fitted(
-        self, given: TextSpan, text: AnnotatedText, tokens: Sequence[tuple[int, int]]
-    ) -> tuple[Span | None, str, str]:
-        """The tokens that a span touches, what it is in the text, and what is wrong with it."""
-        unit: Unit = self.config.offsets if text.sentences is None else "characters"
-        start, end = _places(given, text.text, unit)
-        cut = text.text[start:end]
-        if given.own_text and not given.fault and _bare(given.own_text) != _bare(cut):
-            for other in get_args(Unit):
-                if _bare(given.own_text) == _bare(text.text[slice(*_places(given, text.text, other))]):
-                    problem = f"the span {given.start}-{given.end} is {given.own_text!r:.80} in {other}, not in {unit}"
-                    raise ElmoTasksError(f"{given.location or text.location}: {problem}; set offsets: {other!r}")
-            return None, cut, f"is {given.own_text!r:.80} in the tool"
+        self, given: TextSpan, start: int, end: int, text: AnnotatedText, tokens: Sequence[tuple[int, int]]
+    ) -> tuple[Span | None, str]:
+        """The tokens that a span touches, which begins and ends at these characters, and what is wrong with it."""
+        own = _bare(given.own_text or "")
+        if own and not given.fault and own != _bare(text.text[start:end]):
+            for unit in get_args(Unit):
+                if own == _bare(text.text[slice(*_within(given, character_places(text.text, unit)))]):
+                    found = f"the span {given.start}-{given.end} is {given.own_text!r:.80} in {unit}"
+                    problem = f"{found}, not in {self.config.offsets}; set offsets: {unit!r}"
+                    raise ElmoTasksError(f"{given.location or text.location}: {problem}")
+            return None, f"is {given.own_text!r:.80} in the tool"
         first = bisect.bisect_right(tokens, start, key=lambda token: token[1])
         last = bisect.bisect_left(tokens, end, key=lambda token: token[0]) - 1
         if given.fault or start >= end or first > last:
-            return None, cut, given.fault or f"has no token, in a text of {len(text.text)} characters"
+            return None, given.fault or f"has no token, in a text of {len(text.text)} characters"
         span = Span(read_label(given.label, text.location), first, last)
         if tokens[first][0] < start:
-            return span, cut, f"begins within the token {text.text[slice(*tokens[first])]!r}"
-        within = tokens[last][1] > end
-        return span, cut, f"ends within the token {text.text[slice(*tokens[last])]!r}" if within else ""
+            return span, f"begins within the token {text.text[slice(*tokens[first])]!r}"
+        return span, f"ends within the token {text.text[slice(*tokens[last])]!r}" if tokens[last][1] > end else ""
 
 
 def character_places(text: str, unit: Unit) -> dict[int, int]:
@@ -198,9 +198,8 @@ def character_places(text: str, unit: Unit) -> dict[int, int]:
     return dict(zip(offsets, itertools.accumulate(map(len, pieces), initial=0), strict=True))
 
 
-def _places(span: TextSpan, text: str, unit: Unit) -> tuple[int, int]:
+def _within(span: TextSpan, places: Mapping[int, int]) -> tuple[int, int]:
     """Where a span begins and ends, in characters; (0, 0) if it is not within the text."""
-    places = character_places(text, unit)
     return (places[span.start], places[span.end]) if {span.start, span.end} <= places.keys() else (0, 0)
 
 

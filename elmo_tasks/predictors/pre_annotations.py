@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 from elmo_tasks.data_readers.annotation_tools import AnnotatedText
 from elmo_tasks.data_readers.bad_units import BadUnits
 from elmo_tasks.data_readers.spans import SpansReader, character_places
-from elmo_tasks.errors import OnError
+from elmo_tasks.errors import ElmoTasksError, OnError
 from elmo_tasks.files.json_files import json_text
 from elmo_tasks.predictors.predictor import Predictor
+from elmo_tasks.tasks import Classification, MultiLabel, Tagging, Task
 
 _POSITION = "position of the text"  # the key of an input and of its results
 
@@ -27,6 +28,18 @@ class PreAnnotated(NamedTuple):
     labels: dict[str, float]  # of the whole text, with their probabilities
     borders: set[int]  # of tokens, in characters
     certainty: float  # the probability of the least certain tag or label
+
+
+def check_task(tool: str, task: Task) -> None:
+    """Raises an ElmoTasksError unless a tool has a place for the predictions of a task."""
+    if (isinstance(task, Tagging) and task.tag_scheme) or (
+        isinstance(task, (Classification, MultiLabel)) and tool != "brat"
+    ):
+        return
+    expected = "spans" if tool == "brat" else "spans, or the labels of texts"
+    raise ElmoTasksError(
+        f"--output-format {tool}: the model learned from {task.summary}; expected one that finds {expected}"
+    )
 
 
 def pre_annotate(
