@@ -129,8 +129,9 @@ class Export(NamedTuple):
         values = [value for each in given for value in (each if isinstance(each, list) else [each])]
         spans, labels = self._annotations(values)
         for number, (start, end, *_) in enumerate(spans):
-            own = [each["text"] for each in row.get("tokens") or () if start <= each["start"] and each["end"] <= end]
-            spans[number] = spans[number]._replace(own_text="".join(own) or spans[number].own_text)
+            own = [each for each in row.get("tokens") or () if start <= each["start"] and each["end"] <= end]
+            if own and (own[0]["start"], own[-1]["end"]) == (start, end):
+                spans[number] = spans[number]._replace(own_text=" ".join(each["text"] for each in own))
         self.left_out[_RELATIONS] += len(row.get("relations") or ())
         answer = row.get("answer", "accept")
         missing = "" if given or "annotation_id" in row else _UNFINISHED
@@ -165,7 +166,9 @@ class Export(NamedTuple):
         return AnnotatedText(text, spans, (), "" if "ner" in row else _UNFINISHED, sentences)
 
     def _text(self, row: dict[str, Any]) -> str:
-        key = self.columns.get("text", "text" if "text" in row else "data")
+        strings = [key for key, value in row.items() if isinstance(value, str)]
+        usual = [key for key in ("text", "data") if key in row] or (strings if len(strings) == 1 else ["text"])
+        key = self.columns.get("text", usual[0])
         if not isinstance(row.get(key), str):
             raise ValueError(f"{key!r} is not a text; name its key in 'columns'")
         return row[key]

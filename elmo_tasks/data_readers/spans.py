@@ -83,7 +83,7 @@ class SpansReader(RowReader):
     version = 1
     config: SpansConfig
     hub_examples = DatasetReader.hub_examples
-    _file = 0  # the number of the one that is read
+    _file = _widened = 0  # the number of the file that is read, and of its spans that became longer
 
     def files(self, path: Path) -> Sequence[Path]:
         """A file; or those of a folder, the texts of brat or else the TSV files."""
@@ -128,6 +128,9 @@ class SpansReader(RowReader):
                 label = text.labels[0] if len(text.labels) == 1 else text.labels
                 row = {"text": text.text, "label": label, "labels": text.labels}
                 yield Record(row, text.number, text.location)
+        if self._widened:
+            logger.info("%s: %d span(s) widened to whole tokens", path, self._widened)
+            self._widened = 0
 
     def _tagged(self, text: AnnotatedText, sentences: Sequence[list[tuple[int, int]]]) -> list[Record]:
         """The rows of a text's sentences, after the border of a document."""
@@ -152,8 +155,7 @@ class SpansReader(RowReader):
             span, problem = self._fitted(given, start, end, text, tokens)
             name = f"the span {given.start}-{given.end} {text.text[start:end]!r:.80} ({given.label})"
             if span and problem and action == "widen":
-                self.left_out["part(s) of tokens at the ends of spans, which are widened, are"] += 1
-                problem = ""
+                self._widened, problem = self._widened + 1, ""
             if span and not problem and found and span.start <= found[-1][0].end:
                 problem = f"overlaps {found[-1][1]}"
             if not problem:

@@ -118,7 +118,8 @@ def test_spans_that_do_not_fit(
         examples = read(path, SPANS | {"on_error": action})
         assert [text for text, _ in found_spans(examples)] == expected
         assert len(examples) == 3
-    assert "1 span(s) that do not fit the tokens left out" in caplog.text
+    assert f"{path}: 1 span(s) that do not fit the tokens left out" in caplog.text
+    assert (f"{path}: 1 span(s) widened to whole tokens" in caplog.text) == ("within" in problem)
     caplog.clear()
     assert [each["line"] for each in read(path, SPANS | {"on_error": "skip"})] == [1]
     assert f"{path}:2: {problem}\n" in f"{caplog.text}\n"
@@ -170,6 +171,24 @@ def test_offsets_that_are_not_characters_are_seen(tmp_path: Path) -> None:
         problem = f"the span {start}-{end} is 'Mira  Dolvane' in {unit}, not in characters; set offsets: '{unit}'"
         assert str(caught.value) == f"{path}:2: record 1: {problem}"
         assert found_spans(read(path, SPANS | {"offsets": unit, "tokenizer": "unicode"})) == EXPECTED
+
+
+def test_a_span_of_prodigy_that_ends_within_a_token_is_widened(tmp_path: Path) -> None:
+    tokens = [{"text": "Mira", "start": 0, "end": 4}, {"text": "Dolvane", "start": 5, "end": 12}]
+    row = {"text": "Mira Dolvane", "tokens": tokens, "spans": [{"start": 0, "end": 7, "label": "PER"}]}
+    examples = read(lines(tmp_path / "a.jsonl", [row]), SPANS | {"on_error": "widen"})
+    assert found_spans(examples) == [("MiraDolvane", "PER")]
+
+
+def test_other_keys(tmp_path: Path) -> None:
+    row = {"title": "x", "body": "Mira left.", "label": ["no"], "names": [[0, 4, "PER"]]}
+    path = lines(tmp_path / "a.jsonl", [row])
+    assert found_spans(read(path, SPANS | {"columns": {"text": "body", "label": "names"}})) == [("Mira", "PER")]
+    value = {"start": 0, "end": 4, "text": "Mira", "labels": ["PER"]}
+    results = [{"from_name": name, "value": value | {"labels": [name]}} for name in ("kinds", "names")]
+    task = {"data": {"body": "Mira left."}, "annotations": [{"result": results}]}
+    path = document(tmp_path / "a.json", [task])
+    assert found_spans(read(path, SPANS | {"columns": {"label": "names"}})) == [("Mira", "names")]
 
 
 def test_grapheme_clusters(tmp_path: Path) -> None:
