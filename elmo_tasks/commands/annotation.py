@@ -51,6 +51,6 @@ def predict_for_tool(arguments: argparse.Namespace) -> None:
     else:
         is_binary, model = tool == "spacy" and str(path).endswith(".spacy"), " ".join(arguments.run_paths)
         with binary_output(path) as stream:
-            stream.write(docbin(texts) if is_binary else json_content(tool, texts, reader, model).encode())
+            stream.write(docbin(texts, path) if is_binary else json_content(tool, texts, reader, model).encode())
     skipped.report()
     logger.info("%s: %s", path or "standard output", counted(len(texts), "text"))

@@ -198,11 +198,8 @@ class Export(NamedTuple):
     def _brat(self) -> AnnotatedText:
         """A text of brat. Offsets count its line ends as they are."""
         spans, notes = list[TextSpan](), notes_file(self.path)
-        with open_binary(self.path) as stream:
-            try:
-                text = stream.read().decode()
-            except UnicodeDecodeError as error:
-                raise DataError(self.path, f"{error}; expected UTF-8 text") from None
+        with open_binary(self.path) as stream, _written_by("brat", self.path):
+            text = stream.read().decode()
         for number, line in read_lines(notes):
             if not line.startswith("T"):
                 self.left_out[_BRAT_KINDS.get(line[:1], "note(s)")] += bool(line)
@@ -261,17 +258,23 @@ class Export(NamedTuple):
 
     def _docbin(self) -> Iterator[AnnotatedText]:
         """The documents of a `.spacy` file."""
-        try:
-            from spacy.tokens import DocBin
-            from spacy.vocab import Vocab
-        except ImportError:
-            raise ElmoTasksError(f"{self.path}: needs spaCy; install elmo-tasks[spacy]") from None
+        _, docbin, vocabulary = spacy_classes(self.path)
         with open_binary(self.path) as stream, _written_by("spaCy", self.path):
-            documents = list(DocBin().from_bytes(stream.read()).get_docs(Vocab()))
+            documents = list(docbin().from_bytes(stream.read()).get_docs(vocabulary()))
         for number, doc in enumerate(documents, start=1):
             row = doc.to_json()
             text = self._tuple([doc.text, {"entities": row["ents"], "cats": row.get("cats", {})}])
             yield text._replace(tool="spaCy", record=doc, number=number, location=f"{self.path}: document {number}")
+
+
+def spacy_classes(path: str | Path) -> tuple[Any, Any, Any]:
+    """spaCy's Doc, DocBin and Vocab, for a file; raises an ElmoTasksError if it is not installed."""
+    try:
+        from spacy.tokens import Doc, DocBin
+        from spacy.vocab import Vocab
+    except ImportError:
+        raise ElmoTasksError(f"{path}: needs spaCy; install it with: pip install 'elmo-tasks[spacy]'") from None
+    return Doc, DocBin, Vocab
 
 
 @contextlib.contextmanager

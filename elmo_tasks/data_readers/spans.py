@@ -110,7 +110,7 @@ class SpansReader(RowReader):
             yield {**example, "file": self._file}
 
     def records(self, path: Path) -> Iterator[Record]:
-        is_tagging = self.config.task_name == "tagging"
+        is_tagging, self._widened = self.config.task_name == "tagging", 0
         for text in self.texts(path):
             sentences = list(self.tokenizer.spans(text.text) if text.sentences is None else text.sentences)
             missing = text.missing if self.needs_labels else ""
@@ -130,7 +130,6 @@ class SpansReader(RowReader):
                 yield Record(row, text.number, text.location)
         if self._widened:
             logger.info("%s: %d span(s) widened to whole tokens", path, self._widened)
-            self._widened = 0
 
     def _tagged(self, text: AnnotatedText, sentences: Sequence[list[tuple[int, int]]]) -> list[Record]:
         """The rows of a text's sentences, after the border of a document."""

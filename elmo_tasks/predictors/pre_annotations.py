@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from elmo_tasks.data_readers.annotation_tools import AnnotatedText
+from elmo_tasks.data_readers.annotation_tools import AnnotatedText, spacy_classes
 from elmo_tasks.data_readers.bad_units import BadUnits
 from elmo_tasks.data_readers.spans import SpansReader, character_places
 from elmo_tasks.errors import ElmoTasksError, OnError
@@ -114,12 +114,10 @@ def spacy(found: PreAnnotated, reader: SpansReader, model: str) -> list[Any]:
     return [found.given.text, {**own, **new}]
 
 
-def docbin(texts: Sequence[PreAnnotated]) -> bytes:
-    """A `.spacy` file, with the tokens that the model has read."""
-    from spacy.tokens import Doc, DocBin
-    from spacy.vocab import Vocab
-
-    documents, vocabulary = DocBin(store_user_data=True), Vocab()
+def docbin(texts: Sequence[PreAnnotated], path: str) -> bytes:
+    """The content of a `.spacy` file, with the tokens that the model has read."""
+    make_doc, make_docbin, make_vocabulary = spacy_classes(path)
+    documents, vocabulary = make_docbin(store_user_data=True), make_vocabulary()
     for found in texts:
         words, spaces = list[str](), list[bool]()
         for start, end in itertools.pairwise(sorted(found.borders)):
@@ -128,7 +126,7 @@ def docbin(texts: Sequence[PreAnnotated]) -> bytes:
                 spaces[-1] = True
             else:
                 words, spaces = [*words, word], [*spaces, False]
-        doc = Doc(vocabulary, words, spaces, user_data=getattr(found.given.record, "user_data", None))
+        doc = make_doc(vocabulary, words, spaces, user_data=getattr(found.given.record, "user_data", None))
         doc.cats = found.labels
         doc.set_ents([doc.char_span(*span[:3]) for span in found.spans])
         documents.add(doc)

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from elmo_tasks.data_readers import SpansConfig
+from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.predictors.classifier import ClassifierPredictor
-from elmo_tasks.predictors.pre_annotations import brat_files, docbin, json_content, pre_annotate
+from elmo_tasks.predictors.pre_annotations import brat_files, check_task, docbin, json_content, pre_annotate
 from elmo_tasks.predictors.tagger import TaggerPredictor
-from elmo_tasks.tasks import Classification, Tagging
+from elmo_tasks.tasks import Classification, Tagging, Task, TextPairs
 from elmo_tasks.text.tag_schemes import Span, spans_of_tags
 from elmo_tasks.text.tokenizers import UnicodeTokenizer
 from tests.data_readers.annotation_exports import (
@@ -66,7 +67,7 @@ def as_annotations(tasks: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def test_predictions_go_back_into_every_tool(export: Callable[[Path], Path], tmp_path: Path) -> None:
     path = export(tmp_path)
     found = pre_annotate(predictor(path), CONFIG.build(), str(path))
-    (tmp_path / "back.spacy").write_bytes(docbin(found))
+    (tmp_path / "back.spacy").write_bytes(docbin(found, "back.spacy"))
     (tmp_path / "back").mkdir()
     for name, text in brat_files(found).items():
         (tmp_path / "back" / name).write_bytes(text.encode())
@@ -147,3 +148,19 @@ def test_lines_of_plain_text_and_labels_of_texts(tmp_path: Path) -> None:
     path.write_bytes(written["label-studio"].replace("predictions", "annotations").encode())
     labels = SpansConfig.model_validate({"type": "spans", "task": "classification"}).build().read(path)["label"]
     assert list(labels) == ["good", "good"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "task", "expected"),
+    [
+        ("brat", Classification(), "spans"),
+        ("doccano", Tagging(), "spans, or the labels of texts"),
+        ("spacy", TextPairs(), "spans, or the labels of texts"),
+    ],
+)
+def test_tools_have_a_place_for_spans_or_labels(tool: str, task: Task, expected: str) -> None:
+    with pytest.raises(ElmoTasksError) as caught:
+        check_task(tool, task)
+    problem = f"the model learned from {task.summary}; expected one that finds {expected}"
+    assert str(caught.value) == f"--output-format {tool}: {problem}"
+    check_task(tool, Tagging("IOB1"))
