@@ -82,6 +82,12 @@ class Export(NamedTuple):
                 yield self._tsv()
         elif first.startswith("{") and first != "{":
             yield from self._json(json_records(read_lines(self.path), self.path, self.bad_units))
+        elif re.match(r'\[\s*"', first):  # a pair on each line
+            lines = ((number, line) for number, line in read_lines(self.path) if line.strip())
+            parsed = (
+                (number, parse_json(line, self.path, "a text and its annotations", number)) for number, line in lines
+            )
+            yield from self._json(Record(value, number, f"{self.path}:{number}") for number, value in parsed)
         elif first.startswith(("[", "{")):
             yield from self._json(_items("\n".join(line for _, line in read_lines(self.path)), self.path))
         else:

@@ -162,8 +162,10 @@ class SpansReader(RowReader):
             elif action in ("drop", "widen"):
                 self.left_out["span(s) that do not fit the tokens"] += 1
             else:
-                location = given.location or text.location
-                raise DataError(location, f"{name} {problem}{_REMEDIES if action == 'fail' else ''}")
+                location, remedies = given.location or text.location, _REMEDIES if action == "fail" else ""
+                if self.config.offsets == "characters" and max(text.text[: given.end], default="") > "\uffff":
+                    remedies += "; or the tool counts UTF-16 units: set offsets: 'utf-16'"
+                raise DataError(location, f"{name} {problem}{remedies}")
         return [span for span, _ in found]
 
     def _fitted(

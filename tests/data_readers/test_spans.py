@@ -33,7 +33,7 @@ def test_every_tool_gives_the_same_spans(
     export: Callable[[Path], Path], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    examples = read(export(tmp_path), SPANS | {"tokenizer": "unicode"})
+    examples = list(build(SPANS | {"tokenizer": "unicode"}).examples(export(tmp_path)))  # not from the cache
     assert found_spans(examples) == EXPECTED
     texts = [text for text, _ in TEXTS]
     for document_number, text in enumerate(texts):
@@ -189,6 +189,21 @@ def test_other_keys(tmp_path: Path) -> None:
     task = {"data": {"body": "Mira left."}, "annotations": [{"result": results}]}
     path = document(tmp_path / "a.json", [task])
     assert found_spans(read(path, SPANS | {"columns": {"label": "names"}})) == [("Mira", "names")]
+
+
+def test_offsets_that_may_not_be_characters(tmp_path: Path) -> None:
+    path = lines(tmp_path / "a.jsonl", [{"text": "😀 Mira left.", "label": [[3, 7, "PER"]]}])
+    with pytest.raises(DataError) as caught:
+        read(path, SPANS)
+    problem = "the span 3-7 'ira ' (PER) begins within the token 'Mira'"
+    units = "or the tool counts UTF-16 units: set offsets: 'utf-16'"
+    assert str(caught.value) == f"{path}:1: {problem}; {REMEDY}; {units}"
+
+
+def test_pairs_on_lines(tmp_path: Path) -> None:
+    path = lines(tmp_path / "a.jsonl", [["Mira left.", {"entities": [[0, 4, "PER"]]}]] * 2)
+    examples = read(path, SPANS)
+    assert [(each["line"], *found_spans([each])) for each in examples] == [(1, ("Mira", "PER")), (2, ("Mira", "PER"))]
 
 
 def test_grapheme_clusters(tmp_path: Path) -> None:
