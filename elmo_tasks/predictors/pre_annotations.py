@@ -24,7 +24,7 @@ class PreAnnotated(NamedTuple):
     """A text with what a model finds in it."""
 
     given: AnnotatedText
-    spans: list[tuple[int, int, str, str, float]]  # start and end as the tool counts them, label, text, probability
+    spans: list[tuple[Any, ...]]  # start, end, label, text, probability
     labels: dict[str, float]  # of the whole text, with their probabilities
     borders: set[int]  # of tokens, in characters
     certainty: float  # the probability of the least certain tag or label
@@ -57,17 +57,16 @@ def pre_annotate(
 
     for result in predictor.predict(inputs(), source=source, on_error=on_error):
         results[result[_POSITION]].append(result)
-    return [_found(text, results[number], reader) for number, text in enumerate(texts)]
+    return [_found(text, results[number]) for number, text in enumerate(texts)]
 
 
-def _found(text: AnnotatedText, results: Sequence[Mapping[str, Any]], reader: SpansReader) -> PreAnnotated:
+def _found(text: AnnotatedText, results: Sequence[Mapping[str, Any]]) -> PreAnnotated:
     """A text with the results of its sentences, or with the only one."""
-    places = {place: offset for offset, place in character_places(text.text, reader.config.offsets).items()}
     found = PreAnnotated(text, [], {}, {0, len(text.text)}, 1.0)
     for result in results:
         for span in result.get("spans", ()):
-            ends = places[span["start_char"]], places[span["end_char"]]
-            found.spans.append((*ends, span["label"], span["text"], span["probability"]))
+            keys = ("start_char", "end_char", "label", "text", "probability")
+            found.spans.append(tuple(span[key] for key in keys))
         found.borders.update(itertools.chain.from_iterable(result["offsets"]))
         chances = result["probabilities"]
         if isinstance(chances, dict):
@@ -82,7 +81,7 @@ def doccano(found: PreAnnotated, reader: SpansReader, model: str) -> dict[str, A
     """A line for doccano. In one of its own, only the annotations change."""
     own = found.given.record if found.given.tool == "doccano" else {"text": found.given.text}
     key = reader.config.columns.get("label", "label")
-    row = {name: value for name, value in own.items() if name not in (key, "label", "labels", "cats", "relations")}
+    row = {name: value for name, value in own.items() if name not in (key, "label", "labels", "relations")}
     if "entities" not in own:
         return {**row, key: [span[:3] for span in found.spans] or list(found.labels)}
     names = ("id", "start_offset", "end_offset", "label")
@@ -92,8 +91,9 @@ def doccano(found: PreAnnotated, reader: SpansReader, model: str) -> dict[str, A
 
 def label_studio(found: PreAnnotated, reader: SpansReader, model: str) -> dict[str, Any]:
     """A task with a prediction. In one of Label Studio's own, only the predictions change."""
-    own: dict[str, Any] = {"data": {"text": found.given.text}}
-    own = found.given.record if found.given.tool == "Label Studio" else own
+    row = found.given.record if isinstance(found.given.record, dict) else {}
+    data = {key: value for key, value in row.items() if not isinstance(value, (list, dict))}
+    own = row if found.given.tool == "Label Studio" else {"data": {**data, "text": found.given.text}}
     given = [each for one in own.get("annotations") or () for each in one["result"] if "from_name" in each]
     names = {"from_name": reader.config.columns.get("label", "label"), "to_name": "text"}
     names = {name: given[0][name] for name in names} if given else names
@@ -150,5 +150,10 @@ def brat_files(texts: Sequence[PreAnnotated]) -> dict[str, str]:
 def json_content(tool: str, texts: Sequence[PreAnnotated], reader: SpansReader, model: str) -> str:
     """The texts for doccano as JSON lines, for Label Studio or spaCy as a JSON array."""
     write: Callable[..., Any] = {"doccano": doccano, "label-studio": label_studio, "spacy": spacy}[tool]
-    rows = [json_text(write(found, reader, model)) for found in texts]
+    rows = []
+    for found in texts:
+        unit = "characters" if tool == "spacy" else reader.config.offsets
+        offsets = {place: offset for offset, place in character_places(found.given.text, unit).items()}
+        spans = [(offsets[start], offsets[end], *rest) for start, end, *rest in found.spans]
+        rows.append(json_text(write(found._replace(spans=spans), reader, model)))
     return "".join(f"{row}\n" for row in rows) if tool == "doccano" else f"[{','.join(rows)}]\n"

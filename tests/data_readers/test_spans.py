@@ -303,3 +303,17 @@ def test_texts_to_predict_need_no_annotations(tmp_path: Path) -> None:
     ]
     document(path, tasks)
     assert [each["tokens"] for each in build(SPANS).unlabelled(str(path))] == expected
+
+
+def test_odd_files(data_folder: Path) -> None:
+    folder = data_folder / "odd_files"
+    if not folder.is_dir():
+        pytest.skip(f"no {folder}")
+    examples = read(folder / "doccano.jsonl", SPANS)
+    assert [each["document"] for each in examples] == [0, 0, 1, 2]
+    assert [label for _, label in found_spans(examples)] == ["PER", "ORG", "LOC", "PER", "ORG"]
+    (example,) = read(folder / "label_studio.json", SPANS)
+    assert [label for _, label in found_spans([example])] == ["PER", "ORG"]
+    path = folder / "spacy_tuples.json"
+    with pytest.raises(DataError, match=rf"{path}:2: record 2: the span 3-7 .* \(PER\) begins within the token"):
+        read(path, SPANS)

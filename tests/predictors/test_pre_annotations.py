@@ -88,6 +88,8 @@ def test_predictions_go_back_into_every_tool(export: Callable[[Path], Path], tmp
 def test_the_own_fields_of_doccano_stay(tmp_path: Path) -> None:
     path = lines(tmp_path / "a.jsonl", [{"id": 7, "text": "Mira left.", "label": [[0, 4, "PER"]], "Comments": ["x"]}])
     assert content("doccano", path) == [{"id": 7, "text": "Mira left.", "Comments": ["x"], "label": [[0, 4, "PER"]]}]
+    (task,) = content("label-studio", path)
+    assert task["data"] == {"id": 7, "text": "Mira left."}
     row = content("doccano", doccano_relations(tmp_path))[1]
     assert row == {
         "id": 7,
