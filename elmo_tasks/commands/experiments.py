@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from elmo_tasks.commands import numbers, options
 from elmo_tasks.commands.analysis import print_confusion, print_label_scores
-from elmo_tasks.commands.annotation import TOOLS, predict_for_tool
 from elmo_tasks.commands.console import print_json, print_metrics, print_summaries, print_training_metrics
 from elmo_tasks.commands.parts import add_inputs, add_parts, make_parts, writes_parts
+from elmo_tasks.commands.prediction import TOOLS
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.files.overwriting import HTML, JSON_LINES, check_ending, check_output
 from elmo_tasks.progress import is_main_process
@@ -237,7 +237,7 @@ def _add_formats(parser: argparse.ArgumentParser) -> None:
 
 
 def run_predict(arguments: argparse.Namespace) -> None:
-    from elmo_tasks.commands.prediction import predict_stream
+    from elmo_tasks.commands.prediction import predict_for_tool, predict_stream
     from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, AllenNlpPredictor
     from elmo_tasks.runs.load import load_predictor, load_run, run_predictor
 

@@ -15,7 +15,7 @@ from elmo_tasks.data_readers.spans import SpansReader, character_places
 from elmo_tasks.errors import ElmoTasksError, OnError
 from elmo_tasks.files.json_files import json_text
 from elmo_tasks.predictors.predictor import Predictor
-from elmo_tasks.tasks import Classification, MultiLabel, Tagging, Task
+from elmo_tasks.tasks import Classification, MultiLabel, Task
 
 _POSITION = "position of the text"  # the key of an input and of its results
 
@@ -32,14 +32,11 @@ class PreAnnotated(NamedTuple):
 
 def check_task(tool: str, task: Task) -> None:
     """Raises an ElmoTasksError unless a tool has a place for the predictions of a task."""
-    if (isinstance(task, Tagging) and task.tag_scheme) or (
-        isinstance(task, (Classification, MultiLabel)) and tool != "brat"
-    ):
-        return
-    expected = "spans" if tool == "brat" else "spans, or the labels of texts"
-    raise ElmoTasksError(
-        f"--output-format {tool}: the model learned from {task.summary}; expected one that finds {expected}"
-    )
+    has_labels = isinstance(task, (Classification, MultiLabel)) and tool != "brat"
+    if not has_labels and not getattr(task, "tag_scheme", None):
+        expected = f"spans{'' if tool == 'brat' else ', or the labels of texts'}"
+        problem = f"the model learned from {task.summary}; expected one that finds {expected}"
+        raise ElmoTasksError(f"--output-format {tool}: {problem}")
 
 
 def pre_annotate(

@@ -61,7 +61,7 @@ def label_studio(folder: Path, *encoding: Any) -> Path:
         names = {"from_name": "names", "to_name": "text", "type": "labels"}
         return [{"id": "a", **names, "value": value} for value in regions(text, spans, *encoding)]
 
-    tasks = [
+    tasks: list[dict[str, Any]] = [
         {
             "id": number,
             "data": {"text": text},
