@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import itertools
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
@@ -192,12 +192,10 @@ class SpansReader(RowReader):
 
 def character_places(text: str, unit: Unit) -> dict[int, int]:
     """The positions of the characters of a text and of its end, by the offsets of a tool that counts in a unit."""
-    sizes: dict[str, Callable[[str], int]] = {
-        "utf-16": lambda piece: len(piece.encode("utf-16-le")) // 2,
-        "utf-8": lambda piece: len(piece.encode()),
-    }
     pieces = regex.findall(r"\X", text) if unit == "graphemes" else text
-    offsets = itertools.accumulate(map(sizes.get(unit, lambda piece: 1), pieces), initial=0)
+    encoding, width = {"utf-16": ("utf-16-le", 2), "utf-8": ("utf-8", 1)}.get(unit, ("", 0))
+    sizes = (len(piece.encode(encoding)) // width if width else 1 for piece in pieces)
+    offsets = itertools.accumulate(sizes, initial=0)
     return dict(zip(offsets, itertools.accumulate(map(len, pieces), initial=0), strict=True))
 
 
