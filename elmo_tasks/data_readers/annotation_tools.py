@@ -246,21 +246,16 @@ class Export(NamedTuple):
     def _tsv_column(self, layers: Sequence[str]) -> int:
         """The column of the chosen layer or feature; by default that of named entities, or of the only layer."""
         self.left_out["other layer(s)"] += len(layers) - 1
-        columns: dict[str, int] = {}  # of `LAYER.FEATURE` and, for its value or else its first feature, of `LAYER`
-        index = itertools.count(3)
-        for layer in layers:
-            name, *features = layer.partition("=")[2].split("|")
-            name = name.rpartition(".")[2]
-            for feature, column in zip(features, index, strict=False):
-                if layer.startswith("#T_SP"):
-                    columns[f"{name}.{feature}"] = column
-                    columns[name] = column if feature == "value" else columns.get(name, column)
-        names = [name for name in columns if "." not in name]
+        parts = [(layer, *layer.partition("=")[2].split("|")) for layer in layers]
+        cells = [(layer, name.rpartition(".")[2], feature) for layer, name, *rest in parts for feature in rest]
+        columns = {f"{name}.{feature}": at for at, (layer, name, feature) in enumerate(cells, 3) if "#T_SP" in layer}
+        names = list(dict.fromkeys(name.partition(".")[0] for name in columns))
         chosen = self.columns.get("label", names[0] if len(names) == 1 else "NamedEntity")
-        if chosen not in columns:
-            expected = f"expected {chosen!r}, or another as 'label' in the reader's columns"
-            raise DataError(self.path, f"the layers of spans are {', '.join(columns) or 'missing'}; {expected}")
-        return columns[chosen]
+        for name in (chosen, f"{chosen}.value", *(each for each in columns if each.startswith(f"{chosen}."))):
+            if name in columns:
+                return columns[name]
+        expected = f"expected {chosen!r}, or another as 'label' in the reader's columns"
+        raise DataError(self.path, f"the layers of spans are {', '.join(columns) or 'missing'}; {expected}")
 
     def _docbin(self) -> Iterator[AnnotatedText]:
         """The documents of a `.spacy` file."""

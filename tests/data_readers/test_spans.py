@@ -80,9 +80,11 @@ def test_another_layer_of_a_tsv_file(tmp_path: Path) -> None:
     path = write(tmp_path / "a" / "x.tsv", TSV)
     examples = read(path.parent, SPANS | {"columns": {"label": "POS"}})
     assert [token for token, _ in found_spans(examples)][:3] == ["😀", "Mira", "Dolvane"]
+    examples = read(path.parent, SPANS | {"columns": {"label": "NamedEntity.identifier"}})
+    assert found_spans(examples) == [("Karvel", "Q1")]
     with pytest.raises(DataError) as caught:
         read(path, SPANS | {"columns": {"label": "Place"}})
-    known = "POS.PosValue, POS, NamedEntity.identifier, NamedEntity, NamedEntity.value"
+    known = "POS.PosValue, NamedEntity.identifier, NamedEntity.value"
     problem = f"the layers of spans are {known}; expected 'Place', or another as 'label' in the reader's columns"
     assert str(caught.value) == f"{path}: {problem}"
 
