@@ -286,6 +286,9 @@ def _check_formats(arguments: argparse.Namespace) -> None:
         raise ElmoTasksError(f"--resolve is for text; expected no --format {arguments.format}")
     if arguments.least_certain and arguments.output_format not in TOOLS:
         raise ElmoTasksError(f"--least-certain is for annotation tools; expected --output-format {', '.join(TOOLS)}")
+    others = (name for name in ("html", "explain", "resolve", "predicates") if getattr(arguments, name))
+    if arguments.output_format in TOOLS and (other := next(others, "" if arguments.format == "auto" else "format")):
+        raise ElmoTasksError(f"--output-format {arguments.output_format}: expected no --{other}")
 
 
 def _predict_parts(arguments: argparse.Namespace) -> None:

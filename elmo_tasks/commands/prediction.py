@@ -16,7 +16,7 @@ from elmo_tasks.commands import options
 from elmo_tasks.commands.console import binary_output, json_lines, page
 from elmo_tasks.commands.stopping import Results, uninterrupted
 from elmo_tasks.errors import DataError, ElmoTasksError, counted
-from elmo_tasks.files.overwriting import check_output
+from elmo_tasks.files.overwriting import JSON, JSON_LINES, check_ending, check_output
 
 if TYPE_CHECKING:
     from elmo_tasks.data_readers.reader import DatasetReader
@@ -91,6 +91,7 @@ def predict_for_tool(arguments: argparse.Namespace) -> None:
     """
     from elmo_tasks.data_readers.spans import SpansConfig, SpansReader
     from elmo_tasks.files.atomic import atomic_folder
+    from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS
     from elmo_tasks.predictors.pre_annotations import brat_files, check_task, docbin, json_content, pre_annotate
     from elmo_tasks.runs.load import load_run, run_predictor
 
@@ -98,6 +99,7 @@ def predict_for_tool(arguments: argparse.Namespace) -> None:
     if len(arguments.input) > 1:
         raise ElmoTasksError(f"--output-format {tool}: expected one input, got {len(arguments.input)}")
     if tool != "brat":
+        check_ending(path, JSON_LINES if tool == "doccano" else JSON)
         check_output(path, force=arguments.force, stream=True)
     elif path is None or (Path(path).exists() and not arguments.force):
         raise ElmoTasksError("--output-format brat: expected a new folder as --output, or --force to write into one")
@@ -106,8 +108,8 @@ def predict_for_tool(arguments: argparse.Namespace) -> None:
     )
     check_task(tool, run.model.task)
     reader = run.reader if isinstance(run.reader, SpansReader) else SpansConfig().build()
-    on_error = skipped if arguments.on_error == "skip" else None
-    texts = pre_annotate(run_predictor(run), reader, arguments.input[0], on_error)
+    predictor = run_predictor(run, batch_tokens=arguments.batch_tokens or DEFAULT_BATCH_TOKENS)
+    texts = pre_annotate(predictor, reader, arguments.input[0], skipped if arguments.on_error == "skip" else None)
     if arguments.least_certain:
         texts = sorted(texts, key=lambda found: found.certainty)[: arguments.least_certain]
     if tool == "brat":

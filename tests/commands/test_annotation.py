@@ -56,6 +56,12 @@ def test_predictions_for_annotation_tools(short_run: Path, tmp_path: Path, capsy
         ([*command, "brat"], new),
         (["predict", run, str(source), str(source), "--output-format", "doccano"], one),
         (["predict", run, str(source), "--least-certain", "2"], least),
+        ([*command, "doccano", "--explain"], "--output-format doccano: expected no --explain"),
+        ([*command, "spacy", "--format", "text"], "--output-format spacy: expected no --format"),
+        (
+            [*command, "label-studio", "--output", "a.csv"],
+            "a.csv: cannot be written as .csv; expected a name that ends in .json",
+        ),
     ):
         assert cli.main(wrong) == 2
         assert capsys.readouterr().err == f"error: {problem}\n"
