@@ -261,6 +261,19 @@ def test_labels_of_whole_texts(rows: list[Any], tokens: int, tmp_path: Path) -> 
     assert [each["labels"] for each in examples] == [["good"], ["bad"]]
 
 
+def test_annotations_of_the_other_kind_are_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    rows = [
+        {"text": "Mira left.", "label": [[0, 4, "PER"], "good", "short", "calm"]},
+        {"text": "Ow.", "label": ["bad"]},
+    ]
+    path = lines(tmp_path / "a.jsonl", rows)
+    assert found_spans(read(path, SPANS)) == [("Mira", "PER")]
+    assert "4 label(s) of whole texts left out" in caplog.text
+    assert len(read(path, SPANS | {"task": "multi_label"})) == 2
+    assert "1 span(s) left out" in caplog.text
+
+
 def test_texts_without_a_label_or_with_several(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     path = lines(tmp_path / "a.jsonl", [{"text": "Warm.", "label": ["good"]}, {"text": "Cold.", "label": []}])
