@@ -12,7 +12,7 @@ from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.predictors.classifier import ClassifierPredictor
 from elmo_tasks.predictors.pre_annotations import brat_files, check_task, docbin, json_content, pre_annotate
 from elmo_tasks.predictors.tagger import TaggerPredictor
-from elmo_tasks.tasks import Classification, Tagging, Task, TextPairs
+from elmo_tasks.tasks import Classification, MultiLabel, Tagging, Task, TextPairs
 from elmo_tasks.text.tag_schemes import Span, spans_of_tags
 from elmo_tasks.text.tokenizers import UnicodeTokenizer
 from tests.data_readers.annotation_exports import (
@@ -166,3 +166,16 @@ def test_tools_have_a_place_for_spans_or_labels(tool: str, task: Task, expected:
     problem = f"the model learned from {task.summary}; expected one that finds {expected}"
     assert str(caught.value) == f"--output-format {tool}: {problem}"
     check_task(tool, Tagging("IOB1"))
+
+
+def test_the_certainty_of_a_set_is_that_of_its_least_clear_label(tmp_path: Path) -> None:
+    class Topics(StubModel):
+        task = MultiLabel()
+
+        def prediction(self, example: dict[str, Any]) -> dict[str, Any]:
+            return {"labels": ["good"], "probabilities": {"good": 0.9, "short": 0.4, "bad": 0.05}}
+
+    path = tmp_path / "texts.txt"
+    path.write_text("Warm soup.\n")
+    (found,) = pre_annotate(ClassifierPredictor(Topics(), vocabulary("O")), SpansConfig().build(), str(path))
+    assert (found.labels, found.certainty) == ({"good": 0.9}, 0.6)
