@@ -325,6 +325,8 @@ def tags(*labels: str, letters: str = "BILU") -> tuple[str, ...]:
     return ("O", *(f"{letter}-{label}" for label in labels for letter in letters))
 
 
+# As published models, whose search is the same in all versions, these have 62 tags or more.
+ROLES = (*(f"ARG{number}" for number in range(6)), *(f"ARGM-{kind}" for kind in ("ADV", "LOC", "MNR", "TMP")))
 KINDS = {
     "simple_tagger": Kind(
         ("allennlp.models.simple_tagger", "allennlp.models.simple_tagger"),
@@ -349,7 +351,7 @@ KINDS = {
     ),
     "srl_bert": Kind(
         ("allennlp.models.srl_bert", "allennlp_models.structured_prediction.models.srl_bert"),
-        tags("V", "ARG0", "ARG1", "R-ARG1", "ARGM-TMP", letters="BI"),
+        tags("V", *(f"{prefix}{role}" for prefix in ("", "R-", "C-") for role in ROLES), letters="BI"),
         predicate,
         marked_fields,
         compare_pieces,

@@ -1,31 +1,18 @@
 """AllenNLP's classes and functions, by the name that they are imported from."""
 
-from elmo_tasks.integrations.compat import ElmoEmbedder
-from elmo_tasks.migration.predictor import (
-    BidafPredictor,
-    CorefPredictor,
-    DecomposableAttentionPredictor,
-    Predictor,
-    ReadingComprehensionPredictor,
-    SemanticRoleLabelerPredictor,
-    SentenceTaggerPredictor,
-    TextClassifierPredictor,
-    TextualEntailmentPredictor,
-    load_archive,
-    load_predictor,
-)
+# ruff: noqa: I001 - names that are imported from here
 
-__all__ = [
-    "BidafPredictor",
-    "CorefPredictor",
-    "DecomposableAttentionPredictor",
-    "ElmoEmbedder",
-    "Predictor",
-    "ReadingComprehensionPredictor",
-    "SemanticRoleLabelerPredictor",
-    "SentenceTaggerPredictor",
-    "TextClassifierPredictor",
-    "TextualEntailmentPredictor",
-    "load_archive",
-    "load_predictor",
-]
+from elmo_tasks.integrations.compat import ElmoEmbedder as ElmoEmbedder
+from elmo_tasks.migration.predictor import (
+    BidafPredictor as BidafPredictor,
+    CorefPredictor as CorefPredictor,
+    DecomposableAttentionPredictor as DecomposableAttentionPredictor,
+    Predictor as Predictor,
+    ReadingComprehensionPredictor as ReadingComprehensionPredictor,
+    SemanticRoleLabelerPredictor as SemanticRoleLabelerPredictor,
+    SentenceTaggerPredictor as SentenceTaggerPredictor,
+    TextClassifierPredictor as TextClassifierPredictor,
+    TextualEntailmentPredictor as TextualEntailmentPredictor,
+    load_archive as load_archive,
+    load_predictor as load_predictor,
+)

@@ -126,6 +126,10 @@ class AllenNlpArchiveError(RunError):
         super().__init__(f"{path}: an AllenNLP archive; `elmo-tasks import-allennlp {path} RUN` turns it into a run")
 
 
+class MigrationError(ElmoTasksError):
+    """An archive of AllenNLP's that cannot be read, or has something that this project does not have."""
+
+
 class CacheError(ElmoTasksError):
     """A cache that cannot store the data: it is too large, or its numbers are out of range."""
 

@@ -2,10 +2,11 @@
 
 A server that has imported everything makes a copy of itself for each command. `python tests/command_server.py ADDRESS
 ARGUMENT...` is a client: it hands its folder, its environment and its standard streams over, and ends with the exit
-code. A client that gets SIGTERM kills its command. With no arguments after the address, it is the server, which prints
-a line when it is ready. `start` starts it.
+code. A client that gets SIGTERM kills its command before it ends; if it is killed, its command ends soon after. With no
+arguments after the address, it is the server, which prints a line when it is ready. `start` starts it.
 """
 
+import fcntl
 import functools
 import json
 import os
@@ -14,11 +15,15 @@ import socket
 import sys
 
 KILLED = 70  # the exit code of a client whose command was killed
+_PYTHON = """#!/bin/sh
+if [ "$1 $2" = "-m elmo_tasks" ]; then shift 2; set -- -I -S '{file}' '{address}' "$@"; fi
+exec '{python}' "$@"
+"""
 
 
 @functools.cache
 def start() -> str:
-    """Starts the server for all commands of this process; returns its address."""
+    """Starts the server; returns a script that stands for Python, where `-m elmo_tasks ARGUMENT...` is a client."""
     import atexit
     import shutil
     import subprocess
@@ -27,13 +32,17 @@ def start() -> str:
 
     folder = tempfile.mkdtemp()
     atexit.register(shutil.rmtree, folder)
-    command = [sys.executable, "-m", "tests.command_server", address := f"{folder}/socket"]
+    script = Path(folder, "python")
+    address = f"{script}.socket"
+    script.write_text(_PYTHON.format(file=__file__, address=address, python=sys.executable))
+    script.chmod(0o755)
+    command = [sys.executable, "-m", "tests.command_server", address]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1]), "OMP_NUM_THREADS": "1"}
     server = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE)
     atexit.register(server.kill)
     assert server.stdout
     assert server.stdout.readline()
-    return address
+    return str(script)
 
 
 def run_command(address: str, arguments: list[str]) -> int:
@@ -54,6 +63,7 @@ def serve(address: str) -> None:
     from tests.torture.workshop import import_everything
 
     import_everything()
+    sys.executable = address.removesuffix(".socket")
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no zombies
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(address)
@@ -76,6 +86,9 @@ def _answer(connection: socket.socket, command: object) -> int:
     _, streams, _, _ = socket.recv_fds(connection, 1, 3)
     with connection.makefile("rb") as file:
         request = json.load(file)
+    # The end of the client gives this process SIGIO, which ends it.
+    fcntl.fcntl(connection, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(connection, fcntl.F_SETFL, fcntl.fcntl(connection, fcntl.F_GETFL) | os.O_ASYNC)
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)

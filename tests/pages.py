@@ -59,7 +59,7 @@ _ESCAPE = re.compile(r"\x1b\[[\d;?]*[A-Za-z]")
 _LOG = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [A-Z]+ ", re.MULTILINE)
 # Trainings are shared between pages, see `tests/shared_training.py`.
 _SHELL = """set -e
-elmo-tasks() { "$PYTHON" -I -S "$PYTHONPATH/tests/command_server.py" "$COMMAND_SERVER" "$@"; }
+elmo-tasks() { "$WARM_PYTHON" -m elmo_tasks "$@"; }
 python() { "$PYTHON" "$@"; }
 make() { :; }
 """
@@ -186,7 +186,7 @@ class Shell:
     def __init__(self, folder: Path, shared: Path) -> None:
         settings = {"PYTHON": sys.executable, "PYTHONPATH": str(REPOSITORY), "ELMO_TASKS_CACHE": str(folder / ".cache")}
         settings |= {"OMP_NUM_THREADS": "1", "LC_ALL": "C.UTF-8", "SHARED_TRAININGS": str(shared)}
-        settings |= {"COMMAND_SERVER": command_server.start(), "ELMO_TASKS_DATA": OTHER_DATA}
+        settings |= {"WARM_PYTHON": command_server.start(), "ELMO_TASKS_DATA": OTHER_DATA}
         self.folder = folder
         self.environment = {**os.environ, **settings}
 

@@ -6,7 +6,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -20,7 +19,7 @@ from elmo_tasks.training.trainer import Trainer
 from tests import command_server
 
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
-TWO_PROCESSES = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2")  # for `run`, before a command
+TWO_PROCESSES = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2")  # before a command
 
 
 def run_here(*arguments: str) -> None:
@@ -30,8 +29,8 @@ def run_here(*arguments: str) -> None:
 
 def start_warm(*arguments: str, **settings: str) -> subprocess.Popen[bytes]:
     """Starts `-m elmo_tasks ARGUMENT...` in a process that has imported everything. `terminate` kills it."""
-    client = [sys.executable, "-I", "-S", command_server.__file__, command_server.start(), *arguments[2:]]
-    return subprocess.Popen(client, env={**ENVIRONMENT, **settings}, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    streams: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    return subprocess.Popen([command_server.start(), *arguments], env={**ENVIRONMENT, **settings}, **streams)
 
 
 def run_as_two(*arguments: str, machines: int = 1) -> None:
@@ -46,13 +45,6 @@ def run_as_two(*arguments: str, machines: int = 1) -> None:
     for process in processes:
         _, error = process.communicate(timeout=300)
         assert process.returncode == 0, error.decode()
-
-
-def run(*arguments: str) -> None:
-    """Runs Python to its end."""
-    command = [sys.executable, *arguments]
-    finished = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=300, check=False)
-    assert finished.returncode == 0, finished.stderr
 
 
 def run_and_kill(*arguments: str, state: Path) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import matplotlib
+import pandas
 import pytest
 
 import elmo_tasks
@@ -34,7 +35,7 @@ OTHER_PACKAGES = REPOSITORY / "docs" / "scikit_learn_and_spacy.md"
 TUTORIALS = sorted((REPOSITORY / "docs" / "tutorials").glob("*.md"))
 NOTEBOOKS = sorted((REPOSITORY / "notebooks").glob("*.ipynb"))
 OWN_CONFIGS = {
-    f"{name}.jsonnet" for name in ("topics", "reviews", "recipes", "small", "without", "domain", "labels")
+    f"{name}.jsonnet" for name in ("topics", "reviews", "recipes", "small", "without", "domain", "labels", "german")
 }  # shown in full
 
 
@@ -56,7 +57,8 @@ SIMPLE = [
     ANALYSIS,
     PROBES,
 ]
-RUN = {TOUR, REPOSITORY / "docs" / "own_data.md", *SIMPLE}
+TABLE_TO_MODEL = REPOSITORY / "docs" / "table_to_model.md"
+RUN = {TOUR, REPOSITORY / "docs" / "own_data.md", TABLE_TO_MODEL, *SIMPLE}
 PYTHON = [path for path in FILES if blocks(path, "python") and path not in RUN]
 
 
@@ -125,6 +127,17 @@ def test_small_data_is_learned_by_the_commands_of_the_guide(tmp_path: Path, chec
     for name, data in {"table": "train.csv", "pairs": "pairs.csv", "names": "names.tsv"}.items():
         scores = evaluate(tmp_path / "runs" / name, tmp_path / data)
         assert scores["f1" if name == "names" else "accuracy"] >= 90
+
+
+@pytest.mark.slow
+def test_from_a_table_to_a_model(tmp_path: Path, check_page: Callable[..., None]) -> None:
+    """75 reviews as Excel saves them, and two new ones in `predicted.xlsx`."""
+    shutil.copytree(REPOSITORY / "tests" / "small_data", tmp_path, dirs_exist_ok=True)
+    check_page(TABLE_TO_MODEL)
+    assert evaluate(tmp_path / "runs" / "reviews", tmp_path / "reviews.csv")["accuracy"] >= 80
+    predicted = pandas.read_excel(tmp_path / "predicted.xlsx")
+    assert list(predicted["No"]) == [76, 77]
+    assert set(predicted["label"]) <= {"good", "bad", "mixed"}
 
 
 def test_the_table_of_surprisals_is_what_the_bilm_says() -> None:

@@ -27,9 +27,11 @@ def run_data(arguments: argparse.Namespace) -> None:
     from elmo_tasks.config import load_config
     from elmo_tasks.runs.data_analysis import analyse
     from elmo_tasks.runs.experiment_config import ExperimentConfig
+    from elmo_tasks.runs.experiment_data import with_validation
 
     options.check_result(arguments)
-    report = analyse(load_config(arguments.config, ExperimentConfig, arguments.set, dict(arguments.ext_var)))
+    config = load_config(arguments.config, ExperimentConfig, arguments.set, dict(arguments.ext_var))
+    report = analyse(with_validation(config, arguments.set))
     options.show_result(arguments, report, lambda: _print_report(arguments.config, report))
 
 

@@ -15,7 +15,7 @@ from elmo_tasks.commands.console import print_json, print_metrics, print_summari
 from elmo_tasks.commands.parts import add_inputs, add_parts, make_parts, writes_parts
 from elmo_tasks.commands.prediction import TOOLS
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.files.overwriting import HTML, JSON_LINES, check_ending, check_output
+from elmo_tasks.files.overwriting import HTML, JSON_LINES, TABLES, check_ending, check_output, is_table
 from elmo_tasks.progress import is_main_process
 
 if TYPE_CHECKING:
@@ -192,8 +192,8 @@ def add_predict(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--output",
         metavar="FILE|DIR/",
-        help="write the results to this file, instead of printing them; or, with a slash at the end, to a folder of "
-        "Parquet files",
+        help="write the results to this file, instead of printing them: JSON lines, or a table if it ends in .csv, "
+        ".tsv, .xlsx or .parquet; or, with a slash at the end, to a folder of Parquet files",
     )
     parser.add_argument("--html", metavar="FILE", help="write the results to this HTML page, instead of printing them")
     options.add_force(parser)
@@ -216,10 +216,9 @@ def _add_formats(parser: argparse.ArgumentParser) -> None:
         parser,
         "--output-format",
         ("jsonl", "reader", *TOOLS),
-        "jsonl: one JSON object per result; reader: with --format reader, the data with a column of predictions, for "
-        "columns of tokens (CoNLL), tables and JSON lines; the others: for annotation tools, the texts of a tool's "
-        "export or of plain text with predictions to correct (brat: --output is a folder; spacy: JSON, or a file whose "
-        "name ends in .spacy)",
+        "jsonl: one JSON object per result; reader: with --format reader, columns of tokens (CoNLL) with one more, the "
+        "predictions; the others: for annotation tools, the texts of a tool's export or of plain text with predictions "
+        "to correct (brat: --output is a folder; spacy: JSON, or a file whose name ends in .spacy)",
     )
     parser.add_argument(
         "--least-certain",
@@ -227,17 +226,12 @@ def _add_formats(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="for annotation tools: only the N texts that the model is least certain of, the least certain first",
     )
-    parser.add_argument(
-        "--prediction-column",
-        metavar="NAME",
-        default="predicted",
-        help="the name of the column or key that --output-format reader adds to tables and JSON lines (default: "
-        "predicted)",
-    )
 
 
 def run_predict(arguments: argparse.Namespace) -> None:
     from elmo_tasks.commands.prediction import predict_for_tool, predict_stream
+    from elmo_tasks.data_readers.sheets import SHEETS
+    from elmo_tasks.integrations.units import find_files
     from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, AllenNlpPredictor
     from elmo_tasks.runs.load import load_predictor, load_run, run_predictor
 
@@ -247,12 +241,18 @@ def run_predict(arguments: argparse.Namespace) -> None:
     if arguments.output_format in TOOLS:
         predict_for_tool(arguments)
         return
-    if writes_parts(arguments):
+    if writes_parts(arguments, in_one_table=is_table(arguments.output)):
         _predict_parts(arguments)
         return
+    several = len(arguments.input) > 1 or Path(arguments.input[0]).is_dir()
+    arguments.files = find_files(arguments.input) if several else {}
     arguments.input = arguments.input[0]
+    if arguments.format == "auto" and arguments.input.lower().endswith(SHEETS):
+        arguments.format = "reader"
+    if several and arguments.format == "reader":
+        raise ElmoTasksError("--format reader reads one file into a table; got a folder or several files")
     if arguments.output_format == "jsonl":
-        check_ending(arguments.output, JSON_LINES, "--output DIR/, with a slash at its end, writes Parquet files")
+        check_ending(arguments.output, (*JSON_LINES, *TABLES), "With a slash at its end, it is a folder")
     check_ending(arguments.html, HTML)
     for output in (arguments.output, arguments.html):
         check_output(output, force=arguments.force, stream=True)
@@ -278,8 +278,8 @@ def _check_formats(arguments: argparse.Namespace) -> None:
     """Raises an `ElmoTasksError` for options of `predict` that do not go together."""
     if arguments.output_format == "reader" and arguments.format != "reader":
         raise ElmoTasksError("--output-format reader adds predictions to the data; expected --format reader as well")
-    if arguments.format == "allennlp" and arguments.html:
-        raise ElmoTasksError("--html cannot show AllenNLP's keys; expected no --format allennlp")
+    if arguments.format == "allennlp" and (arguments.html or is_table(arguments.output)):
+        raise ElmoTasksError("--html and tables cannot show AllenNLP's keys; expected no --format allennlp")
     if arguments.explain and arguments.output_format == "reader":
         raise ElmoTasksError("--explain adds to results, not to data; expected no --output-format reader")
     if arguments.resolve and arguments.format in ("allennlp", "reader"):

@@ -27,12 +27,6 @@ def add_import_allennlp(parser: argparse.ArgumentParser) -> None:
         "imported",
     )
     parser.add_argument(
-        "--bilm",
-        metavar="DIR",
-        help="the folder for the biLM of the model's ELMo, which several runs can share: if it holds the same biLM, it "
-        "is used (default: RUN/bilm)",
-    )
-    parser.add_argument(
         "--transformer",
         metavar="DIR|hub:NAME",
         help="where the config and the tokenizer of the model's transformer are, which an archive does not have "
@@ -44,18 +38,12 @@ def add_import_allennlp(parser: argparse.ArgumentParser) -> None:
 def run_import_allennlp(arguments: argparse.Namespace) -> None:
     from elmo_tasks.migration.importing import import_allennlp
 
-    folder = arguments.run_folder
-    if folder is None:
+    if arguments.run_folder is None:
         _check_archives(arguments)
         return
-    imported = import_allennlp(
-        arguments.archive,
-        folder,
-        bilm=arguments.bilm,
-        transformer=arguments.transformer,
-        force=arguments.force,
-    )
-    print(f"{folder}: AllenNLP's {imported.kind}")
+    places = arguments.archive, arguments.run_folder
+    imported = import_allennlp(*places, transformer=arguments.transformer, force=arguments.force)
+    print(f"{arguments.run_folder}: AllenNLP's {imported.kind}")
     for note in imported.notes:
         print(f"- {note}")
     if imported.unread:
@@ -64,8 +52,8 @@ def run_import_allennlp(arguments: argparse.Namespace) -> None:
 
 def _check_archives(arguments: argparse.Namespace) -> None:
     """Imports each archive into a temporary folder, and prints what came of it."""
+    from elmo_tasks.errors import MigrationError
     from elmo_tasks.migration.importing import archives_in, import_allennlp
-    from elmo_tasks.migration.migration_error import MigrationError
 
     possible = 0
     paths = archives_in(arguments.archive)

@@ -50,15 +50,18 @@ def add_parts(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def writes_parts(arguments: argparse.Namespace) -> bool:
-    """Whether the output is a folder of parts; raises `ElmoTasksError` if other options say so, but not the output."""
+def writes_parts(arguments: argparse.Namespace, *, in_one_table: bool = False) -> bool:
+    """Whether the output is a folder of parts; raises `ElmoTasksError` if other options say so, but not the output.
+
+    With `in_one_table`, a folder and several files do not say so.
+    """
     output = arguments.output
     if output and (output.endswith("/") or Path(output).is_dir()):
         return True
     folder = next((name for name in arguments.input if Path(name).is_dir()), None)
     given = {
-        f"{folder} is a folder": folder,
-        "several files": len(arguments.input) > 1 or any(map(_needs_folder, arguments.input)),
+        f"{folder} is a folder": not in_one_table and folder,
+        "several files": not in_one_table and (len(arguments.input) > 1 or any(map(_needs_folder, arguments.input))),
         "--shard": arguments.shard,
         "--check": arguments.check,
         "--part-tokens": arguments.part_tokens,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import gc
+import itertools
 import logging
 import sys
 from collections import deque
@@ -13,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from elmo_tasks.commands import options
-from elmo_tasks.commands.console import binary_output, json_lines, page
+from elmo_tasks.commands.console import binary_output, json_lines, page, table
 from elmo_tasks.commands.stopping import Results, uninterrupted
 from elmo_tasks.errors import DataError, ElmoTasksError, counted
-from elmo_tasks.files.overwriting import JSON, JSON_LINES, check_ending, check_output
+from elmo_tasks.files.overwriting import JSON, JSON_LINES, check_ending, check_output, is_table
 
 if TYPE_CHECKING:
     from elmo_tasks.data_readers.reader import DatasetReader
@@ -47,7 +48,7 @@ def predict_stream(predictor: Predictor, arguments: argparse.Namespace, reader: 
         DataError: an input is not usable, and there are no results or they are printed.
         IncompleteError: an input is not usable, and files have the results of those before it.
     """
-    from elmo_tasks.predictors.inputs import LiveLines, input_name, read_inputs, reader_inputs
+    from elmo_tasks.predictors.inputs import LiveLines, input_name, inputs_of_files, read_inputs, reader_inputs
 
     input_format: InputFormat = "auto" if arguments.format == "allennlp" else arguments.format
     results = Results((arguments.output, arguments.html))
@@ -57,7 +58,9 @@ def predict_stream(predictor: Predictor, arguments: argparse.Namespace, reader: 
     on_error = skipped if arguments.on_error == "skip" else None
     options: dict[str, Any] = {"on_error": on_error, "explain": arguments.explain}
     with contextlib.ExitStack() as stack:
-        source = arguments.input if reader else _source(arguments.input, stack, _prompt if typed else lambda: None)
+        source: str | LiveLines = arguments.input
+        if not (reader or arguments.files):
+            source = _source(arguments.input, stack, _prompt if typed else lambda: None)
         if isinstance(source, LiveLines):
             options["waiting"] = source.waiting
             predictor.warm_up()
@@ -67,6 +70,8 @@ def predict_stream(predictor: Predictor, arguments: argparse.Namespace, reader: 
         while True:
             if reader:
                 given = reader_inputs(reader, predictor, arguments.input, on_error)
+            elif arguments.files:
+                given = inputs_of_files(arguments.files, input_format, on_error)
             else:
                 given = read_inputs(source, input_format, on_error)
             inputs = stack.enter_context(contextlib.closing(_counted(given, source, visible=is_shown)))
@@ -198,8 +203,9 @@ def _results(
             shows.append(lambda result: add_section(describe(predictor.task, result)))
         if arguments.output_format == "reader":
             assert reader
-            column = arguments.prediction_column
-            shows.append(stack.enter_context(_same_format(arguments.output, reader, arguments.input, column, results)))
+            shows.append(stack.enter_context(_same_format(arguments.output, reader, arguments.input, results)))
+        elif is_table(arguments.output):
+            shows.append(_rows(stack.enter_context(table(arguments.output))))
         elif arguments.output:
             shows.append(stack.enter_context(json_lines(arguments.output)))
         if arguments.resolve and not shows and not arguments.json:
@@ -209,6 +215,14 @@ def _results(
             shows.append(stack.enter_context(json_lines(None)) if plain else _terminal(predictor.task))
 
         yield lambda result: [show(add_resolved(result)) for show in shows]
+
+
+def _rows(add: Callable[[dict[str, Any]], object]) -> Show:
+    """A function that adds the rows of a result to a table."""
+    from elmo_tasks.predictors.table_rows import table_rows
+
+    numbers = itertools.count(1)
+    return lambda result: [add(row) for row in table_rows(result, next(numbers))]
 
 
 def _resolution(predictor: Predictor) -> Callable[[dict[str, Any]], dict[str, Any]]:
@@ -224,32 +238,23 @@ def _resolution(predictor: Predictor) -> Callable[[dict[str, Any]], dict[str, An
 
 
 @contextlib.contextmanager
-def _same_format(path: str | None, reader: DatasetReader, source: str, column: str, results: Results) -> Iterator[Show]:
+def _same_format(path: str | None, reader: DatasetReader, source: str, results: Results) -> Iterator[Show]:
     """Keeps the predictions, and at the end writes the data with them; `_` for what was skipped.
 
     Arguments:
-        column: the name of what is added.
         results: if they end early, the data ends there, too.
     """
     predicted: deque[tuple[int, list[str]]] = deque()  # by the lines where examples begin
     values: deque[str] = deque()
     field = reader.task.build_metric().field
 
-    def show(result: dict[str, Any]) -> None:
-        found = result[field]
-        predicted.append((result["line"], found if isinstance(found, list) else [str(found)]))
-
-    def prediction(number: int, separator: str | None = None) -> str:
-        is_new = bool(predicted) and predicted[0][0] <= number
-        if separator is not None:
-            return separator.join(predicted.popleft()[1]) if is_new else "_"
-        if is_new:
+    def prediction(number: int) -> str:
+        if predicted and predicted[0][0] <= number:
             values.extend(predicted.popleft()[1])
         return values.popleft() if values else "_"
 
-    reader.prediction_column = column
     lines = reader.with_predictions(Path(source), prediction)
-    yield show
+    yield lambda result: predicted.append((result["line"], result[field]))
     with binary_output(path) as stream:
         for line in lines:
             stream.write(f"{line}\n".encode())

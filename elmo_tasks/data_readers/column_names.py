@@ -22,13 +22,6 @@ def free_name(name: str, taken: Collection[str], names: Collection[str]) -> str:
     return free
 
 
-def check_free(name: str, names: Collection[str], path: Path, line: int) -> None:
-    """Raises a `DataError` if the data already have the column or key that predictions get."""
-    if name in names:
-        remedy = "give the predictions another name: --prediction-column NAME"
-        raise DataError(path, f"there is a column {name!r} already; {remedy}", line)
-
-
 def check_distinct(names: Collection[str], path: Path, line: int) -> None:
     """Raises a `DataError` if a header row has a name twice."""
     if repeated := [name for name, count in Counter(names).items() if count > 1 and name]:

@@ -1,32 +1,49 @@
-"""Tables: CSV, TSV, and columns of tokens and tags with a token on each line."""
+"""Tables: CSV, TSV, spreadsheets, Parquet, and columns of tokens and tags with a token on each line."""
 
 from __future__ import annotations
 
+import codecs
 import csv
-import io
+import itertools
+import logging
 from collections import deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, NamedTuple, cast
 
 import datasets
 import pydantic
 from pydantic import Field
 
-from elmo_tasks.data_readers.column_names import check_distinct, check_free
+from elmo_tasks.data_readers.column_names import check_distinct
 from elmo_tasks.data_readers.columns import DOCUMENT_BORDER, Line, LineWidths
-from elmo_tasks.data_readers.reader import Predicted
 from elmo_tasks.data_readers.records import Record
 from elmo_tasks.data_readers.row_examples import ROW_TASKS
 from elmo_tasks.data_readers.rows import RowReader, RowReaderConfig, TableTaskName
+from elmo_tasks.data_readers.sheets import SHEETS, sheet_rows
+from elmo_tasks.data_readers.table_columns import Decimal, find_columns, find_decimal
+from elmo_tasks.data_readers.table_format import (
+    SAMPLE_ROWS,
+    SEPARATOR_LINE,
+    TableFormat,
+    find_format,
+    table_lines,
+)
 from elmo_tasks.errors import DataError, ElmoTasksError, did_you_mean
-from elmo_tasks.files.limits import MAX_LINE_BYTES, limit
-from elmo_tasks.files.paths import plain_name
-from elmo_tasks.files.text import CR_TO_LF, read_lines
+from elmo_tasks.files.text import CR_TO_LF
+
+logger = logging.getLogger(__name__)
 
 # The number of a row's first line, its lines, and its cells, none for a comment; or what is wrong with its first line.
 _Row = tuple[int, str, "list[str] | DataError"]
 SENTENCE = "sentence"  # what `columns` calls the column of the sentence, if a line has a token
+
+
+def _known_encoding(name: str) -> str:
+    try:
+        return codecs.lookup(name).name.replace("utf-", "UTF-")
+    except LookupError:
+        raise ValueError("not an encoding; expected a name such as 'cp1252' or 'utf-8'") from None
 
 
 class DelimitedConfig(RowReaderConfig):
@@ -35,13 +52,20 @@ class DelimitedConfig(RowReaderConfig):
     type: Literal["delimited"] = "delimited"
     task_name: TableTaskName = Field(alias="task", description="What to learn from the rows.")
     delimiter: Annotated[str, Field(min_length=1, max_length=1)] | None = Field(
-        None, description="Separates columns; by default a comma in files named .csv, a tab in others."
+        None, description="Separates columns, such as ';'; by default, it is found out from the file."
+    )
+    encoding: Annotated[str, pydantic.AfterValidator(_known_encoding)] | None = Field(
+        None, description="Of the file, such as 'cp1252'; by default UTF-8, UTF-16 or Windows-1252, as the file has it."
+    )
+    sheet: str | None = Field(None, description="Of a spreadsheet: the sheet that is read, if several have cells.")
+    decimal: Decimal | None = Field(
+        None, description="Separates the fractions of scores; by default, it is found out from the file."
     )
     header: bool = Field(True, description="Whether the first line has the names of the columns.")
     quotes: bool | None = Field(
         None,
-        description="Whether cells can be in double quotes, as in CSV; by default, unless the delimiter is a tab or a "
-        "space.",
+        description="Whether cells can be in double quotes, as in CSV; by default, unless the delimiter is a space, or "
+        "a tab and the file does not show that they are.",
     )
     token_per_line: bool = Field(
         True,
@@ -75,13 +99,26 @@ class DelimitedConfig(RowReaderConfig):
         return DelimitedReader(self)
 
 
+class _Layout(NamedTuple):
+    """How a table is written (None for a spreadsheet), the columns that are read, and what separates fractions."""
+
+    format: TableFormat | None
+    columns: dict[str, str | int]
+    decimal: Decimal
+
+
 class DelimitedReader(RowReader):
-    """Reads a table with Python's `csv`. Lines without any text are left out, or end a sentence."""
+    """Reads a table with Python's `csv`, or a spreadsheet. Rows without any text are left out, or end a sentence."""
 
     config: DelimitedConfig
 
+    def __init__(self, config: DelimitedConfig) -> None:
+        super().__init__(config)
+        self._layouts: dict[tuple[Any, ...], _Layout] = {}
+
     def file_key(self, path: Path) -> list[str]:
-        return [self._delimiter(path), *super().file_key(path)]
+        (file,) = self.files(path)
+        return [str(self._layout(file)), *super().file_key(path)]
 
     def hub_examples(self, rows: datasets.Dataset, source: str) -> Iterator[dict[str, Any]]:
         if SENTENCE in self.config.columns:
@@ -90,25 +127,74 @@ class DelimitedReader(RowReader):
             )
         return super().hub_examples(rows, source)
 
+    def examples(self, path: Path) -> Iterator[dict[str, Any]]:
+        layout = self._layout(path)
+        return self._examples(lambda reader: reader.records(path), str(path), None, layout.columns, layout.decimal)
+
+    def _layout(self, path: Path) -> _Layout:
+        """What is found out from a file, which the log says once; errors as of `_find_layout`."""
+        key = (path, path.stat().st_mtime_ns, self.needs_labels)
+        if key not in self._layouts:
+            self._layouts[key] = layout = self._find_layout(path)
+            found = [str(layout.format)] if layout.format else []
+            found += ["decimal commas"] if layout.decimal == "," else []
+            found += [f"{name} from {each!r}" for name, each in layout.columns.items() if each != self.columns()[name]]
+            if found:
+                logger.info("%s: %s", path, ", ".join(found))
+        return self._layouts[key]
+
+    def _format(self, path: Path) -> TableFormat | None:
+        """How a table is written, None for a spreadsheet; errors as of `find_format`."""
+        if path.suffix.lower() in SHEETS:
+            return None
+        columns = self.columns().values() if self.config.header else ()
+        return find_format(path, self.config, [column for column in columns if isinstance(column, str)])
+
+    def _find_layout(self, path: Path) -> _Layout:
+        """What the settings say of a table and, where they say nothing, what its first rows show.
+
+        Raises:
+            DataError: the rows show nothing, or several things; the settings that choose are named.
+        """
+        columns, config, format = self.columns(), self.config, self._format(path)
+        rows = self._rows(path, format)
+        header = _header(rows, path) if config.header else None
+        names = header[2] if header else None
+        sample = [cells for *_, cells in itertools.islice(rows, SAMPLE_ROWS) if isinstance(cells, list) and any(cells)]
+        location = f"{path}:{header[0]}" if header else str(path)
+        if names:
+            columns = find_columns(columns, config.columns, names, sample, location)
+        decimal = config.decimal or "."
+        if "score" in columns and config.decimal is None and sample:
+            index = self._column_index(columns["score"], names, len(sample[0]), location)
+            decimal = find_decimal([cells[index] for cells in sample if index < len(cells)], location)
+        return _Layout(format, columns, decimal)
+
     def records(self, path: Path) -> Iterator[Record]:
-        rows, by_token = self._rows(path), self.config.by_token
+        layout, by_token = self._layout(path), self.config.by_token
+        rows = self._rows(path, layout.format)
         header = _header(rows, path) if self.config.header else None
         names = header[2] if header else None
-        numbers = [column for column in self.columns().values() if isinstance(column, int)]
+        numbers = [column for column in layout.columns.values() if isinstance(column, int)]
         least = max([1, *(column + 1 if column >= 0 else -column for column in numbers)])
         widths = LineWidths(path, least, self.bad_units, known=header)
         indices: dict[str | int, int] = {}
+        others = () if self.needs_labels or by_token else tuple(filter(None, names or ()))  # predictions keep them
         for group in self._groups(rows, names, path):
             first, _, cells = group[0]
             if by_token and isinstance(cells, list) and DOCUMENT_BORDER in cells:
-                border = {column: [DOCUMENT_BORDER] for column in self.columns().values()}
+                border = {column: [DOCUMENT_BORDER] for column in layout.columns.values()}
                 yield Record(border, first, f"{path}:{first}")
                 continue
             with self.bad_units.caught():
                 lines = widths.check(_without_errors(group))
                 if not lines:
                     continue
-                indices = indices or self._indices(names, len(lines[0][2]), f"{path}:{(header or lines[0])[0]}")
+                location = f"{path}:{(header or lines[0])[0]}"
+                indices = indices or {
+                    column: self._column_index(column, names, len(lines[0][2]), location)
+                    for column in (*layout.columns.values(), *others)
+                }
                 columns: dict[str | int, Any] = {
                     column: _stripped([cells[index] for _, _, cells in lines]) if by_token else lines[0][2][index]
                     for column, index in indices.items()
@@ -116,26 +202,6 @@ class DelimitedReader(RowReader):
                 first = lines[0][0]
                 is_whole = by_token and lines[-1][0] - first == len(lines) - 1  # nothing is between the tokens' lines
                 yield Record(columns, first, f"{path}:{first}", (f"{path}:", first) if is_whole else None)
-
-    def with_predictions(self, path: Path, predicted: Predicted) -> Iterator[str]:
-        """See `DatasetReader`: rows have one more column, the last."""
-        if self.config.header and (header := _header(self._rows(path), path)):
-            check_free(self.prediction_column, header[2], path, header[0])
-        return self._with_predictions(path, predicted)
-
-    def _with_predictions(self, path: Path, predicted: Predicted) -> Iterator[str]:
-        delimiter, is_header = self._delimiter(path), self.config.header
-        separator = None if self.config.by_token else self.separator()
-        quotes: Any = {} if self._has_quotes(delimiter) else {"quoting": csv.QUOTE_NONE, "quotechar": None}
-        for number, line, cells in self._rows(path):
-            if isinstance(cells, DataError) or _is_blank(cells) or DOCUMENT_BORDER in cells:
-                yield line
-                continue
-            written = io.StringIO()
-            added = self.prediction_column if is_header else predicted(number, separator)
-            csv.writer(written, delimiter=delimiter, lineterminator="\n", **quotes).writerow([*cells, added])
-            is_header = False
-            yield written.getvalue().removesuffix("\n")
 
     def _groups(self, rows: Iterator[_Row], names: Sequence[str] | None, path: Path) -> Iterator[list[_Row]]:
         """The rows of each example: each, or with a token on each line those of a sentence. A border is by itself."""
@@ -162,15 +228,17 @@ class DelimitedReader(RowReader):
         if group:
             yield group
 
-    def _rows(self, path: Path) -> Iterator[_Row]:
+    def _rows(self, path: Path, format: TableFormat | None) -> Iterator[_Row]:
         """The cells of each row, which takes several lines if a cell in quotes does."""
-        delimiter = self._delimiter(path)
-        has_quotes = self._has_quotes(delimiter)
-        lines = _Lines(read_lines(path), self.config.comment)
-        csv.field_size_limit(limit(MAX_LINE_BYTES))  # of the process; a cell may be as long as a line
-        reader = csv.reader(
-            lines, delimiter=delimiter, quoting=csv.QUOTE_MINIMAL if has_quotes else csv.QUOTE_NONE, strict=True
-        )
+        comment = self.config.comment
+        if format is None:
+            for number, cells in sheet_rows(path, self.config.sheet):
+                line = "\t".join(map(str, cells))
+                yield number, line, [] if _is_comment(line, comment) else cells
+            return
+        lines = _Lines(table_lines(path, format.encoding), comment)
+        quoting: Any = csv.QUOTE_MINIMAL if format.quotes else csv.QUOTE_NONE
+        reader = csv.reader(lines, delimiter=format.delimiter, quoting=quoting, strict=True)
         while True:
             lines.taken.clear()
             try:
@@ -180,25 +248,16 @@ class DelimitedReader(RowReader):
             except csv.Error as error:
                 first, last = lines.taken[0][0], lines.taken[-1][0]
                 quoted = f", in a cell in quotes that goes on to line {last}" if last > first else ""
-                remedy = "with quotes: false, quotes are text" if has_quotes else ""
+                remedy = "with quotes: false, quotes are text" if format.quotes else ""
                 if "\r" in lines.taken[-1][1]:
                     remedy = f"a CR ends no line next to LF; convert the file with: {CR_TO_LF}"
                 row = DataError(path, f"not a row of a table ({error}{quoted}){remedy and '; '}{remedy}", first)
+            if nul := next((number for number, line in lines.taken if "\0" in line), None):
+                row = DataError(path, "a NUL byte, which is not text; export the table again, or delete the line", nul)
             if isinstance(row, DataError):
                 lines.give_back(lines.taken[1:])  # the next line may begin a row
                 del lines.taken[1:]
             yield lines.taken[0][0], "\n".join(line for _, line in lines.taken), row
-
-    def _has_quotes(self, delimiter: str) -> bool:
-        return self.config.quotes if self.config.quotes is not None else delimiter not in "\t "
-
-    def _delimiter(self, path: Path) -> str:
-        return self.config.delimiter or ("," if plain_name(path).lower().endswith(".csv") else "\t")
-
-    def _indices(self, names: Sequence[str] | None, width: int, location: str) -> dict[str | int, int]:
-        """The index in a row of each column that is read."""
-        columns = self.columns().values()
-        return {column: self._column_index(column, names, width, location) for column in columns}
 
     def _column_index(self, column: str | int, names: Sequence[str] | None, width: int, location: str) -> int:
         if isinstance(column, int):
@@ -207,8 +266,6 @@ class DelimitedReader(RowReader):
             return column
         if column not in (names or ()):
             remedy = f"name the columns in 'columns'.{did_you_mean(column, names or ())}"
-            if len(names or ()) == 1 and (other := next((each for each in ";\t,|" if each in (names or ())[0]), "")):
-                remedy = f"if {other!r} separates the columns, set delimiter: {other!r}"
             raise DataError(location, f"no column {column!r} among {', '.join(names or ())[:200]}; {remedy}")
         return (names or ()).index(column)
 
@@ -231,6 +288,7 @@ class _Lines:
     def __next__(self) -> str:
         number, line = self._next.popleft() if self._next else next(self._lines)
         is_comment = not self.taken and _is_comment(line, self._comment)  # not within a cell in quotes
+        is_comment = is_comment or (number == 1 and bool(SEPARATOR_LINE.fullmatch(line)))
         self.taken.append((number, line))
         return "\n" if is_comment else f"{line}\n"
 
@@ -266,4 +324,4 @@ def _is_comment(line: str, comment: str | None) -> bool:
 
 
 def _is_blank(cells: list[str] | DataError) -> bool:
-    return isinstance(cells, list) and not "".join(cells).strip()
+    return isinstance(cells, list) and not "".join(map(str, cells)).strip()

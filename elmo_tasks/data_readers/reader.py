@@ -45,8 +45,8 @@ from elmo_tasks.text.tokenizer_config import TokenizerChoice, build_tokenizer
 
 logger = logging.getLogger(__name__)
 
-Predicted = Callable[..., str]
-"""The prediction for a token, by the number of its line; or for a row, with what separates the values of a list."""
+Predicted = Callable[[int], str]
+"""The prediction for a token, by the number of its line."""
 # Where an example begins: its file, as an index into `DatasetReader.files`, and its line there, from 1; in a hub data
 # set or one in memory its row, from 0. The line is None if the reader does not say it.
 PLACE_FEATURES = datasets.Features({"file": datasets.Value("int32"), "line": datasets.Value("int32")})
@@ -142,13 +142,11 @@ class DatasetReader(abc.ABC):
             your own needs it only in a notebook: otherwise a change of your files is seen.
         reads_text: whether the tokenizer makes tokens of the source, so that its version is part of the cache's key.
         needs_labels: whether an example must have gold labels; False where `unlabelled` reads examples to predict.
-        prediction_column: the name of what `with_predictions` adds, where columns have names.
     """
 
     version: ClassVar[int] = 3
     reads_text: ClassVar[bool] = False
     needs_labels = True
-    prediction_column = "predicted"
 
     def __init__(self, config: DatasetReaderConfig) -> None:
         self.config = config
@@ -226,14 +224,15 @@ class DatasetReader(abc.ABC):
         """The lines of a file with predictions, in the format that the reader reads.
 
         Arguments:
-            predicted: called for each token or row, in their order, with the number of its line.
+            predicted: called for each token, in their order, with the number of its line.
 
         Raises:
-            ElmoTasksError: the format has no place for predictions, or the file has a `prediction_column` already.
+            ElmoTasksError: the format has no place for predictions.
         """
         name = type(self.config).model_fields["type"].default
         raise ElmoTasksError(
-            f"files of the reader {name!r} have no place for predictions; expected JSON lines (--output-format jsonl)"
+            f"files of the reader {name!r} have no place for predictions; expected a table (--output FILE.csv) or JSON "
+            "lines"
         )
 
     def _hub_rows(self, source: str) -> datasets.Dataset:

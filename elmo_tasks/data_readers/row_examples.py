@@ -17,6 +17,7 @@ from elmo_tasks.data_readers.records import (
     split_items,
 )
 from elmo_tasks.data_readers.squad import QuestionBuilder, at_location, with_answers_as_in_files
+from elmo_tasks.data_readers.table_columns import Decimal, plain_number
 from elmo_tasks.data_readers.tag_reading import InputScheme, TagReader
 from elmo_tasks.errors import DataError
 from elmo_tasks.files.text import BYTE_ORDER_MARK
@@ -40,6 +41,9 @@ from elmo_tasks.text.tag_schemes import TagScheme
 from elmo_tasks.text.tokenizers import Tokenizer
 
 GOLD = frozenset({"label", "labels", "score", "tags", "answers", "clusters"})  # what a row to predict does not need
+
+_TEXTS = frozenset({"text", "premise", "hypothesis"})
+_TEXT_KEYS = _TEXTS | {"tokens", "premise_tokens", "hypothesis_tokens", "sentence1", "sentence2"}  # read by predictors
 
 
 class RowTask(NamedTuple):
@@ -80,6 +84,7 @@ class RowExamples:
         label_separator: separates the labels of a set that is a string.
         tag_scheme, input_scheme: of tagging, see `TagReader`; without a scheme, tags are not spans.
         no_answer: questions may have no answer.
+        decimal: separates the fractions of numbers that are strings.
     """
 
     def __init__(
@@ -93,17 +98,26 @@ class RowExamples:
         tag_scheme: TagScheme | None = None,
         input_scheme: InputScheme = "auto",
         no_answer: bool = False,
+        decimal: Decimal = ".",
     ) -> None:
         self._columns = columns
         self._tokenizer = tokenizer
         self._label_names = label_names
         self._means_no_label = means_no_label
-        self._label_separator = label_separator
+        self._label_separator, self._decimal = label_separator, decimal
         self._tag_reader = TagReader(tag_scheme, input_scheme)
         self._role_reader = TagReader(SCHEME, input_scheme)
         self._numbers, self._documents = itertools.count(), DocumentNumbers()
         self._questions = QuestionBuilder(tokenizer, no_answer if "answers" in columns else None)
         self._passage: Passage | None = None  # that of the row before: questions about a passage follow each other
+
+    def raw_texts(self, record: Record) -> dict[str, Any] | None:
+        """The texts of a row to predict as they are written, and its other columns; None if it has no such texts."""
+        texts = {name: record.value(column) for name, column in self._columns.items() if name in _TEXTS}
+        if not texts or not all(isinstance(text, str) for text in texts.values()):
+            return None
+        own = {*self._columns.values(), *_TEXT_KEYS}
+        return {**{str(name): value for name, value in record.columns.items() if name not in own}, **texts}
 
     def classification(self, record: Record) -> dict[str, Any]:
         return {"tokens": self._tokens(record, "text"), "label": self._label(record)}
@@ -233,7 +247,8 @@ class RowExamples:
         column = self._columns["score"]
         value = record.value(column)
         try:
-            number = math.nan if isinstance(value, bool) else float(value)
+            plain = plain_number(value, self._decimal) if isinstance(value, str) else value
+            number = math.nan if isinstance(plain, bool) else float(plain)
         except (TypeError, ValueError, OverflowError):
             number = math.nan
         if not math.isfinite(number):

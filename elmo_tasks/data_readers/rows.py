@@ -15,9 +15,7 @@ import datasets
 import pydantic
 from pydantic import Field
 
-from elmo_tasks.data_readers.bad_units import BadUnits
-from elmo_tasks.data_readers.column_names import check_free
-from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig, Predicted
+from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
 from elmo_tasks.data_readers.records import (
     UNLABELLED,
     Record,
@@ -30,9 +28,9 @@ from elmo_tasks.data_readers.records import (
 from elmo_tasks.data_readers.row_examples import GOLD, ROW_TASKS, RowExamples
 from elmo_tasks.data_readers.sources import Examples
 from elmo_tasks.data_readers.squad import NoAnswer
+from elmo_tasks.data_readers.table_columns import Decimal
 from elmo_tasks.data_readers.tag_reading import InputScheme, TagReader
 from elmo_tasks.errors import DataError, ElmoTasksError
-from elmo_tasks.files.json_files import json_text
 from elmo_tasks.files.text import read_lines
 from elmo_tasks.tasks import Reading, Tagging, Task
 from elmo_tasks.text.prose import prose_lines
@@ -137,23 +135,19 @@ class RowReader(DatasetReader):
         columns = self.config.row_columns().items()
         return {name: column for name, column in columns if self.needs_labels or name not in GOLD}
 
-    def separator(self) -> str:
-        """What separates the predictions of a row, labels or tags."""
-        return self.config.label_separator if self.config.task_name == "multi_label" else " "
-
     @abstractmethod
     def records(self, path: Path) -> Iterator[Record]:
         """The rows of a file."""
 
     def examples(self, path: Path) -> Iterator[dict[str, Any]]:
-        return self._examples(lambda reader: reader.records(path), str(path), None)
+        return self._examples(lambda reader: reader.records(path), str(path), None, self.columns())
 
     def hub_examples(self, rows: datasets.Dataset, source: str) -> Iterator[dict[str, Any]]:
         task = ROW_TASKS[self.config.task_name]
         columns = self.columns()
         require_columns(map(str, columns.values()), rows.column_names, source, "name them in 'columns'")
         names = class_names(rows.features[str(columns[task.labels])]) if task.labels in columns else None
-        return self._examples(lambda _: hub_records(rows, source), source, names)
+        return self._examples(lambda _: hub_records(rows, source), source, names, columns)
 
     def memory_examples(self, examples: Examples, name: str) -> Iterator[dict[str, Any]]:
         """See `DatasetReader`. Tags may be in any scheme, as in files."""
@@ -166,13 +160,17 @@ class RowReader(DatasetReader):
                 yield example
 
     def _examples(
-        self, records: Callable[[RowReader], Iterator[Record]], source: str, names: list[str] | None
+        self,
+        records: Callable[[RowReader], Iterator[Record]],
+        source: str,
+        names: list[str] | None,
+        columns: Mapping[str, str | int],
+        decimal: Decimal = ".",
     ) -> Iterator[dict[str, Any]]:
         task, config = ROW_TASKS[self.config.task_name], self.config
         settings: Any = {
             key: getattr(config, key) for key in ("tag_scheme", "input_scheme", "label_separator", "no_answer")
         }
-        columns = self.columns()
 
         @functools.cache
         def means_no_label(label: str) -> bool:
@@ -181,10 +179,13 @@ class RowReader(DatasetReader):
             # The whole source decides. Another reader reads it, so that errors are found only once.
             return _minus_one_means_no_label(records(type(self)(config)), columns["label"], source)
 
-        rows = RowExamples(columns, self.tokenizer, label_names=names, means_no_label=means_no_label, **settings)
+        settings |= {"label_names": names, "means_no_label": means_no_label, "decimal": decimal}
+        rows = RowExamples(columns, self.tokenizer, **settings)
         for record in records(self):
             with self.bad_units.caught():
                 example = task.make(rows, record)
+                if example and not self.needs_labels and (given := rows.raw_texts(record)):
+                    example["input"] = given
                 if example and example.get("label", "") is None and self.needs_labels:
                     self.left_out[UNLABELLED] += 1
                 elif example:
@@ -227,19 +228,6 @@ class JsonlReader(RowReader):
         if self.config.on_error != "skip":  # an error says if the file is an array, or objects over several lines
             lines = prose_lines(lines, path, "convert the file", json_only=True)
         return json_records(lines, path, self.bad_units)
-
-    def with_predictions(self, path: Path, predicted: Predicted) -> Iterator[str]:
-        """See `DatasetReader`: objects have one more key, a string; other lines stay as they are."""
-        if self.config.task_name in ("semantic_roles", "coreference"):
-            return super().with_predictions(path, predicted)
-        for record in json_records(read_lines(path), path, BadUnits(skip=True)):
-            check_free(self.prediction_column, record.columns, path, record.number)
-        return (self._with_prediction(number, line, path, predicted) for number, line in read_lines(path))
-
-    def _with_prediction(self, number: int, line: str, path: Path, predicted: Predicted) -> str:
-        for record in json_records([(number, line)], path, BadUnits(skip=True)):
-            return json_text({**record.columns, self.prediction_column: predicted(number, self.separator())})
-        return line
 
 
 class HubConfig(RowReaderConfig):

@@ -18,6 +18,7 @@ from elmo_tasks.elmo.bilm import BiLM
 from elmo_tasks.elmo.bilm_files import BiLMFiles
 from elmo_tasks.elmo.cached_layers import CachedLayers, LayerCacheConfig
 from elmo_tasks.elmo.fast import FastBiLM, Precision
+from elmo_tasks.elmo.language import LanguageCheck, language_check
 from elmo_tasks.elmo.layers import LayerOutput, LayerSource
 from elmo_tasks.elmo.mixed_layers import MixedLayers
 from elmo_tasks.elmo.options import BiLMOptions
@@ -93,13 +94,13 @@ class ElmoConfig(Config):
             )
         return self
 
-    def files(self) -> BiLMFiles:
-        """The biLM's files.
+    def files(self, *, local_only: bool = False) -> BiLMFiles:
+        """The biLM's files; `local_only` never downloads anything.
 
         Raises:
             WeightsError: the folder `bilm` does not hold exactly one biLM.
         """
-        return BiLMFiles.chosen(self.bilm, self.options, self.weights)
+        return BiLMFiles.chosen(self.bilm, self.options, self.weights, local_only=local_only)
 
     def build(self, pretrained: bool = True) -> ElmoEmbedder:
         """Makes the mixes. A frozen biLM is loaded for the first sentence that the cache does not have.
@@ -136,7 +137,8 @@ class ElmoConfig(Config):
             settings = (files.fingerprint(), self.precision, options.num_layers, options.output_size)
             return CachedLayers(lambda: load(device), self.layer_cache.build(*settings))
 
-        return ElmoEmbedder(build_source, options.output_size, mixes, self.dropout, own, self.precision)
+        check = language_check(files)
+        return ElmoEmbedder(build_source, options.output_size, mixes, self.dropout, own, self.precision, check)
 
     def _build_mix(self, num_layers: int) -> ScalarMix:
         layers = self.layers if self.layers is not None else tuple(range(num_layers))
@@ -173,6 +175,7 @@ class ElmoEmbedder(MixedLayers):
         bilm: the biLM, if its weights are a part of the model. If they are to be trained, it computes the layers
             itself, also in evaluation.
         precision: of the computation, if the weights of `bilm` are frozen.
+        check: sees the texts, except those of a training, which come to `prepare` first.
     """
 
     def __init__(
@@ -183,17 +186,22 @@ class ElmoEmbedder(MixedLayers):
         dropout: float = 0.5,
         bilm: BiLM | None = None,
         precision: Precision = "float32",
+        check: LanguageCheck | None = None,
     ) -> None:
         super().__init__(build_source, output_size, mixes, dropout)
         self.bilm = bilm
         self._precision = precision
+        self._check = check
         self.learns = bilm is not None and any(parameter.requires_grad for parameter in bilm.parameters())
 
     def prepare(self, texts: Sequence[Sequence[str]]) -> None:
+        self._check = None
         if not self.learns:
             super().prepare(texts)
 
     def _compute(self, texts: Sequence[Sequence[str]]) -> LayerOutput:
+        if self._check is not None:
+            self._check.see(texts)
         if self.bilm is not None and self.learns:
             # The fast path keeps vectors from batch to batch, which a resumed run would compute in other batches.
             return self.bilm.plain_layers(texts)

@@ -22,7 +22,7 @@ from elmo_tasks.elmo import weights as weights_file
 from elmo_tasks.elmo.allennlp_names import bilm_tensors
 from elmo_tasks.elmo.lexicon import NEEDED_CHARACTERS, NEEDED_WORDS, LexiconEncoder, as_bytes, missing
 from elmo_tasks.elmo.lstm import LstmStack
-from elmo_tasks.elmo.options import PUBLISHED_OPTIONS, BiLMOptions, Count, Size
+from elmo_tasks.elmo.options import PUBLISHED_OPTIONS, VOCABULARY_FILE, BiLMOptions, Count, Size
 from elmo_tasks.elmo.shapes_only import shapes_only
 from elmo_tasks.errors import WeightsError, one_line
 from elmo_tasks.files.atomic import atomic_folder
@@ -145,6 +145,7 @@ def _convert(settings: _Settings, path: Path, folder: Path, target: Path) -> Non
         raise WeightsError(f"{folder}: the weights do not fit {path.name} ({one_line(error)})") from None
     weights_file.write_weights(target / "weights.hdf5", encoder, list(directions))  # type: ignore[arg-type]
     options.save(target / "options.json")
+    (target / VOCABULARY_FILE).write_bytes(lists["words"].numpy().tobytes())
 
 
 def _read_tensors(folder: Path) -> dict[str, Tensor]:

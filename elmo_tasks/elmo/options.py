@@ -13,6 +13,8 @@ from elmo_tasks.errors import WeightsError
 from elmo_tasks.files.atomic import atomic_write
 from elmo_tasks.files.json_files import read_json
 
+VOCABULARY_FILE = "vocabulary.txt"  # next to the options: the words that were read, the most frequent first
+
 # Bounds that no real biLM comes near. Within them, sizes can be multiplied, and the layers be made.
 Size = Annotated[int, Field(ge=1, le=1 << 20)]
 Bytes = Annotated[int, Field(ge=1, le=1 << 30)]

@@ -9,6 +9,7 @@ from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.files.paths import COMPRESSIONS, open_file_number
 
 JSON_LINES, JSON, HTML, TABLE = (".jsonl", ".jsonlines", ".ndjson", ".json"), (".json",), (".html", ".htm"), (".tsv",)
+TABLES = (".csv", ".tsv", ".xlsx", ".parquet")
 # Endings that say what a file holds.
 _FORMATS = (
     *(*JSON_LINES, *JSON, *HTML, *TABLE, ".csv", ".xlsx", ".xls", ".ods", ".parquet", ".arrow", ".feather", ".db"),
@@ -29,6 +30,11 @@ def check_ending(path: str | Path | None, endings: Sequence[str], advice: str = 
     if ending in _FORMATS and ending not in endings:
         more = f". {advice}" if advice else ""
         raise ElmoTasksError(f"{path}: cannot be written as {ending}; expected a name that ends in {endings[0]}{more}")
+
+
+def is_table(path: str | Path | None) -> bool:
+    """Whether a file that is written is a table, by its name."""
+    return str(path).lower().endswith(TABLES)
 
 
 def check_output(path: str | Path | None, *, force: bool, stream: bool = False, packed: bool = False) -> None:

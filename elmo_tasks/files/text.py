@@ -175,11 +175,16 @@ def _not_utf8(error: UnicodeDecodeError, name: str | Path, number: int, *, in_cr
 
 def foreign_encoding(content: bytes) -> str | None:
     """What is wrong with a text file that begins with these bytes if it is UTF-16 or UTF-32; None if it is neither."""
+    if (name := wide_encoding(content)) is None:
+        return None
+    return f"the file is {name}; expected UTF-8. Convert it with: iconv -f {name} -t UTF-8 FILE > NEW_FILE"
+
+
+def wide_encoding(content: bytes) -> str | None:
+    """The encoding of a text file that begins with these bytes if it is UTF-16 or UTF-32, with or without a mark."""
     name = next((name for mark, name in _FOREIGN_MARKS.items() if content.startswith(mark)), None)
     zeros = [content[first:400:4].count(0) for first in range(4)]  # many, also without a mark
     if name is None and sum(zeros) > max(1, len(content[:400]) * 2 // 5) and not _BINARY.search(content, 0, 400):
         size = 32 if min(zeros[1], zeros[2]) > max(zeros) / 2 else 16
         name = f"UTF-{size}{'BE' if zeros[0] > zeros[3] else 'LE'}"
-    if name is None:
-        return None
-    return f"the file is {name}; expected UTF-8. Convert it with: iconv -f {name} -t UTF-8 FILE > NEW_FILE"
+    return name

@@ -29,6 +29,7 @@ from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
 from elmo_tasks.elmo.devices import Device
 from elmo_tasks.elmo.embed import Pooling, embed_sentences, shape_of_layers
 from elmo_tasks.elmo.fast import FastBiLM, Precision
+from elmo_tasks.elmo.language import language_check
 from elmo_tasks.elmo.shared_bilms import load_frozen
 from elmo_tasks.errors import DataError, ElmoTasksError, check_argument, check_choice, check_count
 from elmo_tasks.files.hashes import content_hash
@@ -248,6 +249,7 @@ class Embed(TableFunction):
                 continue
             for number, example in enumerate(sentences):
                 found.append((row, {"sentence": number, **example}))
+        language_check(self._files).see(result["tokens"] for _, result in found)
         vectors = embed_sentences(
             [result["tokens"] for _, result in found],
             self._bilm,

@@ -168,7 +168,7 @@ class RunEstimator(_TextEstimator):
         ConfigError: the config has problems; all are named.
         DataError: an example does not have what the config's task needs.
         ArgumentError: the input is not one column of texts or lists of tokens; the first wrong row is named, from 0.
-        ValueError: a label is missing; it is named, from 0.
+        ValueError: a label is missing, which is named, from 0; or all texts have the same.
     """
 
     default_config: str
@@ -271,6 +271,8 @@ class ElmoClassifier(ClassifierMixin, RunEstimator):
         check_classification_targets(y)
         labels, rows = column_or_1d(y, warn=True), _rows(X)
         check_consistent_length(rows, labels)
+        if len(set(labels)) == 1:
+            raise ValueError(f"y has only one class, {str(labels[0])!r}; expected at least two")
         self._train([{**row, "label": str(label)} for row, label in zip(rows, labels, strict=True)])
         self.classes_ = np.unique(labels)
         return self

@@ -42,7 +42,7 @@ from elmo_tasks.runs.load import load_predictor, with_device
 
 _BILM = "bilm"  # the folder where a saved component has its biLM
 _FILES = ("run.tar.gz", "predicates.tar.gz", *(f"{_BILM}/{name}" for name in BiLMFiles.names))
-_LOADED = ("_vectors", "_tagger", "_find_tags", "predictor")  # cached properties
+_LOADED = ("_vectors", "_tagger", "predictor")  # cached properties
 
 
 class SavedComponent:

@@ -19,7 +19,7 @@ from elmo_tasks.elmo.devices import Device
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.integrations.spacy_component import SavedComponent, sentences_of
 from elmo_tasks.predictors import Predictor
-from elmo_tasks.predictors.resolution import FindTags, resolved_text
+from elmo_tasks.predictors.resolution import resolved_text
 from elmo_tasks.runs.load import load_predictor, tags_by_installed_model, with_device
 from elmo_tasks.tasks import Coreference, SemanticRoles, Task
 
@@ -48,7 +48,8 @@ class RolesComponent(SavedComponent):
     def __init__(self, run: str = "roles", predicates: str = "predicates", device: Device = "auto") -> None:
         super().__init__(run, None, device)
         self.predicates = predicates
-        Doc.set_extension("roles", getter=_frames, force=True)
+        if not Doc.has_extension("roles"):  # that of others stays
+            Doc.set_extension("roles", getter=_frames)
 
     @functools.cached_property
     def predictor(self) -> Predictor:
@@ -82,7 +83,8 @@ class CorefComponent(SavedComponent):
 
     def __init__(self, run: str = "coreference", device: Device = "auto") -> None:
         super().__init__(run, None, device)
-        Doc.set_extension("resolved_text", getter=lambda doc: doc.user_data.get(_RESOLVED, doc.text), force=True)
+        if not Doc.has_extension("resolved_text"):
+            Doc.set_extension("resolved_text", getter=lambda doc: doc.user_data.get(_RESOLVED, doc.text))
 
     def annotate(self, docs: list[Doc]) -> None:
         documents = [(doc, list(sentences_of(doc))) for doc in docs]
@@ -96,12 +98,8 @@ class CorefComponent(SavedComponent):
                 doc.spans[f"{_CLUSTERS}{number}"] = spans
             located = [[[word.idx, word.idx + len(word.text)] for word in words]]
             tags = [[word.tag_ for word in sentence] for sentence in sentences]
-            find_tags = (lambda _, tags=tags: tags) if doc.has_annotation("TAG") else self._find_tags
+            find_tags = (lambda _, tags=tags: tags) if doc.has_annotation("TAG") else tags_by_installed_model()
             doc.user_data[_RESOLVED] = resolved_text({**result, "text": doc.text, "offsets": located}, find_tags)
-
-    @functools.cached_property
-    def _find_tags(self) -> FindTags | None:
-        return tags_by_installed_model()
 
 
 def _for_task(predictor: Predictor, task: type[Task], run: str | None) -> Predictor:

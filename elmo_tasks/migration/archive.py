@@ -1,6 +1,6 @@
 """Reads AllenNLP's archives: `model.tar.gz`, or the folder that it unpacks to, or that AllenNLP trained in.
 
-config.json            the config, as plain JSON
+config.json            the config, as JSON, perhaps with comments
 weights.th             the tensors, a pickle; best.th in the folder of a training
 vocabulary/            a file of names for each namespace, and non_padded_namespaces.txt
 meta.json              the version of AllenNLP, since 2.5.0
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import fnmatch
 import re
 import tempfile
 from collections.abc import Iterator
@@ -20,17 +21,20 @@ from typing import Any
 from torch import Tensor
 
 from elmo_tasks.elmo.options import BiLMOptions
-from elmo_tasks.errors import RunError
+from elmo_tasks.errors import MigrationError, RunError
 from elmo_tasks.files.archives import unpack
-from elmo_tasks.files.json_files import read_json
-from elmo_tasks.files.limits import ADVICE, MAX_VOCABULARY_BYTES, limit
+from elmo_tasks.files.json_files import from_json, read_json
+from elmo_tasks.files.limits import ADVICE, MAX_JSON_BYTES, MAX_VOCABULARY_BYTES, limit
 from elmo_tasks.files.paths import is_clutter
 from elmo_tasks.files.tensor_files import read_pickled_tensors
-from elmo_tasks.migration.migration_error import MigrationError
-from elmo_tasks.migration.vocabulary import PADDING, UNKNOWN, AllenNlpVocabulary, is_padded
+from elmo_tasks.migration.contents import PADDING, UNKNOWN, AllenNlpVocabulary
 
 _WEIGHTS = ("weights.th", "best.th")
 _KNOWN = re.compile(r"config\.json|meta\.json|weights\.th|vocabulary/[^/]+\.txt|fta/[^/]*options_file")
+_CONFIG = "AllenNLP's config"
+# They are linear in the text: what has no end ends with the text.
+_COMMENT = re.compile(r'(?P<string>"(?:[^"\\\n]|\\.)*"?)|//[^\n]*|#[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
+_LAST_COMMA = re.compile(r'(?P<string>"(?:[^"\\\n]|\\.)*"?)|,(?=\s*[}\]])', re.DOTALL)
 _NOT_PADDED = "non_padded_namespaces"
 _EXPECTED = "an archive that AllenNLP has written (model.tar.gz), or the folder that it unpacks to"
 
@@ -75,40 +79,46 @@ def opened(path: str | Path, scratch: Path) -> Iterator[Archive]:
                 expected=_EXPECTED,
                 only_known=False,
             )
-        except RunError as error:
-            raise MigrationError(str(error)) from None
-        yield _read(Path(folder), path)
+            archive = _read(Path(folder), path)
+        except (MigrationError, RunError) as error:
+            raise MigrationError(str(error).replace(folder, str(path))) from None
+        yield archive
 
 
 def _read(folder: Path, path: Path) -> Archive:
-    """Reads the files in a folder; messages name `path`."""
-    with _named(folder, path):
-        if not (folder / "config.json").is_file():
-            raise MigrationError(f"{folder}: has no config.json; expected {_EXPECTED}")
-        if not (weights := [folder / name for name in _WEIGHTS if (folder / name).is_file()]):
-            raise MigrationError(f"{folder}: has no weights.th; expected {_EXPECTED}")
-        config = read_json(folder / "config.json", dict[str, Any], "AllenNLP's config", error=MigrationError)
-        meta: dict[str, Any] = {}
-        if (folder / "meta.json").is_file():
-            meta = read_json(folder / "meta.json", dict[str, Any], "AllenNLP's meta.json", error=MigrationError)
-        options = sorted(path for path in folder.glob("fta/*options_file") if not is_clutter(path.name))
-        return Archive(
-            path=path,
-            config=config,
-            version=str(meta["version"]) if "version" in meta else None,
-            vocabulary=_read_vocabulary(folder / "vocabulary", config),
-            tensors=read_pickled_tensors(weights[0], MigrationError),
-            bilm_options=BiLMOptions.load(options[0]) if options else None,
-        )
+    """Reads the files in a folder."""
+    if not (folder / "config.json").is_file():
+        raise MigrationError(f"{folder}: has no config.json; expected {_EXPECTED}")
+    if not (weights := [folder / name for name in _WEIGHTS if (folder / name).is_file()]):
+        raise MigrationError(f"{folder}: has no weights.th; expected {_EXPECTED}")
+    config = _read_config(folder / "config.json")
+    meta: dict[str, Any] = {}
+    if (folder / "meta.json").is_file():
+        meta = read_json(folder / "meta.json", dict[str, Any], "AllenNLP's meta.json", error=MigrationError)
+    options = sorted(path for path in folder.glob("fta/*options_file") if not is_clutter(path.name))
+    return Archive(
+        path=path,
+        config=config,
+        version=str(meta["version"]) if "version" in meta else None,
+        vocabulary=_read_vocabulary(folder / "vocabulary", config),
+        tensors=read_pickled_tensors(weights[0], MigrationError),
+        bilm_options=BiLMOptions.load(options[0]) if options else None,
+    )
 
 
-@contextlib.contextmanager
-def _named(folder: Path, path: Path) -> Iterator[None]:
-    """Messages about files in a temporary folder name the archive."""
+def _read_config(path: Path) -> dict[str, Any]:
+    """The config: JSON, or JSON with comments and commas before brackets, as people leave them."""
     try:
-        yield
-    except MigrationError as error:
-        raise MigrationError(str(error).replace(str(folder), str(path))) from None
+        return read_json(path, dict[str, Any], _CONFIG, error=MigrationError)
+    except MigrationError:
+        text = plain = ""
+        with contextlib.suppress(OSError), open(path, encoding="utf-8-sig", errors="replace") as stream:
+            text = plain = stream.read(limit(MAX_JSON_BYTES))
+        for pattern in (_COMMENT, _LAST_COMMA):
+            plain = pattern.sub(lambda match: match["string"] or " ", plain)
+        if plain == text:
+            raise
+        return from_json(plain.encode(), dict[str, Any], path, _CONFIG, error=MigrationError)
 
 
 def _read_vocabulary(folder: Path, config: dict[str, Any]) -> AllenNlpVocabulary:
@@ -119,7 +129,8 @@ def _read_vocabulary(folder: Path, config: dict[str, Any]) -> AllenNlpVocabulary
     namespaces: dict[str, tuple[str, ...]] = {}
     for namespace, path in files.items():
         names = (UNKNOWN if line == unknown else line.replace("@@NEWLINE@@", "\n") for line in _lines(path))
-        namespaces[namespace] = (PADDING, *names) if is_padded(namespace, patterns) else tuple(names)
+        is_padded = not any(fnmatch.fnmatchcase(namespace, pattern) for pattern in patterns)
+        namespaces[namespace] = (PADDING, *names) if is_padded else tuple(names)
     return AllenNlpVocabulary(namespaces)
 
 

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -14,14 +15,22 @@ from torch import Tensor
 from torch.nn import functional
 
 from elmo_tasks.elmo import BiLM, BiLMOptions
-from elmo_tasks.migration.bilm import convert_bilm
-from elmo_tasks.migration.migration_error import MigrationError
-from elmo_tasks.migration.params import Params
-from elmo_tasks.migration.transformer import TransformerSource, add_transformer, convert_transformer
-from elmo_tasks.migration.vocabulary import PADDING, UNKNOWN, AllenNlpVocabulary
-from elmo_tasks.migration.weights import Weights
+from elmo_tasks.elmo.allennlp_names import bilm_tensors
+from elmo_tasks.elmo.options import (
+    PUBLISHED_OPTIONS,
+    CharacterCnnOptions,
+    CharacterEmbeddingOptions,
+    LstmOptions,
+)
+from elmo_tasks.elmo.shapes_only import shapes_only
+from elmo_tasks.errors import MigrationError, one_line, some_of
+from elmo_tasks.migration.archive import Archive
+from elmo_tasks.migration.contents import PADDING, UNKNOWN, Params, Weights
+from elmo_tasks.migration.transformer import add_transformer, convert_transformer
 from elmo_tasks.modules.transformer_files import TransformerFiles
 from elmo_tasks.text.vocabulary import BEGIN_WORD, BYTES, END_WORD, SPECIAL, Vocabulary
+
+WriteTransformer = Callable[[Any, Weights], TransformerFiles]
 
 _PARTS = ("words", "characters", "elmo", "transformer")  # in the order of our embedder's output
 _TYPES = {
@@ -41,10 +50,8 @@ class ConvertedEmbedder:
     """An embedder's config and tensors here, and what belongs to them, collected while the parts are converted."""
 
     params: Params
-    names: AllenNlpVocabulary
-    version: str | None
-    bilm_options: BiLMOptions | None
-    source: TransformerSource
+    archive: Archive
+    write_transformer: WriteTransformer
     config: dict[str, Any] = dataclasses.field(default_factory=dict)  # without the biLM's location
     tensors: dict[str, Tensor] = dataclasses.field(default_factory=dict)
     columns: Tensor = dataclasses.field(default_factory=lambda: torch.arange(0))  # (D,): of our features, AllenNLP's
@@ -69,12 +76,7 @@ class ConvertedEmbedder:
 
 
 def convert_embedder(
-    params: Params,
-    weights: Weights,
-    vocabulary: AllenNlpVocabulary,
-    bilm_options: BiLMOptions | None,
-    version: str | None,
-    source: TransformerSource,
+    params: Params, weights: Weights, archive: Archive, write_transformer: WriteTransformer
 ) -> ConvertedEmbedder:
     """The text field embedder of a model and, of a classifier that keeps it separately, its ELMo.
 
@@ -83,20 +85,20 @@ def convert_embedder(
     Arguments:
         params: the whole config.
         weights: all tensors of the model.
-        bilm_options: the biLM's, if they are known; otherwise what its tensors do not say is as published.
-        version: AllenNLP's, None before 2.5.
-        source: where the files of a transformer come from.
+        archive: has the vocabulary, AllenNLP's version and the biLM's options, if they are known; otherwise what its
+            tensors do not say is as published.
+        write_transformer: see `elmo_tasks.migration.transformer.write_transformer`.
 
     Raises:
         MigrationError: this project has no such embedder, or the tensors do not fit the config.
     """
     model = params.part("model")
-    result = ConvertedEmbedder(params, vocabulary, version, bilm_options, source)
+    result = ConvertedEmbedder(params, archive, write_transformer)
     if "bert_model" in model:
         named = model.get("bert_model")
         named = params.part("dataset_reader").get("bert_model_name") if isinstance(named, dict) else named
-        dropout = model.number("embedding_dropout", 0.0)
-        size = add_transformer(result, source.write(named, weights.part("bert_model.")), {"dropout": dropout})
+        config = {"dropout": model.number("embedding_dropout", 0.0)}
+        size = add_transformer(result, named, weights.part("bert_model."), config, torch.zeros(1), torch.ones(1))
         result.columns = torch.arange(size)
         return result
     prefix = "text_field_embedder."
@@ -123,12 +125,10 @@ def convert_embedder(
 
 def _kind(key: str, embedder: Params, known: Mapping[str, str]) -> str:
     """Our name of an embedder's kind, of which there must be only one."""
-    name = embedder.get("type", "embedding")
-    kind = _TYPES.get(name)
-    if kind is None or kind in known:
-        problem = "is the second of its type" if kind else f"has the type {str(name)[:80]!r}"
-        expected = f"one of each of these is supported: {', '.join(_TYPES)}"
-        raise MigrationError(f"config.json: {embedder.path('type')}: {key!r} {problem}; {expected}")
+    embedder.expect("type", *_TYPES, default="embedding")
+    kind = _TYPES[embedder.get("type", "embedding")]
+    if kind in known:
+        raise MigrationError(f"config.json: {embedder.path('type')}: {key!r} is the second of its type; expected one")
     return kind
 
 
@@ -200,11 +200,9 @@ def _named_rows(names: tuple[str, ...]) -> tuple[tuple[str, ...], list[int | Non
 
 def _words(result: ConvertedEmbedder, params: Params, weights: Weights, indexer: Params) -> int:
     indexer.expect("feature_name", None, "text")
-    names = result.names.labels(indexer.get("namespace", "tokens"))
+    names = result.archive.vocabulary.labels(indexer.get("namespace", "tokens"))
     result.words, rows = _named_rows(names)
     table = _table(params, weights, len(names))
-    if "projection_dim" in params:
-        result.notes.append("the projection of the word vectors is multiplied out: each word has the projected vector")
     trainable = bool(params.get("trainable", True))
     result.tensors["words.trained"] = _reordered(table, rows)
     result.tensors["words.fixed"] = table.new_zeros(0, table.shape[1])
@@ -218,49 +216,38 @@ def _characters(result: ConvertedEmbedder, params: Params, weights: Weights, ind
     tokenizer = indexer.part("character_tokenizer")
     tokenizer.expect("type", None, "character")
     tokenizer.expect("lowercase_characters", False, None)
-    borders = {BEGIN_WORD: tokenizer.get("start_tokens", None), END_WORD: tokenizer.get("end_tokens", None)}
     part = weights.part("_embedding._module.")
     if tokenizer.get("byte_encoding", None) is not None:
         tokenizer.expect("byte_encoding", "utf-8", "utf8")
-        rows, result.characters = _byte_rows(borders, tokenizer)
+        rows, result.characters = _byte_rows(tokenizer)
         result.vocabulary_config |= {"byte_characters": True, "border_characters": BEGIN_WORD in result.characters}
         table = _table(embedding, part, 1)
         rows = [row if row is not None and row < len(table) else None for row in rows]  # unused ones may be missing
     else:
-        if any(borders.values()):
-            raise MigrationError(f"config.json: {tokenizer.path('start_tokens')}: only for byte_encoding utf-8")
-        names = result.names.labels(indexer.get("namespace", "token_characters"))
+        for key in ("start_tokens", "end_tokens"):
+            tokenizer.expect(key, [], None)
+        names = result.archive.vocabulary.labels(indexer.get("namespace", "token_characters"))
         result.characters, rows = _named_rows(names)
         table = _table(embedding, part, len(names))
     result.tensors["characters.embedding.weight"] = _reordered(table, rows)
-    if params.number("dropout", 0.0):
-        result.notes.append(
-            "the dropout on the characters' output is not imported: here, dropout is on the characters' features"
-        )
-    convert = {"cnn": _character_cnn, "lstm": _character_lstm}.get(encoder.get("type", None))
-    if convert is None:
-        raise MigrationError(
-            f"config.json: {encoder.path('type')} is {str(encoder.get('type', None))[:80]!r}; expected cnn or lstm"
-        )
+    params.ignore("dropout")  # it is on the characters' output, and here on their features
+    encoder.expect("type", "cnn", "lstm")
+    convert = {"cnn": _character_cnn, "lstm": _character_lstm}[encoder.get("type")]
     config, tensors = convert(result, encoder, weights.part("_encoder._module."), indexer, table.shape[1])
     result.config["characters"] = {"embedding_size": table.shape[1], **config}
     result.tensors |= {f"characters.{name}": tensor for name, tensor in tensors.items()}
     return int(config["filters"] if "filters" in config else config["hidden_size"] * (1 + config["bidirectional"]))
 
 
-def _byte_rows(borders: dict[str, Any], tokenizer: Params) -> tuple[list[int | None], tuple[str, ...]]:
+def _byte_rows(tokenizer: Params) -> tuple[list[int | None], tuple[str, ...]]:
     """The rows of AllenNLP's table of bytes, and the names of ours: a byte has the row after its number."""
     rows: list[int | None] = [None, None, *range(1, 257)]
     names = [*SPECIAL, *BYTES]
-    for name, ids in borders.items():
-        if not ids:
-            continue
-        if not (isinstance(ids, list) and len(ids) == 1 and isinstance(ids[0], int) and ids[0] > 0):
-            raise MigrationError(
-                f"config.json: {tokenizer.path('start_tokens')} and end_tokens: only one number each is supported"
-            )
-        rows.append(ids[0])
-        names.append(name)
+    for name, key, row in ((BEGIN_WORD, "start_tokens", 259), (END_WORD, "end_tokens", 260)):
+        tokenizer.expect(key, [row], [], None)
+        if tokenizer.get(key, None):
+            rows.append(row)
+            names.append(name)
     return rows, tuple(names)
 
 
@@ -274,18 +261,14 @@ def _character_cnn(
         raise MigrationError(
             f"config.json: {params.path('ngram_filter_sizes')} is {str(widths)[:80]}; expected filters of one width"
         )
+    params.expect("conv_layer_activation", *_ACTIVATIONS, None)
     activation = params.get("conv_layer_activation", None) or "relu"
-    if activation not in _ACTIVATIONS:
-        raise MigrationError(
-            f"config.json: {params.path('conv_layer_activation')} is {str(activation)[:80]!r}; "
-            f"expected one of {', '.join(_ACTIVATIONS)}"
-        )
     kernel = weights.take("conv_layer_0.weight", params.number("num_filters"), size, widths[0])
     config: dict[str, Any] = {"filters": len(kernel), "width": widths[0], "activation": _ACTIVATIONS[activation]}
     least = indexer.get("min_padding_length", 0)
-    if _has_masked_cnn(result.params, result.version):
+    if _has_masked_cnn(result.params, result.archive.version):
         config["padding"] = "none"
-        if result.version is None:
+        if result.archive.version is None:
             config["token_min_padding_length"] = least  # so that the note's setting is enough
             result.notes.append(
                 "the archive does not say its version: characters are read as AllenNLP has done since 1.2.1; for an "
@@ -338,15 +321,11 @@ def _elmo(result: ConvertedEmbedder, params: Params, weights: Weights, indexer: 
 def _elmo_mixes(result: ConvertedEmbedder, params: Params, weights: Weights, mixes: list[str]) -> int:
     """ELMo with a mix for each use; their weights are learned, also where AllenNLP's config fixes them."""
     params.ignore("options_file", "weight_file", "vocab_to_cache", "namespace_to_cache")
-    if params.get("scalar_mix_parameters", None) is not None:
-        result.notes.append("the weights of ELMo's mixes, fixed in AllenNLP, are learned if the run is trained further")
-    params.ignore("num_output_representations", "type")
+    params.ignore("num_output_representations", "type", "scalar_mix_parameters", "requires_grad")
     params.expect("do_layer_norm", False, default=False)
     params.expect("projection_dim", None, 0)
-    if params.get("requires_grad", False):
-        result.notes.append("the biLM was trained with the task; it is imported as it is and frozen")
-    bilm = convert_bilm(weights.part("_elmo_lstm."), result.bilm_options)
-    if result.bilm_options is None:
+    bilm = _convert_bilm(weights.part("_elmo_lstm."), result.archive.bilm_options)
+    if result.archive.bilm_options is None:
         result.notes.append("the biLM's clips and skip connections are those of the published models")
     for number, mix in enumerate(mixes):
         part = weights.part(f"scalar_mix_{number}.")
@@ -355,11 +334,61 @@ def _elmo_mixes(result: ConvertedEmbedder, params: Params, weights: Weights, mix
         result.tensors[f"elmo.mixes.{mix}.gamma"] = part.take("gamma", 1).squeeze(0)
     result.bilm = bilm
     result.config["elmo"] = {"mixes": mixes, "dropout": params.number("dropout", 0.5)}
-    result.notes.append(
-        "each sentence starts from a biLM state of zeros; AllenNLP starts from that of the sentences before "
-        "(model.embedder.elmo.stateful)"
-    )
     return bilm.output_size
+
+
+def _convert_bilm(weights: Weights, options: BiLMOptions | None) -> BiLM:
+    """The biLM of an `Elmo`, frozen. It takes no more memory than its tensors.
+
+    Arguments:
+        weights: the tensors of `_ElmoBiLm`, such as `_elmo_lstm.forward_layer_0.input_linearity.weight`.
+        options: what the tensors do not say (clips, skip connections, the activation); None: as published.
+
+    Raises:
+        MigrationError: the tensors are not those of a biLM, or not of these options.
+    """
+    weights.take_optional("_word_embedding.weight")  # vectors of a cached vocabulary, which are computed anew
+    names = weights.names()
+    tensors: dict[str, Tensor] = {}
+    for name in names:  # one after the other, so that their memory is free again
+        tensors |= bilm_tensors({name: weights.take(name)})
+    given = options or PUBLISHED_OPTIONS["original"]
+    try:
+        with shapes_only():
+            bilm = BiLM(_bilm_options(tensors, given))
+        bilm.load_state_dict(tensors, assign=True)
+    except (LookupError, RuntimeError, ValueError) as error:
+        shown = some_of([weights.prefix + name for name in names]) or f"nothing under {weights.prefix}"
+        raise MigrationError(f"weights.th: not the tensors of a biLM ({one_line(error)}): {shown}") from None
+    return bilm.requires_grad_(False).eval()
+
+
+def _bilm_options(tensors: dict[str, Tensor], given: BiLMOptions) -> BiLMOptions:
+    """The options of a biLM with these tensors, by our names; the rest is as given."""
+
+    def number(pattern: str) -> int:
+        return len({match[1] for name in tensors if (match := re.match(pattern, name))})
+
+    kernels = [
+        tensors[f"token_encoder.convolutions.{each}.weight"]
+        for each in range(number(r"token_encoder\.convolutions\.(\d+)\."))
+    ]
+    gates, projection = tensors["directions.0.layers.0.input_weight"].shape
+    return BiLMOptions(
+        lstm=LstmOptions(
+            dim=gates // 4,
+            projection_dim=projection,
+            n_layers=number(r"directions\.0\.layers\.(\d+)\."),
+            **given.lstm.model_dump(include={"cell_clip", "proj_clip", "use_skip_connections"}),
+        ),
+        char_cnn=CharacterCnnOptions(
+            embedding=CharacterEmbeddingOptions(dim=tensors["token_encoder.embedding.weight"].shape[1]),
+            filters=tuple((kernel.shape[2], kernel.shape[0]) for kernel in kernels),
+            n_highway=number(r"token_encoder\.highways\.(\d+)\."),
+            n_characters=262,
+            **given.char_cnn.model_dump(include={"activation", "max_characters_per_token"}),
+        ),
+    )
 
 
 _CONVERSIONS = {"words": _words, "characters": _characters, "elmo": _elmo, "transformer": convert_transformer}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import logging
 import shutil
 import tarfile
@@ -12,28 +13,22 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from elmo_tasks.config import load_config, to_json
-from elmo_tasks.elmo import BiLM, BiLMOptions
 from elmo_tasks.elmo.bilm_files import BiLMFiles
 from elmo_tasks.elmo.shapes_only import shapes_only
-from elmo_tasks.errors import ConfigError, RunError, WeightsError, one_line, some_of
-from elmo_tasks.files.atomic import write_errors
+from elmo_tasks.errors import ElmoTasksError, MigrationError, RunError, one_line, some_of
 from elmo_tasks.files.json_files import write_json
 from elmo_tasks.files.locks import locked
 from elmo_tasks.files.overwriting import check_folder, check_kind
-from elmo_tasks.files.paths import is_clutter
 from elmo_tasks.files.tensor_files import write_tensors
 from elmo_tasks.migration.archive import Archive, opened
-from elmo_tasks.migration.embedder import ConvertedEmbedder, convert_embedder
+from elmo_tasks.migration.contents import Params, Weights
+from elmo_tasks.migration.embedder import ConvertedEmbedder, WriteTransformer, convert_embedder
 from elmo_tasks.migration.heads import KINDS
 from elmo_tasks.migration.heads.head import Head
-from elmo_tasks.migration.migration_error import MigrationError
-from elmo_tasks.migration.params import Params
-from elmo_tasks.migration.transformer import TransformerSource
-from elmo_tasks.migration.weights import Weights
+from elmo_tasks.migration.transformer import write_transformer
 from elmo_tasks.modules.transformer_files import TransformerFiles
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.folder import RunFolder
@@ -67,15 +62,14 @@ class _Converted:
     vocabulary: Vocabulary
     frozen: Mapping[str, Tensor]
     trained: Mapping[str, Tensor]
-    bilm: BiLMFiles | None  # perhaps in a temporary folder
-    transformer: TransformerFiles | None  # in a temporary folder
+    bilm: BiLMFiles | None  # in a temporary folder, as the transformer
+    transformer: TransformerFiles | None
 
 
 def import_allennlp(
     path: str | Path,
     folder: str | Path,
     *,
-    bilm: str | Path | None = None,
     transformer: str | None = None,
     overrides: Mapping[str, Any] | None = None,
     force: bool = False,
@@ -85,20 +79,20 @@ def import_allennlp(
     Arguments:
         path: AllenNLP's `model.tar.gz`, or the folder that it unpacks to.
         folder: the folder of the run.
-        bilm: the folder for the files of the model's biLM; by default one within the run. If it holds them already,
-            as *options.json and *weights.hdf5, they are used.
         transformer: a folder with the config and the tokenizer of the model's transformer, or `hub:NAME`; by default
             those of the model on the hub that the archive names.
         overrides: other values for AllenNLP's config, nested or with dots in their keys.
         force: removes an earlier run in the folder.
 
     Raises:
-        MigrationError: the archive is missing or damaged, or this project does not have its model; or `bilm` holds
-            another biLM, several, or a part of one. Nothing is written.
-        RunError: the folder holds a run, and `force` is not given; or `bilm` is a folder of the run.
+        MigrationError: the archive is missing or damaged, or this project does not have its model. Nothing is written.
+        RunError: the folder holds a run, and `force` is not given.
     """
     run = RunFolder(folder)
-    present_bilm = _checked_places(run, bilm, force=force)
+    check_folder(run.path)
+    check_kind(run.path, run.config.name, remedy="name another folder for the run")
+    if not force and (present := [each.name for each in run.files if each.exists()]):
+        raise RunError(f"{run.path}: holds {', '.join(present)}; name another folder, or --force removes them first")
     with (
         locked(run.path),
         tempfile.TemporaryDirectory(prefix=".elmo-tasks.", dir=run.path) as temporary,
@@ -106,13 +100,14 @@ def import_allennlp(
     ):
         _override(archive.config, overrides or {})
         with _mismatches(archive):
-            converted = _converted(archive, present_bilm, transformer, Path(temporary))
+            converted = _converted(archive, transformer, Path(temporary))
         if force:
             run.clear()
         resolved = to_json(converted.config)
         if converted.bilm:
-            files = _moved_bilm(converted.bilm, run.bilm.copies if bilm is None else Path(bilm))
-            resolved["model"]["embedder"]["elmo"] |= run.bilm.refer_to(files)
+            shutil.move(converted.bilm.options.parent, run.bilm.copies)
+            moved_bilm = BiLMFiles(run.bilm.copies / _OPTIONS, run.bilm.copies / _WEIGHTS)
+            resolved["model"]["embedder"]["elmo"] |= run.bilm.refer_to(moved_bilm)
         if converted.transformer:
             shutil.move(converted.transformer.folder, run.transformer.copies)
             moved = run.transformer.refer_to(TransformerFiles(run.transformer.copies))
@@ -155,26 +150,12 @@ def _override(config: dict[str, Any], overrides: Mapping[str, Any]) -> None:
             part[last] = value
 
 
-def _checked_places(run: RunFolder, bilm: str | Path | None, *, force: bool) -> BiLMFiles | None:
-    """Raises what `import_allennlp` does if a folder cannot be used; returns the biLM that is there."""
-    check_folder(run.path)
-    check_kind(run.path, run.config.name, remedy="name another folder for the run")
-    present_bilm = _present_bilm(bilm)
-    if bilm is not None and not present_bilm:
-        check_kind(bilm, remedy="name another folder with --bilm")
-    if bilm is not None and Path(bilm).resolve() == run.bilm.copies.resolve():
-        raise RunError(f"{bilm}: belongs to the run; leave --bilm out, or name a folder outside of {run.path}")
-    if not force and (present := [each.name for each in run.files if each.exists()]):
-        raise RunError(f"{run.path}: holds {', '.join(present)}; name another folder, or --force removes them first")
-    return present_bilm
-
-
 @contextlib.contextmanager
 def _mismatches(archive: Archive) -> Iterator[None]:
     """Errors of the conversion name the archive. Those of impossible values become a `MigrationError`."""
     try:
         yield
-    except (MigrationError, ConfigError, WeightsError) as error:
+    except ElmoTasksError as error:
         raise MigrationError(f"{archive.path}: {one_line(error, 1000)}") from None
     except _MISMATCHES as error:
         logger.debug("the conversion failed", exc_info=True)
@@ -182,18 +163,17 @@ def _mismatches(archive: Archive) -> Iterator[None]:
         raise MigrationError(f"{archive.path}: {problem}") from None
 
 
-def _converted(archive: Archive, present_bilm: BiLMFiles | None, transformer: str | None, scratch: Path) -> _Converted:
-    """The parts of an archive as those of a run.
-
-    A transformer, and a biLM that is not present, are written to a temporary folder.
-    """
+def _converted(archive: Archive, transformer: str | None, scratch: Path) -> _Converted:
+    """The parts of an archive as those of a run. A biLM and a transformer are written to a temporary folder."""
     params = Params(archive.config)
-    source = TransformerSource(transformer, scratch / "transformer")
-    embedder, head = _convert(archive, params, present_bilm, source)
-    files = _stored_bilm(embedder.bilm, present_bilm, scratch / "bilm") if embedder.bilm else None
-    embedder.bilm = None  # its memory is free again
-    values = _config(params, embedder, head)
-    if files:
+    write = functools.partial(write_transformer, transformer, scratch / "transformer")
+    embedder, head = _convert(archive, params, write)
+    values, files = _config(params, embedder, head), None
+    if embedder.bilm:
+        (scratch / "bilm").mkdir()
+        files = BiLMFiles(scratch / "bilm" / _OPTIONS, scratch / "bilm" / _WEIGHTS)
+        embedder.bilm.save(files.options, files.weights)
+        embedder.bilm = None  # its memory is free again
         values["model"]["embedder"]["elmo"] |= files.location()
     if embedder.transformer:
         values["model"]["embedder"]["transformer"] |= embedder.transformer.location()
@@ -213,24 +193,13 @@ def _converted(archive: Archive, present_bilm: BiLMFiles | None, transformer: st
     )
 
 
-def _convert(
-    archive: Archive, params: Params, present_bilm: BiLMFiles | None, source: TransformerSource
-) -> tuple[ConvertedEmbedder, Head]:
-    """The embedder and the head; raises `MigrationError` if this project does not have them.
-
-    Arguments:
-        present_bilm: its options say what the tensors do not, if the archive does not have them.
-    """
-    kind, weights = params.part("model").get("type", None), Weights(archive.tensors)
-    if not isinstance(kind, str) or kind not in KINDS:
-        taken = ", ".join(sorted(KINDS))
-        raise MigrationError(f"a model of the type {str(kind)[:80]!r}; supported types: {taken}")
-    options = archive.bilm_options
-    if options is None and present_bilm:
-        options = BiLMOptions.load(present_bilm.options)
-    embedder = convert_embedder(params, weights, archive.vocabulary, options, archive.version, source)
+def _convert(archive: Archive, params: Params, write: WriteTransformer) -> tuple[ConvertedEmbedder, Head]:
+    """The embedder and the head; raises `MigrationError` if this project does not have them."""
+    params.part("model").expect("type", *KINDS)
+    kind, weights = params.part("model").get("type"), Weights(archive.tensors)
+    embedder = convert_embedder(params, weights, archive, write)
     head = KINDS[kind](params, weights, archive.vocabulary, embedder.columns)
-    if unused := weights.unused():
+    if unused := weights.names():
         raise MigrationError(f"weights.th: unexpected tensors {some_of(unused)}")
     params.part("model").ignore("initializer", "regularizer")
     return embedder, head
@@ -276,55 +245,3 @@ def _check(config: ExperimentConfig, vocabulary: Vocabulary, tensors: Mapping[st
     if mismatches:
         raise MigrationError(f"the tensors do not fit the config: {some_of(mismatches)}")
     return {name for name, parameter in model.named_parameters() if parameter.requires_grad}
-
-
-def _present_bilm(folder: str | Path | None) -> BiLMFiles | None:
-    """The biLM in the folder that is given for it.
-
-    Raises:
-        MigrationError: there are several files of a kind, or only one file.
-    """
-    patterns = (f"*{_OPTIONS}", f"*{_WEIGHTS}")
-    found = [sorted(path for path in Path(folder or "").glob(each) if not is_clutter(path.name)) for each in patterns]
-    if folder is None or not any(found):
-        return None
-    if [len(files) for files in found] != [1, 1]:
-        names = ", ".join(path.name for files in found for path in files)
-        expected = f"one {patterns[0]} and one {patterns[1]}, or neither"
-        raise MigrationError(f"{folder}: holds {names}; expected {expected}; choose another folder with --bilm")
-    ((options,), (weights,)) = found
-    return BiLMFiles(options, weights)
-
-
-def _stored_bilm(bilm: BiLM, present: BiLMFiles | None, scratch: Path) -> BiLMFiles:
-    """The biLM's files: those that are present, or new ones in a temporary folder.
-
-    Raises:
-        MigrationError: another biLM is present.
-    """
-    if present:
-        there = BiLM.load(present.options, present.weights)
-        if there.options.architecture() != bilm.options.architecture() or not _alike(bilm, there):
-            folder = present.options.parent
-            raise MigrationError(f"its biLM is not the one in {folder}; choose another folder with --bilm")
-        return present
-    scratch.mkdir()
-    bilm.save(scratch / _OPTIONS, scratch / _WEIGHTS)
-    return BiLMFiles(scratch / _OPTIONS, scratch / _WEIGHTS)
-
-
-def _alike(one: BiLM, other: BiLM) -> bool:
-    """Whether the weights of two biLMs are equal; AllenNLP's biases of the forget gates have a rounding error."""
-    tensors = other.state_dict()
-    return all(torch.allclose(tensor, tensors[name], rtol=0, atol=1e-6) for name, tensor in one.state_dict().items())
-
-
-def _moved_bilm(files: BiLMFiles, folder: Path) -> BiLMFiles:
-    """The biLM's files after they are moved to a folder; what is there already stays."""
-    moved = BiLMFiles(folder / files.options.name, folder / files.weights.name)
-    folder.mkdir(parents=True, exist_ok=True)
-    for source, target in ((files.options, moved.options), (files.weights, moved.weights)):
-        if not target.exists():
-            with write_errors(target):
-                shutil.move(source, target)
-    return moved

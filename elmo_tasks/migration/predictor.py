@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import hashlib
 import json
 import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 from elmo_tasks import __version__, predictors
 from elmo_tasks.errors import AllenNlpArchiveError, ArgumentError, ElmoTasksError, RemoteError
@@ -18,12 +17,12 @@ from elmo_tasks.files.cache import used_cache
 from elmo_tasks.files.downloads import fetched, is_address, place_of
 from elmo_tasks.files.hashes import content_hash
 from elmo_tasks.files.installed_models import VERBS, model_named
+from elmo_tasks.files.json_files import read_json
 from elmo_tasks.migration.importing import import_allennlp
 from elmo_tasks.predictors import AllenNlpPredictor
 from elmo_tasks.predictors.allennlp_format import FindPredicates
-from elmo_tasks.predictors.resolution import FindTags, resolved_document, resolved_text
+from elmo_tasks.predictors.resolution import resolved_document, resolved_text
 from elmo_tasks.runs import load
-from elmo_tasks.tasks import Classification, Coreference, Reading, SemanticRoles, Tagging, TaskRegistry, TextPairs
 
 logger = logging.getLogger(__name__)
 
@@ -33,20 +32,19 @@ _PredictorT = TypeVar("_PredictorT", bound="Predictor")
 
 @dataclasses.dataclass(frozen=True)
 class LoadedArchive:
-    """What `load_archive` gives and `Predictor.from_archive` takes."""
+    """AllenNLP's `allennlp.models.archival.load_archive`, for `Predictor.from_archive`, which reads the archive."""
 
     archive_file: str | Path
     cuda_device: int = -1
     overrides: str | Mapping[str, Any] = ""
+    weights_file: None = None
+
+    def __post_init__(self) -> None:
+        if self.weights_file is not None:
+            raise ArgumentError("weights_file: other weights than the archive's are not supported; expected None")
 
 
-def load_archive(
-    archive_file: str | Path, cuda_device: int = -1, overrides: str | Mapping[str, Any] = "", weights_file: None = None
-) -> LoadedArchive:
-    """AllenNLP's `allennlp.models.archival.load_archive`, for `Predictor.from_archive`, which reads the archive."""
-    if weights_file is not None:
-        raise ArgumentError("weights_file: other weights than the archive's are not supported; expected None")
-    return LoadedArchive(archive_file, cuda_device, overrides)
+load_archive = LoadedArchive
 
 
 class Predictor:
@@ -101,22 +99,20 @@ class Predictor:
         """
         device = [f"trainer.device={'cpu' if cuda_device < 0 else 'auto'}"]
         path = _downloaded(str(archive_path)) if is_address(archive_path) else archive_path
-        given = _values(overrides)
-        if given and not Path(path).is_file():
+        given, is_file = _values(overrides), Path(path).is_file()
+        if given and not is_file:
             raise ArgumentError(f"overrides are for AllenNLP's archives; {path} is not one")
         try:
-            if given:
-                raise AllenNlpArchiveError(str(path))
-            run = _loaded(path, device, predicates)
+            run = _loaded(_imported(path, given, transformer) if given else path, device, predicates)
         except AllenNlpArchiveError:
-            if not Path(path).is_file():
+            if not is_file:
                 raise
-            run = _loaded(_imported(Path(path), given, transformer), device, predicates)
+            run = _loaded(_imported(path, given, transformer), device, predicates)
         predictor = AllenNlpPredictor(run, predicates if callable(predicates) else None)
         if predictor_name is not None and predictor_name.replace("-", "_") not in predictor.names:
             expected = " or ".join(map(repr, predictor.names))
             raise ElmoTasksError(f"predictor_name is {predictor_name!r}; expected {expected} for {archive_path}")
-        kind = _KINDS.find(predictor.task) or Predictor
+        kind = _KINDS.get(predictor.names[0], Predictor)
         if not issubclass(kind, cls):
             raise ElmoTasksError(f"{archive_path}: its predictor is a {kind.__name__}; expected a {cls.__name__}")
         return kind(predictor)
@@ -131,8 +127,8 @@ class Predictor:
         **settings: Any,
     ) -> _PredictorT:
         """The predictor of what `load_archive` gives; arguments and errors as for `from_path`."""
-        given = {"cuda_device": archive.cuda_device, "overrides": archive.overrides, **settings}
-        return cls.from_path(archive.archive_file, predictor_name, **given)
+        settings = {"cuda_device": archive.cuda_device, "overrides": archive.overrides, **settings}
+        return cls.from_path(archive.archive_file, predictor_name, **settings)
 
     def predict(self, *values: Any, **inputs: Any) -> Json:
         """The result of one input, given by position or by name, such as `sentence`.
@@ -157,12 +153,6 @@ class Predictor:
     def predict_batch_json(self, inputs: Sequence[Json]) -> list[Json]:
         """The results of inputs, in their order; errors as for `predict`."""
         return list(self._predictor.predict(inputs))
-
-    def predict_instance(self, instance: object) -> NoReturn:
-        """Always an error: there are no instances here."""
-        raise ArgumentError("AllenNLP's instances are not supported; expected predict_json with the text")
-
-    predict_batch_instance = predict_instance
 
 
 class SentenceTaggerPredictor(Predictor):
@@ -197,11 +187,7 @@ class CorefPredictor(Predictor):
     def coref_resolved(self, document: str) -> str:
         """The document, with each mention replaced by the first name of its chain; see `resolved_text`."""
         results = list(self._predictor.inner.predict([{"text": document}]))
-        return resolved_text(results[0], self._find_tags) if results else document
-
-    @functools.cached_property
-    def _find_tags(self) -> FindTags | None:
-        return load.tags_by_installed_model()  # which loads a model, once for all documents
+        return resolved_text(results[0], load.tags_by_installed_model()) if results else document
 
     @staticmethod
     def replace_corefs(document: Any, clusters: Sequence[Sequence[Sequence[int]]]) -> str:
@@ -211,34 +197,16 @@ class CorefPredictor(Predictor):
 
 BidafPredictor = ReadingComprehensionPredictor
 DecomposableAttentionPredictor = TextualEntailmentPredictor
-_PUBLISHED = {
-    "coref-spanbert": "coref-spanbert-large-2021.03.10",
-    "glove-sst": "basic_stanford_sentiment_treebank-2020.06.09",
-    "pair-classification-decomposable-attention-elmo": "decomposable-attention-elmo-2020.04.09",
-    "pair-classification-esim": "esim-elmo-2020.11.11",
-    "pair-classification-roberta-mnli": "mnli-roberta.2021-03-11",
-    "pair-classification-roberta-rte": "superglue-rte-roberta.2021-04-09",
-    "pair-classification-roberta-snli": "snli-roberta.2021-03-11",
-    "rc-bidaf": "bidaf-model-2020.03.19",
-    "rc-bidaf-elmo": "bidaf-elmo.2021-02-11",
-    "roberta-sst": "stanford-sentiment-treebank-roberta.2021-03-11",
-    "structured-prediction-srl": "openie-model.2020.03.26",
-    "structured-prediction-srl-bert": "structured-prediction-srl-bert.2020.12.15",
-    "tagging-elmo-crf-tagger": "ner-elmo.2021-02-12",
-    "tagging-fine-grained-crf-tagger": "fine-grained-ner.2021-02-11",
-    "tagging-fine-grained-transformer-crf-tagger": "fgner-transformer.2021-02-11",
-}
+_PUBLISHED = Path(__file__).with_name("published_models.json")  # files, by the names in AllenNLP's list
 _STORAGE = "https://storage.googleapis.com/allennlp-public-models"
-_KINDS = TaskRegistry[type[Predictor]](
-    {
-        Tagging.name: SentenceTaggerPredictor,
-        SemanticRoles.name: SemanticRoleLabelerPredictor,
-        Classification.name: TextClassifierPredictor,
-        TextPairs.name: TextualEntailmentPredictor,
-        Reading.name: ReadingComprehensionPredictor,
-        Coreference.name: CorefPredictor,
-    }
-)
+_KINDS: dict[str, type[Predictor]] = {
+    "sentence_tagger": SentenceTaggerPredictor,
+    "semantic_role_labeling": SemanticRoleLabelerPredictor,
+    "text_classifier": TextClassifierPredictor,
+    "textual_entailment": TextualEntailmentPredictor,
+    "reading_comprehension": ReadingComprehensionPredictor,
+    "coreference_resolution": CorefPredictor,
+}
 
 
 def load_predictor(
@@ -251,7 +219,7 @@ def load_predictor(
         pretrained_models: not used.
         cuda_device: see `Predictor.from_path`, as for `overrides` and the errors.
     """
-    name = _PUBLISHED.get(model_id)
+    name = read_json(_PUBLISHED, dict[str, str], "the names of AllenNLP's published models").get(model_id)
     return Predictor.from_path(
         f"{_STORAGE}/{name}.tar.gz" if name else model_id, None, cuda_device, overrides=overrides
     )
@@ -277,18 +245,16 @@ def _downloaded(address: str) -> Path:
 
 def _values(overrides: str | Mapping[str, Any]) -> Mapping[str, Any]:
     """AllenNLP's overrides, which may be JSON."""
-    values: Any = overrides
-    if isinstance(overrides, str):
-        try:
-            values = json.loads(overrides or "{}")
-        except ValueError:
-            values = None
+    try:
+        values: Any = json.loads(overrides or "{}") if isinstance(overrides, str) else overrides
+    except ValueError:
+        values = None
     if not isinstance(values, Mapping):
         raise ArgumentError(f"overrides is {str(overrides)[:80]!r}; expected a mapping, also as JSON")
     return values
 
 
-def _imported(archive: Path, overrides: Mapping[str, Any], transformer: str | None) -> Path:
+def _imported(archive: str | Path, overrides: Mapping[str, Any], transformer: str | None) -> Path:
     """The run in the cache that an archive of AllenNLP's is imported to, once."""
     settings = json.dumps([overrides, transformer], sort_keys=True) if overrides or transformer else ""
     key = hashlib.sha256(f"{__version__} {content_hash(archive)}{settings}".encode()).hexdigest()

@@ -23,7 +23,7 @@ from elmo_tasks.models.labels import (
     tag_predictions,
 )
 from elmo_tasks.models.model import pieces_transformer
-from elmo_tasks.modules.allennlp_search import Ties, allennlp_best_tags
+from elmo_tasks.modules.crf import ConstrainedDecoder
 from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.modules.feed_forward import make_linear
 from elmo_tasks.modules.transformer import Pieces
@@ -40,9 +40,6 @@ class SrlBertConfig(LabelModelConfig):
     type: Literal["srl_bert"] = "srl_bert"
     task: ClassVar[Task] = SemanticRoles()
     lowercase: bool = Field(False, description="words are read in lower case, for an uncased BERT")
-    ties: Ties = Field(
-        "first", description="which of equally good tags is taken: the 'first', or that of torch.'topk', as AllenNLP's"
-    )
 
     @pydantic.model_validator(mode="after")
     def _has_a_transformer(self) -> SrlBertConfig:
@@ -84,9 +81,10 @@ class SrlBert(LabelModel[SemanticRolesBatch, PieceScores]):
 
     def __init__(self, embedder: Embedder, config: SrlBertConfig, labels: tuple[str, ...]) -> None:
         super().__init__(embedder, config, labels)
-        self.lowercase, self.ties = config.lowercase, config.ties
+        self.lowercase = config.lowercase
         self.projection = make_linear(embedder.output_size, len(labels))
-        self.constraints = scheme_constraints(labels, SCHEME, "the model 'srl_bert' needs the tags of semantic roles")
+        constraints = scheme_constraints(labels, SCHEME, "the model 'srl_bert' needs the tags of semantic roles")
+        self.decoder = ConstrainedDecoder(constraints, start_score=100_000.0)
 
     def embedded_texts(self, example: Example) -> Sequence[Sequence[str]]:
         return []  # what BERT computes depends on the predicate, and is not kept
@@ -127,7 +125,7 @@ class SrlBert(LabelModel[SemanticRolesBatch, PieceScores]):
         `probabilities` are those that the softmax gives the tag at the token's first piece.
         """
         scores = output.logits.float().softmax(dim=2)  # (B, P, K)
-        best = allennlp_best_tags(scores, output.mask, self.constraints, self.ties).to(scores.device)  # (B, P)
+        best = self.decoder.best_tags(scores, output.mask)  # (B, P)
         tags = best.gather(1, output.starts)  # (B, T)
         chosen = scores.gather(2, best.unsqueeze(2)).squeeze(2).gather(1, output.starts) if probabilities else None
         return tag_predictions(tags, chosen, output.tokens, self.labels)

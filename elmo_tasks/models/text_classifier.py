@@ -22,6 +22,7 @@ from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.modules.encoders import EncoderConfig
 from elmo_tasks.modules.feed_forward import FeedForwardConfig, make_linear
 from elmo_tasks.modules.pooling import Pooling, PoolingName
+from elmo_tasks.modules.transformer import Pieces
 from elmo_tasks.tasks import Classification, MultiLabel, PairRegression, Regression, Task, TextPairs
 from elmo_tasks.tasks.classification import LABELS, ClassificationBatch
 from elmo_tasks.tasks.task import Example
@@ -129,7 +130,7 @@ class TextClassifier(LabelModel[ClassificationBatch | TextPairsBatch, TextClassi
     def forward(self, batch: ClassificationBatch | TextPairsBatch) -> TextClassifierOutput:
         attention = None
         if self.pooling is None:
-            pooled = self._first_piece(batch)
+            pooled = pieces_transformer(self.embedder).read(self.pieces(batch))[0][:, 0]  # (B, D), the first piece's
         elif isinstance(batch, TextPairsBatch):
             (first, _), (second, _) = self._pool(batch.premise), self._pool(batch.hypothesis)
             pooled = torch.cat([first, second, (first - second).abs(), first * second], dim=1)  # (B, 4P)
@@ -139,13 +140,11 @@ class TextClassifier(LabelModel[ClassificationBatch | TextPairsBatch, TextClassi
         logits = self.scores(self.output(pooled) if self.output else pooled)
         return TextClassifierOutput(logits=logits, attention=attention)
 
-    def _first_piece(self, batch: ClassificationBatch | TextPairsBatch) -> Tensor:
-        """The transformer's vector of the first piece of each text or pair, (B, D)."""
-        transformer = pieces_transformer(self.embedder)
+    def pieces(self, batch: ClassificationBatch | TextPairsBatch) -> list[Pieces]:
+        """The word pieces of each text or pair, for the pooling `cls`."""
+        transformer = pieces_transformer(self.embedder).frozen()
         both = (batch.premise, batch.hypothesis) if isinstance(batch, TextPairsBatch) else (batch.tokens,)
-        texts = zip(*(tokens.texts for tokens in both), strict=True)
-        vectors, _ = transformer.read([transformer.frozen().text_pieces(*each) for each in texts])
-        return vectors[:, 0]
+        return [transformer.text_pieces(*each) for each in zip(*(tokens.texts for tokens in both), strict=True)]
 
     def _pool(self, tokens: Tokens) -> tuple[Tensor, Tensor | None]:
         """The vector of each text, (B, P), and the weights of its tokens, (B, T), if the pooling has any."""

@@ -150,11 +150,15 @@ class ConstrainedDecoder(nn.Module):
 
     Arguments:
         constraints: what is allowed, of K tags.
+        start_score: what sums begin with, in single precision, and 0 in double precision. AllenNLP's `viterbi_decode`
+            begins with 100,000, so that sums keep two digits after the point; of sequences whose sums are then equal,
+            the first is taken. So does AllenNLP 0.9, and later versions with 62 tags or more.
     """
 
-    def __init__(self, constraints: TransitionConstraints) -> None:
+    def __init__(self, constraints: TransitionConstraints, start_score: float = 0.0) -> None:
         super().__init__()
         self.constraints = constraints
+        self.start_score = start_score
 
     def best_tags(self, emissions: Tensor, mask: Tensor) -> Tensor:
         """The allowed tag sequence of each sentence with the highest sum of scores.
@@ -162,8 +166,8 @@ class ConstrainedDecoder(nn.Module):
         Arguments, results and errors are those of `ConditionalRandomField.best_tags`.
         """
         zeros = emissions.new_zeros(len(self.constraints.start))
-        crf = _ConstrainedScores(zeros, zeros.expand(len(zeros), -1), zeros, self.constraints)
-        return crf.best_tags(emissions, mask)
+        crf = _ConstrainedScores(zeros + self.start_score, zeros.expand(len(zeros), -1), zeros, self.constraints)
+        return crf.best_tags(emissions, mask, torch.float32 if self.start_score else None)
 
 
 class _ConstrainedScores(torchcrf.CRF):
@@ -195,12 +199,12 @@ class _ConstrainedScores(torchcrf.CRF):
         return self.start_transitions[tags[0]] + of_tokens + of_pairs + self.end_transitions[last]
 
     @torch.no_grad()
-    def best_tags(self, emissions: Tensor, mask: Tensor) -> Tensor:
+    def best_tags(self, emissions: Tensor, mask: Tensor, number_type: torch.dtype | None = None) -> Tensor:
         """See `ConditionalRandomField.best_tags`. It runs on the CPU, since `decode` reads the tags one by one."""
         emissions = _checked(emissions, mask, self.num_tags)
         for name in ("start_transitions", "transitions", "end_transitions"):
-            setattr(self, name, getattr(self, name).cpu())
-        rows = self.decode(emissions.cpu(), mask.cpu())
+            setattr(self, name, getattr(self, name).to("cpu", number_type))
+        rows = self.decode(emissions.to("cpu", number_type), mask.cpu())
         tags = torch.zeros_like(mask, dtype=torch.int64)
         tags[mask] = torch.tensor([tag for row in rows for tag in row], device=mask.device)
         if (forbidden := ~self.constraints.allow(tags, mask)).any():

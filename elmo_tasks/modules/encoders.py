@@ -159,7 +159,6 @@ class NgramCnn(Encoder):
 
     def __init__(self, input_size: int, filters: int, widths: Sequence[int]) -> None:
         super().__init__()
-        self.widths = tuple(widths)
         self.convolutions = nn.ModuleList(nn.Conv1d(input_size, filters, width) for width in widths)
         self.output_size = filters * len(widths)
 
@@ -167,7 +166,8 @@ class NgramCnn(Encoder):
         vectors = inputs.masked_fill(~mask.unsqueeze(2), 0).transpose(1, 2)  # (B, D, T)
         lengths, places = mask.sum(1, keepdim=True), torch.arange(mask.shape[1], device=mask.device)
         outputs = []
-        for width, convolution in zip(self.widths, self.convolutions, strict=True):
+        for convolution in self.convolutions:
+            width = convolution.get_parameter("weight").shape[2]
             features = convolution(functional.pad(vectors, (0, width - 1))).relu().transpose(1, 2)  # (B, T, filters)
             outputs.append(features.masked_fill((places > lengths - width).unsqueeze(2), 0))
         return torch.cat(outputs, dim=2)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Any, Literal
 
@@ -15,6 +16,7 @@ import pydantic
 import torch
 from pydantic import Field
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
 
 from elmo_tasks.config import Config, LocalPath
 from elmo_tasks.elmo import LayerOutput, ScalarMix
@@ -163,13 +165,11 @@ class Pieces:
 
 @dataclasses.dataclass(frozen=True)
 class _Window:
-    """A part of a sentence that the transformer reads at once."""
+    """A part of a sequence that the transformer reads at once, with the special pieces around it."""
 
-    ids: list[int]  # of its word pieces, with the special ones around them
-    kept: list[int]  # the indices in `ids` whose vectors are used
-    words: list[int]  # for each of them, the row of its word in the output
-    shares: list[float]  # and its share in the word's vector
-    types: list[int] | None = None  # None: all are 0
+    pieces: Pieces
+    used: slice  # the pieces whose vectors are used
+    row: int  # of the first of them in the output
 
 
 class FrozenTransformer:
@@ -231,15 +231,27 @@ class FrozenTransformer:
         Returns:
             layers (B, K, T, D) float32 and mask (B, T).
         """
+        encoded = [self.tokenizer.encode(_valid(tokens), is_pretokenized=True) for tokens in sentences]
+        read = self.read([Pieces(each.ids, [0] * len(each.ids)) for each in encoded]).layers.transpose(1, 2)
         lengths = [len(tokens) for tokens in sentences]
         longest = max(lengths, default=0)
-        windows = (self._windows(tokens, row * longest) for row, tokens in enumerate(sentences))
-        return self._run(list(itertools.chain.from_iterable(windows)), lengths)
+        places: list[tuple[int, int, float]] = []  # of pieces and their words, and the piece's share in the word
+        for row, each in enumerate(encoded):
+            counts = Counter(each.word_ids)
+            for place, (before, word) in enumerate(itertools.pairwise([None, *each.word_ids])):
+                if word is not None and (word != before or self._pooling == "mean"):
+                    share = 1.0 / counts[word] if self._pooling == "mean" else 1.0
+                    places.append((row * read.shape[1] + place, row * longest + word, share))
+        table = torch.tensor(places, dtype=torch.float64).view(-1, 3)
+        pieces, words = table[:, :2].long().to(self._device).unbind(1)
+        shares = table[:, 2].float().to(self._device)
+        vectors = read.new_zeros(len(sentences) * longest, *read.shape[2:])  # (B T, K, D)
+        vectors.index_add_(0, words, read.flatten(0, 1)[pieces] * shares[:, None, None])
+        return self._output(vectors, lengths)
 
     def text_pieces(self, *texts: Sequence[str]) -> Pieces:
         """The pieces of a text, or of a pair of texts: their tokens with a space between them."""
-        written = [" ".join(tokens).encode("utf-8", "replace").decode() for tokens in texts]
-        encoded = self.tokenizer.encode(*written)
+        encoded = self.tokenizer.encode(*(" ".join(_valid(tokens)) for tokens in texts))
         return Pieces(encoded.ids, encoded.type_ids)
 
     @torch.no_grad()
@@ -251,86 +263,62 @@ class FrozenTransformer:
         """
         lengths = [len(pieces.ids) for pieces in sequences]
         longest = max(lengths, default=0)
-        windows = (self._piece_windows(pieces, row * longest) for row, pieces in enumerate(sequences))
-        return self._run(list(itertools.chain.from_iterable(windows)), lengths)
-
-    def _run(self, windows: Sequence[_Window], lengths: Sequence[int]) -> LayerOutput:
-        """The layers of sentences of these lengths from their windows."""
-        longest = max(lengths, default=0)
+        windows = [window for row, pieces in enumerate(sequences) for window in self._windows(pieces, row * longest)]
         vectors = torch.zeros(len(lengths) * longest, len(self._layers), self.output_size, device=self._device)
-        sizes, share = [len(window.ids) for window in windows], _LEAST_SHARE if self._is_folded else 0.0
+        sizes, share = [len(window.pieces.ids) for window in windows], _LEAST_SHARE if self._is_folded else 0.0
         for rows in batches_of_like_lengths(sizes, max_padded=_BATCH_PIECES, least_share=share):
-            self._add([windows[row] for row in rows], vectors)
-        layers = vectors.view(len(lengths), longest, *vectors.shape[1:]).transpose(1, 2)  # (B, K, T, D)
-        return LayerOutput(layers, mask_of_lengths(lengths, longest).to(self._device))
+            self._fill([windows[row] for row in rows], vectors)
+        return self._output(vectors, lengths)
+
+    def _output(self, vectors: Tensor, lengths: Sequence[int]) -> LayerOutput:
+        """The vectors (B T, K, D) of sequences, by sequence."""
+        layers = vectors.view(len(lengths), max(lengths, default=0), *vectors.shape[1:]).transpose(1, 2)  # (B, K, T, D)
+        return LayerOutput(layers, mask_of_lengths(lengths, layers.shape[2]).to(self._device))
 
     def _cut(self, length: int) -> Iterator[tuple[slice, slice]]:
         """The windows of pieces without the special ones, each with the part of it that is used."""
         if not self._is_folded:
             return overlapping_windows(length, self._room)
-        parts = (slice(start, min(start + self._room, length)) for start in range(0, length, self._room))
+        parts = (slice(start, min(start + self._room, length)) for start in range(0, max(1, length), self._room))
         return ((part, part) for part in parts)
 
-    def _piece_windows(self, pieces: Pieces, first_row: int) -> Iterator[_Window]:
+    def _windows(self, pieces: Pieces, first_row: int) -> Iterator[_Window]:
         """The windows of a sequence whose first piece has this row in the output."""
+        if not pieces.ids:
+            return
         before, after = map(len, self.special)
         length = len(pieces.ids) - before - after
-        cuts = [(slice(0, 0), slice(0, 0))] if length == 0 else self._cut(length)
-        for read, used in cuts:
+        for read, used in self._cut(length):
             first = 0 if used.start == 0 else before + used.start
-            last = before + used.stop + (after if used.stop == length else 0)
-            kept = range(first - read.start, last - read.start)
-            ends = slice(len(pieces.ids) - after, None)
-            inner = slice(before + read.start, before + read.stop)
-            ids, types = ([*values[:before], *values[inner], *values[ends]] for values in (pieces.ids, pieces.types))
+            end = before + used.stop + (after if used.stop == length else 0)
+            ids, types = (
+                [*values[:before], *values[before + read.start : before + read.stop], *values[before + length :]]
+                for values in (pieces.ids, pieces.types)
+            )
             if self._is_folded:  # AllenNLP's parts have special pieces like those of a single text
                 types = [0] * before + types[before : len(types) - after] + [0] * after
-            rows = list(range(first_row + first, first_row + last))
-            yield _Window(ids, list(kept), rows, [1.0] * len(kept), types if any(types) else None)
+            yield _Window(Pieces(ids, types), slice(first - read.start, end - read.start), first_row + first)
 
-    def _windows(self, tokens: Sequence[str], first_row: int) -> Iterator[_Window]:
-        """The windows of a sentence whose first word has this row in the output."""
-        if not tokens:
-            return
-        valid = [token.encode("utf-8", "replace").decode() for token in tokens]  # halves of surrogate pairs are "?"
-        encoded = self.tokenizer.encode(valid, is_pretokenized=True, add_special_tokens=False)
-        ids, words = encoded.ids, encoded.word_ids
-        if not ids:
-            return
-        counts = dict.fromkeys(words, 0)
-        is_first = [False] * len(ids)
-        for index, word in enumerate(words):
-            is_first[index] = counts[word] == 0
-            counts[word] += 1
-        before, after = self.special
-        for read, used in self._cut(len(ids)):
-            kept = [index for index in range(used.start, used.stop) if is_first[index] or self._pooling == "mean"]
-            yield _Window(
-                ids=[*before, *ids[read], *after],
-                kept=[len(before) + index - read.start for index in kept],
-                words=[first_row + words[index] for index in kept],
-                shares=[1.0 if self._pooling == "first" else 1.0 / counts[words[index]] for index in kept],
-            )
-
-    def _add(self, windows: Sequence[_Window], vectors: Tensor) -> None:
-        """Runs the transformer over windows, and adds what it gives to the vectors of the words, (B T, K, D)."""
-        longest = max(len(window.ids) for window in windows)
-        ids = [window.ids + [self._padding] * (longest - len(window.ids)) for window in windows]
-        mask = [[1] * len(window.ids) + [0] * (longest - len(window.ids)) for window in windows]
+    def _fill(self, windows: Sequence[_Window], vectors: Tensor) -> None:
+        """Runs the transformer over windows, and writes what it gives for their pieces, (B P, K, D)."""
+        ids = pad_sequence([torch.tensor(window.pieces.ids) for window in windows], True, self._padding)
+        types = pad_sequence([torch.tensor(window.pieces.types) for window in windows], True)
+        mask = mask_of_lengths([len(window.pieces.ids) for window in windows], ids.shape[1]).long()
         inputs = {"input_ids": ids, "attention_mask": mask}
-        if any(window.types for window in windows):  # not all transformers take them
-            types = [window.types or [0] * len(window.ids) for window in windows]
-            inputs["token_type_ids"] = [row + [0] * (longest - len(row)) for row in types]
-        tensors = {name: torch.tensor(values, device=self._device) for name, values in inputs.items()}
-        output = self._model(**tensors, output_hidden_states=not self._is_last_only)
+        if types.any():  # not all transformers take them
+            inputs["token_type_ids"] = types
+        inputs = {name: values.to(self._device) for name, values in inputs.items()}
+        output = self._model(**inputs, output_hidden_states=not self._is_last_only)
         states = {self._layers[0]: output.last_hidden_state} if self._is_last_only else output.hidden_states
-        flat_indices = [row * longest + index for row, window in enumerate(windows) for index in window.kept]
-        chosen = torch.tensor(flat_indices, dtype=torch.int64, device=self._device)
-        words = torch.tensor([word for window in windows for word in window.words], device=self._device)
-        shares = torch.tensor([share for window in windows for share in window.shares], device=self._device)
-        for number, layer in enumerate(self._layers):
-            pieces = states[layer].flatten(0, 1)[chosen]  # (W P, D) -> (kept pieces, D)
-            vectors[:, number].index_add_(0, words.long(), pieces * shares[:, None])
+        layers = torch.stack([states[layer] for layer in self._layers], dim=2)  # (W, P, K, D)
+        for window, found in zip(windows, layers, strict=True):
+            used = found[window.used]
+            vectors[window.row : window.row + len(used)] = used
+
+
+def _valid(tokens: Sequence[str]) -> list[str]:
+    """The tokens in UTF-8: halves of surrogate pairs are "?"."""
+    return [token.encode("utf-8", "replace").decode() for token in tokens]
 
 
 class _Packed(nn.Module):

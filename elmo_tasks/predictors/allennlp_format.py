@@ -10,20 +10,11 @@ import torch
 
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.models.saliency import Method
+from elmo_tasks.models.text_classifier import TextClassifier
 from elmo_tasks.predictors.fields import one_of, text_field, words_field
 from elmo_tasks.predictors.predictor import Fields, InnerValues, Predictor
-from elmo_tasks.tasks import (
-    Batch,
-    Classification,
-    Coreference,
-    Reading,
-    SemanticRoles,
-    Tagging,
-    TaskRegistry,
-    TextPairs,
-)
+from elmo_tasks.tasks import Classification, Coreference, Reading, SemanticRoles, Tagging, TaskRegistry, TextPairs
 from elmo_tasks.tasks.classification import LABELS
-from elmo_tasks.tasks.coreference import CoreferenceBatch
 from elmo_tasks.tasks.reading import passage_tokens
 from elmo_tasks.text.tag_schemes import OUTSIDE, label_of_tag
 
@@ -35,19 +26,8 @@ class AllenNlpPredictor(Predictor):
     """Predicts as the predictor of a task does, from inputs and with results in the keys of AllenNLP's predictors.
 
     Source: AllenNLP 0.9 and 2.10, their predictors and the `forward` of their models. There is one result for each
-    input. A `sentence` is one sequence of tokens, as in AllenNLP: it is not split into sentences.
-
-    | task | input | result |
-    |---|---|---|
-    | tagging | `sentence` | `words`, `tags`, `mask`, `logits`, `class_probabilities` |
-    | semantic roles | `sentence` | `words`; `verbs`, each with `verb`, `description`, `tags` |
-    | classification | `sentence` | `tokens`, `label`, `logits`; `probs` and the same as `class_probabilities` |
-    | inference | `premise`, `hypothesis` | `label`, `label_logits`, `label_probs`, the tokens, `p2h_attention`,
-      `h2p_attention` |
-    | reading | `passage`, `question` | `best_span`, `best_span_str`, the tokens, `token_offsets` of the passage;
-      `span_start_logits`, `span_start_probs`, `span_end_logits`, `span_end_probs` of a passage in one window |
-    | coreference | `document` | `document`, the tokens; `clusters`, `top_spans`, `antecedent_indices`,
-      `predicted_antecedents` |
+    input, with the keys in the table of docs/reference/predictions.md. A `sentence` is one sequence of tokens, as in
+    AllenNLP: it is not split into sentences.
 
     Lists of scores are in the order of the run's labels, which are in `labels`; AllenNLP's results do not have them.
     Places of `antecedent_indices` that stand for no antecedent may hold other numbers than AllenNLP's. Inputs may have
@@ -136,29 +116,32 @@ def _among(prediction: Fields, *keys: str) -> dict[str, Any]:
     return {key: prediction[key] for key in keys if key in prediction}
 
 
-def _if_has(attribute: str, values: InnerValues) -> InnerValues:
-    """The values of outputs that have the attribute; a head of users may have other ones."""
-    return lambda model, output, batch: (
-        values(model, output, batch) if hasattr(output, attribute) else [{} for _ in batch.examples]
-    )
-
-
-def _tag_values(model: Any, output: Any, batch: Batch) -> list[dict[str, Any]]:
+def _tag_values(model: Any, output: Any, batch: Any) -> list[dict[str, Any]]:
     """The scores and probabilities of the tags of each token."""
-    logits = output.logits.float()
-    shares = logits.softmax(dim=2)
-    return [
-        {"logits": logits[row, :length].tolist(), "class_probabilities": shares[row, :length].tolist()}
-        for row, length in enumerate(output.mask.sum(dim=1).tolist())
-    ]
+    if not hasattr(output, "logits"):  # a head of users
+        return [{} for _ in batch.examples]
+    logits, lengths = output.logits.float(), output.mask.sum(dim=1).tolist()
+    values = {"logits": logits, "class_probabilities": logits.softmax(dim=2)}
+    return [{name: each[row, :length].tolist() for name, each in values.items()} for row, length in enumerate(lengths)]
 
 
-def _label_values(model: Any, output: Any, batch: Batch) -> list[dict[str, Any]]:
-    return [{"logits": row} for row in output.logits.float().tolist()]
+def _label_values(model: Any, output: Any, batch: Any) -> list[dict[str, Any]]:
+    """The scores of the labels, and the ids of the words or word pieces of a text or a pair that is read as one."""
+    if not hasattr(output, "logits"):
+        return [{} for _ in batch.examples]
+    ids: list[dict[str, Any]] = [{} for _ in batch.examples]
+    if isinstance(model, TextClassifier) and model.pooling is None:
+        ids = [{"token_ids": pieces.ids} for pieces in model.pieces(batch)]
+    elif hasattr(batch, "tokens"):
+        rows = zip(batch.tokens.words.tolist(), batch.tokens.mask.sum(dim=1).tolist(), strict=True)
+        ids = [{"token_ids": row[:length]} for row, length in rows]
+    return [{"logits": row, **each} for row, each in zip(output.logits.float().tolist(), ids, strict=True)]
 
 
-def _span_values(model: Any, output: Any, batch: Batch) -> list[dict[str, Any]]:
+def _span_values(model: Any, output: Any, batch: Any) -> list[dict[str, Any]]:
     """The scores and probabilities of each token as the first and as the last of the answer."""
+    if not hasattr(output, "start_logits"):
+        return [{} for _ in batch.examples]
     lengths = output.mask.sum(dim=1).tolist()
     logits = {"span_start": output.start_logits.float(), "span_end": output.end_logits.float()}
     return [
@@ -168,30 +151,29 @@ def _span_values(model: Any, output: Any, batch: Batch) -> list[dict[str, Any]]:
     ]
 
 
-def _link_values(model: Any, output: Any, batch: CoreferenceBatch) -> list[dict[str, Any]]:
+def _link_values(model: Any, output: Any, batch: Any) -> list[dict[str, Any]]:
     """The kept spans of each document, their candidates, the nearest first unless they are chosen, and the choices."""
-    scorer = model.antecedents
+    if not hasattr(output, "antecedents"):
+        return [{} for _ in batch.examples]
     found: list[dict[str, Any]] = []
     choices = output.antecedent_scores.argmax(dim=1)
+    is_chosen = model.antecedents.coarse is not None
     first_token = 0
     for document, lengths in enumerate(batch.sentence_lengths()):
         rows = (output.documents == document).nonzero().squeeze(1)
         spans = torch.stack([output.starts[rows], output.ends[rows]], dim=1) - first_token
         first_token += sum(lengths)
-        count = min(scorer.max_antecedents, len(rows))
+        count, first = min(model.antecedents.max_antecedents, len(rows)), int(rows[0])
         columns, predicted = [], []
         for row, numbers in zip(rows.tolist(), output.antecedents[rows].tolist(), strict=True):
-            candidates = [number - int(rows[0]) for number in numbers if number >= 0]
+            candidates = [number - first for number in numbers if number >= 0]
+            fill = sorted(-1 - number - first for number in numbers if number < 0) if is_chosen else [0] * count
             chosen = int(choices[row]) - (len(numbers) - len(candidates))
-            if scorer.coarse is None:
+            if not is_chosen:
                 candidates, chosen = candidates[::-1], len(candidates) - 1 - chosen
             predicted.append(-1 if choices[row] == len(numbers) else chosen)
-            others = sorted(
-                -1 - number - int(rows[0]) for number in numbers if number < 0
-            )  # what AllenNLP fills up with
-            columns.append((candidates + ([0] * count if scorer.coarse is None else others))[:count])
-        values = {"top_spans": spans.tolist(), "antecedent_indices": columns, "predicted_antecedents": predicted}
-        found.append(values)
+            columns.append((candidates + fill)[:count])
+        found.append({"top_spans": spans.tolist(), "antecedent_indices": columns, "predicted_antecedents": predicted})
     return found
 
 
@@ -225,7 +207,12 @@ def _label(prediction: Fields, *keys: str) -> dict[str, Any]:
     """The label, and the probabilities of all labels under each of the keys."""
     probabilities: Mapping[str, float] = prediction["probabilities"]
     lists = {key: list(probabilities.values()) for key in keys}
-    return {"label": prediction["label"], **lists, "labels": list(probabilities), **_among(prediction, "logits")}
+    return {
+        "label": prediction["label"],
+        **lists,
+        "labels": list(probabilities),
+        **_among(prediction, "logits", "token_ids"),
+    }
 
 
 def _class(example: Fields, prediction: Fields) -> dict[str, Any]:
@@ -265,33 +252,19 @@ class _Format(NamedTuple):
     names: tuple[str, ...]  # that it is registered under
     arguments: tuple[str, ...]  # of its `predict`, in their order
     result: Callable[[Fields, Fields], dict[str, Any]]  # from an example and its prediction
-    one_sentence: bool = False  # whether its text is one sequence of tokens for our predictor too
     inner_values: InnerValues | None = None  # of AllenNLP's model, which are in the prediction
+    one_sentence: bool = False  # whether its text is one sequence of tokens for our predictor too
 
 
 FORMATS = TaskRegistry[_Format](
     {
-        Tagging.name: _Format(
-            ("sentence_tagger",), ("sentence",), _tags, one_sentence=True, inner_values=_if_has("logits", _tag_values)
-        ),
+        Tagging.name: _Format(("sentence_tagger",), ("sentence",), _tags, _tag_values, one_sentence=True),
         SemanticRoles.name: _Format(("semantic_role_labeling",), ("sentence",), _verbs, one_sentence=True),
-        Classification.name: _Format(
-            ("text_classifier",), ("sentence",), _class, inner_values=_if_has("logits", _label_values)
-        ),
-        TextPairs.name: _Format(
-            ("textual_entailment",),
-            ("premise", "hypothesis"),
-            _entailment,
-            inner_values=_if_has("logits", _label_values),
-        ),
+        Classification.name: _Format(("text_classifier",), ("sentence",), _class, _label_values),
+        TextPairs.name: _Format(("textual_entailment",), ("premise", "hypothesis"), _entailment, _label_values),
         Reading.name: _Format(
-            ("reading_comprehension", "machine_comprehension"),
-            ("question", "passage"),
-            _answer,
-            inner_values=_if_has("start_logits", _span_values),
+            ("reading_comprehension", "machine_comprehension"), ("question", "passage"), _answer, _span_values
         ),
-        Coreference.name: _Format(
-            ("coreference_resolution",), ("document",), _clusters, inner_values=_if_has("antecedents", _link_values)
-        ),
+        Coreference.name: _Format(("coreference_resolution",), ("document",), _clusters, _link_values),
     }
 )

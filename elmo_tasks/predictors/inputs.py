@@ -6,7 +6,7 @@ import io
 import logging
 import os
 import select
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,7 +22,10 @@ logger = logging.getLogger(__name__)
 
 InputFormat = Literal["auto", "text", "jsonl"]
 
-_ADVICE = "`elmo-tasks evaluate RUN FILE` scores labelled data; --format text reads any file as text"
+_ADVICE = (
+    "--format reader reads it as the data of the run, `elmo-tasks evaluate RUN FILE` scores labelled data, and "
+    "--format text reads any file as text"
+)
 
 
 class LiveLines:
@@ -112,7 +115,7 @@ def read_inputs(
     expected = "a JSON object on each line (or, for raw text, the format 'text')"
     name = input_name(source)
     live = source if isinstance(source, LiveLines) else None
-    lines = _counted_lines(live, on_error) if live else read_lines(name, on_error=on_error)
+    lines = _counted_lines(live, on_error) if live else _file_lines(name, on_error)
     if format != "text":
         # What a person has typed is predicted before the next line is read.
         waiting = (lambda: live.is_terminal or live.is_late()) if live else (lambda: False)
@@ -139,6 +142,15 @@ def read_inputs(
         yield value
 
 
+def inputs_of_files(
+    files: Mapping[str, Path], format: InputFormat = "auto", on_error: OnError | None = None
+) -> Iterator[dict[str, Any] | None]:
+    """The inputs of several files, each with the name of its `file` and its `line`; errors as of `read_inputs`."""
+    for name, path in files.items():
+        for line, fields in enumerate(read_inputs(path, format, on_error), start=1):
+            yield fields and {"file": name, "line": line, **fields}
+
+
 def reader_inputs(
     reader: DatasetReader, predictor: Predictor, source: str, on_error: OnError | None = None
 ) -> Iterator[dict[str, Any] | None]:
@@ -154,6 +166,15 @@ def reader_inputs(
         yield fields
     if not count:
         logger.warning("%s: no examples to predict", source)
+
+
+def _file_lines(name: str, on_error: OnError | None) -> Iterator[tuple[int, str]]:
+    try:
+        yield from read_lines(name, on_error=on_error)
+    except DataError as error:
+        if plain_name(Path(name)).lower().endswith((".csv", ".tsv")):  # perhaps in another encoding
+            error.args = (f"{error}; {_ADVICE}",)
+        raise
 
 
 def _counted_lines(live: LiveLines, on_error: OnError | None) -> Iterator[tuple[int, str]]:

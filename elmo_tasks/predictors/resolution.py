@@ -69,18 +69,15 @@ def resolved_text(result: Fields, find_tags: FindTags | None = None) -> str:
 def resolved_document(document: Any, clusters: Sequence[Sequence[Sequence[int]]]) -> str:
     """The same of a document of spaCy's with clusters of its tokens, the end inclusive, and its tags if it has any."""
     tokens = list(document)
+    sentences = document.sents if document.has_annotation("SENT_START") else [document]
     result = {
         "text": document.text,
-        "sentences": [[token.text for token in sentence] for sentence in _sentences_of(document)],
+        "sentences": [[token.text for token in sentence] for sentence in sentences],
         "offsets": [[[token.idx, token.idx + len(token.text)] for token in tokens]],
         "clusters": clusters,
     }
     has_tags = any(token.tag_ for token in tokens)
     return resolved_text(result, (lambda _: [[token.tag_ for token in tokens]]) if has_tags else None)
-
-
-def _sentences_of(document: Any) -> list[Any]:
-    return list(document.sents) if document.has_annotation("SENT_START") else [document]
 
 
 def _is_possessive(tokens: Sequence[str], tags: Sequence[str] | None, last: int) -> bool:

@@ -20,7 +20,7 @@ from elmo_tasks.elmo.bilm import BiLM
 from elmo_tasks.elmo.bilm_files import BiLMFiles, bilm_folder
 from elmo_tasks.elmo.characters import check_sentences
 from elmo_tasks.elmo.lstm import LstmState, ProjectedLstm
-from elmo_tasks.elmo.options import BiLMOptions
+from elmo_tasks.elmo.options import VOCABULARY_FILE, BiLMOptions
 from elmo_tasks.elmo.token_encoder import TokenEncoder
 from elmo_tasks.errors import ElmoTasksError, WeightsError, check_argument, check_count
 from elmo_tasks.files.atomic import atomic_folder
@@ -36,7 +36,7 @@ from elmo_tasks.text.token_in_context import find_token
 from elmo_tasks.text.tokenizer_config import tokenizer_of_bilm
 from elmo_tasks.text.tokenizers import TREEBANK, Tokenizer
 
-VOCABULARY_FILE, SOFTMAX_FILE = "vocabulary.txt", "softmax.safetensors"
+SOFTMAX_FILE = "softmax.safetensors"
 
 # A byte outside ASCII is rare if a smaller share of the vocabulary has it. Training hardly changes its embedding: a
 # random one would stay longer than those that are learned, and make vectors of words in other scripts many times too

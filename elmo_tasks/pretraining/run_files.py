@@ -18,7 +18,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
-from elmo_tasks.pretraining.language_model import SOFTMAX_FILE, VOCABULARY_FILE
+from elmo_tasks.elmo.options import VOCABULARY_FILE
+from elmo_tasks.pretraining.language_model import SOFTMAX_FILE
 from elmo_tasks.runs.folder import Folder
 
 

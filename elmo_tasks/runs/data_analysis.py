@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import stats
 
 from elmo_tasks.config.data_folder import MissingDataError
 from elmo_tasks.data_readers.cache_records import records_of
-from elmo_tasks.errors import DataError, counted, some_of
+from elmo_tasks.elmo.language import language_problem
+from elmo_tasks.errors import DataError, WeightsError, counted, some_of
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.experiment_data import TRAINING, Data
 from elmo_tasks.tasks import Task
@@ -23,11 +26,14 @@ from elmo_tasks.training.task_training import TaskSteps
 
 # The kinds of warnings, the most important first.
 KINDS = (
-    "broken", "suspicious", "no_spans", "unseen_labels", "same_texts", "few_steps", "few_vectors", "lower_case_vectors",
-    "several_labels", "similar_labels", "one_label", "few_examples", "rare_labels", "long",
+    "broken", "suspicious", "no_spans", "other_language", "unseen_labels", "same_texts", "other_labels",
+    "other_lengths", "few_steps", "few_vectors", "lower_case_vectors", "several_labels", "similar_labels", "one_label",
+    "few_examples", "rare_labels", "long",
 )  # fmt: skip
 _FEW_EXAMPLES, _RARE = 30, 5  # of held-out data; of a label in the training data
 _SAME, _WITH_VECTOR, _LOWER_CASE, _ONE_LABEL = 1, 20, 10, 90  # percentages
+_BY_CHANCE = 0.01  # a difference with a lower probability is reported
+_TIMES_AS_LONG = 1.5
 _LONG = 10  # times as long as 95 % of the examples
 
 
@@ -61,6 +67,8 @@ def analyse(config: ExperimentConfig) -> dict[str, Any]:
     found += [*_contradictions(config, data), *_label_warnings(data, parts)]
     for name, part in parts.items():
         found += _part_warnings(config, name, part)
+        if name != TRAINING and config.evaluation_reader() == config.dataset_reader:
+            found += _differences(data, name, parts[TRAINING]["labels"], part["labels"])
     found.sort(key=lambda warning: KINDS.index(warning.kind))
     return {"parts": parts, "warnings": [warning._asdict() for warning in found]}
 
@@ -78,6 +86,10 @@ def training_warnings(
     if set(learned.get(TAGS, ())) == {OUTSIDE}:
         text = f"all tags of the training data are {OUTSIDE!r}, so there is nothing to learn"
         yield DataWarning("no_spans", f"{text}; is it the right file, and the right column of tags?")
+    with contextlib.suppress(WeightsError):  # `elmo-tasks data` does not need the biLM
+        tokens = data.counts[TRAINING].tokens
+        if (elmo := config.elmo()) and (problem := language_problem(elmo.files(local_only=True), tokens)):
+            yield DataWarning("other_language", problem)
     for name in data.held_out:
         unseen = Counter(
             {
@@ -162,6 +174,27 @@ def _contradictions(config: ExperimentConfig, data: Data) -> Iterator[DataWarnin
         location = data.reader.location(config.train_data_path, data.training[rows[0]])
         text = f"{counted(len(rows), 'training example')} with the same texts as an earlier one and other labels"
         yield DataWarning("several_labels", f"{text}, the first at {location}; correct the labels, or remove them")
+
+
+def _differences(data: Data, name: str, *labels: Mapping[str, int]) -> Iterator[DataWarning]:
+    """Labels (of the training data and of a part) and lengths that differ by more than chance."""
+    remedy = "draw it at random, as validation_data_path=null with validation_share=0.2 does"
+    totals = [sum(each.values()) for each in labels]
+    table = np.array([[each.get(label, 0) for label in labels[0]] for each in labels])
+    if totals == [len(data.training), len(data.parts[name])] and len(labels[0]) > 1 and table.any(axis=1).all():
+        chance = stats.chi2_contingency(table).pvalue
+        shares = 100 * table / np.array(totals)[:, None]
+        most = np.abs(shares[0] - shares[1]).argmax()
+        if chance < _BY_CHANCE:
+            shown = f"{list(labels[0])[most]!r} is {shares[1, most]:.0f} % of it and {shares[0, most]:.0f} % of the"
+            text = f"the {name} data has other labels than the training data: {shown} training data (p = {chance:.1g})"
+            yield DataWarning("other_labels", f"{text}; {remedy}")
+    lengths = [data.counts[part].lengths for part in (TRAINING, name)]
+    chance = stats.mannwhitneyu(*lengths).pvalue
+    typical = [max(1.0, float(np.median(each))) for each in lengths]
+    if chance < _BY_CHANCE and max(typical) >= _TIMES_AS_LONG * min(typical):
+        text = f"half of the {name} data has more than {typical[1]:.0f} tokens, half of the training data more than"
+        yield DataWarning("other_lengths", f"{text} {typical[0]:.0f} (p = {chance:.1g}); {remedy}")
 
 
 def _label_warnings(data: Data, parts: Mapping[str, dict[str, Any]]) -> Iterator[DataWarning]:

@@ -4,22 +4,45 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import datasets
 
+from elmo_tasks.config import Overrides, override_list
 from elmo_tasks.data_readers.reader import DatasetReader, examples_hash
-from elmo_tasks.data_readers.sources import Source, source_name
-from elmo_tasks.errors import DataError
+from elmo_tasks.data_readers.sources import HUB_PREFIX, Source, source_name
+from elmo_tasks.errors import DataError, counted
+from elmo_tasks.files.paths import matching_paths, stored_file
 from elmo_tasks.models.model import TaskModel
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.folder import WORD_VECTORS
+from elmo_tasks.tasks.classification import LABELS
 from elmo_tasks.text.vocabulary import Counts, Vocabulary
 from elmo_tasks.training.data_splits import split_off
 
+logger = logging.getLogger(__name__)
+
 TRAINING = "training"
+_HELD_OUT = 0.2  # of training data without validation data
+
+
+def with_validation(config: ExperimentConfig, overrides: Overrides, given: Collection[str] = ()) -> ExperimentConfig:
+    """The config; with a fifth of the training data held out, if only this was set, by overrides or as `given`, and the
+    config's file of validation data is not there.
+    """
+    keys = {*(each.partition("=")[0] for each in override_list(overrides)), *given}
+    path = config.validation_data_path
+    if "train_data_path" not in keys or "validation_data_path" in keys or not isinstance(path, str):
+        return config
+    if path.startswith(HUB_PREFIX) or matching_paths(stored_file(Path(path))):
+        return config
+    held_out = "a fifth of the training data is held out, of each label if there are labels"
+    logger.info("%s: no such file, and no validation_data_path is set: %s; --folds 5 scores all", path, held_out)
+    return config.model_copy(update={"validation_data_path": None, "validation_share": _HELD_OUT})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,7 +73,9 @@ class Data:
         if test is not None and config.has_test() and not config.fold:
             held_out["test"] = read_examples(evaluation_reader, test)
         training = read_examples(reader, source)
-        again = read_examples(evaluation_reader, source) if config.fold or config.validation_share else training
+        again = training
+        if (config.fold or config.validation_share) and evaluation_reader.config != reader.config:
+            again = read_examples(evaluation_reader, source)
         if config.fold:
             rest, _ = config.fold.split(again, again, reader.task)
             training, held_out["test"] = config.fold.split(training, again, reader.task)
@@ -77,6 +102,14 @@ class Data:
     def counts(self) -> dict[str, Counts]:
         """What each part has."""
         return {name: Counts.of(self.reader.task, examples) for name, examples in self.parts.items()}
+
+    def check_labels(self, config: ExperimentConfig) -> None:
+        """Raises `DataError` if all texts of the training data have the same label."""
+        labels = list(self.counts[TRAINING].labels.get(LABELS, ()))
+        if len(labels) == 1 and "label" in self.reader.task.features:
+            problem = f"all {counted(len(self.training), 'training example')} have the label {labels[0]!r}"
+            remedy = "expected at least two labels: is it the right column, and the whole file?"
+            raise DataError(source_name(config.train_data_path), f"{problem}; {remedy}")
 
     def words(self, config: ExperimentConfig, part: str) -> Counter[str]:
         """How often a part has each word, in the form in which it is looked up."""

@@ -173,6 +173,7 @@ def predicates_for(path: RunPaths) -> Path | None:
     return model.folder if model else None
 
 
+@functools.cache
 def tags_by_installed_model() -> Callable[[list[list[str]]], list[list[str]]] | None:
     """A function that tags sentences with parts of speech; None if no such model is installed."""
     model = model_named(VERBS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import random
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
 from typing import Annotated, Any
 
@@ -72,12 +73,15 @@ class Fold(Config):
 def split_off(
     training: datasets.Dataset, held_out: datasets.Dataset, task: Task, share: float, seed: int
 ) -> tuple[datasets.Dataset, datasets.Dataset]:
-    """What to train on, and a random share of the training data. Arguments, units and errors are as of `Fold.split`."""
+    """What to train on, and a random share of the training data. Arguments, units and errors are as of `Fold.split`.
+
+    If examples with one label each are split, this share of each label is held out, rounded.
+    """
 
     def part(units: Sequence[Hashable]) -> Sequence[Hashable]:
         return units[: min(len(units) - 1, max(1, round(share * len(units))))]
 
-    return _split(training, held_out, task, seed, math.ceil(1 / share), 2, part)
+    return _split(training, held_out, task, seed, math.ceil(1 / share), 2, part, share)
 
 
 def _split(
@@ -88,15 +92,27 @@ def _split(
     num_parts: int,
     fewest: int,
     choose: Callable[[Sequence[Hashable]], Sequence[Hashable]],
+    share: float = 0.0,
 ) -> tuple[datasets.Dataset, datasets.Dataset]:
-    """Holds out the units that `choose` takes: documents if there are enough for the parts, otherwise examples."""
+    """Holds out the units that `choose` takes: documents if there are enough for the parts, otherwise examples.
+
+    Arguments:
+        share: that of each label which is held out instead, if examples with one label each are split; 0 for none.
+    """
     keys, other_keys = ([(each["file"], task.document(each)) for each in data] for data in (training, held_out))
+    labels: Sequence[str] = ()
     if len(set(keys)) < num_parts or any(document is None for _, document in keys):
         logger.info("%s for %d parts: examples are split", counted(len(set(keys)), "document"), num_parts)
         keys, other_keys = _places(training), _places(held_out)
+        labels = training["label"] if share and "label" in task.features else ()
     if len(units := _shuffled(keys, seed)) < fewest:
         raise ElmoTasksError(f"{counted(len(units), 'example')} to split; expected at least {fewest}")
-    out = set(choose(units))
+    by_label = defaultdict[str, list[Hashable]](list)
+    if labels:
+        label_of: dict[Hashable, str] = dict(zip(keys, labels, strict=True))
+        for unit in units:
+            by_label[label_of[unit]].append(unit)
+    out = {unit for each in by_label.values() for unit in each[: round(share * len(each))]} or set(choose(units))
     return (
         training.select([row for row, key in enumerate(keys) if key not in out]),
         held_out.select([row for row, key in enumerate(other_keys) if key in out]),

@@ -165,7 +165,7 @@ def test_what_commands_cannot_do(
     [
         ("train", "bilm/tiny", "describes the pretraining of a biLM, not a task; use `elmo-tasks pretrain`"),
         ("pretrain", "ner_conll03", "describes a task, not the pretraining of a biLM; use `elmo-tasks train`"),
-        ("train", "{folder}", "a folder; expected a Jsonnet or JSON file"),
+        ("train", "{folder}", "{folder}: a folder; expected a Jsonnet or JSON file"),
         ("train", "{folder}/run", "the folder of a run; its config is {folder}/run/config.json"),
     ],
 )

@@ -157,7 +157,7 @@ CALLING = [
     "errors r d --examples 1 --device cpu",
     f"pretrain c {CHANGED} -s d --from default --resume",
     "pretrain c --force",
-    "import-allennlp a r --bilm b --force",
+    "import-allennlp a r --transformer b --force",
     "sample-data d --task ner --force --sentences 30,20,10",
 ]
 

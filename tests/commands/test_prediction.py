@@ -17,6 +17,7 @@ from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
 
+import pandas
 import pytest
 from rich.console import Console
 from rich.progress import Progress
@@ -167,7 +168,7 @@ def test_the_format_of_inputs_is_the_one_that_is_named(tmp_path: Path, capsys: p
     assert cli.main(["predict", "run", str(source), "--format", "jsonl"]) == 2
     assert "a JSON object on each line" in capsys.readouterr().err
     assert cli.main(["predict", "run", str(source), "--format", "allennlp", "--html", "page"]) == 2
-    assert "--html cannot show AllenNLP's keys" in capsys.readouterr().err
+    assert "--html and tables cannot show AllenNLP's keys" in capsys.readouterr().err
 
 
 def test_only_who_has_to_wait_is_told(
@@ -353,32 +354,79 @@ def test_data_is_predicted_and_written_with_its_predictions(
         assert capsys.readouterr().err.strip().endswith(problem)
 
 
-def test_a_second_model_over_the_output_of_the_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    source, first, second = (tmp_path / name for name in ("data.csv", "first.csv", "second.csv"))
-    source.write_text("text,label\nwarm soup,good\ncold rain,bad\n")
+def classifier(folder: Path) -> str:
+    """A run that has hardly learned anything."""
+    source = folder / "data.csv"
+    source.write_text("id;Text;Urteil\n7;Warme Suppe, schön;gut\n8;Kalter Regen;schlecht\n", encoding="cp1252")
     config = {
-        "dataset_reader": {"type": "delimited", "task": "classification"},
+        "dataset_reader": {"type": "delimited", "task": "classification", "columns": {"label": "Urteil"}},
         "train_data_path": str(source),
         "validation_data_path": str(source),
         "model": {"type": "text_classifier", "embedder": {"words": {"size": 8}}},
         "data_loader": {"batch_size": 2},
         "trainer": {"num_epochs": 1, "trackers": [], "validation_metric": "-loss", "optimizer": {"type": "adam"}},
     }
-    elmo_tasks.train(config, tmp_path / "run")
-    command = ["predict", str(tmp_path / "run"), "--format", "reader", "--output-format", "reader", "--output"]
-    assert cli.main([*command, str(first), str(source)]) == 0
-    capsys.readouterr()
-    assert cli.main([*command, str(second), str(first)]) == 2
-    error = capsys.readouterr().err
-    assert error == (
-        f"error: {first}:1: there is a column 'predicted' already; give the predictions another name: "
-        "--prediction-column NAME\n"
-    )
-    assert not second.exists()
-    assert cli.main([*command, str(second), str(first), "--prediction-column", "again"]) == 0
-    rows = list(csv.DictReader(second.read_text().splitlines()))
-    assert list(rows[0]) == ["text", "label", "predicted", "again"]
-    assert all(row["predicted"] == row["again"] for row in rows)
+    elmo_tasks.train(config, folder / "run")
+    return str(folder / "run")
+
+
+def read_table(path: Path) -> list[dict[str, str]]:
+    """The rows of a table as pandas reads them, all of them strings; those of CSV also by `csv`."""
+    options: dict[str, Any] = {"dtype": str, "keep_default_na": False}
+    if path.suffix == ".parquet":
+        frame = pandas.read_parquet(path).map(str)
+    elif path.suffix == ".xlsx":
+        frame = pandas.read_excel(path, **options)
+    else:
+        frame = pandas.read_csv(path, sep="\t" if path.suffix == ".tsv" else ",", **options)
+    rows: list[dict[str, str]] = frame.to_dict("records")
+    if path.suffix == ".csv":
+        assert path.read_bytes().startswith(b"\xef\xbb\xbf")
+        assert list(csv.DictReader(path.read_text(encoding="utf-8-sig").splitlines())) == rows
+    return rows
+
+
+@pytest.mark.parametrize("ending", [".csv", ".tsv", ".xlsx", ".parquet"])
+def test_a_table_with_predictions(ending: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run, table, again = classifier(tmp_path), tmp_path / f"predicted{ending}", tmp_path / f"again{ending}"
+    for text, expected in {
+        "id;text;label\n1;Oh;a\n2;No;b\n": "1: looks like a table (CSV); expected only its column of texts, a text "
+        "on each line",
+        "Text\nSchön\n": "2: byte 0xf6 at column 4 is not UTF-8; expected UTF-8 text",
+    }.items():
+        (tmp_path / "new.csv").write_text(text, encoding="cp1252")
+        assert cli.main(["predict", run, str(tmp_path / "new.csv")]) == 2
+        assert capsys.readouterr().err.endswith(
+            f"new.csv:{expected}; --format reader reads it as the data of the run, `elmo-tasks evaluate RUN FILE` "
+            "scores labelled data, and --format text reads any file as text\n"
+        )
+    assert cli.main(["predict", run, str(tmp_path / "data.csv"), "--format", "reader", "--output", str(table)]) == 0
+    rows = read_table(table)
+    assert [list(row) for row in rows] == [["text", "id", "input_label", "line", "label", "probability"]] * 2
+    assert [row["text"] for row in rows] == ["Warme Suppe, schön", "Kalter Regen"]
+    assert [(row["id"], row["input_label"], row["line"]) for row in rows] == [("7", "gut", "2"), ("8", "schlecht", "3")]
+    assert all(row["label"] in ("gut", "schlecht") and 0.5 <= float(row["probability"]) <= 1 for row in rows)
+    form = ["--format", "reader"] if ending != ".xlsx" else []  # text is never in a spreadsheet
+    assert cli.main(["predict", run, str(table), *form, "--output", str(again)]) == 0
+    assert [(row["text"], row["input_input_label"], row["label"]) for row in read_table(again)] == [
+        (row["text"], row["label"], row["label"]) for row in rows
+    ]
+
+
+def test_a_folder_of_texts_becomes_one_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run, texts, table = classifier(tmp_path), tmp_path / "texts", tmp_path / "table.xlsx"
+    (texts / "more").mkdir(parents=True)
+    (texts / "a.txt").write_text("Warm.\n\n=SUM(1)\n")
+    (texts / "more" / "b.txt").write_text("Kal\x07t, sehr.\n")
+    assert cli.main(["predict", run, str(texts), "--output", str(table)]) == 0
+    rows = [(row["file"], row["line"], row["text"]) for row in read_table(table)]
+    assert rows == [("a.txt", "1", "Warm."), ("a.txt", "3", "=SUM(1)"), ("more/b.txt", "1", "Kalt, sehr.")]
+    for form, problem in {
+        "allennlp": "--html and tables cannot show AllenNLP's keys; expected no --format allennlp",
+        "reader": "--format reader reads one file into a table; got a folder or several files",
+    }.items():
+        assert cli.main(["predict", run, str(texts), "--output", str(tmp_path / "t.csv"), "--format", form]) == 2
+        assert capsys.readouterr().err.endswith(f"error: {problem}\n")
 
 
 def test_only_some_of_many_skipped_inputs_are_named(

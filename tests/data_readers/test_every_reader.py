@@ -82,6 +82,7 @@ def test_what_is_not_a_file_of_this_format(name: str, tmp_path: Path) -> None:
         assert expected in problem(write(path, text), settings)
     write(path, sample(name).encode() + b"\n\n\xe9")
     lines = path.read_bytes().count(b"\n") + 1
+    settings = settings | ({"encoding": "utf-8"} if settings["type"] == "delimited" else {})
     assert problem(path, settings).startswith(f":{lines}: byte 0xe9 at column 1 is not UTF-8")
     packed = write(tmp_path / "packed.xz", lzma.compress(sample(name).encode())[:-40])
     assert ": the compressed file is damaged or cut short" in problem(packed, settings)

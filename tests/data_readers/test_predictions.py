@@ -57,28 +57,27 @@ READERS: dict[str, tuple[dict[str, Any], str, str, str | None]] = {
         {"type": "delimited", "task": "classification"},
         TABLE,
         TABLE.replace(",label", "").replace(",good", "").replace(",bad", ""),
-        'text,label,id,predicted\n"Warm, and ""funny"".",good,1,"a2, b2"\n"\n",,\n\n"Two\nlines.",bad,2,"a6, b6"\n',
+        None,
     ),
     "table of tokens": (
         {"type": "delimited", "task": "tagging", "delimiter": "\t", "comment": "#"}
         | {"columns": {"tokens": "word", "tags": "tag"}},
         TOKENS,
         TOKENS.replace("\ttag", "").replace("\tNN", "").replace("\tVB", ""),
-        "# one\nword\ttag\tpredicted\nOrla\tNN\ta3\nleft\tVB\tb4\n\n# two\nBrusk\tNN\ta7\n# three\n",
+        None,
     ),
     "JSON lines": (
         {"type": "jsonl", "task": "classification"},
         ROWS,
         '{"text": "Warm.", "id": 1}\n\n{"text": "Cold."}\n',
-        '{"text": "Warm.", "label": "good", "id": 1, "predicted": "a1, b1"}\n\n'
-        '{"text": "Cold.", "label": "bad", "predicted": "a3, b3"}\n',
+        None,
     ),
     "tagged JSON lines": ({"type": "jsonl", "task": "tagging"}, TAGGED, TAGGED.replace('"tags"', '"other"'), None),
     "sets": (
         {"type": "jsonl", "task": "multi_label", "label_separator": "|"},
         SETS,
         SETS.replace('"labels"', '"other"'),
-        '{"text": "Warm.", "labels": "good|short", "predicted": "a1,|b1"}\n',
+        None,
     ),
     "scores": ({"type": "jsonl", "task": "regression"}, SCORES, SCORES.replace('"score"', '"other"'), None),
     "pairs": ({"type": "jsonl", "task": "text_pairs"}, PAIRS, PAIRS.replace('"label"', '"other"'), None),
@@ -96,7 +95,7 @@ READERS: dict[str, tuple[dict[str, Any], str, str, str | None]] = {
 @pytest.mark.parametrize("name", READERS)
 def test_data_to_predict_needs_no_gold_labels(name: str, tmp_path: Path) -> None:
     config, labelled, unlabelled, _ = READERS[name]
-    gold = ("label", "labels", "score", "tags", "answers", "answer_spans")
+    gold = ("label", "labels", "score", "tags", "answers", "answer_spans", "input")
 
     def read(content: str) -> list[dict[str, Any]]:
         reader, path = make(tmp_path, content, **config)
@@ -114,11 +113,9 @@ def test_data_is_written_with_predictions(name: str, tmp_path: Path) -> None:
     letters: Iterator[str] = iter("")
     lines: set[int] = set()
 
-    def predicted(number: int, separator: str | None = None) -> str:
+    def predicted(number: int) -> str:
         """A letter for each token of a sentence, and the number of its line."""
         nonlocal letters
-        if separator:
-            return f"a{number},{separator}b{number}"
         if number - 1 not in lines:
             letters = iter("ab")
         lines.add(number)
@@ -127,46 +124,13 @@ def test_data_is_written_with_predictions(name: str, tmp_path: Path) -> None:
     assert "".join(f"{line}\n" for line in reader.with_predictions(path, predicted)) == filled
 
 
-@pytest.mark.parametrize(
-    ("config", "content", "filled"),
-    [
-        (
-            {"type": "jsonl"},
-            '{"text": \n \n{"text": "Warm."}\n[]\n',
-            '{"text": \n \n{"text": "Warm.", "predicted": "x3"}\n[]\n',
-        ),
-        ({"type": "delimited"}, 'text\n"Warm."x\nCold.\n"Odd\n', 'text,predicted\n"Warm."x\nCold.,x3\n"Odd\n'),
-    ],
-)
-def test_lines_that_are_not_rows_stay_as_they_are(
-    config: dict[str, Any], content: str, filled: str, tmp_path: Path
-) -> None:
-    reader, path = make(tmp_path, content, task="classification", **config)
-    lines = reader.with_predictions(path, lambda number, separator: f"x{number}")
-    assert "".join(f"{line}\n" for line in lines) == filled
-
-
-@pytest.mark.parametrize(
-    ("config", "content", "line", "filled"),
-    [
-        (
-            {"type": "jsonl"},
-            '{"text": "Cold."}\n{"text": "Warm.", "predicted": "a"}\n',
-            2,
-            '{"text": "Cold.", "second": "x1"}\n{"text": "Warm.", "predicted": "a", "second": "x2"}\n',
-        ),
-        ({"type": "delimited"}, "text,predicted\nWarm.,a\n", 1, "text,predicted,second\nWarm.,a,x2\n"),
-    ],
-)
-def test_predictions_have_a_name_that_is_free(
-    config: dict[str, Any], content: str, line: int, filled: str, tmp_path: Path
-) -> None:
-    reader, path = make(tmp_path, content, task="classification", **config)
-    with pytest.raises(DataError, match=rf"data\.csv:{line}: there is a column 'predicted' already; .* NAME"):
-        reader.with_predictions(path, str)
-    reader.prediction_column = "second"
-    lines = reader.with_predictions(path, lambda number, separator: f"x{number}")
-    assert "".join(f"{line}\n" for line in lines) == filled
+@pytest.mark.parametrize("kind", ["jsonl", "delimited", "hub"])
+def test_rows_to_predict_keep_their_texts_and_other_columns(kind: str, tmp_path: Path) -> None:
+    rows = [{"id": "a", "review": "Warm,  and funny.", "label": "good", "tokens": "x"}]
+    content = json.dumps(rows[0]) if kind == "jsonl" else 'id,review,label,tokens\na,"Warm,  and funny.",good,x\n'
+    reader, path = make(tmp_path, content, type=kind, task="classification", columns={"text": "review"})
+    (example,) = reader.unlabelled(write_hub(tmp_path / "hub", rows) if kind == "hub" else str(path))
+    assert example["input"] == {"id": "a", "text": "Warm,  and funny.", "label": "good"}
 
 
 @pytest.mark.parametrize(
@@ -202,5 +166,5 @@ def test_examples_before_a_fault_come_first_and_faults_can_be_reported(tmp_path:
 )
 def test_other_formats_have_no_place_for_predictions(config: dict[str, Any], tmp_path: Path) -> None:
     reader, path = make(tmp_path, "", **config)
-    with pytest.raises(ElmoTasksError, match="have no place for predictions; expected JSON lines"):
+    with pytest.raises(ElmoTasksError, match="have no place for predictions; expected a table"):
         reader.with_predictions(path, str)

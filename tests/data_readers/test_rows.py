@@ -187,12 +187,6 @@ def test_a_class_id_out_of_range(tag: int | None) -> None:
         list(build(NER).hub_examples(rows, "hub:some"))
 
 
-def test_the_name_of_a_file_chooses_its_delimiter_each_time(tmp_path: Path) -> None:
-    text, settings = "label\ttext, other\n1\ta, b\n", TEXTS | {"columns": {"text": -1, "label": 0}}
-    assert read(write(tmp_path / "data.csv", text), settings)[0]["tokens"] == ["b"]
-    assert read(write(tmp_path / "data.tsv", text), settings)[0]["tokens"] == ["a", ",", "b"]
-
-
 def test_a_bad_row_or_sentence_can_be_skipped(tmp_path: Path) -> None:
     assert len(read_text(tmp_path, "review,stars\nGood,5\nBad\nFine,4\n", STARS | {"on_error": "skip"})) == 2
     examples = read_text(tmp_path, "a\tO\nb\n\nc\tO\n", TABLE | {"on_error": "skip"})

@@ -159,7 +159,9 @@ def test_it_computes_what_elmoformanylangs_does(folder: Path) -> None:
 
 def test_it_is_converted_once(folder: Path, tmp_path: Path) -> None:
     files = BiLMFiles.in_folder(folder)
-    assert sorted(path.name for path in files.options.parent.iterdir()) == ["options.json", "weights.hdf5"]
+    names = sorted(path.name for path in files.options.parent.iterdir())
+    assert names == ["options.json", "vocabulary.txt", "weights.hdf5"]
+    assert files.options.with_name("vocabulary.txt").read_text(encoding="utf-8").split("\n") == WORDS
     assert files.weights.is_relative_to(tmp_path / "cache" / "archives")
     known = files.fingerprint(), files.weights.stat()
     assert (BiLMFiles.in_folder(folder).fingerprint(), files.weights.stat()) == known

@@ -71,8 +71,10 @@ def test_a_file_that_is_not_compressed_is_not_named_as_if_it_were(tmp_path: Path
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("predict r i --output x.csv", "x.csv: cannot be written as .csv; expected a name that ends in .jsonl"),
-        ("predict r i --output x.parquet", "expected a name that ends in .jsonl. --output DIR/, with a slash at its"),
+        (
+            "predict r i --output x.db",
+            "x.db: cannot be written as .db; expected a name that ends in .jsonl. With a",
+        ),
         ("predict r i --html x.jsonl", "x.jsonl: cannot be written as .jsonl; expected a name that ends in .html"),
         ("evaluate r d --predictions x.tsv", "expected a name that ends in .jsonl"),
         ("evaluate r d --output x.CSV", "x.CSV: cannot be written as .csv; expected a name that ends in .json"),

@@ -207,6 +207,7 @@ def test_labels_are_of_any_type_and_a_share_can_be_held_out(classifier: ElmoClas
         ({}, ["a", " "], ["b", "c"], DataError, "example 1: there is a text without a token"),
         ({}, WORDS, LABELS[1:], ValueError, "inconsistent numbers of samples"),
         ({}, WORDS, np.array(LABELS)[:, None], DataConversionWarning, "a 1d array was expected"),
+        ({}, WORDS, ["good"] * 16, ValueError, "^y has only one class, 'good'; expected at least two$"),
         ({}, WORDS, np.arange(16) / 7, ValueError, "Unknown label type"),
         ({}, WORDS, [*LABELS[:3], None, *LABELS[4:]], ValueError, r"y\[3\] is None; expected a label"),
         ({}, WORDS, [*LABELS[:3], np.nan, *LABELS[4:]], ValueError, r"y\[3\] is nan; expected a label"),

@@ -4,9 +4,6 @@ import contextlib
 import itertools
 import json
 import re
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -22,7 +19,7 @@ from elmo_tasks import cli
 from elmo_tasks.errors import ElmoTasksError, IncompleteError
 from elmo_tasks.integrations.parts import Made, PartsFolder
 from elmo_tasks.integrations.units import find_units
-from tests.stopping import ENVIRONMENT
+from tests.stopping import start_warm
 
 
 @pytest.fixture
@@ -193,13 +190,11 @@ def test_a_full_disk_keeps_the_parts_before_it(
 def test_a_killed_process_leaves_no_part_torn(arguments: list[str], tmp_path: Path) -> None:
     one, killed = tmp_path / "one", tmp_path / "killed"
     assert cli.main([*arguments, "--output", f"{one}/"]) == 0
-    command = [sys.executable, "-m", "elmo_tasks", *arguments, "--output", f"{killed}/"]
-    process = subprocess.Popen(command, env=ENVIRONMENT)
-    while not contents(killed):
-        assert process.poll() is None, "the process ended before it could be killed"
-        time.sleep(0.001)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    with start_warm("-m", "elmo_tasks", *arguments, "--output", f"{killed}/") as process:
+        while not contents(killed):
+            assert process.poll() is None, "the process ended before it could be killed"
+            time.sleep(0.001)
+        process.terminate()
     made = contents(killed)
     assert made.items() <= contents(one).items()
     assert cli.main([*arguments, "--output", f"{killed}/"]) == 0

@@ -71,6 +71,16 @@ def test_runs_are_saved_with_a_pipeline(tmp_path: Path) -> None:
         assert results(pipeline) == expected
 
 
+def test_extensions_of_others_stay() -> None:
+    spacy.tokens.Doc.set_extension("roles", default="ours", force=True)
+    try:
+        doc = RolesComponent("roles", "pos", "cpu")(spacy.blank("en")("Ann left."))
+        assert doc._.roles == "ours"
+        assert [predicate for predicate, _ in doc.user_data["elmo_roles"]] == [1]
+    finally:
+        spacy.tokens.Doc.remove_extension("roles")
+
+
 def test_runs_of_other_tasks() -> None:
     doc = spacy.blank("en")(TEXT)
     with pytest.raises(ElmoTasksError, match="ner: is a run of tagging; expected one of coreference"):

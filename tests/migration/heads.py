@@ -11,11 +11,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from elmo_tasks.migration.contents import AllenNlpVocabulary, Params, Weights
 from elmo_tasks.migration.heads import KINDS
 from elmo_tasks.migration.heads.head import Head
-from elmo_tasks.migration.params import Params
-from elmo_tasks.migration.vocabulary import AllenNlpVocabulary
-from elmo_tasks.migration.weights import Weights
 from elmo_tasks.models import ModelConfig, TaskModel
 from elmo_tasks.text.vocabulary import SPECIAL, Vocabulary
 from tests.migration.archives import with_changes, write_archive
@@ -69,7 +67,7 @@ class Archive:
         params, weights = Params(self.config), Weights(dict(self.tensors))
         vocabulary = AllenNlpVocabulary({"labels": self.labels})
         head = KINDS[params.part("model").get("type")](params, weights, vocabulary, columns)
-        assert weights.unused() == []
+        assert weights.names() == []
         assert [key for key in params.unread() if key.startswith("model.") and "input_size" not in key] == []
         words = (*SPECIAL, *WORDS)
         ours = Vocabulary(words, len(words), SPECIAL, head.labels)

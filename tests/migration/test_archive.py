@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 import torch
 
+from elmo_tasks.errors import MigrationError
 from elmo_tasks.files.limits import VARIABLE
 from elmo_tasks.migration.archive import opened
-from elmo_tasks.migration.migration_error import MigrationError
 from tests.migration.archives import OPTIONS, member, saved, write_archive
 
 TENSORS = {"one": torch.arange(6.0).view(2, 3), "two": torch.ones(2, dtype=torch.int64)}
@@ -125,6 +125,40 @@ def test_a_vocabulary_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: 
     path = write_archive(tmp_path / "a", CONFIG, {}, {"tokens": ("abcd",), "non_padded_namespaces": ()})
     message = rf"^{path}/vocabulary/tokens\.txt: 5 bytes; expected at most 4; .*{VARIABLE}=10"
     with pytest.raises(MigrationError, match=message), opened(path, tmp_path):
+        pass
+
+
+WRITTEN_BY_HAND = """// with a comment, a "quoted one", too
+{
+  "a": "http://x.org/*,}# \\", // ]", # more
+  /* and
+     another, ] */
+  "b": [1, [2,], /* last */ ],
+}
+"""
+
+
+def test_comments_and_last_commas_of_a_config_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(WRITTEN_BY_HAND)
+    (tmp_path / "weights.th").write_bytes(saved(TENSORS))
+    with opened(tmp_path, tmp_path) as archive:
+        assert archive.config == {"a": 'http://x.org/*,}# ", // ]', "b": [1, [2]]}
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        '{"a": import "weights.th"}',
+        '{"a": std.range(1, 1000000000)}',
+        '{"a": 1 // }',
+        *(f"{{ # \n{each * 300_000}" for each in ("/*", '\\"', '"', ",", ", ", "#", "/")),
+    ],
+)
+def test_a_config_is_not_evaluated(config: str, tmp_path: Path) -> None:
+    """And what does not end takes no time."""
+    (tmp_path / "config.json").write_text(config)
+    (tmp_path / "weights.th").write_bytes(saved(TENSORS))
+    with pytest.raises(MigrationError, match=r"config\.json"), opened(tmp_path, tmp_path):
         pass
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from elmo_tasks.migration.migration_error import MigrationError
-from elmo_tasks.migration.params import Params
-from elmo_tasks.migration.weights import Weights
+from elmo_tasks.errors import MigrationError
+from elmo_tasks.migration.contents import Params, Weights
 
 VALUES = {"a": 1, "b": {"c": 2, "d": None, "e": {"f": [1, 2]}}, "g": "text"}
 
@@ -68,8 +67,8 @@ def test_tensors_are_taken_once() -> None:
     assert part.take("one", 2, None).shape == (2, 3)
     assert "one" not in part
     assert part.take_optional("one") is None
-    assert weights.unused() == ["x.two", "y"]
-    assert part.unused() == ["x.two"]
+    assert weights.names() == ["x.two", "y"]
+    assert part.names() == ["two"]
     assert "two" in part
     assert part.take("two").shape == (4,)
 

@@ -22,12 +22,12 @@ from elmo_tasks.errors import (
     ArgumentError,
     DataError,
     ElmoTasksError,
+    MigrationError,
     RemoteError,
     RunError,
 )
 from elmo_tasks.migration import Predictor, predictor
 from elmo_tasks.migration.importing import import_allennlp
-from elmo_tasks.migration.migration_error import MigrationError
 from elmo_tasks.predictors import AllenNlpPredictor
 from elmo_tasks.runs import load
 from elmo_tasks.runs.archive import open_run
@@ -139,8 +139,6 @@ def test_a_script_of_roles() -> None:
     nouns = compat.Predictor.from_path("roles", predicates="predicates").predict(sentence=SENTENCE)
     assert "could" not in [verb["verb"] for verb in nouns["verbs"]]
     assert roles.predict_tokenized(SENTENCE.replace(".", " .").split())["verbs"] == result["verbs"]
-    with pytest.raises(ArgumentError, match="AllenNLP's instances are not supported; expected predict_json"):
-        roles.predict_batch_instance([object()])
 
 
 def test_a_script_of_coreference() -> None:

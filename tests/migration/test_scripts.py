@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.migration.heads import write
+from tests.migration.transformers import roles, spanbert
 
 # Each reads MODEL and leaves its results in `found`.
 TRIPLES = """
@@ -72,6 +72,17 @@ def run(script: str, model: str | Path, texts: list[str]) -> list[Any]:
     return names["found"]
 
 
+def written(kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> str | Path:
+    """The archive of a model with random weights, whose transformer is the hub's; or a trained model's own name."""
+    if kind == "coreference":
+        return kind
+    if kind in ("coref", "srl"):
+        return write(kind, folder / f"{kind}.tar.gz")
+    pytest.importorskip("transformers")
+    monkeypatch.setattr("elmo_tasks.migration.transformer.hub_folder", lambda *_: folder / "bert")
+    return roles(folder)[0] if kind == "srl_bert" else spanbert(folder)
+
+
 NEWS = ["The company sold its old mill.", "Oh, rain!", "Orla will teach him on Monday."]
 
 
@@ -85,17 +96,16 @@ def test_roles(script: str) -> None:
 
 
 @pytest.mark.parametrize("script", [TRIPLES, DESCRIPTIONS])
-def test_roles_with_an_archive(script: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["srl", "srl_bert"])
+def test_roles_with_an_archive(script: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Random weights: the verbs are those of `pos`, and every word has its role."""
-    assert len(run(script, write("srl", tmp_path / "srl.tar.gz"), NEWS)) == 3
+    assert len(run(script, written(kind, tmp_path, monkeypatch), NEWS)) == 3
 
 
-@pytest.mark.parametrize(
-    "make_model", [lambda folder: "coreference", lambda folder: write("coref", folder / "coref.tar.gz")]
-)
-def test_pairs(make_model: Callable[[Path], str | Path], tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["coreference", "coref", "spanbert"])
+def test_pairs(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = ["Peter told Mary that he would help her.", "orla is it ? tarn vale is it ."]
-    model = make_model(tmp_path)
+    model = written(kind, tmp_path, monkeypatch)
     pairs = run(PAIRS, model, texts)
     if model == "coreference":
         assert pairs[:2] == [["he", "Peter"], ["her", "Mary"]]

@@ -12,9 +12,9 @@ import torch
 transformers = pytest.importorskip("transformers")
 
 from elmo_tasks.cli import main  # noqa: E402
+from elmo_tasks.errors import MigrationError  # noqa: E402
 from elmo_tasks.files import hub  # noqa: E402
 from elmo_tasks.migration import import_allennlp  # noqa: E402
-from elmo_tasks.migration.migration_error import MigrationError  # noqa: E402
 from elmo_tasks.runs.archive import archive  # noqa: E402
 from elmo_tasks.runs.load import load_predictor, load_run  # noqa: E402
 from tests.migration.archives import with_changes  # noqa: E402

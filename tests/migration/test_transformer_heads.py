@@ -106,6 +106,7 @@ def test_a_pair_is_read_as_one_sequence(tmp_path: Path, pooler: str, capsys: pyt
     result = Predictor.from_path(tmp_path / "run").predict("Mary went", "to Boeing .")
     assert result["label_probs"] == pytest.approx(expected.softmax(0).tolist(), abs=1e-5)
     assert result["premise_tokens"] == ["Mary", "went"]
+    assert result["token_ids"] == [PIECES.index(piece) for piece in pieces]
 
 
 def damaged(path: Path, problem: str) -> Path:

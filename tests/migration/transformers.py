@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from tests.migration import heads
 from tests.migration.archives import write_archive
 from tests.modules.tiny_bert import save_bert
 
@@ -118,3 +119,19 @@ def classifier(path: Path, config: Mapping[str, Any] = CLASSIFIER) -> tuple[Path
         **linear("_classification_layer", SIZE, len(LABELS)),
     }
     return written(path, config, tensors, LABELS), tensors
+
+
+def spanbert(path: Path) -> Path:
+    """An archive of a resolver, from coarse to fine and of order 2; the transformer's files are in `path / "bert"`."""
+    embedder = {"token_embedders": {"tokens": MISMATCHED}}
+    changes = {
+        "dataset_reader.token_indexers": {"tokens": MISMATCHED},
+        "model.text_field_embedder": embedder,
+        "model.context_layer": {"type": "pass_through", "input_dim": heads.SIZE},
+        "train_data_path": "train",
+    }
+    made = heads.make("coref", changes, coarse=True, order=2)
+    prefix = "_text_field_embedder.token_embedder_tokens._matched_embedder.transformer_model."
+    tensors = {name: tensor for name, tensor in made.tensors.items() if not name.startswith("_context_layer")}
+    tensors |= fine_tuned(path / "bert", prefix, hidden_size=heads.SIZE)
+    return write_archive(path / "model.tar.gz", made.config, tensors, {})

@@ -133,6 +133,16 @@ def test_without_gold_clusters_there_is_no_antecedent_to_choose() -> None:
     assert loss.item() == pytest.approx(math.log(1 + math.e), rel=1e-5)
 
 
+def test_the_score_of_a_prediction_is_the_log_probability_of_its_link() -> None:
+    batch = collate(make_document(2, 2), make_document(3))
+    spans = [(0, 0), (1, 1), (3, 3), (4, 4), (5, 6)]
+    scores = [[NONE, NONE, 0.0], [NONE, 1.0, 0.0], [2.0, 3.0, 0.0], [NONE, NONE, 0.0], [NONE, 1.5, 0.0]]
+    links = [{"link": ((3, 3), (0, 0))}, {"link": ((1, 2), (0, 0))}]
+    found = make_resolver().prediction_scores(output_of(spans, [0, 0, 0, 1, 1], scores), batch, links)
+    expected = [2 - math.log(math.exp(2) + math.exp(3) + 1), 1.5 - math.log(math.exp(1.5) + 1)]
+    assert found.tolist() == pytest.approx(expected, rel=1e-5)
+
+
 def test_decode_joins_the_best_links_of_each_document() -> None:
     batch = collate(make_document(4, 2), make_document(3))
     spans = [(0, 0), (1, 2), (2, 2), (4, 5), (5, 5), (6, 6), (7, 8)]

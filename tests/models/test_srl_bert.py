@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import torch
 
 transformers = pytest.importorskip("transformers")
 
-from elmo_tasks.models.srl_bert import SrlBert, SrlBertConfig  # noqa: E402
+from elmo_tasks.models.srl_bert import PieceScores, SrlBert, SrlBertConfig  # noqa: E402
 from elmo_tasks.text.vocabulary import SPECIAL, Vocabulary  # noqa: E402
 from tests.modules.tiny_bert import PIECES, save_bert  # noqa: E402
 
@@ -109,3 +110,33 @@ def test_the_loss_is_that_of_first_pieces(bert: Path) -> None:
     likelihoods = expected_logits(bert, model, 0).log_softmax(1)[STARTS[0]]
     wanted = -likelihoods[range(6), [2, 1, 0, 0, 0, 0]].sum()
     torch.testing.assert_close(model.loss(model(batch), batch), wanted, atol=1e-4, rtol=1e-4)
+
+
+def found_tags(model: SrlBert, shares: torch.Tensor, mask: torch.Tensor) -> list[list[str]]:
+    """The tags of sentences whose words have one piece each, from the probabilities of the tags."""
+    starts = torch.arange(mask.shape[1]).expand(mask.shape)
+    batch: Any = None  # only the scores count
+    return [each["tags"] for each in model.decode(PieceScores(shares.log(), mask, starts, mask), batch)]
+
+
+def test_the_best_of_all_allowed_sequences(bert: Path) -> None:
+    model, _ = head(bert)
+    torch.manual_seed(0)
+    shares = torch.rand(20, 4, 4).double().softmax(2)
+    lengths = torch.arange(20) % 4 + 1
+    found = found_tags(model, shares.float(), torch.arange(4) < lengths.unsqueeze(1))
+    for row, length in enumerate(lengths.tolist()):
+        sums = {
+            tags: float(shares[row, range(length), [TAGS.index(tag) for tag in tags]].sum())
+            for tags in itertools.product(TAGS, repeat=length)
+            if all(tag != "I-A0" or before in ("B-A0", "I-A0") for before, tag in zip(("O", *tags), tags, strict=False))
+        }
+        assert sums[tuple(found[row])] == pytest.approx(max(sums.values()), abs=length / 128)
+
+
+def test_sums_keep_two_digits_after_the_point(bert: Path) -> None:
+    """A multiple of 1/128 is added to 100,000 in single precision: a smaller difference is none, and the first wins."""
+    model, _ = head(bert)
+    mask = torch.ones(1, 1, dtype=torch.bool)
+    assert found_tags(model, torch.tensor([[[0.398, 0.402, 0.1, 0.1]]]), mask) == [["O"]]
+    assert found_tags(model, torch.tensor([[[0.398, 0.41, 0.1, 0.092]]]), mask) == [["B-V"]]

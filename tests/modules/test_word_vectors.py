@@ -57,6 +57,7 @@ def test_words_with_spaces_and_numbers(tmp_path: Path) -> None:
     file = WordVectorFile(write(tmp_path, "a 1 2\n. . . 3 4\nat 5 6 7\n1\u00a0000 8 9\n\u0085 1 1\n"))
     assert file.words == ("a", ". . .", "at 5", "1\u00a0000", "\u0085")
     np.testing.assert_array_equal(file.rows(["at 5", ". . ."]), [[6, 7], [3, 4]])
+    assert WordVectorFile(write(tmp_path, "New York 1 2\nLos Angeles 3 4\n")).words == ("New York", "Los Angeles")
 
 
 @pytest.mark.parametrize(

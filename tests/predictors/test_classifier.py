@@ -86,4 +86,5 @@ def test_the_keys_of_allennlp(predictor: ClassifierPredictor) -> None:
         "class_probabilities": probabilities,
         "labels": ["bad", "good"],
         "tokens": ["It", "rained", ".", "Orla", "left", "!"],
+        "token_ids": [1, 1, 1, 2, 4, 1],  # 1 is a word that the vocabulary does not have
     }

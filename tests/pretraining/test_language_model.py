@@ -7,10 +7,11 @@ from torch import Tensor, nn
 
 from elmo_tasks.elmo import TINY_OPTIONS
 from elmo_tasks.elmo.characters import BEGIN_SENTENCE, END_SENTENCE
+from elmo_tasks.elmo.options import VOCABULARY_FILE
 from elmo_tasks.elmo.random_weights import random_bilm
 from elmo_tasks.errors import WeightsError
 from elmo_tasks.pretraining import language_model
-from elmo_tasks.pretraining.language_model import SOFTMAX_FILE, VOCABULARY_FILE, LanguageModel
+from elmo_tasks.pretraining.language_model import SOFTMAX_FILE, LanguageModel
 from elmo_tasks.pretraining.output_vocabulary import OutputVocabulary
 from elmo_tasks.pretraining.token_encoding import WordsByLength
 from elmo_tasks.pretraining.windows import NO_TARGET, Window

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from elmo_tasks import cli
+from elmo_tasks.errors import DataError
 from elmo_tasks.runs.data_analysis import KINDS
 from elmo_tasks.runs.train import train
 
@@ -67,12 +68,25 @@ PLANTED: dict[str, tuple[dict[str, Sequence[Row | str]], list[str], str]] = {
         [f"dataset_reader={json.dumps(SPANS)}", f"model={json.dumps(TAGGER)}"],
         "all tags of the training data are 'O', so there is nothing to learn; is it the right file",
     ),
+    "other_language": (
+        {"train": [(f"blorvu {row} tekar onsa", "good") for row in range(40)]},
+        ['model.embedder.elmo={"bilm": "default"}'],
+        "does not look like what the biLM default_bilm has read: 100 % of its words in lower case are not",
+    ),
     "unseen_labels": (
         {"dev": [*VALIDATION, ("odd", "ugly")]}, [],
         "labels of the validation data that the training data lacks, so no model learns them: 'ugly' of the labels (1",
     ),
     "same_texts": (
         {"test": [*TEST, *TRAINING * 25]}, [], "1,000 of 1,030 test examples have the same texts as a training example"
+    ),
+    "other_labels": (  # 20 of 40 and 3 of 30: chi-squared with Yates' correction 10.68, p = 0.0011
+        {"dev": [(text, ("good", "bad")[row % 10 > 0]) for row, (text, _) in enumerate(VALIDATION)]}, [],
+        "'good' is 10 % of it and 50 % of the training data (p = 0.001); draw it at random, as validation_data_",
+    ),
+    "other_lengths": (
+        {"dev": [(f"{text} and more words than {text}", label) for text, label in VALIDATION]}, [],
+        "half of the validation data has more than 12 tokens, half of the training data more than 5 (p = ",
     ),
     "few_steps": (
         {}, ["data_loader.min_batches=1", "trainer.num_epochs=2", "trainer.num_gradient_accumulation_steps=5"],
@@ -185,6 +199,16 @@ def test_planted_trouble_is_found(
     assert [text in each["text"] for each in found if each["kind"] == kind] == [True]
     assert all("\n" not in each["text"] for each in found)
     assert all(each.levelno < logging.WARNING for each in caplog.records)  # the report says it
+
+
+def test_training_data_with_one_label_is_an_error(tmp_path: Path) -> None:
+    path = config(tmp_path, {"train": [(text, "good") for text, _ in TRAINING], "dev": VALIDATION, "test": TEST})
+    with pytest.raises(DataError) as caught:
+        train(path, tmp_path / "run")
+    assert str(caught.value) == (
+        f"{tmp_path / 'train.jsonl'}: all 40 training examples have the label 'good'; expected at least two labels: is "
+        "it the right column, and the whole file?"
+    )
 
 
 def test_train_says_the_three_most_important(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

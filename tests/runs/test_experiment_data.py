@@ -1,13 +1,16 @@
 """Which data a run learns from and which chooses its best epoch: files, folders, patterns, a share, or none at all."""
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
+from datasets import Dataset
 
 from elmo_tasks import cli
 from elmo_tasks.config import load_config
+from elmo_tasks.config.data_folder import MissingDataError
 from elmo_tasks.errors import ConfigError, ElmoTasksError, RunError
 from elmo_tasks.evaluation.plots import RunCurves, plot_runs
 from elmo_tasks.files.tensor_files import read_state, read_tensors
@@ -15,10 +18,12 @@ from elmo_tasks.runs import load, train
 from elmo_tasks.runs.archive import archive
 from elmo_tasks.runs.evaluate import evaluate
 from elmo_tasks.runs.experiment_config import ExperimentConfig
-from elmo_tasks.runs.experiment_data import Data
+from elmo_tasks.runs.experiment_data import Data, with_validation
 from elmo_tasks.studies.study import Study
 from elmo_tasks.studies.study_runs import StudyFolder
 from elmo_tasks.studies.study_training import run_study
+from elmo_tasks.tasks import Classification
+from elmo_tasks.training.data_splits import split_off
 from elmo_tasks.training.trainer import Trainer
 from tests.runs.small_runs import SmallRun, killed_at
 
@@ -126,6 +131,48 @@ def test_mistakes_are_one_line(
     error = capsys.readouterr().err.splitlines()[-1]
     assert problem in error
     assert error.startswith("error: ")
+
+
+def test_a_share_of_each_label_is_held_out() -> None:
+    """A fifth of 20, 15, 5, 2 and 1 examples, rounded: 4, 3, 1, 0 and 0."""
+    labels = [label for label, count in {"a": 20, "b": 15, "c": 5, "d": 2, "e": 1}.items() for _ in range(count)]
+    rows = {"tokens": [["x"]] * 43, "label": labels, "file": [0] * 43, "line": list(range(43))}
+    data = Dataset.from_dict(rows)
+    training, held_out = split_off(data, data, Classification(), 0.2, 1)
+    assert Counter(held_out["label"]) == {"a": 4, "b": 3, "c": 1}
+    assert Counter(training["label"]) == {"a": 16, "b": 12, "c": 4, "d": 2, "e": 1}
+    assert sorted([*training["line"], *held_out["line"]]) == rows["line"]
+    assert list(held_out["line"]) == list(split_off(data, data, Classification(), 0.2, 1)[1]["line"])
+    assert list(held_out["line"]) != list(split_off(data, data, Classification(), 0.2, 2)[1]["line"])
+    few = data.select([40, 42])  # a fifth of each is none
+    assert [len(part) for part in split_off(few, few, Classification(), 0.2, 1)] == [1, 1]
+
+
+def test_one_file_is_enough(tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    caplog.set_level("INFO", "elmo_tasks")
+    table = "".join(f"It was day {row};{('gut', 'übel', 'na ja')[row % 3]}\n" for row in range(60))
+    Path("table.csv").write_text(f"Text;Urteil\n{table}", encoding="cp1252")
+
+    def read(*changes: str) -> Data:
+        config = load_config("small/classification", ExperimentConfig, changes)
+        return Data.read(with_validation(config, changes))
+
+    data = read("train_data_path=table.csv")
+    assert Counter(data.held_out["validation"]["label"]) == {"gut": 4, "übel": 4, "na ja": 4}
+    assert len(data.training) == 48
+    assert caplog.messages[0] == (
+        "dev.csv: no such file, and no validation_data_path is set: a fifth of the training data is held out, of each "
+        "label if there are labels; --folds 5 scores all"
+    )
+    assert sum("table.csv: Windows-1252, separated by semicolons" in each for each in caplog.messages) == 1
+    for missing in (("train_data_path=table.csv", "validation_data_path=gone.csv"), ("random_seed=2",)):
+        with pytest.raises(MissingDataError):
+            read(*missing)
+    Path("dev.csv").write_text("text,label\nIt was fine,gut\n")
+    assert len(read("train_data_path=table.csv").training) == 60
+    alone = read("train_data_path=table.csv", "validation_data_path=null", "trainer.patience=null")
+    assert (len(alone.training), alone.held_out) == (60, {})
 
 
 def test_one_example_cannot_be_split(config_file: Path, tmp_path: Path) -> None:

@@ -66,6 +66,8 @@ def test_folders_that_are_not_trained_runs_are_left_out(
     assert f"{tmp_path}/data: not a run that has finished an epoch; skipped" in caplog.text
     with pytest.raises(ElmoTasksError, match=r"data, .*data: none of them is a run"):
         load_runs([str(tmp_path / "data")] * 2, batch_tokens=256)
+    with pytest.raises(ElmoTasksError, match="absent: "):  # it is an error, not left out
+        load_runs([str(tmp_path / "absent"), str(run_folder)], batch_tokens=256)
 
 
 def test_what_is_known_of_an_installed_model_is_described(

@@ -70,7 +70,7 @@ def trainings(folder: Path) -> list[int]:
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="only on Linux do trainings end with the study")
 def test_processes_share_a_study_and_take_over_the_run_of_one_that_is_killed(
-    study_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    study_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "study"
     killed, other = (start_warm("-m", "elmo_tasks", "study", "study.jsonnet", "-s", str(folder)) for _ in range(2))
@@ -114,6 +114,7 @@ def test_processes_share_a_study_and_take_over_the_run_of_one_that_is_killed(
     assert "## Errors" in report
     assert "in the way" not in report
 
+    monkeypatch.setattr(sys, "executable", command_server.start())
     whole = StudyFolder(tmp_path / "whole", Study.load("study.jsonnet"))
     assert run_study(whole, command=f"elmo-tasks study study.jsonnet -s {whole.path}") == []
     assert report_without_times(whole.path).replace(str(whole.path), str(folder)) == report

@@ -25,6 +25,7 @@ from elmo_tasks.sample_data import ALL_TASKS, write_sample_data
 from elmo_tasks.studies import tuning
 from elmo_tasks.studies.tuning import Search, Tuning
 from elmo_tasks.training.callbacks import Progress
+from tests import command_server
 
 SearchFile = Callable[..., str]
 RATE = "trainer.optimizer.lr"
@@ -346,19 +347,19 @@ def test_processes_share_a_search_and_take_over_the_trial_of_one_that_is_killed(
 ) -> None:
     source = search_file(trials=3, pruning=None)
 
-    def start(folder: Path) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "elmo_tasks", "tune", source, "-s", str(folder)]
+    def start(folder: Path, python: str) -> subprocess.Popen[bytes]:
+        command = [python, "-m", "elmo_tasks", "tune", source, "-s", str(folder)]
         with (tmp_path / "log.txt").open("ab") as log:
             return subprocess.Popen(command, stderr=log)
 
     whole, folder, deadline = tmp_path / "whole", tmp_path / "shared", time.monotonic() + 300
     assert cli.main(["tune", source, "-s", str(whole)]) == 0
-    killed = start(folder)
+    killed = start(folder, sys.executable)
     while not (folder / "trial_1" / "training.pt").is_file() and time.monotonic() < deadline:
         assert killed.poll() is None
         time.sleep(0.01)
     killed.send_signal(signal.SIGSTOP)  # its trial is still claimed
-    sharing = start(folder)
+    sharing = start(folder, command_server.start())
     while len(list(folder.glob("*/metrics.json"))) < 2 and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not (folder / "trial_1" / "metrics.json").exists()

@@ -34,7 +34,7 @@ _KEPT = 3  # failed cases of a fault whose files are kept
 
 def main() -> int:
     options = _parse()
-    chosen = options.part or list(_SHARES)
+    chosen = dict(options.part or ((name, None) for name in _SHARES))
     whole = sum(_SHARES[name] for name in chosen)
     shutil.rmtree(options.output, ignore_errors=True)
     import_everything()
@@ -44,8 +44,8 @@ def main() -> int:
         apart(lambda: make_workshop(folder / "shop"), folder / "log.txt")
         if {"kills", "disk", "writers"} & set(chosen):
             make_references(folder / "shop")
-        for part in chosen:
-            _torture(part, faults, folder, options, 60 * options.minutes * _SHARES[part] / whole)
+        for part, most in chosen.items():
+            _torture(part, most, faults, folder, options, 60 * options.minutes * _SHARES[part] / whole)
     for (part, kind, signature), count in faults.most_common():
         print(f"{count:5}  {part}, {kind}: {signature}")
     if faults:
@@ -53,13 +53,15 @@ def main() -> int:
     return int(bool(faults))
 
 
-def _torture(part: str, faults: Faults, folder: Path, options: argparse.Namespace, seconds: float) -> None:
-    """Runs the cases of a part for some seconds, or as many as wanted, and counts their faults."""
+def _torture(
+    part: str, most: int | None, faults: Faults, folder: Path, options: argparse.Namespace, seconds: float
+) -> None:
+    """Runs the cases of a part, `most` of them or for some seconds, and counts their faults."""
     scratch, tried, before = folder / f"{part}-cases", 0, faults.total()
     scratch.mkdir()
     cases = _PARTS[part](folder / "shop", options, seconds)
-    until = None if options.cases is not None else time.monotonic() + seconds
-    for outcome in run_cases(cases, scratch, first=options.first, most=options.cases, until=until):
+    until = time.monotonic() + seconds if most is None else None
+    for outcome in run_cases(cases, scratch, first=options.first, most=most, until=until):
         tried += 1
         if outcome.problem:
             faults[part, outcome.kind, outcome.signature] += 1
@@ -74,7 +76,7 @@ def _keep(part: str, outcome: Outcome, faults: Faults, options: argparse.Namespa
     if faults[key] <= _KEPT:
         target = options.output / part / f"{list(faults).index(key) + 1:03}-{faults[key]}"
         target.mkdir(parents=True)
-        again = f"python -m tests.torture --part {part} --seed {options.seed} --first {outcome.number} --cases 1"
+        again = f"python -m tests.torture --part {part}=1 --seed {options.seed} --first {outcome.number}"
         text = f"{outcome.kind}\nagain: {again}\n\n{outcome.problem}\n"
         (target / "problem.txt").write_text(text, encoding="utf-8", errors="backslashreplace")
         if outcome.folder and Path(outcome.folder).is_dir():
@@ -91,14 +93,20 @@ _PARTS: dict[str, Callable[[Path, argparse.Namespace, float], Cases]] = {
 }
 
 
+def _part(text: str) -> tuple[str, int | None]:
+    name, _, most = text.partition("=")
+    if name not in _SHARES:
+        raise argparse.ArgumentTypeError(f"expected one of {', '.join(_SHARES)}")
+    return name, int(most) if most else None
+
+
 def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m tests.torture", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    amount = parser.add_mutually_exclusive_group()
-    amount.add_argument("--minutes", type=float, default=6, metavar="N", help="how long, roughly (default: 6)")
-    amount.add_argument("--cases", type=int, metavar="N", help="how many cases of each part, instead")
-    parser.add_argument("--part", action="append", choices=_SHARES, help="only this part; can be repeated")
+    parser.add_argument("--minutes", type=float, default=6, metavar="N", help="how long, roughly (default: 6)")
+    part = "only this part, with N cases or for its share of the minutes; can be repeated"
+    parser.add_argument("--part", action="append", type=_part, metavar="NAME[=N]", help=part)
     parser.add_argument("--kind", action="append", metavar="NAME", help="of fuzz, only the kinds that begin so")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the random cases (default: 1)")
     parser.add_argument("--first", type=int, default=0, metavar="N", help="the number of the first case (default: 0)")

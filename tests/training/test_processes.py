@@ -8,13 +8,7 @@ import pytest
 import torch
 
 from elmo_tasks.files.tensor_files import read_state
-from tests.stopping import (
-    assert_same_run,
-    read_records,
-    run_and_kill,
-    run_as_two,
-    run_here,
-)
+from tests.stopping import assert_same_run, read_records, run_and_kill, run_as_two, run_here
 from tests.training.trainers import NO_DROPOUT
 
 

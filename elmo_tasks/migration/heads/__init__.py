@@ -1,28 +1,17 @@
-"""One file per kind of AllenNLP's models, each with a function `convert`; see `head`."""
+"""AllenNLP's kinds of models, each with a function that converts it; see `head`."""
 
-from elmo_tasks.migration.heads import (
-    basic_classifier,
-    bcn,
-    bidaf,
-    coref,
-    crf_tagger,
-    decomposable_attention,
-    esim,
-    semantic_role_labeler,
-    simple_tagger,
-    srl_bert,
-)
+from elmo_tasks.migration.heads import bidaf, classifiers, coref, taggers, text_pairs
 
 KINDS = {
-    "basic_classifier": basic_classifier.convert,
-    "bcn": bcn.convert,
+    "basic_classifier": classifiers.convert_basic,
+    "bcn": classifiers.convert_bcn,
     "bidaf": bidaf.convert,
     "coref": coref.convert,
-    "crf_tagger": crf_tagger.convert,
-    "decomposable_attention": decomposable_attention.convert,
-    "esim": esim.convert,
-    "simple_tagger": simple_tagger.convert,
-    "srl": semantic_role_labeler.convert,
-    "srl_bert": srl_bert.convert,
+    "crf_tagger": taggers.convert_crf_tagger,
+    "decomposable_attention": text_pairs.convert_decomposable_attention,
+    "esim": text_pairs.convert_esim,
+    "simple_tagger": taggers.convert_simple_tagger,
+    "srl": taggers.convert_srl,
+    "srl_bert": taggers.convert_srl_bert,
 }
 """The types of AllenNLP's models that are taken, and the function of each."""

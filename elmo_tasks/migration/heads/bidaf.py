@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from elmo_tasks.migration.contents import AllenNlpVocabulary, Params, Weights
 from elmo_tasks.migration.heads.head import Head, other_reader
-from elmo_tasks.migration.params import Params
-from elmo_tasks.migration.vocabulary import AllenNlpVocabulary
-from elmo_tasks.migration.weights import Weights
 
 
 def convert(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, columns: Tensor) -> Head:

@@ -5,12 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from elmo_tasks.migration.feed_forward import Layer, feed_forward, read_layers
+from elmo_tasks.errors import MigrationError
+from elmo_tasks.migration.contents import AllenNlpVocabulary, Params, Weights
 from elmo_tasks.migration.heads.head import Head, other_reader
-from elmo_tasks.migration.migration_error import MigrationError
-from elmo_tasks.migration.params import Params
-from elmo_tasks.migration.vocabulary import AllenNlpVocabulary
-from elmo_tasks.migration.weights import Weights
+from elmo_tasks.migration.layers import Layer, feed_forward, read_layers
 
 
 def convert(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, columns: Tensor) -> Head:
@@ -56,9 +54,7 @@ def convert(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, co
         "pair_hidden_sizes": [len(layer.bias) for layer in pairs],
         "dropout": max(layer.dropout for layer in (*mentions, *pairs)),
     }
-    dropouts = "dropout is also on the encoder's output and on the embeddings of widths and distances here"
-    notes = (dropouts, *other_reader(params, "coref_conll2012", "coref"))
-    return head.reads({"type": "coref_conll2012"}, notes, genres=())
+    return head.reads({"type": "coref_conll2012"}, other_reader(params, "coref_conll2012", "coref"), genres=())
 
 
 def _add_spans(head: Head, model: Params, weights: Weights, columns: Tensor, max_width: int) -> None:

@@ -1,6 +1,6 @@
 """What the conversion of a head gives.
 
-Each kind of AllenNLP's models has a file here with a function
+Each kind of AllenNLP's models has a function here
 
     def convert(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, columns: Tensor) -> Head
 
@@ -22,11 +22,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from elmo_tasks.migration.encoders import convert_encoder
-from elmo_tasks.migration.feed_forward import Layer, feed_forward
-from elmo_tasks.migration.migration_error import MigrationError
-from elmo_tasks.migration.params import Params
-from elmo_tasks.migration.weights import Weights
+from elmo_tasks.errors import MigrationError
+from elmo_tasks.migration.contents import Params, Weights
+from elmo_tasks.migration.layers import Layer, convert_encoder, feed_forward
 
 
 class Head:

@@ -1,12 +1,16 @@
-"""A config of AllenNLP's, which knows which of its keys have been read."""
+"""What an archive of AllenNLP's holds: a config, tensors and a vocabulary, which know what has been read of them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Mapping, MutableMapping
 from typing import Any
 
-from elmo_tasks.migration.migration_error import MigrationError
+from torch import Tensor
 
+from elmo_tasks.errors import MigrationError
+
+PADDING, UNKNOWN = "@@PADDING@@", "@@UNKNOWN@@"
 _MISSING: Any = object()
 _MOST = 1 << 20
 
@@ -90,3 +94,76 @@ class Params:
         """The paths of all keys that have not been read, also of parts."""
         paths = [self.path(key) for key in self._values if key not in self._read]
         return paths + [path for part in self._parts.values() for path in part.unread()]
+
+
+class Weights:
+    """Tensors by their names in AllenNLP. Taking one removes it, so that its memory can be freed.
+
+    Arguments:
+        tensors: all tensors of the model; shared by all parts, and emptied by `take`.
+        prefix: how the names of this part begin.
+    """
+
+    def __init__(self, tensors: MutableMapping[str, Tensor], prefix: str = "") -> None:
+        self._tensors = tensors
+        self.prefix = prefix
+
+    def __contains__(self, name: str) -> bool:
+        return self.prefix + name in self._tensors
+
+    def part(self, prefix: str) -> Weights:
+        """The tensors whose names begin with `prefix`, such as `encoder._module.`, by the rest of their names."""
+        return Weights(self._tensors, self.prefix + prefix)
+
+    def names(self) -> list[str]:
+        """The names of this part's tensors that have not been taken, without its prefix."""
+        return [name[len(self.prefix) :] for name in self._tensors if name.startswith(self.prefix)]
+
+    def take(self, name: str, *shape: int | None) -> Tensor:
+        """Removes a tensor and returns it.
+
+        Arguments:
+            shape: the expected sizes of its axes, None for any; not checked if there are none.
+
+        Raises:
+            MigrationError: it is not there, or has another shape.
+        """
+        tensor = self.take_optional(name)
+        full = self.prefix + name
+        if tensor is None:
+            raise MigrationError(f"weights.th has no tensor {full!r}, which a model of this config has")
+        fits = len(shape) == tensor.dim() and all(
+            size in (None, actual) for size, actual in zip(shape, tensor.shape, strict=True)
+        )
+        if shape and not fits:
+            expected = " x ".join("any" if size is None else str(size) for size in shape)
+            actual = " x ".join(map(str, tensor.shape)) or "a single number"
+            raise MigrationError(f"weights.th: {full!r} is {actual}; by its config it should be {expected}")
+        return tensor
+
+    def take_optional(self, name: str) -> Tensor | None:
+        """Removes a tensor and returns it; None if it is not there."""
+        return self._tensors.pop(self.prefix + name, None)
+
+
+@dataclasses.dataclass(frozen=True)
+class AllenNlpVocabulary:
+    """The names of the rows of AllenNLP's tables and of the outputs of its models, by namespace.
+
+    Arguments:
+        namespaces: of each namespace all names, in the order of their indices; `@@PADDING@@` is the first in those that
+            have it, and has no line in the archive's file.
+    """
+
+    namespaces: Mapping[str, tuple[str, ...]]
+
+    def labels(self, namespace: str = "labels") -> tuple[str, ...]:
+        """The names of a namespace, in the order of the model's outputs.
+
+        Raises:
+            MigrationError: the archive has no such namespace.
+        """
+        if namespace not in self.namespaces:
+            found = ", ".join(sorted(self.namespaces)) or "none"
+            raise MigrationError(f"vocabulary/{namespace}.txt is missing; the archive has: {found}")
+        return self.namespaces[namespace]

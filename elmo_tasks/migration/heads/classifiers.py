@@ -1,4 +1,6 @@
-"""AllenNLP's `basic_classifier`, with word vectors or with a transformer.
+"""AllenNLP's `bcn`, the biattentive classification network, and `basic_classifier`, also with a transformer.
+
+See `elmo_tasks.migration.heads.head`.
 
 # D features of the embedder's output, P features of a pooled text
 """
@@ -12,20 +14,68 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from elmo_tasks.migration.feed_forward import Layer, read_layers, with_columns
-from elmo_tasks.migration.heads.bcn import reader_and_labels
+from elmo_tasks.migration.contents import AllenNlpVocabulary, Params, Weights
 from elmo_tasks.migration.heads.head import Head, other_reader
-from elmo_tasks.migration.migration_error import MigrationError
-from elmo_tasks.migration.params import Params
-from elmo_tasks.migration.vocabulary import AllenNlpVocabulary
-from elmo_tasks.migration.weights import Weights
+from elmo_tasks.migration.layers import Layer, read_layers, with_columns
+from elmo_tasks.text.label_order import SENTIMENT_LABELS
+
+# By the reader's classes: our reader's number of them, and the names of its labels.
+_SST = {
+    "5-class": (5, SENTIMENT_LABELS),
+    "2-class": (2, ("negative", "positive")),
+}
+
+
+def convert_bcn(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, columns: Tensor) -> Head:
+    """The same model as our `bcn`."""
+    model = params.part("model")
+    head = Head(
+        type="bcn",
+        embedding_dropout=model.number("embedding_dropout"),
+        integrator_dropout=model.number("integrator_dropout"),
+    )
+    pre_encoder = read_layers(model.part("pre_encode_feedforward"), weights.part("_pre_encode_feedforward."))
+    head.add_layers("pre_encoder", with_columns(pre_encoder, columns), "model.pre_encode_feedforward")
+    head.add_encoder("encoder", model.part("encoder"), weights.part("_encoder."))
+    head.add_encoder("integrator", model.part("integrator"), weights.part("_integrator."))
+    pooling = weights.part("_self_attentive_pooling_projection.")
+    head.tensors["attentive_pooling.score.weight"] = attention = pooling.take("weight", 1, None)
+    pooling.take("bias", 1)  # the same for all tokens, so that it changes no softmax
+
+    layers = read_layers(model.part("output_layer"), weights.part("_output_layer."))
+    # The text pooled in four ways is concatenated in the order max, min, mean, attention; here it is max, mean, min.
+    most, least, mean, attended = torch.arange(4 * attention.shape[1]).split(attention.shape[1])
+    layers = with_columns(layers, torch.cat([most, mean, least, attended]))
+    if layers[-1].activation == "maxout":
+        num_labels = len(layers[-1].bias) // layers[-1].pieces
+        layers.append(Layer(torch.eye(num_labels), torch.zeros(num_labels), "linear", 0.0))
+    *output, scores = layers
+    head.add_layers("output", output, "model.output_layer")
+    head.add_scores(scores, "model.output_layer")
+    return _reads_texts(head, params, vocabulary.labels())
+
+
+def _reads_texts(head: Head, params: Params, labels: tuple[str, ...], **settings: str) -> Head:
+    """The head with its reader of texts: that of SST, with our names of the labels, or that of JSON lines."""
+    reader, ours = params.part("dataset_reader"), labels
+    config: dict[str, Any] = {"type": "jsonl", "task": "classification"}
+    granularity = reader.get("granularity", "5-class")
+    if reader.get("type", None) == "sst_tokens" and granularity in _SST:
+        count, names = _SST[granularity]
+        config = {"type": "sst", "granularity": count, "subtrees": reader.get("use_subtrees", False)}
+        ours = tuple(names[int(label)] for label in labels)
+    notes = [f"the labels {', '.join(labels)} are {', '.join(ours)} here"] if ours != labels else []
+    return head.reads(
+        {**config, **settings}, [*notes, *other_reader(params, config["type"], "sst_tokens")], labels=ours
+    )
+
 
 _POOLERS = ("cls_pooler", "bert_pooler")
 _PAIRS = ("snli", "transformer_superglue_rte")
 
 
-def convert(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, columns: Tensor) -> Head:
-    """The same model as our `text_classifier`; see `elmo_tasks.migration.heads.head`."""
+def convert_basic(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, columns: Tensor) -> Head:
+    """The same model as our `text_classifier`."""
     model = params.part("model")
     model.ignore("namespace", "num_labels")
     labels = vocabulary.labels(model.get("label_namespace", "labels"))
@@ -36,8 +86,6 @@ def convert(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, co
     pooler = model.part("seq2vec_encoder")
     name, pooling = pooler.get("type", None), weights.part("_seq2vec_encoder.")
     if name in _POOLERS:
-        if "seq2seq_encoder" in model:
-            raise MigrationError(f"config.json: {model.path('seq2seq_encoder')}: not together with {name}")
         pooler.ignore("embedding_dim", "pretrained_model", "requires_grad", "dropout", "load_weights")
         pooler.expect("cls_is_last_token", False, default=False)
         head.config["pooling"] = "cls"
@@ -58,7 +106,7 @@ def convert(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, co
     if output:
         head.add_layers("output", output, "model.feedforward")
     head.add_scores(scores, "model")
-    return _reads(head, params, vocabulary, labels)
+    return _reads(head, params, labels)
 
 
 def _linear(weights: Weights, activation: str, size: int | None = None) -> Layer:
@@ -109,20 +157,16 @@ def _with_last_states(head: Head, layers: Sequence[Layer]) -> list[Layer]:
     return [dataclasses.replace(first, weight=weight), *rest]
 
 
-def _reads(head: Head, params: Params, vocabulary: AllenNlpVocabulary, labels: tuple[str, ...]) -> Head:
+def _reads(head: Head, params: Params, labels: tuple[str, ...]) -> Head:
     """The head with its reader: of a text, or of a pair of texts that a transformer reads together."""
-    reader = params.part("dataset_reader")
-    name, is_whole = reader.get("type", None), head.config["pooling"] == "cls"
+    if head.config["pooling"] != "cls":
+        return _reads_texts(head, params, labels)
     # A transformer reads the text as it is; tokens are only what white space separates.
-    more: dict[str, Any] = {"tokenizer": "whitespace"} if is_whole else {}
-    notes = ["white space between words is read as one space"] if is_whole else []
-    if is_whole and name in _PAIRS:
-        reader.ignore("transformer_model_name")
-        reader.expect("combine_input_fields", None, True)
-        reader.expect("collapse_labels", False, default=False)
-        pairs: dict[str, Any] = {"type": "snli"} if name == "snli" else {"type": "jsonl", "task": "text_pairs"}
-        return head.reads({**pairs, **more}, notes, labels=labels)
-    config, ours = reader_and_labels(params, vocabulary)
-    if ours != labels:
-        notes.append(f"the labels {', '.join(labels)} are {', '.join(ours)} here")
-    return head.reads({**config, **more}, (*notes, *other_reader(params, config["type"], "sst_tokens")), labels=ours)
+    reader = params.part("dataset_reader")
+    if (name := reader.get("type", None)) not in _PAIRS:
+        return _reads_texts(head, params, labels, tokenizer="whitespace")
+    reader.ignore("transformer_model_name")
+    reader.expect("combine_input_fields", None, True)
+    reader.expect("collapse_labels", False, default=False)
+    pairs: dict[str, Any] = {"type": "snli"} if name == "snli" else {"type": "jsonl", "task": "text_pairs"}
+    return head.reads({**pairs, "tokenizer": "whitespace"}, labels=labels)

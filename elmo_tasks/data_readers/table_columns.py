@@ -1,0 +1,108 @@
+"""Which columns of a table have its texts and its labels, where nobody says it; and how its numbers are written."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Literal, get_args
+
+from elmo_tasks.errors import DataError
+
+Decimal = Literal[",", "."]
+
+_LABELS = ("label", "labels", "score")
+_FEW_VALUES = 5  # of labels in a table of a few rows
+_EXAMPLE = 40  # characters
+_WITH_COMMA = re.compile(r"\s*[-+]?[\d.]*,\d+\s*")
+_THOUSANDS = {",": re.compile(r"(?<=\d)\.(?=\d{3}(\D|$))"), ".": re.compile(r"(?<=\d),(?=\d{3}(\D|$))")}
+
+
+def find_columns(
+    chosen: Mapping[str, str | int],
+    given: Mapping[str, str | int],
+    names: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    location: str,
+) -> dict[str, str | int]:
+    """The columns of a table with a header row, by what they hold.
+
+    A column that nobody names has its usual name, in any case; otherwise it is the only one that can be it: the text
+    is the column with several words in most cells, the label one with values that come again, the score numbers.
+
+    Arguments:
+        chosen: the columns of what is read, by their usual names if nobody names them.
+        given: the columns that somebody names.
+        rows: the first rows of the table.
+        location: that of the header row, for errors.
+
+    Raises:
+        DataError: several columns are possible, or none.
+    """
+    by_name = {name.strip().casefold(): name for name in names} | {name: name for name in names}
+    found = {what: column if what in given else by_name.get(what, "") for what, column in chosen.items()}
+    if not (missing := [what for what, column in found.items() if column == ""]):
+        return found
+    free = [at for at, name in enumerate(names) if name and name not in found.values() and at not in found.values()]
+    cells = {at: [str(row[at]) for row in rows if len(row) == len(names)] for at in free}
+    possible = {
+        what: sorted((at for at in free if _can_be(what, cells[at])), key=lambda at: len(set(cells[at])))
+        for what in missing
+    }
+    if any(len(columns) != 1 for columns in possible.values()):
+        raise DataError(location, _choice(missing, possible, names, cells))
+    header = [names[at] for what in missing if what in _LABELS for at in possible[what] if names[at] in cells[at]]
+    if header:
+        columns = " ".join(f"--set dataset_reader.columns.{what}={at}" for what, (at,) in possible.items())
+        problem = f"{header[0]!r} is the name of a column here and a label in other rows; if this is not a header row"
+        raise DataError(location, f"{problem}: --set dataset_reader.header=false {columns}")
+    return found | {what: names[at] for what, (at,) in possible.items()}
+
+
+def _can_be(what: str, cells: Sequence[str]) -> bool:
+    """Whether a column with these cells can be that of a text, a label or a score."""
+    if what == "score":
+        return any(cells) and all(re.fullmatch(r"[-+\d.,eE\s]+", cell) for cell in cells)
+    num_values = len(set(cells))
+    is_text = sum(" " in cell.strip() for cell in cells) > len(cells) / 2 and num_values > len(cells) / 2
+    if what == "text":
+        return is_text
+    return what in _LABELS and 1 < num_values <= max(_FEW_VALUES, len(cells) / 4) and not is_text
+
+
+def _choice(
+    missing: Sequence[str], possible: Mapping[str, list[int]], names: Sequence[str], cells: Mapping[int, Sequence[str]]
+) -> str:
+    """What columns there are, and the settings that choose among them."""
+    shown = ", ".join(
+        f"{name!r} (such as {next(filter(None, cells.get(at, ())), '')[:_EXAMPLE]!r})" if at in cells else repr(name)
+        for at, name in enumerate(names)
+    )
+    remaining, settings = [*cells], []
+    for what in missing:
+        at = next((each for each in [*possible[what], *remaining] if each in remaining), None)
+        remaining = [each for each in remaining if each != at]
+        name = "NAME" if at is None else names[at]
+        settings.append(f"--set {shlex.quote(f'dataset_reader.columns.{what}={name}')}")
+    problem = f"no column {' and no column '.join(map(repr, missing))}; the columns are {shown}"
+    return f"{problem}. Choose them, for example: {' '.join(settings)}"
+
+
+def find_decimal(cells: Sequence[str], location: str) -> Decimal:
+    """What separates the fractions of numbers.
+
+    Raises:
+        DataError: all commas have three digits after them, so that they may separate thousands.
+    """
+    with_comma = [cell for cell in cells if "," in cell]
+    if not all(map(_WITH_COMMA.fullmatch, with_comma)) or any("." in cell and "," not in cell for cell in cells):
+        return "."
+    if with_comma and all(map(_THOUSANDS["."].search, with_comma)):
+        values = " or ".join(f"{plain_number(with_comma[0], mark)} ({mark})" for mark in get_args(Decimal))
+        raise DataError(location, f"{with_comma[0]!r} can be {values}. Set --set dataset_reader.decimal=, or .")
+    return "," if with_comma else "."
+
+
+def plain_number(text: str, decimal: Decimal) -> str:
+    """A number as Python writes it, without what separates thousands."""
+    return _THOUSANDS[decimal].sub("", text).replace(decimal, ".")

@@ -1,0 +1,198 @@
+"""Tables as people have them: encodings, separators, quotes, decimal commas, spreadsheets, and columns of any names."""
+
+import csv
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas
+import pytest
+
+from elmo_tasks.errors import DataError, ElmoTasksError
+from tests.data_readers.readers import ODD_FILES, TEXTS, Settings, build, problem, read, write
+
+SCORES: Settings = {**TEXTS, "task": "regression"}
+TEXTS_AND_LABELS = [
+    (f'Das Essen war gut; müde „Gäste“, {number} Sterne\nund "mehr"', "süß" if number % 3 else "öde, schlecht")
+    for number in range(12)
+]
+ROWS = [(str(number), f"2024-01-0{number % 9 + 1}", *row) for number, row in enumerate(TEXTS_AND_LABELS, start=100)]
+HEADER = ("Nr", "Datum", "Kommentar", "Urteil")
+FRAME = pandas.DataFrame(ROWS, columns=HEADER)
+
+
+def as_text(delimiter: str, encoding: str, before: str = "", **options: Any) -> Callable[[Path], None]:
+    def save(path: Path) -> None:
+        stream = io.StringIO()
+        csv.writer(stream, delimiter=delimiter, **options).writerows([HEADER, *ROWS])
+        path.write_bytes((before + stream.getvalue()).encode(encoding))
+
+    return save
+
+
+# How people save a table, and what the log says of it.
+KINDS: dict[str, tuple[Callable[[Path], Any], str]] = {
+    "excel.csv": (as_text(";", "cp1252"), "Windows-1252, separated by semicolons"),
+    "sep.csv": (as_text(";", "cp1252", "sep=;\r\n"), "Windows-1252, separated by semicolons"),
+    "unicode.txt": (as_text("\t", "utf-16"), "UTF-16, separated by tabs"),
+    "big_end.txt": (as_text("\t", "utf-16-be"), "UTF-16BE, separated by tabs"),
+    "marked.csv": (as_text(",", "utf-8-sig"), "UTF-8, separated by commas"),
+    "bars.dat": (as_text("|", "utf-8", lineterminator="\n"), "UTF-8, separated by bars"),
+    "all_quoted.csv": (as_text(",", "utf-8", quoting=csv.QUOTE_ALL), "UTF-8, separated by commas"),
+    "book.xlsx": (lambda path: FRAME.to_excel(path, index=False), ""),
+    "book.ods": (lambda path: FRAME.to_excel(path, index=False, engine="odf"), ""),
+    "table.parquet": (lambda path: FRAME.astype({"Nr": int}).to_parquet(path), ""),
+}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_table_is_read_without_settings(name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "elmo_tasks")
+    save, says = KINDS[name]
+    save(tmp_path / name)
+    examples = read(tmp_path / name, TEXTS | {"tokenizer": "whitespace"})
+    assert [(example["tokens"], example["label"]) for example in examples] == [
+        (text.split(), label) for text, label in TEXTS_AND_LABELS
+    ]
+    found = f"{says}, text from 'Kommentar', label from 'Urteil'".removeprefix(", ")
+    assert f"{tmp_path / name}: {found}" in caplog.messages
+    named = TEXTS | {"columns": {"text": "Kommentar", "label": "Nr"}}
+    assert [example["label"] for example in read(tmp_path / name, named)] == [row[0] for row in ROWS]
+
+
+def test_odd_files(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "elmo_tasks")
+    first, second = read(ODD_FILES / "excel_cp1252.csv", TEXTS)
+    assert (first["tokens"], first["label"]) == (["Sehr", "gut", ";", "wirklich", "schön"], "gut")
+    assert (second["tokens"][1], second["label"]) == ("\u2013", "schlecht")
+    assert [example["score"] for example in read(ODD_FILES / "decimal_comma.csv", SCORES)] == [4.5, 1.0]
+    assert f"{ODD_FILES / 'decimal_comma.csv'}: UTF-8, separated by semicolons, decimal commas" in caplog.messages
+    expected = ":2: a NUL byte, which is not text; export the table again, or delete the line"
+    assert problem(ODD_FILES / "nul.csv", TEXTS) == expected
+    assert [example["label"] for example in read(ODD_FILES / "nul.csv", TEXTS | {"on_error": "skip"})] == ["neg"]
+
+
+POLISH = "tekst;ocena\n" + "".join(f"Bardzo źle, żółta {n} zupa;{'świetnie' if n % 2 else 'źle'}\n" for n in range(6))
+UMLAUTS = "text;label\nEin Frühstück für Männer;süß\nEin anderes;bitter\n"
+TWO = "no column 'text' and no column 'label'; the columns are 'a' (such as 'Gut'), 'b' (such as 'x')"
+POLISH_PROBLEM = (
+    ": is not UTF-8; it can be cp1250 ('źle,') or cp1252 ('Ÿle,') or cp1251 ('џle,') or mac_roman ('üle,'). "
+    "Choose one: --set dataset_reader.encoding=cp1250"
+)
+UMLAUT_PROBLEM = (
+    ": is not UTF-8; it can be cp1250 ('Frźhstźck') or mac_roman ('Frühstück') or cp1252 ('FrŸhstŸck') or cp1251 "
+    "('Frџhstџck'). Choose one: --set dataset_reader.encoding=cp1250"
+)
+NUMBER = ":1: '1,500' can be 1.500 (,) or 1500 (.). Set --set dataset_reader.decimal=, or ."
+# A table, its settings, the whole error, and the settings that it names, with which the table is read
+REFUSED: list[tuple[bytes, Settings, str, Settings, list[Any]]] = [
+    (POLISH.encode("cp1250"), TEXTS,
+     POLISH_PROBLEM, {"encoding": "cp1250"}, ["źle", "świetnie"] * 3),
+    (UMLAUTS.encode("mac_roman"), TEXTS,
+     UMLAUT_PROBLEM, {"encoding": "mac_roman"}, ["süß", "bitter"]),
+    ("Gut, nett;gut\nSchlecht, so;übel\n".encode(), {**TEXTS, "header": False, "columns": {"text": 0, "label": 1}},
+     ": can be separated by commas ('Gut', ' nett;gut') or semicolons ('Gut, nett', 'gut'). "
+     "Set --set 'dataset_reader.delimiter=,' or --set 'dataset_reader.delimiter=;'", {"delimiter": ";"},
+     ["gut", "übel"]),
+    (b"text;score\nOne;1,500\nTwo;2,250\n", SCORES,
+     NUMBER, {"decimal": ","}, [1.5, 2.25]),
+    (b"text;score\nOne;1,500\nTwo;2,250\n", SCORES,
+     NUMBER, {"decimal": "."}, [1500, 2250]),
+    (b"a,b\nGut,x\nOh,y\n", TEXTS,
+     f":1: {TWO}. Choose them, for example: --set dataset_reader.columns.text=a --set dataset_reader.columns.label=b",
+     {"columns": {"text": "a", "label": "b"}}, ["x", "y"]),
+    (b"text,my id,star\nOne,1,2\nTwo,2,3\n", TEXTS,
+     ":1: no column 'label'; the columns are 'text', 'my id' (such as '1'), 'star' (such as '2'). "
+     "Choose them, for example: --set 'dataset_reader.columns.label=my id'",
+     {"columns": {"label": "my id"}}, ["1", "2"]),
+    (b"So it is,x\nNot at all,y\nIt was so,x\n", TEXTS,
+     ":1: 'x' is the name of a column here and a label in other rows; if this is not a header row: "
+     "--set dataset_reader.header=false --set dataset_reader.columns.text=0 --set dataset_reader.columns.label=1",
+     {"header": False, "columns": {"text": 0, "label": 1}}, ["x", "y", "x"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("content", "settings", "expected", "remedy", "values"), REFUSED, ids=lambda value: "")
+def test_two_readings_are_an_error_that_names_both_and_the_setting(
+    content: bytes, settings: Settings, expected: str, remedy: Settings, values: list[Any], tmp_path: Path
+) -> None:
+    path = write(tmp_path / "data.csv", content)
+    assert problem(path, settings) == expected
+    field = "score" if settings is SCORES else "label"
+    assert [example[field] for example in read(path, settings | remedy)] == values
+
+
+def test_sheets_and_damaged_files(tmp_path: Path) -> None:
+    path = tmp_path / "book.xlsx"
+    with pandas.ExcelWriter(path) as writer:
+        for name in ("Januar", "Februar"):
+            FRAME.assign(Urteil=name).to_excel(writer, sheet_name=name, index=False)
+    expected = ": the sheets with cells are 'Januar', 'Februar'. Set --set 'dataset_reader.sheet=Januar', or another"
+    assert problem(path, TEXTS) == problem(path, TEXTS | {"sheet": "March"}) == expected
+    named = TEXTS | {"columns": {"label": "Urteil"}}
+    assert {example["label"] for example in read(path, named | {"sheet": "Februar"})} == {"Februar"}
+    for name in ("a.xlsx", "a.xls", "a.ods", "a.parquet"):
+        assert ": is damaged, or not .xlsx, .ods or .parquet (" in problem(
+            write(tmp_path / name, path.read_bytes()[:99]), TEXTS
+        )
+
+
+def test_without_the_packages_for_spreadsheets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    FRAME.to_excel(tmp_path / "book.xlsx", index=False)
+    monkeypatch.setitem(__import__("sys").modules, "openpyxl", None)
+    with pytest.raises(ElmoTasksError, match=r"Install what reads it: pip install 'elmo-tasks\[tables\]'"):
+        read(tmp_path / "book.xlsx", TEXTS)
+
+
+def test_lists_of_a_parquet_file_are_tokens(tmp_path: Path) -> None:
+    path = tmp_path / "tokens.parquet"
+    pandas.DataFrame({"tokens": [["New York", "sleeps"]], "tags": [["B-LOC", "O"]]}).to_parquet(path)
+    settings = {**TEXTS, "task": "tagging", "token_per_line": False}
+    (example,) = read(path, settings)
+    assert (example["tokens"], example["tags"]) == (["New York", "sleeps"], ["B-LOC", "O"])
+
+
+@pytest.mark.parametrize(
+    ("cells", "numbers"),
+    [
+        (["4,5", "1,0", "-3"], [4.5, 1.0, -3.0]),
+        (["1.234,5", "7,25"], [1234.5, 7.25]),
+        (["1,234.5", "7.25"], [1234.5, 7.25]),
+        (["0.125", "0.250"], [0.125, 0.25]),
+    ],
+)
+def test_numbers(cells: list[str], numbers: list[float], tmp_path: Path) -> None:
+    path = write(tmp_path / "data.csv", "text;score\n" + "".join(f"One;{cell}\n" for cell in cells))
+    assert [example["score"] for example in read(path, SCORES)] == numbers
+
+
+def test_commas_and_points_in_one_column_are_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "data.csv", "text;score\nOne;4,5\nTwo;4.5\n")
+    with pytest.raises(DataError, match=r"data\.csv:2: 'score' is '4,5'; expected a number, such as 3\.5"):
+        read(path, SCORES)
+
+
+def test_comments_say_nothing_about_the_format(tmp_path: Path) -> None:
+    path = write(tmp_path / "data.csv", "# saved, on Monday\ntext;label\nOne, two;x\n# more\nThree;y\n")
+    assert [example["label"] for example in read(path, TEXTS | {"comment": "#"})] == ["x", "y"]
+
+
+def test_a_single_column_has_commas_in_its_texts(tmp_path: Path) -> None:
+    path = write(tmp_path / "new.csv", "Text\nWarm, funny and short.\nNo; not at all, no.\nCold.\n")
+    assert [example["tokens"][0] for example in build(TEXTS).unlabelled(str(path))] == ["Warm", "No", "Cold"]
+
+
+@pytest.mark.parametrize("line", ['Er sagte ""ja"" dazu', "so\twar es"])
+def test_quotes_between_tabs(line: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "data.txt", f'text\tlabel\n"{line}"\tx\nGut "so"\ty\n')
+    first, second = read(path, TEXTS | {"tokenizer": "whitespace"})
+    assert first["tokens"] == line.replace('""', '"').split()
+    assert second["tokens"] == ["Gut", '"so"']
+
+
+def test_an_encoding_that_does_not_exist() -> None:
+    from elmo_tasks.data_readers import DatasetReaderConfig
+
+    with pytest.raises(ValueError, match="not an encoding; expected a name such as 'cp1252' or 'utf-8'"):
+        DatasetReaderConfig.model_validate(TEXTS | {"encoding": "windows"})
