@@ -8,7 +8,6 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import stats
 
 from elmo_tasks.config.data_folder import MissingDataError
 from elmo_tasks.data_readers.cache_records import records_of
@@ -178,6 +177,8 @@ def _contradictions(config: ExperimentConfig, data: Data) -> Iterator[DataWarnin
 
 def _differences(data: Data, name: str, *labels: Mapping[str, int]) -> Iterator[DataWarning]:
     """Labels (of the training data and of a part) and lengths that differ by more than chance."""
+    from scipy import stats  # a training without held-out data does not need it
+
     remedy = "draw it at random, as validation_data_path=null with validation_share=0.2 does"
     totals = [sum(each.values()) for each in labels]
     table = np.array([[each.get(label, 0) for label in labels[0]] for each in labels])

@@ -94,7 +94,7 @@ def test_training_prediction_and_vectors_warn_once(
 ) -> None:
     caplog.set_level(logging.WARNING)
     write_words(own, LISTED)
-    rows = [(ENGLISH[start : start + 40], "good") for start in range(20)]
+    rows = [(ENGLISH[start : start + 40], ("good", "bad")[start % 2]) for start in range(20)]
     model = {"type": "text_classifier", "embedder": {"elmo": {"bilm": str(own.options.parent)}}}
     trainer = {"num_epochs": 2, "validation_metric": "+accuracy", "trackers": []}
     path = config(tmp_path, {"train": rows, "dev": rows[:5], "test": rows[:5]}, model=model, trainer=trainer)

@@ -123,7 +123,6 @@ HOLDS = {"config.json": "a run", "study.json": "a study", "trials.journal": "a s
         ("train ner_conll03 -s other --seeds 1,2", "config.json"),
         ("train ner_conll03 -s other --folds 2", "trials.journal"),
         ("import-allennlp model.tar.gz other", "config.json"),
-        ("import-allennlp model.tar.gz run --bilm other", "study.json"),
     ],
 )
 def test_a_folder_that_holds_something_else_is_left_as_it_is(

@@ -171,8 +171,8 @@ def test_one_file_is_enough(tmp_path: Path, caplog: pytest.LogCaptureFixture, mo
             read(*missing)
     Path("dev.csv").write_text("text,label\nIt was fine,gut\n")
     assert len(read("train_data_path=table.csv").training) == 60
-    alone = read("train_data_path=table.csv", "validation_data_path=null", "trainer.patience=null")
-    assert (len(alone.training), alone.held_out) == (60, {})
+    one_file = read("train_data_path=table.csv", "validation_data_path=null", "trainer.patience=null")
+    assert (len(one_file.training), one_file.held_out) == (60, {})
 
 
 def test_one_example_cannot_be_split(config_file: Path, tmp_path: Path) -> None:
