@@ -218,14 +218,10 @@ def _add_formats(parser: argparse.ArgumentParser) -> None:
         ("jsonl", "reader", *TOOLS),
         "jsonl: one JSON object per result; reader: with --format reader, columns of tokens (CoNLL) with one more, the "
         "predictions; the others: for annotation tools, the texts of a tool's export or of plain text with predictions "
-        "to correct (brat: --output is a folder; spacy: JSON, or a file whose name ends in .spacy)",
+        "to correct (brat: --output is a folder)",
     )
-    parser.add_argument(
-        "--least-certain",
-        type=numbers.positive,
-        metavar="N",
-        help="for annotation tools: only the N texts that the model is least certain of, the least certain first",
-    )
+    about = "for annotation tools: only the N texts that the model is least certain of, the least certain first"
+    parser.add_argument("--least-certain", type=numbers.positive, metavar="N", help=about)
 
 
 def run_predict(arguments: argparse.Namespace) -> None:
@@ -238,23 +234,23 @@ def run_predict(arguments: argparse.Namespace) -> None:
     _check_formats(arguments)
     options.refuse_torchrun("predict")
     arguments.run_paths, arguments.input = _runs_and_data([*arguments.run_paths, *arguments.input])
-    if arguments.output_format in TOOLS:
-        predict_for_tool(arguments)
-        return
-    if writes_parts(arguments, in_one_table=is_table(arguments.output)):
+    is_for_tool = arguments.output_format in TOOLS
+    if not is_for_tool and writes_parts(arguments, in_one_table=is_table(arguments.output)):
         _predict_parts(arguments)
         return
-    several = len(arguments.input) > 1 or Path(arguments.input[0]).is_dir()
+    several = len(arguments.input) > 1 or (Path(arguments.input[0]).is_dir() and not is_for_tool)
     arguments.files = find_files(arguments.input) if several else {}
     arguments.input = arguments.input[0]
-    if arguments.format == "auto" and arguments.input.lower().endswith(SHEETS):
+    if is_for_tool or (arguments.format == "auto" and arguments.input.lower().endswith(SHEETS)):
         arguments.format = "reader"
     if several and arguments.format == "reader":
         raise ElmoTasksError("--format reader reads one file into a table; got a folder or several files")
-    if arguments.output_format == "jsonl":
+    if is_for_tool:
+        check_ending(arguments.output, TOOLS[arguments.output_format])
+    elif arguments.output_format == "jsonl":
         check_ending(arguments.output, (*JSON_LINES, *TABLES), "With a slash at its end, it is a folder")
     check_ending(arguments.html, HTML)
-    for output in (arguments.output, arguments.html):
+    for output in (arguments.html,) if arguments.output_format == "brat" else (arguments.output, arguments.html):
         check_output(output, force=arguments.force, stream=True)
     batch_tokens = arguments.batch_tokens or DEFAULT_BATCH_TOKENS
     predicates = None
@@ -266,7 +262,7 @@ def run_predict(arguments: argparse.Namespace) -> None:
     if arguments.format == "reader":
         run = load_run(arguments.run_paths, overrides=overrides)
         predictor = run_predictor(run, batch_tokens=batch_tokens, predicates=predicates)
-        predict_stream(predictor, arguments, run.reader)
+        (predict_for_tool if is_for_tool else predict_stream)(predictor, arguments, run.reader)
         return
     predictor = load_predictor(
         arguments.run_paths, overrides=overrides, batch_tokens=batch_tokens, predicates=predicates
@@ -286,9 +282,9 @@ def _check_formats(arguments: argparse.Namespace) -> None:
         raise ElmoTasksError(f"--resolve is for text; expected no --format {arguments.format}")
     if arguments.least_certain and arguments.output_format not in TOOLS:
         raise ElmoTasksError(f"--least-certain is for annotation tools; expected --output-format {', '.join(TOOLS)}")
-    others = (name for name in ("html", "explain", "resolve", "predicates") if getattr(arguments, name))
-    if arguments.output_format in TOOLS and (other := next(others, "" if arguments.format == "auto" else "format")):
-        raise ElmoTasksError(f"--output-format {arguments.output_format}: expected no --{other}")
+    others = [name for name in ("html", "explain", "resolve", "predicates") if getattr(arguments, name)]
+    if arguments.output_format in TOOLS and (others or arguments.format != "auto"):
+        raise ElmoTasksError(f"--output-format {arguments.output_format}: expected no --{(*others, 'format')[0]}")
 
 
 def _predict_parts(arguments: argparse.Namespace) -> None:

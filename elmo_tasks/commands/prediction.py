@@ -13,11 +13,10 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from elmo_tasks.commands import options
 from elmo_tasks.commands.console import binary_output, json_lines, page, table
 from elmo_tasks.commands.stopping import Results, uninterrupted
-from elmo_tasks.errors import DataError, ElmoTasksError, counted
-from elmo_tasks.files.overwriting import JSON, JSON_LINES, check_ending, check_output, is_table
+from elmo_tasks.errors import DataError, ElmoTasksError
+from elmo_tasks.files.overwriting import JSON, JSON_LINES, is_table
 
 if TYPE_CHECKING:
     from elmo_tasks.data_readers.reader import DatasetReader
@@ -27,7 +26,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-TOOLS = ("doccano", "label-studio", "brat", "spacy")  # of annotation
+TOOLS = {"doccano": JSON_LINES, "label-studio": JSON, "brat": (), "spacy": (".spacy",)}
+"""The tools of annotation that predictions are written for, with the endings of their files."""
+
 _STANDARD_INPUT = "-"
 _SHOWN_ERRORS = 5
 
@@ -88,45 +89,29 @@ def predict_stream(predictor: Predictor, arguments: argparse.Namespace, reader: 
     results.report("result")
 
 
-def predict_for_tool(arguments: argparse.Namespace) -> None:
-    """Predicts the texts of a tool's export or the lines of a text, and writes them as a tool imports them.
-
-    Raises:
-        ElmoTasksError: the model does not find what the tool has, or the output cannot be written.
-    """
+def predict_for_tool(predictor: Predictor, arguments: argparse.Namespace, reader: DatasetReader) -> None:
+    """Predicts the texts of a tool's export or the lines of a text, and writes them as a tool imports them."""
     from elmo_tasks.data_readers.spans import SpansConfig, SpansReader
     from elmo_tasks.files.atomic import atomic_folder
-    from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS
-    from elmo_tasks.predictors.pre_annotations import brat_files, check_task, docbin, json_content, pre_annotate
-    from elmo_tasks.runs.load import load_run, run_predictor
+    from elmo_tasks.predictors.pre_annotations import brat_files, docbin, json_content, pre_annotate
 
     tool, path, skipped = arguments.output_format, arguments.output, _Skipped()
-    if len(arguments.input) > 1:
-        raise ElmoTasksError(f"--output-format {tool}: expected one input, got {len(arguments.input)}")
-    if tool != "brat":
-        check_ending(path, JSON_LINES if tool == "doccano" else JSON)
-        check_output(path, force=arguments.force, stream=True)
-    elif path is None or (Path(path).exists() and not arguments.force):
+    if tool == "brat" and (path is None or (Path(path).exists() and not arguments.force)):
         raise ElmoTasksError("--output-format brat: expected a new folder as --output, or --force to write into one")
-    run = load_run(
-        arguments.run_paths, overrides=[*options.tokenizer_overrides(arguments), *options.run_overrides(arguments)]
-    )
-    check_task(tool, run.model.task)
-    reader = run.reader if isinstance(run.reader, SpansReader) else SpansConfig().build()
-    predictor = run_predictor(run, batch_tokens=arguments.batch_tokens or DEFAULT_BATCH_TOKENS)
-    texts = pre_annotate(predictor, reader, arguments.input[0], skipped if arguments.on_error == "skip" else None)
+    reader = reader if isinstance(reader, SpansReader) else SpansConfig().build()
+    on_error = skipped if arguments.on_error == "skip" else None
+    texts = pre_annotate(tool, predictor, reader, arguments.input, on_error)
     if arguments.least_certain:
         texts = sorted(texts, key=lambda found: found.certainty)[: arguments.least_certain]
     if tool == "brat":
         with atomic_folder(path, merge=True) as folder:
             for name, content in brat_files(texts).items():
-                (folder / name).write_bytes(content.encode())
+                (folder / name).write_bytes(content)
     else:
-        is_binary, model = tool == "spacy" and str(path).endswith(".spacy"), " ".join(arguments.run_paths)
+        model = " ".join(arguments.run_paths)
         with binary_output(path) as stream:
-            stream.write(docbin(texts, path) if is_binary else json_content(tool, texts, reader, model).encode())
+            stream.write(docbin(texts) if tool == "spacy" else json_content(tool, texts, reader, model))
     skipped.report()
-    logger.info("%s: %s", path or "standard output", counted(len(texts), "text"))
 
 
 def _say_ready(source: LiveLines, *, typed: bool) -> None:

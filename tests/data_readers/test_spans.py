@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+from elmo_tasks.data_readers import SpansConfig
 from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.text.tag_schemes import spans_of_tags
-from tests.data_readers.annotation_exports import EXPORTS, TEXTS, document, label_studio, lines
-from tests.data_readers.readers import Settings, build, read, write
+from tests.data_readers.annotation_exports import EXPORTS, TEXTS, annotation, document, label_studio, lines, task
+from tests.data_readers.readers import ODD_FILES, Settings, build, problem, read, write
 
 SPANS: Settings = {"type": "spans"}
 
@@ -29,188 +30,182 @@ EXPECTED = [("".join(part.split()), label) for _, spans in TEXTS for part, label
 
 
 @pytest.mark.parametrize("export", EXPORTS, ids=lambda export: export.__name__)
-def test_every_tool_gives_the_same_spans(
-    export: Callable[[Path], Path], tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.INFO)
-    examples = list(build(SPANS | {"tokenizer": "unicode"}).examples(export(tmp_path)))  # not from the cache
+def test_every_tool_gives_the_same_spans(export: Callable[[Path], Path], tmp_path: Path) -> None:
+    config = SpansConfig(tokenizer="unicode")
+    path = export(tmp_path)
+    examples = config.build().read(path).to_list()
     assert found_spans(examples) == EXPECTED
-    texts = [text for text, _ in TEXTS]
-    for document_number, text in enumerate(texts):
-        tokens = [token for each in examples if each["document"] == document_number for token in each["tokens"]]
+    for number, (text, _) in enumerate(TEXTS):
+        tokens = [token for each in examples if each["document"] == number for token in each["tokens"]]
         assert "".join(tokens) == "".join(text.split())
-    assert sum("the format is that of " in message for message in caplog.messages) == 1
+    texts = [text for text in config.build().texts(path) if not text.missing]
+    cut = [("".join(text.text[start:end].split()), label) for text in texts for start, end, label, *_ in text.spans]
+    assert cut == EXPECTED
 
 
-TSV = """\
-#FORMAT=WebAnno TSV 3.3
-#T_SP=de.tudarmstadt.ukp.dkpro.core.api.lexmorph.type.pos.POS|PosValue
-#T_SP=de.tudarmstadt.ukp.dkpro.core.api.ner.type.NamedEntity|identifier|value
-#T_RL=webanno.custom.Knows|kind|BT_de.tudarmstadt.ukp.dkpro.core.api.ner.type.NamedEntity
-
-
-#Text=😀 Mira Dolvane joined Karvel.
-1-1\t0-2\t😀\tSYM\t_\t_\t_\t_\t
-1-2\t3-7\tMira\tNNP\t*[1]\tPER[1]\t_\t_\t
-1-3\t8-15\tDolvane\tNNP\t*[1]\tPER[1]\tfriend\t1-2\t
-1-4\t16-22\tjoined\tVBD\t_\t_\t_\t_\t
-1-5\t23-29\tKarvel\tNNP\tQ1\tORG\\_1\t_\t_\t
-1-6\t29-30\t.\t.\t_\t_\t_\t_\t
-
-#Text=Oslo slept.
-2-1\t31-35\tOslo\tNNP\t*\tLOC\t_\t_\t
-2-2\t36-41\tslept\tVBD\t_\t_\t_\t_\t
-"""
-GLINER = [
-    {"tokenized_text": ["Mira", "Dolvane", "joined", "Karvel", "."], "ner": [[0, 1, "PER"], [3, 3, "ORG"]]},
-    {"tokenized_text": ["Oslo", "slept", "."], "ner": [[0, 0, "LOC"]]},
-]
-
-
-@pytest.mark.parametrize(("name", "content"), [("tokens.json", json.dumps(GLINER)), ("a.tsv", TSV)])
-def test_tokens_of_a_tool_stay_as_they_are(name: str, content: str, tmp_path: Path) -> None:
-    first, second = read(write(tmp_path / name, content), SPANS)
-    assert [token for token in first["tokens"] if token != "😀"] == ["Mira", "Dolvane", "joined", "Karvel", "."]
-    label = "ORG_1" if name == "a.tsv" else "ORG"
-    assert found_spans([first, second]) == [("MiraDolvane", "PER"), ("Karvel", label), ("Oslo", "LOC")]
-    assert second["sentence"] == (name == "a.tsv")  # of the same document
-
-
-def test_another_layer_of_a_tsv_file(tmp_path: Path) -> None:
-    path = write(tmp_path / "a" / "x.tsv", TSV)
-    examples = read(path.parent, SPANS | {"columns": {"label": "POS"}})
-    assert [token for token, _ in found_spans(examples)][:3] == ["😀", "Mira", "Dolvane"]
-    examples = read(path.parent, SPANS | {"columns": {"label": "NamedEntity.identifier"}})
-    assert found_spans(examples) == [("Karvel", "Q1")]
-    with pytest.raises(DataError) as caught:
-        read(path, SPANS | {"columns": {"label": "Place"}})
-    known = "POS.PosValue, NamedEntity.identifier, NamedEntity.value"
-    problem = f"the layers of spans are {known}; expected 'Place', or another as 'label' in the reader's columns"
-    assert str(caught.value) == f"{path}: {problem}"
-
-
-ODD = """[["Mira Dolvane joined Karvel.", {"entities": [[0, 12, "PER"], [20, 26, "ORG"]]}],
- ["preMira left.", {"entities": [[3, 7, "PER"]]}]]
-"""
 REMEDY = "on_error can be 'widen' (to whole tokens), 'drop' (the span) or 'skip' (the text)"
+MIRA = "Mira left Oslo."
+PER, LOC = ([{"start": start, "end": end, "labels": [label]}] for start, end, label in ((0, 4, "PER"), (10, 14, "LOC")))
+FOUND = [("Mira", "PER")]
+TSV = "#FORMAT=WebAnno TSV 3.3\n#T_SP=a.NamedEntity|identifier|value\n#T_SP=b.Place|kind\n#T_RL=b.Knows|kind\n\n"
+PART = "1-1\t0-8\tMiraLund\t_\t_\t_\t_\n1-1.1\t0-4\tMira\t_\tORG\t_\t_\n"
+ROW = {"text": MIRA, "answer": "accept"}
+# Files as people have them, with the settings and the spans that are read.
+ODD: dict[str, tuple[Any, Settings, list[Any]]] = {
+    "several annotators": ([task(MIRA, annotation(LOC, was_cancelled=True), *map(annotation, (PER, LOC)))], {}, FOUND),
+    "not annotated": ([task(MIRA, annotation(PER)), task("To do.", predictions=[annotation(LOC)])], {}, FOUND),
+    "nothing in it": ([task(MIRA, annotation([])), task(MIRA, annotation(PER))], {}, FOUND),
+    "a text box": ([task(MIRA, annotation([*PER, {"text": ["a remark"]}]))], {}, FOUND),
+    "other keys": ([{"data": {"body": MIRA}, "annotations": [annotation(PER)]}], {"columns": {"text": "body"}}, FOUND),
+    "another control": ([task(MIRA, annotation(PER))], {"columns": {"label": "label"}}, FOUND),
+    "escaped line break": ([task("Mira\nLund.", annotation([{**PER[0], "end": 9, "text": "Mira\\nLund"}]))], {}, [
+        ("MiraLund", "PER")]),
+    "JSON-MIN": ([{"id": 1, "text": MIRA, "label": PER, "annotator": 1, "annotation_id": 1}], {}, FOUND),
+    "one object": (task(MIRA, annotation(PER)), {}, FOUND),
+    "doccano of old": ([{"text": MIRA, "annotations": [{"label": 3, "start_offset": 0, "end_offset": 4, "user": 1}]}],
+                       {}, [("Mira", "3")]),
+    "own keys": ([{"title": "x", "body": MIRA, "label": ["no"], "names": [[0, 4, "PER"]]}],
+                 {"columns": {"text": "body", "label": "names"}}, FOUND),
+    "a blank in it": ([{"text": MIRA, "label": [[0, 5, "PER"]]}], {}, FOUND),
+    "empty text": ([{"text": "", "label": []}, {"text": MIRA, "label": [[0, 4, "PER"]]}], {}, FOUND),
+    "accepted, without spans": ([ROW, {**ROW, "spans": [{"start": 0, "end": 4, "label": "PER"}]}], {}, FOUND),
+    "byte order mark": (b"\xef\xbb\xbf" + json.dumps({"text": MIRA, "label": [[0, 4, "PER"]]}).encode(), {}, FOUND),
+    "twice": ([{"text": MIRA, "label": [[0, 4, "PER"]] * 2}], {}, FOUND),
+    "emoji": ([{"text": "😀 Mira.", "label": [[3, 7, "PER"]]}], {"offsets": "utf-16", "tokenizer": "unicode"}, FOUND),
+    "two layers": (f"{TSV}1-1\t0-4\tMira\t*\tPER\ttown\t_\n", {}, FOUND),
+    "the other layer": (f"{TSV}1-1\t0-4\tMira\t*\tPER\ttown\\_1\t_\n", {"columns": {"label": "Place.kind"}}, [
+        ("Mira", "town_1")]),
+    "part of a token": (f"{TSV}{PART}", {"on_error": "drop"}, []),
+    "Windows line ends": (f"{TSV}1-1\t0-4\tMira\t*\tPER\t_\t_\n".replace("\n", "\r\n"), {}, FOUND),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_files_as_people_have_them(name: str, tmp_path: Path) -> None:
+    content, settings, expected = ODD[name]
+    path = write(tmp_path / "a.json", content if isinstance(content, (str, bytes)) else json.dumps(content))
+    assert found_spans(read(path, SPANS | settings)) == expected
+
+
+SHAPE = "expected a label, or a start, an end and a label"
+NO_TEXT = "expected a text of doccano, Label Studio, Prodigy, spaCy or GLiNER, or 'columns' that name its key"
+HYPERTEXT = {"start": "/p[1]", "end": "/p[1]", "hypertextlabels": ["PER"]}
+OVERLAP = "the span 0-4 'Mira' (ORG) overlaps the span 0-4 'Mira' (PER)"
+WRONG: dict[str, tuple[Any, str]] = {
+    "no tool": ([{"a": 1}], f": record 1: no text among a; {NO_TEXT}"),
+    "a key of their own": ([{"data": {"body": MIRA}}], f": record 1: no text among body; {NO_TEXT}"),
+    "no text": ([["a"]], f": record 1: no text among ['a']; {NO_TEXT}"),
+    "two ends": ([{"text": MIRA, "label": [[0, 4]]}], f": record 1: the annotation is [0, 4]; {SHAPE}"),
+    "GLiNER 2": ([{"text": MIRA, "entities": {"PER": ["Mira"]}}],
+                 f": record 1: the annotation is {{'PER': ['Mira']}}; {SHAPE}"),
+    "HTML": ([task(MIRA, annotation([HYPERTEXT]))], f": record 1: the annotation is {HYPERTEXT}; {SHAPE}"),
+    "no label": ([{"text": MIRA, "label": [[0, 4, None]]}],
+                 ": record 1: the label is None; expected a string that is not blank, a whole number, true or false"),
+    "two labels": ([task(MIRA, annotation([{**PER[0], "labels": ["PER", "ORG"]}]))],
+                   f": record 1: {OVERLAP}; {REMEDY}"),
+    "broken": ([{"data": {"text": "a"}, "annotations": [5]}], ": record 1: AttributeError: 'int' object has no "
+               "attribute 'get'; expected an export of an annotation tool"),
+    "cut short": ('[["a", {}]', ":1: Expecting ',' delimiter at column 11; expected a JSON array of texts, or an "
+                  "object on each line"),
+    "too few tokens": ([{"tokenized_text": ["Mira"], "ner": [[0, 2, "PER"]]}],
+                       f": record 1: the span 0-2 'Mi' (PER) is not within the 1 tokens of its text; {REMEDY}"),
+    "another layer": ("#FORMAT=WebAnno TSV 3.2\n#T_SP=a.Place|kind\n\n1-1\t0-1\tA\t_\n",
+                      ": the layers and features are Place.kind; expected NamedEntity.value, or another as 'label' in "
+                      "'columns'"),
+    "TSV in pieces": (f"{TSV}{PART}",
+                      f":7: the span 0-8 'MiraLund' (ORG) is a part of a token; {REMEDY}"),
+    "UTF-16": (MIRA.encode("utf-16"), ": the file is UTF-16; expected UTF-8. Convert it with: iconv -f UTF-16 -t UTF-8 "
+               "FILE > NEW_FILE"),
+    "text": ("Mira left.\n", ": has no example; 1 text(s) without an annotation left out"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_cannot_be_read(name: str, tmp_path: Path) -> None:
+    content, expected = WRONG[name]
+    path = write(tmp_path / "a.json", content if isinstance(content, (str, bytes)) else json.dumps(content))
+    assert problem(path, SPANS) == expected
+
+
 TEXT = "Mira Dolvane left. preKarvel"
-# The spans of the text, what is wrong, and what 'widen' and 'drop' make of them.
+# A span or two of the text, what is wrong, and what 'widen' and 'drop' make of them.
 FAULTS: list[tuple[list[list[Any]], str, list[str], list[str]]] = [
     ([[22, 28, "ORG"]], "the span 22-28 'Karvel' (ORG) begins within the token 'preKarvel'", ["preKarvel"], []),
     ([[0, 7, "PER"]], "the span 0-7 'Mira Do' (PER) ends within the token 'Dolvane'", ["MiraDolvane"], []),
     ([[0, 12, "PER"], [5, 12, "LOC"]], "the span 5-12 'Dolvane' (LOC) overlaps the span 0-12 'Mira Dolvane' (PER)",
      ["MiraDolvane"], ["MiraDolvane"]),
-    ([[3, 3, "PER"]], "the span 3-3 '' (PER) has no token, in a text of 28 characters", [], []),
     ([[4, 5, "PER"]], "the span 4-5 ' ' (PER) has no token, in a text of 28 characters", [], []),
     ([[20, 40, "PER"]], "the span 20-40 '' (PER) has no token, in a text of 28 characters", [], []),
+    ([[-4, 4, "PER"]], "the span -4-4 '' (PER) has no token, in a text of 28 characters", [], []),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("spans", "problem", "widened", "dropped"), FAULTS, ids=[each[1] for each in FAULTS])
+@pytest.mark.parametrize(("spans", "fault", "widened", "dropped"), FAULTS, ids=[each[1] for each in FAULTS])
 def test_spans_that_do_not_fit(
-    spans: list[list[Any]], problem: str, widened: list[str], dropped: list[str], tmp_path: Path,
+    spans: list[list[Any]], fault: str, widened: list[str], dropped: list[str], tmp_path: Path,
     caplog: pytest.LogCaptureFixture,
 ) -> None:  # fmt: skip
     path = lines(tmp_path / "a.jsonl", [{"text": "It rained.", "label": []}, {"text": TEXT, "label": spans}])
-    with pytest.raises(DataError) as caught:
-        read(path, SPANS)
-    assert str(caught.value) == f"{path}:2: {problem}; {REMEDY}"
+    assert problem(path, SPANS) == f":2: {fault}; {REMEDY}"
     caplog.set_level(logging.INFO)
     for action, expected in (("widen", widened), ("drop", dropped)):
         examples = read(path, SPANS | {"on_error": action})
         assert [text for text, _ in found_spans(examples)] == expected
         assert len(examples) == 3
     assert f"{path}: 1 span(s) that do not fit the tokens left out" in caplog.text
-    assert (f"{path}: 1 span(s) widened to whole tokens" in caplog.text) == ("within" in problem)
     caplog.clear()
     assert [each["line"] for each in read(path, SPANS | {"on_error": "skip"})] == [1]
-    assert f"{path}:2: {problem}\n" in f"{caplog.text}\n"
+    assert f"{path}:2: {fault}\n" in f"{caplog.text}\n"
 
 
-def test_a_record_of_an_array_is_named_with_its_line(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.json", ODD)
-    with pytest.raises(DataError) as caught:
-        read(path, SPANS)
-    problem = "the span 3-7 'Mira' (PER) begins within the token 'preMira'"
-    assert str(caught.value) == f"{path}:2: record 2: {problem}; {REMEDY}"
-    examples = read(path, SPANS | {"on_error": "widen"})
-    assert [(each["line"], *found_spans([each])) for each in examples] == [
-        (1, ("MiraDolvane", "PER"), ("Karvel", "ORG")),
-        (2, ("preMira", "PER")),
-    ]
+# The text and the notes of brat, with what is read or what is wrong with a line.
+BRAT: dict[str, tuple[bytes, str, Any]] = {
+    "Windows line ends": (b"Mira left.\r\nTavo came.", "T1\tPER 12 16\tTavo\r\nA1\tNeg T1\r\n", [("Tavo", "PER")]),
+    "byte order mark": (b"\xef\xbb\xbfMira left.", "T1\tPER 1 5\tMira\n", FOUND),
+    "their line ends changed": (b"Mira left.\r\nTavo.", "T1\tPER 11 15\tTavo\n",
+                                f"1: the span 11-15 '\\nTav' (PER) is 'Tavo' in the tool; {REMEDY}"),
+    "in pieces": (b"Tavo and Orla.", "T1\tPER 0 4;9 13\tTavo Orla\n",
+                  f"1: the span 0-13 'Tavo and Orla' (PER) is in pieces, 0 4;9 13; {REMEDY}"),
+    "nested": (b"New York Times.", "T2\tORG 0 14\tNew York Times\nT1\tLOC 0 8\tNew York\n",
+               f"2: the span 0-8 'New York' (LOC) overlaps the span 0-14 'New York Times' (ORG); {REMEDY}"),
+    "tabs": (b"Mira left.", "T1\tPER\t0 4\tMira\n",
+             "1: 'T1\\tPER\\t0 4\\tMira'; expected T1, LABEL START END, and the text, with tabs"),
+    "bytes": ("😀 Mira".encode(), "T1\tPER 5 9\tMira\n",
+              "1: the span 5-9 is 'Mira' in utf-8, not in characters; set offsets: 'utf-8'"),
+}  # fmt: skip
 
 
-def test_brat_and_tsv_name_the_line_of_a_span(tmp_path: Path) -> None:
-    text = write(tmp_path / "a.txt", "Mira met Tavo and Orla.\n")
-    notes = write(tmp_path / "a.ann", "T1\tPER 0 4\tMira\nT2\tPER 9 13;18 22\tTavo Orla\n")
-    for path in (text, notes, tmp_path):
-        with pytest.raises(DataError) as caught:
-            read(path, SPANS)
-        problem = "the span 9-22 'Tavo and Orla' (PER) is in pieces, 9 13;18 22"
-        assert str(caught.value) == f"{notes}:2: {problem}; {REMEDY}"
-    assert found_spans(read(text, SPANS | {"on_error": "drop"})) == [("Mira", "PER")]
-    notes.write_text("T1\tPER\t0 4\tMira\n")
-    with pytest.raises(DataError) as caught:
-        read(text, SPANS)
-    expected = "expected T1, LABEL START END, and the text, with tabs"
-    assert str(caught.value) == f"{notes}:1: 'T1\\tPER\\t0 4\\tMira'; {expected}"
-    path = write(
-        tmp_path / "a.tsv",
-        TSV.replace(
-            "2-1\t31-35\tOslo\tNNP\t*\tLOC", "2-1\t31-35\tOslo\tNNP\t_\t_\t_\t_\t\n2-1.1\t31-33\tOs\t_\t*\tLOC"
-        ),
-    )
-    with pytest.raises(DataError, match=rf"{path}:17: the span 31-33 'Os' \(LOC\) ends within the token 'Oslo'"):
-        read(path, SPANS)
+@pytest.mark.parametrize("name", BRAT)
+def test_files_of_brat(name: str, tmp_path: Path) -> None:
+    text, notes, expected = BRAT[name]
+    path, own = write(tmp_path / "a.txt", text), write(tmp_path / "a.ann", notes)
+    for source in (path, own, tmp_path):
+        if isinstance(expected, list):
+            assert found_spans(read(source, SPANS)) == expected
+        else:
+            with pytest.raises(ElmoTasksError) as caught:
+                read(source, SPANS)
+            assert str(caught.value) == f"{own}:{expected}"
 
 
-def test_offsets_that_are_not_characters_are_seen(tmp_path: Path) -> None:
-    for unit, encoding in (("utf-16", ("utf-16-le", 2)), ("utf-8", ("utf-8", 1))):
-        path = label_studio(tmp_path, *encoding)
-        with pytest.raises(ElmoTasksError) as caught:
-            read(path, SPANS | {"on_error": "skip", "tokenizer": "unicode"})
-        start, end = (3, 16) if unit == "utf-16" else (5, 18)
-        problem = f"the span {start}-{end} is 'Mira  Dolvane' in {unit}, not in characters; set offsets: '{unit}'"
-        assert str(caught.value) == f"{path}:2: record 1: {problem}"
-        assert found_spans(read(path, SPANS | {"offsets": unit, "tokenizer": "unicode"})) == EXPECTED
-
-
-def test_a_span_of_prodigy_that_ends_within_a_token_is_widened(tmp_path: Path) -> None:
-    tokens = [{"text": "Mira", "start": 0, "end": 4}, {"text": "Dolvane", "start": 5, "end": 12}]
-    row = {"text": "Mira Dolvane", "tokens": tokens, "spans": [{"start": 0, "end": 7, "label": "PER"}]}
-    examples = read(lines(tmp_path / "a.jsonl", [row]), SPANS | {"on_error": "widen"})
-    assert found_spans(examples) == [("MiraDolvane", "PER")]
-
-
-def test_other_keys(tmp_path: Path) -> None:
-    row = {"title": "x", "body": "Mira left.", "label": ["no"], "names": [[0, 4, "PER"]]}
-    path = lines(tmp_path / "a.jsonl", [row])
-    assert found_spans(read(path, SPANS | {"columns": {"text": "body", "label": "names"}})) == [("Mira", "PER")]
-    value = {"start": 0, "end": 4, "text": "Mira", "labels": ["PER"]}
-    results = [{"from_name": name, "value": value | {"labels": [name]}} for name in ("kinds", "names")]
-    task = {"data": {"body": "Mira left."}, "annotations": [{"result": results}]}
-    path = document(tmp_path / "a.json", [task])
-    assert found_spans(read(path, SPANS | {"columns": {"label": "names"}})) == [("Mira", "names")]
+@pytest.mark.parametrize(
+    ("unit", "place", "encoding"), [("utf-16", "3-16", ("utf-16-le", 2)), ("utf-8", "5-18", ("utf-8", 1))]
+)
+def test_offsets_that_are_not_characters_are_seen(
+    unit: str, place: str, encoding: tuple[str, int], tmp_path: Path
+) -> None:
+    path = label_studio(tmp_path, *encoding)
+    settings = SPANS | {"tokenizer": "unicode"}
+    found = f"the span {place} is 'Mira  Dolvane' in {unit}, not in characters; set offsets: '{unit}'"
+    assert problem(path, settings | {"on_error": "skip"}) == f": record 1: {found}"
+    assert found_spans(read(path, settings | {"offsets": unit})) == EXPECTED
 
 
 def test_offsets_that_may_not_be_characters(tmp_path: Path) -> None:
     path = lines(tmp_path / "a.jsonl", [{"text": "😀 Mira left.", "label": [[3, 7, "PER"]]}])
-    with pytest.raises(DataError) as caught:
-        read(path, SPANS)
-    problem = "the span 3-7 'ira ' (PER) begins within the token 'Mira'"
+    fault = "the span 3-7 'ira ' (PER) begins within the token 'Mira'"
     units = "or the tool counts UTF-16 units: set offsets: 'utf-16'"
-    assert str(caught.value) == f"{path}:1: {problem}; {REMEDY}; {units}"
-
-
-def test_pairs_on_lines(tmp_path: Path) -> None:
-    path = lines(tmp_path / "a.jsonl", [["Mira left.", {"entities": [[0, 4, "PER"]]}]] * 2)
-    examples = read(path, SPANS)
-    assert [(each["line"], *found_spans([each])) for each in examples] == [(1, ("Mira", "PER")), (2, ("Mira", "PER"))]
-
-
-def test_grapheme_clusters(tmp_path: Path) -> None:
-    path = lines(tmp_path / "a.jsonl", [{"text": "👩‍👧 Mira left.", "label": [[2, 6, "PER"]]}])
-    assert found_spans(read(path, SPANS | {"offsets": "graphemes", "tokenizer": "unicode"})) == [("Mira", "PER")]
+    assert problem(path, SPANS) == f":1: {fault}; {REMEDY}; {units}"
 
 
 def test_sentences_that_a_span_crosses_are_joined(tmp_path: Path) -> None:
@@ -230,31 +225,35 @@ def test_what_is_left_out_is_counted(tmp_path: Path, caplog: pytest.LogCaptureFi
         (3, "relation(s)"),  # doccano
         (4, "cancelled annotation(s)"),
         (4, "annotation(s) of other annotators"),
-        (1, "annotation(s) of other annotators"),
         (1, "text(s) with the answer 'reject'"),
         (1, "text(s) with the answer 'ignore'"),
+        (4, "relation(s)"),  # brat
         (4, "event(s)"),
         (4, "attribute(s)"),
         (4, "note(s)"),
+        (4, "other layer(s)"),
     ):
         assert f": {count} {what} left out" in caplog.text, what
 
 
+CHOICES = [[{"choices": [label]}] for label in ("good", "bad")]
+
+
 @pytest.mark.parametrize(
-    ("rows", "tokens"),
+    "rows",
     [
-        ([{"id": 1, "text": "Warm.", "label": ["good"]}, {"id": 2, "text": "Cold.", "label": ["bad"]}], 2),
-        ([{"data": {"text": text}, "annotations": [{"result": [{"type": "choices", "value": {"choices": [label]}}]}]}
-          for text, label in (("Warm.", "good"), ("Cold.", "bad"))], 2),
-        ([{"text": "Warm.", "annotation_id": 1, "label": "good"}, {"text": "Cold.", "annotation_id": 2,
-          "label": {"choices": ["bad"]}}], 2),
-        ([{"text": "Warm.", "accept": ["good"], "answer": "accept"}, {"text": "Cold.", "accept": ["bad"],
-          "answer": "accept"}], 2),
-        ([["Warm.", {"cats": {"good": 1.0, "bad": 0.0}}], ["Cold.", {"cats": {"bad": 1.0}}]], 2),
+        [{"text": "Warm.", "label": ["good"]}, {"text": "Cold.", "label": ["bad"]}],
+        [{"text": "Warm.", "labels": ["good"]}, {"text": "Cold.", "labels": ["bad"]}],
+        [task(text, annotation(each)) for text, each in zip(("Warm.", "Cold."), CHOICES, strict=True)],
+        [{"text": "Warm.", "annotation_id": 1, "label": "good"},
+         {"text": "Cold.", "annotation_id": 2, "label": {"choices": ["bad"]}}],
+        [{"text": "Warm.", "accept": ["good"], "answer": "accept"}, {"text": "Cold.", "accept": ["bad"],
+         "answer": "accept"}],
+        [["Warm.", {"cats": {"good": 1.0, "bad": 0.0}}], ["Cold.", {"cats": {"bad": 1.0}}]],
     ],
-    ids=["doccano", "Label Studio", "JSON-MIN", "Prodigy", "spaCy"],
+    ids=["doccano", "doccano of old", "Label Studio", "JSON-MIN", "Prodigy", "spaCy"],
 )  # fmt: skip
-def test_labels_of_whole_texts(rows: list[Any], tokens: int, tmp_path: Path) -> None:
+def test_labels_of_whole_texts(rows: list[Any], tmp_path: Path) -> None:
     path = document(tmp_path / "a.json", rows)
     examples = read(path, SPANS | {"task": "classification"})
     assert [(each["tokens"], each["label"]) for each in examples] == [(["Warm", "."], "good"), (["Cold", "."], "bad")]
@@ -262,74 +261,32 @@ def test_labels_of_whole_texts(rows: list[Any], tokens: int, tmp_path: Path) -> 
     assert [each["labels"] for each in examples] == [["good"], ["bad"]]
 
 
-def test_annotations_of_the_other_kind_are_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_annotations_of_the_other_kind_and_missing_labels(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    rows = [
-        {"text": "Mira left.", "label": [[0, 4, "PER"], "good", "short", "calm"]},
-        {"text": "Ow.", "label": ["bad"]},
-    ]
+    rows = [{"text": "Mira left.", "label": [[0, 4, "PER"], "good"]}, {"text": "Cold.", "label": []}]
     path = lines(tmp_path / "a.jsonl", rows)
     assert found_spans(read(path, SPANS)) == [("Mira", "PER")]
-    assert "4 label(s) of whole texts left out" in caplog.text
-    assert len(read(path, SPANS | {"task": "multi_label"})) == 2
-    assert "1 span(s) left out" in caplog.text
-
-
-def test_texts_without_a_label_or_with_several(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO)
-    path = lines(tmp_path / "a.jsonl", [{"text": "Warm.", "label": ["good"]}, {"text": "Cold.", "label": []}])
+    assert f"{path}: 1 label(s) of whole texts left out" in caplog.text
     assert len(read(path, SPANS | {"task": "classification"})) == 1
+    assert f"{path}: 1 span(s) left out" in caplog.text
     assert f"{path}: 1 row(s) without a gold label left out" in caplog.text
     lines(path, [{"text": "Warm.", "label": ["good", "short"]}])
     with pytest.raises(DataError, match=r"a\.jsonl:1: the label is \['good', 'short'\]; expected a string"):
         read(path, SPANS | {"task": "classification"})
 
 
-WRONG: list[tuple[str, str]] = [
-    ('{"a": 1}\n', ":1: the keys are a; expected those of doccano, Label Studio, Prodigy, spaCy or GLiNER, or the key "
-     "of the text in 'columns'"),
-    ('{"text": 5, "label": []}\n', ":1: ValueError: 'text' is not a text; name its key in 'columns'; expected an "
-     "export of doccano"),
-    ('{"text": "a", "label": [["b", 1, "X"]]}\n', ":1: ValueError: a span is ('b', 1, 'X'), not a start, an end and a "
-     "label; expected an export of doccano"),
-    ('{"data": {"text": "a"}, "annotations": [5]}\n', ":1: AttributeError: 'int' object has no attribute 'get'; "
-     "expected an export of Label Studio"),
-    ('[["a"]]', ":1: record 1: IndexError: list index out of range; expected an export of spaCy"),
-    ('[["a", {}]', ":1: Expecting ',' delimiter at column 11; expected a JSON array of texts, or an object on each "
-     "line"),
-    ("#FORMAT=WebAnno TSV 3.2\n#T_SP=a.Name|value\n1-1\t0-1\n", ": IndexError: list index out of range; "
-     "expected an export of INCEpTION or WebAnno"),
-    ("Mira left.\n", ": has no example; 1 text(s) without an annotation left out"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("content", "problem"), WRONG, ids=[content[:30] for content, _ in WRONG])
-def test_what_is_not_an_export(content: str, problem: str, tmp_path: Path) -> None:
-    path = write(tmp_path / "a.json", content)
-    with pytest.raises(DataError) as caught:
-        read(path, SPANS)
-    assert str(caught.value) == f"{path}{problem}"
-
-
 def test_texts_to_predict_need_no_annotations(tmp_path: Path) -> None:
     path = label_studio(tmp_path)
     expected = [each["tokens"] for each in read(path, SPANS)]
-    tasks = [
-        {key: value for key, value in task.items() if key != "annotations"} for task in json.loads(path.read_text())
-    ]
-    document(path, tasks)
+    document(path, [{"data": each["data"]} for each in json.loads(path.read_text())])
     assert [each["tokens"] for each in build(SPANS).unlabelled(str(path))] == expected
 
 
-def test_odd_files(data_folder: Path) -> None:
-    folder = data_folder / "odd_files"
-    if not folder.is_dir():
-        pytest.skip(f"no {folder}")
-    examples = read(folder / "doccano.jsonl", SPANS)
+def test_odd_files() -> None:
+    examples = read(ODD_FILES / "doccano.jsonl", SPANS)
     assert [each["document"] for each in examples] == [0, 0, 1, 2]
     assert [label for _, label in found_spans(examples)] == ["PER", "ORG", "LOC", "PER", "ORG"]
-    (example,) = read(folder / "label_studio.json", SPANS)
+    (example,) = read(ODD_FILES / "label_studio.json", SPANS)
     assert [label for _, label in found_spans([example])] == ["PER", "ORG"]
-    path = folder / "spacy_tuples.json"
-    with pytest.raises(DataError, match=rf"{path}:2: record 2: the span 3-7 .* \(PER\) begins within the token"):
-        read(path, SPANS)
+    fault = "the span 3-7 'Mira' (PER) begins within the token 'preMira'"
+    assert problem(ODD_FILES / "spacy_tuples.json", SPANS) == f": record 2: {fault}; {REMEDY}"
