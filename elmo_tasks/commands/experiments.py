@@ -276,15 +276,21 @@ def _check_formats(arguments: argparse.Namespace) -> None:
         raise ElmoTasksError("--output-format reader adds predictions to the data; expected --format reader as well")
     if arguments.format == "allennlp" and (arguments.html or is_table(arguments.output)):
         raise ElmoTasksError("--html and tables cannot show AllenNLP's keys; expected no --format allennlp")
-    if arguments.explain and arguments.output_format == "reader":
-        raise ElmoTasksError("--explain adds to results, not to data; expected no --output-format reader")
+    if arguments.explain and arguments.output_format != "jsonl":
+        expected = f"expected no --output-format {arguments.output_format}"
+        raise ElmoTasksError(f"--explain adds to results, not to data; {expected}")
     if arguments.resolve and arguments.format in ("allennlp", "reader"):
         raise ElmoTasksError(f"--resolve is for text; expected no --format {arguments.format}")
     if arguments.least_certain and arguments.output_format not in TOOLS:
         raise ElmoTasksError(f"--least-certain is for annotation tools; expected --output-format {', '.join(TOOLS)}")
-    others = [name for name in ("html", "explain", "resolve", "predicates") if getattr(arguments, name)]
-    if arguments.output_format in TOOLS and (others or arguments.format != "auto"):
-        raise ElmoTasksError(f"--output-format {arguments.output_format}: expected no --{(*others, 'format')[0]}")
+    others = [name for name in ("html", "resolve") if getattr(arguments, name)] + ["format"][
+        arguments.format == "auto" :
+    ]
+    if arguments.output_format in TOOLS and others:
+        raise ElmoTasksError(f"--output-format {arguments.output_format}: expected no --{others[0]}")
+    is_new = arguments.output and (arguments.force or not Path(arguments.output).exists())
+    if arguments.output_format == "brat" and not is_new:
+        raise ElmoTasksError("--output-format brat: expected a new folder as --output, or --force to write into one")
 
 
 def _predict_parts(arguments: argparse.Namespace) -> None:

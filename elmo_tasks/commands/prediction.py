@@ -96,8 +96,6 @@ def predict_for_tool(predictor: Predictor, arguments: argparse.Namespace, reader
     from elmo_tasks.predictors.pre_annotations import brat_files, docbin, json_content, pre_annotate
 
     tool, path, skipped = arguments.output_format, arguments.output, _Skipped()
-    if tool == "brat" and (path is None or (Path(path).exists() and not arguments.force)):
-        raise ElmoTasksError("--output-format brat: expected a new folder as --output, or --force to write into one")
     reader = reader if isinstance(reader, SpansReader) else SpansConfig().build()
     on_error = skipped if arguments.on_error == "skip" else None
     texts = pre_annotate(tool, predictor, reader, arguments.input, on_error)

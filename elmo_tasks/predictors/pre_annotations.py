@@ -20,7 +20,7 @@ from elmo_tasks.tasks import Classification, MultiLabel
 _POSITION = "position of the text"  # the key of an input and of its results
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(frozen=True)
 class PreAnnotated:
     """A text with what a model finds in it."""
 
@@ -28,7 +28,12 @@ class PreAnnotated:
     spans: list[tuple[Any, ...]] = dataclasses.field(default_factory=list)  # start, end, label, text, probability
     labels: dict[str, float] = dataclasses.field(default_factory=dict)  # of the whole text, with their probabilities
     borders: set[int] = dataclasses.field(default_factory=set)  # of tokens, in characters
-    certainty: float = 1.0  # the probability of the least certain tag or label
+    chances: list[float] = dataclasses.field(default_factory=list)  # that tags and labels are right
+
+    @property
+    def certainty(self) -> float:
+        """The probability of the least certain tag or label."""
+        return min(self.chances, default=1.0)
 
 
 def pre_annotate(
@@ -56,10 +61,10 @@ def pre_annotate(
             found.spans.append(tuple(span[key] for key in ("start_char", "end_char", "label", "text", "probability")))
         found.borders.update(itertools.chain(*result["offsets"]))
         if isinstance(chances, dict):
-            found.labels = {label: chances[label] for label in result.get("labels", [result.get("label")])}
+            found.labels.update({label: chances[label] for label in result.get("labels", [result.get("label")])})
             is_set = "labels" in result
             chances = [max(each, 1 - each) for each in chances.values()] if is_set else found.labels.values()
-        found.certainty = min(found.certainty, *chances)
+        found.chances.extend(chances)
     return texts
 
 

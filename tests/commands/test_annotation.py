@@ -40,7 +40,10 @@ def test_options_of_annotation_tools(short_run: Path, tmp_path: Path, capsys: py
         ([*command, "brat", "--output", folder], new),
         ([*command, "brat"], new),
         (["predict", run, str(source), "--least-certain", "2"], least),
-        ([*command, "doccano", "--explain"], "--output-format doccano: expected no --explain"),
+        (
+            [*command, "doccano", "--explain"],
+            "--explain adds to results, not to data; expected no --output-format doccano",
+        ),
         ([*command, "spacy", "--format", "text"], "--output-format spacy: expected no --format"),
         ([*command, "label-studio", "--output", "a.csv"], ending),
     ):
