@@ -283,9 +283,9 @@ def _check_formats(arguments: argparse.Namespace) -> None:
         raise ElmoTasksError(f"--resolve is for text; expected no --format {arguments.format}")
     if arguments.least_certain and arguments.output_format not in TOOLS:
         raise ElmoTasksError(f"--least-certain is for annotation tools; expected --output-format {', '.join(TOOLS)}")
-    others = [name for name in ("html", "resolve") if getattr(arguments, name)] + ["format"][
-        arguments.format == "auto" :
-    ]
+    others = (
+        ["html"] * bool(arguments.html) + ["resolve"] * arguments.resolve + ["format"] * (arguments.format != "auto")
+    )
     if arguments.output_format in TOOLS and others:
         raise ElmoTasksError(f"--output-format {arguments.output_format}: expected no --{others[0]}")
     is_new = arguments.output and (arguments.force or not Path(arguments.output).exists())

@@ -20,7 +20,7 @@ from elmo_tasks.data_readers.records import Record, json_records
 from elmo_tasks.errors import DataError, ElmoTasksError, one_line
 from elmo_tasks.files.json_files import parse_json
 from elmo_tasks.files.paths import plain_name, stored_file
-from elmo_tasks.files.text import foreign_encoding, open_binary, read_lines
+from elmo_tasks.files.text import open_binary, read_lines
 
 _RELATIONS, _UNFINISHED = "relation(s)", "text(s) without an annotation"
 _FLAT = ("label", "labels", "entities", "spans", "annotations", "cats", "accept")  # keys of annotations next to a text
@@ -90,7 +90,8 @@ class Export(NamedTuple):
         text: Any = None
         match row:
             case [str(text), dict(notes)]:  # spaCy 2
-                found = [*notes.get("entities", ()), *_likely(notes.get("cats", {}))]
+                cats = [label for label, chance in notes.get("cats", {}).items() if chance >= 0.5]
+                found = [*notes.get("entities", ()), *cats]
             case {"tokenized_text": list(words)}:  # GLiNER
                 text, found, missing = "", row.get("ner", []), "" if "ner" in row else _UNFINISHED
             case {"data": dict(fields)}:  # Label Studio
@@ -153,10 +154,7 @@ class Export(NamedTuple):
         """A text of brat. Offsets count its line ends as they are."""
         spans, notes = list[TextSpan](), notes_file(self.path)
         with open_binary(self.path) as stream:
-            content = stream.read()
-        if problem := foreign_encoding(content):
-            raise DataError(self.path, problem)
-        text = content.decode()
+            text = stream.read().decode()
         for number, line in read_lines(notes):
             if not line.startswith("T"):
                 self.left_out[_BRAT_KINDS.get(line[:1], "note(s)")] += bool(line)
@@ -184,12 +182,10 @@ class Export(NamedTuple):
                 fault = "is a part of a token" if "." in cells[0] else ""
                 last += not fault
                 for found in _TSV_VALUE.finditer(cells[column]):
-                    key, label = (
-                        found["number"] or f"{cells[0]} {found['value']}",
-                        re.sub(r"\\(.)", r"\1", found["value"]),
-                    )
                     if found["value"] not in ("_", "*"):  # none, or one without a value
+                        key = found["number"] or f"{cells[0]} {found['value']}"
                         begin = spans[key].start if key in spans else last
+                        label = re.sub(r"\\(.)", r"\1", found["value"])
                         spans[key] = TextSpan(begin, last, label, None, fault, f"{self.path}:{number}")
         given = AnnotatedText("", [*spans.values()], fields={"file": self.path.stem}, number=1, location=str(self.path))
         return _in_characters(given, sentences)
@@ -200,9 +196,11 @@ class Export(NamedTuple):
         with open_binary(self.path) as stream, _as_written(self.path):
             documents = list(spacy.tokens.DocBin().from_bytes(stream.read()).get_docs(spacy.vocab.Vocab()))
         for number, doc in enumerate(documents, start=1):
-            spans = [TextSpan(each.start_char, each.end_char, each.label_) for each in doc.ents]
+            entities = [[each.start_char, each.end_char, each.label_] for each in doc.ents]
+            pair = [doc.text, {"entities": entities, "cats": doc.cats}]
             missing = "" if doc.cats or doc.has_annotation("ENT_IOB") else _UNFINISHED
-            yield AnnotatedText(doc.text, spans, _likely(doc.cats), missing, location=f"{self.path}: document {number}")
+            text = self._annotated(Record(pair, 0, f"{self.path}: document {number}"))
+            yield dataclasses.replace(text, missing=missing)
 
 
 def import_spacy() -> Any:
@@ -235,11 +233,6 @@ def _items(path: Path) -> Iterator[Record]:
     value = parse_json(text, path, "a JSON array of texts, or an object on each line")
     for number, item in enumerate(value if isinstance(value, list) else [value], start=1):
         yield Record(item, 0, f"{path}: record {number}")
-
-
-def _likely(chances: Mapping[str, float]) -> list[str]:
-    """The labels of a text of spaCy."""
-    return [label for label, chance in chances.items() if chance >= 0.5]
 
 
 def _in_characters(given: AnnotatedText, sentences: Sequence[Sequence[str]]) -> AnnotatedText:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 from pydantic import Field
 
@@ -43,14 +43,11 @@ class SpansConfig(RowReaderConfig):
         "characters",
         description="What the tool counts: Unicode characters, UTF-16 units as JavaScript and Java do, or bytes.",
     )
-    on_error: Annotated[
-        Literal["fail", "skip", "drop", "widen"],
-        Field(
-            description="What happens with a span that begins or ends within a token, overlaps another, is empty or "
-            "lies outside of its text: 'fail' ends with an error; 'skip' leaves the text out; 'drop' leaves the span "
-            "out; 'widen' takes whole tokens, or leaves the span out if that does not help."
-        ),
-    ] = "fail"  # type: ignore[assignment]
+    on_error: Literal["fail", "skip", "drop", "widen"] = Field(  # type: ignore[assignment]
+        "fail",
+        description="What happens with a span that is not one of whole tokens, or overlaps another: 'fail' ends with an "
+        "error; 'skip' leaves the text out; 'drop' leaves the span out; 'widen' takes whole tokens, or drops the span.",
+    )
 
     def row_columns(self) -> dict[str, str | int]:
         return ROW_TASKS[self.task_name].columns({})
@@ -121,12 +118,11 @@ class SpansReader(RowReader):
         spans = self._whole_tokens(text, tokens) if self.needs_labels else []
         crossed = {token for span in spans for token in range(span.start + 1, span.end + 1)}
         borders = [token for token in itertools.accumulate(map(len, sentences), initial=0) if token not in crossed]
-        self.left_out["border(s) of sentences within spans"] += len(sentences) + 1 - len(borders)
         rows = [{"tokens": [DOCUMENT_BORDER], "tags": [OUTSIDE]}]
+        tags = tags_of_spans(spans, len(tokens), "BIOUL")
         for start, end in itertools.pairwise(borders):
-            own = [Span(label, first - start, last - start) for label, first, last in spans if start <= first < end]
-            tags = tags_of_spans(own, end - start, self.config.tag_scheme or "BIOUL")
-            rows.append({"tokens": [text.text[first:last] for first, last in tokens[start:end]], "tags": tags})
+            words = [text.text[first:last] for first, last in tokens[start:end]]
+            rows.append({"tokens": words, "tags": tags[start:end]})
         return [Record(row, text.number, text.location) for row in rows]
 
     def _whole_tokens(self, text: AnnotatedText, tokens: Sequence[tuple[int, int]]) -> list[Span]:
@@ -135,7 +131,10 @@ class SpansReader(RowReader):
         places = character_places(text.text, "characters" if text.is_tokenized else self.config.offsets)
         passage = Passage(text.text, *map(list, zip(*tokens, strict=True)))
         for given in sorted(dict.fromkeys(text.spans), key=lambda span: (span.start, -span.end)):
-            start, end = _within(given, places)
+            start, end = (
+                places.get(given.start, len(places)),
+                places.get(given.end, 0),
+            )  # no text if it is not within it
             first, last = passage.covering_span(start, end)
             name = f"the span {given.start}-{given.end} {text.text[start:end]!r:.80} ({given.label})"
             location = given.location or text.location
@@ -159,7 +158,8 @@ class SpansReader(RowReader):
         text, own, (first, last) = passage.text, _bare(given.own_text or ""), passage.covering_span(start, end)
         if own and own != _bare(text[start:end]):
             for unit in get_args(Unit):
-                if own == _bare(text[slice(*_within(given, character_places(text, unit)))]):
+                places = character_places(text, unit)
+                if own == _bare(text[places.get(given.start) : places.get(given.end, 0)]):
                     found = f"the span {given.start}-{given.end} is {given.own_text!r:.80} in {unit}"
                     expected = f"not in {self.config.offsets}; set offsets: {unit!r}"
                     raise ElmoTasksError(f"{location}: {found}, {expected}")
@@ -179,11 +179,6 @@ def character_places(text: str, unit: Unit) -> dict[int, int]:
     encoding, width = {"characters": ("utf-32-le", 4), "utf-16": ("utf-16-le", 2), "utf-8": ("utf-8", 1)}[unit]
     offsets = itertools.accumulate((len(each.encode(encoding)) // width for each in text), initial=0)
     return {offset: place for place, offset in enumerate(offsets)}
-
-
-def _within(span: TextSpan, places: Mapping[int, int]) -> tuple[int, int]:
-    """Where a span begins and ends, in characters; (0, 0) if it is not within the text."""
-    return (places[span.start], places[span.end]) if {span.start, span.end} <= places.keys() else (0, 0)
 
 
 def _bare(text: str) -> str:
