@@ -45,8 +45,8 @@ class SpansConfig(RowReaderConfig):
     )
     on_error: Literal["fail", "skip", "drop", "widen"] = Field(  # type: ignore[assignment]
         "fail",
-        description="What happens with a span that is not one of whole tokens, or overlaps another: 'fail' ends with an "
-        "error; 'skip' leaves the text out; 'drop' leaves the span out; 'widen' takes whole tokens, or drops the span.",
+        description="What happens with a span that is not one of whole tokens, or overlaps another: 'fail' ends with "
+        "an error; 'skip' leaves the text out, 'drop' the span; 'widen' takes whole tokens, or drops the span.",
     )
 
     def row_columns(self) -> dict[str, str | int]:
@@ -159,7 +159,7 @@ class SpansReader(RowReader):
         if own and own != _bare(text[start:end]):
             for unit in get_args(Unit):
                 places = character_places(text, unit)
-                if own == _bare(text[places.get(given.start) : places.get(given.end, 0)]):
+                if own == _bare(text[places.get(given.start, len(text)) : places.get(given.end, 0)]):
                     found = f"the span {given.start}-{given.end} is {given.own_text!r:.80} in {unit}"
                     expected = f"not in {self.config.offsets}; set offsets: {unit!r}"
                     raise ElmoTasksError(f"{location}: {found}, {expected}")
