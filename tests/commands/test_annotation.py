@@ -24,15 +24,13 @@ def test_options_of_annotation_tools(short_run: Path, tmp_path: Path, capsys: py
     for result in map(json.loads, capsys.readouterr().out.splitlines()):
         certainty[result["id"]] = min(certainty[result["id"]], *result["probabilities"])
     command = ["predict", run, str(source), "--output-format"]
-    assert cli.main([*command, "label-studio"]) == 0
-    (first, *_) = json.loads(capsys.readouterr().out)
-    assert (first["predictions"][0]["model_version"], first["predictions"][0]["score"]) == (run, certainty[0])
     assert cli.main([*command, "doccano", "--least-certain", "2"]) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [row["id"] for row in rows] == sorted(range(len(texts)), key=lambda number: certainty[number])[:2]
     for output in (["--output", folder], ["--output", f"{folder}/", "--force"]):
         assert cli.main([*command, "brat", *output]) == 0
     capsys.readouterr()
+    no = "expected no"
     new = "--output-format brat: expected a new folder as --output, or --force to write into one"
     least = "--least-certain is for annotation tools; expected --output-format doccano, label-studio, brat, spacy"
     ending = "a.csv: cannot be written as .csv; expected a name that ends in .json"
@@ -40,11 +38,8 @@ def test_options_of_annotation_tools(short_run: Path, tmp_path: Path, capsys: py
         ([*command, "brat", "--output", folder], new),
         ([*command, "brat"], new),
         (["predict", run, str(source), "--least-certain", "2"], least),
-        (
-            [*command, "doccano", "--explain"],
-            "--explain adds to results, not to data; expected no --output-format doccano",
-        ),
-        ([*command, "spacy", "--format", "text"], "--output-format spacy: expected no --format"),
+        ([*command, "spacy", "--explain"], f"--explain adds to results, not to data; {no} --output-format spacy"),
+        ([*command, "spacy", "--format", "text"], f"--output-format spacy: {no} --format"),
         ([*command, "label-studio", "--output", "a.csv"], ending),
     ):
         assert cli.main(wrong) == 2
@@ -59,12 +54,7 @@ def test_from_a_tool_to_a_model_and_back(tmp_path: Path) -> None:
         "validation_data_path": str(source),
         "model": {"type": "crf_tagger", "embedder": {"words": {"size": 16}}, "encoder": {"type": "pass_through"}},
         "data_loader": {"batch_size": 2},
-        "trainer": {
-            "num_epochs": 30,
-            "validation_metric": "+f1",
-            "trackers": [],
-            "optimizer": {"type": "adam", "lr": 0.1},
-        },
+        "trainer": {"num_epochs": 30, "validation_metric": "+f1", "optimizer": {"type": "adam", "lr": 0.1}},
     }
     elmo_tasks.train(config, run)
     gold = [(text, [tuple(each) for each in places(text, spans)]) for text, spans in TEXTS]

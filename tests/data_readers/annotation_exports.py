@@ -37,11 +37,10 @@ def doccano(folder: Path) -> Path:
 
 def doccano_relations(folder: Path) -> Path:
     relation, keys = {"id": 2, "from_id": 1, "to_id": 1, "type": "is"}, ("start_offset", "end_offset", "label")
-    entities = [[{"id": 1, **dict(zip(keys, each, strict=True))} for each in places(*row)] for row in TEXTS]
-    rows = [
-        {"id": 7, "data": text, "entities": found, "relations": [relation] * bool(found)}
-        for (text, _), found in zip(TEXTS, entities, strict=True)
-    ]
+    rows = []
+    for text, spans in TEXTS:
+        entities = [{"id": 1, **dict(zip(keys, each, strict=True))} for each in places(text, spans)]
+        rows.append({"id": 7, "data": text, "entities": entities, "relations": [relation] * bool(spans)})
     return lines(folder / "relations.jsonl", rows)
 
 
