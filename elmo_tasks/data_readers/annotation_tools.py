@@ -85,7 +85,7 @@ class Export(NamedTuple):
 
     def _annotated(self, record: Record) -> AnnotatedText:
         """The text of a record of JSON, whose keys say which tool wrote it."""
-        row, key, missing = record.columns, self.columns.get("text", "text"), ""
+        row, key, control, missing = record.columns, self.columns.get("text", "text"), self.columns.get("label"), ""
         found, words, fields = list[Any](), list[str](), dict[str, Any]()
         text: Any = None
         match row:
@@ -95,10 +95,14 @@ class Export(NamedTuple):
             case {"tokenized_text": list(words)}:  # GLiNER
                 text, found, missing = "", row.get("ner", []), "" if "ner" in row else _UNFINISHED
             case {"data": dict(fields)}:  # Label Studio
-                results = self._results(row)
-                text, found, missing = fields.get(key), results or [], _UNFINISHED if results is None else ""
+                annotations = row.get("annotations", row.get("completions")) or ()
+                results = [each["result"] for each in annotations if not each.get("was_cancelled")]
+                self.left_out["cancelled annotation(s)"] += len(annotations) - len(results)
+                self.left_out["annotation(s) of other annotators"] += len(results[1:])
+                text, missing = fields.get(key), "" if results else _UNFINISHED
+                found = [each for each in (results or [[]])[0] if control in (None, each.get("from_name", control))]
             case dict():  # doccano, Prodigy and others: annotations next to their text
-                names = [self.columns["label"]] if "label" in self.columns else _FLAT
+                names = [control] if control else _FLAT
                 given = [row[name] for name in names if row.get(name) is not None]
                 found = [each for value in given for each in (value if isinstance(value, list) else [value])]
                 text, answer = row.get(key, row.get("data")), row.get("answer", "accept")
@@ -114,27 +118,13 @@ class Export(NamedTuple):
         annotated = AnnotatedText(text, spans, labels, missing, fields, record.number, record.location)
         return _in_characters(annotated, [words]) if words else annotated
 
-    def _results(self, row: dict[str, Any]) -> list[Any] | None:
-        """What the first annotator of a task of Label Studio has found; None if nobody has finished it."""
-        annotations = row.get("annotations", row.get("completions")) or ()
-        finished = [each["result"] for each in annotations if not each.get("was_cancelled")]
-        self.left_out["cancelled annotation(s)"] += len(annotations) - len(finished)
-        self.left_out["annotation(s) of other annotators"] += len(finished[1:])
-        control, found = self.columns.get("label"), list[Any]()
-        for each in finished[0] if finished else ():
-            value = each.get("value", {})
-            if control in (None, each.get("from_name")) and ("start" in value or "choices" in value):
-                found.append(value)
-            else:
-                self.left_out[_RELATIONS if each.get("type") == "relation" else "annotation(s) of other kinds"] += 1
-        return found if finished else None
-
-    @staticmethod
-    def _annotations(values: Iterable[Any], record: Record) -> tuple[list[TextSpan], list[Any]]:
+    def _annotations(self, values: Iterable[Any], record: Record) -> tuple[list[TextSpan], list[Any]]:
         """The spans among annotations, and the labels of the whole text."""
         spans, labels = list[TextSpan](), list[Any]()
         for value in values:
+            is_result = isinstance(value, dict) and isinstance(value.get("value"), dict)  # of Label Studio
             if isinstance(value, dict):
+                value = value["value"] if is_result else value
                 value = {key.removesuffix("_offset"): each for key, each in value.items()}  # of doccano
             match value:
                 case [int(start), int(end), label, *_] | {"start": int(start), "end": int(end), "label": label}:
@@ -145,6 +135,10 @@ class Export(NamedTuple):
                     labels += names
                 case str() | int():
                     labels.append(value)
+                case {"type": "relation"}:
+                    self.left_out[_RELATIONS] += 1
+                case dict() if is_result and "start" not in value:
+                    self.left_out["annotation(s) of other kinds"] += 1
                 case _:
                     problem = f"the annotation is {value!r:.80}; expected a label, or a start, an end and a label"
                     raise DataError(record.location, problem)

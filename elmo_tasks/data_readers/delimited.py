@@ -209,8 +209,6 @@ class DelimitedReader(RowReader):
         sentence, after_border = "", False
         for row in rows:
             cells = row[2] if isinstance(row[2], list) else []
-            if _is_comment(row[1], self.config.comment):
-                continue
             is_blank, is_border, number = _is_blank(row[2]), DOCUMENT_BORDER in cells, ""
             if column is not None and cells:
                 index = self._column_index(column, names, len(cells), f"{path}:{row[0]}")
@@ -229,18 +227,19 @@ class DelimitedReader(RowReader):
         comment = self.config.comment
         if format is None:
             for number, cells in sheet_rows(path, self.config.sheet):
-                line = "\t".join(map(str, cells))
-                yield number, line, [] if _is_comment(line, comment) else cells
+                if not _is_comment(line := "\t".join(map(str, cells)), comment):
+                    yield number, line, cells
             return
         lines, taken, given_back = table_lines(path, format.encoding), list[tuple[int, str]](), deque[tuple[int, str]]()
 
         def csv_lines() -> Iterator[str]:
-            """The lines for Python's `csv`, with a blank one for a comment."""
+            """The lines for Python's `csv`, without comments."""
             while given := given_back.popleft() if given_back else next(lines, None):
-                is_comment = not taken and _is_comment(given[1], comment)  # not within a cell in quotes
-                is_comment = is_comment or (given[0] == 1 and bool(SEPARATOR_LINE.fullmatch(given[1])))
-                taken.append(given)
-                yield "\n" if is_comment else f"{given[1]}\n"
+                if taken or not (
+                    _is_comment(given[1], comment) or (given[0] == 1 and SEPARATOR_LINE.fullmatch(given[1]))
+                ):
+                    taken.append(given)
+                    yield f"{given[1]}\n"
 
         options: Any = {
             "delimiter": format.delimiter,
