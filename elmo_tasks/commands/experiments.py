@@ -276,9 +276,8 @@ def _check_formats(arguments: argparse.Namespace) -> None:
         raise ElmoTasksError("--output-format reader adds predictions to the data; expected --format reader as well")
     if arguments.format == "allennlp" and (arguments.html or is_table(arguments.output)):
         raise ElmoTasksError("--html and tables cannot show AllenNLP's keys; expected no --format allennlp")
-    if arguments.explain and arguments.output_format != "jsonl":
-        expected = f"expected no --output-format {arguments.output_format}"
-        raise ElmoTasksError(f"--explain adds to results, not to data; {expected}")
+    if arguments.explain and (other := arguments.output_format) != "jsonl":
+        raise ElmoTasksError(f"--explain adds to results, not to data; expected no --output-format {other}")
     if arguments.resolve and arguments.format in ("allennlp", "reader"):
         raise ElmoTasksError(f"--resolve is for text; expected no --format {arguments.format}")
     if arguments.least_certain and arguments.output_format not in TOOLS:

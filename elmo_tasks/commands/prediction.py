@@ -100,7 +100,7 @@ def predict_for_tool(predictor: Predictor, arguments: argparse.Namespace, reader
     on_error = skipped if arguments.on_error == "skip" else None
     texts = pre_annotate(tool, predictor, reader, arguments.input, on_error)
     if arguments.least_certain:
-        texts = sorted(texts, key=lambda found: found.certainty)[: arguments.least_certain]
+        texts = sorted(texts, key=lambda found: min(found.chances))[: arguments.least_certain]
     if tool == "brat":
         with atomic_folder(path, merge=True) as folder:
             for name, content in brat_files(texts).items():

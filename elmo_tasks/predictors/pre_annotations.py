@@ -28,12 +28,7 @@ class PreAnnotated:
     spans: list[tuple[Any, ...]] = dataclasses.field(default_factory=list)  # start, end, label, text, probability
     labels: dict[str, float] = dataclasses.field(default_factory=dict)  # of the whole text, with their probabilities
     borders: set[int] = dataclasses.field(default_factory=set)  # of tokens, in characters
-    chances: list[float] = dataclasses.field(default_factory=list)  # that tags and labels are right
-
-    @property
-    def certainty(self) -> float:
-        """The probability of the least certain tag or label."""
-        return min(self.chances, default=1.0)
+    chances: list[float] = dataclasses.field(default_factory=lambda: [1.0])  # that tags and labels are right
 
 
 def pre_annotate(
@@ -79,19 +74,17 @@ def json_content(tool: str, texts: Sequence[PreAnnotated], reader: SpansReader, 
         if tool == "doccano":
             row[columns["label"]] = [span[:3] for span in spans] or list(found.labels)
         else:
-            results: list[dict[str, Any]] = [
-                {
-                    "value": {"start": start, "end": end, "text": text, "labels": [label]},
-                    "type": "labels",
-                    "score": score,
-                }
+            values: list[tuple[dict[str, Any], float]] = [
+                ({"start": start, "end": end, "text": text, "labels": [label]}, score)
                 for start, end, label, text, score in spans
             ]
-            if found.labels:
-                results.append({"value": {"choices": list(found.labels)}, "type": "choices", "score": found.certainty})
             names = {"from_name": columns["label"], "to_name": "text"}
-            results = [{"id": str(number), **names, **each} for number, each in enumerate(results)]
-            prediction = {"model_version": model, "score": found.certainty, "result": results}
+            values += [({"choices": list(found.labels)}, min(found.chances))] if found.labels else []
+            results = [
+                {"id": str(number), **names, "type": [*value][-1], "value": value, "score": score}
+                for number, (value, score) in enumerate(values)
+            ]
+            prediction = {"model_version": model, "score": min(found.chances), "result": results}
             row = {"data": row, "predictions": [prediction]}
         rows.append(json_text(row))
     return ("".join(f"{row}\n" for row in rows) if tool == "doccano" else f"[{','.join(rows)}]\n").encode()
@@ -112,14 +105,14 @@ def docbin(texts: Sequence[PreAnnotated]) -> bytes:
 
 
 def brat_files(texts: Sequence[PreAnnotated]) -> dict[str, bytes]:
-    """The texts and their annotations, by the names of files. The probabilities are notes; lines cut spans."""
+    """The texts and their annotations, by the names of files. Probabilities are notes; lines cut spans."""
     files = dict[str, bytes]()
     for position, found in enumerate(texts, start=1):
         own, notes = Path(str(found.given.fields.get("file", ""))).name, ""
         name = own if own and f"{own}.txt" not in files else f"{position:05}"
         for number, (start, _, label, text, probability) in enumerate(found.spans, start=1):
             pieces = [f"{start + part.start()} {start + part.end()}" for part in re.finditer(r"[^\r\n]+", text)]
-            notes += f"T{number}\t{label} {';'.join(pieces)}\t{' '.join(text.splitlines())}\n"
+            notes += f"T{number}\t{label.replace(' ', '_')} {';'.join(pieces)}\t{' '.join(text.splitlines())}\n"
             notes += f"#{number}\tAnnotatorNotes T{number}\t{probability}\n"
         files |= {f"{name}.txt": found.given.text.encode(), f"{name}.ann": notes.encode()}
     return files

@@ -57,11 +57,10 @@ ODD: dict[str, tuple[Any, Settings, list[Any]]] = {
     "nothing in it": ([task(MIRA, annotation([])), task(MIRA, annotation(PER))], {}, FOUND),
     "a text box": ([task(MIRA, annotation([*PER, {"text": ["a remark"]}]))], {}, FOUND),
     "other keys": ([{"data": {"body": MIRA}, "annotations": [annotation(PER)]}], {"columns": {"text": "body"}}, FOUND),
-    "another control": ([task(MIRA, annotation(PER))], {"columns": {"label": "label"}}, FOUND),
+    "one object": (task(MIRA, annotation(PER)), {"columns": {"label": "label"}}, FOUND),
     "escaped line break": ([task("Mira\nLund.", annotation([{**PER[0], "end": 9, "text": "Mira\\nLund"}]))], {}, [
         ("MiraLund", "PER")]),
     "JSON-MIN": ([{"id": 1, "text": MIRA, "label": PER, "annotator": 1, "annotation_id": 1}], {}, FOUND),
-    "one object": (task(MIRA, annotation(PER)), {}, FOUND),
     "doccano of old": ([{"text": MIRA, "annotations": [{"label": 3, "start_offset": 0, "end_offset": 4, "user": 1}]}],
                        {}, [("Mira", "3")]),
     "own keys": ([{"title": "x", "body": MIRA, "label": ["no"], "names": [[0, 4, "PER"]]}],
@@ -95,10 +94,6 @@ WRONG: dict[str, tuple[Any, str]] = {
     "two ends": ([{"text": MIRA, "label": [[0, 4]]}], f": record 1: the annotation is [0, 4]; {SHAPE}"),
     "GLiNER 2": ([{"text": MIRA, "entities": {"PER": ["Mira"]}}],
                  f": record 1: the annotation is {{'PER': ['Mira']}}; {SHAPE}"),
-    "no label": ([{"text": MIRA, "label": [[0, 4, None]]}],
-                 ": record 1: the label is None; expected a string that is not blank, a whole number, true or false"),
-    "UTF-16 units": ([{"text": "😀 Mira.", "label": [[3, 7, "PER"]]}], ": record 1: the span 3-7 'ira.' (PER) begins "
-                     f"within the token 'Mira'; {REMEDY}; or the tool counts UTF-16 units: set offsets: 'utf-16'"),
     "broken": ([{"data": {"text": "a"}, "annotations": [5]}], ": record 1: AttributeError: 'int' object has no "
                "attribute 'get'; expected an export of an annotation tool"),
     "too few tokens": ([{"tokenized_text": ["Mira"], "ner": [[0, 2, "PER"]]}],
@@ -243,9 +238,8 @@ def test_annotations_of_the_other_kind_and_missing_labels(tmp_path: Path, caplog
 
 def test_texts_to_predict_need_no_annotations(tmp_path: Path) -> None:
     path = label_studio(tmp_path)
-    expected = [each["tokens"] for each in read(path, SPANS)]
     document(path, [{"data": each["data"]} for each in json.loads(path.read_text())])
-    assert [each["tokens"] for each in build(SPANS).unlabelled(str(path))] == expected
+    assert [each["tokens"] for each in build(SPANS).unlabelled(str(path))][-1] == ["Nothing", "was", "said", "."]
 
 
 def test_odd_files() -> None:

@@ -12,11 +12,15 @@ from elmo_tasks.predictors.classifier import ClassifierPredictor
 from elmo_tasks.predictors.pre_annotations import brat_files, json_content, pre_annotate
 from elmo_tasks.predictors.tagger import TaggerPredictor
 from elmo_tasks.tasks import Classification, MultiLabel, Tagging
+from elmo_tasks.text.tag_schemes import Span
 from elmo_tasks.text.tokenizers import UnicodeTokenizer
 from tests.data_readers.annotation_exports import brat, label_studio, lines
 from tests.predictors.stub_models import CapitalTagger, StubModel, vocabulary
 
-TAGGER = TaggerPredictor(CapitalTagger(), vocabulary("O", "B-NAME"), tokenizer=UnicodeTokenizer())
+
+class Names(CapitalTagger):
+    def spans(self, example: dict[str, Any]) -> list[Span]:
+        return [span._replace(label="full name") for span in super().spans(example)]
 
 
 class Rated(StubModel):
@@ -37,6 +41,9 @@ class PartsOfSpeech(CapitalTagger):
     task = Tagging()
 
 
+TAGGER = TaggerPredictor(Names(), vocabulary("O"), tokenizer=UnicodeTokenizer())
+
+
 def test_a_prediction_of_label_studio_is_in_its_units(tmp_path: Path) -> None:
     path = label_studio(tmp_path, "utf-16-le", 2)
     reader = SpansConfig.model_validate({"offsets": "utf-16", "columns": {"label": "names"}}).build()
@@ -49,7 +56,7 @@ def test_a_prediction_of_label_studio_is_in_its_units(tmp_path: Path) -> None:
     assert (prediction["model_version"], prediction["score"]) == ("m", 0.2)
     assert prediction["result"] == [
         {"id": "0", "from_name": "names", "to_name": "text", "type": "labels", "score": 0.2,
-         "value": {"start": 21, "end": 30, "text": "Tavo\nLund", "labels": ["NAME"]}},
+         "value": {"start": 21, "end": 30, "text": "Tavo\nLund", "labels": ["full name"]}},
     ]  # fmt: skip
 
 
@@ -57,7 +64,7 @@ def test_other_fields_of_doccano_stay(tmp_path: Path) -> None:
     path = lines(tmp_path / "a.jsonl", [{"id": 7, "data": "Mira left.", "entities": [], "Comments": ["x"]}])
     reader = SpansConfig().build()
     found = pre_annotate("doccano", TAGGER, reader, str(path))
-    row = {"id": 7, "text": "Mira left.", "Comments": ["x"], "label": [[0, 4, "NAME"]]}
+    row = {"id": 7, "text": "Mira left.", "Comments": ["x"], "label": [[0, 4, "full name"]]}
     assert json.loads(json_content("doccano", found, reader, "m")) == row
 
 
@@ -65,7 +72,7 @@ def test_brat_has_the_probabilities_as_notes(tmp_path: Path) -> None:
     path = brat(tmp_path)
     files = brat_files(pre_annotate("brat", TAGGER, SpansConfig().build(), str(path)))
     assert sorted(files) == sorted(each.name for each in path.iterdir())
-    assert files["doc1.ann"] == b"T1\tNAME 17 21;22 26\tTavo Lund\n#1\tAnnotatorNotes T1\t0.2\n"
+    assert files["doc1.ann"] == b"T1\tfull_name 17 21;22 26\tTavo Lund\n#1\tAnnotatorNotes T1\t0.2\n"
     texts = lines(tmp_path / "a.jsonl", [{"text": "No.", "file": name} for name in ("../up", "up", "")])
     files = brat_files(pre_annotate("brat", TAGGER, SpansConfig().build(), str(texts)))
     assert list(files) == ["up.txt", "up.ann", "00002.txt", "00002.ann", "00003.txt", "00003.ann"]
@@ -78,7 +85,7 @@ def test_labels_of_lines_of_text(model: StubModel, certainty: float, tmp_path: P
     reader = SpansConfig.model_validate({"task": "classification"}).build()
     for tool in ("doccano", "label-studio"):
         found = pre_annotate(tool, ClassifierPredictor(model, vocabulary("O")), reader, str(path))
-        assert [each.certainty for each in found] == [certainty, certainty]
+        assert [min(each.chances) for each in found] == [certainty, certainty]
         content = json_content(tool, found, reader, "m").replace(b"predictions", b"annotations")
         written = tmp_path / f"{tool}.json"
         written.write_bytes(content)
