@@ -43,6 +43,8 @@ def test_every_tool_gives_the_same_spans(export: Callable[[Path], Path], tmp_pat
     examples = reader.read(path).to_list()
     assert found_spans(examples) == EXPECTED
     assert +reader.left_out == LEFT_OUT.get(export.__name__, {})
+    if path.is_dir():
+        assert [(each["file"], each["line"]) for each in examples] == [(each["document"], 1) for each in examples]
     for number, (text, _) in enumerate(TEXTS):
         tokens = [token for each in examples if each["document"] == number for token in each["tokens"]]
         assert "".join(tokens) == "".join(text.split())
