@@ -235,18 +235,15 @@ class DelimitedReader(RowReader):
         def csv_lines() -> Iterator[str]:
             """The lines for Python's `csv`, without comments."""
             while given := given_back.popleft() if given_back else next(lines, None):
-                if taken or not (
-                    _is_comment(given[1], comment) or (given[0] == 1 and SEPARATOR_LINE.fullmatch(given[1]))
-                ):
+                names_delimiter = given[0] == 1 and SEPARATOR_LINE.fullmatch(given[1])
+                if taken or not (names_delimiter or _is_comment(given[1], comment)):  # not within a cell in quotes
                     taken.append(given)
                     yield f"{given[1]}\n"
 
-        options: Any = {
-            "delimiter": format.delimiter,
-            "quoting": csv.QUOTE_MINIMAL if format.quotes else csv.QUOTE_NONE,
-        }
-        reader = csv.reader(csv_lines(), strict=True, **options)
+        quoting: Any = csv.QUOTE_MINIMAL if format.quotes else csv.QUOTE_NONE
+        reader: Any = None
         while True:
+            reader = reader or csv.reader(csv_lines(), delimiter=format.delimiter, quoting=quoting, strict=True)
             taken.clear()
             try:
                 row: list[str] | DataError = next(reader)
@@ -259,7 +256,7 @@ class DelimitedReader(RowReader):
             if isinstance(row, DataError):
                 given_back.extendleft(reversed(taken[1:]))  # the next line may begin a row
                 del taken[1:]
-                reader = csv.reader(csv_lines(), strict=True, **options)
+                reader = None
             yield taken[0][0], "\n".join(line for _, line in taken), row
 
     def _column_index(self, column: str | int, names: Sequence[str] | None, width: int, location: str) -> int:
