@@ -19,7 +19,6 @@ from elmo_tasks.data_readers.columns import read_rows
 from elmo_tasks.data_readers.records import Record, json_records
 from elmo_tasks.errors import DataError, ElmoTasksError, one_line
 from elmo_tasks.files.json_files import parse_json
-from elmo_tasks.files.paths import plain_name, stored_file
 from elmo_tasks.files.text import open_binary, read_lines
 
 _RELATIONS, _UNFINISHED = "relation(s)", "text(s) without an annotation"
@@ -69,7 +68,7 @@ class Export(NamedTuple):
             yield from self._docbin()
             return
         first = next((line.strip() for _, line in read_lines(self.path) if line.strip()), "")
-        is_brat = plain_name(self.path).endswith(".txt") and notes_file(self.path).is_file()
+        is_brat = self.path.suffix == ".txt" and self.path.with_suffix(".ann").is_file()
         if is_brat or first.startswith("#FORMAT=WebAnno TSV 3"):
             with self.bad_units.caught(), _as_written(self.path):
                 yield self._brat() if is_brat else self._tsv()
@@ -146,7 +145,7 @@ class Export(NamedTuple):
 
     def _brat(self) -> AnnotatedText:
         """A text of brat. Offsets count its line ends as they are."""
-        spans, notes = list[TextSpan](), notes_file(self.path)
+        spans, notes = list[TextSpan](), self.path.with_suffix(".ann")
         with open_binary(self.path) as stream:
             text = stream.read().decode()
         for number, line in read_lines(notes):
@@ -214,11 +213,6 @@ def _as_written(location: str | Path) -> Iterator[None]:
     except (AttributeError, IndexError, KeyError, TypeError, ValueError, zlib.error) as error:
         problem = f"{type(error).__name__}: {one_line(error)}; expected an export of an annotation tool"
         raise DataError(location, problem) from None
-
-
-def notes_file(path: Path) -> Path:
-    """The file with the annotations of a text of brat."""
-    return stored_file(path.with_name(plain_name(path)).with_suffix(".ann"))
 
 
 def _items(path: Path) -> Iterator[Record]:

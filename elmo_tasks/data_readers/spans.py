@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 from pydantic import Field
 
-from elmo_tasks.data_readers.annotation_tools import AnnotatedText, Export, TextSpan, notes_file
+from elmo_tasks.data_readers.annotation_tools import AnnotatedText, Export, TextSpan
 from elmo_tasks.data_readers.columns import DOCUMENT_BORDER
 from elmo_tasks.data_readers.reader import DatasetReader
 from elmo_tasks.data_readers.records import UNLABELLED, Record, read_label
@@ -83,7 +83,8 @@ class SpansReader(RowReader):
         return found or super().files(stored_file(path.with_suffix(".txt")) if path.suffix == ".ann" else path)
 
     def file_key(self, path: Path) -> list[str]:
-        return [content_hash(file) for text in self.files(path) for file in (text, notes_file(text)) if file.is_file()]
+        notes = (text.with_suffix(".ann") for text in self.files(path))
+        return [*super().file_key(path), *(content_hash(file) for file in notes if file.is_file())]
 
     def texts(self, path: Path) -> Iterator[AnnotatedText]:
         """The texts of a file or folder, with their annotations as the tool has them."""
