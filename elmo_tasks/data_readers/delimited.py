@@ -224,10 +224,10 @@ class DelimitedReader(RowReader):
 
     def _rows(self, path: Path, format: TableFormat | None) -> Iterator[_Row]:
         """The cells of each row, which takes several lines if a cell in quotes does."""
-        comment = self.config.comment
+        comments = (self.config.comment,) if self.config.comment else ()
         if format is None:
             for number, cells in sheet_rows(path, self.config.sheet):
-                if not _is_comment(line := "\t".join(map(str, cells)), comment):
+                if not (line := "\t".join(map(str, cells))).startswith(comments):
                     yield number, line, cells
             return
         lines, taken, given_back = table_lines(path, format.encoding), list[tuple[int, str]](), deque[tuple[int, str]]()
@@ -236,7 +236,7 @@ class DelimitedReader(RowReader):
             """The lines for Python's `csv`, without comments."""
             while given := given_back.popleft() if given_back else next(lines, None):
                 names_delimiter = given[0] == 1 and SEPARATOR_LINE.fullmatch(given[1])
-                if taken or not (names_delimiter or _is_comment(given[1], comment)):  # not within a cell in quotes
+                if taken or not (names_delimiter or given[1].startswith(comments)):  # not within a cell in quotes
                     taken.append(given)
                     yield f"{given[1]}\n"
 
@@ -295,10 +295,6 @@ def _without_errors(rows: list[_Row]) -> list[Line]:
     if error := next((row[2] for row in rows if isinstance(row[2], DataError)), None):
         raise error
     return cast("list[Line]", rows)
-
-
-def _is_comment(line: str, comment: str | None) -> bool:
-    return comment is not None and line.startswith(comment)
 
 
 def _is_blank(cells: list[str] | DataError) -> bool:
