@@ -244,6 +244,10 @@ def run_predict(arguments: argparse.Namespace) -> None:
     if is_for_tool or (arguments.format == "auto" and arguments.input.lower().endswith(SHEETS)):
         arguments.format = "reader"
     if several and arguments.format == "reader":
+        if is_for_tool:
+            raise ElmoTasksError(
+                f"--output-format {arguments.output_format}: reads one file or folder; got several files"
+            )
         raise ElmoTasksError("--format reader reads one file into a table; got a folder or several files")
     if is_for_tool:
         check_ending(arguments.output, TOOLS[arguments.output_format])

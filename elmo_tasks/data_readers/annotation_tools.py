@@ -112,7 +112,7 @@ class Export(NamedTuple):
         if not isinstance(text, str):
             keys = ", ".join(fields or row) if isinstance(row, dict) else repr(row)[:80]
             expected = "a text of doccano, Label Studio, Prodigy, spaCy or GLiNER, or 'columns' that name its key"
-            raise DataError(record.location, f"no text among {keys}; expected {expected}")
+            raise DataError(record.location, f"no string {key!r} among {keys}; expected {expected}")
         spans, labels = self._annotations(found, record)
         annotated = AnnotatedText(text, spans, labels, missing, fields, record.number, record.location)
         return _in_characters(annotated, [words]) if words else annotated

@@ -33,6 +33,7 @@ def test_options_of_annotation_tools(short_run: Path, tmp_path: Path, capsys: py
     no = "expected no"
     new = "--output-format brat: expected a new folder as --output, or --force to write into one"
     least = "--least-certain is for annotation tools; expected --output-format doccano, label-studio, brat, spacy"
+    several = "--output-format spacy: reads one file or folder; got several files"
     ending = "a.csv: cannot be written as .csv; expected a name that ends in .json"
     for wrong, problem in (
         ([*command, "brat", "--output", folder], new),
@@ -41,6 +42,7 @@ def test_options_of_annotation_tools(short_run: Path, tmp_path: Path, capsys: py
         ([*command, "spacy", "--explain"], f"--explain adds to results, not to data; {no} --output-format spacy"),
         ([*command, "spacy", "--format", "text"], f"--output-format spacy: {no} --format"),
         ([*command, "label-studio", "--output", "a.csv"], ending),
+        ([*command[:-1], str(source), command[-1], "spacy"], several),
     ):
         assert cli.main(wrong) == 2
         assert capsys.readouterr().err == f"error: {problem}\n"

@@ -100,8 +100,8 @@ def test_files_as_people_have_them(name: str, tmp_path: Path) -> None:
 SHAPE = "expected a label, or a start, an end and a label"
 NO_TEXT = "expected a text of doccano, Label Studio, Prodigy, spaCy or GLiNER, or 'columns' that name its key"
 WRONG: dict[str, tuple[Any, str]] = {
-    "no tool": ([{"a": 1}], f": record 1: no text among a; {NO_TEXT}"),
-    "a key of their own": ([{"data": {"body": MIRA}}], f": record 1: no text among body; {NO_TEXT}"),
+    "no tool": ([{"a": 1}], f": record 1: no string 'text' among a; {NO_TEXT}"),
+    "a key of their own": ([{"data": {"body": MIRA}}], f": record 1: no string 'text' among body; {NO_TEXT}"),
     "two ends": ([{"text": MIRA, "label": [[0, 4]]}], f": record 1: the annotation is [0, 4]; {SHAPE}"),
     "GLiNER 2": ([{"text": MIRA, "entities": {"PER": ["Mira"]}}],
                  f": record 1: the annotation is {{'PER': ['Mira']}}; {SHAPE}"),
