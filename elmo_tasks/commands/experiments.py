@@ -13,6 +13,7 @@ from elmo_tasks.commands import numbers, options
 from elmo_tasks.commands.analysis import print_confusion, print_label_scores
 from elmo_tasks.commands.console import print_json, print_metrics, print_summaries, print_training_metrics
 from elmo_tasks.commands.parts import add_inputs, add_parts, make_parts, writes_parts
+from elmo_tasks.commands.prediction import TOOLS
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.files.overwriting import HTML, JSON_LINES, TABLES, check_ending, check_output, is_table
 from elmo_tasks.progress import is_main_process
@@ -214,43 +215,46 @@ def _add_formats(parser: argparse.ArgumentParser) -> None:
     options.add_choice(
         parser,
         "--output-format",
-        ("jsonl", "reader"),
+        ("jsonl", "reader", *TOOLS),
         "jsonl: one JSON object per result; reader: with --format reader, columns of tokens (CoNLL) with one more, the "
-        "predictions",
+        "predictions; the others: for annotation tools, the texts of a tool's export or of plain text with predictions "
+        "to correct (brat: --output is a folder)",
     )
+    about = "for annotation tools: only the N texts that the model is least certain of, the least certain first"
+    parser.add_argument("--least-certain", type=numbers.positive, metavar="N", help=about)
 
 
 def run_predict(arguments: argparse.Namespace) -> None:
-    from elmo_tasks.commands.prediction import predict_stream
+    from elmo_tasks.commands.prediction import predict_for_tool, predict_stream
     from elmo_tasks.data_readers.sheets import SHEETS
     from elmo_tasks.integrations.units import find_files
     from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, AllenNlpPredictor
     from elmo_tasks.runs.load import load_predictor, load_run, run_predictor
 
-    if arguments.output_format == "reader" and arguments.format != "reader":
-        raise ElmoTasksError("--output-format reader adds predictions to the data; expected --format reader as well")
-    if arguments.format == "allennlp" and (arguments.html or is_table(arguments.output)):
-        raise ElmoTasksError("--html and tables cannot show AllenNLP's keys; expected no --format allennlp")
-    if arguments.explain and arguments.output_format == "reader":
-        raise ElmoTasksError("--explain adds to results, not to data; expected no --output-format reader")
-    if arguments.resolve and arguments.format in ("allennlp", "reader"):
-        raise ElmoTasksError(f"--resolve is for text; expected no --format {arguments.format}")
+    _check_formats(arguments)
     options.refuse_torchrun("predict")
     arguments.run_paths, arguments.input = _runs_and_data([*arguments.run_paths, *arguments.input])
-    if writes_parts(arguments, in_one_table=is_table(arguments.output)):
+    is_for_tool = arguments.output_format in TOOLS
+    if not is_for_tool and writes_parts(arguments, in_one_table=is_table(arguments.output)):
         _predict_parts(arguments)
         return
-    several = len(arguments.input) > 1 or Path(arguments.input[0]).is_dir()
+    several = len(arguments.input) > 1 or (Path(arguments.input[0]).is_dir() and not is_for_tool)
     arguments.files = find_files(arguments.input) if several else {}
     arguments.input = arguments.input[0]
-    if arguments.format == "auto" and arguments.input.lower().endswith(SHEETS):
+    if is_for_tool or (arguments.format == "auto" and arguments.input.lower().endswith(SHEETS)):
         arguments.format = "reader"
     if several and arguments.format == "reader":
+        if is_for_tool:
+            raise ElmoTasksError(
+                f"--output-format {arguments.output_format}: reads one file or folder; got several files"
+            )
         raise ElmoTasksError("--format reader reads one file into a table; got a folder or several files")
-    if arguments.output_format == "jsonl":
+    if is_for_tool:
+        check_ending(arguments.output, TOOLS[arguments.output_format])
+    elif arguments.output_format == "jsonl":
         check_ending(arguments.output, (*JSON_LINES, *TABLES), "With a slash at its end, it is a folder")
     check_ending(arguments.html, HTML)
-    for output in (arguments.output, arguments.html):
+    for output in (arguments.html,) if arguments.output_format == "brat" else (arguments.output, arguments.html):
         check_output(output, force=arguments.force, stream=True)
     batch_tokens = arguments.batch_tokens or DEFAULT_BATCH_TOKENS
     predicates = None
@@ -262,12 +266,34 @@ def run_predict(arguments: argparse.Namespace) -> None:
     if arguments.format == "reader":
         run = load_run(arguments.run_paths, overrides=overrides)
         predictor = run_predictor(run, batch_tokens=batch_tokens, predicates=predicates)
-        predict_stream(predictor, arguments, run.reader)
+        (predict_for_tool if is_for_tool else predict_stream)(predictor, arguments, run.reader)
         return
     predictor = load_predictor(
         arguments.run_paths, overrides=overrides, batch_tokens=batch_tokens, predicates=predicates
     )
     predict_stream(AllenNlpPredictor(predictor) if arguments.format == "allennlp" else predictor, arguments)
+
+
+def _check_formats(arguments: argparse.Namespace) -> None:
+    """Raises an `ElmoTasksError` for options of `predict` that do not go together."""
+    if arguments.output_format == "reader" and arguments.format != "reader":
+        raise ElmoTasksError("--output-format reader adds predictions to the data; expected --format reader as well")
+    if arguments.format == "allennlp" and (arguments.html or is_table(arguments.output)):
+        raise ElmoTasksError("--html and tables cannot show AllenNLP's keys; expected no --format allennlp")
+    if arguments.explain and (other := arguments.output_format) != "jsonl":
+        raise ElmoTasksError(f"--explain adds to results, not to data; expected no --output-format {other}")
+    if arguments.resolve and arguments.format in ("allennlp", "reader"):
+        raise ElmoTasksError(f"--resolve is for text; expected no --format {arguments.format}")
+    if arguments.least_certain and arguments.output_format not in TOOLS:
+        raise ElmoTasksError(f"--least-certain is for annotation tools; expected --output-format {', '.join(TOOLS)}")
+    others = (
+        ["html"] * bool(arguments.html) + ["resolve"] * arguments.resolve + ["format"] * (arguments.format != "auto")
+    )
+    if arguments.output_format in TOOLS and others:
+        raise ElmoTasksError(f"--output-format {arguments.output_format}: expected no --{others[0]}")
+    is_new = arguments.output and (arguments.force or not Path(arguments.output).exists())
+    if arguments.output_format == "brat" and not is_new:
+        raise ElmoTasksError("--output-format brat: expected a new folder as --output, or --force to write into one")
 
 
 def _predict_parts(arguments: argparse.Namespace) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from elmo_tasks.commands.console import binary_output, json_lines, page, table
 from elmo_tasks.commands.stopping import Results, uninterrupted
 from elmo_tasks.errors import DataError, ElmoTasksError
-from elmo_tasks.files.overwriting import is_table
+from elmo_tasks.files.overwriting import JSON, JSON_LINES, is_table
 
 if TYPE_CHECKING:
     from elmo_tasks.data_readers.reader import DatasetReader
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from elmo_tasks.tasks import Task
 
 logger = logging.getLogger(__name__)
+
+TOOLS = {"doccano": JSON_LINES, "label-studio": JSON, "brat": (), "spacy": (".spacy",)}
+"""The tools of annotation that predictions are written for, with the endings of their files."""
 
 _STANDARD_INPUT = "-"
 _SHOWN_ERRORS = 5
@@ -84,6 +87,29 @@ def predict_stream(predictor: Predictor, arguments: argparse.Namespace, reader: 
             stack.close()
     skipped.report()
     results.report("result")
+
+
+def predict_for_tool(predictor: Predictor, arguments: argparse.Namespace, reader: DatasetReader) -> None:
+    """Predicts the texts of a tool's export or the lines of a text, and writes them as a tool imports them."""
+    from elmo_tasks.data_readers.spans import SpansConfig, SpansReader
+    from elmo_tasks.files.atomic import atomic_folder
+    from elmo_tasks.predictors.pre_annotations import brat_files, docbin, json_content, pre_annotate
+
+    tool, path, skipped = arguments.output_format, arguments.output, _Skipped()
+    reader = reader if isinstance(reader, SpansReader) else SpansConfig().build()
+    on_error = skipped if arguments.on_error == "skip" else None
+    texts = pre_annotate(tool, predictor, reader, arguments.input, on_error)
+    if arguments.least_certain:
+        texts = sorted(texts, key=lambda found: min(found.chances))[: arguments.least_certain]
+    if tool == "brat":
+        with atomic_folder(path, merge=True) as folder:
+            for name, content in brat_files(texts).items():
+                (folder / name).write_bytes(content)
+    else:
+        model = " ".join(arguments.run_paths)
+        with binary_output(path) as stream:
+            stream.write(docbin(texts) if tool == "spacy" else json_content(tool, texts, reader, model))
+    skipped.report()
 
 
 def _say_ready(source: LiveLines, *, typed: bool) -> None:

@@ -12,6 +12,7 @@ from elmo_tasks.data_readers.predicates import PredicatesConfig
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
 from elmo_tasks.data_readers.rows import HubConfig, JsonlConfig
 from elmo_tasks.data_readers.snli import SnliConfig
+from elmo_tasks.data_readers.spans import SpansConfig
 from elmo_tasks.data_readers.squad import SquadConfig
 from elmo_tasks.data_readers.srl import SrlConll2005Config, SrlConll2012Config
 from elmo_tasks.data_readers.sst import SstConfig
@@ -28,6 +29,7 @@ __all__ = [
     "NerConll2012Config",
     "PredicatesConfig",
     "SnliConfig",
+    "SpansConfig",
     "SquadConfig",
     "SrlConll2005Config",
     "SrlConll2012Config",

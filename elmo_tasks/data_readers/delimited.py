@@ -143,20 +143,16 @@ class DelimitedReader(RowReader):
                 logger.info("%s: %s", path, ", ".join(found))
         return self._layouts[key]
 
-    def _format(self, path: Path) -> TableFormat | None:
-        """How a table is written, None for a spreadsheet; errors as of `find_format`."""
-        if path.suffix.lower() in SHEETS:
-            return None
-        columns = self.columns().values() if self.config.header else ()
-        return find_format(path, self.config, [column for column in columns if isinstance(column, str)])
-
     def _find_layout(self, path: Path) -> _Layout:
         """What the settings say of a table and, where they say nothing, what its first rows show.
 
         Raises:
             DataError: the rows show nothing, or several things; the settings that choose are named.
         """
-        columns, config, format = self.columns(), self.config, self._format(path)
+        columns, config, format = self.columns(), self.config, None
+        if path.suffix.lower() not in SHEETS:
+            named = [column for column in columns.values() if config.header and isinstance(column, str)]
+            format = find_format(path, config, named)
         rows = self._rows(path, format)
         header = _header(rows, path) if config.header else None
         names = header[2] if header else None
@@ -196,7 +192,7 @@ class DelimitedReader(RowReader):
                     for column in (*layout.columns.values(), *others)
                 }
                 columns: dict[str | int, Any] = {
-                    column: _stripped([cells[index] for _, _, cells in lines]) if by_token else lines[0][2][index]
+                    column: [cells[index].strip(" ") for *_, cells in lines] if by_token else lines[0][2][index]
                     for column, index in indices.items()
                 }
                 first = lines[0][0]
@@ -213,8 +209,6 @@ class DelimitedReader(RowReader):
         sentence, after_border = "", False
         for row in rows:
             cells = row[2] if isinstance(row[2], list) else []
-            if _is_comment(row[1], self.config.comment):
-                continue
             is_blank, is_border, number = _is_blank(row[2]), DOCUMENT_BORDER in cells, ""
             if column is not None and cells:
                 index = self._column_index(column, names, len(cells), f"{path}:{row[0]}")
@@ -230,34 +224,40 @@ class DelimitedReader(RowReader):
 
     def _rows(self, path: Path, format: TableFormat | None) -> Iterator[_Row]:
         """The cells of each row, which takes several lines if a cell in quotes does."""
-        comment = self.config.comment
+        comments = (self.config.comment,) if self.config.comment else ()
         if format is None:
             for number, cells in sheet_rows(path, self.config.sheet):
-                line = "\t".join(map(str, cells))
-                yield number, line, [] if _is_comment(line, comment) else cells
+                if not (line := "\t".join(map(str, cells))).startswith(comments):
+                    yield number, line, cells
             return
-        lines = _Lines(table_lines(path, format.encoding), comment)
+        lines, taken, given_back = table_lines(path, format.encoding), list[tuple[int, str]](), deque[tuple[int, str]]()
+
+        def csv_lines() -> Iterator[str]:
+            """The lines for Python's `csv`, without comments."""
+            while given := given_back.popleft() if given_back else next(lines, None):
+                names_delimiter = given[0] == 1 and SEPARATOR_LINE.fullmatch(given[1])
+                if taken or not (names_delimiter or given[1].startswith(comments)):  # not within a cell in quotes
+                    taken.append(given)
+                    yield f"{given[1]}\n"
+
         quoting: Any = csv.QUOTE_MINIMAL if format.quotes else csv.QUOTE_NONE
-        reader = csv.reader(lines, delimiter=format.delimiter, quoting=quoting, strict=True)
+        reader: Any = None
         while True:
-            lines.taken.clear()
+            reader = reader or csv.reader(csv_lines(), delimiter=format.delimiter, quoting=quoting, strict=True)
+            taken.clear()
             try:
                 row: list[str] | DataError = next(reader)
             except StopIteration:
                 return
             except csv.Error as error:
-                first, last = lines.taken[0][0], lines.taken[-1][0]
-                quoted = f", in a cell in quotes that goes on to line {last}" if last > first else ""
-                remedy = "with quotes: false, quotes are text" if format.quotes else ""
-                if "\r" in lines.taken[-1][1]:
-                    remedy = f"a CR ends no line next to LF; convert the file with: {CR_TO_LF}"
-                row = DataError(path, f"not a row of a table ({error}{quoted}){remedy and '; '}{remedy}", first)
-            if nul := next((number for number, line in lines.taken if "\0" in line), None):
+                row = _not_a_row(path, error, taken, quotes=format.quotes)
+            if nul := next((number for number, line in taken if "\0" in line), None):
                 row = DataError(path, "a NUL byte, which is not text; export the table again, or delete the line", nul)
             if isinstance(row, DataError):
-                lines.give_back(lines.taken[1:])  # the next line may begin a row
-                del lines.taken[1:]
-            yield lines.taken[0][0], "\n".join(line for _, line in lines.taken), row
+                given_back.extendleft(reversed(taken[1:]))  # the next line may begin a row
+                del taken[1:]
+                reader = None
+            yield taken[0][0], "\n".join(line for _, line in taken), row
 
     def _column_index(self, column: str | int, names: Sequence[str] | None, width: int, location: str) -> int:
         if isinstance(column, int):
@@ -270,31 +270,14 @@ class DelimitedReader(RowReader):
         return (names or ()).index(column)
 
 
-class _Lines:
-    """The lines of a file for Python's `csv`. It gets a blank line for a comment.
-
-    Attributes:
-        taken: the numbers and lines that were read. The reader clears it.
-    """
-
-    def __init__(self, lines: Iterator[tuple[int, str]], comment: str | None) -> None:
-        self._lines, self._comment = lines, comment
-        self._next: deque[tuple[int, str]] = deque()
-        self.taken: list[tuple[int, str]] = []
-
-    def __iter__(self) -> _Lines:
-        return self
-
-    def __next__(self) -> str:
-        number, line = self._next.popleft() if self._next else next(self._lines)
-        is_comment = not self.taken and _is_comment(line, self._comment)  # not within a cell in quotes
-        is_comment = is_comment or (number == 1 and bool(SEPARATOR_LINE.fullmatch(line)))
-        self.taken.append((number, line))
-        return "\n" if is_comment else f"{line}\n"
-
-    def give_back(self, lines: Sequence[tuple[int, str]]) -> None:
-        """Lines that were taken, which come next."""
-        self._next.extendleft(reversed(lines))
+def _not_a_row(path: Path, error: csv.Error, lines: Sequence[tuple[int, str]], *, quotes: bool) -> DataError:
+    """What is wrong with the lines that Python's `csv` has read for a row."""
+    (first, _), (last, text) = lines[0], lines[-1]
+    quoted = f", in a cell in quotes that goes on to line {last}" if last > first else ""
+    remedy = "; with quotes: false, quotes are text" if quotes else ""
+    if "\r" in text:
+        remedy = f"; a CR ends no line next to LF; convert the file with: {CR_TO_LF}"
+    return DataError(path, f"not a row of a table ({error}{quoted}){remedy}", first)
 
 
 def _header(rows: Iterator[_Row], path: Path) -> Line | None:
@@ -312,15 +295,6 @@ def _without_errors(rows: list[_Row]) -> list[Line]:
     if error := next((row[2] for row in rows if isinstance(row[2], DataError)), None):
         raise error
     return cast("list[Line]", rows)
-
-
-def _stripped(cells: list[str]) -> list[str]:
-    """The cells without spaces around them."""
-    return [cell.strip(" ") for cell in cells] if " " in "".join(cells) else cells
-
-
-def _is_comment(line: str, comment: str | None) -> bool:
-    return comment is not None and line.startswith(comment)
 
 
 def _is_blank(cells: list[str] | DataError) -> bool:

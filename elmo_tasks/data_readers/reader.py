@@ -217,7 +217,7 @@ class DatasetReader(abc.ABC):
         )
         for example in examples:
             yield {"line": None, **example}
-        for what, number in self.left_out.items():
+        for what, number in (+self.left_out).items():
             logger.warning("%s: %d %s left out", source, number, what)
 
     def with_predictions(self, path: Path, predicted: Predicted) -> Iterator[str]:
@@ -265,11 +265,11 @@ class DatasetReader(abc.ABC):
                 count, _ = writer.finalize()
             skipped = [str(error) for error in self.bad_units.take()]
             if count == 0:
-                reasons = [f"{number} {what} left out" for what, number in self.left_out.items()]
+                reasons = [f"{number} {what} left out" for what, number in (+self.left_out).items()]
                 reasons += [f"{len(skipped)} were skipped, the first because of {skipped[0]}"] if skipped else []
                 raise DataError(source, "; ".join(["has no example", *reasons]))
         warnings = [*self._suspicions(datasets.Dataset.from_file(str(path))[0], long, source)]
-        for what, number in self.left_out.items():
+        for what, number in (+self.left_out).items():
             logger.info("%s: %d %s left out", source, number, what)
         record = CacheRecord(sha256=content_hash(path), source=str(source), skipped=skipped, warnings=warnings)
         record.write(path)

@@ -58,6 +58,7 @@ SAMPLES: dict[str, Settings] = {
     "predicates.conll": PREDICATES,
     "sst.txt": SST,
     "snli.jsonl": SNLI,
+    "spans.jsonl": {"type": "spans"},
     "squad.json": SQUAD,
     "squad2.json": SQUAD2,
     "classification.csv": STARS,
