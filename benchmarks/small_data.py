@@ -152,23 +152,10 @@ def small(train: Examples, test: Examples, seed: int, **overrides: Any) -> tuple
     return run("small/tagging", train, test, seed, **overrides)
 
 
-def small_with_encoder(train: Examples, test: Examples, seed: int) -> tuple[list[Any], float]:
-    """The same with the encoder that the configs' comments name."""
-    encoder: dict[str, Any] = {"type": "stacked_bilstm", "hidden_sizes": [100]}
-    if "label" in train[0]:
-        return small(train, test, seed, **{"model.encoder": encoder, "model.pooling": "attention"})
-    overrides = {"model.encoder": encoder | {"dropout": 0.3}, "trainer.optimizer.lr": 0.003}
-    return small(train, test, seed, **overrides)
-
-
 def small_without_elmo(train: Examples, test: Examples, seed: int) -> tuple[list[Any], float]:
-    """The same with character CNNs and an encoder in place of ELMo."""
+    """The same with a character CNN in place of ELMo."""
     characters = {"characters": {"embedding_size": 16, "filters": 64, "width": 3}}
-    overrides: dict[str, Any] = {"model.embedder": characters, "trainer.regularizers": []}
-    if "premise" not in train[0]:
-        overrides["model.encoder"] = {"type": "stacked_bilstm", "hidden_sizes": [100]}
-        overrides["trainer.optimizer.lr"] = 0.001
-    return small(train, test, seed, **overrides)
+    return small(train, test, seed, **{"model.embedder": characters, "trainer.regularizers": []})
 
 
 # Vectors of texts or tokens with a logistic regression.
@@ -336,7 +323,6 @@ def spacy_blank(train: Examples, test: Examples, seed: int) -> tuple[list[Any], 
 
 TEXT_MODELS: dict[str, Model] = {
     "small": small,
-    "small, with an encoder": small_with_encoder,
     "small, no ELMo": small_without_elmo,
     "ELMo vectors, logistic regression": functools.partial(texts_with_regression, elmo_texts),
     "TF-IDF, logistic regression": tf_idf,
@@ -346,7 +332,6 @@ TEXT_MODELS: dict[str, Model] = {
 }
 TAG_MODELS: dict[str, Model] = {
     "small": small,
-    "small, with an encoder": small_with_encoder,
     "small, no ELMo": small_without_elmo,
     "ELMo vectors, logistic regression": functools.partial(tokens_with_regression, elmo_tokens),
     "sklearn-crfsuite": crf_suite,
@@ -363,8 +348,8 @@ def train_all(
         training, test = read_set(name)
         examples = random.Random(seed).sample(training, size)
         for model, learn in (TAG_MODELS if name in TAGS else TEXT_MODELS).items():
-            no_pairs = name == "snli" and model in ("spaCy, blank", "small, with an encoder")  # which has one for pairs
-            if (chosen and model not in chosen) or (name, model, size, seed) in done or no_pairs:
+            pairs_only = name == "snli" and model == "spaCy, blank"  # it has no component for pairs
+            if (chosen and model not in chosen) or (name, model, size, seed) in done or pairs_only:
                 continue
             start = time.process_time()
             predictions, megabytes = learn(examples, test, seed)

@@ -52,6 +52,7 @@ class AnnotatedText:
     number: int = 0  # the line where it begins; 0 if that is not known
     location: str = ""
     is_tokenized: bool = False  # a line is a sentence of the tool, with a space between its tokens
+    tool: str = ""  # that wrote the file
 
 
 class Export(NamedTuple):
@@ -88,19 +89,23 @@ class Export(NamedTuple):
         found, words, fields = list[Any](), list[str](), dict[str, Any]()
         text: Any = None
         match row:
-            case [str(text), dict(notes)]:  # spaCy 2
+            case [str(text), dict(notes)]:
+                tool = "spaCy"
                 cats = [label for label, chance in notes.get("cats", {}).items() if chance >= 0.5]
                 found = [*notes.get("entities", ()), *cats]
-            case {"tokenized_text": list(words)}:  # GLiNER
+            case {"tokenized_text": list(words)}:
+                tool = "GLiNER"
                 text, found, missing = "", row.get("ner", []), "" if "ner" in row else _UNFINISHED
-            case {"data": dict(fields)}:  # Label Studio
+            case {"data": dict(fields)}:
+                tool = "Label Studio"
                 annotations = row.get("annotations", row.get("completions")) or ()
                 results = [each["result"] for each in annotations if not each.get("was_cancelled")]
                 self.left_out["cancelled annotation(s)"] += len(annotations) - len(results)
                 self.left_out["annotation(s) of other annotators"] += len(results[1:])
                 text, missing = fields.get(key), "" if results else _UNFINISHED
                 found = [each for each in (results or [[]])[0] if control in (None, each.get("from_name", control))]
-            case dict():  # doccano, Prodigy and others: annotations next to their text
+            case dict():  # annotations next to their text
+                tool = "Prodigy" if row.keys() & {"answer", "spans"} else "doccano"
                 names = [control] if control else _FLAT
                 given = [row[name] for name in names if row.get(name) is not None]
                 found = [each for value in given for each in (value if isinstance(value, list) else [value])]
@@ -114,7 +119,8 @@ class Export(NamedTuple):
             expected = "a text of doccano, Label Studio, Prodigy, spaCy or GLiNER, or 'columns' that name its key"
             raise DataError(record.location, f"no string {key!r} among {keys}; expected {expected}")
         spans, labels = self._annotations(found, record)
-        annotated = AnnotatedText(text, spans, labels, missing, fields, record.number, record.location)
+        place = (record.number, record.location)
+        annotated = AnnotatedText(text, spans, labels, missing, fields, *place, tool=tool)
         return _in_characters(annotated, [words]) if words else annotated
 
     def _annotations(self, values: Iterable[Any], record: Record) -> tuple[list[TextSpan], list[Any]]:
@@ -158,7 +164,8 @@ class Export(NamedTuple):
                 spans.append(TextSpan(ends[0], ends[-1], found["label"], found["text"], fault, f"{notes}:{number}"))
             else:
                 raise DataError(notes, f"{line[:80]!r}; expected T1, LABEL START END, and the text, with tabs", number)
-        return AnnotatedText(text, spans, fields={"file": self.path.stem}, number=1, location=str(self.path))
+        fields = {"file": self.path.stem}
+        return AnnotatedText(text, spans, fields=fields, number=1, location=str(self.path), tool="brat")
 
     def _tsv(self) -> AnnotatedText:
         """A text of INCEpTION or WebAnno, with its sentences and tokens."""
@@ -180,7 +187,8 @@ class Export(NamedTuple):
                         begin = spans[key].start if key in spans else last
                         label = re.sub(r"\\(.)", r"\1", found["value"])
                         spans[key] = TextSpan(begin, last, label, None, fault, f"{self.path}:{number}")
-        given = AnnotatedText("", [*spans.values()], fields={"file": self.path.stem}, number=1, location=str(self.path))
+        fields, tool = {"file": self.path.stem}, "INCEpTION or WebAnno"
+        given = AnnotatedText("", [*spans.values()], fields=fields, number=1, location=str(self.path), tool=tool)
         return _in_characters(given, sentences)
 
     def _docbin(self) -> Iterator[AnnotatedText]:

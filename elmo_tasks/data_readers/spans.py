@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -22,6 +23,8 @@ from elmo_tasks.tasks import Tagging, Task
 from elmo_tasks.tasks.reading import Passage
 from elmo_tasks.text.tag_schemes import OUTSIDE, Span, tags_of_spans
 from elmo_tasks.text.tokenizers import WhitespaceTokenizer
+
+logger = logging.getLogger(__name__)
 
 Unit = Literal["characters", "utf-16", "utf-8"]
 _REMEDIES = "; on_error can be 'widen' (to whole tokens), 'drop' (the span) or 'skip' (the text)"
@@ -87,10 +90,15 @@ class SpansReader(RowReader):
         return [*super().file_key(path), *(content_hash(file) for file in notes if file.is_file())]
 
     def texts(self, path: Path) -> Iterator[AnnotatedText]:
-        """The texts of a file or folder, with their annotations as the tool has them."""
+        """The texts of a file or folder, with their annotations as the tool has them. The log names the tool."""
+        tools = {""}
         for number, file in enumerate(self.files(path)):
             self._file = number
-            yield from Export(file, self.config.columns, self.bad_units, self.left_out).texts()
+            for text in Export(file, self.config.columns, self.bad_units, self.left_out).texts():
+                if text.tool not in tools:
+                    logger.info("%s: read as an export of %s", path, text.tool)
+                    tools.add(text.tool)
+                yield text
 
     def examples(self, path: Path) -> Iterator[dict[str, Any]]:
         for example in super().examples(path):
@@ -128,14 +136,11 @@ class SpansReader(RowReader):
 
     def _whole_tokens(self, text: AnnotatedText, tokens: Sequence[tuple[int, int]]) -> list[Span]:
         """The spans of a text in tokens. Those that do not fit are treated as `on_error` says."""
-        action, found, before = self.config.on_error, list[Span](), ""
+        action, found, before, widened = self.config.on_error, list[Span](), "", 0
         places = character_places(text.text, "characters" if text.is_tokenized else self.config.offsets)
         passage = Passage(text.text, *map(list, zip(*tokens, strict=True)))
         for given in sorted(dict.fromkeys(text.spans), key=lambda span: (span.start, -span.end)):
-            start, end = (
-                places.get(given.start, len(places)),
-                places.get(given.end, 0),
-            )  # no text if it is not within it
+            start, end = places.get(given.start, len(places)), places.get(given.end, 0)  # empty if outside of the text
             first, last = passage.covering_span(start, end)
             name = f"the span {given.start}-{given.end} {text.text[start:end]!r:.80} ({given.label})"
             location = given.location or text.location
@@ -145,6 +150,7 @@ class SpansReader(RowReader):
             if not problem:
                 found.append(Span(read_label(given.label, location), first, last))
                 before = name
+                widened += (passage.starts[first], passage.ends[last]) != (start, end)
             elif action in ("drop", "widen"):
                 self.left_out["span(s) that do not fit the tokens"] += 1
             else:
@@ -152,6 +158,8 @@ class SpansReader(RowReader):
                 if self.config.offsets == "characters" and max(text.text[: given.end], default="") > "\uffff":
                     remedies += "; or the tool counts UTF-16 units: set offsets: 'utf-16'"
                 raise DataError(location, f"{name} {problem}{remedies}")
+        if action == "widen" and widened:
+            logger.info("%s: %d span(s) widened to whole tokens", text.location, widened)
         return found
 
     def _misread(self, given: TextSpan, start: int, end: int, passage: Passage, location: str) -> str:

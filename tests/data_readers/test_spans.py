@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -34,15 +35,22 @@ LEFT_OUT = {
     "brat": {"relation(s)": 4, "event(s)": 4, "attribute(s)": 4, "note(s)": 4},
     "webanno": {"other layer(s)": 4},
 }
+# The tools whose names are not those of the exports.
+TOOLS = {"doccano_relations": "doccano", "label_studio": "Label Studio", "webanno": "INCEpTION or WebAnno"}
 EXPECTED = [("".join(part.split()), label) for _, spans in TEXTS for part, label in spans]
 
 
 @pytest.mark.parametrize("export", EXPORTS, ids=lambda export: export.__name__)
-def test_every_tool_gives_the_same_spans(export: Callable[[Path], Path], tmp_path: Path) -> None:
+def test_every_tool_gives_the_same_spans(
+    export: Callable[[Path], Path], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
     reader, path = SpansConfig(tokenizer="unicode").build(), export(tmp_path)
     examples = reader.read(path).to_list()
     assert found_spans(examples) == EXPECTED
     assert +reader.left_out == LEFT_OUT.get(export.__name__, {})
+    named = re.findall(f"{re.escape(str(path))}: read as an export of (.*)", caplog.text)
+    assert [tool.lower() for tool in named] == [TOOLS.get(export.__name__, export.__name__.split("_")[0]).lower()]
     if path.is_dir():
         assert [(each["file"], each["line"]) for each in examples] == [(each["document"], 1) for each in examples]
     for number, (text, _) in enumerate(TEXTS):

@@ -6,7 +6,7 @@
 
   // Without ELMo, the model has only the characters.
   embedder:: { characters: { embedding_size: 16, filters: 64, width: 3 }, elmo: $.elmo },
-  // For linear layers, which characters do not help.
+  // For the tasks where characters do not help ELMo.
   vectors:: if $.elmo == null then $.embedder else { elmo: $.elmo },
 
   train_data_path: 'train.csv',
