@@ -1,4 +1,4 @@
-"""The report of a study: tables, plots, errors and commands."""
+"""The report of a study: tables, plots and commands."""
 
 from __future__ import annotations
 
@@ -16,10 +16,6 @@ from elmo_tasks.studies.study_runs import Result, StudyRecord, Summary, read_stu
 _NOTES = (
     "± is the standard deviation over the seeds. The error reduction is relative to the arm's baseline, which is grey "
     "in the plots. Minutes are those of training and evaluation, the mean of a run."
-)
-_ERRORS = (
-    "Counted as the task's scorer counts. The tables that compare arms have means over the seeds, with the number of "
-    "items in brackets. The page report.html also shows the worst examples of an arm's first run."
 )
 _TESTS = {
     "randomization": "by paired approximate randomization over the examples, all seeds together",
@@ -47,9 +43,8 @@ def write_report(folder: str | Path) -> list[Path]:
     parts = [record.config.text]
     for table in _tables(summaries, findings):
         parts += [f"## {table.title}" if table.title else "", table.markdown()]
-    parts += [_notes(findings), *_pictures(summaries, folder), *_errors(findings)]
-    examples = {f"{each.title}: the worst examples": each.examples for each in findings.errors if each.examples}
-    return write_pages(folder, record.config.title, parts, _commands(record, folder, results), examples)
+    parts += [_notes(findings), *_pictures(summaries, folder)]
+    return write_pages(folder, record.config.title, parts, _commands(record, folder, results))
 
 
 def _notes(findings: Findings) -> str:
@@ -63,9 +58,7 @@ def _notes(findings: Findings) -> str:
             f"where several arms have this baseline: {explained}."
         )
     if findings.problems:
-        parts.append(
-            f"No tests over the examples, and no errors, where these were in the way: {'; '.join(findings.problems)}."
-        )
+        parts.append(f"No tests over the examples where these were in the way: {'; '.join(findings.problems)}.")
     return " ".join(parts)
 
 
@@ -110,16 +103,6 @@ def _p_value(value: float) -> str:
 
 def _percent(share: float | None) -> str:
     return "" if share is None else f"{100 * share:.0f} %"
-
-
-def _errors(findings: Findings) -> Iterator[str]:
-    if findings.errors:
-        yield f"## Errors\n\n{_ERRORS}"
-    for each in findings.errors:
-        if each.tables:
-            yield f"### {each.title}"
-        for table in each.tables:
-            yield f"{table.title}\n\n{table.markdown()}"
 
 
 def _pictures(summaries: Sequence[Summary], folder: Path) -> Iterator[str]:
