@@ -55,7 +55,7 @@ def run_study(arguments: argparse.Namespace) -> None:
         raise ElmoTasksError("no study given; give a file or a name of --list")
     import shlex  # here, because it makes every command start later
 
-    from elmo_tasks.studies.study import Selection, Study
+    from elmo_tasks.studies.study import Selection, Study, as_options
     from elmo_tasks.studies.study_runs import StudyFolder
     from elmo_tasks.studies.study_training import run_study
 
@@ -66,22 +66,14 @@ def run_study(arguments: argparse.Namespace) -> None:
     if arguments.dry_run:
         _print_plan(folder, arguments.jobs)
         return
-    total, command = len(folder.chosen()), _command_line("study", arguments.study, path, arguments)
+    options_given = as_options(arguments.set, dict(arguments.ext_var), arguments.include_package)
+    command = shlex.join(["elmo-tasks", "study", arguments.study, "-s", str(path), *options_given])
+    total = len(folder.chosen())
     if failures := run_study(folder, command=command, num_jobs=arguments.jobs, packages=arguments.include_package):
         lines = "".join(f"\n  {failure}" for failure in failures)
         raise ElmoTasksError(f"{len(failures)} of {total} runs failed; call again to retry them:{lines}")
     logger.info("the runs have finished; for tables and plots:")
     logger.info("  %s", shlex.join(["elmo-tasks", "report", str(path)]))
-
-
-def _command_line(name: str, source: str, folder: Path, arguments: argparse.Namespace) -> str:
-    """A command with `add_config_arguments`, as a shell takes it, to be repeated."""
-    import shlex
-
-    from elmo_tasks.studies.study import as_options
-
-    options = as_options(arguments.set, dict(arguments.ext_var), arguments.include_package)
-    return shlex.join(["elmo-tasks", name, source, "-s", str(folder), *options])
 
 
 def _print_plan(folder: StudyFolder, num_jobs: int) -> None:
@@ -117,7 +109,7 @@ def run_report(arguments: argparse.Namespace) -> None:
 
     if Path(arguments.folder, SEARCH).is_file():
         raise ElmoTasksError(
-            f"{arguments.folder}: holds a search; calling its `elmo-tasks tune` again writes its report"
+            f"{arguments.folder}: holds a search; calling its `elmo-tasks tune` again prints its best trials"
         )
     for path in write_report(arguments.folder):
         print(path)
@@ -152,10 +144,8 @@ def run_tune(arguments: argparse.Namespace) -> None:
         print(f"{search.config.trials} trials of {search.config_file}, by the validation metric {metric}")
         return
     path = Path(arguments.search_folder or Path("runs", "studies", Path(arguments.search).stem))
-    tuning = Tuning(path, search, command=_command_line("tune", arguments.search, path, arguments))
+    tuning = Tuning(path, search)
     tuning.train()
-    table, training, files = tuning.write_report()
+    table, training = tuning.write_best()
     print_table(table.title, table.columns, table.rows)
     print(training)
-    for written in files:
-        logger.info("%s", written)
