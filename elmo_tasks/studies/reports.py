@@ -10,7 +10,7 @@ from elmo_tasks.evaluation.plots import save_figure
 from elmo_tasks.studies.report_pages import Table, picture, write_pages
 from elmo_tasks.studies.study import train_command
 from elmo_tasks.studies.study_findings import Findings, analyze
-from elmo_tasks.studies.study_plots import common_start, draw_scores, draw_shares, draw_weights
+from elmo_tasks.studies.study_plots import common_start, draw_shares, draw_weights
 from elmo_tasks.studies.study_runs import Result, StudyRecord, Summary, read_study, summarize
 
 _NOTES = (
@@ -107,9 +107,7 @@ def _percent(share: float | None) -> str:
 
 def _pictures(summaries: Sequence[Summary], folder: Path) -> Iterator[str]:
     """Draws all plots that the study has data for, into the folder `plots`; yields their Markdown."""
-    paper = " A diamond is the paper's score." if any(each.arm.paper is not None for each in summaries) else ""
     drawn = {
-        "scores": ("Scores", f"Means with standard deviations; a dot for each seed.{paper}", draw_scores(summaries)),
         "shares": ("Scores by training data", "Means with standard deviations.", draw_shares(summaries)),
         "weights": ("Weights of the layers", "Of the biLM or a transformer, in the best epoch, means over the seeds.",
                     draw_weights(summaries, folder)),

@@ -117,11 +117,10 @@ def test_the_report_has_tables_plots_and_commands(folder: Path, capsys: pytest.C
     lines = text.splitlines()
     assert lines[0] == "# A <study>"
     assert [line for line in lines if line.startswith("## ")] == [
-        "## table", "## other", "## Scores", "## Scores by training data",
+        "## table", "## other", "## Scores by training data",
         "## Weights of the layers", "## Commands",
     ]  # fmt: skip
     assert "| baseline | 10 % | test f1 | 51.00 ± 1.00 | 3 |  |  | 1.5 | 90 |  |" in lines
-    assert "A diamond is the paper's score." in text
     assert shlex.join(["elmo-tasks", "report", str(folder)]) in lines
     p = stats.ttest_ind([90.0, 91.0], [80.0, 81.0, 79.0], equal_var=False).pvalue
     assert f"| <ELMo> | 100 % | test f1 | 90.50 ± 0.71 | 2 of 3 | 52 % | {p:.3f} | 1.5 | 92 | 20 % |" in lines
@@ -130,7 +129,7 @@ def test_the_report_has_tables_plots_and_commands(folder: Path, capsys: pytest.C
     assert "not all runs of any arm have stored their predictions" in text
     assert "| loss | test loss | 0.50 | 1 | 1.5 |" in lines  # without the columns that nothing fills
     pictures = re.findall(r"!\[.*\]\((.*)\)", text)
-    assert pictures == ["plots/scores.svg", "plots/shares.svg", "plots/weights.svg"]
+    assert pictures == ["plots/shares.svg", "plots/weights.svg"]
     assert all((folder / name).is_file() for name in pictures)
     assert "elmo-tasks study s.jsonnet" in lines
     assert "in the way: not all runs" in text
@@ -138,7 +137,7 @@ def test_the_report_has_tables_plots_and_commands(folder: Path, capsys: pytest.C
 
     html = (folder / "report.html").read_text(encoding="utf-8")
     assert html.count("<td>&lt;ELMo&gt;</td>") == 2
-    assert html.count("<svg ") == 3
+    assert html.count("<svg ") == 2
     assert {address[:1] for address in re.findall(r'(?:href|src)="([^"]*)', html)} == {"#"}  # nothing is loaded
 
 
@@ -217,10 +216,9 @@ def test_the_report_shows_the_tests_over_the_examples(predicting: Path) -> None:
     (predicting / "plots").mkdir()
     (predicting / "plots" / "shares.svg").touch()  # of an earlier report
     write_report(predicting)
-    assert {path.stem for path in (predicting / "plots").iterdir()} == {"scores"}
+    assert list((predicting / "plots").iterdir()) == []
     text = (predicting / "report.md").read_text(encoding="utf-8")
     assert "## SST-5\n\n| arm |" in text
-    assert "diamond" not in text
     assert "p (randomization) by paired approximate randomization" in text
     row = "| arm | metric | score | n | error reduction | p (randomization) | p (bootstrap) | p (seeds) | minutes |"
     assert row in text.splitlines()
