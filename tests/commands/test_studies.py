@@ -32,6 +32,9 @@ def test_a_plan_lists_the_runs_with_their_states_and_counts_those_to_go(study: S
     run.config.write_text(study.runs[0].config.model_dump_json(serialize_as_any=True))
     run.metrics.write_text(METRICS)
     run.records.write_text('{"seconds": 2.5}')
+    begun = StudyFolder(Path("runs/studies/mine"), study).run_folders[1]
+    begun.path.mkdir(parents=True)
+    begun.config.write_text(study.runs[1].config.model_dump_json(serialize_as_any=True))
     assert cli.main(["study", "mine.json", "--dry-run"]) == 0
     text, rows = printed()
     assert text.startswith("The title\n")
@@ -39,7 +42,7 @@ def test_a_plan_lists_the_runs_with_their_states_and_counts_those_to_go(study: S
     assert rows == [
         ["arm", "share", "seed", "config", "state"],
         ["a", "100 %", "1", config, "finished"],
-        ["a", "100 %", "2", config, "missing"],
+        ["a", "100 %", "2", config, "interrupted"],
     ]
     assert text.endswith("\n2 runs in runs/studies/mine; 1 to go\n")
 

@@ -252,6 +252,17 @@ def test_arms_with_other_seeds_are_tested_too(predicting: Path) -> None:
     assert found.p_values["SST-5, <ELMo>", 1.0].keys() == {"randomization", "bootstrap", "seeds"}
 
 
+def test_a_score_that_is_a_little_below_that_of_the_predictions_is_noticed(predicting: Path) -> None:
+    rewrite(predicting, lambda result: result.update(score=result["score"] - 0.02))
+    (problem,) = findings(predicting).problems
+    assert problem.startswith("0: the accuracy of its stored predictions is 50.00")
+
+
+def test_without_the_predictions_of_the_baseline_there_are_no_tests_over_the_examples(predicting: Path) -> None:
+    RunFolder(predicting / "0").validation_predictions.unlink()
+    assert {test for tests in findings(predicting).p_values.values() for test in tests} == {"seeds"}
+
+
 def test_an_arm_without_predictions_is_left_out(predicting: Path) -> None:
     RunFolder(predicting / "3").validation_predictions.unlink()
     found = findings(predicting)
