@@ -11,11 +11,12 @@ import pytest
 from elmo_tasks import cli
 from elmo_tasks.errors import DataError
 from elmo_tasks.evaluation.error_report import ErrorReport, errors
-from elmo_tasks.evaluation.reading_errors import answer_kind
+from elmo_tasks.evaluation.reading_errors import UNANSWERABLE, answer_kind
 from elmo_tasks.evaluation.span_errors import LabelledSpan, align
 from elmo_tasks.evaluation.systems import read_predictions
 from elmo_tasks.runs import train
 from elmo_tasks.runs.evaluate import evaluate
+from tests.prediction_files import CASES
 
 Write = Callable[..., Path]
 NAMES = ("Tagging", "parts of speech", "Classification", "TextPairs", "Reading", "SemanticRoles", "Coreference")
@@ -246,3 +247,19 @@ def test_the_worst_examples_are_those_that_cost_the_most(write: Write, tmp_path:
     assert [each.prediction["tags"] for each in report.worst] == [predicted[row] for row in (2, 3, 0)]
     assert (report.kinds, report.counted) == ({"right": 3, "wrong": 6}, "labels")
     assert errors(tmp_path / "b.jsonl", num_examples=0).worst == []
+
+
+def test_labels_of_sets_are_right_missing_or_extra(write: Write, tmp_path: Path) -> None:
+    pairs = [({"tokens": ["a"], "labels": ["A", "B", "C"]}, {"labels": ["A"]})]
+    assert errors(write(tmp_path / "a.jsonl", pairs)).kinds == {"right": 1, "missing": 2, "extra": 0}
+
+
+def test_only_data_with_unanswerable_questions_count_answers_to_them(
+    write_case: Callable[[str, Sequence[bool]], Path], write: Write, tmp_path: Path
+) -> None:
+    example, prediction, _ = CASES["Reading"]
+    without = write(
+        tmp_path / "b.jsonl", [(example, prediction), ({**example, "answers": [], "answer_spans": []}, prediction)]
+    )
+    assert UNANSWERABLE not in errors(write_case("Reading", [True])).kinds
+    assert errors(without).kinds[UNANSWERABLE] == 1
