@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from elmo_tasks.evaluation.significance import Interval
     from elmo_tasks.metrics.confusion import ConfusionTable, LabelScores
 
-_SHOWN_SCORES = 6  # in a breakdown; of more, only the F1 of those that have one
-
 
 def add_compare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
@@ -154,15 +152,6 @@ def _print_errors(report: ErrorReport) -> None:
     print_metrics(report.scores, title=f"{report.num_examples} examples")
     if report.kinds:
         print_table(report.counted, ("", "number"), [[name, str(count)] for name, count in report.kinds.items()])
-    for breakdown in report.breakdowns:
-        scores = list(breakdown.buckets[0].scores)
-        if len(scores) > _SHOWN_SCORES:
-            scores = [name for name in scores if not name.startswith(("precision/", "recall/"))]
-        rows = [
-            [bucket.name, str(bucket.size), *(f"{bucket.scores[name]:.2f}" for name in scores)]
-            for bucket in breakdown.buckets
-        ]
-        print_table(f"{breakdown.items} by {breakdown.by}", ("", breakdown.items, *scores), rows)
     if report.confusion:
         print_confusion(report.confusion, title="labels")
     terminal = Terminal()

@@ -87,7 +87,7 @@ GROUPS: dict[str, dict[str, Command]] = {
         ),
         "errors": _command(
             "analysis.errors",
-            "show what a system gets wrong: kinds of errors, scores of parts of the data, the worst examples",
+            "show what a system gets wrong: kinds of errors, confused labels, the worst examples",
             "elmo-tasks errors runs/ner eng.testb",
         ),
     },

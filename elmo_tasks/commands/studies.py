@@ -40,7 +40,7 @@ def add_study(parser: argparse.ArgumentParser) -> None:
     )
     options.add_seeds(parser, "train only runs with these seeds, such as 1-3 or 1,2,5")
     options.add_config_arguments(parser, "study", "seeds=[1] or changes.trainer.num_epochs=1")
-    options.add_flag(parser, "--dry-run", "check everything, and list the runs with their state and estimated time")
+    options.add_flag(parser, "--dry-run", "check everything, and list the runs with their state")
     options.add_flag(parser, "--list", "list the studies in the package")
 
 
@@ -55,7 +55,7 @@ def run_study(arguments: argparse.Namespace) -> None:
         raise ElmoTasksError("no study given; give a file or a name of --list")
     import shlex  # here, because it makes every command start later
 
-    from elmo_tasks.studies.study import Selection, Study
+    from elmo_tasks.studies.study import Selection, Study, as_options
     from elmo_tasks.studies.study_runs import StudyFolder
     from elmo_tasks.studies.study_training import run_study
 
@@ -64,9 +64,11 @@ def run_study(arguments: argparse.Namespace) -> None:
     path = Path(arguments.study_folder or Path("runs", "studies", Path(arguments.study).stem))
     folder = StudyFolder(path, study)
     if arguments.dry_run:
-        _print_plan(folder, arguments.jobs)
+        _print_plan(folder)
         return
-    total, command = len(folder.chosen()), _command_line("study", arguments.study, path, arguments)
+    options_given = as_options(arguments.set, dict(arguments.ext_var), arguments.include_package)
+    command = shlex.join(["elmo-tasks", "study", arguments.study, "-s", str(path), *options_given])
+    total = len(folder.chosen())
     if failures := run_study(folder, command=command, num_jobs=arguments.jobs, packages=arguments.include_package):
         lines = "".join(f"\n  {failure}" for failure in failures)
         raise ElmoTasksError(f"{len(failures)} of {total} runs failed; call again to retry them:{lines}")
@@ -74,38 +76,17 @@ def run_study(arguments: argparse.Namespace) -> None:
     logger.info("  %s", shlex.join(["elmo-tasks", "report", str(path)]))
 
 
-def _command_line(name: str, source: str, folder: Path, arguments: argparse.Namespace) -> str:
-    """A command with `add_config_arguments`, as a shell takes it, to be repeated."""
-    import shlex
-
-    from elmo_tasks.studies.study import as_options
-
-    options = as_options(arguments.set, dict(arguments.ext_var), arguments.include_package)
-    return shlex.join(["elmo-tasks", name, source, "-s", str(folder), *options])
-
-
-def _print_plan(folder: StudyFolder, num_jobs: int) -> None:
-    rows, seconds, unknown, seen = [], 0.0, 0, set()
-    for (run, run_folder), estimate in zip(folder.pairs(), folder.estimates(), strict=True):
-        if not run.chosen:
-            continue
-        state = folder.state(run_folder)
-        if state != "finished" and run_folder.path not in seen:
-            seconds, unknown = seconds + (estimate or 0.0), unknown + (estimate is None)
-        seen.add(run_folder.path)
-        time = "unknown" if estimate is None else _duration(estimate)
-        rows.append([run.arm.name, f"{100 * run.share:g} %", str(run.seed), run.arm.config, state, time])
-    print_table(folder.study.config.title, ("arm", "share", "seed", "config", "state", "time"), rows)
-    rest = f", and {counted(unknown, 'run')} of unknown time" if unknown else ""
-    time = f"{_duration(seconds / num_jobs)} with {counted(num_jobs, 'job')}"
-    print(f"{counted(len(seen), 'run')} in {folder.path}; to go: {time}{rest}")
+def _print_plan(folder: StudyFolder) -> None:
+    rows, states = [], {}
+    for run, run_folder in folder.pairs():
+        if run.chosen:
+            states[run_folder.path] = state = folder.state(run_folder)
+            rows.append([run.arm.name, f"{100 * run.share:g} %", str(run.seed), run.arm.config, state])
+    print_table(folder.study.config.title, ("arm", "share", "seed", "config", "state"), rows)
+    unfinished = sum(state != "finished" for state in states.values())
+    print(f"{counted(len(states), 'run')} in {folder.path}; {unfinished} to go")
     if folder.others:
         print(folder.describe_others())
-
-
-def _duration(seconds: float) -> str:
-    minutes = round(seconds / 60)
-    return f"{seconds:.0f} s" if seconds < 100 else f"{minutes} min" if minutes < 100 else f"{minutes / 60:.1f} h"
 
 
 def add_report(parser: argparse.ArgumentParser) -> None:
@@ -117,7 +98,7 @@ def run_report(arguments: argparse.Namespace) -> None:
 
     if Path(arguments.folder, SEARCH).is_file():
         raise ElmoTasksError(
-            f"{arguments.folder}: holds a search; calling its `elmo-tasks tune` again writes its report"
+            f"{arguments.folder}: holds a search; calling its `elmo-tasks tune` again prints its best trials"
         )
     for path in write_report(arguments.folder):
         print(path)
@@ -152,10 +133,8 @@ def run_tune(arguments: argparse.Namespace) -> None:
         print(f"{search.config.trials} trials of {search.config_file}, by the validation metric {metric}")
         return
     path = Path(arguments.search_folder or Path("runs", "studies", Path(arguments.search).stem))
-    tuning = Tuning(path, search, command=_command_line("tune", arguments.search, path, arguments))
+    tuning = Tuning(path, search)
     tuning.train()
-    table, training, files = tuning.write_report()
+    table, training = tuning.write_best()
     print_table(table.title, table.columns, table.rows)
     print(training)
-    for written in files:
-        logger.info("%s", written)

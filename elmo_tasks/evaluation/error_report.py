@@ -1,6 +1,6 @@
-"""What a system gets wrong: kinds of errors, scores of parts of the data, confused labels and the worst examples.
+"""What a system gets wrong: kinds of errors, confused labels and the worst examples.
 
-Everything is counted as the task's scorer counts, so that the parts add up to its scores.
+Everything is counted as the task's scorer counts, so that the kinds add up to its scores.
 
 # K sums of the task's metric
 """
@@ -19,19 +19,18 @@ from elmo_tasks.config import Overrides
 from elmo_tasks.data_readers.sources import Source
 from elmo_tasks.elmo.devices import Device
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.evaluation.breakdowns import Breakdown, Item, break_down, item_scores, of_examples
 from elmo_tasks.evaluation.mention_errors import mention_kinds
 from elmo_tasks.evaluation.reading_errors import KINDS as READING_KINDS
-from elmo_tasks.evaluation.reading_errors import UNANSWERABLE, answer_kind, question_buckets
+from elmo_tasks.evaluation.reading_errors import UNANSWERABLE, answer_kind
 from elmo_tasks.evaluation.significance import equal_below, unit_gains
 from elmo_tasks.evaluation.span_errors import KINDS as SPAN_KINDS
-from elmo_tasks.evaluation.span_errors import align, span_items, spans_of
+from elmo_tasks.evaluation.span_errors import align, spans_of
 from elmo_tasks.evaluation.systems import Predictions, read_predictions
 from elmo_tasks.metrics import Accuracy, CoreferenceScores, LabelSetF1, Metric, SpanF1, Squad2Scores, SquadScores, SrlF1
 from elmo_tasks.metrics.confusion import Confusion, ConfusionTable
 from elmo_tasks.runs.evaluate import UnknownLabels
 from elmo_tasks.runs.load import with_device
-from elmo_tasks.tasks import Reading, Task
+from elmo_tasks.tasks import Task
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,7 +51,6 @@ class ErrorReport:
         scores: of the whole data, by the task's metric.
         counted: what `kinds` counts, such as spans.
         kinds: how many are right, and how many have each kind of error.
-        breakdowns: scores by length and so on.
         confusion: which label is taken for which, None if the task does not predict labels.
         worst: the examples that cost the most, the worst first.
     """
@@ -63,7 +61,6 @@ class ErrorReport:
     scores: dict[str, float]
     counted: str
     kinds: dict[str, int]
-    breakdowns: list[Breakdown]
     confusion: ConfusionTable | None
     worst: list[WorstExample]
 
@@ -71,8 +68,8 @@ class ErrorReport:
         return {**dataclasses.asdict(self), "task": type(self.task).__name__}
 
 
-_Details: TypeAlias = tuple[str, dict[str, int], list[Breakdown]]
-"""What is counted in a task in addition to its examples, as in a report: `counted`, `kinds` and `breakdowns`."""
+_Details: TypeAlias = tuple[str, dict[str, int]]
+"""What is counted in a task, as in a report: `counted` and `kinds`."""
 
 
 def errors(
@@ -87,8 +84,7 @@ def errors(
     """What a system gets wrong.
 
     Arguments:
-        path: a run (folder or archive), or a file of predictions that `evaluate --predictions` wrote. Only a run knows
-            which words it has seen in training.
+        path: a run (folder or archive), or a file of predictions that `evaluate --predictions` wrote.
         data: what a run is evaluated on; by default, the test data of its config. Not used for files.
         num_examples: how many of the worst examples are kept.
         unknown_labels: `count` scores gold labels that the run does not know as its errors; see `evaluate`.
@@ -108,14 +104,8 @@ def error_report(found: Predictions, *, num_examples: int = 20) -> ErrorReport:
     metric = found.task.build_metric()
     sums = found.sums([[row] for row in range(len(found.examples))])  # (examples, K)
     metric.update(found.predictions, found.examples)
-    items = of_examples(found.task, found.examples, sums, found.vocabulary)
-    if isinstance(found.task, Reading):
-        items = [
-            Item({**item.buckets, **question_buckets(example)}, item.counts)
-            for item, example in zip(items, found.examples, strict=True)
-        ]
-    details = _DETAILS.get(type(metric), lambda *_: ("examples", {}, []))
-    counted, kinds, breakdowns = details(found, metric)
+    details = _DETAILS.get(type(metric), lambda *_: ("examples", {}))
+    counted, kinds = details(found, metric)
     return ErrorReport(
         found.task,
         metric.main,
@@ -123,7 +113,6 @@ def error_report(found: Predictions, *, num_examples: int = 20) -> ErrorReport:
         metric.compute(),
         counted,
         kinds,
-        [*breakdowns, *break_down("examples", items, metric.scores)],
         _confusion(found),
         _worst(found, sums, num_examples) if num_examples else [],
     )
@@ -154,12 +143,11 @@ def _confusion(found: Predictions) -> ConfusionTable | None:
 
 
 def _spans(found: Predictions, metric: Metric) -> _Details:
-    kinds, items = Counter[str](), list[Item]()
+    kinds = Counter[str]()
     for example, prediction in zip(found.examples, found.predictions, strict=True):
         predicted, gold = (spans_of(metric, each[metric.field]) for each in (prediction, example))
         kinds.update(kind for kind, _, _ in align(predicted, gold))
-        items += span_items(example, predicted, gold, found.vocabulary)
-    return "spans", {kind: kinds[kind] for kind in SPAN_KINDS}, break_down("spans", items, item_scores)
+    return "spans", {kind: kinds[kind] for kind in SPAN_KINDS}
 
 
 def _answers(found: Predictions, metric: Metric) -> _Details:
@@ -168,24 +156,24 @@ def _answers(found: Predictions, metric: Metric) -> _Details:
         for example, prediction in zip(found.examples, found.predictions, strict=True)
     )
     names = (*READING_KINDS, UNANSWERABLE) if isinstance(metric, Squad2Scores) else READING_KINDS
-    return "answers", {kind: kinds[kind] for kind in names}, []
+    return "answers", {kind: kinds[kind] for kind in names}
 
 
 def _mentions(found: Predictions, metric: Metric) -> _Details:
     kinds = Counter[str]()
     for example, prediction in zip(found.examples, found.predictions, strict=True):
         kinds.update(mention_kinds(example["clusters"], prediction[metric.field]))
-    return "mentions", dict(kinds), []
+    return "mentions", dict(kinds)
 
 
 def _labels(found: Predictions, metric: Metric) -> _Details:
     right, every = metric.sums()
-    return "labels", {"right": int(right), "wrong": int(every - right)}, []
+    return "labels", {"right": int(right), "wrong": int(every - right)}
 
 
 def _label_sets(found: Predictions, metric: Metric) -> _Details:
     right, predicted, gold, *_ = map(int, metric.sums())
-    return "labels", {"right": right, "missing": gold - right, "extra": predicted - right}, []
+    return "labels", {"right": right, "missing": gold - right, "extra": predicted - right}
 
 
 _DETAILS: dict[type[Metric], Callable[[Predictions, Metric], _Details]] = {

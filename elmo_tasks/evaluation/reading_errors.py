@@ -1,16 +1,13 @@
-"""Errors of answers to questions: how they differ from the gold answers, and for which questions."""
+"""Errors of answers to questions: how they differ from the gold answers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from elmo_tasks.evaluation.breakdowns import LENGTHS, BucketKey, ranged
 from elmo_tasks.metrics.squad import normalize_answer
 
 KINDS = ("right", "too long", "too short", "overlapping", "elsewhere", "no answer")
 UNANSWERABLE = "not answerable"  # where there are questions without an answer
-_QUESTION_WORDS = ("what", "which", "who", "whom", "whose", "when", "where", "why", "how")
 
 
 def answer_kind(answer: str | None, gold: Sequence[str]) -> str:
@@ -31,17 +28,6 @@ def answer_kind(answer: str | None, gold: Sequence[str]) -> str:
     if any(_contains(each, words) for each in golds if words):
         return "too short"
     return "overlapping" if any({*words} & {*each} for each in golds) else "elsewhere"
-
-
-def question_buckets(example: Mapping[str, Any]) -> dict[str, BucketKey]:
-    """The buckets of a question: its first question word, and the length of its shortest gold answer in tokens."""
-    tokens = [token.lower() for token in example["question_tokens"]]
-    word = next((token for token in tokens if token in _QUESTION_WORDS), "other")
-    if word == "how" and (after := tokens[tokens.index("how") + 1 :][:1]) in (["many"], ["much"]):
-        word = f"how {after[0]}"
-    lengths = [last - first + 1 for first, last in example["answer_spans"]]
-    length = ranged(min(lengths), LENGTHS) if lengths else BucketKey(-1, "no answer")
-    return {"question word": BucketKey(word == "other", word), "length of the answer": length}
 
 
 def _contains(words: Sequence[str], part: Sequence[str]) -> bool:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
-from elmo_tasks.evaluation.breakdowns import LENGTHS, BucketKey, Item, ranged, words_of_item
 from elmo_tasks.metrics import Metric, SrlF1
 from elmo_tasks.metrics.srl import VERB, arguments_of_tags
 from elmo_tasks.text.tag_schemes import spans_of_tags
-from elmo_tasks.text.vocabulary import Vocabulary
 
 KINDS = ("right", "type", "boundary", "both", "missed", "spurious")
 
@@ -66,16 +64,3 @@ def align(
             yield KINDS[kind], one, other
     yield from (("missed", None, other) for other in sorted(left_gold))
     yield from (("spurious", one, None) for one in sorted(left_found))
-
-
-def span_items(
-    example: Mapping[str, Any], found: set[LabelledSpan], gold: set[LabelledSpan], vocabulary: Vocabulary | None
-) -> Iterator[Item]:
-    """The spans of an example, each once: whether it is right, found and gold."""
-    for span in sorted(found | gold):
-        tokens = span.tokens()
-        buckets: dict[str, BucketKey] = {
-            "length": ranged(len(tokens), LENGTHS),
-            **words_of_item([example["tokens"][token] for token in tokens], vocabulary),
-        }
-        yield Item(buckets, (span in found and span in gold, span in found, span in gold))

@@ -29,7 +29,6 @@ from elmo_tasks.runs.evaluate import UnknownLabels, evaluate_run
 from elmo_tasks.runs.load import Run, load_run
 from elmo_tasks.tasks import Reading, Tagging, Task
 from elmo_tasks.text.tag_schemes import TagScheme, is_tag, spans_of_tags
-from elmo_tasks.text.vocabulary import Vocabulary
 
 logger = logging.getLogger(__name__)
 
@@ -45,14 +44,12 @@ class Predictions:
         name: the run or the file, for messages.
         examples: with the columns of the task.
         predictions: one for each example; only what the task's metric reads.
-        vocabulary: of the run, None for a file.
     """
 
     name: str
     task: Task
     examples: list[dict[str, Any]]
     predictions: list[dict[str, Any]]
-    vocabulary: Vocabulary | None = None
 
     def units(self) -> list[list[int]]:
         """The rows of the examples of each unit, see `Task.unit`."""
@@ -182,7 +179,7 @@ def read_predictions(
     evaluate_run(run, data, sink=keep, unknown_labels=unknown_labels)
     pairs = [found[row] for row in sorted(found)]
     examples = [{column: example[column] for column in task.features} for example, _ in pairs]
-    return _checked(str(path), task, examples, [prediction for _, prediction in pairs], run.vocabulary)
+    return _checked(str(path), task, examples, [prediction for _, prediction in pairs])
 
 
 def _test_data(path: Path, run: Run) -> Source:
@@ -218,18 +215,14 @@ def _records(path: Path) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
 
 
 def _checked(
-    name: str,
-    task: Task,
-    examples: list[dict[str, Any]],
-    predictions: Sequence[Mapping[str, Any]],
-    vocabulary: Vocabulary | None = None,
+    name: str, task: Task, examples: list[dict[str, Any]], predictions: Sequence[Mapping[str, Any]]
 ) -> Predictions:
     """With only what the metric reads of each prediction."""
     field = task.build_metric().field
     for row, prediction in enumerate(predictions):
         if field not in prediction:
             raise DataError(f"{name}: example {row}", f"there is no {field!r} in the prediction")
-    return Predictions(name, task, examples, [{field: each[field]} for each in predictions], vocabulary)
+    return Predictions(name, task, examples, [{field: each[field]} for each in predictions])
 
 
 def _task_of(path: Path, examples: Sequence[Mapping[str, Any]]) -> Task:

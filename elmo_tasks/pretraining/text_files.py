@@ -1,8 +1,7 @@
-"""Finds text files and reads them in chunks of about 1 MiB, so that they can be far larger than memory."""
+"""Finds text files and reads them in chunks of about a million characters: they can be far larger than memory."""
 
 from __future__ import annotations
 
-import codecs
 import hashlib
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,10 +10,9 @@ from typing import NamedTuple
 
 from elmo_tasks.errors import DataError
 from elmo_tasks.files.paths import each_once, is_stream, local_path, matching_paths, why_no_file
-from elmo_tasks.files.text import CR_TO_LF, DAMAGE_ERRORS, decompressed, foreign_encoding
+from elmo_tasks.files.text import decode_lines, decompressed
 
-_CHUNK_BYTES = 1 << 20
-_MAX_LINE_BYTES = 16 << 20
+_CHUNK_CHARACTERS = 1 << 20
 
 
 class Chunk(NamedTuple):
@@ -46,26 +44,30 @@ def read_chunks(path: Path) -> Iterator[Chunk]:
     """Streams a UTF-8 text file, which is decompressed if its name ends in .gz, .xz, .bz2 or .zip.
 
     Raises:
-        DataError: the file is missing, damaged or not UTF-8 text, or a line has more than 16 MiB; the line is named.
+        DataError: the file is missing, damaged or not UTF-8 text, or a line is too long; the line is named.
     """
     if not path.is_file() and not is_stream(path):
         raise DataError(path, why_no_file(path))
     with open(path, "rb") as raw, decompressed(raw, path) as stream:
-        number, position = 1, 0
-        while True:
-            try:
-                block = stream.read(_CHUNK_BYTES)
-                rest_of_line = stream.readline(_MAX_LINE_BYTES + 1)
-            except DAMAGE_ERRORS as error:
-                raise DataError(path, f"the file is damaged or cut short ({error})", number) from None
-            if not block:
-                return
-            text = _decode(block + rest_of_line, path, number, is_cut=len(rest_of_line) > _MAX_LINE_BYTES)
-            lines = text.removesuffix("\n").split("\n")
+        numbered, position, is_first = decode_lines(stream, path), 0, True
+        while lines := _next_lines(numbered, path):
             end = raw.tell() if raw.seekable() else position
-            yield Chunk(lines, end - position, is_first=number == 1)
-            number += len(lines)
-            position = end
+            yield Chunk(lines, end - position, is_first)
+            position, is_first = end, False
+
+
+def _next_lines(numbered: Iterator[tuple[int, str]], path: Path) -> list[str]:
+    """The next lines of a file, which have about as many characters as a chunk; none at its end."""
+    lines: list[str] = []
+    size = 0
+    for number, line in numbered:
+        if "\0" in line:
+            raise DataError(path, "holds a NUL byte, as binary files do; expected UTF-8 text", number)
+        lines.append(line)
+        size += len(line) + 1
+        if size >= _CHUNK_CHARACTERS:
+            break
+    return lines
 
 
 def separates_documents(path: Path) -> bool:
@@ -91,27 +93,3 @@ def without_repeated_lines(chunks: Iterable[Chunk], seen: set[bytes]) -> Iterato
                 seen.add(key)
             kept.append(line)
         yield chunk._replace(lines=kept)
-
-
-def _decode(lines: bytes, path: Path, first_line: int, is_cut: bool) -> str:
-    """Whole lines as text, numbered from `first_line`; `is_cut` if the last one is too long."""
-
-    def problem(position: int, message: str) -> DataError:
-        return DataError(path, message, first_line + lines.count(b"\n", 0, position))
-
-    if first_line == 1:
-        if wrong := foreign_encoding(lines):
-            raise DataError(path, wrong)
-        lines = lines.removeprefix(codecs.BOM_UTF8)
-        if b"\n" not in lines and not is_cut:
-            lines = lines.replace(b"\r", b"\n")  # as in `files.read_lines`
-    if (position := lines.find(b"\0")) >= 0:
-        raise problem(position, "holds a NUL byte, as binary files do; expected UTF-8 text")
-    if is_cut:
-        remedy = f"; convert line ends in CR with: {CR_TO_LF}" if b"\r" in lines[lines.rfind(b"\n") :] else ""
-        raise problem(len(lines), f"the line has more than 16 MiB; expected a paragraph or a document a line{remedy}")
-    try:
-        return lines.decode()
-    except UnicodeDecodeError as error:
-        message = f"byte 0x{lines[error.start]:02x} is not UTF-8; expected UTF-8 text"
-        raise problem(error.start, message) from None

@@ -1,19 +1,17 @@
-"""The pages of a report: Markdown and, made from it, one page of HTML, which also has the plots and examples."""
+"""The pages of a report: Markdown and, made from it, one page of HTML, which also has the plots."""
 
 from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Mapping, Sequence
-from html import escape
+from collections.abc import Sequence
 from pathlib import Path
 
 from markdown_it import MarkdownIt
 
 from elmo_tasks import __version__
 from elmo_tasks.files.atomic import atomic_write
-from elmo_tasks.rendering.drawing import Drawing
-from elmo_tasks.rendering.html import END, Sections, page_start
+from elmo_tasks.rendering.html import END, page_start
 
 _STYLE = """
 body { max-width: 75rem; }
@@ -26,8 +24,6 @@ body > table :is(th, td) { height: auto; padding: .25rem .6rem; border: 0; borde
 body > table thead th { writing-mode: horizontal-tb; transform: none; color: var(--faint); }
 svg { width: 100%; height: auto; border-radius: .4rem; background: #fff; }
 pre { overflow-x: auto; font-size: .8rem; line-height: 1.4; }
-summary { cursor: pointer; }
-details { counter-reset: result; }
 """
 
 
@@ -51,15 +47,12 @@ def picture(title: str, path: Path) -> str:
     return f"![{title}](plots/{path.name})"
 
 
-def write_pages(
-    folder: Path, title: str, parts: Sequence[str], commands: str, examples: Mapping[str, Sequence[Drawing]]
-) -> list[Path]:
+def write_pages(folder: Path, title: str, parts: Sequence[str], commands: str) -> list[Path]:
     """Writes `report.md` and `report.html`; returns the two files.
 
     Arguments:
         parts: what stands between the title and the commands, as Markdown. Empty parts are left out.
         commands: those that made the results.
-        examples: by their titles. Only the page of HTML has them, where they open on a click.
     """
     findings = "\n\n".join(filter(None, parts))
     end = f"## Commands\n\n```\n{commands}\n```\n\nWritten by elmo-tasks {__version__}.\n"
@@ -69,20 +62,14 @@ def write_pages(
         lambda found: _inline_svg(folder / found[1], found[2]),
         markdown.render(findings),
     )
-    shown = [_details(*each) for each in examples.items()]
     files = {
         "report.md": f"# {title}\n\n{findings}\n\n{end}",
-        "report.html": "".join([page_start(title, _STYLE), html, *shown, markdown.render(end), END]),
+        "report.html": "".join([page_start(title, _STYLE), html, markdown.render(end), END]),
     }
     for name, text in files.items():
         with atomic_write(folder / name) as stream:
             stream.write(text.encode())
     return [folder / name for name in files]
-
-
-def _details(title: str, examples: Sequence[Drawing]) -> str:
-    sections = "".join(map(Sections().section, examples))
-    return f"<details><summary>{escape(title)}</summary>\n{sections}</details>\n"
 
 
 def _inline_svg(path: Path, name: str) -> str:

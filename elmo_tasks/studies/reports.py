@@ -1,4 +1,4 @@
-"""The report of a study: tables, plots, errors and commands."""
+"""The report of a study: tables, plots and commands."""
 
 from __future__ import annotations
 
@@ -10,16 +10,12 @@ from elmo_tasks.evaluation.plots import save_figure
 from elmo_tasks.studies.report_pages import Table, picture, write_pages
 from elmo_tasks.studies.study import train_command
 from elmo_tasks.studies.study_findings import Findings, analyze
-from elmo_tasks.studies.study_plots import common_start, draw_scores, draw_shares, draw_weights
+from elmo_tasks.studies.study_plots import common_start, draw_shares, draw_weights
 from elmo_tasks.studies.study_runs import Result, StudyRecord, Summary, read_study, summarize
 
 _NOTES = (
     "± is the standard deviation over the seeds. The error reduction is relative to the arm's baseline, which is grey "
     "in the plots. Minutes are those of training and evaluation, the mean of a run."
-)
-_ERRORS = (
-    "Counted as the task's scorer counts. The tables that compare arms have means over the seeds, with the number of "
-    "items in brackets. The page report.html also shows the worst examples of an arm's first run."
 )
 _TESTS = {
     "randomization": "by paired approximate randomization over the examples, all seeds together",
@@ -47,9 +43,8 @@ def write_report(folder: str | Path) -> list[Path]:
     parts = [record.config.text]
     for table in _tables(summaries, findings):
         parts += [f"## {table.title}" if table.title else "", table.markdown()]
-    parts += [_notes(findings), *_pictures(summaries, folder), *_errors(findings)]
-    examples = {f"{each.title}: the worst examples": each.examples for each in findings.errors if each.examples}
-    return write_pages(folder, record.config.title, parts, _commands(record, folder, results), examples)
+    parts += [_notes(findings), *_pictures(summaries, folder)]
+    return write_pages(folder, record.config.title, parts, _commands(record, folder, results))
 
 
 def _notes(findings: Findings) -> str:
@@ -63,9 +58,7 @@ def _notes(findings: Findings) -> str:
             f"where several arms have this baseline: {explained}."
         )
     if findings.problems:
-        parts.append(
-            f"No tests over the examples, and no errors, where these were in the way: {'; '.join(findings.problems)}."
-        )
+        parts.append(f"No tests over the examples where these were in the way: {'; '.join(findings.problems)}.")
     return " ".join(parts)
 
 
@@ -112,21 +105,9 @@ def _percent(share: float | None) -> str:
     return "" if share is None else f"{100 * share:.0f} %"
 
 
-def _errors(findings: Findings) -> Iterator[str]:
-    if findings.errors:
-        yield f"## Errors\n\n{_ERRORS}"
-    for each in findings.errors:
-        if each.tables:
-            yield f"### {each.title}"
-        for table in each.tables:
-            yield f"{table.title}\n\n{table.markdown()}"
-
-
 def _pictures(summaries: Sequence[Summary], folder: Path) -> Iterator[str]:
     """Draws all plots that the study has data for, into the folder `plots`; yields their Markdown."""
-    paper = " A diamond is the paper's score." if any(each.arm.paper is not None for each in summaries) else ""
     drawn = {
-        "scores": ("Scores", f"Means with standard deviations; a dot for each seed.{paper}", draw_scores(summaries)),
         "shares": ("Scores by training data", "Means with standard deviations.", draw_shares(summaries)),
         "weights": ("Weights of the layers", "Of the biLM or a transformer, in the best epoch, means over the seeds.",
                     draw_weights(summaries, folder)),

@@ -1,4 +1,4 @@
-"""The plots of a study: scores, scores by share of the training data, and weights of the layers."""
+"""The plots of a study: scores by share of the training data, and weights of the layers."""
 
 from __future__ import annotations
 
@@ -65,35 +65,6 @@ def common_start(names: Sequence[str]) -> str:
     return first[: max((end for end in ends if all(name.startswith(first[:end]) for name in others)), default=0)]
 
 
-def draw_scores(summaries: Sequence[Summary]) -> Figure:
-    """A bar for each arm with all of the training data: the mean, the standard deviation and the score of each seed.
-
-    A diamond is the score that the paper reports.
-    """
-
-    def draw(axes: Axes, family: Family) -> None:
-        names = list(family.arms)
-        for row, (name, color) in enumerate(family.colors().items()):
-            last = family.arms[name][-1]
-            axes.barh(row, last.mean, 0.6, color=color, xerr=last.std, error_kw={"capsize": 3, "elinewidth": 1})
-            axes.plot(last.scores, [row] * len(last.scores), "k.", markersize=3, alpha=0.6)
-            spread = "" if last.std is None else f" ± {last.std:.1f}"
-            where: dict[str, Any] = {"ha": "right", "va": "center", "transform": axes.get_yaxis_transform()}
-            axes.text(0.99, row, f"{last.mean:.1f}{spread}", fontsize="small", **where)
-            if last.arm.paper is not None:
-                axes.plot(last.arm.paper, row, "D", mfc="white", mec="black", markersize=5)
-        axes.set_yticks(range(len(names)), names)
-        axes.invert_yaxis()
-        ends = [(parts[-1].mean + (parts[-1].std or 0), parts[-1].arm.paper or 0) for parts in family.arms.values()]
-        end = max(map(max, ends)) or 1.0
-        axes.set_xlim(0, 1.6 * end)  # with room for the numbers
-        axes.set_xticks([tick for tick in axes.get_xticks() if tick < 1.2 * end])
-        axes.set_xlabel(next(iter(family.arms.values()))[-1].metric)
-
-    shown = families(summaries)
-    return _panels(shown, draw, height=0.9 + 0.42 * max(len(family.arms) for family in shown))
-
-
 def draw_shares(summaries: Sequence[Summary]) -> Figure | None:
     """The score with each share of the training data; None if no arm has several."""
 
@@ -116,7 +87,7 @@ def draw_shares(summaries: Sequence[Summary]) -> Figure | None:
         axes.legend(fontsize="small")
 
     shown = [each for each in families(summaries) if any(len(parts) > 1 for parts in each.arms.values())]
-    return _panels(shown, draw, height=3.2) if shown else None
+    return _panels(shown, draw) if shown else None
 
 
 def draw_weights(summaries: Sequence[Summary], folder: Path) -> Figure | None:
@@ -144,13 +115,13 @@ def _mean_mix(mixes: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return {**mixes[0], "weights": weights, "gamma": statistics.fmean(mix["gamma"] for mix in mixes)}
 
 
-def _panels(shown: Sequence[Family], draw: Callable[[Axes, Family], None], *, height: float) -> Figure:
-    """A panel for each family, `height` inches high."""
+def _panels(shown: Sequence[Family], draw: Callable[[Axes, Family], None]) -> Figure:
+    """A panel for each family."""
     from matplotlib.figure import Figure
 
     columns = 2 if len(shown) < 3 else 3
     rows = math.ceil(len(shown) / columns)
-    figure = Figure(figsize=(_WIDTH, max(height, 1.6) * rows), layout="constrained")
+    figure = Figure(figsize=(_WIDTH, 3.2 * rows), layout="constrained")
     panels = iter(figure.subplots(rows, columns, squeeze=False).flat)
     for family, axes in zip(shown, panels, strict=False):
         draw(axes, family)

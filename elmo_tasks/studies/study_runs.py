@@ -148,21 +148,6 @@ class StudyFolder:
     def write_results(self) -> None:
         write_records(self.path / "results.jsonl", self.results())
 
-    def estimates(self) -> list[float | None]:
-        """The seconds that each run may take, from the finished runs of the same config; None where there are none.
-
-        Those of the same arm and share are preferred. Otherwise, the time is in proportion to the share of the data.
-        """
-        results = self.results()
-
-        def estimate(run: StudyRun) -> float | None:
-            alike = [each for each in results if each.config == run.config_file]
-            alike = [each for each in alike if each.arm == run.arm.name] or alike
-            alike = [each for each in alike if each.share == run.share] or alike
-            return statistics.fmean(each.seconds * run.share / each.share for each in alike) if alike else None
-
-        return [estimate(run) for run in self.study.runs]
-
 
 def read_study(path: str | Path) -> tuple[StudyRecord, list[Result]]:
     """What a study's folder holds; raises `RunError` if it is not one, or no run has finished."""

@@ -1,6 +1,6 @@
 """Searches of hyperparameters: a config, and the values that some of its keys can have, in one Jsonnet file.
 
-What is known of the trials, their values and their plots are Optuna's. The folder of a search has
+What is known of the trials and their values are Optuna's, whose own tools draw plots. The folder of a search has
 
 trials.journal  Optuna's storage: the search, and its trials
 best.json       the config of the best trial, for `elmo-tasks train`
@@ -32,24 +32,19 @@ from elmo_tasks.config import Config, load_config, own_packages, to_json
 from elmo_tasks.config.data_folder import advice_last
 from elmo_tasks.config.packaged import find_search
 from elmo_tasks.errors import ConfigError, ElmoTasksError, RunError, WriteError, counted, one_line
-from elmo_tasks.evaluation.plots import save_figure
 from elmo_tasks.files.json_files import write_json
 from elmo_tasks.files.locks import claimed
 from elmo_tasks.files.overwriting import SEARCH, check_kind
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.runs.train import train
-from elmo_tasks.studies.report_pages import Table, picture, write_pages
+from elmo_tasks.studies.report_pages import Table
 from elmo_tasks.studies.study import as_overrides, as_text, config_beside, missing_files, train_command
 from elmo_tasks.studies.study_training import SECONDS_BETWEEN_CLAIMS
 from elmo_tasks.training.callbacks import Callback, Progress
 from elmo_tasks.training.trainer_config import TrainerConfig
 
 _MOST_SHOWN = 10  # trials in the table
-_NOTES = (
-    "All scores are those of the validation data. A trial that was stopped early or failed is not in the table. Optuna "
-    "draws the plots. It gives all keys the same importance while few trials have finished."
-)
 _SEARCH = "search"  # the study's name, and its user attribute with the settings of the search
 _ERROR = "error"  # a trial's user attribute: why it failed
 
@@ -72,7 +67,7 @@ class SearchConfig(Config):
     }
 
     title: str
-    text: str = Field("", description="what is searched, for the report")
+    text: str = Field("", description="what is searched, for people")
     variables: dict[str, str] = Field({}, description="external variables of the config, as by --ext-var")
     config: str = Field(description="the name of a config in the package, or a file; also next to the search's file")
     changes: dict[str, Any] = Field({}, description="of the config, as those of a study")
@@ -182,17 +177,14 @@ class Reports(Callback):
 class Tuning:
     """The trials of a search, in its folder. Several processes, also on machines that share a disk, may train them.
 
-    Arguments:
-        command: what started the search, for its report.
-
     Raises:
         RunError: the folder has the trials of another search.
         WriteError: the disk is full.
     """
 
-    def __init__(self, path: Path, search: Search, *, command: str) -> None:
+    def __init__(self, path: Path, search: Search) -> None:
         check_kind(path, SEARCH, remedy="-s names another folder")
-        self._path, self._search, self._command = path, search, command
+        self._path, self._search = path, search
         self._claims = path / ".claims"  # a file for each trial, which is locked while it is trained
         self._claims.mkdir(parents=True, exist_ok=True)
         # Held while the next trial is chosen, and while the journal is written.
@@ -257,11 +249,11 @@ class Tuning:
             self.study.tell(trial, value := config.trainer.value_of(results["best"]["validation"]))
             logger.info("%s: %s %.2f", name, config.trainer.metric_name, value)
 
-    def write_report(self) -> tuple[Table, str, list[Path]]:
-        """Writes `report.md`, `report.html` and `best.json`, and Optuna's plots.
+    def write_best(self) -> tuple[Table, str]:
+        """Writes `best.json`, the config of the best trial.
 
         Returns:
-            the table of the best trials, the command that trains the best one, and the files.
+            the table of the best trials, and the command that trains the best one.
 
         Raises:
             RunError: no trial has finished.
@@ -273,32 +265,13 @@ class Tuning:
         finished.sort(key=lambda trial: trial.values, reverse=self._search.experiment.trainer.higher_is_better)
         best, config = self._path / "best.json", self._search.resolve(as_changes(finished[0].params))
         write_json(best, to_json(config))
-        training = train_command(str(best), (), {}, sorted(own_packages(config)))
         rows = [
             [str(each.number), *map(_shown, each.params.values()), f"{each.value:.2f}"]
             for each in finished[:_MOST_SHOWN]
         ]
         columns = ["trial", *(".".join(key.split(".")[-2:]) for key in self._search.space), config.trainer.metric_name]
         table = Table(f"The best of {counted(len(self.study.trials), 'trial')}", columns, rows)
-        parts = [self._search.config.text, f"## {table.title}", table.markdown(), _NOTES, *self._pictures()]
-        commands = f"{self._command}\n\n# the best trial, with its score on the test data:\n{training}"
-        return table, training, [best, *write_pages(self._path, self._search.config.title, parts, commands, {})]
-
-    def _pictures(self) -> Iterator[str]:
-        """Draws Optuna's plots into the folder `plots`; yields their Markdown."""
-        from matplotlib import pyplot
-        from optuna.visualization import matplotlib as plots
-
-        for draw in (plots.plot_optimization_history, plots.plot_param_importances):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # that these plots are experimental, and what _NOTES say
-                axes: Any = draw(self.study, target_name=self._search.experiment.trainer.metric_name)
-            axes.figure.set_layout_engine("constrained")  # leaves room for the names of keys
-            path = self._path / "plots" / f"{draw.__name__}.svg"
-            save_figure(axes.figure, path)
-            pyplot.close(axes.figure)
-            title = axes.get_title() or axes.get_title("left")
-            yield f"## {title}\n\n{picture(title, path)}"
+        return table, train_command(str(best), (), {}, sorted(own_packages(config)))
 
 
 class _Journal(JournalFileBackend):

@@ -210,10 +210,6 @@ class Vocabulary:
         """The row of a word, or that of the unknown word."""
         return self._word_ids.get(word.lower() if self.lowercase_words else word, UNKNOWN)
 
-    def has_seen(self, word: str) -> bool:
-        """Whether the training data has a word, at least `min_count` times."""
-        return UNKNOWN < self.word_id(word) < self.num_trained_words
-
     def label_id(self, namespace: str, label: str) -> int:
         """The id of a label.
 

@@ -26,33 +26,25 @@ def study(config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     return Study.load("mine.json")
 
 
-@pytest.mark.parametrize(
-    ("seconds", "shown"),
-    [(0.6, "1 s"), (99.4, "99 s"), (100.0, "2 min"), (5960.0, "99 min"), (6000.0, "1.7 h"), (36000.0, "10.0 h")],
-)
-def test_times_are_seconds_minutes_or_hours(seconds: float, shown: str, study: Study, printed: Printed) -> None:
+def test_a_plan_lists_the_runs_with_their_states_and_counts_those_to_go(study: Study, printed: Printed) -> None:
     run = StudyFolder(Path("runs/studies/mine"), study).run_folders[0]
     run.path.mkdir(parents=True)
     run.config.write_text(study.runs[0].config.model_dump_json(serialize_as_any=True))
     run.metrics.write_text(METRICS)
-    run.records.write_text(json.dumps({"seconds": seconds}))
+    run.records.write_text('{"seconds": 2.5}')
+    begun = StudyFolder(Path("runs/studies/mine"), study).run_folders[1]
+    begun.path.mkdir(parents=True)
+    begun.config.write_text(study.runs[1].config.model_dump_json(serialize_as_any=True))
     assert cli.main(["study", "mine.json", "--dry-run"]) == 0
     text, rows = printed()
     assert text.startswith("The title\n")
     config = study.runs[0].arm.config
     assert rows == [
-        ["arm", "share", "seed", "config", "state", "time"],
-        ["a", "100 %", "1", config, "finished", shown],
-        ["a", "100 %", "2", config, "missing", shown],
+        ["arm", "share", "seed", "config", "state"],
+        ["a", "100 %", "1", config, "finished"],
+        ["a", "100 %", "2", config, "interrupted"],
     ]
-    assert text.endswith(f"\n2 runs in runs/studies/mine; to go: {shown} with 1 job\n")
-
-
-def test_runs_of_unknown_time_are_counted(study: Study, printed: Printed) -> None:
-    assert cli.main(["study", "mine.json", "-s", "mine", "--dry-run", "--jobs", "2"]) == 0
-    text, rows = printed()
-    assert [row[-1] for row in rows] == ["time", "unknown", "unknown"]
-    assert text.endswith("\n2 runs in mine; to go: 0 s with 2 jobs, and 2 runs of unknown time\n")
+    assert text.endswith("\n2 runs in runs/studies/mine; 1 to go\n")
 
 
 def test_a_study_passes_on_how_it_was_called_and_names_what_failed(

@@ -2,36 +2,21 @@
 
 import json
 import random
-from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from elmo_tasks import cli
 from elmo_tasks.errors import DataError
-from elmo_tasks.evaluation.breakdowns import (
-    Breakdown,
-    Bucket,
-    BucketKey,
-    Item,
-    break_down,
-    item_scores,
-    of_examples,
-    quarters,
-    ranged,
-    words_of_item,
-)
 from elmo_tasks.evaluation.error_report import ErrorReport, errors
-from elmo_tasks.evaluation.reading_errors import answer_kind, question_buckets
+from elmo_tasks.evaluation.reading_errors import UNANSWERABLE, answer_kind
 from elmo_tasks.evaluation.span_errors import LabelledSpan, align
 from elmo_tasks.evaluation.systems import read_predictions
 from elmo_tasks.runs import train
 from elmo_tasks.runs.evaluate import evaluate
-from elmo_tasks.tasks import Classification
-from elmo_tasks.text.vocabulary import Vocabulary
+from tests.prediction_files import CASES
 
 Write = Callable[..., Path]
 NAMES = ("Tagging", "parts of speech", "Classification", "TextPairs", "Reading", "SemanticRoles", "Coreference")
@@ -45,18 +30,9 @@ def sums_of(path: Path) -> list[float]:
     return list(metric.sums())
 
 
-def totals(breakdown: Breakdown) -> list[float]:
-    return np.sum([bucket.counts for bucket in breakdown.buckets], axis=0).tolist()
-
-
 def check_sums(report: ErrorReport, path: Path) -> None:
-    """Every breakdown, and the kinds of errors, add up to what the metric counts."""
-    sums = sums_of(path)
-    assert report.breakdowns
-    for breakdown in report.breakdowns:
-        expected = {"examples": sums, "spans": sums[:3]}
-        assert totals(breakdown) == pytest.approx(expected[breakdown.items]), breakdown.by
-    kinds = report.kinds
+    """The kinds of errors add up to what the metric counts."""
+    sums, kinds = sums_of(path), report.kinds
     if report.counted == "spans":
         correct, found, gold = sums[:3]
         assert kinds["right"] == correct
@@ -84,7 +60,6 @@ def test_the_report_of_every_task(
     assert cli.main(["errors", str(path), "--examples", "1"]) == 0
     shown = capsys.readouterr().out
     assert {"gold:", "predicted:", "right"} <= {*shown.split()}
-    assert "examples by length" in shown
     assert ("gold (rows) and predicted (columns)" in shown) == bool(report.confusion)
     assert bool(report.confusion) == (name not in ("Reading", "Coreference"))
     assert cli.main(["errors", str(path), "--json"]) == 0
@@ -221,8 +196,6 @@ def test_kinds_of_answers(answer: str | None, kind: str) -> None:
 def test_kinds_of_answers_to_unanswerable_questions() -> None:
     assert [answer_kind(answer, []) for answer in ("", "red mill")] == ["right", "not answerable"]
     assert answer_kind("", ["red mill"]) == "no answer"
-    buckets = question_buckets({"question_tokens": ["Who", "?"], "answer_spans": []})
-    assert buckets["length of the answer"].name == "no answer"
 
 
 def test_a_gold_answer_without_words_is_in_no_other() -> None:
@@ -230,79 +203,8 @@ def test_a_gold_answer_without_words_is_in_no_other() -> None:
     assert answer_kind("an", ["the"]) == "right"
 
 
-@pytest.mark.parametrize(
-    ("question", "word"),
-    [
-        ("Who left ?", "who"),
-        ("In which year ?", "which"),
-        ("How many left ?", "how many"),
-        ("How ?", "how"),
-        ("Name it .", "other"),
-    ],
-)
-def test_question_words(question: str, word: str) -> None:
-    buckets = question_buckets({"question_tokens": question.split(), "answer_spans": [[3, 9], [4, 6]]})
-    assert buckets["question word"] == BucketKey(word == "other", word)  # the others are the last
-    assert buckets["length of the answer"].name == "3 to 4"
-
-
-def test_ranges() -> None:
-    assert [ranged(value, (1, 2, 3, 5)).name for value in (1, 2, 3, 4, 5, 90)] == [
-        "1", "2", "3 to 4", "3 to 4", "5 or more", "5 or more",
-    ]  # fmt: skip
-    assert [ranged(value, (0, 5, 10), " %").name for value in (0, 4.9, 5, 10)] == [
-        "0 to 5 %", "0 to 5 %", "5 to 10 %", "10 % or more",
-    ]  # fmt: skip
-    buckets = quarters([1, 1, 1, 1, 2, 3, 4, 50])
-    assert Counter(bucket.name for bucket in buckets) == {"1": 4, "2 to 3": 2, "4 to 50": 2}
-    assert sorted(buckets) == buckets
-    assert quarters([7]) == [BucketKey(0, "7")]
-    halves = ["1 to 2", "3 to 4", "5 to 6", "7 to 8"]
-    assert quarters([*range(8, 0, -1)]) == [BucketKey(3 - row // 2, halves[3 - row // 2]) for row in range(8)]
-
-
-def test_buckets_have_the_sums_of_their_items_in_order() -> None:
-    items = [
-        Item({"size": BucketKey(2, "large")}, (True, True, True)),
-        Item({"size": BucketKey(1, "small")}, (False, True, False)),
-        Item({"size": BucketKey(2, "large"), "kind": BucketKey(0, "x")}, (False, False, True)),
-    ]
-    large: dict[str, Any] = {"f1": pytest.approx(200 / 3), "precision": 100.0, "recall": 50.0}
-    nothing = {"f1": 0.0, "precision": 0.0, "recall": 0.0}
-    found = break_down("things", items, item_scores)
-    assert found == [
-        Breakdown("things", "size", [Bucket("small", 1, [0, 1, 0], nothing), Bucket("large", 2, [1, 1, 2], large)]),
-        Breakdown("things", "kind", [Bucket("x", 1, [0, 0, 1], nothing)]),
-    ]
-    assert all(isinstance(count, float) for each in found for bucket in each.buckets for count in bucket.counts)
-
-
-def test_words_that_training_has_not_seen() -> None:
-    vocabulary = Vocabulary(("<padding>", "<unknown>", "the", "dog", "cat"), 4, ("<padding>", "<unknown>"), {}, True)
-    assert [vocabulary.has_seen(word) for word in ("the", "Dog", "cat", "cow")] == [True, True, False, False]
-    unseen = [words_of_item(words, vocabulary)["unseen words"] for words in (["dog"], ["the", "cat"], ["cow", "cat"])]
-    assert sorted(unseen) == unseen
-    assert [bucket.name for bucket in unseen] == ["none", "some", "all"]
-
-
-def test_examples_are_broken_down_by_their_words() -> None:
-    words = ("<padding>", "<unknown>", "the", "dog", "cat", "rare")
-    vocabulary = Vocabulary(words, 5, words[:2], {})
-    texts = [[], ["the"], ["dog", "the"], ["dog", "rare"], ["the"] * 19 + ["cow"], ["the"] * 20 + ["cow"]]
-    examples = [{"tokens": tokens, "label": "x"} for tokens in texts]
-    items = of_examples(Classification(), examples, np.arange(12.0).reshape(6, 2), vocabulary)
-    assert [list(item.counts) for item in items] == [[2 * row, 2 * row + 1] for row in range(6)]
-    unseen = [item.buckets["unseen words"] for item in items]
-    assert [bucket.name for bucket in unseen] == ["none", "none", "none", "20 % or more", "5 to 10 %", "0 to 5 %"]
-    assert sorted(unseen) == [unseen[row] for row in (0, 1, 2, 5, 4, 3)]
-    assert [item.buckets["length"] for item in items] == quarters([0, 1, 2, 2, 20, 21])
-    assert [list(item.buckets) for item in of_examples(Classification(), examples, np.zeros((6, 2)), None)] == [
-        ["length"]
-    ] * 6
-
-
 @pytest.mark.slow  # trains a run
-def test_a_run_knows_its_words(settings: dict[str, Any], tmp_path: Path) -> None:
+def test_the_report_of_a_run_is_that_of_its_predictions(settings: dict[str, Any], tmp_path: Path) -> None:
     train.train(settings, tmp_path / "run", overrides=["trainer.num_epochs=1"])
     data = settings["test_data_path"]
     report = errors(tmp_path / "run")
@@ -310,9 +212,7 @@ def test_a_run_knows_its_words(settings: dict[str, Any], tmp_path: Path) -> None
     metrics.pop("loss")
     assert report.scores == metrics
     check_sums(report, path)
-    assert {(each.items, each.by) for each in report.breakdowns} == {
-        (items, by) for items in ("spans", "examples") for by in ("length", "unseen words")
-    }
+    assert report == errors(path)
 
 
 def test_a_mention_outside_of_its_document_is_refused(write: Write, tmp_path: Path) -> None:
@@ -347,3 +247,19 @@ def test_the_worst_examples_are_those_that_cost_the_most(write: Write, tmp_path:
     assert [each.prediction["tags"] for each in report.worst] == [predicted[row] for row in (2, 3, 0)]
     assert (report.kinds, report.counted) == ({"right": 3, "wrong": 6}, "labels")
     assert errors(tmp_path / "b.jsonl", num_examples=0).worst == []
+
+
+def test_labels_of_sets_are_right_missing_or_extra(write: Write, tmp_path: Path) -> None:
+    pairs = [({"tokens": ["a"], "labels": ["A", "B", "C"]}, {"labels": ["A"]})]
+    assert errors(write(tmp_path / "a.jsonl", pairs)).kinds == {"right": 1, "missing": 2, "extra": 0}
+
+
+def test_only_data_with_unanswerable_questions_count_answers_to_them(
+    write_case: Callable[[str, Sequence[bool]], Path], write: Write, tmp_path: Path
+) -> None:
+    example, prediction, _ = CASES["Reading"]
+    without = write(
+        tmp_path / "b.jsonl", [(example, prediction), ({**example, "answers": [], "answer_spans": []}, prediction)]
+    )
+    assert UNANSWERABLE not in errors(write_case("Reading", [True])).kinds
+    assert errors(without).kinds[UNANSWERABLE] == 1

@@ -141,7 +141,7 @@ def test_studies_and_searches_do_not_mix_with_other_folders(mark: str, tmp_path:
     (tmp_path / mark).write_text("{}")
     runs: dict[str, Callable[[], object]] = {
         "study.json": lambda: run_study(cast(Any, SimpleNamespace(path=tmp_path)), command=""),
-        "trials.journal": lambda: Tuning(tmp_path, cast(Any, None), command=""),
+        "trials.journal": lambda: Tuning(tmp_path, cast(Any, None)),
     }
     for own, run in runs.items():
         if own != mark:

@@ -88,7 +88,7 @@ def fill_disk(monkeypatch: pytest.MonkeyPatch, writes: int) -> None:
 @pytest.mark.parametrize("writes", [0, 3, 4, 6, 9])
 def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path, writes: int) -> None:
     """At whatever point of the work the disk is full, one line says how much is needed and nothing is left behind."""
-    monkeypatch.setattr(text_files, "_CHUNK_BYTES", 200_000)
+    monkeypatch.setattr(text_files, "_CHUNK_CHARACTERS", 200_000)
     fill_disk(monkeypatch, writes)
     text = tmp_path / "text"
     text.write_text(("a " * 999 + "a\n") * 400)  # 400 documents of 1,000 tokens of 4 bytes, twice on the disk: 3.2 MB

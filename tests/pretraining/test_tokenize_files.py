@@ -40,7 +40,7 @@ def noting(path):
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # also where a shell has it ignored
-    text_files._CHUNK_BYTES, chunks = 10, []
+    text_files._CHUNK_CHARACTERS, chunks = 10, []
     tokenize_files.read_chunks = noting
     texts = tokenize_files.tokenize_files([Path(sys.argv[1])], WhitespaceTokenizer(), workers=2)
     tokens, waiting = len(next(texts).tokens), len(chunks)

@@ -13,9 +13,7 @@ from scipy import stats
 
 from elmo_tasks import __version__, cli
 from elmo_tasks.evaluation.comparison import compare_predictions
-from elmo_tasks.evaluation.error_report import error_report
 from elmo_tasks.evaluation.systems import Predictions, System, read_predictions
-from elmo_tasks.rendering.drawing import MarkedText
 from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.studies.report_pages import Table, picture, write_pages
 from elmo_tasks.studies.reports import write_report
@@ -23,7 +21,6 @@ from elmo_tasks.studies.study import Arm
 from elmo_tasks.studies.study_findings import Findings, analyze
 from elmo_tasks.studies.study_plots import common_start
 from elmo_tasks.studies.study_runs import Result, Summary, read_study, summarize
-from elmo_tasks.text.vocabulary import Vocabulary
 from tests.prediction_files import write_run
 
 ARMS: list[dict[str, Any]] = [
@@ -102,7 +99,6 @@ def test_p_values_over_seeds(folder: Path) -> None:
         ("NER, <ELMo>", 0.1): {"seeds": pytest.approx(paired)},
         ("NER, <ELMo>", 1.0): {"seeds": pytest.approx(welch)},
     }
-    assert found.errors == []
     assert found.problems == ["not all runs of any arm have stored their predictions"]
 
 
@@ -121,11 +117,10 @@ def test_the_report_has_tables_plots_and_commands(folder: Path, capsys: pytest.C
     lines = text.splitlines()
     assert lines[0] == "# A <study>"
     assert [line for line in lines if line.startswith("## ")] == [
-        "## table", "## other", "## Scores", "## Scores by training data",
+        "## table", "## other", "## Scores by training data",
         "## Weights of the layers", "## Commands",
     ]  # fmt: skip
     assert "| baseline | 10 % | test f1 | 51.00 ± 1.00 | 3 |  |  | 1.5 | 90 |  |" in lines
-    assert "A diamond is the paper's score." in text
     assert shlex.join(["elmo-tasks", "report", str(folder)]) in lines
     p = stats.ttest_ind([90.0, 91.0], [80.0, 81.0, 79.0], equal_var=False).pvalue
     assert f"| <ELMo> | 100 % | test f1 | 90.50 ± 0.71 | 2 of 3 | 52 % | {p:.3f} | 1.5 | 92 | 20 % |" in lines
@@ -134,7 +129,7 @@ def test_the_report_has_tables_plots_and_commands(folder: Path, capsys: pytest.C
     assert "not all runs of any arm have stored their predictions" in text
     assert "| loss | test loss | 0.50 | 1 | 1.5 |" in lines  # without the columns that nothing fills
     pictures = re.findall(r"!\[.*\]\((.*)\)", text)
-    assert pictures == ["plots/scores.svg", "plots/shares.svg", "plots/weights.svg"]
+    assert pictures == ["plots/shares.svg", "plots/weights.svg"]
     assert all((folder / name).is_file() for name in pictures)
     assert "elmo-tasks study s.jsonnet" in lines
     assert "in the way: not all runs" in text
@@ -142,7 +137,7 @@ def test_the_report_has_tables_plots_and_commands(folder: Path, capsys: pytest.C
 
     html = (folder / "report.html").read_text(encoding="utf-8")
     assert html.count("<td>&lt;ELMo&gt;</td>") == 2
-    assert html.count("<svg ") == 3
+    assert html.count("<svg ") == 2
     assert {address[:1] for address in re.findall(r'(?:href|src)="([^"]*)', html)} == {"#"}  # nothing is loaded
 
 
@@ -170,7 +165,6 @@ def test_the_report_has_bounds_of_small_p_values_and_the_variables_of_the_comman
     )
 
 
-PAD = ("<padding>", "<unknown>")
 RIGHT = {  # of 40 examples, how many each seed of each arm gets right
     "SST-5, baseline": [20, 22],
     "SST-5, <ELMo>": [34, 37],
@@ -193,7 +187,6 @@ def predicting(tmp_path: Path, write: Callable[..., Path], cases: dict[str, Any]
         for seed, number in enumerate(numbers, start=1):
             run = RunFolder(tmp_path / f"{len(results)}")
             write_run(run.path, [1.0], metric="accuracy", best=1)
-            Vocabulary((*PAD, *example["tokens"][:2]), 4, PAD, {}).save(run.vocabulary)
             pairs = [({**example, "tokens": example["tokens"][: 1 + row % 4]}, right if row < number else wrong)
                      for row in range(40)]  # fmt: skip
             write(run.predictions_for("validation"), pairs)
@@ -219,69 +212,23 @@ def test_the_report_has_the_tests_of_compare(predicting: Path) -> None:
     assert found.problems == []
 
 
-def test_the_report_has_the_errors_of_each_arm(predicting: Path) -> None:
+def test_the_report_shows_the_tests_over_the_examples(predicting: Path) -> None:
     (predicting / "plots").mkdir()
     (predicting / "plots" / "shares.svg").touch()  # of an earlier report
     write_report(predicting)
-    assert {path.stem for path in (predicting / "plots").iterdir()} == {"scores"}
+    assert list((predicting / "plots").iterdir()) == []
     text = (predicting / "report.md").read_text(encoding="utf-8")
     assert "## SST-5\n\n| arm |" in text
-    assert "diamond" not in text
     assert "p (randomization) by paired approximate randomization" in text
     row = "| arm | metric | score | n | error reduction | p (randomization) | p (bootstrap) | p (seeds) | minutes |"
     assert row in text.splitlines()
     assert "in the way" not in text
-    reports = [[error_report(each) for each in files_of(predicting, first)] for first in (0, 2, 4)]
-    assert "| right | 21 | 35.5 | 22.5 |" in text
-    by_length = [[each.breakdowns[0].buckets[0].scores["accuracy"] for each in own] for own in reports]
-    row = " | ".join(f"{fmean(each):.2f} (10)" for each in by_length)
-    table = text.partition("accuracy of examples by length\n\n")[2].splitlines()
-    assert (table[0], table[2]) == ("|  | baseline | <ELMo> | last layer |", f"| 1 | {row} |")
-    assert "by unseen words" in text  # the runs know their words
-    assert "### SST-5, <ELMo>: the first run\n\nlabels, gold (rows) and predicted (columns)" in text
-    assert "### SST-5, baseline" not in text
-    html = (predicting / "report.html").read_text(encoding="utf-8")
-    assert html.count("<details>") == 2
-    assert html.count("<h2>predicted</h2>") == 6 + 16  # of each arm's first run, all that are wrong
 
 
-def test_parts_have_the_score_of_the_study_or_else_their_main_one(
-    predicting: Path, write: Callable[..., Path], cases: dict[str, Any]
-) -> None:
-    example, right, wrong = cases["Tagging"]  # of whose tags three of four are right in the wrong one
-
-    def change(result: dict[str, Any]) -> None:
-        num_right = 1 if result["seed"] == 1 else 5
-        pairs = [(example, right if row < num_right else wrong) for row in range(5)]
-        result.update(metric="accuracy", score=100 * (15 + num_right) / 20)
-        write(RunFolder(predicting / result["folder"]).validation_predictions, pairs)
-
-    rewrite(predicting, change)
-    found = findings(predicting)
-    assert found.problems == []
-    tables = {table.title: table.rows for table in found.errors[0].tables}
-    assert tables["accuracy of examples by length"] == [["4", *["90.00 (5)"] * 3]]
-    assert tables["f1 of spans by length"] == [["1", *["80.00 (12)"] * 3]]
-
-
-def test_errors_are_those_of_the_largest_share_wherever_it_is_listed(predicting: Path) -> None:
-    whole = [each.title for each in findings(predicting).errors]
-    results, record = read_files(predicting)
-    record["config"]["shares"] = [1.0, 0.5]
-    half = [{**each, "share": 0.5, "folder": "without predictions"} for each in results]
-    write_study(predicting, [*results, *half], record)
-    assert [each.title for each in findings(predicting).errors] == whole != []
-
-
-def test_an_arm_by_itself_has_its_own_errors(predicting: Path) -> None:
-    arms = [{"name": "SST-5, <ELMo>", "config": "x.json"}]
-    rewrite(predicting, lambda result: None, arms=arms)
-    found = findings(predicting)
-    assert (found.p_values, found.problems) == ({}, [])
-    whole, details = found.errors
-    assert (whole.title, details.title) == ("SST-5, <ELMo>", "SST-5, <ELMo>: the first run")
-    assert [list(row) for row in whole.tables[0].rows] == [["right", "35.5"], ["wrong", "4.5"]]
-    assert len(details.examples) == 6
+def test_an_arm_by_itself_is_not_tested(predicting: Path) -> None:
+    RunFolder(predicting / "2").validation_predictions.unlink()  # nothing needs them
+    rewrite(predicting, lambda result: None, arms=[{"name": "SST-5, <ELMo>", "config": "x.json"}])
+    assert findings(predicting) == Findings({}, [])
 
 
 def test_predictions_that_do_not_have_the_scores_of_their_run_are_not_used(predicting: Path) -> None:
@@ -290,7 +237,6 @@ def test_predictions_that_do_not_have_the_scores_of_their_run_are_not_used(predi
     found = findings(predicting)
     (problem,) = found.problems
     assert problem == "3: the accuracy of its stored predictions is 50.00, that of the run on its validation data 92.50"
-    assert found.errors == []
     assert found.p_values["SST-5, <ELMo>", 1.0].keys() == {"seeds"}
 
 
@@ -306,6 +252,17 @@ def test_arms_with_other_seeds_are_tested_too(predicting: Path) -> None:
     assert found.p_values["SST-5, <ELMo>", 1.0].keys() == {"randomization", "bootstrap", "seeds"}
 
 
+def test_a_score_that_is_a_little_below_that_of_the_predictions_is_noticed(predicting: Path) -> None:
+    rewrite(predicting, lambda result: result.update(score=result["score"] - 0.02))
+    (problem,) = findings(predicting).problems
+    assert problem.startswith("0: the accuracy of its stored predictions is 50.00")
+
+
+def test_without_the_predictions_of_the_baseline_there_are_no_tests_over_the_examples(predicting: Path) -> None:
+    RunFolder(predicting / "0").validation_predictions.unlink()
+    assert {test for tests in findings(predicting).p_values.values() for test in tests} == {"seeds"}
+
+
 def test_an_arm_without_predictions_is_left_out(predicting: Path) -> None:
     RunFolder(predicting / "3").validation_predictions.unlink()
     found = findings(predicting)
@@ -318,7 +275,6 @@ def test_an_arm_without_predictions_is_left_out(predicting: Path) -> None:
     target.write_text(right)
     assert found.p_values["SST-5, <ELMo>", 1.0].keys() == {"seeds"}
     assert found.p_values["SST-5, last layer", 1.0].keys() == {"seeds", "randomization", "bootstrap"}
-    assert [each.title for each in found.errors] == ["SST-5", "SST-5, last layer: the first run"]
 
 
 @pytest.mark.parametrize(
@@ -344,7 +300,7 @@ def test_a_report_has_its_parts_in_order(tmp_path: Path) -> None:
     plot.parent.mkdir()
     plot.write_text('<?xml version="1.0"?>\n<svg width="1"><g id="svg "/></svg>\n')
     parts = ["What <it> is.", "", table, picture("A <plot>", plot)]
-    files = write_pages(tmp_path, "A & B", parts, "run <it>", {"<e>": [[MarkedText("Mira left")]]})
+    files = write_pages(tmp_path, "A & B", parts, "run <it>")
     assert files == [tmp_path / "report.md", tmp_path / "report.html"]
     text, html = (path.read_text(encoding="utf-8") for path in files)
     assert text.split("\n\n") == [
@@ -355,7 +311,6 @@ def test_a_report_has_its_parts_in_order(tmp_path: Path) -> None:
         "<title>A &amp; B</title>", "<h1>A &amp; B</h1>", "<p>What &lt;it&gt; is.</p>", "<table>", ">f1 | em</th>",
         '<td style="text-align:right">&lt;2&gt;</td>',
         '<svg role="img" aria-label="A &lt;plot&gt;" width="1"><g id="svg "/></svg>',
-        "<details><summary>&lt;e&gt;</summary>", "Mira left", "</details>",
         "<h2>Commands</h2>", "run &lt;it&gt;", f"<p>Written by elmo-tasks {__version__}.</p>", "</html>",
     )  # fmt: skip
     offsets = [html.find(part) for part in expected]

@@ -9,11 +9,10 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
 from matplotlib.colors import same_color
-from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 
 from elmo_tasks.studies.study import Arm
-from elmo_tasks.studies.study_plots import draw_scores, draw_shares, draw_weights, families
+from elmo_tasks.studies.study_plots import draw_shares, draw_weights, families
 from elmo_tasks.studies.study_runs import Result, Summary
 from tests.plotted import points
 from tests.prediction_files import write_run
@@ -30,10 +29,6 @@ def summary(
     return Summary(Arm(name=name, config="x.json", **settings), share, results, len(scores), None)
 
 
-BASELINE = summary("NER, base", [80, 82], group="table", paper=84.0)
-ELMO = summary("NER, ELMo", [90, 93, 96], group="table", baseline="NER, base", paper=110.0)
-
-
 def panels(figure: Figure | None) -> list[Axes]:
     """The axes that show something."""
     assert figure is not None
@@ -44,40 +39,6 @@ def labels(axes: Axes) -> list[str]:
     legend = axes.get_legend()
     assert legend is not None
     return [text.get_text() for text in legend.get_texts()]
-
-
-def test_a_bar_shows_the_mean_the_deviation_the_seeds_and_the_papers_score() -> None:
-    (axes,) = panels(draw_scores([BASELINE, ELMO]))
-    assert (axes.get_title(), axes.get_xlabel()) == ("NER", "test f1")
-    assert [label.get_text() for label in axes.get_yticklabels()] == ["base", "ELMo"]
-    assert axes.get_ylim()[0] > axes.get_ylim()[1]  # the first arm is on top
-    bars: list[Any] = list(axes.patches)
-    assert [bar.get_width() for bar in bars] == [81, 93]
-    assert [bar.get_y() + bar.get_height() / 2 for bar in bars] == pytest.approx(list(axes.get_yticks()))
-    assert all(bar.get_height() < 1 for bar in bars)  # they do not touch
-    assert all(same_color(bar.get_facecolor(), color) for bar, color in zip(bars, ("0.6", "C0"), strict=True))
-    spreads = [each for each in axes.containers if isinstance(each, ErrorbarContainer)]
-    ends = [each.lines[2][0].get_segments()[0][:, 0].tolist() for each in spreads]
-    assert ends == [pytest.approx([81 - 2**0.5, 81 + 2**0.5]), [90, 96]]
-    dots = [points(line) for line in axes.lines if line.get_marker() == "."]
-    assert dots == [[[80, 0], [82, 0]], [[90, 1], [93, 1], [96, 1]]]
-    diamonds = [points(line) for line in axes.lines if line.get_marker() == "D"]
-    assert diamonds == [[[84, 0]], [[110, 1]]]
-    assert [text.get_text() for text in axes.texts] == ["81.0 ± 1.4", "93.0 ± 3.0"]
-    assert [text.get_position()[1] for text in axes.texts] == [0, 1]
-
-
-def test_bars_leave_room_for_their_numbers() -> None:
-    for summaries, largest in (([BASELINE, ELMO], 110), ([summary("one", [60, 100])], 80 + 800**0.5)):
-        (axes,) = panels(draw_scores(summaries))
-        assert axes.get_xlim() == pytest.approx((0, 1.6 * largest))
-        assert 0.5 * largest < max(axes.get_xticks()) < 1.2 * largest  # no number stands on the scale
-    (axes,) = panels(draw_scores([summary("one", [0])]))
-    assert axes.get_xlim()[1] > 0
-    assert [text.get_text() for text in axes.texts] == ["0.0"]  # a single seed has no deviation
-    many = [summary(f"arm {number}", [50]) for number in range(20)]
-    assert draw_scores(many).get_figheight() > 20 * 0.4  # inches
-    assert draw_scores(many[:1]).get_figheight() < 3
 
 
 def test_only_what_others_are_compared_with_is_grey() -> None:
@@ -103,7 +64,6 @@ def test_families_are_arms_of_a_group_with_the_same_baseline() -> None:
         ("x", ["one", "two"]), ("y", ["one", "two"]), ("g", ["alone"]), ("h", ["other"]), ("", ["x: far"]),
         ("h", ["an error"]),
     ]  # fmt: skip
-    assert [axes.get_xlabel() for axes in panels(draw_scores(arms))] == [*["test f1"] * 5, "test mse"]
 
 
 def test_the_error_bars_of_shares_are_standard_deviations() -> None:

@@ -180,12 +180,6 @@ def test_a_file_of_an_earlier_version_and_one_that_is_too_large(
         Vocabulary.load(path)
 
 
-def test_the_rank_of_a_word_is_its_place_among_the_training_data_s() -> None:
-    vocab = build(("F", "x"), pretrained_words=0)
-    words = ("a", "b", "the", "F", "zoo", "<unknown>", "<padding>")
-    assert [vocab.has_seen(word) for word in words] == [True] * 3 + [False] * 4
-
-
 @pytest.mark.parametrize("borders", [True, False])
 def test_bytes_as_characters(borders: bool, tmp_path: Path) -> None:
     vocab = build(byte_characters=True, border_characters=borders)
