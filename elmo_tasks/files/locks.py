@@ -1,15 +1,22 @@
-"""Locks: one process at a time writes to a run's folder."""
+"""Locks that say which process holds them: one process at a time writes to a run's folder."""
 
 from __future__ import annotations
 
 import contextlib
+import datetime
+import json
 import logging
+import os
+import platform
+import shlex
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import filelock
 
-from elmo_tasks.errors import RunError
+from elmo_tasks.errors import RunError, WriteError
+from elmo_tasks.files.atomic import atomic_write
 
 logger = logging.getLogger(__name__)
 
@@ -25,7 +32,7 @@ def locked(folder: Path, *, writes: bool = True) -> Iterator[None]:
         writes: whether the block writes to the folder. If not, a folder that cannot be written is not locked.
 
     Raises:
-        RunError: another process holds the lock. Or there is a file in the place of the folder.
+        RunError: another process holds the lock; it is named. Or there is a file in the place of the folder.
         OSError: the lock's file cannot be written.
     """
     if folder.exists() and not folder.is_dir():
@@ -34,10 +41,11 @@ def locked(folder: Path, *, writes: bool = True) -> Iterator[None]:
     try:
         with contextlib.ExitStack() as held:
             try:
-                held.enter_context(exclusive(folder / ".lock"))
+                held.enter_context(exclusive(lock := folder / ".lock"))
             except filelock.Timeout:
-                message = "in use by another process; wait until it has ended, stop it, or choose another folder"
-                raise RunError(f"{folder}: {message}") from None
+                raise RunError(
+                    f"{folder}: in use by {holder(lock)}; wait until it has ended, stop it, or choose another folder"
+                ) from None
             except PermissionError:
                 if writes:
                     raise
@@ -52,9 +60,9 @@ def locked(folder: Path, *, writes: bool = True) -> Iterator[None]:
 
 @contextlib.contextmanager
 def exclusive(path: Path, waiting_for: str | None = None) -> Iterator[None]:
-    """Holds the lock of a file, which is made, and removed at the end.
+    """Holds the lock of a file. A file next to it says who does. Both are made, and removed at the end.
 
-    The kernel releases the lock even if the process is killed; its file then stays, and does no harm.
+    The kernel releases the lock even if the process is killed; its files then stay, and do no harm.
 
     Arguments:
         waiting_for: what another process that holds the lock does: then the log says so, and this one waits.
@@ -71,13 +79,37 @@ def exclusive(path: Path, waiting_for: str | None = None) -> Iterator[None]:
         except filelock.Timeout:
             if waiting_for is None:
                 raise
-            logger.info("waiting for another process, which %s", waiting_for)
+            logger.info("waiting for %s, which %s", holder(path), waiting_for)
             lock.acquire()
     try:
+        _write_holder(path)
         yield
     finally:
-        path.unlink(missing_ok=True)
+        for file in (_holder_file(path), path):
+            file.unlink(missing_ok=True)
         lock.release()
+
+
+def holder(path: Path) -> str:
+    """Who holds an `exclusive` lock, in words."""
+    try:
+        found = json.loads(_holder_file(path).read_text(encoding="utf-8"))
+        return f"process {found['process']} on {found['host']} since {found['since']} ({found['command']})"
+    except (OSError, ValueError, LookupError, TypeError):
+        return "another process"
+
+
+def _write_holder(path: Path) -> None:
+    command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
+    now = datetime.datetime.now().astimezone().isoformat(" ", "seconds")
+    found = {"process": os.getpid(), "host": platform.node(), "command": command, "since": now}
+    # If the disk is full, it is not known who holds the lock.
+    with contextlib.suppress(WriteError), atomic_write(_holder_file(path)) as stream:
+        stream.write(json.dumps(found).encode())  # ASCII: an argument may have bytes that are not UTF-8
+
+
+def _holder_file(path: Path) -> Path:
+    return Path(f"{path}.json")
 
 
 @contextlib.contextmanager

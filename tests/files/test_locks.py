@@ -1,8 +1,10 @@
 """One process at a time writes to the folder of a run."""
 
 import errno
+import json
 import logging
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -39,27 +41,48 @@ def held(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
         process.kill()
 
 
-def test_a_second_process_is_refused(held: subprocess.Popen[str], tmp_path: Path) -> None:
-    message = "run: in use by another process; wait until"
+def test_a_second_process_is_refused_and_told_who_is_there(held: subprocess.Popen[str], tmp_path: Path) -> None:
+    message = (
+        rf"run: in use by process {held.pid} on {platform.node()} since \d{{4}}-\d\d-\d\d .* \(-c .*run\); wait until"
+    )
     for writes in (True, False):
         with pytest.raises(RunError, match=message), locked(tmp_path / "run", writes=writes):
             pass
     os.kill(held.pid, signal.SIGKILL)
     held.wait()
-    with locked(tmp_path / "run"), pytest.raises(RunError, match=message), locked(tmp_path / "run"):
-        pass
+    with locked(tmp_path / "run"):
+        assert json.loads((tmp_path / "run" / ".lock.json").read_text())["process"] == os.getpid()
+        with pytest.raises(RunError, match=f"process {os.getpid()}"), locked(tmp_path / "run"):
+            pass
     assert list((tmp_path / "run").iterdir()) == []
+
+
+def test_an_argument_of_the_command_need_not_be_utf8(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["elmo-tasks", "train", "caf\udce9"])
+    with (
+        locked(tmp_path / "run"),
+        pytest.raises(RunError, match=r"\(elmo-tasks train 'caf.'\)"),
+        locked(tmp_path / "run"),
+    ):
+        pass
+
+
+def test_a_holder_that_did_not_say_who_it_is_is_another_process(held: subprocess.Popen[str], tmp_path: Path) -> None:
+    for content in ("", "[]", "{}", '{"process": 1}'):
+        (tmp_path / "run" / ".lock.json").write_text(content)
+        with pytest.raises(RunError, match="run: in use by another process; wait until"), locked(tmp_path / "run"):
+            pass
 
 
 def test_training_and_archiving_are_refused(held: subprocess.Popen[str], config_file: Path, tmp_path: Path) -> None:
     ways: tuple[dict[str, Any], ...] = ({}, {"resume": True}, {"force": True})
     for settings in ways:
-        with pytest.raises(RunError, match="in use by another process"):
+        with pytest.raises(RunError, match="in use by process"):
             train.train(config_file, tmp_path / "run", **settings)
     (tmp_path / "run" / "config.json").write_text("{}")
-    with pytest.raises(RunError, match="in use by another process"):
+    with pytest.raises(RunError, match="in use by process"):
         archive(tmp_path / "run", tmp_path / "run.tar.gz")
-    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == [".lock", "config.json"]
+    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == [".lock", ".lock.json", "config.json"]
 
 
 def test_what_is_made_for_the_lock_is_removed_and_what_the_block_writes_stays(tmp_path: Path) -> None:

@@ -330,7 +330,7 @@ def test_a_folder_that_another_process_writes_to_is_refused(config_file: Path, t
     with locked(tmp_path / "run"):
         ways: tuple[dict[str, Any], ...] = ({}, {"resume": True}, {"force": True})
         for settings in ways:
-            with pytest.raises(RunError, match="in use by another process"):
+            with pytest.raises(RunError, match="in use by process"):
                 pretrain(config_file, tmp_path / "run", **settings)
         assert plan(config_file, tmp_path / "run")
 
