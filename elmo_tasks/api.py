@@ -21,6 +21,7 @@ from elmo_tasks.elmo.shared_bilms import load_frozen
 from elmo_tasks.errors import ArgumentError, ElmoTasksError, check_argument, check_choice, check_several
 from elmo_tasks.files.hashes import file_state
 from elmo_tasks.models.saliency import Method
+from elmo_tasks.modules.word_vectors import WordVectorFile
 from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, AllenNlpPredictor, Input, Predictor
 from elmo_tasks.pretraining.language_model import LanguageModel
 from elmo_tasks.probes.similarity import WordSimilarities, word_similarities
@@ -185,6 +186,7 @@ def similarity(
     sentences: str | Sequence[str | Sequence[str]],
     *,
     bilm: str | Path | BiLM | FastBiLM = DEFAULT_BILM,
+    static: str | Path | None = None,
 ) -> WordSimilarities:
     """How similar the vectors of a word are in different sentences, layer by layer: all pairs of its occurrences.
 
@@ -192,16 +194,18 @@ def similarity(
         word: a token of each sentence, whatever its case.
         sentences: each a text, which is read as one sentence, or a list of tokens. One text is one sentence.
         bilm: as for `embed`.
+        static: a file of word vectors such as GloVe's, which are the same in every sentence.
 
     Raises:
         WeightsError: the biLM's files are missing or damaged.
+        DataError: the file of word vectors is missing or damaged.
         ElmoTasksError: a sentence does not have the word, or the word occurs only once.
     """
     bilm, tokenizer = _with_tokenizer(bilm, "float32")
     given = [sentences] if isinstance(sentences, str) else sentences
     check_several("sentences", given, "a text, or a list of texts or lists of tokens")
     split = [[token.text for token in tokenizer.words(each)] if isinstance(each, str) else each for each in given]
-    return word_similarities(bilm, word, split)
+    return word_similarities(bilm, word, split, static=WordVectorFile(static) if static else None)
 
 
 def load_language_model(bilm: str | Path = DEFAULT_BILM) -> LanguageModel:

@@ -91,11 +91,35 @@ def test_neighbors_prints_the_layers(bilm: Path, tmp_path: Path, capsys: pytest.
     assert ["a [dog] barked", "1.000"] in rows[:5]
 
 
+@pytest.fixture
+def static(tmp_path: Path, cache: Path) -> Path:
+    path = tmp_path / "vectors.txt"
+    path.write_text("dog 1 0\ncat 0.6 0.8\ncar -1 0\n", encoding="utf-8")
+    return path
+
+
+def test_neighbors_shows_the_nearest_words_of_static_vectors(
+    bilm: Path, static: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "pool.txt").write_text("the cat saw the dog\n", encoding="utf-8")
+    call = ["neighbors", "a Dog slept", "--word", "dog", "--pool", str(tmp_path / "pool.txt"), "--bilm", str(bilm)]
+    assert cli.main([*call, "--json", "--count", "1"]) == 0
+    layers = json.loads(capsys.readouterr().out)
+    assert cli.main([*call, "--json", "--count", "1", "--static", str(static)]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found == {"static": [{"word": "cat", "similarity": pytest.approx(0.6)}], "layers": layers}
+    assert cli.main([*call, "--static", str(static)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "vectors.txt (the same in every sentence)"
+    assert [cell.strip() for cell in lines[5].split("│")[1:-1]] == ["car", "-1.000"]
+    assert "layer 0 (tokens without context)" in lines
+
+
 def test_similarity_compares_a_word_in_sentences(
-    bilm: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    bilm: Path, static: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sentences = ["A dog barked.", "The Dog saw a dog."]
-    call = ["similarity", "dog", *sentences, "--bilm", str(bilm)]
+    call = ["similarity", "dog", *sentences, "--bilm", str(bilm), "--static", str(static)]
     expected = elmo_tasks.similarity("dog", sentences, bilm=bilm)
     assert cli.main([*call, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -105,16 +129,19 @@ def test_similarity_compares_a_word_in_sentences(
     for each in found["pairs"]:
         one, other = each["pair"]
         assert each["layers"] == pytest.approx(expected.layers[:, one, other].tolist(), abs=1e-5)
+        assert each["static"] == pytest.approx(1)
     assert cli.main(call) == 0
     shown = capsys.readouterr().out
     assert "│ 2  The [Dog] saw a dog . │" in shown
     row = next(line for line in shown.splitlines() if "2 and 3" in line)
-    numbers = [f"{value:.3f}" for value in expected.layers[:, 1, 2].tolist()]
+    numbers = [f"{value:.3f}" for value in (*expected.layers[:, 1, 2].tolist(), 1)]
     assert [cell.strip() for cell in row.split("│")[1:-1]] == ["2 and 3", *numbers]
 
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"An ox slept.\n\nThe ox left.\n")))
-    assert cli.main(["similarity", "ox", "-", *call[-2:]]) == 0
-    assert "│ 2  The [ox] left . │" in capsys.readouterr().out
+    assert cli.main(["similarity", "ox", "-", *call[-4:]]) == 0
+    printed = capsys.readouterr()
+    assert "vectors.txt: has no vector for 'ox'" in printed.err
+    assert [line.split("│")[-2].strip() for line in printed.out.splitlines() if "1 and 2" in line] == [""]
     assert cli.main([*call[:3], "The cat."]) == 2
     assert "'dog' is not in 'The cat .'; expected a token of each sentence" in capsys.readouterr().err
 
