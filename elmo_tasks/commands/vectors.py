@@ -13,7 +13,7 @@ from elmo_tasks.commands import numbers, options
 from elmo_tasks.commands.console import print_json, print_table
 from elmo_tasks.commands.parts import add_inputs, add_parts, make_parts, writes_parts
 from elmo_tasks.errors import ElmoTasksError, counted
-from elmo_tasks.files.overwriting import check_output
+from elmo_tasks.files.overwriting import check_ending, check_output
 from elmo_tasks.files.text import standard_input
 
 if TYPE_CHECKING:
@@ -34,10 +34,17 @@ def add_embed(parser: argparse.ArgumentParser) -> None:
         "--output",
         metavar="FILE|DIR/",
         required=True,
-        help="the .hdf5 or .npz file to write; or, with a slash at the end, a folder for Parquet files",
+        help="the .hdf5 or .npz file to write; with --per word, a .txt file (word2vec's format) or .csv; or, with a "
+        "slash at the end, a folder for Parquet files",
     )
     options.add_force(parser)
     _add_bilm_and_layers(parser)
+    options.add_choice(
+        parser,
+        "--per",
+        ("sentence", "word"),
+        "what has an entry: each sentence; or each word of the text, with the mean of its vectors wherever it is",
+    )
     options.add_device(parser, "auto")
     options.add_flag(parser, "--no-index", "leave out sentence_to_index, which needs all sentences in memory")
     options.add_tokenizer_arguments(parser, options.BILM_TOKENIZER)
@@ -73,7 +80,8 @@ def _add_bilm_and_layers(parser: argparse.ArgumentParser) -> None:
         "--layers",
         type=numbers.layers,
         metavar="LAYERS",
-        help="all, mix (the mean of all layers), top, or the number of a layer (default: all; for a folder, mix)",
+        help="all, mix (the mean of all layers), top, or the number of a layer (default: all; for a folder or words, "
+        "mix)",
     )
     options.add_choice(parser, "--pool", ("none", "mean", "max"), "write one vector per sentence")
     computation = parser.add_mutually_exclusive_group()
@@ -93,7 +101,7 @@ def run_embed(arguments: argparse.Namespace) -> None:
 
     from elmo_tasks.elmo import BiLM
     from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
-    from elmo_tasks.elmo.embed import embed_file
+    from elmo_tasks.elmo.embed import embed_file, embed_words
     from elmo_tasks.elmo.fast import FastBiLM
     from elmo_tasks.elmo.language import language_check
     from elmo_tasks.elmo.vector_file import check_vector_file
@@ -103,7 +111,9 @@ def run_embed(arguments: argparse.Namespace) -> None:
     if not in_parts:
         check_output(arguments.output, force=arguments.force)
     device = options.chosen_device(arguments)
-    if not in_parts:
+    if arguments.per == "word":
+        _check_words(arguments, in_parts=in_parts)
+    elif not in_parts:
         check_vector_file(arguments.output)
     if arguments.precision == "int8" and device.type != "cpu":
         if arguments.device == "cuda":
@@ -124,18 +134,24 @@ def run_embed(arguments: argparse.Namespace) -> None:
     source = standard_input() if arguments.input == ["-"] else arguments.input[0]
     # An empty line of tokenized text is a sentence too, so that sentences have the numbers of lines.
     is_tokenized = isinstance(tokenizer, WhitespaceTokenizer)
-    count = embed_file(
-        source,
-        arguments.output,
-        bilm,
-        layers=arguments.layers or "all",
-        pool=arguments.pool,
-        tokenize=None if is_tokenized else lambda line: list(tokenizer.strings(line)),
-        max_tokens=arguments.batch_tokens,
-        keep_sentences=not arguments.no_index,
-        check=language_check(files),
-    )
-    logger.info("%s: vectors of %s", arguments.output, counted(count, "sentence"))
+    settings: dict[str, Any] = {
+        "tokenize": None if is_tokenized else lambda line: list(tokenizer.strings(line)),
+        "max_tokens": arguments.batch_tokens,
+    }
+    if arguments.per == "word":
+        count = embed_words(source, arguments.output, bilm, layers=arguments.layers or "mix", **settings)
+    else:
+        settings |= {"pool": arguments.pool, "keep_sentences": not arguments.no_index, "check": language_check(files)}
+        count = embed_file(source, arguments.output, bilm, layers=arguments.layers or "all", **settings)
+    logger.info("%s: vectors of %s", arguments.output, counted(count, arguments.per))
+
+
+def _check_words(arguments: argparse.Namespace, *, in_parts: bool) -> None:
+    """Raises `ElmoTasksError` if other options do not fit vectors of words."""
+    given = {"--pool": arguments.pool != "none", "--no-index": arguments.no_index, "a folder": in_parts}
+    if found := [name for name, value in given.items() if value]:
+        raise ElmoTasksError(f"--per word: expected no {found[0].removeprefix('a ')}; it writes one .txt or .csv file")
+    check_ending(arguments.output, (".txt", ".vec", ".csv"))
 
 
 def _embed_parts(arguments: argparse.Namespace, files: BiLMFiles, device: torch.device) -> None:

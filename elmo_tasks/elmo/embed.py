@@ -5,8 +5,12 @@
 
 from __future__ import annotations
 
+import csv
 import dataclasses
+import io
+import itertools
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Literal, get_args
@@ -21,6 +25,7 @@ from elmo_tasks.elmo.fast import FastBiLM
 from elmo_tasks.elmo.language import LanguageCheck
 from elmo_tasks.elmo.vector_file import SENTENCES, create_vector_file
 from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.files.atomic import atomic_write
 from elmo_tasks.files.paths import is_stream
 from elmo_tasks.files.text import read_lines
 from elmo_tasks.progress import progress_bar
@@ -141,6 +146,44 @@ def embed_file(
         if keep_sentences:
             file.write(SENTENCES, np.array([json.dumps(sentence_to_index)]))
     return total
+
+
+def embed_words(
+    source: str | Path | IO[bytes],
+    output: str | Path,
+    bilm: BiLM | FastBiLM,
+    *,
+    layers: str | int = "mix",
+    tokenize: Tokenizer | None = None,
+    max_tokens: int = 4096,
+) -> int:
+    """Writes the mean vector of each word of a text over all its places, the most frequent word first.
+
+    Arguments and errors are as of `embed_file`, but `layers` must not be "all". A .csv file has a header row and the
+    `count` of each word; other files have word2vec's text format. Returns the number of words.
+    """
+    if _selection(layers, bilm.num_layers)[1]:
+        raise ElmoTasksError("layers: got 'all'; expected mix, top or a number, because a word has one vector")
+    counts, sums = Counter[str](), dict[str, np.ndarray]()
+    for window in _windows(_sentences(source, tokenize), max_tokens * _BATCHES_SORTED_AT_ONCE):
+        sentences = [sentence.tokens for sentence in window]
+        vectors = embed_sentences(sentences, bilm, layers=layers, max_tokens=max_tokens)
+        for word, vector in zip(itertools.chain(*sentences), torch.cat(vectors).double().cpu().numpy(), strict=True):
+            counts[word] += 1
+            sums[word] = sums.get(word, 0) + vector
+    rows = [(word, count, [f"{each:.6g}" for each in sums[word] / count]) for word, count in counts.most_common()]
+    is_csv = Path(output).suffix.lower() == ".csv"
+    encoding = "utf-8-sig" if is_csv else "utf-8"
+    with atomic_write(output) as stream, io.TextIOWrapper(stream, encoding, newline="") as text:
+        if is_csv:
+            header = ["word", "count", *range(bilm.output_size)]
+            csv.writer(text, lineterminator="\n").writerows(
+                [header, *([word, count, *mean] for word, count, mean in rows)]
+            )
+        else:
+            text.write(f"{len(rows)} {bilm.output_size}\n")
+            text.writelines(f"{word} {' '.join(mean)}\n" for word, _, mean in rows)
+    return len(rows)
 
 
 def _count_lines(source: str | Path | IO[bytes]) -> int | None:

@@ -1,19 +1,23 @@
+import csv
 import gzip
 import io
 import json
 import re
+from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
 import h5py
 import numpy as np
+import pandas
 import pytest
 
 from elmo_tasks.elmo import BiLM
-from elmo_tasks.elmo.embed import Pooling, embed_file, embed_sentences
+from elmo_tasks.elmo.embed import Pooling, embed_file, embed_sentences, embed_words
 from elmo_tasks.elmo.layers import LayerOutput
 from elmo_tasks.errors import DataError, ElmoTasksError
+from elmo_tasks.modules.word_vectors import WordVectorFile
 
 LINES = ["the cat saw the dog", "", "a café", "the dog", "one much longer line of a good many words", "a café"]
 
@@ -151,6 +155,36 @@ def test_sentences_in_memory(bilm: BiLM) -> None:
     assert embed_sentences([], bilm) == []
     with pytest.raises(TypeError, match="expected a list of tokens"):
         embed_sentences(["the cat"], bilm)
+
+
+@pytest.mark.parametrize("ending", ["txt", "csv"])
+@pytest.mark.parametrize("layers", ["mix", "0"])
+def test_a_mean_vector_of_each_word(ending: str, layers: str, bilm: BiLM, tmp_path: Path) -> None:
+    lines = ["A tree , a house", "a tree", "über ,", ""]
+    (tmp_path / "text.txt").write_text("\n".join(lines), encoding="utf-8")
+    target = tmp_path / f"words.{ending}"
+    assert embed_words(tmp_path / "text.txt", target, bilm, layers=layers, max_tokens=8) == 6
+    places = defaultdict(list)
+    for line in lines[:3]:
+        every = _whole(bilm, line)
+        for word, vector in zip(line.split(), every.mean(axis=0) if layers == "mix" else every[0], strict=True):
+            places[word].append(vector)
+    options: dict[str, Any] = {"quoting": csv.QUOTE_NONE} if ending == "txt" else {}
+    read = pandas.read_csv(target, sep=" " if ending == "txt" else ",", header=None, skiprows=1, **options)
+    assert list(read[0]) == ["tree", ",", "a", "A", "house", "über"]
+    if ending == "csv":
+        assert target.read_bytes().startswith(b"\xef\xbb\xbfword,count,0,1,")
+        assert list(read[1]) == [2, 2, 2, 1, 1, 1]
+    else:
+        assert target.read_text(encoding="utf-8").splitlines()[0] == f"6 {bilm.output_size}"
+        assert WordVectorFile(target).nearest("house", 1)
+    found = read.iloc[:, -bilm.output_size :].to_numpy()
+    np.testing.assert_allclose(found, [np.mean(places[word], axis=0) for word in read[0]], rtol=1e-5, atol=1e-5)
+
+
+def test_words_have_one_vector(text: Path, bilm: BiLM) -> None:
+    with pytest.raises(ElmoTasksError, match="layers: got 'all'; expected mix, top or a number, because a word has"):
+        embed_words(text, text.with_name("words.csv"), bilm, layers="all")
 
 
 @pytest.mark.parametrize("layers", ["3", "-1", "middle", "", 3])
