@@ -133,7 +133,7 @@ def run(config: str, train: Examples, test: Examples, seed: int, **overrides: An
 
 def texts(example: Example) -> Example:
     """The example as a user gives it: a pair of texts as strings."""
-    pair = {name: " ".join(example[name]) for name in ("premise", "hypothesis") if name in example}
+    pair: Example = {name: " ".join(example[name]) for name in ("premise", "hypothesis") if name in example}
     return {**example, **pair}
 
 

@@ -1,4 +1,4 @@
-"""The commands that use the vectors of a biLM, and the command that makes an untrained biLM."""
+"""The commands that use the vectors of a biLM."""
 
 from __future__ import annotations
 
