@@ -42,9 +42,10 @@ EXPECTED = [("".join(part.split()), label) for _, spans in TEXTS for part, label
 
 @pytest.mark.parametrize("export", EXPORTS, ids=lambda export: export.__name__)
 def test_every_tool_gives_the_same_spans(
-    export: Callable[[Path], Path], tmp_path: Path, caplog: pytest.LogCaptureFixture
+    export: Callable[[Path], Path], tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    caplog.set_level("INFO")
+    monkeypatch.setenv("ELMO_TASKS_CACHE", str(tmp_path / "cache"))  # no other test has read the file
+    caplog.set_level("INFO", "elmo_tasks")
     reader, path = SpansConfig(tokenizer="unicode").build(), export(tmp_path)
     examples = reader.read(path).to_list()
     assert found_spans(examples) == EXPECTED

@@ -52,4 +52,4 @@ def test_a_line_without_a_label_is_named(data: Path, capsys: pytest.CaptureFixtu
 def test_it_is_named_among_the_readers_that_fit(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     change = ("--set", 'dataset_reader={"type": "conllu"}')
     assert cli.main(["train", "reviews.jsonnet", "-s", str(data / "run"), *change, *INCLUDE]) == 2
-    assert "Readers that fit: 'delimited', 'fasttext', 'hub', 'jsonl', 'sst'" in capsys.readouterr().err
+    assert "Readers that fit: 'delimited', 'fasttext', 'hub', 'jsonl', 'spans', 'sst'" in capsys.readouterr().err
