@@ -73,7 +73,10 @@ def _can_be(what: str, cells: Sequence[str]) -> bool:
 def _choice(
     missing: Sequence[str], possible: Mapping[str, list[int]], names: Sequence[str], cells: Mapping[int, Sequence[str]]
 ) -> str:
-    """What columns there are, and the settings that choose among them."""
+    """What columns there are, and the settings that choose among them, or the reader of another format."""
+    if names and names[0].startswith(("{", "[")):
+        remedy = "set --set dataset_reader.type=jsonl, or dataset_reader.type=spans for an export of an annotation tool"
+        return f"this is JSON, not a table; {remedy}"
     shown = ", ".join(
         f"{name!r} (such as {next(filter(None, cells.get(at, ())), '')[:_EXAMPLE]!r})" if at in cells else repr(name)
         for at, name in enumerate(names)

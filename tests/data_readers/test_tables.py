@@ -102,6 +102,9 @@ REFUSED: list[tuple[bytes, Settings, str, Settings, list[Any]]] = [
     (b"a,b\nGut,x\nOh,y\n", TEXTS,
      f":1: {TWO}. Choose them, for example: --set dataset_reader.columns.text=a --set dataset_reader.columns.label=b",
      {"columns": {"text": "a", "label": "b"}}, ["x", "y"]),
+    (b'{"text": "Gut", "label": "x"}\n{"text": "Oh", "label": "y"}\n', TEXTS,
+     ":1: this is JSON, not a table; set --set dataset_reader.type=jsonl, or dataset_reader.type=spans for an export "
+     "of an annotation tool", {"type": "jsonl"}, ["x", "y"]),
     (b"text,my id,star\nOne,1,2\nTwo,2,3\n", TEXTS,
      ":1: no column 'label'; the columns are 'text', 'my id' (such as '1'), 'star' (such as '2'). "
      "Choose them, for example: --set 'dataset_reader.columns.label=my id'",
