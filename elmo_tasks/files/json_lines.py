@@ -44,8 +44,10 @@ def keep_lines(path: Path, count: int) -> None:
     """Cuts a JSON lines file after its first `count` records; a resumed run writes the later ones again.
 
     Raises:
-        RunError: it has fewer.
+        RunError: it has fewer, or is a link, whose file would be replaced.
     """
+    if path.is_symlink():
+        raise RunError(f"{path}: is a link; expected a file of the run")
     lines = path.read_bytes().splitlines(keepends=True) if path.is_file() else []
     if len(lines) < count:
         raise RunError(f"{path}: {len(lines)} lines; expected the records of {count} evaluations; {BEGIN_AGAIN}")

@@ -116,6 +116,12 @@ def test_keep_lines_cuts_what_came_later(tmp_path: Path) -> None:
     assert path.read_text() == '{"epoch": 1}\n'
     with pytest.raises(RunError, match=r"metrics\.jsonl: 1 lines; expected the records of 2 evaluations; --force"):
         keep_lines(path, 2)
+    other = tmp_path / "other.jsonl"
+    other.write_bytes(path.read_bytes())
+    path.unlink()
+    path.symlink_to(other)
+    with pytest.raises(RunError, match=r"metrics\.jsonl: is a link; expected a file of the run"):
+        keep_lines(path, 1)
 
 
 def test_a_record_that_is_missing_or_damaged_is_one_clear_error(tmp_path: Path) -> None:
