@@ -22,123 +22,30 @@ import json
 import logging
 import pickle
 import random
-import re
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from seqeval.metrics import f1_score
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import elmo_tasks
-from benchmarks.common import markdown_table, real_data
-from elmo_tasks.data_readers.conll2003 import Conll2003Config
-from elmo_tasks.data_readers.conllu import ConlluConfig
-from elmo_tasks.data_readers.predicates import PredicatesConfig
-from elmo_tasks.data_readers.snli import SnliConfig
-from elmo_tasks.data_readers.sst import SstConfig
-from elmo_tasks.files.text import open_binary, read_lines
+from benchmarks.common import markdown_table
+from benchmarks.small_data_sets import CHOICE, TAGS, Example, Examples, gold, read_set, score
 from elmo_tasks.runs.load import load_predictor
 
-Example = dict[str, Any]
-Examples = Sequence[Example]
 Sentence = Sequence[str]
 Model = Callable[[Examples, Examples, int], tuple[list[Any], float]]  # predictions of the second, megabytes
 
-SIZES, MOST_TESTED = (50, 100, 500, 1000, 5000), 1000
-
-
-# Data: the examples of a training file and of a test file.
-
-
-def read_genres(path: Path) -> Iterator[Example]:
-    """The sentences of OntoGUM, labelled with the kinds of text that they are from."""
-    tokens: list[str] = []
-    for _, line in read_lines(path):
-        if line.startswith("#begin"):
-            genre = line.split("_")[1]
-        elif line.strip() and not line.startswith("#"):
-            tokens.append(line.split()[3])
-        elif tokens:
-            yield {"tokens": tokens, "label": genre}
-            tokens = []
-
-
-def read_questions(path: Path) -> Iterator[Example]:
-    """A question of SQuAD with the sentence that has its answer, or with another of the passage, in turn.
-
-    Source: Wang et al. (2019), "GLUE", section 3.3 (QNLI).
-    """
-    with open_binary(path) as stream:
-        articles = json.load(stream)["data"]
-    passages = itertools.chain.from_iterable(article["paragraphs"] for article in articles)
-    for passage in passages:
-        found = re.finditer(r"\S.*?(?:[.?!](?=\s)|$)", passage["context"], re.DOTALL)
-        sentences = [(each.start(), each.group().split()) for each in found]
-        for number, question in enumerate(passage["qas"]):
-            place = question["answers"][0]["answer_start"]
-            answer = max(at for at, (start, _) in enumerate(sentences) if start <= place)
-            others = [at for at in range(len(sentences)) if at != answer]
-            if others:
-                chosen = answer if number % 2 else others[number % len(others)]
-                pair = {"premise": question["question"].split(), "hypothesis": sentences[chosen][1]}
-                yield {**pair, "label": "answer" if chosen == answer else "other"}
-
-
-def read_set(name: str) -> tuple[list[Example], list[Example]]:
-    data = real_data()
-    gum, ewt, roles = data / "coref_ontogum", data / "pos_ud_ewt", data / "srl_ewt"
-    names, trees, pairs, squad = data / "ner_conll2003", data / "sst5", data / "snli", data / "squad"
-    source = {"type": "srl_conll2012"}
-    readers = {
-        "predicates": PredicatesConfig.model_validate({"source": source}),
-        "sst5": SstConfig(),
-        "snli": SnliConfig(),
-        "ner_conll03": Conll2003Config(),
-        "pos_ewt": ConlluConfig(),
-    }
-    files = {
-        "genre": (gum / "ontogum.train.v4_gold_conll.xz", gum / "ontogum.dev.v4_gold_conll"),
-        "questions": (squad / "train-v1.1.json.xz", squad / "dev-v1.1.json"),
-        "predicates": (roles / "ewt.train.gold_conll.xz", roles / "ewt.dev.gold_conll"),
-        "sst5": (trees / "train.txt", trees / "test.txt"),
-        "snli": (pairs / "snli_1.0_train_subset.jsonl", pairs / "snli_1.0_test.jsonl"),
-        "ner_conll03": (names / "eng.train", names / "eng.testb"),
-        "pos_ewt": (ewt / "en_ewt-ud-train.conllu.xz", ewt / "en_ewt-ud-test.conllu"),
-    }
-    read = {"genre": read_genres, "questions": read_questions}.get(name) or readers[name].build().read
-    train, test = (list(map(dict, read(path))) for path in files[name])
-    return train, random.Random(0).sample(test, min(len(test), MOST_TESTED))
-
-
-TAGS = {"predicates": "spans", "ner_conll03": "spans", "pos_ewt": "plain"}
-CHOICE = ("genre", "questions", "predicates")
-
-
-def gold(example: Example) -> Any:
-    """The label of a text, or the tags of its tokens, those of spans as BIO."""
-    if "tags" not in example:
-        return example["label"]
-    return [{"U-": "B-", "L-": "I-"}.get(tag[:2], tag[:2]) + tag[2:] for tag in example["tags"]]
-
-
-def score(predictions: Sequence[Any], examples: Examples, kind: str | None) -> float:
-    """F1 of spans, or accuracy of tags or labels, in percent."""
-    if kind == "spans":
-        return 100 * float(f1_score(list(map(gold, examples)), list(predictions)))
-    pairs = list(zip(predictions, map(gold, examples), strict=True))
-    if kind == "plain":
-        pairs = [pair for found, expected in pairs for pair in zip(found, expected, strict=True)]
-    return 100 * statistics.fmean(found == expected for found, expected in pairs)
+SIZES = (50, 100, 500, 1000, 5000)
 
 
 # This package's models.
