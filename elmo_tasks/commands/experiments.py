@@ -286,9 +286,8 @@ def _check_formats(arguments: argparse.Namespace) -> None:
         raise ElmoTasksError(f"--resolve is for text; expected no --format {arguments.format}")
     if arguments.least_certain and arguments.output_format not in TOOLS:
         raise ElmoTasksError(f"--least-certain is for annotation tools; expected --output-format {', '.join(TOOLS)}")
-    others = (
-        ["html"] * bool(arguments.html) + ["resolve"] * arguments.resolve + ["format"] * (arguments.format != "auto")
-    )
+    given = {"html": arguments.html, "resolve": arguments.resolve, "format": arguments.format != "auto"}
+    others = [name for name, is_given in given.items() if is_given]
     if arguments.output_format in TOOLS and others:
         raise ElmoTasksError(f"--output-format {arguments.output_format}: expected no --{others[0]}")
     is_new = arguments.output and (arguments.force or not Path(arguments.output).exists())

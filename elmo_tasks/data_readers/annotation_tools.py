@@ -119,8 +119,7 @@ class Export(NamedTuple):
             expected = "a text of doccano, Label Studio, Prodigy, spaCy or GLiNER, or 'columns' that name its key"
             raise DataError(record.location, f"no string {key!r} among {keys}; expected {expected}")
         spans, labels = self._annotations(found, record)
-        place = (record.number, record.location)
-        annotated = AnnotatedText(text, spans, labels, missing, fields, *place, tool=tool)
+        annotated = AnnotatedText(text, spans, labels, missing, fields, record.number, record.location, tool=tool)
         return _in_characters(annotated, [words]) if words else annotated
 
     def _annotations(self, values: Iterable[Any], record: Record) -> tuple[list[TextSpan], list[Any]]:
