@@ -39,9 +39,12 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], **metadata: str) ->
 
 
 def read_tensors(path: Path, error: type[ElmoTasksError] = RunError) -> dict[str, Tensor]:
-    """Reads a safetensors file; raises `RunError`, or `error`, if it is missing or damaged."""
+    """Reads a safetensors file; raises `RunError`, or `error`, if it is missing, damaged, or has infinities or NaN."""
     with _reading_tensors(path, error):
-        return safetensors.torch.load_file(path)
+        tensors = safetensors.torch.load_file(path)
+    if bad := [name for name, tensor in tensors.items() if not tensor.isfinite().all()]:
+        raise error(f"{path}: damaged ({bad[0]} has values that are not finite numbers)")
+    return tensors
 
 
 def tensor_shapes(path: Path) -> dict[str, tuple[int, ...]]:

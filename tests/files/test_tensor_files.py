@@ -1,6 +1,7 @@
 """Tensors and training states: written and read, interrupted, damaged."""
 
 import contextlib
+import math
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -78,6 +79,14 @@ def test_damaged_files_are_one_clear_error(tmp_path: Path) -> None:
                 read(tmp_path / name)
     with pytest.raises(RunError, match="no such file"):
         read_tensors(tmp_path / "y.safetensors")
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_values_that_are_not_finite_are_damage(value: float, tmp_path: Path) -> None:
+    path = tmp_path / "x.safetensors"
+    write_tensors(path, {"a": torch.ones(2, dtype=torch.int64), "b": torch.tensor([1.0, value])})
+    with pytest.raises(RunError, match=rf"^{path}: damaged \(b has values that are not finite numbers\)$"):
+        read_tensors(path)
 
 
 @pytest.mark.parametrize(
