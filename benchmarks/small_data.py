@@ -296,25 +296,51 @@ def read_results(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def table(path: Path) -> str:
-    """A row for each set and model: the mean score of each size over seeds, and the seconds of the largest."""
-    rows = read_results(path)
-    cells = []
-    for name, model in dict.fromkeys((row["set"], row["model"]) for row in rows):
-        of_model = [row for row in rows if (row["set"], row["model"]) == (name, model)]
-        by_size = {size: [row for row in of_model if row["size"] == size] for size in SIZES}
-        scores = [f"{statistics.fmean(r['score'] for r in found):.1f}" if found else "" for found in by_size.values()]
-        last = [found for found in by_size.values() if found][-1]
-        costs = [f"{statistics.fmean(row[cost] for row in last):.0f}" for cost in ("seconds", "megabytes")]
-        cells.append([name, model, *scores, *costs])
-    return markdown_table(["set", "model", *map(str, SIZES), "seconds", "MB"], cells)
+SET_NAMES = {
+    "ner_conll03": "names, CoNLL-2003, F1",
+    "pos_ewt": "parts of speech, EWT",
+    "sst5": "sentiment, SST-5",
+    "snli": "inference, SNLI",
+    "genre": "kinds of text, OntoGUM",
+    "questions": "questions, SQuAD",
+    "predicates": "predicates, EWT, F1",
+}
+MODEL_NAMES = {
+    "small": "`small/…`",
+    "small, no ELMo": "the same without ELMo",
+    "ELMo vectors, logistic regression": "ELMo's vectors, logistic regression",
+    "flair's language models, logistic regression": "flair's biLM, logistic regression",
+}
+
+
+def table(path: Path, sets: Sequence[str]) -> str:
+    """A row for each set and model: the mean score over the seeds for each size; the best of a set and size is bold."""
+    rows, cells = read_results(path), []
+    for name in sets:
+        scores = {
+            model: [
+                [row["score"] for row in rows if (row["set"], row["model"], row["size"]) == (name, model, size)]
+                for size in SIZES
+            ]
+            for model in (TAG_MODELS if name in TAGS else TEXT_MODELS)
+        }
+        means = {model: [f"{statistics.fmean(s):.1f}" if s else "" for s in found] for model, found in scores.items()}
+        best = [
+            max((found[at] for found in means.values()), key=lambda cell: float(cell or 0)) for at in range(len(SIZES))
+        ]
+        cells.append([f"**{SET_NAMES[name]}**", *[""] * len(SIZES)])
+        for model, found in means.items():
+            marked = [f"**{cell}**" if cell and cell == top else cell for cell, top in zip(found, best, strict=True)]
+            if any(found):
+                cells.append([MODEL_NAMES.get(model, model), *marked])
+    return markdown_table(["", *(f"{size:,}" for size in SIZES)], cells)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("action", choices=["train", "table"])
     parser.add_argument("results", type=Path)
-    parser.add_argument("--sets", nargs="+", default=["sst5", "snli", "ner_conll03", "pos_ewt", *CHOICE])
+    parser.add_argument("--sets", nargs="+", default=["ner_conll03", "pos_ewt", "sst5", "snli", *CHOICE])
     parser.add_argument("--models", nargs="+", default=[], help="(default: all)")
     parser.add_argument("--sizes", nargs="+", type=int, default=SIZES)
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
@@ -323,7 +349,7 @@ def main() -> None:
     logging.disable(logging.INFO)
     if arguments.action == "train":
         train_all(arguments.results, arguments.sets, arguments.models, arguments.sizes, arguments.seeds)
-    print(table(arguments.results))
+    print(table(arguments.results, arguments.sets))
 
 
 if __name__ == "__main__":

@@ -63,7 +63,8 @@ def read_questions(path: Path) -> Iterator[Example]:
                 yield {**pair, "label": "answer" if chosen == answer else "other"}
 
 
-def read_set(name: str) -> tuple[list[Example], list[Example]]:
+def read_set(name: str, all_tested: bool = False) -> tuple[list[Example], list[Example]]:
+    """The examples of the training file and of the test file, at most `MOST_TESTED` of these unless `all_tested`."""
     data = real_data()
     gum, ewt, roles = data / "coref_ontogum", data / "pos_ud_ewt", data / "srl_ewt"
     names, trees, pairs, squad = data / "ner_conll2003", data / "sst5", data / "snli", data / "squad"
@@ -86,7 +87,7 @@ def read_set(name: str) -> tuple[list[Example], list[Example]]:
     }
     read = {"genre": read_genres, "questions": read_questions}.get(name) or readers[name].build().read
     train, test = (list(map(dict, read(path))) for path in files[name])
-    return train, random.Random(0).sample(test, min(len(test), MOST_TESTED))
+    return train, test if all_tested else random.Random(0).sample(test, min(len(test), MOST_TESTED))
 
 
 def gold(example: Example) -> Any:
