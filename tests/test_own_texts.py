@@ -21,6 +21,7 @@ READERS: dict[str, dict[str, Any]] = {
     "sentiment_other.txt": {"type": "sst"},
     "coreference.v4_gold_conll": {"type": "coref_conll2012"},
     "reading.json": {"type": "squad"},
+    "reading_no_answer.json": {"type": "squad", "no_answer": True},
     "inference.jsonl": {"type": "snli"},
     "pos.conllu": {"type": "conllu", "tag_column": "xpos"},
     "roles.gold_conll": {"type": "srl_conll2012"},
@@ -85,6 +86,13 @@ def test_parts_of_speech_and_roles_are_of_the_same_sentences() -> None:
     assert len(sentences) == 300
     predicates = build({"type": "predicates", "source": READERS["roles.gold_conll"]})
     assert sentences == predicates.read(FOLDER / "roles.gold_conll")["tokens"]
+
+
+def test_questions_without_an_answer_are_about_the_same_passages() -> None:
+    rows, passages = read("reading_no_answer.json"), set(read("reading.json")["passage"])
+    assert len(rows) == 20
+    assert not any(rows["answers"])
+    assert set(rows["passage"]) < passages
 
 
 def test_reading_has_five_questions_about_each_passage_with_answers_in_it() -> None:
