@@ -30,6 +30,7 @@ TOUR = REPOSITORY / "docs" / "tour.md"
 WORDS_IN_CONTEXT = REPOSITORY / "docs" / "words_in_context.md"
 SPECIAL_DOMAIN = REPOSITORY / "docs" / "special_domain.md"
 ANALYSIS = REPOSITORY / "docs" / "analysis.md"
+CLAIMS = REPOSITORY / "docs" / "claims.md"
 PROBES = REPOSITORY / "docs" / "probes.md"
 OTHER_PACKAGES = REPOSITORY / "docs" / "scikit_learn_and_spacy.md"
 TUTORIALS = sorted((REPOSITORY / "docs" / "tutorials").glob("*.md"))
@@ -52,6 +53,7 @@ SIMPLE = [
     PREDICTING,
     LARGE_TEXTS,
     WORDS_IN_CONTEXT,
+    CLAIMS,
     OTHER_PACKAGES,
     SPECIAL_DOMAIN,
     ANALYSIS,
