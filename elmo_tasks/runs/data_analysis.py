@@ -46,12 +46,15 @@ class DataWarning(NamedTuple):
 def analyse(config: ExperimentConfig) -> dict[str, Any]:
     """Reads the data of a config and reports on it. What does not follow the format is left out and reported.
 
+    Copies that `augment` would add are not there.
+
     Returns:
         the `parts`, see `_report`, by their names, and the `warnings`, the most important first; JSON can hold it.
 
     Raises:
         ElmoTasksError: a data set is missing, or nothing can be read.
     """
+    config = config.model_copy(update={"augment": None})
     keys = ("dataset_reader", "validation_dataset_reader")
     readers = {key: reader.model_copy(update={"on_error": "skip"}) for key in keys if (reader := getattr(config, key))}
     try:
