@@ -2,8 +2,8 @@
 
     python -m benchmarks.letter_case MODEL DATA
 
-The changes are those of `augment` in a config. Of text without final marks, only the sentences are changed whose last
-token is a mark in no span; documents of coreference stay as they are, so that they have no such score.
+The changes are those of `augment` in a config. An example that a change leaves alone is scored as it is. There is no
+score if that is true of all, such as documents of coreference, which keep their final marks.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from benchmarks.common import markdown_table
 from elmo_tasks.runs.evaluate import evaluate_run
 from elmo_tasks.runs.experiment_data import read_examples
 from elmo_tasks.runs.load import load_run
-from elmo_tasks.training.augmentation import CHANGES, can_be, changed
+from elmo_tasks.training.augmentation import CHANGES, changed
 
 
 def main() -> None:
@@ -30,8 +30,9 @@ def main() -> None:
     examples = read_examples(run.reader, arguments.data).to_list()[: arguments.examples]
     metric, scores = task.build_metric().main, ["-"] * (1 + len(CHANGES))
     for column, change in enumerate([None, *CHANGES]):
-        if change is None or can_be(task, change):
-            texts = [changed(each, change, task) or each for each in examples] if change else examples
+        copies = [changed(each, change, task) if change else each for each in examples]
+        if any(copies):
+            texts = [copy or each for copy, each in zip(copies, examples, strict=True)]
             scores[column] = f"{evaluate_run(run, texts, unknown_labels='count')[metric]:.2f}"
     print(markdown_table([metric, "as it is", *CHANGES], [[arguments.model, *scores]]))
 

@@ -45,8 +45,7 @@ class DataWarning(NamedTuple):
 
 def analyse(config: ExperimentConfig) -> dict[str, Any]:
     """Reads the data of a config and reports on it. What does not follow the format is left out and reported.
-
-    Copies that `augment` would add are not there.
+    There are no copies that `augment` would add.
 
     Returns:
         the `parts`, see `_report`, by their names, and the `warnings`, the most important first; JSON can hold it.

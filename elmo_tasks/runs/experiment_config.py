@@ -55,9 +55,7 @@ class ExperimentConfig(Config):
     test_data_path: DataPath | None = Field(None, description="the same, evaluated once, after training")
     train_share: TrainShare | None = Field(None, description="trains on a random share of the training data")
     fold: Fold | None = Field(None, description="holds out a fold of the training data, in place of the test data")
-    augment: Augmentation | None = Field(
-        None, description="adds changed copies of the training examples, for text in lower case or in capitals"
-    )
+    augment: Augmentation | None = Field(None, description="adds changed copies of the training examples")
     vocabulary: VocabularyConfig = VocabularyConfig()
     model: ModelConfig
     data_loader: DataLoaderConfig

@@ -17,7 +17,6 @@ import datasets
 from pydantic import Field
 
 from elmo_tasks.config import Config
-from elmo_tasks.errors import counted
 from elmo_tasks.tasks import Coreference, SemanticRoles, Tagging, Task
 from elmo_tasks.tasks.tagging import TAGS
 from elmo_tasks.tasks.task import Example
@@ -29,8 +28,7 @@ Change = Literal["lower", "upper", "title", "no_final_mark"]
 CHANGES: tuple[Change, ...] = get_args(Change)
 FINAL_MARKS = (".", "!", "?")
 
-_TASKS = (Tagging, SemanticRoles, Coreference)  # what a copy's labels are does not depend on its letters
-
+_TASKS = (Tagging, SemanticRoles, Coreference)
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -40,16 +38,14 @@ class Augmentation(Config):
     lower: Share = Field(0.0, description="in lower case")
     upper: Share = Field(0.0, description="in capitals")
     title: Share = Field(0.0, description="with a capital at the beginning of each word")
-    no_final_mark: Share = Field(
-        0.0, description="without the last token, if it is . ! or ? and in no span; not for coreference"
-    )
+    no_final_mark: Share = Field(0.0, description="without a last . ! or ? that is in no span; not for coreference")
 
     def fault(self, task: Task) -> str | None:
         """Why the examples of a task cannot be changed; None if they can."""
         if not isinstance(task, _TASKS):
             names = ", ".join(each.name for each in _TASKS)
             return f"expected a task whose labels are of tokens or of spans of tokens ({names}), got {task.name}"
-        if self.no_final_mark and not can_be(task, "no_final_mark"):
+        if self.no_final_mark and isinstance(task, Coreference):
             return f"no_final_mark: expected a task of single sentences, got {task.name}"
         return None
 
@@ -72,23 +68,16 @@ class Augmentation(Config):
             found = (changed(data[row], change, task) for row in sorted(itertools.chain.from_iterable(chosen)))
             copies += (copy for copy in found if copy)
             counts[change] = len(copies) - counts.total()
-        added = counted(len(copies), "changed copy", "changed copies")
-        numbers = ", ".join(f"{change} {number:,}" for change, number in (+counts).items())
-        logger.info("augment: %s of training examples added%s", added, f" ({numbers})" if numbers else "")
+        numbers = ", ".join(f"{change} {number:,}" for change, number in (+counts).items()) or "none"
+        logger.info("augment: changed copies added to the training examples: %s", numbers)
         parts = [data, datasets.Dataset.from_list(copies, features=data.features)] if copies else [data]
         return datasets.concatenate_datasets(parts)
 
 
-def can_be(task: Task, change: Change) -> bool:
-    """Whether examples of a task that `Augmentation` is for can have a change."""
-    # A document without marks would have other places of mentions, and nothing that ends its sentences.
-    return change != "no_final_mark" or not isinstance(task, Coreference)
-
-
 def changed(example: Example, change: Change, task: Task) -> dict[str, Any] | None:
-    """A changed copy of an example with labels; None if the change changes nothing, or would remove a labelled span."""
+    """A changed copy of an example with labels; None if nothing changes. Documents and labelled spans keep all tokens."""
     if change == "no_final_mark":
-        return _without_final_mark(example, task)
+        return None if isinstance(task, Coreference) else _without_final_mark(example, task)
     texts = {column: _in_case(example[column], _CASES[change]) for column in task.sentence_columns}
     return {**example, **texts} if any(texts[column] != example[column] for column in texts) else None
 

@@ -36,6 +36,7 @@ def test_the_case_of_a_sentence_changes_and_nothing_else(change: Change, tokens:
 def test_the_case_of_a_whole_document_changes() -> None:
     sentences = [["ADA", "SANG", "."], ["SHE", "LEFT", "."]]
     assert changed(DOCUMENT, "upper", Coreference()) == {**DOCUMENT, "sentences": sentences}
+    assert changed(DOCUMENT, "no_final_mark", Coreference()) is None
 
 
 @pytest.mark.parametrize(
@@ -101,9 +102,9 @@ def test_examples_that_a_change_leaves_alone_have_no_copy(caplog: pytest.LogCapt
     data = datasets.Dataset.from_list(rows, features=Tagging.features)
     copies = Augmentation(lower=1, upper=1, title=1).with_copies(data, NAMES).to_list()[3:]
     assert [copy["tokens"] for copy in copies] == [["oslo"], ["OSLO"], ["OSLO"], ["Oslo"]]
-    assert caplog.messages == ["augment: 4 changed copies of training examples added (lower 1, upper 2, title 1)"]
+    assert caplog.messages == ["augment: changed copies added to the training examples: lower 1, upper 2, title 1"]
     assert Augmentation().with_copies(data, NAMES).to_list() == rows
-    assert caplog.messages[1:] == ["augment: 0 changed copies of training examples added"]
+    assert caplog.messages[1:] == ["augment: changed copies added to the training examples: none"]
 
 
 def test_other_tasks_are_refused() -> None:
