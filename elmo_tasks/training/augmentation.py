@@ -75,7 +75,7 @@ class Augmentation(Config):
 
 
 def changed(example: Example, change: Change, task: Task) -> dict[str, Any] | None:
-    """A changed copy of an example with labels; None if nothing changes. Documents and labelled spans keep all tokens."""
+    """A changed copy of an example with labels; None if nothing changes. Documents and labelled spans stay whole."""
     if change == "no_final_mark":
         return None if isinstance(task, Coreference) else _without_final_mark(example, task)
     texts = {column: _in_case(example[column], _CASES[change]) for column in task.sentence_columns}
