@@ -45,6 +45,7 @@ class DataWarning(NamedTuple):
 
 def analyse(config: ExperimentConfig) -> dict[str, Any]:
     """Reads the data of a config and reports on it. What does not follow the format is left out and reported.
+    There are no copies that `augment` would add.
 
     Returns:
         the `parts`, see `_report`, by their names, and the `warnings`, the most important first; JSON can hold it.
@@ -52,6 +53,7 @@ def analyse(config: ExperimentConfig) -> dict[str, Any]:
     Raises:
         ElmoTasksError: a data set is missing, or nothing can be read.
     """
+    config = config.model_copy(update={"augment": None})
     keys = ("dataset_reader", "validation_dataset_reader")
     readers = {key: reader.model_copy(update={"on_error": "skip"}) for key in keys if (reader := getattr(config, key))}
     try:

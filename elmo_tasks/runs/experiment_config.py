@@ -18,6 +18,7 @@ from elmo_tasks.models.model import ModelConfig
 from elmo_tasks.modules.transformer import TransformerConfig
 from elmo_tasks.tasks import Task
 from elmo_tasks.text.vocabulary import VocabularyConfig
+from elmo_tasks.training.augmentation import Augmentation
 from elmo_tasks.training.batching import DataLoaderConfig
 from elmo_tasks.training.data_splits import Fold, TrainShare
 from elmo_tasks.training.trainer_config import TrainerConfig
@@ -54,6 +55,7 @@ class ExperimentConfig(Config):
     test_data_path: DataPath | None = Field(None, description="the same, evaluated once, after training")
     train_share: TrainShare | None = Field(None, description="trains on a random share of the training data")
     fold: Fold | None = Field(None, description="holds out a fold of the training data, in place of the test data")
+    augment: Augmentation | None = Field(None, description="adds changed copies of the training examples")
     vocabulary: VocabularyConfig = VocabularyConfig()
     model: ModelConfig
     data_loader: DataLoaderConfig
@@ -63,6 +65,14 @@ class ExperimentConfig(Config):
     trainer: TrainerConfig
     random_seed: Annotated[int, Field(ge=0, lt=2**63)] = 13370
     evaluate_on_test: bool = Field(True, description="evaluates the best epoch on `test_data_path`, where there is one")
+
+    @field_validator("augment")
+    @classmethod
+    def _can_change_examples(cls, augment: Augmentation | None, info: ValidationInfo) -> Augmentation | None:
+        reader = info.data.get("dataset_reader")
+        if augment and reader and (fault := augment.fault(reader.task)):
+            raise ValueError(fault)
+        return augment
 
     @field_validator("model")
     @classmethod

@@ -51,7 +51,7 @@ class Data:
 
     reader: DatasetReader  # of the training data
     evaluation_reader: DatasetReader  # of the held-out data
-    training: datasets.Dataset
+    training: datasets.Dataset  # with the copies that `augment` adds
     held_out: Mapping[str, datasets.Dataset]  # the validation data and the test data, as far as there are any
 
     @classmethod
@@ -86,6 +86,8 @@ class Data:
             )
         if config.train_share:
             training = config.train_share.take(training)
+        if config.augment:  # last, so that no copy is of an example that is held out
+            training = config.augment.with_copies(training, reader.task)
         return cls(reader, evaluation_reader, training, held_out)
 
     def vocabulary(self, config: ExperimentConfig) -> Vocabulary:

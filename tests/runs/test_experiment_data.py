@@ -16,6 +16,7 @@ from elmo_tasks.evaluation.plots import RunCurves, plot_runs
 from elmo_tasks.files.tensor_files import read_state, read_tensors
 from elmo_tasks.runs import load, train
 from elmo_tasks.runs.archive import archive
+from elmo_tasks.runs.data_analysis import analyse
 from elmo_tasks.runs.evaluate import evaluate
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.experiment_data import Data, with_validation
@@ -29,6 +30,7 @@ from tests.runs.small_runs import SmallRun, killed_at
 
 NONE = ("validation_data_path=null", "trainer.num_epochs=2")
 SHARE = (*NONE, "validation_share=0.25")
+COPIES = ("augment.upper=1",)
 NOT_SPANNING = 'trainer.learning_rate_scheduler={"type": "exponential", "gamma": 0.9}'
 
 
@@ -105,6 +107,59 @@ def test_a_run_with_a_share_resumes_bit_for_bit_and_lists_the_share(
     assert len(listed) == len(run.files()["predictions_validation.jsonl"].splitlines())
     assert all(each.startswith(f"{settings['train_data_path']}:") for each in listed)
     run.refuses("these keys differ: validation_seed", *SHARE, "validation_seed=2")
+
+
+def test_changed_copies_are_only_of_what_is_learned_from(config_file: Path) -> None:
+    def read(*changes: str) -> tuple[ExperimentConfig, Data]:
+        config = load_config(config_file, ExperimentConfig, changes)
+        return config, Data.read(config)
+
+    split = (*SHARE, "fold.number=1", "fold.of=3", "train_share.share=0.5")
+    (plain_config, plain), (config, data) = read(*split), read(*split, *COPIES)
+    assert {name: part.to_list() for name, part in data.held_out.items()} == {
+        name: part.to_list() for name, part in plain.held_out.items()
+    }
+    assert data.training.to_list()[: len(plain.training)] == plain.training.to_list()
+    copies = data.training.to_list()[len(plain.training) :]
+    assert len(copies) > len(plain.training) / 2
+    lines = dict(zip(plain.training["line"], plain.training["tokens"], strict=True))
+    assert all([token.upper() for token in lines[copy["line"]]] == copy["tokens"] for copy in copies)
+    locations = data.reader.locations(config.train_data_path, copies)
+    assert [*locations] == [f"{config.train_data_path}:{copy['line']}" for copy in copies]
+    assert data.vocabulary(config).labels == plain.vocabulary(plain_config).labels
+    assert analyse(config) == analyse(plain_config)
+
+
+def test_a_run_with_changed_copies_resumes_bit_for_bit(
+    settings: dict[str, Any], run: SmallRun, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "elmo_tasks")
+    whole = SmallRun(tmp_path / "whole", run.config)
+    expected = whole.train(*COPIES)
+    assert "augment: changed copies added to the training examples: upper 50" in caplog.messages
+    with killed_at(Trainer, "set_parameters"):
+        run.train(*COPIES)
+    assert run.resume(*COPIES) == {**expected, "best": run.records()[expected["best"]["epoch"] - 1]}
+    assert run.files()["model.safetensors"] == whole.files()["model.safetensors"]
+    assert evaluate(run.path, settings["test_data_path"]) == pytest.approx(expected["test"], abs=1e-4)
+    run.refuses("these keys differ: augment", "augment.upper=0.5")
+
+
+@pytest.mark.parametrize(
+    ("config", "change", "problem"),
+    [
+        (
+            "small/classification",
+            "lower",
+            r"augment: expected a task whose labels are of tokens .*, got classification",
+        ),
+        ("small/coreference", "no_final_mark", "augment: no_final_mark: expected a task of single sentences, got cor"),
+        ("small/tagging", "reversed", "augment.reversed: unknown key"),
+    ],
+)
+def test_changes_that_do_not_fit_the_task_are_refused(config: str, change: str, problem: str) -> None:
+    with pytest.raises(ConfigError, match=problem):
+        load_config(config, ExperimentConfig, [f"augment.{change}=0.1"])
 
 
 @pytest.mark.parametrize(
