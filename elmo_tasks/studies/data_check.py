@@ -90,7 +90,7 @@ def _check_data(kind: str, source: Source, config: DatasetReaderConfig) -> FileC
         return FileCheck(kind, path, MISSING, published=published)
     except ElmoTasksError as error:
         return FileCheck(kind, path, UNREADABLE, published=published, problem=str(error))
-    differences = [found.get(unit, count) - count for unit, count in published.items()]
+    differences = [found[unit] - count for unit, count in published.items() if unit in found]
     state = "complete" if published else "there"
     state = CUT if any(each < 0 for each in differences) else "more than published" if any(differences) else state
     return FileCheck(kind, path, state, found, published)
