@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 from elmo_tasks.commands import numbers, options
 from elmo_tasks.commands.console import print_summaries, print_table
-from elmo_tasks.errors import ElmoTasksError, counted
+from elmo_tasks.errors import ElmoTasksError, IncompleteError, counted
 from elmo_tasks.files.overwriting import SEARCH
 
 if TYPE_CHECKING:
+    from elmo_tasks.studies.study import Study
     from elmo_tasks.studies.study_runs import StudyFolder
 
 logger = logging.getLogger(__name__)
@@ -41,6 +42,8 @@ def add_study(parser: argparse.ArgumentParser) -> None:
     options.add_seeds(parser, "train only runs with these seeds, such as 1-3 or 1,2,5")
     options.add_config_arguments(parser, "study", "seeds=[1] or changes.trainer.num_epochs=1")
     options.add_flag(parser, "--dry-run", "check everything, and list the runs with their state")
+    about = "read the data files, and only list which are whole, cut or missing; the exit code is 1 if any is not there"
+    options.add_flag(parser, "--check-data", about)
     options.add_flag(parser, "--list", "list the studies in the package")
 
 
@@ -60,7 +63,11 @@ def run_study(arguments: argparse.Namespace) -> None:
     from elmo_tasks.studies.study_training import run_study
 
     selection = Selection(arguments.arm, arguments.shares, arguments.seeds)
-    study = Study.load(arguments.study, arguments.set, dict(arguments.ext_var), selection)
+    check = arguments.check_data
+    study = Study.load(arguments.study, arguments.set, dict(arguments.ext_var), selection, with_files=not check)
+    if check:
+        _print_files(study)
+        return
     path = Path(arguments.study_folder or Path("runs", "studies", Path(arguments.study).stem))
     folder = StudyFolder(path, study)
     if arguments.dry_run:
@@ -74,6 +81,19 @@ def run_study(arguments: argparse.Namespace) -> None:
         raise ElmoTasksError(f"{len(failures)} of {total} runs failed; call again to retry them:{lines}")
     logger.info("the runs have finished; for tables and plots:")
     logger.info("  %s", shlex.join(["elmo-tasks", "report", str(path)]))
+
+
+def _print_files(study: Study) -> None:
+    from elmo_tasks.studies.data_check import FAULTS, check_files
+
+    checks = check_files(study)
+    columns = ("file", "of", "state", "has", "published", "arms, and the paper's scores")
+    print_table(study.config.title, columns, [each.row() for each in checks])
+    for problem in filter(None, (each.problem for each in checks)):
+        print(problem)
+    if faults := [each.path for each in checks if each.state in FAULTS]:
+        raise IncompleteError(f"{counted(len(faults), 'file is', 'files are')} missing or cut: {', '.join(faults)}")
+    print(f"{counted(len(checks), 'file is', 'files are')} there; none is cut")
 
 
 def _print_plan(folder: StudyFolder) -> None:

@@ -22,11 +22,24 @@ from elmo_tasks.elmo.language import LanguageCheck, language_check
 from elmo_tasks.elmo.layers import LayerOutput, LayerSource
 from elmo_tasks.elmo.mixed_layers import MixedLayers
 from elmo_tasks.elmo.options import BiLMOptions
-from elmo_tasks.elmo.scalar_mix import LayerNormalization, ScalarMix
+from elmo_tasks.elmo.scalar_mix import GatedMix, LayerNormalization, ScalarMix
 from elmo_tasks.elmo.shared_bilms import load_frozen
 from elmo_tasks.errors import ConfigError
 
 MixName = Literal["input", "output"]
+
+
+class GatedMixConfig(Config):
+    """Weights of the layers for each token, which a small network, the gate, computes from its layers.
+
+    At first they are equal. The gate is `mixes.*gate`; the bias of its last layer is `mixes.*weights`, as in the scalar
+    mix. `metrics.jsonl` has the mean weights over the tokens of the validation data.
+    """
+
+    type: Literal["gated"]
+    hidden_size: Annotated[int, Field(ge=1)] | None = Field(
+        None, description="Units of the gate's hidden layer, with tanh; null for a linear gate."
+    )
 
 
 class ElmoConfig(Config):
@@ -51,6 +64,9 @@ class ElmoConfig(Config):
     )
     layer_weights: tuple[Annotated[float, Field(gt=0)], ...] | None = Field(
         None, description="Fixed weights of the mixed layers, which are scaled to sum 1; null to learn them."
+    )
+    mix: GatedMixConfig | None = Field(
+        None, description="Weights that depend on the token; null for the same weights for all tokens."
     )
     gamma: float = Field(1.0, description="The factor gamma of a mix, or where it starts.")
     learned_gamma: bool = Field(True, description="Whether gamma is learned.")
@@ -86,6 +102,10 @@ class ElmoConfig(Config):
             raise ValueError(
                 f"layer_weights: got {self.layer_weights}; expected one for each of the layers {self.layers}"
             )
+        if self.mix is not None and self.layer_weights is not None:
+            raise ValueError(f"layer_weights: got {self.layer_weights}; expected null with 'mix', which learns them")
+        if self.mix is not None and self.layers is not None and len(self.layers) == 1:
+            raise ValueError(f"mix: got the layers {self.layers}; expected at least two, or no 'mix'")
         if self.requires_grad and self.layer_cache is not None:
             raise ValueError("layer_cache: the layers of a biLM that is trained change (requires_grad); expected null")
         if self.requires_grad and self.stateful:
@@ -115,7 +135,7 @@ class ElmoConfig(Config):
         """
         files = self.files()
         options = BiLMOptions.load(files.options)
-        mixes = {str(name): self._build_mix(options.num_layers) for name in self.mixes}
+        mixes = {str(name): self._build_mix(options.num_layers, options.output_size) for name in self.mixes}
         own: BiLM | None = None  # a part of the model
         if self.requires_grad and pretrained:
             own = BiLM.load(files.options, files.weights, requires_grad=True)
@@ -140,7 +160,7 @@ class ElmoConfig(Config):
         check = language_check(files)
         return ElmoEmbedder(build_source, options.output_size, mixes, self.dropout, own, self.precision, check)
 
-    def _build_mix(self, num_layers: int) -> ScalarMix:
+    def _build_mix(self, num_layers: int, size: int) -> ScalarMix:
         layers = self.layers if self.layers is not None else tuple(range(num_layers))
         if max(layers) >= num_layers:
             raise ConfigError(f"elmo.layers: got {max(layers)}; the biLM has 0 to {num_layers - 1}")
@@ -148,6 +168,9 @@ class ElmoConfig(Config):
             raise ConfigError(
                 f"elmo.layer_weights: got {len(self.layer_weights)}; expected {len(layers)}, one for each mixed layer"
             )
+        if self.mix is not None:
+            weighing = (self.gamma, self.learned_gamma, self.layer_normalization)
+            return GatedMix(size, self.mix.hidden_size, num_layers, layers, *weighing)
         # The softmax of logarithms gives the weights, scaled to sum 1.
         logarithms = None if self.layer_weights is None else [math.log(weight) for weight in self.layer_weights]
         return ScalarMix(

@@ -1,4 +1,4 @@
-"""The weighted sum of a biLM's layers that a task learns.
+"""The weighted sum of a biLM's layers that a task learns, with the same weights for all tokens or a gate's.
 
 # B batch, L+1 layers (the token layer and L LSTM layers), K layers that are mixed, T tokens, D features
 """
@@ -82,6 +82,10 @@ class ScalarMix(nn.Module):
         """The weight of each mixed layer, (K,): positive, with sum 1, in the order of `layers`."""
         return torch.softmax(self.weights, dim=0)
 
+    def mean_weights(self) -> Tensor | None:
+        """For logs: the weight of each mixed layer, (K,), the mean over tokens if they differ; None if not known."""
+        return self.normalized_weights()
+
     def forward(self, layers: Tensor, mask: Tensor) -> Tensor:
         """Mixes the layers.
 
@@ -100,8 +104,55 @@ class ScalarMix(nn.Module):
             chosen = functional.layer_norm(chosen, chosen.shape[-1:], eps=_EPSILON)
         elif self.layer_normalization == "batch":
             chosen = _normalize_over_batch(chosen, mask)
-        mixed = torch.einsum("k,bktd->btd", self.gamma * self.normalized_weights(), chosen)
-        return mixed.masked_fill(~mask[..., None], 0.0)
+        return self._weighted_sum(chosen, mask).masked_fill(~mask[..., None], 0.0)
+
+    def _weighted_sum(self, chosen: Tensor, mask: Tensor) -> Tensor:
+        """The sum of the mixed layers (B, K, T, D), with any values at padding: (B, T, D)."""
+        return torch.einsum("k,bktd->btd", self.gamma * self.normalized_weights(), chosen)
+
+
+class GatedMix(ScalarMix):
+    """gamma sum_j s_j h_j, where s = softmax(gate([h_1; ...; h_K]) + w) for each token.
+
+    The gate reads the mixed layers, concatenated, after their normalization if there is one. Its last layer begins at
+    zero, which is the scalar mix with the weights w. The state of a scalar mix fits, except for the gate.
+
+    Arguments:
+        input_size: D.
+        hidden_size: units of the gate's hidden layer, with tanh; None for a linear gate.
+        num_layers, layers, gamma, learned_gamma, layer_normalization: see `ScalarMix`.
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int | None,
+        num_layers: int,
+        layers: Sequence[int] | None = None,
+        gamma: float = 1.0,
+        learned_gamma: bool = True,
+        layer_normalization: LayerNormalization = "none",
+    ) -> None:
+        super().__init__(num_layers, layers, None, True, gamma, learned_gamma, layer_normalization)
+        count, size = len(self.layers), len(self.layers) * input_size
+        last = nn.Linear(hidden_size or size, count, bias=False)  # its bias is w
+        nn.init.zeros_(last.weight)
+        self.gate = nn.Sequential(*([nn.Linear(size, hidden_size), nn.Tanh()] if hidden_size else []), last)
+        self._sums: Tensor  # of s in evaluation; not a part of the state
+        self.register_buffer("_sums", torch.zeros(count), persistent=False)  # (K,)
+
+    def mean_weights(self) -> Tensor | None:
+        """The mean over the tokens that were read in evaluation since the last training step; None without any."""
+        return self._sums / self._sums.sum() if self._sums.any() else None
+
+    def _weighted_sum(self, chosen: Tensor, mask: Tensor) -> Tensor:
+        joined = chosen.transpose(1, 2).flatten(2)  # (B, T, K D)
+        shares = torch.softmax(self.gate(joined) + self.weights, dim=-1)  # (B, T, K)
+        if self.training:
+            self._sums.zero_()
+        else:
+            self._sums += shares.detach()[mask].sum(dim=0)
+        return torch.einsum("btk,bktd->btd", self.gamma * shares, chosen)
 
 
 def _normalize_over_batch(layers: Tensor, mask: Tensor) -> Tensor:

@@ -143,11 +143,10 @@ class Embedder(nn.Module):
                 part.prepare(texts)
 
     def mix_weights(self) -> dict[str, dict[str, Any]]:
-        """For logs: the layers of each of ELMo's mixes, their normalized weights and gamma; empty without ELMo."""
-        if self.elmo is None:
-            return {}
-        mixes = cast("dict[str, ScalarMix]", dict(self.elmo.mixes.items()))
-        return {name: _mix_record(mix, mix.layers) for name, mix in mixes.items()}
+        """For logs: the layers of each of ELMo's mixes, their mean weights and gamma, where they are known."""
+        mixes = cast("dict[str, ScalarMix]", dict(self.elmo.mixes.items()) if self.elmo else {})
+        records = {name: _mix_record(mix, mix.layers) for name, mix in mixes.items()}
+        return {name: record for name, record in records.items() if record}
 
     def transformer_weights(self) -> dict[str, Any]:
         """For logs: the same of the transformer's mix; empty without a transformer."""
@@ -157,4 +156,5 @@ class Embedder(nn.Module):
 
 
 def _mix_record(mix: ScalarMix, layers: Sequence[int]) -> dict[str, Any]:
-    return {"layers": list(layers), "weights": mix.normalized_weights().tolist(), "gamma": mix.gamma.item()}
+    weights = mix.mean_weights()
+    return {} if weights is None else {"layers": [*layers], "weights": weights.tolist(), "gamma": mix.gamma.item()}

@@ -310,6 +310,7 @@ def test_a_run_folder_is_the_path_of_its_config_below_the_last_configs(config: s
         ("tune tune_quick", "elmo-tasks tune tune_quick -s runs/studies/tune_quick"),
         ("train ner_conll03 --dry-run", ""),
         ("study --list", ""),
+        ("study paper --check-data", ""),
         ("evaluate runs/ner data.txt", ""),
     ],
 )
