@@ -163,6 +163,24 @@ def _runs_and_data(paths: Sequence[str]) -> tuple[list[str], list[str]]:
     return list(paths[:number]), list(paths[number:])
 
 
+def add_calibrate(parser: argparse.ArgumentParser) -> None:
+    options.add_run_path(parser)
+    about = "data with gold labels that the run was not trained on (default: its validation data)"
+    parser.add_argument("data", metavar="DATA", nargs="?", help=about)
+    about = "also measure the error on this data (default, without DATA: the run's test data)"
+    parser.add_argument("--test", metavar="DATA", help=about)
+    options.add_run_settings(parser)
+    options.add_flag(parser, "--json", "print the result as JSON instead of a table")
+
+
+def run_calibrate(arguments: argparse.Namespace) -> None:
+    from elmo_tasks.runs.calibration import calibrate
+
+    settings = options.run_overrides(arguments)
+    result = calibrate(arguments.run_path, arguments.data, arguments.test, overrides=settings)
+    print_json(result) if arguments.json else print_metrics(result, title=arguments.run_path)
+
+
 def add_predict(parser: argparse.ArgumentParser) -> None:
     options.add_run_arguments(parser)
     add_inputs(parser, "the input file")
@@ -188,6 +206,7 @@ def add_predict(parser: argparse.ArgumentParser) -> None:
         "for coreference: print the text with each mention replaced by the first name of its chain; JSON results have "
         "it as `resolved`",
     )
+    options.add_flag(parser, "--uncalibrated", "give the model's own probabilities, also of a run that is calibrated")
     options.add_tokenizer_arguments(parser, "the tokenizer of the run's config")
     parser.add_argument(
         "--output",
@@ -233,6 +252,8 @@ def run_predict(arguments: argparse.Namespace) -> None:
 
     _check_formats(arguments)
     options.refuse_torchrun("predict")
+    if arguments.uncalibrated:
+        arguments.set = [*arguments.set, "calibrated=false"]
     arguments.run_paths, arguments.input = _runs_and_data([*arguments.run_paths, *arguments.input])
     is_for_tool = arguments.output_format in TOOLS
     if not is_for_tool and writes_parts(arguments, in_one_table=is_table(arguments.output)):

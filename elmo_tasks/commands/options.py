@@ -179,6 +179,10 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
         help="the maximum number of tokens in a batch: the number of examples times the length of the longest one; "
         "for a pair of sentences, both count (default: set by the run or the command)",
     )
+    add_run_settings(parser)
+
+
+def add_run_settings(parser: argparse.ArgumentParser) -> None:
     add_device(parser)
     _add_set(parser, "run's config")
     add_include_package(parser)
