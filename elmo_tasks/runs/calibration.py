@@ -133,7 +133,7 @@ def _best_temperature(units: Callable[[float], _Units]) -> float:
         return -float(np.where(right, np.log(chances), np.log1p(-chances)).mean())
 
     if len(set(units(1.0)[:, 1])) < 2:
-        raise RunError("all predictions are right, or all are wrong; expected data with both")
+        raise RunError("no prediction is right, or none is wrong; expected data with both")
     return round(math.exp(minimize_scalar(loss, bounds=(math.log(0.1), math.log(10)), method="bounded").x), 4)
 
 

@@ -32,6 +32,7 @@ def test_raw_text(predictor: CoreferencePredictor) -> None:
         "sentences": [["Ann", "met", "Bo", "."], ["Then", "Bo", "left", "Ann", "!"]],
         "offsets": [[[1, 4], [5, 8], [9, 11], [11, 12]], [[13, 17], [18, 20], [21, 25], [26, 29], [29, 30]]],
         "clusters": [[[0, 0], [7, 7]], [[2, 2], [5, 5]]],
+        "cluster_probabilities": [0.333333, 0.333333],
         "mentions": [
             mention(0, 0, "Ann", 1, None),
             mention(1, 2, "Bo", 9, None),

@@ -1,7 +1,9 @@
 """The temperature of a run: how it is found and kept, and what it changes."""
 
+import dataclasses
 import json
 import math
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,32 @@ from elmo_tasks.tasks import Classification, Coreference, MultiLabel, Reading, R
 from tests.runs.small_runs import INPUTS, SmallRun
 
 CALIBRATION = "calibration.json"
+
+
+@pytest.fixture(scope="module")
+def tagged(settings: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> SmallRun:
+    """A finished run whose units are tags, most of which are right; not to be changed."""
+    embedder = {**settings["model"]["embedder"], "elmo": None}
+    model = {**settings["model"], "type": "simple_tagger", "tag_scheme": None, "embedder": embedder}
+    trainer = {**settings["trainer"], "validation_metric": "+accuracy", "regularizers": []}
+    del trainer["learning_rate_scheduler"]
+    changes = {"dataset_reader": {"type": "conll2003", "tag_scheme": None}, "model": model, "trainer": trainer}
+    run = SmallRun(tmp_path_factory.mktemp("tagged") / "run", {**settings, **changes})
+    run.train()
+    return run
+
+
+@pytest.fixture
+def finished(tagged: SmallRun, tmp_path: Path) -> SmallRun:
+    """A copy of it."""
+    shutil.copytree(tagged.path, tmp_path / "run")
+    return dataclasses.replace(tagged, path=tmp_path / "run")
+
+
+@pytest.fixture
+def stopped(killed: SmallRun, tmp_path: Path) -> Path:
+    shutil.copytree(killed.path, tmp_path / "run")
+    return tmp_path / "run"
 
 
 def test_error_worked_out_by_hand() -> None:
@@ -157,7 +185,9 @@ def test_without_validation_data_some_must_be_named(finished: SmallRun) -> None:
 @pytest.mark.parametrize("content", ["{", "{}", '{"temperature": 0}', '{"temperature": 1e9}', "[]"])
 def test_a_damaged_file_is_refused(finished: SmallRun, content: str) -> None:
     finished.write(CALIBRATION, content)
-    with pytest.raises(RunError, match=r"calibration\.json.*what `elmo-tasks calibrate` writes") as caught:
+    with pytest.raises(
+        RunError, match=r"calibration\.json: (temperature: |.*what `elmo-tasks calibrate` writes)"
+    ) as caught:
         load_run(finished.path)
     assert "\n" not in str(caught.value)
     assert load_run(finished.path, overrides={"calibrated": False}).model.temperature == 1
@@ -172,9 +202,15 @@ def test_more_training_removes_the_calibration(finished: SmallRun) -> None:
     assert CALIBRATION not in finished.files()
 
 
-def test_a_run_in_training_is_refused(stopped: SmallRun) -> None:
+def test_a_run_in_training_is_refused(stopped: Path) -> None:
     with pytest.raises(RunError, match="an archive, or not finished"):
-        calibrate(stopped.path)
+        calibrate(stopped)
+
+
+def test_a_run_that_finds_nothing_is_refused(trained: SmallRun) -> None:
+    with pytest.raises(RunError, match="no prediction is right, or none is wrong; expected data with both"):
+        calibrate(trained.path)
+    assert CALIBRATION not in trained.files()
 
 
 def test_predict_without_calibration(finished: SmallRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
