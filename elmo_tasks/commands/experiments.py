@@ -170,7 +170,6 @@ def add_calibrate(parser: argparse.ArgumentParser) -> None:
     about = "also measure the error on this data (default, without DATA: the run's test data)"
     parser.add_argument("--test", metavar="DATA", help=about)
     options.add_run_settings(parser)
-    options.add_flag(parser, "--json", "print the result as JSON instead of a table")
 
 
 def run_calibrate(arguments: argparse.Namespace) -> None:
@@ -178,7 +177,7 @@ def run_calibrate(arguments: argparse.Namespace) -> None:
 
     settings = options.run_overrides(arguments)
     result = calibrate(arguments.run_path, arguments.data, arguments.test, overrides=settings)
-    print_json(result) if arguments.json else print_metrics(result, title=arguments.run_path)
+    print_metrics(result, title=arguments.run_path)
 
 
 def add_predict(parser: argparse.ArgumentParser) -> None:

@@ -131,17 +131,19 @@ class ConditionalRandomField(torchcrf.CRF):
         """The probability of each tag at each token given the whole sentence, (B, T, K), 0 in the padding.
 
         It is the gradient of the log partition by the emissions, and has no gradient itself. The temperature divides
-        all scores, those of tags and of transitions; what is forbidden stays so.
+        the scores of tags and of transitions; what is forbidden stays so.
         """
         with torch.inference_mode(False), torch.enable_grad():
+            crf = self._constrained()
             # A copy, since autograd takes no tensors of inference mode.
             emissions = (_checked(emissions, mask, self.num_tags) / temperature).detach().clone().requires_grad_()
-            total = self._constrained(temperature).log_partition(emissions, mask.clone()).sum()
+            for name in ("start_transitions", "transitions", "end_transitions"):
+                setattr(crf, name, getattr(crf, name).detach() / temperature)
+            total = crf.log_partition(emissions, mask.clone()).sum()
             return torch.autograd.grad(total, emissions)[0]
 
-    def _constrained(self, temperature: float = 1.0) -> _ConstrainedScores:
-        scores = self.start_transitions, self.transitions, self.end_transitions
-        return _ConstrainedScores(*scores, self.constraints, temperature)
+    def _constrained(self) -> _ConstrainedScores:
+        return _ConstrainedScores(self.start_transitions, self.transitions, self.end_transitions, self.constraints)
 
 
 class ConstrainedDecoder(nn.Module):
@@ -178,15 +180,13 @@ class _ConstrainedScores(torchcrf.CRF):
     It lives for one call, so that parameters, their names in files and their gradients stay those of the random field.
     """
 
-    def __init__(
-        self, start: Tensor, between: Tensor, end: Tensor, constraints: TransitionConstraints, temperature: float = 1.0
-    ) -> None:
+    def __init__(self, start: Tensor, between: Tensor, end: Tensor, constraints: TransitionConstraints) -> None:
         nn.Module.__init__(self)  # torchcrf's would make parameters
         self.num_tags, self.batch_first = len(start), True
         self.constraints = constraints
-        self.start_transitions = (_double(start) / temperature).masked_fill(~constraints.start, FORBIDDEN)
-        self.transitions = (_double(between) / temperature).masked_fill(~constraints.between, FORBIDDEN)
-        self.end_transitions = (_double(end) / temperature).masked_fill(~constraints.end, FORBIDDEN)
+        self.start_transitions = _double(start).masked_fill(~constraints.start, FORBIDDEN)
+        self.transitions = _double(between).masked_fill(~constraints.between, FORBIDDEN)
+        self.end_transitions = _double(end).masked_fill(~constraints.end, FORBIDDEN)
 
     def log_partition(self, emissions: Tensor, mask: Tensor) -> Tensor:
         """The log of the summed exponentials of the scores of all tag sequences, (B,)."""

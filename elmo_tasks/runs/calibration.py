@@ -41,15 +41,15 @@ def calibrate(
     Arguments:
         path: the folder of a run that has finished.
         data: what its reader can read, with gold labels; by default its validation data and, as `test`, its test data.
-        test: other data, whose errors are also returned.
+        test: other data, whose errors are also measured.
 
     Returns:
         the `temperature` and, for `validation` and `test`, the number of `units` and their expected calibration error
-        in percent with it, `error`, and without it, `uncalibrated_error`: `{"units/test": ..., "error/test": ...}`.
+        in percent, `error`, and `uncalibrated_error` without the temperature: `{"units/test": ..., "error/test": ...}`.
 
     Raises:
-        RunError: it is an archive, has not finished, or has no probabilities or no validation data; or the predictions
-            are all right or all wrong.
+        RunError: it is an archive, has not finished, or has no validation data; its predictions have no probabilities,
+            or none is right, or none is wrong.
     """
     folder = open_run(path)
     if folder.archive or (folder.training_state.is_file() and not folder.metrics.is_file()):
@@ -58,15 +58,14 @@ def calibrate(
         run = load_run(path, overrides=[*override_list(overrides), "calibrated=false"])
         if data is None:
             data, test = run.config.validation_data_path, test or run.config.test_data_path
-        if data is None and run.config.validation_share:
-            data = Data.read(run.config).held_out["validation"]
-        if data is None:
+        if data is None and (data := Data.read(run.config).held_out.get("validation")) is None:
             raise RunError(f"{path}: has no validation data; expected DATA that it was not trained on")
-        units = _units(run, data)
-        result = {"temperature": (best := _best_temperature(units))}
-        for name, at in {"validation": units, **({"test": _units(run, test)} if test else {})}.items():
-            errors = {"uncalibrated_error": calibration_error(at(1.0)), "error": calibration_error(at(best))}
-            result |= {f"{key}/{name}": value for key, value in {"units": len(at(1.0)), **errors}.items()}
+        units = {"validation": _units(run, data), **({} if test is None else {"test": _units(run, test)})}
+        result = {"temperature": (best := _best_temperature(units["validation"]))}
+        for name, at in units.items():
+            before, after = at(1.0), at(best)
+            errors = {"error": calibration_error(after), "uncalibrated_error": calibration_error(before)}
+            result |= {f"{key}/{name}": value for key, value in {"units": len(after), **errors}.items()}
         write_json(folder.calibration, result)
     return result
 

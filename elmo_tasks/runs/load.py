@@ -88,8 +88,7 @@ def load_run(path: RunPaths, *, overrides: Overrides = ()) -> Run:
         model = build_model(config, vocabulary, pretrained=False)
         model.load_state_dict({**read_tensors(folder.frozen), **read_tensors(folder.model)})
         if config.calibrated and folder.calibration.is_file():
-            expected = "what `elmo-tasks calibrate` writes"
-            model.temperature = read_json(folder.calibration, Calibration, expected).temperature
+            model.temperature = read_json(folder.calibration, Calibration, "the calibration of a run").temperature
     is_elsewhere = str(path).startswith(HUB) or is_address(path)
     own_path = Path(path) if is_elsewhere else (folder.archive or folder.path).resolve()
     return Run(own_path, config, reader, vocabulary, model.eval())

@@ -1,7 +1,6 @@
 """The temperature of a run: how it is found and kept, and what it changes."""
 
 import dataclasses
-import json
 import math
 import shutil
 from pathlib import Path
@@ -123,9 +122,9 @@ def test_a_run_is_calibrated_and_decides_as_before(
 ) -> None:
     validation, test = settings["validation_data_path"], settings["test_data_path"]
     before, scores = load(finished.path)(INPUTS), evaluate(finished.path, test)
-    assert cli.main(["calibrate", str(finished.path), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found == finished.json(CALIBRATION)
+    assert cli.main(["calibrate", str(finished.path)]) == 0
+    found, printed = finished.json(CALIBRATION), capsys.readouterr().out
+    assert all(f"{value:.2f}" in printed or f" {value} " in printed for value in found.values())
     assert found.keys() == {"temperature"} | {
         f"{key}/{part}" for key in ("units", "error", "uncalibrated_error") for part in ("validation", "test")
     }
@@ -185,9 +184,7 @@ def test_without_validation_data_some_must_be_named(finished: SmallRun) -> None:
 @pytest.mark.parametrize("content", ["{", "{}", '{"temperature": 0}', '{"temperature": 1e9}', "[]"])
 def test_a_damaged_file_is_refused(finished: SmallRun, content: str) -> None:
     finished.write(CALIBRATION, content)
-    with pytest.raises(
-        RunError, match=r"calibration\.json: (temperature: |.*what `elmo-tasks calibrate` writes)"
-    ) as caught:
+    with pytest.raises(RunError, match=r"calibration\.json: (temperature: |.*the calibration of a run)") as caught:
         load_run(finished.path)
     assert "\n" not in str(caught.value)
     assert load_run(finished.path, overrides={"calibrated": False}).model.temperature == 1
