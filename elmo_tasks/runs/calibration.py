@@ -133,7 +133,8 @@ def _best_temperature(units: Callable[[float], _Units]) -> float:
 
     if len(set(units(1.0)[:, 1])) < 2:
         raise RunError("no prediction is right, or none is wrong; expected data with both")
-    return round(math.exp(minimize_scalar(loss, bounds=(math.log(0.1), math.log(10)), method="bounded").x), 4)
+    bounds, tolerance = (math.log(0.1), math.log(10)), {"xatol": 0.005}
+    return round(math.exp(minimize_scalar(loss, bounds=bounds, method="bounded", options=tolerance).x), 4)
 
 
 def calibration_error(units: _Units) -> float:

