@@ -44,6 +44,23 @@ def test_raw_text(predictor: CoreferencePredictor) -> None:
     assert batches(predictor)[0].genres.tolist() == [2]
 
 
+def test_the_probability_of_a_cluster_is_the_mean_of_its_links(predictor: CoreferencePredictor) -> None:
+    (example,) = predictor.examples({"tokens": ["Ann", "met", "Ann", "and", "Ann"]})
+    prediction = {
+        "clusters": [[[0, 0], [2, 2], [4, 4]]],
+        "mentions": [[0, 0], [2, 2], [4, 4]],
+        "antecedents": [None, 0, 1],
+        "probabilities": [0.1, 0.9, 0.5],
+    }
+    assert predictor.result(example, prediction)["cluster_probabilities"] == [0.7]
+
+
+def test_allennlps_results_are_not_calibrated(predictor: CoreferencePredictor) -> None:
+    predictor.model.temperature = 2.0
+    assert AllenNlpPredictor(predictor).inner.model.temperature == 1
+    assert predictor.model.temperature == 2
+
+
 def mention(cluster: int, index: int, text: str, start: int, antecedent: int | None) -> dict[str, Any]:
     return {
         "cluster": cluster,
