@@ -98,8 +98,9 @@ def units_of(task: Task, example: Mapping[str, Any], prediction: Mapping[str, An
     Raises:
         RunError: the task has other predictions.
     """
-    chances, field = prediction.get("probabilities"), task.build_metric().field
-    gold = example.get(field)
+    field = task.build_metric().field
+    chances: Any = prediction.get("probabilities")
+    gold: Any = example.get(field)
     if field == "label":
         yield chances[prediction[field]], prediction[field] == gold
     elif field == "labels":
