@@ -54,7 +54,7 @@ GROUPS: dict[str, dict[str, Command]] = {
             "echo 'Alan Turing worked at Bletchley Park.' | elmo-tasks predict runs/ner -",
         ),
         "calibrate": _command(
-            "experiments.calibrate",
+            "analysis.calibrate",
             "find the temperature with which the probabilities of a run are right",
             "elmo-tasks calibrate runs/ner eng.testa --test eng.testb",
         ),

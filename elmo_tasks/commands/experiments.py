@@ -163,26 +163,6 @@ def _runs_and_data(paths: Sequence[str]) -> tuple[list[str], list[str]]:
     return list(paths[:number]), list(paths[number:])
 
 
-def add_calibrate(parser: argparse.ArgumentParser) -> None:
-    options.add_run_path(parser)
-    about = "data with gold labels that the run was not trained on (default: its validation data)"
-    parser.add_argument("data", metavar="DATA", nargs="?", help=about)
-    about = "also measure the error on this data (default, without DATA: the run's test data)"
-    parser.add_argument("--test", metavar="DATA", help=about)
-    options.add_device(parser)
-    options.add_set(parser, "run's config")
-    options.add_include_package(parser)
-
-
-def run_calibrate(arguments: argparse.Namespace) -> None:
-    from elmo_tasks.runs.calibration import calibrate
-
-    options.refuse_torchrun("calibrate")
-    settings = options.run_overrides(arguments)
-    result = calibrate(arguments.run_path, arguments.data, arguments.test, overrides=settings)
-    print_metrics(result, title=arguments.run_path)
-
-
 def add_predict(parser: argparse.ArgumentParser) -> None:
     options.add_run_arguments(parser)
     add_inputs(parser, "the input file")
