@@ -109,7 +109,8 @@ def load(
             that `run` names.
         device: `auto` uses a GPU if there is one, `cuda` requires one; by default, the setting of the run's config.
         batch_tokens: the most tokens of a batch.
-        overrides: changes of the run's config, `{"key.path": value}` or `["key.path=value"]`.
+        overrides: changes of the run's config, `{"key.path": value}` or `["key.path=value"]`; `{"calibrated": False}`
+            for the model's own probabilities.
         format: `allennlp` for inputs and results in the keys of AllenNLP's predictors, see `AllenNlpPredictor`.
 
     Raises:

@@ -82,6 +82,19 @@ def test_a_packed_run_is_small_and_the_same(
         assert shown in card, shown
 
 
+def test_a_packed_run_stays_calibrated(
+    pack: Callable[..., Path], run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(run, tmp_path / "calibrated")
+    errors = {"error/validation": 1.25, "uncalibrated_error/validation": 4.5, "units/validation": 20}
+    write_json(tmp_path / "calibrated" / "calibration.json", {"temperature": 1.75, **errors})
+    pack(tmp_path / "calibrated", "tiny")
+    assert load_run("tiny").model.temperature == 1.75
+    assert cli.main(["models", "tiny"]) == 0
+    line = "| expected calibration error | 1.25 % on the validation data, 4.50 % before |"
+    assert line in capsys.readouterr().out.splitlines()
+
+
 def test_words_can_be_left_out(pack: Callable[..., Path], run: Path, tmp_path: Path) -> None:
     before, after = (load_run(path).vocabulary for path in (run, pack(run, "tiny", "--words", "3")))
     assert after.num_trained_words == before.num_trained_words < len(before.words) - 3

@@ -87,6 +87,14 @@ def model_card(name: str, run: RunFolder, config: ExperimentConfig, about: About
         "test data": _names(config.test_data_path) or "none",
         "data sets": ", ".join(about.data),
     }
+    if run.calibration.is_file():
+        found = read_json(run.calibration, dict[str, float], "the calibration of a run")
+        errors = [
+            f"{found[f'error/{part}']:.2f} % on the {part} data, {found[f'uncalibrated_error/{part}']:.2f} % before"
+            for part in ("validation", "test")
+            if f"error/{part}" in found
+        ]
+        facts["expected calibration error"] = "; ".join(errors)
     parts = results.best.validation, results.test or {}
     scores = [[metric, *(_number(part.get(metric)) for part in parts)] for metric in {**parts[0], **parts[1]}]
     others = f"\nWith and without ELMo: {about.score}.\n" if about.score else ""

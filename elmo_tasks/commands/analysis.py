@@ -1,4 +1,4 @@
-"""The commands that look at results: what systems get right and wrong, and pictures of runs."""
+"""The commands that look at results: what systems get right and wrong, how sure they are, and pictures of runs."""
 
 from __future__ import annotations
 
@@ -178,6 +178,26 @@ def print_label_scores(scores: LabelScores, title: str) -> None:
     rows += [["macro F1", "", "", f"{scores['macro_f1']:.2f}", ""]]
     print_table(title, ["label", *columns, "number"], rows)
     print(f"accuracy of always giving the most frequent label: {scores['majority']:.2f}")
+
+
+def add_calibrate(parser: argparse.ArgumentParser) -> None:
+    options.add_run_path(parser)
+    about = "data with gold labels that the run was not trained on (default: its validation data)"
+    parser.add_argument("data", metavar="DATA", nargs="?", help=about)
+    about = "also measure the error on this data (default, without DATA: the run's test data)"
+    parser.add_argument("--test", metavar="DATA", help=about)
+    options.add_device(parser)
+    options.add_set(parser, "run's config")
+    options.add_include_package(parser)
+
+
+def run_calibrate(arguments: argparse.Namespace) -> None:
+    from elmo_tasks.runs.calibration import calibrate
+
+    options.refuse_torchrun("calibrate")
+    settings = options.run_overrides(arguments)
+    result = calibrate(arguments.run_path, arguments.data, arguments.test, overrides=settings)
+    print_metrics(result, title=arguments.run_path)
 
 
 def add_plot(parser: argparse.ArgumentParser) -> None:

@@ -53,6 +53,11 @@ GROUPS: dict[str, dict[str, Command]] = {
             "apply a trained run to raw text or JSON lines",
             "echo 'Alan Turing worked at Bletchley Park.' | elmo-tasks predict runs/ner -",
         ),
+        "calibrate": _command(
+            "analysis.calibrate",
+            "find the temperature with which the probabilities of a run are right",
+            "elmo-tasks calibrate runs/ner eng.testa --test eng.testb",
+        ),
         "serve": _command(
             "serving.serve",
             "serve runs to browsers and programs",

@@ -188,6 +188,7 @@ def add_predict(parser: argparse.ArgumentParser) -> None:
         "for coreference: print the text with each mention replaced by the first name of its chain; JSON results have "
         "it as `resolved`",
     )
+    options.add_flag(parser, "--uncalibrated", "give the model's own probabilities, also of a run that is calibrated")
     options.add_tokenizer_arguments(parser, "the tokenizer of the run's config")
     parser.add_argument(
         "--output",
@@ -233,6 +234,8 @@ def run_predict(arguments: argparse.Namespace) -> None:
 
     _check_formats(arguments)
     options.refuse_torchrun("predict")
+    if arguments.uncalibrated:
+        arguments.set = [*arguments.set, "calibrated=false"]
     arguments.run_paths, arguments.input = _runs_and_data([*arguments.run_paths, *arguments.input])
     is_for_tool = arguments.output_format in TOOLS
     if not is_for_tool and writes_parts(arguments, in_one_table=is_table(arguments.output)):

@@ -118,13 +118,13 @@ def add_config_arguments(parser: argparse.ArgumentParser, described: str = "conf
         example: a change that shows the difference to a config.
     """
     shown = f", such as {example}" if example else ""
-    _add_set(parser, f"{described}{shown}")
+    add_set(parser, f"{described}{shown}")
     about = "set an external variable of the Jsonnet file; can be repeated"
     add_repeated(parser, "--ext-var", about, type=_pair, metavar="N=V")
     add_include_package(parser)
 
 
-def _add_set(parser: argparse.ArgumentParser, described: str) -> None:
+def add_set(parser: argparse.ArgumentParser, described: str) -> None:
     help = f"change a key of the {described}; the value is Jsonnet, or a plain string; can be repeated"
     add_repeated(parser, "--set", help, type=override, metavar="A.B=C")
 
@@ -180,7 +180,7 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
         "for a pair of sentences, both count (default: set by the run or the command)",
     )
     add_device(parser)
-    _add_set(parser, "run's config")
+    add_set(parser, "run's config")
     add_include_package(parser)
 
 

@@ -306,8 +306,9 @@ class Predict(TableFunction):
         tagger = self.predicates or predicates_for(self.run)
         predicates = open_run(tagger) if tagger else None
         runs = _folders(self.run)
+        files = [file for each in runs for file in (each.config, each.vocabulary, each.model, each.calibration)]
         return {
-            "run": [content_hash(file) for each in runs for file in (each.config, each.vocabulary, each.model)],
+            "run": [content_hash(file) for file in files if file.is_file()],
             "predicates": content_hash(predicates.model) if predicates else None,
             "explain": self.explain,
             "overrides": override_list(self.overrides),

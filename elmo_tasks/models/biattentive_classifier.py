@@ -102,7 +102,7 @@ class BiattentiveClassifier(LabelModel[ClassificationBatch, BiattentiveClassifie
 
         `attention` has a weight for each token, its share in the attentive pooling; the weights sum to 1.
         """
-        predictions = label_predictions(output.logits, self.labels, probabilities)
+        predictions = label_predictions(output.logits, self.labels, self.temperature if probabilities else None)
         if probabilities:
             add_attention(predictions, output.attention, output.mask)
         return predictions

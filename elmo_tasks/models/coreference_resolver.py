@@ -266,8 +266,10 @@ class CoreferenceResolver(TaskModel[CoreferenceBatch, CoreferenceOutput]):
         With `probabilities` there are also the `mentions` of all clusters in the order of the text, their
         `antecedents`, each a number in that list or None, and the `probabilities` of these choices.
         """
-        chances, choices = output.antecedent_scores.softmax(dim=1).clamp(max=1).max(dim=1)  # (M,), (M,)
-        numbers = functional.pad(output.antecedents, (0, 1), value=-1).gather(1, choices.unsqueeze(1)).squeeze(1)
+        choices = output.antecedent_scores.softmax(dim=1).clamp(max=1).max(dim=1, keepdim=True).indices  # (M, 1)
+        shares = (output.antecedent_scores / self.temperature).softmax(dim=1).clamp(max=1)  # (M, K + 1)
+        chances = shares.gather(1, choices).squeeze(1)  # (M,)
+        numbers = functional.pad(output.antecedents, (0, 1), value=-1).gather(1, choices).squeeze(1)
         antecedents = [None if number < 0 else number for number in numbers.tolist()]
         offsets = list(itertools.accumulate(map(sum, batch.sentence_lengths()), initial=0))
         documents = output.documents.tolist()

@@ -139,7 +139,7 @@ class CrfTagger(TaskModel[TaggingBatch, TagScores]):
         tags = self.crf.best_tags(output.logits, output.mask)  # (B, T)
         chosen = None
         if probabilities:
-            marginals = self.crf.marginals(output.logits, output.mask)  # (B, T, K)
+            marginals = self.crf.marginals(output.logits, output.mask, self.temperature)  # (B, T, K)
             chosen = marginals.gather(2, tags.unsqueeze(2)).squeeze(2)  # (B, T)
         return tag_predictions(tags, chosen, output.mask, self.labels)
 
@@ -148,7 +148,7 @@ class CrfTagger(TaskModel[TaggingBatch, TagScores]):
 
         `{"tag_probabilities": [{"B-LOC": 0.9, "O": 0.1, ...}, ...]}`, the most probable first.
         """
-        marginals = self.crf.marginals(output.logits, output.mask).clamp(max=1)  # (B, T, K)
+        marginals = self.crf.marginals(output.logits, output.mask, self.temperature).clamp(max=1)  # (B, T, K)
         likely = marginals.topk(min(_MOST_TAGS, len(self.labels)), dim=2)
         columns = zip(likely.indices.tolist(), likely.values.tolist(), output.mask.sum(1).tolist(), strict=True)
         return [

@@ -39,7 +39,7 @@ class InferenceModel(LabelModel[TextPairsBatch, InferenceOutput]):
         which sums to 1. `hypothesis_attention` is the same from the other side. If texts have an end token, it has no
         row and no column; what a row lacks to 1 is the attention to it.
         """
-        predictions = label_predictions(output.logits, self.labels, probabilities)
+        predictions = label_predictions(output.logits, self.labels, self.temperature if probabilities else None)
         if probabilities:
             for row, (prediction, example) in enumerate(zip(predictions, batch.examples, strict=True)):
                 premise, hypothesis = len(example["premise"]), len(example["hypothesis"])

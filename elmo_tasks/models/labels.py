@@ -80,6 +80,10 @@ class LabelModel(TaskModel[BatchT, OutputT]):
         """See `label_scores`."""
         return label_scores(output.logits, predictions, self.labels)  # type: ignore[attr-defined]
 
+    def tag_probabilities(self, logits: Tensor, tags: Tensor) -> Tensor:
+        """The probabilities of tags (B, T) from logits (B, T, K), at the model's temperature; (B, T)."""
+        return (logits.float() / self.temperature).softmax(2).gather(2, tags.unsqueeze(2)).squeeze(2)
+
     def to_average(self, output: OutputT) -> OutputT:
         """Labels and tags have their probabilities averaged."""
         return with_logits(output, output.logits.float().softmax(-1))  # type: ignore[attr-defined]
@@ -126,11 +130,12 @@ def label_loss(logits: Tensor, labels: Tensor | None, weights: Tensor | None = N
     return functional.cross_entropy(logits.float(), labels, weights, reduction="sum") / len(labels)
 
 
-def label_predictions(logits: Tensor, labels: tuple[str, ...], probabilities: bool) -> list[dict[str, Any]]:
-    """The most probable label of each example from logits (B, K), on request with the probability of every label."""
+def label_predictions(logits: Tensor, labels: tuple[str, ...], temperature: float | None) -> list[dict[str, Any]]:
+    """The most probable label of each example from logits (B, K); with a temperature, all probabilities."""
     predictions: list[dict[str, Any]] = [{"label": labels[best]} for best in logits.argmax(1).tolist()]
-    if probabilities:
-        for prediction, each in zip(predictions, label_probabilities(logits.float().softmax(1), labels), strict=True):
+    if temperature:
+        shares = (logits.float() / temperature).softmax(1)
+        for prediction, each in zip(predictions, label_probabilities(shares, labels), strict=True):
             prediction["probabilities"] = each
     return predictions
 

@@ -76,6 +76,8 @@ class TaskModel(nn.Module, ABC, Generic[BatchT, OutputT]):
         task: the task of its config, whose batches it reads.
         threshold: what `decode` compares scores with, for models that have a threshold. Each validation sets it to the
             value that `Metric.choose_threshold` chooses, and a run keeps that of the best epoch.
+        temperature: divides the scores that `decode` turns into probabilities, but not those by which it decides. 1
+            unless the run is calibrated: Guo et al. (2017), "On Calibration of Modern Neural Networks", section 4.2.
     """
 
     task: Task
@@ -85,6 +87,7 @@ class TaskModel(nn.Module, ABC, Generic[BatchT, OutputT]):
         super().__init__()
         self.embedder = embedder
         self.register_buffer("threshold", None)
+        self.temperature = 1.0
 
     def embedded_texts(self, example: Example) -> Iterable[Sequence[str]]:
         """The token sequences of an example that the embedder reads; by default those of the task."""
@@ -149,6 +152,7 @@ class TaskModel(nn.Module, ABC, Generic[BatchT, OutputT]):
     def averaged(self, models: Sequence[TaskModel[BatchT, OutputT]]) -> TaskModel[BatchT, OutputT]:
         """A copy of this model that decodes the mean output of models; its threshold is the mean of theirs."""
         twin = copy.copy(self)
+        twin.temperature = 1.0  # means are less certain than each model, whose temperature would be too high
         twin._modules, twin._buffers = dict(self._modules), dict(self._buffers)
         if self.threshold is not None:
             twin.threshold = torch.stack([each.threshold for each in models if each.threshold is not None]).mean()

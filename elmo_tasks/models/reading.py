@@ -187,6 +187,7 @@ class ReadingModel(TaskModel[ReadingBatch, ReadingOutput]):
             output.mask,
             max_length=self.max_answer_length or output.mask.shape[1],
             num_spans=_NUM_BEST if probabilities else 1,
+            temperature=self.temperature,
         )
         columns = zip(spans.starts.tolist(), spans.ends.tolist(), spans.probabilities.tolist(), strict=True)
         predictions = []
@@ -201,7 +202,8 @@ class ReadingModel(TaskModel[ReadingBatch, ReadingOutput]):
         if output.no_answer_logits is None:
             return predictions
         scores = output.no_answer_logits.float() - _span_score(output, spans.starts[:, 0], spans.ends[:, 0])  # (B,)
-        shares = (scores + spans.probabilities[:, 0].log()).sigmoid()  # the first is the best span's share of all spans
+        # The first is the best span's share of all spans.
+        shares = (scores / self.temperature + spans.probabilities[:, 0].log()).sigmoid()
         return list(map(self._with_no_answer, predictions, scores.tolist(), shares.tolist()))
 
     def _with_no_answer(self, prediction: dict[str, Any], score: float, probability: float) -> dict[str, Any]:

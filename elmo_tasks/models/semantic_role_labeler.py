@@ -103,5 +103,5 @@ class SemanticRoleLabeler(LabelModel[SemanticRolesBatch, TagScores]):
         likelihoods = output.logits.float().log_softmax(dim=2)  # (B, T, K)
         scores = likelihoods.exp() if self.decoded_scores == "probabilities" else likelihoods
         tags = self.decoder.best_tags(scores, output.mask)  # (B, T)
-        chosen = likelihoods.gather(2, tags.unsqueeze(2)).squeeze(2).exp() if probabilities else None  # (B, T)
+        chosen = self.tag_probabilities(output.logits, tags) if probabilities else None  # (B, T)
         return tag_predictions(tags, chosen, output.mask, self.labels)

@@ -73,5 +73,6 @@ class SimpleTagger(LabelModel[TaggingBatch, TagScores]):
 
     def decode(self, output: TagScores, batch: TaggingBatch, *, probabilities: bool = True) -> list[dict[str, Any]]:
         """The most probable tag of each token: `{"tags": [...], "probabilities": [...]}`."""
-        best, tags = output.logits.float().softmax(dim=2).max(dim=2)  # (B, T), (B, T)
-        return tag_predictions(tags, best if probabilities else None, output.mask, self.labels)
+        tags = output.logits.float().softmax(dim=2).max(dim=2).indices  # (B, T)
+        chosen = self.tag_probabilities(output.logits, tags) if probabilities else None  # (B, T)
+        return tag_predictions(tags, chosen, output.mask, self.labels)

@@ -127,5 +127,5 @@ class SrlBert(LabelModel[SemanticRolesBatch, PieceScores]):
         scores = output.logits.float().softmax(dim=2)  # (B, P, K)
         best = self.decoder.best_tags(scores, output.mask)  # (B, P)
         tags = best.gather(1, output.starts)  # (B, T)
-        chosen = scores.gather(2, best.unsqueeze(2)).squeeze(2).gather(1, output.starts) if probabilities else None
+        chosen = self.tag_probabilities(output.logits, best).gather(1, output.starts) if probabilities else None
         return tag_predictions(tags, chosen, output.tokens, self.labels)

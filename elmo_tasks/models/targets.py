@@ -48,9 +48,9 @@ class Target(nn.Module):
         """
         return label_loss(scores, gold, weights)
 
-    def predictions(self, scores: Tensor, probabilities: bool, threshold: Tensor | None) -> list[dict[str, Any]]:
-        """The prediction of each example from scores (B, K)."""
-        return label_predictions(scores, self.labels, probabilities)
+    def predictions(self, scores: Tensor, temperature: float | None, threshold: Tensor | None) -> list[dict[str, Any]]:
+        """The prediction of each example from scores (B, K); with a temperature, also the probabilities."""
+        return label_predictions(scores, self.labels, temperature)
 
     def prediction_scores(self, scores: Tensor, predictions: Sequence[Prediction]) -> Tensor:
         """The score of a given prediction of each example, (B,), from scores (B, K)."""
@@ -76,15 +76,15 @@ class LabelSetTarget(Target):
     def loss(self, scores: Tensor, gold: Tensor, weights: Tensor | None) -> Tensor:
         return functional.binary_cross_entropy_with_logits(scores.float(), gold, weights)
 
-    def predictions(self, scores: Tensor, probabilities: bool, threshold: Tensor | None) -> list[dict[str, Any]]:
-        shares = scores.float().sigmoid()  # (B, K)
+    def predictions(self, scores: Tensor, temperature: float | None, threshold: Tensor | None) -> list[dict[str, Any]]:
         assert threshold is not None  # the head has one, because the target has
-        chosen = shares >= threshold
+        chosen = scores.float().sigmoid() >= threshold  # (B, K)
         predictions: list[dict[str, Any]] = [
             {"labels": [label for label, is_chosen in zip(self.labels, row, strict=True) if is_chosen]}
             for row in chosen.tolist()
         ]
-        if probabilities:
+        if temperature:
+            shares = (scores.float() / temperature).sigmoid()  # (B, K)
             for prediction, each in zip(predictions, label_probabilities(shares, self.labels), strict=True):
                 prediction["probabilities"] = each
         return predictions
@@ -125,7 +125,7 @@ class NumberTarget(Target):
     def loss(self, scores: Tensor, gold: Tensor, weights: Tensor | None) -> Tensor:
         return functional.mse_loss(scores.float().squeeze(1), ((gold - self.mean) / self.deviation).float())
 
-    def predictions(self, scores: Tensor, probabilities: bool, threshold: Tensor | None) -> list[dict[str, Any]]:
+    def predictions(self, scores: Tensor, temperature: float | None, threshold: Tensor | None) -> list[dict[str, Any]]:
         return [{"score": score} for score in self.prediction_scores(scores, ()).tolist()]
 
     def prediction_scores(self, scores: Tensor, predictions: Sequence[Prediction]) -> Tensor:

@@ -185,7 +185,8 @@ class TextClassifier(LabelModel[ClassificationBatch | TextPairsBatch, TextClassi
 
         For texts with attentive pooling there is also `attention`, the share of each token; the shares sum to 1.
         """
-        predictions = self.target.predictions(output.logits, probabilities, self.threshold)
+        temperature = self.temperature if probabilities else None
+        predictions = self.target.predictions(output.logits, temperature, self.threshold)
         if probabilities and output.attention is not None and isinstance(batch, ClassificationBatch):
             add_attention(predictions, output.attention, batch.tokens.mask)
         return predictions

@@ -127,15 +127,19 @@ class ConditionalRandomField(torchcrf.CRF):
         """
         return self._constrained().best_tags(emissions, mask)
 
-    def marginals(self, emissions: Tensor, mask: Tensor) -> Tensor:
+    def marginals(self, emissions: Tensor, mask: Tensor, temperature: float = 1.0) -> Tensor:
         """The probability of each tag at each token given the whole sentence, (B, T, K), 0 in the padding.
 
-        It is the gradient of the log partition by the emissions, and has no gradient itself.
+        It is the gradient of the log partition by the emissions, and has no gradient itself. The temperature divides
+        the scores of tags and of transitions; what is forbidden stays so.
         """
         with torch.inference_mode(False), torch.enable_grad():
+            crf = self._constrained()
             # A copy, since autograd takes no tensors of inference mode.
-            emissions = _checked(emissions, mask, self.num_tags).detach().clone().requires_grad_()
-            total = self._constrained().log_partition(emissions, mask.clone()).sum()
+            emissions = (_checked(emissions, mask, self.num_tags) / temperature).detach().clone().requires_grad_()
+            for name in ("start_transitions", "transitions", "end_transitions"):
+                setattr(crf, name, getattr(crf, name).detach() / temperature)
+            total = crf.log_partition(emissions, mask.clone()).sum()
             return torch.autograd.grad(total, emissions)[0]
 
     def _constrained(self) -> _ConstrainedScores:

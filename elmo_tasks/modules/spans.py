@@ -30,7 +30,7 @@ class BestSpans(TensorRecord):
 
 @torch.no_grad()
 def best_spans(
-    start_logits: Tensor, end_logits: Tensor, mask: Tensor, *, max_length: int, num_spans: int = 1
+    start_logits: Tensor, end_logits: Tensor, mask: Tensor, max_length: int, num_spans: int = 1, temperature: float = 1
 ) -> BestSpans:
     """Finds the best spans by the sum of their first token's start logit and their last token's end logit.
 
@@ -48,17 +48,18 @@ def best_spans(
         mask: (B, T) bool, with a real token in each sequence; logits outside of it may be anything.
         max_length: most tokens in a span, at least 1.
         num_spans: N, at least 1.
+        temperature: divides the sums of which the softmax is taken.
     """
     longest = min(max_length, mask.shape[1])  # L
     scores = _span_scores(start_logits, end_logits, mask, longest).flatten(1)  # (B, T * L), by start, then by length
-    log_partition = scores.logsumexp(dim=1, keepdim=True)  # (B, 1)
+    log_partition = (scores / temperature).logsumexp(dim=1, keepdim=True)  # (B, 1)
     best, indices = _first_maxima(scores, num_spans)  # (B, N), (B, N)
     is_span = best > _NONE
     starts = indices // longest
     return BestSpans(
         starts=starts.masked_fill(~is_span, -1),
         ends=(starts + indices % longest).masked_fill(~is_span, -1),
-        probabilities=(best - log_partition).exp().clamp(max=1),
+        probabilities=(best / temperature - log_partition).exp().clamp(max=1),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -30,6 +31,7 @@ class AllenNlpPredictor(Predictor):
     AllenNLP: it is not split into sentences.
 
     Lists of scores are in the order of the run's labels, which are in `labels`; AllenNLP's results do not have them.
+    Probabilities are not calibrated.
     Places of `antecedent_indices` that stand for no antecedent may hold other numbers than AllenNLP's. Inputs may have
     the keys of the task's own predictor instead; the `tokens` of semantic roles may come with `predicates`.
 
@@ -60,6 +62,8 @@ class AllenNlpPredictor(Predictor):
         self.names = kind.names
         self._format = kind
         self.inner = predictor.with_inner_values(kind.inner_values)
+        self.inner.model = copy.copy(predictor.model)
+        self.inner.model.temperature = 1.0
         self._find_predicates = find_predicates
         self.origin = predictor.origin
         self.most_tokens = predictor.most_tokens

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.predictors.fields import one_of, string_field, tokens_field
-from elmo_tasks.predictors.predictor import ExplainedPart, Fields, Predictor
-from elmo_tasks.predictors.result_types import PAIRS, WORDS, spans
+from elmo_tasks.predictors.predictor import ExplainedPart, Fields, Predictor, rounded
+from elmo_tasks.predictors.result_types import NUMBERS, PAIRS, WORDS, spans
 from elmo_tasks.rendering.tasks import located
 from elmo_tasks.tasks.coreference import GENRES, token_speakers
 from elmo_tasks.text.nesting import nested_pieces
@@ -33,7 +33,8 @@ class CoreferencePredictor(Predictor):
     document, none for a blank text:
 
     - `sentences`, the tokens, and the `genre` and the `speakers` of the input, a name for each token;
-    - `clusters`, each a list of mentions `[first token, last token]`, numbered in the document, ends inclusive;
+    - `clusters`, each a list of mentions `[first token, last token]`, numbered in the document, ends inclusive, and
+      their `cluster_probabilities`: the mean probability of the links in a cluster, its expected share of right links;
     - `mentions`, all of them in the order of the text, each with its `cluster`, `start` and `end` (tokens, the end
       inclusive), `text`, `antecedent`, the number in this list of the mention that it is linked to, null for the first
       of a cluster, and `probability`, that of this choice;
@@ -51,6 +52,7 @@ class CoreferencePredictor(Predictor):
     read_keys = frozenset({"text", "sentences", "tokens", "speakers", "genre"})
     result_types = MappingProxyType(
         {"text": pa.string(), "sentences": pa.list_(WORDS), "offsets": pa.list_(PAIRS), "clusters": pa.list_(PAIRS)}
+        | {"cluster_probabilities": NUMBERS}
         | {"mentions": spans({"cluster": pa.int64(), "antecedent": pa.int64()})}
         | {"description": pa.string()}
     )
@@ -102,7 +104,12 @@ class CoreferencePredictor(Predictor):
             }
             mentions.append(mention)
         description = marked_text(text, spans, [mention["cluster"] for mention in mentions])
-        return {**example, "clusters": clusters, "mentions": mentions, "description": description}
+        links: list[list[float]] = [[] for _ in clusters]
+        for mention in mentions:
+            if mention["antecedent"] is not None:
+                links[mention["cluster"]].append(mention["probability"])
+        shares = {"cluster_probabilities": [rounded(sum(each) / len(each)) for each in links]}
+        return {**example, "clusters": clusters, **shares, "mentions": mentions, "description": description}
 
 
 def marked_text(text: str, spans: Sequence[tuple[int, int]], clusters: Sequence[int]) -> str:

@@ -376,7 +376,7 @@ class Predictor(ABC):
         lengths = [self.task.length(example) for example in examples]
         for rows in batches_of_like_lengths(lengths, max_padded=self._most_padded(lengths)):
             predictions.update(zip(rows, compute([examples[row] for row in rows]), strict=True))
-        return [_rounded(predictions[row]) for row in range(len(examples))]
+        return [rounded(predictions[row]) for row in range(len(examples))]
 
     def _most_padded(self, lengths: Sequence[int]) -> int:
         """The most tokens of a batch of examples of these lengths."""
@@ -398,14 +398,14 @@ class Predictor(ABC):
         return self.task.collate(examples, self.vocabulary).to(next(self.model.parameters()).device)
 
 
-def _rounded(value: Any) -> Any:
+def rounded(value: Any) -> Any:
     """A value of JSON with all its floating-point numbers rounded, also in lists and objects."""
     if isinstance(value, float):
         return round(value, _DIGITS)
     if isinstance(value, list):
-        return [_rounded(item) for item in value]
+        return [rounded(item) for item in value]
     if isinstance(value, dict):
-        return {key: _rounded(item) for key, item in value.items()}
+        return {key: rounded(item) for key, item in value.items()}
     return value
 
 

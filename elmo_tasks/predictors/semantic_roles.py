@@ -15,7 +15,7 @@ from elmo_tasks.errors import ElmoTasksError, some_of
 from elmo_tasks.files.limits import ADVICE, limit
 from elmo_tasks.metrics.srl import VERB
 from elmo_tasks.predictors.fields import labelled_spans, one_of, sentence_examples, tokens_field
-from elmo_tasks.predictors.predictor import ExampleError, ExplainedPart, Fields, Predictor
+from elmo_tasks.predictors.predictor import ExampleError, ExplainedPart, Fields, Predictor, rounded
 from elmo_tasks.predictors.result_types import SENTENCE, WORDS, spans
 from elmo_tasks.tasks.tagging import TAGS, Tagging
 from elmo_tasks.text.tag_schemes import spans_of_tags
@@ -29,7 +29,7 @@ _PREDICATES = {*(f"{letter}-{VERB}" for letter in "BUS"), "MD", "VB", "VBD", "VB
 _MANY_PREDICATES = 100  # of a sentence: reported, since the sentence is read once for each
 
 _FRAME = pa.struct(
-    {"predicate": pa.int64(), "predicate_text": pa.string(), "tags": WORDS}
+    {"predicate": pa.int64(), "predicate_text": pa.string(), "probability": pa.float64(), "tags": WORDS}
     | {"roles": spans({"role": pa.string()}), "description": pa.string()}
 )
 
@@ -42,9 +42,9 @@ class SemanticRolesPredictor(Predictor):
     `with_predicates`. There is one result for each sentence:
 
     - `tokens`;
-    - `frames`, one for each predicate, with `predicate`, the index of its token, `predicate_text`, the `tags` of all
-      tokens in IOB2, `roles` and `description`, the sentence with its roles in brackets:
-      `[ARG0 Orla] [V gave] [ARG2 Tavo] [ARG1 the key]`;
+    - `frames`, one for each predicate, with `predicate`, the index of its token, `predicate_text`, `probability`, the
+      product of those of its roles, the `tags` of all tokens in IOB2, `roles` and `description`, the sentence with its
+      roles in brackets: `[ARG0 Orla] [V gave] [ARG2 Tavo] [ARG1 the key]`;
     - `roles` of a frame, each with `role`, `start` and `end` (tokens, the end inclusive), `text` and `probability`,
       that of its least certain tag. The span `V` of the predicate is not a role. `C-ARG1` continues an `ARG1`;
     - for raw text also `text`, the sentence as written, and positions in the input (characters, ends exclusive):
@@ -183,11 +183,13 @@ def _checked_indices(indices: Any, num_tokens: int) -> list[int]:
 
 def _frame(example: Fields, predicate: int, tags: list[str], probabilities: list[float]) -> dict[str, Any]:
     tokens = example["tokens"]
+    roles = [span for span in labelled_spans(example, tags, probabilities, "role") if span["role"] != VERB]
     return {
         "predicate": predicate,
         "predicate_text": tokens[predicate],
+        "probability": rounded(math.prod(role["probability"] for role in roles)),
         "tags": tags,
-        "roles": [span for span in labelled_spans(example, tags, probabilities, "role") if span["role"] != VERB],
+        "roles": roles,
         "description": marked_roles(tokens, tags),
     }
 

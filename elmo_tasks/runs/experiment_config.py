@@ -64,6 +64,7 @@ class ExperimentConfig(Config):
     )
     trainer: TrainerConfig
     random_seed: Annotated[int, Field(ge=0, lt=2**63)] = 13370
+    calibrated: bool = Field(True, description="predicts at the temperature of `calibrate`, where the run has one")
     evaluate_on_test: bool = Field(True, description="evaluates the best epoch on `test_data_path`, where there is one")
 
     @field_validator("augment")
@@ -151,3 +152,10 @@ class Results(Config):
 
     best: BestEpoch
     test: dict[str, int | Number] | None = None
+
+
+class Calibration(Config):
+    """What is read of `calibration.json`."""
+
+    model_config = ConfigDict(extra="allow")
+    temperature: Annotated[float, Field(ge=0.1, le=10)]

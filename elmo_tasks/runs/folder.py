@@ -15,6 +15,7 @@ origin.json           the run that it began from (--from), and what it took over
 validation_examples.json   where each example begins that `validation_share` holds out
 metrics.jsonl         a line for each epoch
 metrics.json          the best epoch's metrics, and the test set's
+calibration.json      the temperature of probabilities, and their errors before and after
 predictions.jsonl     of the best epoch, for the examples of a fold or, with --predictions test, for the test data
 predictions_validation.jsonl   the same with --predictions validation
 training.pt           the state from which training resumes
@@ -206,12 +207,14 @@ class RunFolder(Folder):
         self.validation_examples = self.path / "validation_examples.json"
         self.records = self.path / "metrics.jsonl"
         self.metrics = self.path / "metrics.json"
+        self.calibration = self.path / "calibration.json"
         self.predictions = self.path / "predictions.jsonl"
         self.validation_predictions = self.path / "predictions_validation.jsonl"
         begun = [self.vocabulary, self.frozen, self.bilm_options, self.origin, self.data, self.validation_examples]
         begun += [path for model in self.frozen_models for path in (model.reference, model.copies)]
         self.begun += tuple(begun)
-        self.files += (*begun, self.model, self.records, self.metrics, self.predictions, self.validation_predictions)
+        self.results = (self.metrics, self.calibration, self.predictions, self.validation_predictions)
+        self.files += (*begun, self.model, self.records, *self.results)
 
     def adjustable(self) -> Collection[str]:
         return (*LENGTH, *_PATHS) if self.data.is_file() else LENGTH
@@ -236,7 +239,7 @@ class RunFolder(Folder):
     def packed(self) -> dict[str, Path]:
         """The files of the folder that an archive can have, by their names in it."""
         names = (self.config, self.versions, self.vocabulary, self.frozen, self.model, self.records, self.metrics)
-        own = {path.name: path for path in (*names, self.bilm_options, self.origin)}
+        own = {path.name: path for path in (*names, self.calibration, self.bilm_options, self.origin)}
         return own | self.bilm.archived_paths() | self.transformer.archived_paths()
 
     def check_tensors(self, shapes: Mapping[str, tuple[int, ...]]) -> None:

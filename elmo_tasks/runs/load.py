@@ -23,7 +23,7 @@ from elmo_tasks.models.ensemble import Member, ensemble
 from elmo_tasks.models.model import TaskModel
 from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, Predictor, build_predictor
 from elmo_tasks.runs.archive import open_run
-from elmo_tasks.runs.experiment_config import ExperimentConfig
+from elmo_tasks.runs.experiment_config import Calibration, ExperimentConfig
 from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.runs.model_building import build_model, check_frozen_models, tensor_shapes
 from elmo_tasks.tasks import SemanticRoles
@@ -87,6 +87,8 @@ def load_run(path: RunPaths, *, overrides: Overrides = ()) -> Run:
         folder.check_tensors(tensor_shapes(config, vocabulary, folder))
         model = build_model(config, vocabulary, pretrained=False)
         model.load_state_dict({**read_tensors(folder.frozen), **read_tensors(folder.model)})
+        if config.calibrated and folder.calibration.is_file():
+            model.temperature = read_json(folder.calibration, Calibration, "the calibration of a run").temperature
     is_elsewhere = str(path).startswith(HUB) or is_address(path)
     own_path = Path(path) if is_elsewhere else (folder.archive or folder.path).resolve()
     return Run(own_path, config, reader, vocabulary, model.eval())

@@ -209,7 +209,7 @@ class RunStart:
             raise RunError(f"{run.path}: {begun} epochs have begun; expected trainer.num_epochs={begun} or more")
         if self.accelerator.is_main_process:
             if not run.changed.isdisjoint(LENGTH):  # it trains more
-                for path in (run.metrics, run.predictions, run.validation_predictions):
+                for path in run.results:
                     path.unlink(missing_ok=True)
             for frozen in run.frozen_models:
                 frozen.refer_to_config(self.config.model.embedder)

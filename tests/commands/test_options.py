@@ -38,7 +38,8 @@ SNAPSHOT = Path(__file__).with_name("options.json")
 # Each command with what it must have.
 SHORTEST = [
     "train c", "evaluate r d", "predict r -", "data c", "config", "models", "archive r f", "plot r --output f",
-    "compare r", "errors r", "serve r", "pretrain c", "study", "report d", "tune", "score t", "perplexity t",
+    "compare r", "errors r", "calibrate r", "serve r", "pretrain c", "study", "report d", "tune", "score t",
+    "perplexity t",
     "embed i --output f", "neighbors s --word w --pool p", "similarity w s t",
     "probe pos", "fetch", "import-allennlp a r", "sample-data d",
 ]  # fmt: skip

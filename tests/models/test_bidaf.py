@@ -147,8 +147,10 @@ def test_the_score_of_no_answer_is_that_of_clark_and_gardner() -> None:
     torch.testing.assert_close(score(passage, mask, (start, of_start), (end, of_end)), expected)
 
 
-def test_one_softmax_covers_every_span_and_no_answer() -> None:
+@pytest.mark.parametrize("temperature", [1, 2.5])
+def test_one_softmax_covers_every_span_and_no_answer(temperature: float) -> None:
     model, vocabulary = make(PLAIN, no_answer=True)
+    model.temperature = temperature
     spans: list[list[list[int]]] = [[[0, 1]], [], [[0, 0]]]
     batch = Reading().collate(
         [{**each, "answer_spans": s} for each, s in zip(examples(), spans, strict=True)], vocabulary
@@ -163,7 +165,7 @@ def test_one_softmax_covers_every_span_and_no_answer() -> None:
         everything = torch.cat([scores.flatten(), output.no_answer_logits[row : row + 1]]).log_softmax(0)
         expected -= everything[gold[0][0] * length + gold[0][1] if gold else -1].item() / 3
         allowed = [scores[i, j] for i in range(length) for j in range(i, min(length, i + 17))]
-        shares = torch.stack([*allowed, output.no_answer_logits[row]]).softmax(0)
+        shares = (torch.stack([*allowed, output.no_answer_logits[row]]) / temperature).softmax(0)
         assert predictions[row]["no_answer_probability"] == pytest.approx(shares[-1].item(), rel=1e-4)
         assert predictions[row]["best"][0]["probability"] == pytest.approx(shares[:-1].max().item(), rel=1e-4)
         score = (output.no_answer_logits[row] - max(allowed)).item()

@@ -143,7 +143,8 @@ def test_the_score_of_a_prediction_is_the_log_probability_of_its_link() -> None:
     assert found.tolist() == pytest.approx(expected, rel=1e-5)
 
 
-def test_decode_joins_the_best_links_of_each_document() -> None:
+@pytest.mark.parametrize("temperature", [1, 2.5])
+def test_decode_joins_the_best_links_of_each_document(temperature: float) -> None:
     batch = collate(make_document(4, 2), make_document(3))
     spans = [(0, 0), (1, 2), (2, 2), (4, 5), (5, 5), (6, 6), (7, 8)]
     scores: list[list[float]] = [
@@ -155,14 +156,17 @@ def test_decode_joins_the_best_links_of_each_document() -> None:
         [NONE, NONE, 0],
         [NONE, 0.5, 0],  # to span 5
     ]
-    predictions = make_resolver().decode(output_of(spans, [0] * 5 + [1] * 2, scores), batch)
+    resolver = make_resolver()
+    resolver.temperature = temperature
+    predictions = resolver.decode(output_of(spans, [0] * 5 + [1] * 2, scores), batch)
     assert [prediction["clusters"] for prediction in predictions] == [
         [[[0, 0], [2, 2], [5, 5]], [[1, 2], [4, 5]]],
         [[[0, 0], [1, 2]]],
     ]
     assert predictions[0]["mentions"] == [[0, 0], [1, 2], [2, 2], [4, 5], [5, 5]]
     assert predictions[0]["antecedents"] == [None, None, 0, 1, 2]
-    expected = [1, 1 / (1 + math.exp(-1)), math.exp(3) / (math.exp(3) + math.e + 1)]
+    three, one = (math.exp(score / temperature) for score in (3, 1))
+    expected = [1, 1 / (1 + 1 / one), three / (three + one + 1)]
     assert predictions[0]["probabilities"][:3] == pytest.approx(expected)
     assert predictions[1]["antecedents"] == [None, 0]
 

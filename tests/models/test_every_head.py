@@ -20,10 +20,12 @@ from elmo_tasks.files.tensor_files import write_tensors
 from elmo_tasks.models import ModelConfig, TaskModel
 from elmo_tasks.models.ensemble import Member, ensemble
 from elmo_tasks.models.saliency import Method, saliency
+from elmo_tasks.models.semantic_role_labeler import SemanticRoleLabeler
+from elmo_tasks.models.simple_tagger import SimpleTagger
 from elmo_tasks.predictors import build_predictor
 from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.runs.warm_start import warm_start
-from elmo_tasks.tasks import Batch, Coreference, Reading, Regression
+from elmo_tasks.tasks import Batch, Coreference, PairRegression, Reading, Regression
 from elmo_tasks.text.vocabulary import Vocabulary, VocabularyConfig
 from elmo_tasks.training.batching import BatchLoader, DataLoaderConfig
 from elmo_tasks.training.evaluation import evaluate
@@ -131,6 +133,53 @@ def test_an_example_has_the_same_prediction_alone_and_in_any_batch(learned: Buil
     losses = [learned.loss([example]) for example in examples]
     assert learned.loss() == pytest.approx(sum(losses) / len(losses), abs=1e-5)
     assert len({round(loss, 4) for loss in losses}) == len(losses)
+
+
+def without_probabilities(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: without_probabilities(each) for key, each in value.items() if "probabilit" not in key}
+    return [without_probabilities(each) for each in value] if isinstance(value, list) else value
+
+
+def test_a_temperature_changes_only_probabilities(built: Built) -> None:
+    before, loss = built.predict(), built.loss()
+    batch = built.batch()
+    with torch.inference_mode():
+        details = built.model.details(built.model(batch), batch)
+    for temperature in (0.3, 5.0):
+        built.model.temperature = temperature
+        after = built.predict()
+        assert without_probabilities(after) == without_probabilities(before)
+        assert built.loss() == loss
+        if not isinstance(built.model.task, Coreference):  # which has learned too little for a link
+            has_probabilities = not isinstance(built.model.task, Regression | PairRegression)
+            assert (unlike(after, before) != []) == has_probabilities
+        with torch.inference_mode():
+            assert (built.model.details(built.model(batch), batch) != details) == any(details)
+        with torch.inference_mode():
+            output = built.model(batch)
+        for row, (old, new) in enumerate(zip(before, after, strict=True)):
+            if type(built.model) in (SimpleTagger, SemanticRoleLabeler):
+                powers = (output.logits[row] / temperature).exp()  # (T, K)
+                columns = [built.model.labels.index(tag) for tag in new["tags"]]
+                shares = [powers[token, tag] / powers[token].sum() for token, tag in enumerate(columns)]
+                assert new["probabilities"] == pytest.approx([share.item() for share in shares], abs=1e-5)
+            if "label" in new:  # the shares of labels are then powers of those before
+                powers = {label: share ** (1 / temperature) for label, share in old["probabilities"].items()}
+                expected = {label: power / sum(powers.values()) for label, power in powers.items()}
+                assert new["probabilities"] == pytest.approx(expected, abs=1e-5)
+            elif "labels" in new:
+                odds = {
+                    label: (share / (1 - share)) ** (1 / temperature) for label, share in old["probabilities"].items()
+                }
+                expected = {label: each / (1 + each) for label, each in odds.items()}
+                assert new["probabilities"] == pytest.approx(expected, abs=1e-5)
+
+
+def test_an_ensemble_is_not_calibrated(built: Built) -> None:
+    built.model.temperature = 3.0
+    members = [Member(name, built.model, built.vocabulary) for name in ("a", "b")]
+    assert ensemble(members).temperature == 1
 
 
 def wrong(built: Built, predictions: Sequence[dict[str, Any]]) -> list[tuple[Any, Any]]:

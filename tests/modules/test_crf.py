@@ -149,6 +149,19 @@ def test_emissions_of_any_precision_are_summed_in_double(dtype: torch.dtype) -> 
     assert emissions.grad.dtype == dtype
 
 
+@pytest.mark.parametrize("constrained", [False, True])
+def test_a_temperature_divides_the_scores_of_all_sequences(constrained: bool) -> None:
+    crf, (emissions, mask) = make_crf(constrained), make_batch()
+    marginals = crf.marginals(emissions, mask, 2.5)
+    for row, length in enumerate(LENGTHS):
+        scores = scored_sequences(crf, emissions[row, :length])
+        shares = (torch.tensor(list(scores.values()), dtype=torch.float64) / 2.5).softmax(0)
+        expected = torch.zeros_like(marginals[row])
+        for sequence, share in zip(scores, shares, strict=True):
+            expected[range(length), sequence] += share
+        torch.testing.assert_close(marginals[row], expected, atol=1e-9, rtol=0)
+
+
 def test_marginals_in_inference_mode() -> None:
     crf = make_crf(constrained=True)
     emissions, mask = make_batch()

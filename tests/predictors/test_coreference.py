@@ -32,6 +32,7 @@ def test_raw_text(predictor: CoreferencePredictor) -> None:
         "sentences": [["Ann", "met", "Bo", "."], ["Then", "Bo", "left", "Ann", "!"]],
         "offsets": [[[1, 4], [5, 8], [9, 11], [11, 12]], [[13, 17], [18, 20], [21, 25], [26, 29], [29, 30]]],
         "clusters": [[[0, 0], [7, 7]], [[2, 2], [5, 5]]],
+        "cluster_probabilities": [0.333333, 0.333333],
         "mentions": [
             mention(0, 0, "Ann", 1, None),
             mention(1, 2, "Bo", 9, None),
@@ -41,6 +42,23 @@ def test_raw_text(predictor: CoreferencePredictor) -> None:
         "description": " [0 Ann] met [1 Bo].\nThen [1 Bo] left [0 Ann]!",
     }
     assert batches(predictor)[0].genres.tolist() == [2]
+
+
+def test_the_probability_of_a_cluster_is_the_mean_of_its_links(predictor: CoreferencePredictor) -> None:
+    (example,) = predictor.examples({"tokens": ["Ann", "met", "Ann", "and", "Ann"]})
+    prediction = {
+        "clusters": [[[0, 0], [2, 2], [4, 4]]],
+        "mentions": [[0, 0], [2, 2], [4, 4]],
+        "antecedents": [None, 0, 1],
+        "probabilities": [0.1, 0.9, 0.5],
+    }
+    assert predictor.result(example, prediction)["cluster_probabilities"] == [0.7]
+
+
+def test_allennlps_results_are_not_calibrated(predictor: CoreferencePredictor) -> None:
+    predictor.model.temperature = 2.0
+    assert AllenNlpPredictor(predictor).inner.model.temperature == 1
+    assert predictor.model.temperature == 2
 
 
 def mention(cluster: int, index: int, text: str, start: int, antecedent: int | None) -> dict[str, Any]:

@@ -36,6 +36,7 @@ def test_raw_text(predictor: SemanticRolesPredictor) -> None:
             {
                 "predicate": 1,
                 "predicate_text": "asked",
+                "probability": 0.0625,
                 "tags": ["B-ARG0", "B-V", "B-ARG1", "I-ARG1", "O"],
                 "roles": [
                     role("ARG0", (0, 0), "Ann", 0.25) | {"start_char": 1, "end_char": 4},

@@ -216,9 +216,9 @@ def test_the_order_of_the_publisher_or_of_numbers(labels: str, order: str | None
 
 def test_probabilities_are_shown_in_this_order_and_keep_their_meaning() -> None:
     logits = torch.tensor([[0.0, 3.0, 1.0]])
-    (prediction,) = label_predictions(logits, ("contradiction", "entailment", "neutral"), True)
+    (prediction,) = label_predictions(logits, ("contradiction", "entailment", "neutral"), 1.0)
     assert prediction["label"] == "entailment"
     assert list(prediction["probabilities"]) == ["entailment", "neutral", "contradiction"]
     assert list(prediction["probabilities"].values()) == pytest.approx(logits.softmax(1)[0, [1, 2, 0]].tolist())
-    (prediction,) = label_predictions(logits, ("b", "a", "c"), True)
+    (prediction,) = label_predictions(logits, ("b", "a", "c"), 1.0)
     assert list(prediction["probabilities"]) == ["b", "a", "c"]

@@ -31,6 +31,7 @@ FOUND = [
     *(("run: vocabulary.json", LABELS % labels) for labels in (b"{}", b'{"tags": [1.5]}', b'{"tags": "O"}', b"null")),
     *(("run: vocabulary.json", LABELS % labels) for labels in (b'{"tags": [["O"]]}', b'{"tags": {"O": 1}}')),
     *(("run: metrics.json", content) for content in (b"{", b"\xff")),
+    *(("run: calibration.json", content) for content in (b"{}", b'{"temperature": 1e-9}', DEEP)),
     ("run: config.json", DEEP),
     *(("run: metrics.jsonl", content) for content in (b"\xff\n\n\n", b"{\n{\n{\n", b"", b'{"a": {}}\n' * 3)),
     ("archive: compressed", b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03" + b"\xff" * 30),

@@ -124,6 +124,7 @@ def _make_runs(folder: Path) -> None:
 
     tagger, pretraining = str(folder / "tagger.json"), str(folder / "pretraining.json")
     run_command(["train", tagger, "-s", str(folder / "run")])
+    (folder / "run" / "calibration.json").write_text('{"temperature": 1.5}')
     run_command(["train", tagger, "-s", str(folder / "other"), "--set", "random_seed=4"])
     run_command(["pretrain", pretraining, "-s", str(folder / "pretrained")])
     run_command(["archive", str(folder / "run"), str(folder / "run.tar.gz")])
