@@ -19,6 +19,7 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 from nbconvert import MarkdownExporter
+from nbconvert.preprocessors import CoalesceStreamsPreprocessor
 
 from elmo_tasks import cli
 from elmo_tasks.config import config_schema
@@ -45,6 +46,12 @@ FILES_PAGE = "reference/files.md"  # shows the files of these folders
 FOLDERS = {"configs": "elmo_tasks/configs", "studies": "elmo_tasks/studies"}
 NOTEBOOKS = "notebooks"  # the folder, and that of their pages
 EXECUTED = "build/notebooks"  # where `make docs` runs them
+# The outputs of notebooks in blocks of their own: indented ones would be coloured as commands.
+OUTPUTS = """{% extends "markdown/index.md.j2" %}{% block stream %}
+```text
+{{ output.text | trim("\n") }}
+```
+{% endblock stream %}"""
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 COLORS = "stylesheets/colors.css"  # made of those of the server's page
 SERVER_STYLE = "elmo_tasks/server/page/style.css"
@@ -228,7 +235,7 @@ def notebook(path: Path) -> dict[str, str | bytes]:
     """The page of a notebook and its pictures, by name: with its outputs if `make docs` has run it."""
     executed = REPOSITORY / EXECUTED / path.name
     source = executed if executed.exists() and executed.stat().st_mtime >= path.stat().st_mtime else path
-    page, resources = MarkdownExporter().from_filename(str(source), resources={"unique_key": path.stem})
-    return {f"{NOTEBOOKS}/{path.stem}.md": page} | {
-        f"{NOTEBOOKS}/{name}": each for name, each in resources["outputs"].items()
-    }
+    exporter = MarkdownExporter(raw_template=OUTPUTS, preprocessors=[CoalesceStreamsPreprocessor])
+    page, resources = exporter.from_filename(str(source), resources={"unique_key": path.stem})
+    pictures = {f"{NOTEBOOKS}/{name}": content for name, content in resources["outputs"].items()}
+    return {f"{NOTEBOOKS}/{path.stem}.md": page, **pictures}
