@@ -1,4 +1,4 @@
-"""Solutions of the exercises, for teachers: what `elmo_tasks.teaching.check` accepts."""
+"""Solutions of the exercises, for teachers."""
 
 from __future__ import annotations
 
@@ -51,7 +51,10 @@ SOLUTIONS = {
     "1c": mixed,
     "1d": [0, 0, 4],
     "2a": perplexity,
-    "2b": ("The sound of the bells and the horns was loud.", "The sound of the bells and the horns were loud."),
+    "2b": (
+        "The sound of the bells and the horns was loud.",
+        "The sound of the bells and the horns were loud.",
+    ),
     "2c": math.log2(968.0 / 70.4),
     "2d": math.sqrt(140.2 / 232.2),
     "3a": spans,
