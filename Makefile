@@ -4,7 +4,7 @@
 #   make check         format, lint, types and fast tests; run it before each commit
 #   make test          all tests; SELECT=slow or another marker expression of pytest runs only some of them
 #   make format        format the code
-#   make docs          build the documentation site in build/site
+#   make docs          build the documentation site in build/site; it runs the notebooks, which takes minutes
 #   make wheel         build the wheels of elmo-tasks and of its trained models, and use them in an empty folder outside of this one
 #   make benchmark     measure speed and memory on sentences of $ELMO_TASKS_DATA; takes an hour or more on an otherwise idle
 #                      machine; ALLENNLP=CHECKOUT also measures AllenNLP's Elmo
@@ -79,7 +79,14 @@ format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-docs: $(STAMP)
+# The site shows the notebooks with their outputs. Each is run again only after a change.
+EXECUTED := $(patsubst notebooks/%,build/notebooks/%,$(wildcard notebooks/*.ipynb))
+build/notebooks/%.ipynb: notebooks/%.ipynb $(STAMP)
+	mkdir -p $(@D)
+	cp $< $@
+	OMP_NUM_THREADS=1 $(BIN)/python -m nbconvert --execute --to notebook --inplace $@
+
+docs: $(STAMP) $(EXECUTED)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
 
 wheel: $(STAMP)

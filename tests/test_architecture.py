@@ -16,7 +16,7 @@ LAYERS = (
     {"cli"},
     {"commands"},
     {"server"},
-    {"api", "batches", "compat", "estimators", "studies"},
+    {"api", "batches", "compat", "estimators", "studies", "teaching"},
     {"evaluation", "integrations", "migration", "pretraining"},
     {"runs"},
     {"predictors", "probes", "sample_data", "training"},

@@ -8,7 +8,6 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import matplotlib
 import pandas
 import pytest
 
@@ -34,7 +33,6 @@ CLAIMS = REPOSITORY / "docs" / "claims.md"
 PROBES = REPOSITORY / "docs" / "probes.md"
 OTHER_PACKAGES = REPOSITORY / "docs" / "scikit_learn_and_spacy.md"
 TUTORIALS = sorted((REPOSITORY / "docs" / "tutorials").glob("*.md"))
-NOTEBOOKS = sorted((REPOSITORY / "notebooks").glob("*.ipynb"))
 OWN_CONFIGS = {
     f"{name}.jsonnet" for name in ("topics", "reviews", "recipes", "small", "without", "domain", "labels", "german")
 }  # shown in full
@@ -188,25 +186,6 @@ def test_what_is_shown_is_compared(shown: str, printed: str, is_right: bool, is_
     block = pages.Block("text", f"{shown}\n", (0, 0), None, True)
     found = [pages.Shown(block, f"{printed}\n", "", is_trained).is_right() for is_trained in (False, True)]
     assert found == [is_right, is_right_if_trained]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_notebooks(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Their code, with less data: the cell tagged as `parameters` is replaced."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("ELMO_TASKS_DATA", pages.OTHER_DATA)
-    monkeypatch.setenv("ELMO_TASKS_CACHE", str(tmp_path / "cache"))
-    matplotlib.use("agg")
-    names: dict[str, object] = {}
-    for number, cell in enumerate(json.loads(path.read_text(encoding="utf-8"))["cells"]):
-        if cell["cell_type"] == "code":
-            assert not cell["outputs"], "a notebook is kept without its results"
-            source = "".join(cell["source"])
-            if "parameters" in cell["metadata"].get("tags", ()):
-                source = "sentences, epochs = (40, 12, 12), 1"
-            exec(compile(source, f"{path}, cell {number}", "exec"), names)
-    assert list(tmp_path.glob("runs/*/metrics.json"))
 
 
 @pytest.mark.parametrize("path", [*FILES, REPOSITORY / "CONTRIBUTING.md"], ids=lambda path: path.name)

@@ -18,6 +18,8 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
+from nbconvert import MarkdownExporter
+from nbconvert.preprocessors import CoalesceStreamsPreprocessor
 
 from elmo_tasks import cli
 from elmo_tasks.config import config_schema
@@ -42,7 +44,14 @@ PAGES = {
 }
 FILES_PAGE = "reference/files.md"  # shows the files of these folders
 FOLDERS = {"configs": "elmo_tasks/configs", "studies": "elmo_tasks/studies"}
-NOTEBOOKS = "notebooks"  # the folder, and the page that shows them
+NOTEBOOKS = "notebooks"  # the folder, and that of their pages
+EXECUTED = "build/notebooks"  # where `make docs` runs them
+# The outputs of notebooks in blocks of their own: indented ones would be coloured as commands.
+OUTPUTS = """{% extends "markdown/index.md.j2" %}{% block stream %}
+```text
+{{ output.text | trim("\n") }}
+```
+{% endblock stream %}"""
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 COLORS = "stylesheets/colors.css"  # made of those of the server's page
 SERVER_STYLE = "elmo_tasks/server/page/style.css"
@@ -53,8 +62,10 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         text = (REPOSITORY / source).read_text(encoding="utf-8")
         content = text if source.endswith((".md", ".svg")) else f"```text\n{text}```\n"
         files.append(File.generated(config, name, content=content))
-    for name, lines in ((FILES_PAGE, packaged_files()), (f"{NOTEBOOKS}.md", notebooks())):
-        files.append(File.generated(config, name, content="\n".join(lines) + "\n"))
+    files.append(File.generated(config, FILES_PAGE, content="\n".join(packaged_files()) + "\n"))
+    for path in sorted((REPOSITORY / NOTEBOOKS).glob("*.ipynb")):
+        for name, part in notebook(path).items():
+            files.append(File.generated(config, name, content=part))
     style = (REPOSITORY / SERVER_STYLE).read_text(encoding="utf-8")
     files.append(File.generated(config, COLORS, content=colors(style)))
     return files
@@ -70,8 +81,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         for own, other in PAGES.items():
             if target == other:
                 return own
-        if target == NOTEBOOKS:
-            return f"{NOTEBOOKS}.md"
+        if target.startswith(f"{NOTEBOOKS}/"):
+            return target.replace(".ipynb", ".md")
         for folder, origin in FOLDERS.items():
             for prefix in (folder, origin):
                 if target == prefix:
@@ -93,8 +104,10 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         place = place or found
         return f"{match[1]}{target}{'#' + place if place else ''}{match[3]}"
 
-    if name == FILES_PAGE or name.startswith(NOTEBOOKS):
+    if name == FILES_PAGE:
         return markdown
+    if name.startswith(NOTEBOOKS):
+        return markdown.replace(".ipynb)", ".md)")
     tables = {"reference/commands.md": commands, "reference/configs.md": configs, "from_allennlp.md": allennlp_keys}
     parts = re.split(r"(^```.*?^```$)", markdown, flags=re.DOTALL | re.MULTILINE)  # code is left as it is
     rewritten = "".join(part if part.startswith("```") else LINK.sub(rewrite, part) for part in parts)
@@ -218,11 +231,11 @@ def packaged_files() -> Iterator[str]:
             yield f"### {name} {{ #{anchor(name)} }}\n\n```jsonnet\n{path.read_text(encoding='utf-8')}```\n"
 
 
-def notebooks() -> Iterator[str]:
-    """The page that shows the notebooks, one after the other."""
-    yield "# Notebooks\n\nThese are the notebooks of the folder `notebooks`, as they are before they are run.\n"
-    for path in sorted((REPOSITORY / NOTEBOOKS).glob("*.ipynb")):
-        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
-            source = "".join(cell["source"])
-            code = cell["cell_type"] == "code"
-            yield f"```python\n{source}\n```\n" if code else re.sub("^#", "##", source, flags=re.MULTILINE) + "\n"
+def notebook(path: Path) -> dict[str, str | bytes]:
+    """The page of a notebook and its pictures, by name: with its outputs if `make docs` has run it."""
+    executed = REPOSITORY / EXECUTED / path.name
+    source = executed if executed.exists() and executed.stat().st_mtime >= path.stat().st_mtime else path
+    exporter = MarkdownExporter(raw_template=OUTPUTS, preprocessors=[CoalesceStreamsPreprocessor])
+    page, resources = exporter.from_filename(str(source), resources={"unique_key": path.stem})
+    pictures = {f"{NOTEBOOKS}/{name}": content for name, content in resources["outputs"].items()}
+    return {f"{NOTEBOOKS}/{path.stem}.md": page, **pictures}
