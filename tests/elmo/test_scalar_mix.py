@@ -110,7 +110,7 @@ def test_a_gate_begins_as_the_scalar_mix_with_the_weights_of_its_bias(
     assert missing
     assert all(name.startswith("gate.") for name in missing)
     assert torch.equal(gated(*batch), scalar(*batch))
-    gated.gate[-1].weight.data[0, 0] = 1.0
+    next(reversed([*gated.gate.parameters()])).data[0, 0] = 1.0
     assert not torch.allclose(gated(*batch), scalar(*batch))
 
 
@@ -123,11 +123,13 @@ def test_a_gate_weighs_each_token_by_its_layers(batch: tuple[Tensor, Tensor], hi
     for parameter in mix.parameters():
         parameter.data = torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
     mixed, shares = mix(layers, mask), []
+    gate = dict(mix.gate.named_parameters())
+    last = gate[f"{len(mix.gate) - 1}.weight"]
     for b, t in mask.nonzero().tolist():
         state = torch.cat([layers[b, 1, t], layers[b, 3, t]])
         if hidden_size is not None:
-            state = torch.tanh(mix.gate[0].weight @ state + mix.gate[0].bias)
-        shares.append(torch.softmax(mix.gate[-1].weight @ state + mix.weights, dim=0))
+            state = torch.tanh(gate["0.weight"] @ state + gate["0.bias"])
+        shares.append(torch.softmax(last @ state + mix.weights, dim=0))
         expected = mix.gamma * (shares[-1][0] * layers[b, 1, t] + shares[-1][1] * layers[b, 3, t])
         torch.testing.assert_close(mixed[b, t], expected)
     assert not mixed[~mask].any()

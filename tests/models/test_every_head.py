@@ -161,7 +161,8 @@ def test_a_temperature_changes_only_probabilities(built: Built) -> None:
         for row, (old, new) in enumerate(zip(before, after, strict=True)):
             if type(built.model) in (SimpleTagger, SemanticRoleLabeler):
                 powers = (output.logits[row] / temperature).exp()  # (T, K)
-                columns = [built.model.labels.index(tag) for tag in new["tags"]]
+                labels: Any = built.model.labels
+                columns = [labels.index(tag) for tag in new["tags"]]
                 shares = [powers[token, tag] / powers[token].sum() for token, tag in enumerate(columns)]
                 assert new["probabilities"] == pytest.approx([share.item() for share in shares], abs=1e-5)
             if "label" in new:  # the shares of labels are then powers of those before
