@@ -81,11 +81,13 @@ def test_damaged_files_are_one_clear_error(tmp_path: Path) -> None:
         read_tensors(tmp_path / "y.safetensors")
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf])
-def test_values_that_are_not_finite_are_damage(value: float, tmp_path: Path) -> None:
+def test_values_that_are_not_numbers_are_damage(tmp_path: Path) -> None:
     path = tmp_path / "x.safetensors"
-    write_tensors(path, {"a": torch.ones(2, dtype=torch.int64), "b": torch.tensor([1.0, value])})
-    with pytest.raises(RunError, match=rf"^{path}: damaged \(b has values that are not finite numbers\)$"):
+    tensors = {"a": torch.ones(2, dtype=torch.int64), "b": torch.tensor([1.0, math.inf])}  # as a threshold may be
+    write_tensors(path, tensors)
+    assert read_tensors(path)["b"].isinf().any()
+    write_tensors(path, {**tensors, "b": torch.tensor([1.0, math.nan])})
+    with pytest.raises(RunError, match=rf"^{path}: damaged \(b has values that are not numbers\)$"):
         read_tensors(path)
 
 
