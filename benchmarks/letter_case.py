@@ -2,7 +2,7 @@
 
     python -m benchmarks.letter_case MODEL DATA
 
-The changes are those of `augment` in a config. An example that a change leaves alone is scored as it is. There is no
+The changes are those of `augment` in a config. An example to which a change does nothing is scored as it is. There is no
 score if that is true of all, such as documents of coreference, which keep their final marks.
 """
 
