@@ -2,8 +2,8 @@
 
     python -m benchmarks.letter_case MODEL DATA
 
-The changes are those of `augment` in a config. An example to which a change does nothing is scored as it is. There is no
-score if that is true of all, such as documents of coreference, which keep their final marks.
+The changes are those of `augment` in a config. An example to which a change does nothing is scored as it is. There is
+no score if that is true of all, such as documents of coreference, which keep their final marks.
 """
 
 from __future__ import annotations

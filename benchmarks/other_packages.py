@@ -1,4 +1,4 @@
-"""The trained models next to what other packages install, or learn from the same data, without a download.
+"""The trained models next to what other packages install or learn from the same data, without a download.
 
     OMP_NUM_THREADS=1 python -m benchmarks.other_packages [--tasks pos ner polarity inference]
 
