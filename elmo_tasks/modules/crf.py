@@ -192,6 +192,18 @@ class _ConstrainedScores(torchcrf.CRF):
         """The log of the summed exponentials of the scores of all tag sequences, (B,)."""
         return self._compute_normalizer(emissions.transpose(0, 1), mask.transpose(0, 1))
 
+    def _compute_normalizer(self, emissions: Tensor, mask: Tensor) -> Tensor:
+        """The log partition, (B,), with time first and the sums of pytorch-crf, whose gradient takes quadratic time.
+
+        Its `emissions[i]` has a gradient of the size of all emissions for each token; that of `unbind` is made once.
+        """
+        first, *others = emissions.unbind()
+        score = self.start_transitions + first  # (B, K)
+        for emission, real in zip(others, mask[1:].unsqueeze(2), strict=True):
+            pairs = score.unsqueeze(2) + self.transitions + emission.unsqueeze(1)  # (B, K, K)
+            score = torch.where(real, pairs.logsumexp(dim=1), score)
+        return (score + self.end_transitions).logsumexp(dim=1)
+
     def _compute_score(self, emissions: Tensor, tags: Tensor, mask: Tensor) -> Tensor:
         """The score of one tag sequence, (B,), with time first, as in pytorch-crf, which adds token by token.
 
