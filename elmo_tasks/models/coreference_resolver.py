@@ -264,12 +264,12 @@ class CoreferenceResolver(TaskModel[CoreferenceBatch, CoreferenceOutput]):
         document, ends inclusive; mentions are in the order of the text, clusters in that of their first mentions.
 
         With `probabilities` there are also the `mentions` of all clusters in the order of the text, their
-        `antecedents`, each a number in that list or None, and the `probabilities` of these choices.
+        `antecedents`, each a number in that list or None, and the `probabilities` of these choices: that of all
+        possible antecedents in the mention's cluster together, or that of None.
         """
         choices = output.antecedent_scores.softmax(dim=1).clamp(max=1).max(dim=1, keepdim=True).indices  # (M, 1)
-        shares = (output.antecedent_scores / self.temperature).softmax(dim=1).clamp(max=1)  # (M, K + 1)
-        chances = shares.gather(1, choices).squeeze(1)  # (M,)
-        numbers = functional.pad(output.antecedents, (0, 1), value=-1).gather(1, choices).squeeze(1)
+        possible = functional.pad(output.antecedents, (0, 1), value=-1)  # (M, K + 1), negative for no antecedent
+        numbers = possible.gather(1, choices).squeeze(1)
         antecedents = [None if number < 0 else number for number in numbers.tolist()]
         offsets = list(itertools.accumulate(map(sum, batch.sentence_lengths()), initial=0))
         documents = output.documents.tolist()
@@ -278,8 +278,14 @@ class CoreferenceResolver(TaskModel[CoreferenceBatch, CoreferenceOutput]):
             for start, end, document in zip(output.starts.tolist(), output.ends.tolist(), documents, strict=True)
         ]
         clusters: list[list[list[int]]] = [[] for _ in batch.examples]
+        of_spans = torch.arange(len(spans), device=choices.device)  # (M,), the first span of each span's cluster
         for cluster in linked_clusters(antecedents):
             clusters[documents[cluster[0]]].append(cluster)
+            of_spans[cluster] = cluster[0]
+        of_possible = of_spans[possible.clamp(min=0)].masked_fill(possible < 0, -1)  # (M, K + 1)
+        of_choices = of_spans.masked_fill(numbers < 0, -1).unsqueeze(1)  # (M, 1)
+        shares = (output.antecedent_scores / self.temperature).softmax(dim=1)  # (M, K + 1)
+        chances = (shares * (of_possible == of_choices)).sum(dim=1).clamp(max=1)  # (M,)
         predictions: list[dict[str, Any]] = []
         for found in clusters:
             prediction = {"clusters": [[spans[span] for span in cluster] for cluster in found]}

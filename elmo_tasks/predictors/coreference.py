@@ -37,7 +37,7 @@ class CoreferencePredictor(Predictor):
       their `cluster_probabilities`: the mean probability of the links in a cluster, its expected share of right links;
     - `mentions`, all of them in the order of the text, each with its `cluster`, `start` and `end` (tokens, the end
       inclusive), `text`, `antecedent`, the number in this list of the mention that it is linked to, null for the first
-      of a cluster, and `probability`, that of this choice;
+      of a cluster, and `probability`, that of any mention in this cluster before it as the antecedent, or of none;
     - `description`, the text with its mentions in brackets after the numbers of their clusters:
       `[0 Orla] sold [1 [0 her] boat]. [1 It] sank.` Mentions do not cross, except those of models from AllenNLP: of
       two that cross, only the first has brackets;

@@ -146,7 +146,7 @@ def test_the_score_of_a_prediction_is_the_log_probability_of_its_link() -> None:
 @pytest.mark.parametrize("temperature", [1, 2.5])
 def test_decode_joins_the_best_links_of_each_document(temperature: float) -> None:
     batch = collate(make_document(4, 2), make_document(3))
-    spans = [(0, 0), (1, 2), (2, 2), (4, 5), (5, 5), (6, 6), (7, 8)]
+    spans = [(0, 0), (1, 2), (2, 2), (4, 5), (5, 5), (6, 6), (7, 8), (8, 8)]
     scores: list[list[float]] = [
         [NONE, NONE, 0],
         [NONE, -1, 0],
@@ -155,20 +155,22 @@ def test_decode_joins_the_best_links_of_each_document(temperature: float) -> Non
         [1, -2, 0],  # to span 2, so to 0
         [NONE, NONE, 0],
         [NONE, 0.5, 0],  # to span 5
+        [1, 3, 0],  # to span 6, and span 5 is in its cluster
     ]
     resolver = make_resolver()
     resolver.temperature = temperature
-    predictions = resolver.decode(output_of(spans, [0] * 5 + [1] * 2, scores), batch)
+    predictions = resolver.decode(output_of(spans, [0] * 5 + [1] * 3, scores), batch)
     assert [prediction["clusters"] for prediction in predictions] == [
         [[[0, 0], [2, 2], [5, 5]], [[1, 2], [4, 5]]],
-        [[[0, 0], [1, 2]]],
+        [[[0, 0], [1, 2], [2, 2]]],
     ]
     assert predictions[0]["mentions"] == [[0, 0], [1, 2], [2, 2], [4, 5], [5, 5]]
     assert predictions[0]["antecedents"] == [None, None, 0, 1, 2]
     three, one = (math.exp(score / temperature) for score in (3, 1))
     expected = [1, 1 / (1 + 1 / one), three / (three + one + 1)]
     assert predictions[0]["probabilities"][:3] == pytest.approx(expected)
-    assert predictions[1]["antecedents"] == [None, 0]
+    assert predictions[1]["antecedents"] == [None, 0, 1]
+    assert predictions[1]["probabilities"][2] == pytest.approx((three + one) / (three + one + 1))
 
 
 def test_links_join_as_in_brute_force() -> None:
