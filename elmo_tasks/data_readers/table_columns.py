@@ -81,14 +81,21 @@ def _choice(
         f"{name!r} (such as {next(filter(None, cells.get(at, ())), '')[:_EXAMPLE]!r})" if at in cells else repr(name)
         for at, name in enumerate(names)
     )
-    remaining, settings = [*cells], []
+    remaining = [*cells]
+    picked: dict[str, int | None] = {}
     for what in missing:
-        at = next((each for each in [*possible[what], *remaining] if each in remaining), None)
-        remaining = [each for each in remaining if each != at]
-        name = "NAME" if at is None else names[at]
-        settings.append(f"--set {shlex.quote(f'dataset_reader.columns.{what}={name}')}")
+        if (at := next((each for each in [*possible[what], *remaining] if each in remaining), None)) is not None:
+            remaining.remove(at)
+        picked[what] = at
+    labels = [at for what, at in picked.items() if what in _LABELS and at is not None]
+    is_header = not any(names[at] in cells[at] for at in labels)
+    settings = [] if is_header else ["--set dataset_reader.header=false"]
+    for what, at in picked.items():
+        column = "NAME" if at is None else names[at] if is_header else at
+        settings.append(f"--set {shlex.quote(f'dataset_reader.columns.{what}={column}')}")
     problem = f"no column {' and no column '.join(map(repr, missing))}; the columns are {shown}"
-    return f"{problem}. Choose them, for example: {' '.join(settings)}"
+    rows = "" if is_header else ", if this is not a header row"
+    return f"{problem}. Choose them, for example{rows}: {' '.join(settings)}"
 
 
 def find_decimal(cells: Sequence[str], location: str) -> Decimal:

@@ -113,6 +113,11 @@ REFUSED: list[tuple[bytes, Settings, str, Settings, list[Any]]] = [
      ":1: 'x' is the name of a column here and a label in other rows; if this is not a header row: "
      "--set dataset_reader.header=false --set dataset_reader.columns.text=0 --set dataset_reader.columns.label=1",
      {"header": False, "columns": {"text": 0, "label": 1}}, ["x", "y", "x"]),
+    (b"x,It rains,All day\ny,It snows,On top\nx,It pours,We wait\n", TEXTS,
+     ":1: no column 'text' and no column 'label'; the columns are 'x' (such as 'y'), 'It rains' (such as 'It snows'), "
+     "'All day' (such as 'On top'). Choose them, for example, if this is not a header row: "
+     "--set dataset_reader.header=false --set dataset_reader.columns.text=1 --set dataset_reader.columns.label=0",
+     {"header": False, "columns": {"text": 1, "label": 0}}, ["x", "y", "x"]),
 ]  # fmt: skip
 
 
