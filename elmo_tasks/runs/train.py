@@ -119,7 +119,8 @@ def _train(
     if accelerator.is_main_process:
         write_json(run.metrics, results)
         if "validation" in held_out:
-            judge(results["best"]["validation"], settings, training, held_out["validation"], steps.total)
+            scores = results["best"]["validation"]
+            judge(scores, model.task, settings, training, held_out["validation"].data, steps.total)
     accelerator.wait_for_everyone()
     return results
 

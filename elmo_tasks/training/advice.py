@@ -6,8 +6,11 @@ import logging
 import re
 from collections.abc import Mapping
 
+import datasets
+
 from elmo_tasks.config.packaged import packaged_configs
 from elmo_tasks.errors import counted
+from elmo_tasks.tasks.task import Task
 from elmo_tasks.training.batching import BatchLoader
 from elmo_tasks.training.trainer_config import TrainerConfig
 
@@ -26,16 +29,22 @@ def few_steps(trainer: TrainerConfig, training: BatchLoader, num_steps: int) -> 
 
 
 def judge(
-    scores: Mapping[str, float], trainer: TrainerConfig, training: BatchLoader, validation: BatchLoader, num_steps: int
+    scores: Mapping[str, float],
+    task: Task,
+    trainer: TrainerConfig,
+    training: BatchLoader,
+    validation: datasets.Dataset,
+    num_steps: int,
 ) -> None:
     """Compares the best epoch with a model that has learned nothing, and warns if it is not better.
 
     Arguments:
         scores: those of the best epoch on the validation data.
+        task: that of the model, which may score tags of its data's spans one by one.
         num_steps: the optimizer steps of the run.
     """
-    metric = validation.task.build_metric()
-    score, floor = scores[metric.main], metric.floor(validation.data)
+    metric = task.build_metric()
+    score, floor = scores[metric.main], metric.floor(validation)
     result = f"validation {metric.main} {score:.2f} in the best epoch"
     if floor:
         result += f"; always giving the most frequent label has {floor:.2f}"

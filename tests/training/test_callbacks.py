@@ -277,3 +277,7 @@ def test_a_tagger_that_finds_no_span(tmp_path: Path, caplog: pytest.LogCaptureFi
     before, after = warnings(caplog)
     assert "small/tagging" in before
     assert after.startswith("validation f1 0.00 in the best epoch: the model has learned nothing useful; start from")
+    config["model"] |= {"type": "simple_tagger", "tag_scheme": None}  # scores tag by tag what its reader scores by span
+    config["trainer"]["validation_metric"] = "+accuracy"
+    train_module.train(config, tmp_path / "tags", datasets=given)
+    assert warnings(caplog)[-1].startswith("validation accuracy ")
