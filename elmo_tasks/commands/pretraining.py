@@ -20,7 +20,7 @@ def add_pretrain(parser: argparse.ArgumentParser) -> None:
     )
     options.add_config_arguments(parser)
     options.add_training_arguments(parser)
-    dry_run = "prepare the text, print the number of tokens and steps and the estimated time and memory, then stop"
+    dry_run = "prepare the text, print the number of tokens and steps and the estimated time, then stop"
     options.add_flag(parser, "--dry-run", dry_run)
 
 
