@@ -413,7 +413,7 @@ def test_a_dry_run_writes_nothing(
 
 def test_the_command_prints_the_perplexity(text_file: Path, whole: Whole, capsys: pytest.CaptureFixture[str]) -> None:
     run = str(whole.folder)
-    assert cli.main(["perplexity", run, str(text_file), "--tokenized", "--json", "--quiet"]) == 0
+    assert cli.main(["perplexity", str(text_file), "--bilm", run, "--tokenized", "--json", "--quiet"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found == perplexity_of_text(run, [str(text_file)], WhitespaceTokenizer())
     assert found["mean"] == pytest.approx((found["forward"] * found["backward"]) ** 0.5)
