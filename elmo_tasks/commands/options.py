@@ -248,30 +248,6 @@ def default_run_folder(config: str) -> Path:
     return Path("runs", *folders[len(folders) - below :], path.name)
 
 
-def command_to_go_on(words: Sequence[str], parsed: argparse.Namespace) -> str | None:
-    """The command line that continues an interrupted training, study or search; None for other commands.
-
-    Arguments:
-        words: the arguments of the command that was interrupted; the first is its name.
-    """
-    import shlex
-
-    folders = {"train": "run_folder", "pretrain": "run_folder", "study": "study_folder", "tune": "search_folder"}
-    processes = int(os.environ.get("WORLD_SIZE", "1"))
-    if words[0] not in folders or parsed.dry_run or (processes > 1 and os.environ.get("RANK") != "0"):
-        return None
-    source = getattr(parsed, {"study": "study", "tune": "search"}.get(words[0], "config"))
-    if source is None or getattr(parsed, "list", False) or getattr(parsed, "check_data", False):
-        return None
-    resumes = "resume" in parsed
-    command = [word for word in words if not (resumes and word.startswith("--for"))]  # --force, or a part of it
-    if getattr(parsed, folders[words[0]]) is None:
-        command += ["-s", str(default_run_folder(source) if resumes else Path("runs", "studies", Path(source).stem))]
-    command += ["--resume"] if resumes and not parsed.resume else []
-    program = ["elmo-tasks"] if processes == 1 else ["torchrun", "--nproc-per-node", str(processes), "-m", "elmo_tasks"]
-    return shlex.join([*program, *command])
-
-
 def refuse_torchrun(command: str) -> None:
     """Raises an ElmoTasksError if several processes run a command that does not share its work."""
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
