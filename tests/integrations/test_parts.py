@@ -266,4 +266,4 @@ def test_the_bar_counts_the_parts(
     lines = [line.strip() for line in re.split(r"[\r\n]+", text) if "parts" in line]
     assert " 1/3 " in lines[0]
     assert " 3/3 " in lines[-1]
-    assert lines[-1].endswith("a.txt, line 3")
+    assert lines[-1].endswith("a.txt, from line 3")
