@@ -51,12 +51,9 @@ def add_bilm_arguments(parser: argparse.ArgumentParser) -> None:
     add_device(parser, "auto")
 
 
-def add_choice(
-    parser: argparse._ActionsContainer, name: str, choices: Sequence[str], help: str, default: str | None = None
-) -> None:
+def add_choice(parser: argparse._ActionsContainer, name: str, choices: Sequence[str], help: str) -> None:
     """An option with one of some values, by default the first; the help ends with the default."""
-    chosen = default or choices[0]
-    parser.add_argument(name, choices=choices, default=chosen, help=f"{help} (default: {chosen})")
+    parser.add_argument(name, choices=choices, default=choices[0], help=f"{help} (default: {choices[0]})")
 
 
 def add_repeated(parser: argparse._ActionsContainer, name: str, help: str, **settings: Any) -> None:
