@@ -19,7 +19,6 @@ from elmo_tasks.training.trainer import Trainer
 from tests import command_server
 
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
-TWO_PROCESSES = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2")  # before a command
 
 
 def run_here(*arguments: str) -> None:

@@ -12,6 +12,7 @@ from elmo_tasks.config.packaged import packaged_configs
 from elmo_tasks.data_readers.row_examples import ROW_TASKS
 from elmo_tasks.runs import train
 from elmo_tasks.runs.experiment_config import ExperimentConfig
+from elmo_tasks.text.vocabulary import Counts
 from elmo_tasks.training.batching import BatchLoader
 
 SMALL = sorted(name for name in packaged_configs() if name.startswith("small/"))
@@ -124,5 +125,5 @@ def test_there_are_enough_steps_for_any_small_size_and_not_too_many(size: int) -
     task = config.dataset_reader.task
     rows = [{"tokens": ["word"], "label": "good"}] * size
     data = config.dataset_reader.build().read(rows)
-    loader = BatchLoader(config.data_loader, data, task, config.vocabulary.build(task, data, []))
+    loader = BatchLoader(config.data_loader, data, task, config.vocabulary.build(Counts.of(task, data), []))
     assert 1000 <= config.trainer.num_epochs * loader.num_steps(0) <= 15_000

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Callable
 
 MOST = 2**31 - 1  # of whole numbers; those that libraries in C take are not larger
 _MOST_SEED = 2**32 - 1
@@ -92,7 +91,3 @@ def shares(text: str) -> tuple[float, ...]:
     if not all(0 < number <= 1 for number in numbers):
         raise argparse.ArgumentTypeError(f"{text!r} is not a comma-separated list of numbers above 0 and up to 1")
     return numbers
-
-
-NUMBERS: tuple[Callable[[str], object], ...] = (layers, share, three_sizes, seeds, shares)
-"""The types of options that take several numbers; those that take one are each a `Number`."""

@@ -51,12 +51,9 @@ def add_bilm_arguments(parser: argparse.ArgumentParser) -> None:
     add_device(parser, "auto")
 
 
-def add_choice(
-    parser: argparse._ActionsContainer, name: str, choices: Sequence[str], help: str, default: str | None = None
-) -> None:
+def add_choice(parser: argparse._ActionsContainer, name: str, choices: Sequence[str], help: str) -> None:
     """An option with one of some values, by default the first; the help ends with the default."""
-    chosen = default or choices[0]
-    parser.add_argument(name, choices=choices, default=chosen, help=f"{help} (default: {chosen})")
+    parser.add_argument(name, choices=choices, default=choices[0], help=f"{help} (default: {choices[0]})")
 
 
 def add_repeated(parser: argparse._ActionsContainer, name: str, help: str, **settings: Any) -> None:
@@ -246,30 +243,6 @@ def default_run_folder(config: str) -> Path:
     folders = path.parts[:-1]
     below = folders[::-1].index("configs") if "configs" in folders else 0
     return Path("runs", *folders[len(folders) - below :], path.name)
-
-
-def command_to_go_on(words: Sequence[str], parsed: argparse.Namespace) -> str | None:
-    """The command line that continues an interrupted training, study or search; None for other commands.
-
-    Arguments:
-        words: the arguments of the command that was interrupted; the first is its name.
-    """
-    import shlex
-
-    folders = {"train": "run_folder", "pretrain": "run_folder", "study": "study_folder", "tune": "search_folder"}
-    processes = int(os.environ.get("WORLD_SIZE", "1"))
-    if words[0] not in folders or parsed.dry_run or (processes > 1 and os.environ.get("RANK") != "0"):
-        return None
-    source = getattr(parsed, {"study": "study", "tune": "search"}.get(words[0], "config"))
-    if source is None or getattr(parsed, "list", False) or getattr(parsed, "check_data", False):
-        return None
-    resumes = "resume" in parsed
-    command = [word for word in words if not (resumes and word.startswith("--for"))]  # --force, or a part of it
-    if getattr(parsed, folders[words[0]]) is None:
-        command += ["-s", str(default_run_folder(source) if resumes else Path("runs", "studies", Path(source).stem))]
-    command += ["--resume"] if resumes and not parsed.resume else []
-    program = ["elmo-tasks"] if processes == 1 else ["torchrun", "--nproc-per-node", str(processes), "-m", "elmo_tasks"]
-    return shlex.join([*program, *command])
 
 
 def refuse_torchrun(command: str) -> None:

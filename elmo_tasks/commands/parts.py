@@ -25,7 +25,7 @@ def add_inputs(parser: argparse.ArgumentParser, kind: str) -> None:
         metavar="INPUT",
         nargs="+",
         help=f"{kind}, compressed or not, or - for standard input; with --output DIR/ also several files (text, JSON "
-        "lines, Parquet), folders and patterns such as 'text/*.gz'",
+        "lines), folders and patterns such as 'text/*.gz'",
     )
 
 
@@ -76,7 +76,7 @@ def writes_parts(arguments: argparse.Namespace, *, in_one_table: bool = False) -
 def _needs_folder(name: str) -> bool:
     from elmo_tasks.files.paths import matching_paths
 
-    return name.endswith(".parquet") or (name != "-" and len(matching_paths(name)) > 1)
+    return name != "-" and len(matching_paths(name)) > 1
 
 
 def make_parts(arguments: argparse.Namespace, function: TableFunction, *, tokenized: bool) -> None:

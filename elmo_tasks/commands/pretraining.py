@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import re
 from collections.abc import Mapping
-from pathlib import Path
 
 from elmo_tasks.commands import options
 from elmo_tasks.commands.console import print_json, print_table
-from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.progress import is_main_process
 
 
@@ -20,7 +17,7 @@ def add_pretrain(parser: argparse.ArgumentParser) -> None:
     )
     options.add_config_arguments(parser)
     options.add_training_arguments(parser)
-    dry_run = "prepare the text, print the number of tokens and steps and the estimated time and memory, then stop"
+    dry_run = "prepare the text, print the number of tokens and steps and the estimated time, then stop"
     options.add_flag(parser, "--dry-run", dry_run)
 
 
@@ -45,13 +42,8 @@ def _print_plan(plan: Mapping[str, str]) -> None:
 
 
 def add_perplexity(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "text",
-        metavar="TEXT",
-        nargs="+",
-        help="text files or glob patterns, compressed or not; the first one may be the folder of a biLM, instead of "
-        "--bilm",
-    )
+    about = "text files or glob patterns, compressed or not"
+    parser.add_argument("text", metavar="TEXT", nargs="+", help=about)
     options.add_bilm_arguments(parser)
     options.add_flag(parser, "--json", "print the results as JSON instead of a table")
 
@@ -62,21 +54,8 @@ def run_perplexity(arguments: argparse.Namespace) -> None:
 
     name = options.chosen_tokenizer(arguments)
     tokenizer, device = parse_tokenizer(name) if name else None, options.chosen_device(arguments)
-    bilm, text = _bilm_and_text(arguments)
-    result = perplexity_of_text(bilm, text, tokenizer, device)
+    result = perplexity_of_text(arguments.bilm, arguments.text, tokenizer, device)
     print_json(result) if arguments.json else _print_perplexities({"value": result})
-
-
-def _bilm_and_text(arguments: argparse.Namespace) -> tuple[str, list[str]]:
-    """The biLM of `--bilm`, or the first of several names if it is a biLM's, and the names of text."""
-    from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, LASTING_NAMES
-
-    first, *others = arguments.text
-    if not others or not (re.fullmatch(LASTING_NAMES, first) or Path(first).is_dir()):
-        return arguments.bilm, arguments.text
-    if arguments.bilm != DEFAULT_BILM:
-        raise ElmoTasksError(f"{first}: a biLM, as {arguments.bilm} is; expected one")
-    return first, others
 
 
 def _print_perplexities(columns: dict[str, dict[str, float]]) -> None:

@@ -9,13 +9,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from elmo_tasks.commands.options import command_to_go_on
 from elmo_tasks.errors import DataError, IncompleteError, counted
 from elmo_tasks.files.signals import DeferredSignals
 
 logger = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
+_RESUMED, _AGAIN = "the same command with --resume, and without --force, goes on", "the same command goes on"
+_GOES_ON = {"train": _RESUMED, "pretrain": _RESUMED, "study": _AGAIN, "tune": _AGAIN}
+_QUICK = ("dry_run", "list", "check_data")  # options of these, with which there is nothing to go on with
 # What the output of a command is, if a part of it is of no use.
 _WHOLE = {
     **dict.fromkeys(("predict", "score"), "there was no result yet"),
@@ -49,8 +51,8 @@ def is_signal(error: BaseException) -> bool:
 
 def what_is_left(arguments: argparse.Namespace) -> str:
     """What a stopped command has written, and how to go on; empty if there is nothing to say."""
-    if command := command_to_go_on(arguments.words, arguments):
-        return f"go on with: {command}"
+    if how := _GOES_ON.get(arguments.words[0]):
+        return "" if any(getattr(arguments, name, False) for name in _QUICK) else how
     files = [path for name in _OUTPUTS if isinstance(path := getattr(arguments, name, None), str)]
     if not files:
         return ""

@@ -6,7 +6,7 @@ document is between `#begin document (NAME); part NNN` and `#end document`. Colu
 | column | what |
 |---|---|
 | 1, 2, 3 | the document's name, its part, the token's number in the sentence: not kept |
-| 4, 5, 6 | word, part of speech, piece of the bracketed parse (not kept) |
+| 4, 5, 6 | word, part of speech and piece of the bracketed parse (not kept) |
 | 7, 8, 9 | lemma, frameset and word sense (not kept), `-` if there is none; a token with a frameset is a predicate |
 | 10 | speaker or author, `-` if not known |
 | 11 | named entities, as bracketed spans |
@@ -55,7 +55,6 @@ class Conll2012Sentence(NamedTuple):
 
     first_line: int
     words: tuple[str, ...]
-    parts_of_speech: tuple[str, ...]
     lemmas: tuple[str, ...]
     predicates: tuple[int, ...]
     speakers: tuple[str, ...]
@@ -196,6 +195,4 @@ def _sentence(rows: list[list[str]], first_line: int) -> Conll2012Sentence:
     predicates = tuple(index for index, frameset in enumerate(columns[7]) if frameset not in _NONE)
     speakers = tuple("-" if speaker in _NONE else speaker for speaker in columns[9])
     roles, coreference = tuple(columns[11:-1]), columns[-1]
-    return Conll2012Sentence(
-        first_line, columns[3], columns[4], columns[6], predicates, speakers, columns[10], roles, coreference
-    )
+    return Conll2012Sentence(first_line, columns[3], columns[6], predicates, speakers, columns[10], roles, coreference)

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from elmo_tasks import tasks
 from elmo_tasks.data_readers.columns import DOCUMENT_BORDER, DocumentNumbers
 from elmo_tasks.data_readers.records import (
     Record,
@@ -21,19 +22,6 @@ from elmo_tasks.data_readers.table_columns import Decimal, plain_number
 from elmo_tasks.data_readers.tag_reading import InputScheme, TagReader
 from elmo_tasks.errors import DataError
 from elmo_tasks.files.text import BYTE_ORDER_MARK
-from elmo_tasks.tasks import (
-    Classification,
-    Coreference,
-    MultiLabel,
-    PairRegression,
-    Reading,
-    Regression,
-    SemanticRoles,
-    Tagging,
-    Task,
-    TaskRegistry,
-    TextPairs,
-)
 from elmo_tasks.tasks.coreference import token_speakers
 from elmo_tasks.tasks.reading import Passage
 from elmo_tasks.tasks.semantic_roles import SCHEME
@@ -49,7 +37,7 @@ _TEXT_KEYS = _TEXTS | {"tokens", "premise_tokens", "hypothesis_tokens", "sentenc
 class RowTask(NamedTuple):
     """What the rows of a task hold."""
 
-    task: type[Task]
+    task: type[tasks.Task]
     needed: tuple[str, ...]
     optional: tuple[str, ...]
     labels: str | None  # the one that may have class ids in a hub data set
@@ -278,14 +266,16 @@ class RowExamples:
 
 
 _ROW_TASKS = (
-    RowTask(Classification, ("text", "label"), (), "label", RowExamples.classification),
-    RowTask(MultiLabel, ("text", "labels"), (), "labels", RowExamples.multi_label),
-    RowTask(Regression, ("text", "score"), (), None, RowExamples.regression),
-    RowTask(PairRegression, ("premise", "hypothesis", "score"), (), None, RowExamples.pair_regression),
-    RowTask(TextPairs, ("premise", "hypothesis", "label"), (), "label", RowExamples.text_pairs),
-    RowTask(Tagging, ("tokens", "tags"), (), "tags", RowExamples.tagging),
-    RowTask(SemanticRoles, ("tokens", "predicate", "tags"), ("lemma",), "tags", RowExamples.semantic_roles),
-    RowTask(Reading, ("question", "passage", "answers"), ("id",), None, RowExamples.reading),
-    RowTask(Coreference, ("sentences", "clusters"), ("speakers", "genre", "document"), None, RowExamples.coreference),
+    RowTask(tasks.Classification, ("text", "label"), (), "label", RowExamples.classification),
+    RowTask(tasks.MultiLabel, ("text", "labels"), (), "labels", RowExamples.multi_label),
+    RowTask(tasks.Regression, ("text", "score"), (), None, RowExamples.regression),
+    RowTask(tasks.PairRegression, ("premise", "hypothesis", "score"), (), None, RowExamples.pair_regression),
+    RowTask(tasks.TextPairs, ("premise", "hypothesis", "label"), (), "label", RowExamples.text_pairs),
+    RowTask(tasks.Tagging, ("tokens", "tags"), (), "tags", RowExamples.tagging),
+    RowTask(tasks.SemanticRoles, ("tokens", "predicate", "tags"), ("lemma",), "tags", RowExamples.semantic_roles),
+    RowTask(tasks.Reading, ("question", "passage", "answers"), ("id",), None, RowExamples.reading),
+    RowTask(
+        tasks.Coreference, ("sentences", "clusters"), ("speakers", "genre", "document"), None, RowExamples.coreference
+    ),
 )
-ROW_TASKS = TaskRegistry[RowTask]({row_task.task.name: row_task for row_task in _ROW_TASKS})
+ROW_TASKS = tasks.TaskRegistry[RowTask]({row_task.task.name: row_task for row_task in _ROW_TASKS})

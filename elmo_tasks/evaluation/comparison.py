@@ -14,7 +14,6 @@ import numpy as np
 
 from elmo_tasks.config import Overrides
 from elmo_tasks.data_readers.sources import Source
-from elmo_tasks.elmo.devices import Device
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.evaluation.significance import (
     Array,
@@ -33,7 +32,6 @@ from elmo_tasks.evaluation.significance import (
 )
 from elmo_tasks.evaluation.systems import Predictions, System, find_systems, is_data_file, is_system, read_predictions
 from elmo_tasks.runs.evaluate import UnknownLabels
-from elmo_tasks.runs.load import with_device
 from elmo_tasks.tasks import Task
 
 
@@ -105,7 +103,6 @@ def compare(
     resamples: int = 10_000,
     seed: int = 13370,
     unknown_labels: UnknownLabels = "error",
-    device: Device | None = None,
     overrides: Overrides = (),
 ) -> Comparison:
     """Compares systems with the first one.
@@ -118,7 +115,6 @@ def compare(
         resamples: how many resamples the intervals and the tests use.
         seed: of the resamples. The same seed gives the same numbers.
         unknown_labels: `count` scores gold labels that a run does not know as its errors; see `evaluate`.
-        device: `auto` uses a GPU if there is one, `cuda` requires one; by default, the setting of the run's config.
         overrides: `key.path=value`, in place of the values of every run's config.
 
     Raises:
@@ -126,7 +122,7 @@ def compare(
         DataError, RunError: a system cannot be read.
     """
     systems = [
-        (each, (read_predictions(path, data, with_device(device, overrides), unknown_labels) for path in each.paths))
+        (each, (read_predictions(path, data, overrides, unknown_labels) for path in each.paths))
         for each in find_systems(paths)
     ]
     return compare_predictions(systems, metric=metric, resamples=resamples, seed=seed)

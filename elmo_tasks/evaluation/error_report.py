@@ -17,7 +17,6 @@ import numpy as np
 
 from elmo_tasks.config import Overrides
 from elmo_tasks.data_readers.sources import Source
-from elmo_tasks.elmo.devices import Device
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.evaluation.mention_errors import mention_kinds
 from elmo_tasks.evaluation.reading_errors import KINDS as READING_KINDS
@@ -29,7 +28,6 @@ from elmo_tasks.evaluation.systems import Predictions, read_predictions
 from elmo_tasks.metrics import Accuracy, CoreferenceScores, LabelSetF1, Metric, SpanF1, Squad2Scores, SquadScores, SrlF1
 from elmo_tasks.metrics.confusion import Confusion, ConfusionTable
 from elmo_tasks.runs.evaluate import UnknownLabels
-from elmo_tasks.runs.load import with_device
 from elmo_tasks.tasks import Task
 
 
@@ -78,7 +76,6 @@ def errors(
     *,
     num_examples: int = 20,
     unknown_labels: UnknownLabels = "error",
-    device: Device | None = None,
     overrides: Overrides = (),
 ) -> ErrorReport:
     """What a system gets wrong.
@@ -88,15 +85,12 @@ def errors(
         data: what a run is evaluated on; by default, the test data of its config. Not used for files.
         num_examples: how many of the worst examples are kept.
         unknown_labels: `count` scores gold labels that the run does not know as its errors; see `evaluate`.
-        device: `auto` uses a GPU if there is one, `cuda` requires one; by default, the setting of the run's config.
         overrides: `key.path=value`, in place of the values of the run's config.
 
     Raises:
         DataError, RunError: the run or the file cannot be read.
     """
-    return error_report(
-        read_predictions(Path(path), data, with_device(device, overrides), unknown_labels), num_examples=num_examples
-    )
+    return error_report(read_predictions(Path(path), data, overrides, unknown_labels), num_examples=num_examples)
 
 
 def error_report(found: Predictions, *, num_examples: int = 20) -> ErrorReport:

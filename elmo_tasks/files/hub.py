@@ -13,8 +13,6 @@ from elmo_tasks.errors import DISK_FULL_ERRORS, RemoteError, WriteError, one_lin
 HUB = "hub:"
 _NAME = re.compile(r"hub:([\w.-]+(?:/[\w.-]+)?)(?:@([^@\s]+))?")
 _EXPECTED = f"expected {HUB}ORG/NAME or {HUB}ORG/NAME@REVISION"
-_MISSING = "not found on the hub, or private"
-_LOG_IN = "log in with `hf auth login`, or set HF_TOKEN"
 
 
 def is_offline() -> bool:
@@ -71,18 +69,11 @@ def _snapshot(name: str, revision: str | None, patterns: tuple[str, ...], local_
 
 @contextlib.contextmanager
 def _errors(source: str, *, local_only: bool = False) -> Iterator[None]:
-    """Turns the library's errors within the block into one line that says what to do."""
+    """Turns the library's errors within the block into one line, which says what the hub has answered."""
     from huggingface_hub import constants, errors
 
     try:
         yield
-    except errors.GatedRepoError:
-        page = f"{constants.ENDPOINT}/{_parts(source)[0]}"
-        raise RemoteError(f"{source}: its authors give access on {page}; ask there, then {_LOG_IN}") from None
-    except errors.RevisionNotFoundError:
-        raise RemoteError(f"{source}: has no such revision; expected a branch, a tag or a commit after '@'") from None
-    except (errors.RepositoryNotFoundError, errors.LocalTokenNotFoundError):
-        raise RemoteError(f"{source}: {_MISSING}; check the name, and {_LOG_IN}") from None
     except Exception as problem:  # of the library and of those that it uses, of any class
         if isinstance(problem, OSError) and problem.errno in DISK_FULL_ERRORS:
             place = problem.filename or constants.HF_HUB_CACHE
@@ -91,10 +82,6 @@ def _errors(source: str, *, local_only: bool = False) -> Iterator[None]:
             raise RemoteError(f"{source}: not downloaded to this machine yet") from None
         if is_offline():
             raise RemoteError(f"{source}: not downloaded to this machine yet, and HF_HUB_OFFLINE is set") from None
-        cause = problem.__cause__ if isinstance(problem.__cause__, Exception) else problem
-        status = getattr(getattr(cause, "response", None), "status_code", None)
-        if status in (401, 403):
-            raise RemoteError(f"{source}: {_MISSING} (status {status}); check the name, and {_LOG_IN}") from None
-        raise RemoteError(
-            f"{source}: the hub cannot be reached, or does not answer as expected: {one_line(cause)}"
-        ) from None
+        cause = problem.__cause__ if isinstance(problem, errors.LocalEntryNotFoundError) else problem
+        reason = one_line(cause if isinstance(cause, Exception) else problem, 500)
+        raise RemoteError(f"{source}: cannot be downloaded from the hub: {reason}") from None

@@ -91,8 +91,8 @@ class PartsFolder:
             task = bar.add_task("parts", total=len(units), completed=len(units) - len(missing), note="")
             for unit, tables in read_units(missing):
                 forget_words()  # or the last digits of a part would depend on the parts before it
-                results = map(function, _noted(tables, unit, lambda note: bar.update(task, note=note)))
-                errors += self._write(unit, results)
+                bar.update(task, note=f"{unit.source}, from line {unit.first:,}")
+                errors += self._write(unit, map(function, tables))
                 bar.advance(task)
         return Made(len(missing), errors)
 
@@ -114,15 +114,6 @@ class PartsFolder:
             shown = "".join(f"\n  {unit.source}, from line {unit.first}" for unit in missing[:10])
             more = f"\n  and {len(missing) - 10} more" if len(missing) > 10 else ""
             raise IncompleteError(f"{self.path}: {counted(len(missing), 'part')} missing:{shown}{more}")
-
-
-def _noted(tables: Iterable[pa.Table], unit: Unit, note: Callable[[str], None]) -> Iterator[pa.Table]:
-    """The tables of a unit; before each one, notes how far it is."""
-    rows = 0
-    for table in tables:
-        note(f"{unit.source}, line {unit.first + rows:,}")
-        yield table
-        rows += len(table)
 
 
 def _writer(stream: IO[bytes], schema: pa.Schema) -> pq.ParquetWriter:

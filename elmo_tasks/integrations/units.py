@@ -1,7 +1,6 @@
 """Cuts files into units of about a million tokens, by their content only, so that all machines find the same ones.
 
-A unit is a range of lines of a text or JSON lines file, or a range of row groups of a Parquet file. A small file is one
-unit.
+A unit is a range of lines of a text or JSON lines file. A small file is one unit.
 """
 
 from __future__ import annotations
@@ -17,11 +16,8 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from elmo_tasks.data_readers.column_names import free_name
 from elmo_tasks.errors import DataError
-from elmo_tasks.files.hashes import content_hash
 from elmo_tasks.files.limits import MAX_LINE_BYTES, limit
 from elmo_tasks.files.paths import each_once, is_clutter, matching_paths, plain_name, refuse_stream
 from elmo_tasks.files.text import DAMAGE_ERRORS, decode_lines, open_binary
@@ -30,9 +26,9 @@ from elmo_tasks.text.prose import looks_like, warn_of_no_text
 UNIT_TOKENS = 1_000_000
 _BYTES_PER_TOKEN = 6
 _TABLE_BYTES = 400_000  # of text, in a table
-_PARQUET_ROWS = 2_000  # of a table
+_NO_TABLE = "a table; expected text or JSON lines, such as those of pandas: to_json(FILE, orient='records', lines=True)"
 
-Kind = Literal["text", "json", "parquet"]
+Kind = Literal["text", "json"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,8 +39,8 @@ class Unit:
         path: the file.
         source: its name in the results, relative to the folder that all files have in common.
         kind: what the file holds.
-        start, end: the bytes of the decompressed file; of a Parquet file the row groups. The end is exclusive.
-        first: the number of its first line or row, from 1.
+        start, end: the bytes of the decompressed file. The end is exclusive.
+        first: the number of its first line, from 1.
         digest: identifies the content, together with the source and the range.
     """
 
@@ -123,9 +119,8 @@ def find_units(
     """
     for source, path in find_files(inputs, output).items():
         if plain_name(path).endswith(".parquet"):
-            yield from _row_group_units(path, source, tokens * _BYTES_PER_TOKEN)
-        else:
-            yield from _line_units(path, source, tokens * _BYTES_PER_TOKEN, tokenized)
+            raise DataError(path, _NO_TABLE)
+        yield from _line_units(path, source, tokens * _BYTES_PER_TOKEN, tokenized)
 
 
 def _line_units(path: Path, source: str, size: int, tokenized: bool) -> Iterator[Unit]:
@@ -170,28 +165,11 @@ def _ignore(error: DataError) -> None:
     """Lines that are not UTF-8 are found when they are read."""
 
 
-def _row_group_units(path: Path, source: str, size: int) -> Iterator[Unit]:
-    try:
-        metadata = pq.read_metadata(path)
-    except (pa.ArrowException, OSError) as error:
-        raise DataError(path, f"the Parquet file is damaged ({error})") from None
-    digest = content_hash(path)
-    start, first, rows, reached = 0, 1, 0, 0
-    for group in range(metadata.num_row_groups):
-        reached += metadata.row_group(group).total_byte_size
-        rows += metadata.row_group(group).num_rows
-        if reached >= size or group + 1 == metadata.num_row_groups:
-            name = hashlib.sha256(f"{source}:{start}:{group}:{digest}".encode()).hexdigest()
-            yield Unit(path, source, "parquet", start, group + 1, first, name)
-            start, first, rows, reached = group + 1, first + rows, 0, 0
-
-
 def read_units(units: Iterable[Unit]) -> Iterator[tuple[Unit, Iterator[pa.Table]]]:
     """Each unit with its tables, which must be used before the next unit is asked for.
 
-    A unit has at least one table. A table has a row for each line or row that is not blank: `source`, `line`, `error`
-    (why the line cannot be read, otherwise null), and `text`, or `json` with the line, or the columns of a Parquet
-    file.
+    A unit has at least one table. A table has a row for each line that is not blank: `source`, `line`, `error` (why the
+    line cannot be read, otherwise null), and `text`, or `json` with the line.
 
     Raises (while tables are read):
         DataError: a file is missing or damaged, or changed since its units were found.
@@ -200,9 +178,6 @@ def read_units(units: Iterable[Unit]) -> Iterator[tuple[Unit, Iterator[pa.Table]
         position = 0
         with _opened(path) as stream:
             for unit in group:
-                if unit.kind == "parquet":
-                    yield unit, _parquet_tables(unit)
-                    continue
                 _skip(stream, position, unit.start)
                 content = stream.read(unit.end - unit.start)
                 position = unit.end
@@ -236,27 +211,3 @@ def _line_tables(unit: Unit, content: bytes) -> Iterator[pa.Table]:
             yield pa.Table.from_pylist(rows, schema)
             rows, size = [], 0
     yield pa.Table.from_pylist(rows, schema)
-
-
-def _parquet_tables(unit: Unit) -> Iterator[pa.Table]:
-    """Some rows of a Parquet file at a time, with `source`, `line` and `error` in addition.
-
-    The file's own columns of these names are called `input_source` and so on, as in results of `Predictor`.
-    """
-    line = unit.first
-    try:
-        with pq.ParquetFile(unit.path) as file:
-            batches = file.iter_batches(_PARQUET_ROWS, list(range(unit.start, unit.end)))
-            tables = (pa.Table.from_batches([batch]) for batch in batches)
-            first = next(tables, file.schema_arrow.empty_table())  # Spark writes files without rows
-            for table in itertools.chain([first], tables):
-                own = {
-                    "source": pa.array([unit.source] * len(table), pa.string()),
-                    "line": pa.array(range(line, line + len(table)), pa.int64()),
-                    "error": pa.nulls(len(table), pa.string()),
-                }
-                line += len(table)
-                names = table.column_names
-                yield pa.table({free_name(name, own, names): table[name] for name in names} | own)
-    except (pa.ArrowException, OSError) as error:
-        raise DataError(unit.path, f"the Parquet file is damaged ({error})") from None

@@ -7,7 +7,6 @@ import dataclasses
 import functools
 import logging
 import shutil
-import tarfile
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -118,23 +117,6 @@ def import_allennlp(
         write_json(run.origin, {"allennlp": str(archive.path), **dataclasses.asdict(converted.imported)})
         run.create(resolved)  # last: it makes the folder a run
         return converted.imported
-
-
-def archives_in(path: str | Path) -> list[Path]:
-    """The archives in a folder and those within it, or the path itself if it is an archive.
-
-    Those in AllenNLP's own cache are known by their content, since their names have no endings.
-
-    Raises:
-        MigrationError: the folder has none.
-    """
-    folder = Path(path)
-    if not folder.is_dir() or (folder / "config.json").is_file():
-        return [folder]
-    files = sorted(each for each in folder.rglob("*") if each.is_file())
-    if not (found := [each for each in files if each.name.endswith(".tar.gz") or tarfile.is_tarfile(each)]):
-        raise MigrationError(f"{path}: has no *.tar.gz; expected a folder of AllenNLP's archives")
-    return found
 
 
 def _override(config: dict[str, Any], overrides: Mapping[str, Any]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from elmo_tasks import tasks
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.models.model import TaskModel
 from elmo_tasks.predictors.allennlp_format import AllenNlpPredictor
@@ -14,40 +15,27 @@ from elmo_tasks.predictors.predictor import DEFAULT_BATCH_TOKENS, Input, Predict
 from elmo_tasks.predictors.reading import ReadingPredictor
 from elmo_tasks.predictors.semantic_roles import SemanticRolesPredictor
 from elmo_tasks.predictors.tagger import TaggerPredictor
-from elmo_tasks.tasks import (
-    Classification,
-    Coreference,
-    MultiLabel,
-    PairRegression,
-    Reading,
-    Regression,
-    SemanticRoles,
-    Tagging,
-    Task,
-    TaskRegistry,
-    TextPairs,
-)
 from elmo_tasks.text.tokenizers import TREEBANK, Tokenizer
 from elmo_tasks.text.vocabulary import Vocabulary
 
 __all__ = ["DEFAULT_BATCH_TOKENS", "AllenNlpPredictor", "Input", "Predictor", "build_predictor", "register_predictor"]
 
-PREDICTORS = TaskRegistry[type[Predictor]](
+PREDICTORS = tasks.TaskRegistry[type[Predictor]](
     {
-        Classification.name: ClassifierPredictor,
-        Coreference.name: CoreferencePredictor,
-        MultiLabel.name: ClassifierPredictor,
-        PairRegression.name: InferencePredictor,
-        Reading.name: ReadingPredictor,
-        Regression.name: ClassifierPredictor,
-        SemanticRoles.name: SemanticRolesPredictor,
-        Tagging.name: TaggerPredictor,
-        TextPairs.name: InferencePredictor,
+        tasks.Classification.name: ClassifierPredictor,
+        tasks.Coreference.name: CoreferencePredictor,
+        tasks.MultiLabel.name: ClassifierPredictor,
+        tasks.PairRegression.name: InferencePredictor,
+        tasks.Reading.name: ReadingPredictor,
+        tasks.Regression.name: ClassifierPredictor,
+        tasks.SemanticRoles.name: SemanticRolesPredictor,
+        tasks.Tagging.name: TaggerPredictor,
+        tasks.TextPairs.name: InferencePredictor,
     }
 )
 
 
-def register_predictor(task: type[Task], predictor: type[Predictor]) -> None:
+def register_predictor(task: type[tasks.Task], predictor: type[Predictor]) -> None:
     """Makes `build_predictor` use a predictor for a task, and for its subclasses that have none of their own."""
     PREDICTORS[task.name] = predictor
 

@@ -138,7 +138,6 @@ def probe_labels(
     *,
     vectors: WordVectorFile | None = None,
     seed: int = 0,
-    visible: bool = True,
 ) -> LabelProbe:
     """Trains linear classifiers on the vectors of each layer and on those of words, and tests them.
 
@@ -151,7 +150,6 @@ def probe_labels(
         test: the sentences to test on. A label that is not in the training data counts as wrong.
         vectors: word vectors to compare with.
         seed: draws the labels of the control task.
-        visible: whether progress bars are drawn.
 
     Raises:
         ElmoTasksError: the training data has fewer than two labels, or there is nothing to test on.
@@ -169,8 +167,7 @@ def probe_labels(
     for source, name in sources(bilm, vectors, sentences):
         with tempfile.TemporaryDirectory(prefix="elmo-tasks-probe-") as folder:
             (paths, learned), (test_paths, tested) = (
-                _stored(source, part, Path(folder, str(number)), visible)
-                for number, part in enumerate((training, test))
+                _stored(source, part, Path(folder, str(number))) for number, part in enumerate((training, test))
             )
             for row, path, test_path in zip(row_names(name, len(paths)), paths, test_paths, strict=True):
                 begin = time.monotonic()
@@ -221,7 +218,7 @@ def _labels(sentences: Sequence[LabelledSentence], control: dict[_Type, str] | N
 
 
 def _stored(
-    source: LayerSource, sentences: Sequence[LabelledSentence], folder: Path, visible: bool
+    source: LayerSource, sentences: Sequence[LabelledSentence], folder: Path
 ) -> tuple[list[Path], list[LabelledSentence]]:
     """Writes the vectors of all items into a new folder: a file for each row, and the sentences in their order."""
     folder.mkdir()
@@ -231,7 +228,7 @@ def _stored(
     spans = [[span for item in sentence.items for span in item] for sentence in sentences]
     tokens = [sentence.tokens for sentence in sentences]
     with contextlib.ExitStack() as stack:
-        for number, rows in span_vectors(source, tokens, spans, visible=visible):
+        for number, rows in span_vectors(source, tokens, spans):
             if not files:
                 paths = [folder / str(row) for row in range(len(rows))]
                 files = [stack.enter_context(OutputFile(path, path)) for path in paths]

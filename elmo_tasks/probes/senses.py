@@ -56,9 +56,7 @@ class SenseProbe:
     f1: Mapping[str, Mapping[str, float]]
 
 
-def probe_senses(
-    bilm: LayerSource, data: SenseData, *, vectors: WordVectorFile | None = None, visible: bool = True
-) -> SenseProbe:
+def probe_senses(bilm: LayerSource, data: SenseData, *, vectors: WordVectorFile | None = None) -> SenseProbe:
     """Disambiguates words by the nearest mean vector of a sense, with the vectors of each layer.
 
     A sense's vector is the mean of the vectors of its instances in the training data; that of several tokens is their
@@ -71,7 +69,6 @@ def probe_senses(
         bilm: the biLM.
         data: see `read_sense_data`.
         vectors: word vectors to compare with.
-        visible: whether progress bars are drawn.
 
     Raises:
         ElmoTasksError: the training data has none of the words.
@@ -97,8 +94,8 @@ def probe_senses(
     tokens = [sentence.tokens for sentence in (*training, *data.evaluation)]
     for source, name in sources(bilm, vectors, tokens):
         logger.info("%s: %s", name, counted(len(tokens), "sentence"))
-        means = _sense_means(source, training, counts, visible)
-        found = _nearest(source, data.evaluation, known, means, visible)
+        means = _sense_means(source, training, counts)
+        found = _nearest(source, data.evaluation, known, means)
         rows |= {row: {**fallback, **answers} for row, answers in zip(row_names(name, len(found)), found, strict=True)}
     return _scored(instances, known, first, rows)
 
@@ -154,11 +151,11 @@ def _chosen(instances: Sequence[Instance], senses: Mapping[Word, str]) -> dict[s
 
 
 def _sense_means(
-    source: LayerSource, sentences: Sequence[SenseSentence], counts: Mapping[tuple[Word, str], int], visible: bool
+    source: LayerSource, sentences: Sequence[SenseSentence], counts: Mapping[tuple[Word, str], int]
 ) -> dict[tuple[Word, str], NDArray[np.float64]]:
     """The mean vector of each sense of each word, (R, D)."""
     sums: dict[tuple[Word, str], NDArray[np.float64]] = {}
-    for instance, vectors in _instance_vectors(source, sentences, visible):
+    for instance, vectors in _instance_vectors(source, sentences):
         for sense in instance.senses:
             key, vector = (instance.word, sense), vectors.astype(np.float64)
             sums[key] = sums[key] + vector if key in sums else vector
@@ -170,11 +167,10 @@ def _nearest(
     sentences: Sequence[SenseSentence],
     known: Mapping[Word, Sequence[str]],
     means: Mapping[tuple[Word, str], NDArray[np.float64]],
-    visible: bool,
 ) -> list[dict[str, str]]:
     """The answers of each row for the instances whose words are known."""
     answers: list[dict[str, str]] = []
-    for instance, vectors in _instance_vectors(source, _only_of(sentences, known.keys()), visible):
+    for instance, vectors in _instance_vectors(source, _only_of(sentences, known.keys())):
         answers = answers or [{} for _ in vectors]
         senses = known[instance.word]
         nearest = nearest_sense(vectors, np.stack([means[instance.word, sense] for sense in senses]))
@@ -184,11 +180,11 @@ def _nearest(
 
 
 def _instance_vectors(
-    source: LayerSource, sentences: Sequence[SenseSentence], visible: bool
+    source: LayerSource, sentences: Sequence[SenseSentence]
 ) -> Iterator[tuple[Instance, NDArray[np.float32]]]:
     """The instances of sentences, each with its vectors: (R, D)."""
     spans = [[instance.span for instance in sentence.instances] for sentence in sentences]
-    for number, vectors in span_vectors(source, [each.tokens for each in sentences], spans, visible=visible):
+    for number, vectors in span_vectors(source, [each.tokens for each in sentences], spans):
         for index, instance in enumerate(sentences[number].instances):
             yield instance, vectors[:, index]
 

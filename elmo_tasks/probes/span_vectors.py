@@ -65,8 +65,6 @@ def span_vectors(
     source: LayerSource,
     sentences: Sequence[Sequence[str]],
     spans: Sequence[Sequence[TokenSpan]],
-    *,
-    visible: bool = True,
 ) -> Iterator[tuple[int, NDArray[np.float32]]]:
     """Streams the vectors of spans, a sentence at a time, the longest sentences first.
 
@@ -74,14 +72,13 @@ def span_vectors(
         source: the layers are computed once, in batches of bounded size. Sentences without spans are skipped.
         sentences: tokenized sentences.
         spans: those of each sentence.
-        visible: whether a progress bar is drawn.
 
     Yields:
         the number of a sentence and the vectors of its spans, (R, N, D), which are the means of their tokens' vectors.
     """
     lengths = [len(tokens) for tokens in sentences]
     numbers = sorted((number for number, found in enumerate(spans) if found), key=lambda number: -lengths[number])
-    with progress_bar(visible=visible) as bar:
+    with progress_bar() as bar:
         task = bar.add_task("computing vectors", total=len(numbers), note="sentences")
         for batch in batches_of_like_lengths(lengths, numbers, max_padded=_BATCH_TOKENS):
             output = source.layers([sentences[number] for number in batch]).layers  # (B, L+1, T, D)

@@ -6,21 +6,9 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from elmo_tasks import tasks
 from elmo_tasks.rendering.drawing import Drawing, Mark, MarkedText, Rows
 from elmo_tasks.rendering.tasks import NO_ANSWER, located
-from elmo_tasks.tasks import (
-    Classification,
-    Coreference,
-    MultiLabel,
-    PairRegression,
-    Reading,
-    Regression,
-    SemanticRoles,
-    Tagging,
-    Task,
-    TaskRegistry,
-    TextPairs,
-)
 from elmo_tasks.tasks.reading import character_span
 from elmo_tasks.text.tag_schemes import spans_of_tags
 
@@ -28,7 +16,7 @@ Example = Mapping[str, Any]
 Versions = Mapping[str, Any]  # by their names, what the task's metric compares: tags, a label, an answer, clusters
 
 
-def describe_versions(task: Task, example: Example, predictions: Mapping[str, Mapping[str, Any]]) -> Drawing:
+def describe_versions(task: tasks.Task, example: Example, predictions: Mapping[str, Mapping[str, Any]]) -> Drawing:
     """What to draw for an example with its gold labels and the predictions of systems, by their names.
 
     A task without a description, its own or that of a base class, gets its texts and its labels.
@@ -40,7 +28,7 @@ def describe_versions(task: Task, example: Example, predictions: Mapping[str, Ma
     if description is None:
         texts = [("", " ".join(tokens)) for tokens in task.texts(example)]
         return [Rows([*texts, *((name, json.dumps(each, ensure_ascii=False)) for name, each in versions.items())])]
-    if isinstance(task, Tagging) and not task.tag_scheme:
+    if isinstance(task, tasks.Tagging) and not task.tag_scheme:
         return _tags(example, versions)
     return description(example, versions)
 
@@ -103,16 +91,16 @@ def _coreference(example: Example, versions: Versions) -> Drawing:
     return [Rows(rows)]
 
 
-DESCRIPTIONS_OF_VERSIONS = TaskRegistry[Callable[[Example, Versions], Drawing]](
+DESCRIPTIONS_OF_VERSIONS = tasks.TaskRegistry[Callable[[Example, Versions], Drawing]](
     {
-        Classification.name: _classification,
-        Coreference.name: _coreference,
-        MultiLabel.name: _classification,
-        PairRegression.name: _text_pairs,
-        Reading.name: _reading,
-        Regression.name: _classification,
-        SemanticRoles.name: _spans,
-        Tagging.name: _spans,
-        TextPairs.name: _text_pairs,
+        tasks.Classification.name: _classification,
+        tasks.Coreference.name: _coreference,
+        tasks.MultiLabel.name: _classification,
+        tasks.PairRegression.name: _text_pairs,
+        tasks.Reading.name: _reading,
+        tasks.Regression.name: _classification,
+        tasks.SemanticRoles.name: _spans,
+        tasks.Tagging.name: _spans,
+        tasks.TextPairs.name: _text_pairs,
     }
 )

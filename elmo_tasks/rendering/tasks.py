@@ -7,21 +7,9 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from elmo_tasks import tasks
 from elmo_tasks.rendering.drawing import Bars, Drawing, HeatMap, Mark, MarkedText, Rows, ShadedText, SignedText
 from elmo_tasks.rendering.label_meanings import PUNCTUATION
-from elmo_tasks.tasks import (
-    Classification,
-    Coreference,
-    MultiLabel,
-    PairRegression,
-    Reading,
-    Regression,
-    SemanticRoles,
-    Tagging,
-    Task,
-    TaskRegistry,
-    TextPairs,
-)
 from elmo_tasks.text.label_order import natural_order
 from elmo_tasks.text.tag_schemes import OUTSIDE, spans_of_tags
 
@@ -31,7 +19,7 @@ Result = Mapping[str, Any]
 Description = Callable[[Result], Drawing]
 
 
-def describe(task: Task, result: Result) -> Drawing:
+def describe(task: tasks.Task, result: Result) -> Drawing:
     """What to draw for a result of a task's predictor.
 
     A task without a description, its own or that of a base class, gets its keys and values. What `explain` has added
@@ -41,7 +29,7 @@ def describe(task: Task, result: Result) -> Drawing:
     return [*(DESCRIPTIONS.find(task) or _items)(plain), *_saliency(result)]
 
 
-def register_description(task: type[Task], description: Description) -> None:
+def register_description(task: type[tasks.Task], description: Description) -> None:
     """Makes `describe` use a function for the results of a task and its subclasses."""
     DESCRIPTIONS[task.name] = description
 
@@ -180,16 +168,16 @@ def located(result: Result) -> tuple[str, list[tuple[int, int]]]:
     return text.removesuffix("\n"), offsets
 
 
-DESCRIPTIONS = TaskRegistry[Description](
+DESCRIPTIONS = tasks.TaskRegistry[Description](
     {
-        Classification.name: _classification,
-        Coreference.name: _coreference,
-        MultiLabel.name: _classification,
-        PairRegression.name: _text_pairs,
-        Reading.name: _reading,
-        Regression.name: _classification,
-        SemanticRoles.name: _semantic_roles,
-        Tagging.name: _tagging,
-        TextPairs.name: _text_pairs,
+        tasks.Classification.name: _classification,
+        tasks.Coreference.name: _coreference,
+        tasks.MultiLabel.name: _classification,
+        tasks.PairRegression.name: _text_pairs,
+        tasks.Reading.name: _reading,
+        tasks.Regression.name: _classification,
+        tasks.SemanticRoles.name: _semantic_roles,
+        tasks.Tagging.name: _tagging,
+        tasks.TextPairs.name: _text_pairs,
     }
 )

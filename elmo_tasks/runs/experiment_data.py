@@ -93,7 +93,7 @@ class Data:
     def vocabulary(self, config: ExperimentConfig) -> Vocabulary:
         pretrained = config.model.embedder.pretrained_words()
         training, *held_out = self.counts.values()
-        return config.vocabulary.of_counts(training, held_out, pretrained)
+        return config.vocabulary.build(training, held_out, pretrained)
 
     @property
     def parts(self) -> dict[str, datasets.Dataset]:

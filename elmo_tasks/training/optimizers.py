@@ -136,15 +136,6 @@ class Muon(OptimizerConfig):
     parameter_groups: tuple[MuonGroup, ...] = Field((), description="which parameters are matrices, and other settings")
 
 
-class NAdam(OptimizerConfig):
-    torch_class = torch.optim.NAdam
-    type: Literal["nadam"] = "nadam"
-    lr: Rate = 0.002
-    betas: tuple[Fraction, Fraction] = (0.9, 0.999)
-    eps: Rate = 1e-8
-    momentum_decay: NotNegative = 0.004
-
-
 class Sgd(OptimizerConfig):
     torch_class = torch.optim.SGD
     type: Literal["sgd"] = "sgd"
@@ -173,13 +164,3 @@ class Adadelta(OptimizerConfig):
     lr: Rate = 1.0
     rho: Fraction = 0.9
     eps: Rate = 1e-6
-
-
-class RmsProp(OptimizerConfig):
-    torch_class = torch.optim.RMSprop
-    type: Literal["rmsprop"] = "rmsprop"
-    lr: Rate = 0.01
-    alpha: Fraction = 0.99
-    eps: Rate = 1e-8
-    momentum: Fraction = 0.0
-    centered: bool = False

@@ -98,17 +98,6 @@ class CosineDecay(_Decay):
         return 0.5 * (1 + math.cos(math.pi * done))
 
 
-class InverseTimeDecay(SchedulerConfig):
-    """Divides the rate by 1 + `decay` x epoch, as Ma and Hovy (2016) do."""
-
-    type: Literal["inverse_time"] = "inverse_time"
-    moves: ClassVar[Literal["epoch"]] = "epoch"
-    decay: Annotated[float, Field(gt=0)] = 0.05
-
-    def build(self, optimizer: torch.optim.Optimizer, num_steps: int, higher_is_better: bool) -> Schedule:
-        return Schedule(lr_scheduler.LambdaLR(optimizer, lambda epoch: 1 / (1 + self.decay * epoch)), self.moves)
-
-
 class Exponential(SchedulerConfig):
     """Multiplies the rate by `gamma` after each epoch."""
 
@@ -118,18 +107,6 @@ class Exponential(SchedulerConfig):
 
     def build(self, optimizer: torch.optim.Optimizer, num_steps: int, higher_is_better: bool) -> Schedule:
         return Schedule(lr_scheduler.ExponentialLR(optimizer, self.gamma), self.moves)
-
-
-class Step(SchedulerConfig):
-    """Multiplies the rate by `gamma` after every `step_size` epochs."""
-
-    type: Literal["step"] = "step"
-    moves: ClassVar[Literal["epoch"]] = "epoch"
-    step_size: Annotated[int, Field(ge=1)]
-    gamma: Factor = 0.1
-
-    def build(self, optimizer: torch.optim.Optimizer, num_steps: int, higher_is_better: bool) -> Schedule:
-        return Schedule(lr_scheduler.StepLR(optimizer, self.step_size, self.gamma), self.moves)
 
 
 class ReduceOnPlateau(SchedulerConfig):

@@ -16,7 +16,7 @@ RESULTS = {  # commands with a result for each text
     "score": "score {text} --output {out}.tsv",
 }
 ONE_RESULT = {  # commands with one result for all of a text
-    "perplexity": "perplexity default {text}",
+    "perplexity": "perplexity {text}",
     "similarity": "similarity dog - < {text}",
     "neighbors": "neighbors 'The dog barked.' --word dog --pool {text}",
 }

@@ -159,16 +159,3 @@ def test_perplexity_uses_the_tokenizer_of_the_biLM_unless_one_is_named(
     assert measure.call_args.args[:2] == ("bilm", ["one.txt"])
     assert isinstance(measure.call_args.args[2], WhitespaceTokenizer)
     assert json.loads(printed()[0]) == HELD_OUT
-
-
-def test_the_bilm_of_perplexity_may_come_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    measure = Mock(return_value=HELD_OUT)
-    monkeypatch.setattr(elmo_tasks.pretraining.pretrain, "perplexity_of_text", measure)
-    for bilm in (str(tmp_path), "default", "hub:my/bilm"):
-        assert cli.main(["perplexity", bilm, "one.txt"]) == 0
-        assert measure.call_args.args[:2] == (bilm, ["one.txt"])
-    capsys.readouterr()
-    assert cli.main(["perplexity", "default", "one.txt", "--bilm", "other"]) == 2
-    assert capsys.readouterr().err == "error: default: a biLM, as other is; expected one\n"

@@ -182,14 +182,13 @@ def test_an_entry_point_without_its_package(packages: Path, names: str) -> None:
         open_run("tiny")
 
 
-def test_a_damaged_model_is_to_be_installed_again(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_model(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
     weights = tiny / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-1000])
-    repair = "the installed model is damaged: pip install --force-reinstall --no-deps tiny-models$"
-    with pytest.raises(RunError, match=rf"model\.safetensors: damaged, .*; {repair}"):
+    with pytest.raises(RunError, match=r"tiny/model\.safetensors: damaged"):
         load_run("tiny")
     (tiny / "vocabulary.json").unlink()
-    with pytest.raises(RunError, match=rf"vocabulary\.json: no such file; .*; {repair}"):
+    with pytest.raises(RunError, match=r"tiny/vocabulary\.json: no such file"):
         load_run("tiny")
     (tiny / "about.json").write_text("{")
     assert "about.json:1: " in refused("models", capsys)

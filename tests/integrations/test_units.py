@@ -1,4 +1,4 @@
-"""Units: whole lines, the same ones on every machine, of text, JSON lines and Parquet files, compressed or not."""
+"""Units: whole lines, the same ones on every machine, of text and JSON lines, compressed or not."""
 
 import gzip
 import re
@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,12 +18,6 @@ from elmo_tasks.integrations.units import find_units, read_units
 def rows_of(*inputs: str | Path, tokens: int = 1_000_000) -> list[dict[str, Any]]:
     units = list(find_units(inputs, tokens=tokens))
     return [row for _, tables in read_units(units) for table in tables for row in table.to_pylist()]
-
-
-def parquet_of(texts: list[str], row_group_size: int | None = None) -> bytes:
-    stream = pa.BufferOutputStream()
-    pq.write_table(pa.table({"text": texts}), stream, row_group_size, compression="none", write_statistics=False)
-    return stream.getvalue().to_pybytes()
 
 
 @settings(deadline=None, max_examples=40)
@@ -83,33 +76,6 @@ def test_compressed_text_and_json_lines(tmp_path: Path) -> None:
     assert rows_of(tmp_path, tokens=20) == rows_of(tmp_path)
 
 
-def test_row_groups_of_parquet_files(tmp_path: Path) -> None:
-    columns = {"line": ["not ours"] * 10, "error": ["nor this"] * 10, "input_error": [1] * 10}
-    table = pa.table({"text": [f"line {number}" for number in range(10)], **columns})
-    pq.write_table(table, tmp_path / "a.parquet", row_group_size=3)
-    assert len(list(find_units([tmp_path]))) == 1
-    assert [unit.first for unit in find_units([tmp_path], tokens=1)] == [1, 4, 7, 10]
-    for tokens in (1, 1_000_000):
-        found = rows_of(tmp_path, tokens=tokens)
-        assert [(row["line"], row["text"]) for row in found] == [(n + 1, f"line {n}") for n in range(10)]
-        kept = {
-            (row["source"], row["input_line"], row["error"], row["input_input_error"], row["input_error"])
-            for row in found
-        }
-        assert kept == {("a.parquet", "not ours", None, "nor this", 1)}
-
-
-def test_units_end_with_the_row_group_at_which_they_are_full(tmp_path: Path) -> None:
-    """With texts of some lengths, a group has a multiple of six bytes, or one byte less."""
-    for length in range(1, 13):
-        (tmp_path / "a.parquet").write_bytes(parquet_of(["x" * length] * 4, row_group_size=1))
-        size = pq.read_metadata(tmp_path / "a.parquet").row_group(0).total_byte_size
-        for tokens in (size // 6, size // 6 + 1):
-            step = 1 if size >= 6 * tokens else 2
-            found = [(unit.start, unit.end, unit.first) for unit in find_units([tmp_path], tokens=tokens)]
-            assert found == [(start, start + step, start + 1) for start in range(0, 4, step)]
-
-
 def test_tables_have_the_same_columns_even_without_rows(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     own = {"source": pa.string(), "line": pa.int64()}
     for content, column in ((" \n\n", "text"), ("Orla left.\n", "text"), ('\n \n {"a": 1}\n', "json")):
@@ -140,23 +106,19 @@ def test_units_end_with_the_line_at_which_they_are_full(tmp_path: Path) -> None:
 
 
 def test_equal_texts_have_parts_of_their_own(tmp_path: Path) -> None:
-    pq.write_table(pa.table({"text": ["Orla left."] * 4}), tmp_path / "a.parquet", row_group_size=2)
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "a.txt").write_text("Orla left.\n" * 3)
-        (tmp_path / name / "a.parquet").write_bytes((tmp_path / "a.parquet").read_bytes())
     units = list(find_units([tmp_path / "one", tmp_path / "two"], tokens=1))
-    assert len(units) == 2 * (3 + 2)
+    assert len(units) == 2 * 3
     assert len({unit.part_name for unit in units}) == len({unit.digest for unit in units}) == len(units)
 
 
 def test_long_units_are_several_tables(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text(("Orla left. " * 10_000 + "\n") * 9)  # 110,000 bytes each, of 400,000
-    pq.write_table(pa.table({"text": ["Orla left."] * 4_500}), tmp_path / "b.parquet")
     units = read_units(find_units([tmp_path]))
     lengths = {unit.path.name: [len(table) for table in tables] for unit, tables in units}
-    assert lengths == {"a.txt": [4, 4, 1], "b.parquet": [2_000, 2_000, 500]}
-    assert [row["line"] for row in rows_of(tmp_path / "b.parquet")] == [*range(1, 4_501)]
+    assert lengths == {"a.txt": [4, 4, 1]}
 
 
 def test_lines_of_no_use_have_an_error(tmp_path: Path) -> None:
@@ -173,8 +135,7 @@ def test_lines_of_no_use_have_an_error(tmp_path: Path) -> None:
     ("name", "content", "problem"),
     [
         ("a.csv", b"id,text,label\n1,Orla left,pos\n2,It rained,neg\n3,A mill,pos\n4,A bus,neg\n", "looks like"),
-        ("a.parquet", b"PAR1 nothing", "the Parquet file is damaged"),
-        ("b.parquet", parquet_of(["Orla left."] * 9).replace(b"Orla", b""), "the Parquet file is damaged"),
+        ("a.parquet", b"PAR1 nothing", "a table; expected text or JSON lines"),
         ("a.gz", gzip.compress(b"Orla left.\n" * 9, mtime=0)[:-9], "damaged or cut short"),
     ],
 )

@@ -212,25 +212,3 @@ def test_an_address_without_a_network(archive: Path, monkeypatch: pytest.MonkeyP
     folder.mkdir(parents=True)
     shutil.copy(archive, folder / name)
     assert loaded().predict(sentence="the cat")["words"] == ["the", "cat"]
-
-
-def test_a_folder_of_archives_is_checked(
-    archive: Path, unpacked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = tmp_path / "archives"
-    (folder / "old").mkdir(parents=True)
-    shutil.copy(archive, folder / "old" / "tagger.tar.gz")
-    (folder / "damaged.tar.gz").write_bytes(archive.read_bytes()[:500])
-    before = sorted(tmp_path.rglob("*"))
-    assert cli.main(["import-allennlp", str(folder)]) == 0
-    found = capsys.readouterr()
-    no, yes = found.out.splitlines()
-    assert yes == f"yes  {folder}/old/tagger.tar.gz: AllenNLP's simple_tagger"
-    assert no.startswith(f"no   {folder}/damaged.tar.gz: damaged")
-    assert "1 of 2 archives can be imported" in found.err
-    assert cli.main(["import-allennlp", str(unpacked)]) == 0
-    assert capsys.readouterr().out == f"yes  {unpacked}: AllenNLP's simple_tagger\n"
-    assert sorted(tmp_path.rglob("*")) == before
-    (tmp_path / "empty").mkdir()
-    assert cli.main(["import-allennlp", str(tmp_path / "empty")]) == 2
-    assert "has no *.tar.gz; expected a folder of AllenNLP's archives" in capsys.readouterr().err

@@ -11,7 +11,7 @@ from torch import Tensor
 from elmo_tasks.models.model import ModelConfig
 from elmo_tasks.models.reading import NoAnswerScore, ReadingModel, ReadingOutput
 from elmo_tasks.tasks.reading import Reading, ReadingBatch, unanswered
-from elmo_tasks.text.vocabulary import Vocabulary, VocabularyConfig
+from elmo_tasks.text.vocabulary import Counts, Vocabulary, VocabularyConfig
 
 GRU = {"type": "stacked_bigru", "hidden_sizes": (4,)}
 LSTM = {"type": "stacked_bilstm", "hidden_sizes": (4,)}
@@ -36,7 +36,7 @@ def make(settings: dict[str, Any], **more: Any) -> tuple[ReadingModel, Vocabular
     torch.manual_seed(8)
     embedder: dict[str, Any] = {"words": {"size": 5}}
     config = ModelConfig.model_validate({**settings, "embedder": embedder, **more})
-    vocabulary = VocabularyConfig().build(Reading(), examples(), [])
+    vocabulary = VocabularyConfig().build(Counts.of(Reading(), examples()), [])
     model = config.build(vocabulary, config.embedder.build(vocabulary))
     assert isinstance(model, ReadingModel)
     return model.eval(), vocabulary

@@ -26,7 +26,7 @@ from elmo_tasks.predictors import build_predictor
 from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.runs.warm_start import warm_start
 from elmo_tasks.tasks import Batch, Coreference, PairRegression, Reading, Regression
-from elmo_tasks.text.vocabulary import Vocabulary, VocabularyConfig
+from elmo_tasks.text.vocabulary import Counts, Vocabulary, VocabularyConfig
 from elmo_tasks.training.batching import BatchLoader, DataLoaderConfig
 from elmo_tasks.training.evaluation import evaluate
 from tests.models.heads import HEADS, Head
@@ -62,7 +62,7 @@ def learned(request: pytest.FixtureRequest, bilm_files: dict[str, str]) -> Built
     torch.manual_seed(11)
     embedder = {**head.embedder, "elmo": {**head.embedder["elmo"], **bilm_files}}
     config = ModelConfig.model_validate({**head.model, "embedder": embedder})
-    vocabulary = VocabularyConfig().build(config.task, head.examples, [])
+    vocabulary = VocabularyConfig().build(Counts.of(config.task, head.examples), [])
     model = config.build(vocabulary, config.embedder.build(vocabulary))
     model.prepare_training(head.examples)
     learned = Built(head, config, vocabulary, model)

@@ -125,7 +125,7 @@ def test_a_model_of_the_hub(hub: FakeHub, bert: Path) -> None:
     hub.shutdown()
     hub.server_close()
     assert TransformerFiles.of("hub:some/bert", local_only=True) == files
-    with pytest.raises(WeightsError, match="hub:some/other: the hub cannot be reached"):
+    with pytest.raises(WeightsError, match="hub:some/other: cannot be downloaded from the hub"):
         TransformerConfig(model="hub:some/other").build()
 
 

@@ -23,7 +23,7 @@ from elmo_tasks.tasks import Batch, Coreference, Reading, SemanticRoles, Tagging
 from elmo_tasks.tasks.reading import ReadingBatch, unanswered
 from elmo_tasks.text.tag_schemes import Span, TagScheme, tags_of_spans
 from elmo_tasks.text.tokens import TensorRecord
-from elmo_tasks.text.vocabulary import SPECIAL, Vocabulary, VocabularyConfig
+from elmo_tasks.text.vocabulary import SPECIAL, Counts, Vocabulary, VocabularyConfig
 
 
 @dataclasses.dataclass(frozen=True)
@@ -180,11 +180,13 @@ def make_roles(tagger: TaggerPredictor | None) -> SemanticRolesPredictor:
 
 def make_coreference() -> CoreferencePredictor:
     examples = [{"sentences": [["Ann", "left"]], "genre": genre} for genre in ("story", "talk")]
-    return CoreferencePredictor(EqualWords(), VocabularyConfig().build(Coreference(), examples, []), batch_tokens=12)
+    return CoreferencePredictor(
+        EqualWords(), VocabularyConfig().build(Counts.of(Coreference(), examples), []), batch_tokens=12
+    )
 
 
 def make_reader() -> ReadingPredictor:
-    known = VocabularyConfig().build(Reading(), [unanswered("Who left?", "Orla left.")], [])
+    known = VocabularyConfig().build(Counts.of(Reading(), [unanswered("Who left?", "Orla left.")]), [])
     return ReadingPredictor(CapitalReader(), known, batch_tokens=30)
 
 
@@ -199,7 +201,7 @@ def untrained(
     parts: dict[str, Any] = {key: {"hidden_sizes": (5,)} for key in layers}
     parts |= {key: {"type": "stacked_bilstm", "hidden_sizes": (4,)} for key in encoders}
     config = kind.model_validate({"embedder": {"characters": {"embedding_size": 4, "filters": 6}}, **parts})
-    known = VocabularyConfig().build(config.task, examples, [])
+    known = VocabularyConfig().build(Counts.of(config.task, examples), [])
     return config.build(known, config.embedder.build(known)), known
 
 

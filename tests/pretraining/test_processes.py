@@ -1,17 +1,12 @@
 """What only whole processes can show of pretraining: `kill -9` and resuming, and two that share the streams."""
 
 import json
-import os
-import re
-import subprocess
-import sys
-import tempfile
 from pathlib import Path
 
 import pytest
 
 from elmo_tasks.files.tensor_files import read_state
-from tests.stopping import ENVIRONMENT, TWO_PROCESSES, run_and_kill, run_here
+from tests.stopping import run_and_kill, run_as_two, run_here
 
 
 def command(config_file: Path, folder: Path, *arguments: str) -> list[str]:
@@ -31,32 +26,12 @@ def test_killed_and_resumed_is_the_same_training_bit_for_bit(config_file: Path, 
         assert (killed / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
 
 
-def run_measured(*arguments: str) -> tuple[str, float]:
-    """Runs Python to its end; returns what it prints, and the GB of memory of its largest process."""
-    with tempfile.TemporaryFile() as printed:
-        process = subprocess.Popen([sys.executable, *arguments], env=ENVIRONMENT, stdout=printed, stderr=printed)
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        printed.seek(0)
-        output = printed.read().decode()
-    assert process.returncode == 0, output
-    return output, usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 1e9
-
-
-def number(pattern: str, text: str) -> float:
-    found = re.search(pattern, text)
-    assert found, text
-    return float(found[1])
-
-
 @pytest.mark.slow
 def test_two_processes_train_as_one_on_the_same_streams(config_file: Path, tmp_path: Path) -> None:
     # What depends on each process's own random numbers is off.
     arguments = ("--set=dropout=0", '--set=softmax={"type": "full"}', "--set=trainer.num_epochs=0.5")
-    for name, launcher, shared in (("one", (), ""), ("two", TWO_PROCESSES, " in each of 2 processes")):
-        plan, memory = run_measured(*launcher, *command(config_file, tmp_path / name, *arguments))
-        # The plan leaves out the evaluations, which take more than the training of so small a biLM.
-        assert memory / 3 < number(rf"([\d.]+) GB{shared} │", plan) < memory * 3
+    for name, run in (("one", run_here), ("two", run_as_two)):
+        run(*command(config_file, tmp_path / name, *arguments))
     one, two = (json.loads((tmp_path / name / "results.json").read_text()) for name in ("one", "two"))
     assert two["trained_targets"] == one["trained_targets"]
     assert two["held_out"]["mean"] == pytest.approx(one["held_out"]["mean"], rel=1e-3)

@@ -61,7 +61,7 @@ def test_items_of_readers() -> None:
 def test_span_vectors_are_those_of_brute_force(bilm: BiLM) -> None:
     texts = [["a", "b", "c", "d"], ["no", "spans"], ["e"], ["b", "a", "f"]]
     spans = [[(0, 0), (1, 3)], [], [(0, 0)], [(0, 2), (2, 2), (1, 2)]]
-    found = dict(span_vectors(bilm, texts, spans, visible=False))
+    found = dict(span_vectors(bilm, texts, spans))
     assert sorted(found) == [0, 2, 3]
     for number, vectors in found.items():
         layers = embed_sentences([texts[number]], bilm)[0].numpy()  # (L+1, T, D)
@@ -76,13 +76,11 @@ def test_span_vectors_are_those_of_brute_force(bilm: BiLM) -> None:
 def test_the_longest_sentences_come_first(bilm: BiLM) -> None:
     texts = [["a"], ["a"] * 5, ["a"] * 3, ["a"] * 9, ["a"] * 4]
     spans = [[(0, 0)], [(0, 0)], [(0, 0)], [], [(0, 0)]]
-    assert [number for number, _ in span_vectors(bilm, texts, spans, visible=False)] == [1, 4, 2, 0]
+    assert [number for number, _ in span_vectors(bilm, texts, spans)] == [1, 4, 2, 0]
 
 
-def test_a_bar_is_drawn_unless_it_is_hidden(bilm: BiLM, terminal: Callable[[], str]) -> None:
+def test_a_bar_is_drawn(bilm: BiLM, terminal: Callable[[], str]) -> None:
     few = sentences(4, seed=1)
-    probe_labels(bilm, few, few, visible=False)
-    assert "computing vectors" not in terminal()
     probe_labels(bilm, few, few)
     assert "computing vectors" in terminal()
 
@@ -103,7 +101,7 @@ def test_word_vectors_are_a_layer(tmp_path: Path) -> None:
 
 
 def test_only_layers_with_context_know_what_is_before_a_word(bilm: BiLM) -> None:
-    probe = probe_labels(bilm, sentences(150, seed=1), sentences(40, seed=2), visible=False)
+    probe = probe_labels(bilm, sentences(150, seed=1), sentences(40, seed=2))
     rows = {row.vectors: row for row in probe.rows}
     assert list(rows) == ["layer 0", "layer 1", "layer 2", "mean of layers"]
     assert rows["layer 0"].accuracy == pytest.approx(probe.most_frequent)
@@ -111,13 +109,13 @@ def test_only_layers_with_context_know_what_is_before_a_word(bilm: BiLM) -> None
     # The words say everything about the labels of the control task.
     assert rows["layer 0"].control == 100
     assert rows["layer 0"].selectivity == rows["layer 0"].accuracy - 100
-    again = probe_labels(bilm, sentences(150, seed=1), sentences(40, seed=2), visible=False)
+    again = probe_labels(bilm, sentences(150, seed=1), sentences(40, seed=2))
     assert again == probe
 
 
 def test_accuracies_are_those_of_a_classifier_on_the_vectors(bilm: BiLM) -> None:
     training, test = sentences(30, seed=3), sentences(30, seed=4)
-    probe = probe_labels(bilm, training, test, visible=False)
+    probe = probe_labels(bilm, training, test)
     vectors = [
         np.concatenate([each.numpy() for each in embed_sentences([s.tokens for s in part], bilm)], axis=1)
         for part in (training, test)
@@ -133,7 +131,7 @@ def test_accuracies_are_those_of_a_classifier_on_the_vectors(bilm: BiLM) -> None
 def test_features_are_scaled_as_in_training(bilm: BiLM) -> None:
     """One test item, which has no variance, and whose mean is itself."""
     training = [LabelledSentence((word,), [((0, 0),)], [word]) for word in ["red"] * 15 + ["car"] * 5]
-    probe = probe_labels(bilm, training, [LabelledSentence(("car",), [((0, 0),)], ["car"])], visible=False)
+    probe = probe_labels(bilm, training, [LabelledSentence(("car",), [((0, 0),)], ["car"])])
     assert probe.rows[0].accuracy == 100
 
 
@@ -164,10 +162,10 @@ def test_a_fifth_is_held_out() -> None:
 def test_too_few_labels(bilm: BiLM) -> None:
     one = [LabelledSentence(("a",), [((0, 0),)], ["x"])]
     with pytest.raises(ElmoTasksError, match=r"1 label\(s\) to learn, 1 item\(s\) to test on"):
-        probe_labels(bilm, one, one, visible=False)
+        probe_labels(bilm, one, one)
     two = [*one, LabelledSentence(("b",), [((0, 0),)], ["y"])]
     with pytest.raises(ElmoTasksError, match=r"2 label\(s\) to learn, 0 item\(s\) to test on"):
-        probe_labels(bilm, two, [LabelledSentence(("c",))], visible=False)
+        probe_labels(bilm, two, [LabelledSentence(("c",))])
 
 
 def test_a_probe_counts_its_items_and_the_most_frequent_label(bilm: BiLM) -> None:
@@ -176,7 +174,7 @@ def test_a_probe_counts_its_items_and_the_most_frequent_label(bilm: BiLM) -> Non
         return LabelledSentence(tokens, [((index, index),) for index in range(len(tokens))], labels.split())
 
     training = [sentence("a a", "x y"), sentence("a", "x")]
-    seeds = [probe_labels(bilm, training, [sentence("a b b a", "x z x x")], seed=n, visible=False) for n in range(6)]
+    seeds = [probe_labels(bilm, training, [sentence("a b b a", "x z x x")], seed=n) for n in range(6)]
     found = seeds[0]
     assert (found.labels, found.training_items, found.test_items, found.most_frequent) == (2, 3, 4, 75.0)
     # All training items are of one word, so its only label of the control task is right for half of the test.

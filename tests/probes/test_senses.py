@@ -251,7 +251,7 @@ def random_data() -> SenseData:
 
 def test_the_probe_is_that_of_brute_force(bilm: BiLM) -> None:
     data = random_data()
-    f1 = probe_senses(bilm, data, visible=False).f1
+    f1 = probe_senses(bilm, data).f1
     expected = brute_force(bilm, data)
     assert len(set(expected.values())) > 2, "the rows must differ for the test to say something"
     assert {row: f1[row]["ALL"] for row in expected} == pytest.approx(expected)
@@ -260,7 +260,7 @@ def test_the_probe_is_that_of_brute_force(bilm: BiLM) -> None:
 def test_baselines_sets_and_word_vectors(bilm: BiLM, folder: Path) -> None:
     (folder / "vectors.txt").write_text("bank 1 0\nbanks 1 1\nriver 0 1\n")
     vectors = WordVectorFile(folder / "vectors.txt")
-    probe = probe_senses(bilm, read_sense_data(folder / "wsd"), vectors=vectors, visible=False)
+    probe = probe_senses(bilm, read_sense_data(folder / "wsd"), vectors=vectors)
     sets = {"one": 2, "semeval2007": 2, "ALL but semeval2007": 2, "ALL": 4}
     parts = {"ADJ": 1, "NOUN": 3, "first sense right": 3, "first sense wrong": 1}
     assert list(probe.instances.items()) == [*sets.items(), *parts.items()]
@@ -281,15 +281,13 @@ def test_baselines_sets_and_word_vectors(bilm: BiLM, folder: Path) -> None:
 def test_the_development_set_can_be_the_only_one(bilm: BiLM, folder: Path) -> None:
     data = read_sense_data(folder / "wsd")
     only = [each for each in data.evaluation if each.instances and each.instances[0].id.startswith("semeval2007")]
-    probe = probe_senses(bilm, dataclasses.replace(data, evaluation=only), visible=False)
+    probe = probe_senses(bilm, dataclasses.replace(data, evaluation=only))
     assert "ALL but semeval2007" not in probe.instances
     assert probe.instances["ALL"] == 2
 
 
-def test_a_bar_is_drawn_unless_it_is_hidden(bilm: BiLM, folder: Path, terminal: Callable[[], str]) -> None:
+def test_a_bar_is_drawn(bilm: BiLM, folder: Path, terminal: Callable[[], str]) -> None:
     data = read_sense_data(folder / "wsd")
-    probe_senses(bilm, data, visible=False)
-    assert "computing vectors" not in terminal()
     probe_senses(bilm, data)
     assert "computing vectors" in terminal()
 
@@ -302,13 +300,13 @@ def test_of_senses_that_are_equally_frequent_the_first_is_taken(bilm: BiLM) -> N
 
     senses = ["bank%1", "bank%2", "bank%3"]
     data = SenseData([sentence(senses[2]), sentence(senses[1])], [sentence(senses[1])], {word: senses})
-    assert probe_senses(bilm, data, visible=False).f1["most frequent sense"]["ALL"] == 100
+    assert probe_senses(bilm, data).f1["most frequent sense"]["ALL"] == 100
 
 
 def test_training_data_without_the_words(bilm: BiLM, folder: Path) -> None:
     data = read_sense_data(folder / "wsd")
     with pytest.raises(ElmoTasksError, match="none of the words"):
-        probe_senses(bilm, SenseData(data.training[-1:], data.evaluation, data.inventory), visible=False)
+        probe_senses(bilm, SenseData(data.training[-1:], data.evaluation, data.inventory))
 
 
 def test_the_command(

@@ -8,7 +8,7 @@ from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.metrics import Accuracy, CoreferenceScores, SpanF1, SquadScores, SrlF1
 from elmo_tasks.tasks import Classification, Coreference, Reading, SemanticRoles, Tagging, Task, TextPairs
 from elmo_tasks.tasks.reading import character_span, passage_tokens, unanswered
-from elmo_tasks.text.vocabulary import Vocabulary, VocabularyConfig
+from elmo_tasks.text.vocabulary import Counts, Vocabulary, VocabularyConfig
 
 
 class Case(NamedTuple):
@@ -71,7 +71,7 @@ CASES = {
 
 def test_the_end_token_is_part_of_a_batch_and_of_the_vocabulary() -> None:
     task, examples = TextPairs(end_token="END"), CASES["pairs"].examples
-    vocabulary = VocabularyConfig().build(task, examples, [])
+    vocabulary = VocabularyConfig().build(Counts.of(task, examples), [])
     assert "END" in vocabulary.words
     batch = task.collate(examples, vocabulary)
     assert batch.examples == examples
@@ -81,7 +81,7 @@ def test_the_end_token_is_part_of_a_batch_and_of_the_vocabulary() -> None:
 
 def test_predicates_of_a_batch() -> None:
     task, (first, second) = SemanticRoles(), CASES["roles"].examples
-    vocabulary = VocabularyConfig().build(task, [first, second], [])
+    vocabulary = VocabularyConfig().build(Counts.of(task, [first, second]), [])
     assert task.collate([first, {**second, "predicate": 0}], vocabulary).predicates.tolist() == [1, 0]
     for predicate in (-1, 2):
         with pytest.raises(ElmoTasksError, match=rf"no token {predicate} in a sentence of 2 tokens"):
@@ -142,7 +142,7 @@ EXAMPLES = [
 
 @pytest.fixture
 def vocabulary() -> Vocabulary:
-    return VocabularyConfig().build(TASK, EXAMPLES, [])
+    return VocabularyConfig().build(Counts.of(TASK, EXAMPLES), [])
 
 
 def test_the_vocabulary_has_questions_and_passages_and_no_labels(vocabulary: Vocabulary) -> None:

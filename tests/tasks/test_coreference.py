@@ -7,7 +7,7 @@ import pytest
 import elmo_tasks
 from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.tasks import Coreference
-from elmo_tasks.text.vocabulary import Vocabulary, VocabularyConfig
+from elmo_tasks.text.vocabulary import Counts, Vocabulary, VocabularyConfig
 
 EXAMPLES: list[dict[str, Any]] = [
     {
@@ -34,7 +34,7 @@ def task() -> Coreference:
 
 @pytest.fixture
 def vocabulary() -> Vocabulary:
-    return VocabularyConfig().build(Coreference(), EXAMPLES, [])
+    return VocabularyConfig().build(Counts.of(Coreference(), EXAMPLES), [])
 
 
 def test_without_any_chain_there_is_nothing_to_learn(task: Coreference, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from elmo_tasks.errors import ElmoTasksError, RunError
 from elmo_tasks.models.labels import label_predictions
 from elmo_tasks.text import vocabulary
 from elmo_tasks.text.label_order import natural_order
-from elmo_tasks.text.vocabulary import Vocabulary, VocabularyConfig
+from elmo_tasks.text.vocabulary import Counts, Vocabulary, VocabularyConfig
 
 
 class Pairs:
@@ -34,7 +34,7 @@ TEST = [example("e F a", "the", verdict="perhaps", kinds="q")]
 
 
 def build(pretrained: Iterable[str] = (), **settings: Any) -> Vocabulary:
-    return VocabularyConfig(**settings).build(Pairs(), TRAIN, [TEST], pretrained)
+    return VocabularyConfig(**settings).build(Counts.of(Pairs(), TRAIN), [Counts.of(Pairs(), TEST)], pretrained)
 
 
 FILE = ("x", "a", "y", "F", "z", "e", "c", "x")  # of pretrained vectors
@@ -72,7 +72,7 @@ def test_labels_come_from_all_the_data_in_alphabetical_order() -> None:
 
 def test_a_token_that_reads_like_a_special_word_is_a_word() -> None:
     train = [example("<unknown> <padding> <unknown>")]
-    vocab = VocabularyConfig().build(Pairs(), train, [])
+    vocab = VocabularyConfig().build(Counts.of(Pairs(), train), [])
     assert [vocab.word_id(word) for word in ("<unknown>", "<padding>", "other")] == [2, 3, 1]
     assert [build().word_id(word) for word in ("<unknown>", "<padding>")] == [1, 1]
 
@@ -107,7 +107,7 @@ def test_words_of_different_case_share_a_row_but_no_characters() -> None:
 def test_long_words_are_cut() -> None:
     assert build().index_tokens([["a" * 80]]).characters.shape == (2, 50)
     train = [example("a" * 50 + "Z")]
-    assert "Z" not in VocabularyConfig().build(Pairs(), train, []).characters
+    assert "Z" not in VocabularyConfig().build(Counts.of(Pairs(), train), []).characters
 
 
 def test_no_sentence_at_all() -> None:
@@ -129,13 +129,13 @@ def test_label_ids() -> None:
 
 
 def test_the_same_data_in_another_order_gives_the_same_vocabulary() -> None:
-    again = VocabularyConfig().build(Pairs(), TRAIN[::-1], [TEST])
+    again = VocabularyConfig().build(Counts.of(Pairs(), TRAIN[::-1]), [Counts.of(Pairs(), TEST)])
     assert again == build()
     assert json.dumps(again.to_json()) == json.dumps(build().to_json())
 
 
 def test_save_and_load(tmp_path: Path) -> None:
-    vocab = VocabularyConfig(lowercase_words=True).build(Pairs(), [example("Ærø \u2028 \ud7ff")], [])
+    vocab = VocabularyConfig(lowercase_words=True).build(Counts.of(Pairs(), [example("Ærø \u2028 \ud7ff")]), [])
     vocab.save(tmp_path / "vocabulary.json")
     assert Vocabulary.load(tmp_path / "vocabulary.json") == vocab
 

@@ -54,7 +54,7 @@ def _reader(kind: str, form: str, seeds: list[bytes], settings: dict[str, Any], 
 
     def run(path: Path) -> None:
         from elmo_tasks.errors import DataError
-        from elmo_tasks.text.vocabulary import VocabularyConfig
+        from elmo_tasks.text.vocabulary import Counts, VocabularyConfig
         from tests.data_readers.readers import build
 
         reader = build(settings)
@@ -64,7 +64,7 @@ def _reader(kind: str, form: str, seeds: list[bytes], settings: dict[str, Any], 
             if str(error).startswith(str(path)):
                 raise
             raise AssertionError(f"the error does not name the file: {error}") from None
-        vocabulary = VocabularyConfig().build(reader.task, data, [])
+        vocabulary = VocabularyConfig().build(Counts.of(reader.task, data), [])
         reader.task.collate(list(data)[:4], vocabulary)
 
     return Target(f"data: {kind}", file, form, seeds, run)
@@ -168,12 +168,12 @@ def _predictor(name: str) -> Any:
 
     from elmo_tasks.models import ModelConfig
     from elmo_tasks.predictors import build_predictor
-    from elmo_tasks.text.vocabulary import VocabularyConfig
+    from elmo_tasks.text.vocabulary import Counts, VocabularyConfig
     from tests.models.heads import HEADS
 
     torch.manual_seed(5)
     head = HEADS[name]
     embedder = {"words": {"size": 4}, "characters": {"embedding_size": 3, "filters": 4}}
     config = ModelConfig.model_validate({**head.model, "embedder": embedder})
-    vocabulary = VocabularyConfig().build(config.task, head.examples, [])
+    vocabulary = VocabularyConfig().build(Counts.of(config.task, head.examples), [])
     return build_predictor(config.build(vocabulary, config.embedder.build(vocabulary)), vocabulary, batch_tokens=64)

@@ -14,7 +14,7 @@ from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.tasks import Coreference, Reading
 from elmo_tasks.tasks.classification import Classification
 from elmo_tasks.tasks.tagging import Tagging
-from elmo_tasks.text.vocabulary import VocabularyConfig
+from elmo_tasks.text.vocabulary import Counts, VocabularyConfig
 from elmo_tasks.training.batching import BatchLoader, DataLoaderConfig
 from elmo_tasks.training.data_splits import Fold, TrainShare
 
@@ -24,7 +24,7 @@ DATA = datasets.Dataset.from_list(
     [{"tokens": [f"w{n}"] * n, "tags": ["O"] * n, "document": 0, "sentence": row} for row, n in enumerate(LENGTHS)],
     features=TASK.features,
 )
-VOCABULARY = VocabularyConfig().build(TASK, DATA, [])
+VOCABULARY = VocabularyConfig().build(Counts.of(TASK, DATA), [])
 
 
 def loader(rank: int = 0, num_processes: int = 1, seed: int = 1, **limits: Any) -> BatchLoader:
@@ -65,7 +65,7 @@ def test_a_balanced_sample_has_each_label_as_often(task: Any, field: str, labels
     data = datasets.Dataset.from_list(
         [{"tokens": ["a", "b"], field: label, **other} for label in gold], features=task.features
     )
-    vocabulary = VocabularyConfig().build(task, data, [])
+    vocabulary = VocabularyConfig().build(Counts.of(task, data), [])
     balanced = BatchLoader(DataLoaderConfig(batch_size=4, sampling="balanced"), data, task, vocabulary)
     drawn = Counter(str(gold[row]) for epoch in range(50) for batch in balanced.plan(epoch) for row in batch)
     assert drawn.total() == 50 * 40

@@ -7,7 +7,7 @@ from elmo_tasks.config import load_config
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.runs.model_building import build_model
-from elmo_tasks.text.vocabulary import Vocabulary
+from elmo_tasks.text.vocabulary import Counts, Vocabulary
 from elmo_tasks.training.batching import BatchLoader
 from elmo_tasks.training.processes import start_accelerator
 from elmo_tasks.training.random_state import seed_everything
@@ -35,7 +35,9 @@ def make_trainer(config_file: Path, folder: Path, *overrides: str) -> tuple[Trai
     seed_everything(1)
     reader = config.dataset_reader.build()
     data = reader.read(config.train_data_path)
-    vocabulary: Vocabulary = config.vocabulary.build(reader.task, data, [], config.model.embedder.pretrained_words())
+    vocabulary: Vocabulary = config.vocabulary.build(
+        Counts.of(reader.task, data), [], config.model.embedder.pretrained_words()
+    )
     model = build_model(config, vocabulary, pretrained=True)
     training = BatchLoader(config.data_loader, data, reader.task, vocabulary, seed=1)
     folder.mkdir(exist_ok=True)
