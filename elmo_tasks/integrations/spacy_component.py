@@ -12,12 +12,15 @@ spaCy finds it by the package's entry point. It is an extra: `pip install 'elmo-
 from __future__ import annotations
 
 import functools
+import hashlib
 import shutil
+import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import srsly
 from spacy.language import Language
 from spacy.scorer import get_ner_prf
 from spacy.tokens import Doc, Span, Token
@@ -30,18 +33,20 @@ from elmo_tasks.elmo.embed import embed_sentences
 from elmo_tasks.elmo.fast import FastBiLM
 from elmo_tasks.elmo.shared_bilms import load_frozen
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.files.atomic import atomic_write
+from elmo_tasks.files.atomic import atomic_folder, atomic_write
+from elmo_tasks.files.cache import used_cache
 from elmo_tasks.files.installed_models import model_named
 from elmo_tasks.predictors import Predictor
 from elmo_tasks.runs.archive import archive
 from elmo_tasks.runs.load import load_predictor, with_device
 
 _BILM = "bilm"  # the folder where a saved component has its biLM
+_FILES = ("run.tar.gz", "predicates.tar.gz", *(f"{_BILM}/{name}" for name in BiLMFiles.names))
 _LOADED = ("_vectors", "_tagger", "predictor")  # cached properties
 
 
 class SavedComponent:
-    """A component with a run, or a biLM, or both, that `to_disk` saves with the pipeline. Installed models are not.
+    """A component with a run, or a biLM, or both, that are saved with the pipeline. Installed models are not.
 
     Arguments:
         run: the folder, the archive or the name of a run.
@@ -103,6 +108,23 @@ class SavedComponent:
         if self.bilm not in (None, DEFAULT_BILM):
             self.bilm = str(Path(path) / _BILM)
         return self
+
+    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
+        """The files of `to_disk`."""
+        with tempfile.TemporaryDirectory() as folder:
+            self.to_disk(folder)
+            paths = {name: Path(folder, name) for name in _FILES}
+            return srsly.msgpack_dumps({name: path.read_bytes() for name, path in paths.items() if path.is_file()})
+
+    def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> SavedComponent:
+        """As `from_disk`; the files are written into the cache."""
+        folder, files = used_cache("archives") / hashlib.sha256(data).hexdigest(), srsly.msgpack_loads(data)
+        if not folder.is_dir():
+            with atomic_folder(folder) as temporary:
+                (temporary / _BILM).mkdir()
+                for name in files.keys() & set(_FILES):  # and no others: these names could be of any place
+                    (temporary / name).write_bytes(files[name])
+        return self.from_disk(folder)
 
 
 class ElmoComponent(SavedComponent):

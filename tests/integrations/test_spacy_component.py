@@ -124,11 +124,17 @@ def test_a_saved_pipeline_needs_nothing_else(bilm: Path, run: Path, tmp_path: Pa
     nlp = pipeline(bilm=tmp_path / "bilm", run=tmp_path / "run")
     expected = list(nlp.pipe(TEXTS))
     nlp.to_disk(tmp_path / "saved")
+    data = nlp.to_bytes()
+    random_bilm(TINY_OPTIONS, seed=3).save(tmp_path / "options.json", tmp_path / "weights.hdf5")
+    other = pipeline(bilm=tmp_path, run=run)
+    assert not same([other(TEXTS[0])], expected[:1])
+    other.from_bytes(data)
     for name in ("bilm", "run"):
         shutil.rmtree(tmp_path / name)
     (tmp_path / "saved").rename(tmp_path / "moved")
     loaded = spacy.load(tmp_path / "moved")
     assert same(list(loaded.pipe(TEXTS)), expected)
+    assert same(list(other.pipe(TEXTS)), expected)
     component = pickle.loads(pickle.dumps(loaded.get_pipe("elmo")))
     assert same([component(loaded.make_doc(TEXTS[3]))], expected[3:])
     loaded.to_disk(tmp_path / "moved")  # in place
@@ -155,6 +161,7 @@ def test_the_default_bilm_is_saved_by_its_name(tmp_path: Path) -> None:
     nlp.to_disk(tmp_path)
     assert not (tmp_path / "elmo").exists()
     assert same([spacy.load(tmp_path)(TEXTS[0])], [nlp(TEXTS[0])])
+    assert len(nlp.to_bytes()) < 1_000_000
 
 
 @pytest.mark.parametrize(

@@ -62,8 +62,13 @@ def test_runs_are_saved_with_a_pipeline(tmp_path: Path) -> None:
     expected = results(nlp)
     assert len(expected[1]) == 2
     nlp.to_disk(tmp_path / "pipeline")
+    saved = nlp.to_bytes()
     shutil.rmtree(tmp_path / "runs")
-    assert results(spacy.load(tmp_path / "pipeline")) == expected
+    other = spacy.blank("en")
+    other.add_pipe("elmo_roles", config={"predicates": "pos", "run": "gone", "device": "cpu"})
+    other.add_pipe("elmo_coref", config={"run": "gone", "device": "cpu"})
+    for pipeline in (spacy.load(tmp_path / "pipeline"), other.from_bytes(saved)):
+        assert results(pipeline) == expected
 
 
 def test_extensions_of_others_stay() -> None:
