@@ -261,7 +261,7 @@ def command_to_go_on(words: Sequence[str], parsed: argparse.Namespace) -> str | 
     if words[0] not in folders or parsed.dry_run or (processes > 1 and os.environ.get("RANK") != "0"):
         return None
     source = getattr(parsed, {"study": "study", "tune": "search"}.get(words[0], "config"))
-    if source is None or getattr(parsed, "list", False) or getattr(parsed, "check_data", False):
+    if source is None or any(getattr(parsed, name, False) for name in ("list", "check_data", "estimate")):
         return None
     resumes = "resume" in parsed
     command = [word for word in words if not (resumes and word.startswith("--for"))]  # --force, or a part of it
