@@ -312,6 +312,7 @@ def test_a_run_folder_is_the_path_of_its_config_below_the_last_configs(config: s
         ("train ner_conll03 --dry-run", ""),
         ("study --list", ""),
         ("study paper --check-data", ""),
+        ("study paper --estimate", ""),
         ("evaluate runs/ner data.txt", ""),
     ],
 )
