@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 _T = TypeVar("_T")
 _RESUMED, _AGAIN = "the same command with --resume, and without --force, goes on", "the same command goes on"
 _GOES_ON = {"train": _RESUMED, "pretrain": _RESUMED, "study": _AGAIN, "tune": _AGAIN}
-_QUICK = ("dry_run", "list", "check_data")  # options of these, with which there is nothing to go on with
+_QUICK = ("dry_run", "list", "check_data", "estimate")  # options of these, with which there is nothing to go on with
 # What the output of a command is, if a part of it is of no use.
 _WHOLE = {
     **dict.fromkeys(("predict", "score"), "there was no result yet"),

@@ -14,7 +14,7 @@ from elmo_tasks.errors import ElmoTasksError, IncompleteError, counted
 from elmo_tasks.files.overwriting import SEARCH
 
 if TYPE_CHECKING:
-    from elmo_tasks.studies.study import Study
+    from elmo_tasks.studies.study import Study, StudyRun
     from elmo_tasks.studies.study_runs import StudyFolder
 
 logger = logging.getLogger(__name__)
@@ -44,6 +44,11 @@ def add_study(parser: argparse.ArgumentParser) -> None:
     options.add_flag(parser, "--dry-run", "check everything, and list the runs with their state")
     about = "read the data files, and only list which are whole, cut or missing; the exit code is 1 if any is not there"
     options.add_flag(parser, "--check-data", about)
+    about = (
+        "list the runs as --dry-run does, with the hours that each takes here and the gigabytes of its layer cache, "
+    )
+    about += "from a short training of each config whose files are there: about a minute, and reading the data"
+    options.add_flag(parser, "--estimate", about)
     options.add_flag(parser, "--list", "list the studies in the package")
 
 
@@ -63,15 +68,16 @@ def run_study(arguments: argparse.Namespace) -> None:
     from elmo_tasks.studies.study_training import run_study
 
     selection = Selection(arguments.arm, arguments.shares, arguments.seeds)
-    check = arguments.check_data
-    study = Study.load(arguments.study, arguments.set, dict(arguments.ext_var), selection, with_files=not check)
+    check, timed = arguments.check_data, arguments.estimate
+    with_files = not (check or timed)
+    study = Study.load(arguments.study, arguments.set, dict(arguments.ext_var), selection, with_files=with_files)
     if check:
         _print_files(study)
         return
     path = Path(arguments.study_folder or Path("runs", "studies", Path(arguments.study).stem))
     folder = StudyFolder(path, study)
-    if arguments.dry_run:
-        _print_plan(folder)
+    if arguments.dry_run or timed:
+        _print_plan(folder, timed=timed)
         return
     options_given = as_options(arguments.set, dict(arguments.ext_var), arguments.include_package)
     command = shlex.join(["elmo-tasks", "study", arguments.study, "-s", str(path), *options_given])
@@ -96,17 +102,38 @@ def _print_files(study: Study) -> None:
     print(f"{counted(len(checks), 'file is', 'files are')} there; none is cut")
 
 
-def _print_plan(folder: StudyFolder) -> None:
+def _print_plan(folder: StudyFolder, *, timed: bool) -> None:
     rows, states = [], {}
+    known: dict[tuple[str, float], tuple[float, float, int]] = {}
     for run, run_folder in folder.pairs():
         if run.chosen:
             states[run_folder.path] = state = folder.state(run_folder)
-            rows.append([run.arm.name, f"{100 * run.share:g} %", str(run.seed), run.arm.config, state])
-    print_table(folder.study.config.title, ("arm", "share", "seed", "config", "state"), rows)
+            row = [run.arm.name, f"{100 * run.share:g} %", str(run.seed), run.arm.config, state]
+            rows.append([*row, *_estimated(run, state, known)] if timed else row)
+    columns = ("arm", "share", "seed", "config", "state", *(("hours", "layers, GB") if timed else ()))
+    print_table(folder.study.config.title, columns, rows)
     unfinished = sum(state != "finished" for state in states.values())
     print(f"{counted(len(states), 'run')} in {folder.path}; {unfinished} to go")
     if folder.others:
         print(folder.describe_others())
+
+
+def _estimated(run: StudyRun, state: str, known: dict[tuple[str, float], tuple[float, float, int]]) -> list[str]:
+    """The hours and gigabytes of a run. The seeds of an arm take alike, but the first one computes the layers."""
+    from elmo_tasks.runs.estimate import estimate
+    from elmo_tasks.studies.study import missing_files
+
+    if state == "finished":
+        return ["", ""]
+    if any(missing_files(run.config)):
+        return ["files missing", ""]
+    if (key := (run.arm.name, run.share)) not in known:
+        logger.info("training a little of %s", run.title)
+        known[key] = estimate(run.config)
+    seconds, layer_seconds, size = known[key]
+    known[key] = seconds, 0.0, 0
+    most = "up to " if run.config.trainer.patience else ""
+    return [f"{most}{(seconds + layer_seconds) / 3600:.2f}", f"{size / 1e9:.2f}"]
 
 
 def add_report(parser: argparse.ArgumentParser) -> None:

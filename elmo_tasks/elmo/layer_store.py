@@ -134,7 +134,7 @@ class LayerStore:
         with _locked(lock, self.folder, "computes the same layers"):
             missing = self.missing(missing)  # fewer, if another process has filled the store in the meantime
             if missing:
-                logger.info("layer cache: %s to compute, kept in %s", self._need(missing)[1], self.folder)
+                logger.info("layer cache: %s to compute, kept in %s", self.need(missing)[1], self.folder)
             yield missing
             self._connection()  # an open connection can read the store even after it is removed
 
@@ -160,7 +160,7 @@ class LayerStore:
         except (OSError, *_DATABASE_ERRORS) as error:
             if _is_damage(error):
                 raise self._damaged(str(error)) from error
-            problem = f"the layer cache cannot be written: {error}; needs {self._need(sentences)[1]}"
+            problem = f"the layer cache cannot be written: {error}; needs {self.need(sentences)[1]}"
             raise CacheError(f"{self.folder}: {problem}. {_ADVICE}") from error
 
     def _create(self) -> None:
@@ -220,14 +220,14 @@ class LayerStore:
         advice = "remove the folder; the next run fills it again"
         return CacheError(f"{self.folder}: this layer cache is damaged ({problem}); {advice}")
 
-    def _need(self, sentences: Sequence[Sequence[str]]) -> tuple[int, str]:
+    def need(self, sentences: Sequence[Sequence[str]]) -> tuple[int, str]:
         """The bytes that sentences need, and a description."""
         tokens = sum(map(len, sentences))
         size = tokens * self.key.token_bytes + len(sentences) * _SENTENCE_BYTES
         return size, f"{human_size(size)} for {len(sentences):,} distinct sentences of {tokens:,} tokens"
 
     def _check_room(self, sentences: Sequence[Sequence[str]]) -> None:
-        size, need = self._need(sentences)
+        size, need = self.need(sentences)
         used, bound = usage(), round(self.max_gigabytes * 1e9)
         existing = next(folder for folder in self.folder.parents if folder.exists())
         free = shutil.disk_usage(existing).free

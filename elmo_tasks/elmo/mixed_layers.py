@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from elmo_tasks.elmo.cached_layers import CachedLayers
 from elmo_tasks.elmo.dropout import Dropout
+from elmo_tasks.elmo.layer_store import LayerStore
 from elmo_tasks.elmo.layers import LayerOutput, LayerSource
 from elmo_tasks.elmo.scalar_mix import ScalarMix
 from elmo_tasks.progress import progress_bar
@@ -43,6 +44,12 @@ class MixedLayers(nn.Module):
         self.dropout = Dropout(dropout)
         self._build_source = build_source
         self._sources: dict[torch.device, LayerSource] = {}
+
+    @property
+    def store(self) -> LayerStore | None:
+        """The cache that `prepare` fills, if there is one."""
+        source = self._source()
+        return source.store if isinstance(source, CachedLayers) else None
 
     def prepare(self, texts: Sequence[Sequence[str]]) -> None:
         """Computes the layers of sentences that will be needed more than once, if there is a cache to keep them.

@@ -99,7 +99,7 @@ def _train(
     model = build_model(config, vocabulary, pretrained=True)
     origin = start.load_weights(vocabulary, model)
     model.prepare_training(data.training)
-    training, held_out = _loaders(config, data, vocabulary, accelerator)
+    training, held_out = make_loaders(config, data, vocabulary, accelerator)
     steps = TaskSteps(training, settings)
     seed, resume = config.random_seed, not start.begins
     trainer = Trainer(
@@ -125,7 +125,7 @@ def _train(
     return results
 
 
-def _loaders(
+def make_loaders(
     config: ExperimentConfig, data: Data, vocabulary: Vocabulary, accelerator: RunAccelerator
 ) -> tuple[BatchLoader, dict[str, BatchLoader]]:
     """The batches of this process: of the training data, and of the data that is held out."""

@@ -17,6 +17,7 @@ _NOTES = (
     "± is the standard deviation over the seeds. The error reduction is relative to the arm's baseline, which is grey "
     "in the plots. Minutes are those of training and evaluation, the mean of a run."
 )
+_EXPECTED = "A score is expected within two standard deviations of the paper's seeds around the paper's score."
 _TESTS = {
     "randomization": "by paired approximate randomization over the examples, all seeds together",
     "bootstrap": "by the paired bootstrap over the same",
@@ -43,14 +44,14 @@ def write_report(folder: str | Path) -> list[Path]:
     parts = [record.config.text]
     for table in _tables(summaries, findings):
         parts += [f"## {table.title}" if table.title else "", table.markdown()]
-    parts += [_notes(findings), *_pictures(summaries, folder)]
+    parts += [_notes(summaries, findings), *_pictures(summaries, folder)]
     return write_pages(folder, record.config.title, parts, _commands(record, folder, results))
 
 
-def _notes(findings: Findings) -> str:
+def _notes(summaries: Sequence[Summary], findings: Findings) -> str:
     """What the tables show, which test each p-value comes from, and what is missing."""
     tests = [test for test in _TESTS if any(test in each for each in findings.p_values.values())]
-    parts = [_NOTES]
+    parts = [_NOTES, _EXPECTED] if any(each.expected() for each in summaries) else [_NOTES]
     if tests:
         explained = "; ".join(f"p ({test}) {_TESTS[test]}" for test in tests)
         parts.append(
@@ -86,6 +87,7 @@ def _table(title: str, summaries: Sequence[Summary], findings: Findings) -> Tabl
                 **{f"p ({test})": _p_value(p_values[test]) if test in p_values else "" for test in _TESTS},
                 "minutes": f"{each.minutes:.1f}",
                 "the paper": "" if each.arm.paper is None else f"{each.arm.paper:g}",
+                "expected": each.expected(),
                 "its error reduction": _percent(each.paper_error_reduction()),
             }
         )

@@ -63,6 +63,9 @@ class Arm(Config):
         None, description="the data whose score is reported; default: test where the config has test data"
     )
     paper: float | None = Field(None, description="the score that the paper reports, shown next to the measured one")
+    paper_std: Annotated[float, Field(ge=0)] | None = Field(
+        None, description="its standard deviation over the seeds: the report says whether a score is within two of them"
+    )
 
     @property
     def slug(self) -> str:

@@ -197,6 +197,14 @@ class Summary:
     def minutes(self) -> float:
         return statistics.fmean(result.seconds for result in self.results) / 60
 
+    def expected(self) -> str:
+        """The range that the paper's seeds make likely, and whether the mean is outside; empty without one."""
+        if self.arm.paper is None or self.arm.paper_std is None:
+            return ""
+        low, high = (self.arm.paper + sign * 2 * self.arm.paper_std for sign in (-1, 1))
+        outside = ", below" if self.mean < low else ", above" if self.mean > high else ""
+        return f"{low:.2f} to {high:.2f}{outside}"
+
     def error_reduction(self) -> float | None:
         """The share of the baseline's error that is gone; None without a baseline."""
         if self.baseline is None:

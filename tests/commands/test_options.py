@@ -309,6 +309,7 @@ RESUMED, AGAIN = "the same command with --resume, and without --force, goes on",
         ("train ner_conll03 --dry-run", ""),
         ("study --list", ""),
         ("study paper --check-data", ""),
+        ("study paper --estimate", ""),
         ("evaluate runs/ner data.txt", ""),
     ],
 )

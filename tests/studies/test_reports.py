@@ -91,6 +91,27 @@ def test_the_error_that_is_gone_is_a_share_of_what_the_baseline_has(
     assert (found.error_reduction(), found.paper_error_reduction()) == (share, share)
 
 
+@pytest.mark.parametrize(
+    ("score", "expected"),
+    [(92.3, "92.02 to 92.42"), (92.01, "92.02 to 92.42, below"), (92.43, "92.02 to 92.42, above")],
+)
+def test_a_score_is_compared_with_what_the_seeds_of_the_paper_make_likely(
+    folder: Path, score: float, expected: str
+) -> None:
+    def change(result: dict[str, Any]) -> None:
+        result["score"] = score
+
+    arms = [ARMS[0], {**ARMS[1], "paper": 92.22, "paper_std": 0.1}, ARMS[2]]
+    rewrite(folder, change, arms=arms)
+    write_report(folder)
+    lines = (folder / "report.md").read_text(encoding="utf-8").splitlines()
+    cells = [[cell.strip() for cell in line.split("|")] for line in lines if line.startswith("| ")]
+    place = cells[0].index("expected")
+    assert [row[place] for row in cells if row[1] == "<ELMo>"] == [expected, expected]
+    assert [row[place] for row in cells if row[1] == "baseline"] == ["", ""]
+    assert any("two standard deviations of the paper's seeds" in line for line in lines)
+
+
 def test_p_values_over_seeds(folder: Path) -> None:
     found = findings(folder)
     welch = stats.ttest_ind([90.0, 91.0], [80.0, 81.0, 79.0], equal_var=False).pvalue
