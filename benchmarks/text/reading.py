@@ -3,7 +3,7 @@
 Formats:
 
 - `gutenberg`: a book of Project Gutenberg; what stands before and after its marks is left out.
-- `paragraphs`: blank lines separate paragraphs; `lines`: each line is one. A file is a document.
+- `lines`: each line is a paragraph, and a file is a document.
 - `documents`: each line is a paragraph, and blank lines separate documents.
 - `json`: a document, or a list of them; `field` is the path of keys to its paragraphs, `*` any key.
 - `csv`, `tsv`: each row is a document, whose text is in the column `field`.
@@ -63,8 +63,6 @@ def documents(source: Source, content: bytes) -> Iterator[Iterable[str]]:
     text = content.decode("utf-8-sig", errors="replace").replace("\r\n", "\n")
     if source.format == "gutenberg":
         yield _book(text)
-    elif source.format == "paragraphs":
-        yield _BLANK.split(text)
     elif source.format == "lines":
         yield text.split("\n")
     elif source.format == "documents":

@@ -43,7 +43,7 @@ class Source(pydantic.BaseModel):
     repository: str | None
     commit: str | None
     paths: tuple[str, ...]
-    format: Literal["gutenberg", "paragraphs", "lines", "documents", "json", "csv", "tsv", "xml"]
+    format: Literal["gutenberg", "lines", "documents", "json", "csv", "tsv", "xml"]
     field: str = ""
     licence: str
     licence_said: str
@@ -118,8 +118,8 @@ def _blobs(source: Source, clone: Path, commit: str) -> Iterator[tuple[str, byte
         for path, name in sorted(chosen):
             process.stdin.write(f"{name}\n".encode())
             process.stdin.flush()
-            size = process.stdout.readline().split()[-1]
-            content = process.stdout.read(int(size))
+            num_bytes = int(process.stdout.readline().split()[-1])
+            content = process.stdout.read(num_bytes)
             process.stdout.read(1)  # the line end after it
             yield path, lzma.decompress(content) if path.endswith(".xz") else content
         process.stdin.close()

@@ -63,7 +63,6 @@ def test_books_without_marks_or_with_a_copyright_are_left_out(old: str, new: str
     ("content", "changes"),
     [
         (f"{LAMP}\n{STORM}\n", {"format": "lines"}),
-        ("\n".join(LAMP.split()) + f"\n \n{STORM}", {"format": "paragraphs"}),
         (json.dumps({"talk": [{"said": LAMP, "by": "x"}, {"said": STORM}]}), {"format": "json", "field": "talk.said"}),
         (json.dumps([{"a": {"text": LAMP}, "b": {"text": STORM}}]), {"format": "json", "field": "*.text"}),
         (f'name,text\nx,"{LAMP}\n\n{STORM}"\n', {"format": "csv", "field": "text"}),
