@@ -143,7 +143,7 @@ def models_of(task: str, train: Examples) -> dict[str, Predict]:
 
 def own_texts(task: str) -> list[Example]:
     reader, names = {
-        "pos": (ConlluConfig(), ["pos.conllu"]),
+        "pos": (ConlluConfig(tag_column="xpos"), ["pos.conllu"]),
         "ner": (Conll2003Config(), ["ner.txt"]),
         "polarity": (SstConfig(), ["sentiment_films.txt", "sentiment_other.txt"]),
         "inference": (SnliConfig(), ["inference.jsonl"]),
@@ -159,7 +159,7 @@ def with_polarity(examples: Sequence[Example]) -> list[Example]:
 
 def rows(task: str) -> list[list[str]]:
     """A row for each model: its scores on both sets, in percent, and the seconds for both."""
-    name = {"pos": "pos_ewt", "ner": "ner_conll03", "polarity": "sst5", "inference": "snli"}[task]
+    name = {"pos": "penn_ewt", "ner": "ner_conll03", "polarity": "sst5", "inference": "snli"}[task]
     train, test = read_set(name, all_tested=True)
     sets = [test, own_texts(task)]
     if task == "polarity":

@@ -25,7 +25,7 @@ Example = dict[str, Any]
 Examples = Sequence[Example]
 
 MOST_TESTED = 1000
-TAGS = {"predicates": "spans", "ner_conll03": "spans", "pos_ewt": "plain"}
+TAGS = {"predicates": "spans", "ner_conll03": "spans", "pos_ewt": "plain", "penn_ewt": "plain"}
 CHOICE = ("genre", "questions", "predicates")
 
 
@@ -75,6 +75,7 @@ def read_set(name: str, all_tested: bool = False) -> tuple[list[Example], list[E
         "snli": SnliConfig(),
         "ner_conll03": Conll2003Config(),
         "pos_ewt": ConlluConfig(),
+        "penn_ewt": ConlluConfig(tag_column="xpos"),
     }
     files = {
         "genre": (gum / "ontogum.train.v4_gold_conll.xz", gum / "ontogum.dev.v4_gold_conll"),
@@ -83,7 +84,7 @@ def read_set(name: str, all_tested: bool = False) -> tuple[list[Example], list[E
         "sst5": (trees / "train.txt", trees / "test.txt"),
         "snli": (pairs / "snli_1.0_train_subset.jsonl", pairs / "snli_1.0_test.jsonl"),
         "ner_conll03": (names / "eng.train", names / "eng.testb"),
-        "pos_ewt": (ewt / "en_ewt-ud-train.conllu.xz", ewt / "en_ewt-ud-test.conllu"),
+        **dict.fromkeys(("pos_ewt", "penn_ewt"), (ewt / "en_ewt-ud-train.conllu.xz", ewt / "en_ewt-ud-test.conllu")),
     }
     read = {"genre": read_genres, "questions": read_questions}.get(name) or readers[name].build().read
     train, test = (list(map(dict, read(path))) for path in files[name])
