@@ -8,7 +8,7 @@ from elmo_tasks.commands import options
 
 
 def add_import_allennlp(parser: argparse.ArgumentParser) -> None:
-    about = "AllenNLP's model.tar.gz, or the folder that it unpacks to"
+    about = "AllenNLP's model.tar.gz, its address, or the folder that it unpacks to"
     parser.add_argument("archive", metavar="ARCHIVE", help=about)
     parser.add_argument("run_folder", metavar="RUN", help="the folder to write the run to")
     parser.add_argument(
@@ -26,7 +26,5 @@ def run_import_allennlp(arguments: argparse.Namespace) -> None:
     places = arguments.archive, arguments.run_folder
     imported = import_allennlp(*places, transformer=arguments.transformer, force=arguments.force)
     print(f"{arguments.run_folder}: AllenNLP's {imported.kind}")
-    for note in imported.notes:
-        print(f"- {note}")
-    if imported.unread:
-        print(f"- without a meaning here: {', '.join(imported.unread)}")
+    for line in imported.lines():
+        print(f"- {line}")

@@ -71,6 +71,8 @@ class Params:
         if key not in self._parts:
             self._read.add(key)
             values = self._values.get(key)
+            if isinstance(values, str):  # as in AllenNLP, only the type
+                values = {"type": values}
             if not isinstance(values, Mapping | None):
                 raise MigrationError(f"config.json: {self.path(key)} is {str(values)[:80]!r}; expected an object")
             self._parts[key] = Params(values or {}, self.path(key))

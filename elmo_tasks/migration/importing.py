@@ -17,7 +17,8 @@ from torch import Tensor
 from elmo_tasks.config import load_config, to_json
 from elmo_tasks.elmo.bilm_files import BiLMFiles
 from elmo_tasks.elmo.shapes_only import shapes_only
-from elmo_tasks.errors import ElmoTasksError, MigrationError, RunError, one_line, some_of
+from elmo_tasks.errors import ElmoTasksError, MigrationError, RemoteError, RunError, one_line, some_of
+from elmo_tasks.files.downloads import fetched, is_address, place_of
 from elmo_tasks.files.json_files import write_json
 from elmo_tasks.files.locks import locked
 from elmo_tasks.files.overwriting import check_folder, check_kind
@@ -51,6 +52,10 @@ class Imported:
     notes: tuple[str, ...]  # what differs from AllenNLP, a line each
     unread: tuple[str, ...]  # the keys of AllenNLP's config that mean nothing here
 
+    def lines(self) -> list[str]:
+        """All of it for people."""
+        return [*self.notes, *([f"without a meaning here: {', '.join(self.unread)}"] if self.unread else [])]
+
 
 @dataclasses.dataclass(frozen=True)
 class _Converted:
@@ -76,7 +81,7 @@ def import_allennlp(
     """Writes the model of an archive as a run, which predicts, evaluates and trains on like any other.
 
     Arguments:
-        path: AllenNLP's `model.tar.gz`, or the folder that it unpacks to.
+        path: AllenNLP's `model.tar.gz`, its address, or the folder that it unpacks to.
         folder: the folder of the run.
         transformer: a folder with the config and the tokenizer of the model's transformer, or `hub:NAME`; by default
             those of the model on the hub that the archive names.
@@ -86,6 +91,7 @@ def import_allennlp(
     Raises:
         MigrationError: the archive is missing or damaged, or this project does not have its model. Nothing is written.
         RunError: the folder holds a run, and `force` is not given.
+        RemoteError: the file cannot be downloaded.
     """
     run = RunFolder(folder)
     check_folder(run.path)
@@ -95,10 +101,11 @@ def import_allennlp(
     with (
         locked(run.path),
         tempfile.TemporaryDirectory(prefix=".elmo-tasks.", dir=run.path) as temporary,
-        opened(path, Path(temporary)) as archive,
+        opened(local_archive(path), Path(temporary)) as archive,
     ):
-        _override(archive.config, overrides or {})
         with _mismatches(archive):
+            _override(archive.config, overrides or {})
+            _use_validation_reader(archive.config)
             converted = _converted(archive, transformer, Path(temporary))
         if force:
             run.clear()
@@ -130,6 +137,25 @@ def _override(config: dict[str, Any], overrides: Mapping[str, Any]) -> None:
             _override(part[last], value)
         else:
             part[last] = value
+
+
+def local_archive(path: str | Path) -> Path:
+    """The path itself, or that of the file which is downloaded from an address; raises `RemoteError`."""
+    if not is_address(path):
+        return Path(path)
+    try:
+        return fetched(str(path))[0]
+    except RemoteError as error:
+        place = place_of(str(path))
+        raise RemoteError(f"{error}; or give the path of {place.name}, or put it into {place.parent}") from None
+
+
+def _use_validation_reader(config: dict[str, Any]) -> None:
+    """Makes the reader with which AllenNLP evaluates and predicts the only one, without those that wrap it."""
+    reader = config.pop("validation_dataset_reader", None) or config.get("dataset_reader")
+    while isinstance(reader, Mapping) and "base_reader" in reader:
+        reader = reader["base_reader"]
+    config["dataset_reader"] = reader
 
 
 @contextlib.contextmanager
@@ -178,6 +204,7 @@ def _converted(archive: Archive, transformer: str | None, scratch: Path) -> _Con
 def _convert(archive: Archive, params: Params, write: WriteTransformer) -> tuple[ConvertedEmbedder, Head]:
     """The embedder and the head; raises `MigrationError` if this project does not have them."""
     params.part("model").expect("type", *KINDS)
+    params.part("dataset_reader").expect("readers", None)
     kind, weights = params.part("model").get("type"), Weights(archive.tensors)
     embedder = convert_embedder(params, weights, archive, write)
     head = KINDS[kind](params, weights, archive.vocabulary, embedder.columns)

@@ -10,15 +10,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+import torch
+
 from elmo_tasks import __version__, predictors
-from elmo_tasks.errors import AllenNlpArchiveError, ArgumentError, ElmoTasksError, RemoteError
+from elmo_tasks.errors import AllenNlpArchiveError, ArgumentError, ElmoTasksError
 from elmo_tasks.files.atomic import atomic_folder
 from elmo_tasks.files.cache import used_cache
-from elmo_tasks.files.downloads import fetched, is_address, place_of
 from elmo_tasks.files.hashes import content_hash
 from elmo_tasks.files.installed_models import VERBS, model_named
 from elmo_tasks.files.json_files import read_json
-from elmo_tasks.migration.importing import import_allennlp
+from elmo_tasks.migration.importing import import_allennlp, local_archive
 from elmo_tasks.predictors import AllenNlpPredictor
 from elmo_tasks.predictors.allennlp_format import FindPredicates
 from elmo_tasks.predictors.resolution import resolved_document, resolved_text
@@ -67,24 +68,26 @@ class Predictor:
         cls: type[_PredictorT],
         archive_path: str | Path,
         predictor_name: str | None = None,
-        cuda_device: int = -1,
+        cuda_device: int | torch.device | None = -1,
         dataset_reader_to_load: str = "validation",
         frozen: bool = True,
         import_plugins: bool = True,
         overrides: str | Mapping[str, Any] = "",
         *,
+        language: str | None = None,
+        extra_args: Mapping[str, Any] | None = None,
         predicates: str | Path | FindPredicates | None = None,
         transformer: str | None = None,
     ) -> _PredictorT:
         """The predictor of a run.
 
-        `dataset_reader_to_load`, `frozen` and `import_plugins` make no difference.
+        `dataset_reader_to_load`, `frozen`, `import_plugins`, `language` and `extra_args` make no difference.
 
         Arguments:
             archive_path: AllenNLP's `model.tar.gz`, which is imported into the cache the first time; or its address,
                 from which it is downloaded once; or the folder, the archive or the name of a run.
             predictor_name: what AllenNLP calls the predictor, which must fit the run; not needed.
-            cuda_device: -1 for the CPU; otherwise the GPU is used, if there is one.
+            cuda_device: -1, None or `cpu` for the CPU; otherwise the GPU is used, if there is one.
             overrides: other values for the config in AllenNLP's archive, nested or with dots in their keys, or as JSON.
             predicates: for semantic roles, the run of a tagger that finds the predicates, or a function from a list of
                 tokens to the indices of the predicates in it. By default all verbs are predicates; `"predicates"`, an
@@ -97,11 +100,11 @@ class Predictor:
             RemoteError: there is no such file, or no network.
             ElmoTasksError: the run is for another task than the predictor of this name, or `predicates` does not fit.
         """
-        device = [f"trainer.device={'cpu' if cuda_device < 0 else 'auto'}"]
-        path = _downloaded(str(archive_path)) if is_address(archive_path) else archive_path
+        device = [f"trainer.device={'cpu' if str(cuda_device) in ('-1', 'cpu', 'None') else 'auto'}"]
+        path = local_archive(archive_path)
         given, is_file = _values(overrides), Path(path).is_file()
         if given and not is_file:
-            raise ArgumentError(f"overrides are for AllenNLP's archives; {path} is not one")
+            raise ArgumentError(f"overrides are for AllenNLP's archives, as files; {path} is not one")
         try:
             run = _loaded(_imported(path, given, transformer) if given else path, device, predicates)
         except AllenNlpArchiveError:
@@ -235,14 +238,6 @@ def _loaded(
     return load.load_predictor(path, overrides=device, predicates=tagger)
 
 
-def _downloaded(address: str) -> Path:
-    try:
-        return fetched(address)[0]
-    except RemoteError as error:
-        place = place_of(address)
-        raise RemoteError(f"{error}; or give the path of {place.name}, or put it into {place.parent}") from None
-
-
 def _values(overrides: str | Mapping[str, Any]) -> Mapping[str, Any]:
     """AllenNLP's overrides, which may be JSON."""
     try:
@@ -261,6 +256,7 @@ def _imported(archive: str | Path, overrides: Mapping[str, Any], transformer: st
     target = used_cache("archives") / key
     if not target.is_dir():
         with atomic_folder(target) as run:
-            for note in import_allennlp(archive, run, transformer=transformer, overrides=overrides).notes:
-                logger.info("%s: %s", archive, note)
+            imported = import_allennlp(archive, run, transformer=transformer, overrides=overrides)
+            for note in imported.lines():
+                logger.warning("%s: %s", archive, note)
     return target

@@ -177,6 +177,25 @@ def test_overrides_change_the_config_of_an_archive(archive: Path) -> None:
             compat.Predictor.from_path("ner", overrides=wrong)
 
 
+@pytest.mark.parametrize("wrapper", [{}, {"type": "sharded", "base_reader": {}}])
+def test_texts_are_read_as_allennlp_predicts(
+    wrapper: dict[str, Any], archive: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """With the validation reader, also within another; what has no meaning here is said once."""
+    reader = {"type": "sequence_tagging", "token_indexers": {"tokens": {"type": "single_id", "lowercase_tokens": True}}}
+    overrides = {"validation_dataset_reader": {**wrapper, "base_reader": reader} if wrapper else reader, "trainer": {}}
+    for _ in range(2):
+        device: Any = torch.device("cpu")
+        tagger = compat.Predictor.from_path(archive, cuda_device=device, overrides=overrides, language="en_core_web_sm")
+        assert tagger.predict(sentence="THE cat")["logits"] == tagger.predict(sentence="the CAT")["logits"]
+    _, message = (each.getMessage() for each in caplog.records)
+    assert message == f"{archive}: without a meaning here: trainer"
+    with pytest.raises(MigrationError, match=r"dataset_reader\.readers is "):
+        compat.Predictor.from_path(archive, overrides={"dataset_reader": {"readers": {"a": reader}}})
+    with pytest.raises(MigrationError, match=r"config\.json and weights\.th do not fit together"):
+        compat.Predictor.from_path(archive, overrides={"model.type.x": 3})
+
+
 def test_classes_are_of_their_tasks(archive: Path) -> None:
     assert type(compat.Predictor.from_path(archive)) is compat.SentenceTaggerPredictor
     with pytest.raises(ElmoTasksError, match="its predictor is a SentenceTaggerPredictor; expected a CorefPredictor"):

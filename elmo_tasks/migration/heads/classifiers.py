@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from elmo_tasks.migration.contents import AllenNlpVocabulary, Params, Weights
-from elmo_tasks.migration.heads.head import Head, other_reader
+from elmo_tasks.migration.heads.head import Head, other_reader, tokenizer_settings
 from elmo_tasks.migration.layers import Layer, read_layers, with_columns
 from elmo_tasks.text.label_order import SENTIMENT_LABELS
 
@@ -55,7 +55,7 @@ def convert_bcn(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary
     return _reads_texts(head, params, vocabulary.labels())
 
 
-def _reads_texts(head: Head, params: Params, labels: tuple[str, ...], **settings: str) -> Head:
+def _reads_texts(head: Head, params: Params, labels: tuple[str, ...], **own: str) -> Head:
     """The head with its reader of texts: that of SST, with our names of the labels, or that of JSON lines."""
     reader, ours = params.part("dataset_reader"), labels
     config: dict[str, Any] = {"type": "jsonl", "task": "classification"}
@@ -64,10 +64,11 @@ def _reads_texts(head: Head, params: Params, labels: tuple[str, ...], **settings
         count, names = _SST[granularity]
         config = {"type": "sst", "granularity": count, "subtrees": reader.get("use_subtrees", False)}
         ours = tuple(names[int(label)] for label in labels)
-    notes = [f"the labels {', '.join(labels)} are {', '.join(ours)} here"] if ours != labels else []
-    return head.reads(
-        {**config, **settings}, [*notes, *other_reader(params, config["type"], "sst_tokens")], labels=ours
-    )
+    settings, notes = tokenizer_settings(params)
+    if ours != labels:
+        notes.append(f"the labels {', '.join(labels)} are {', '.join(ours)} here")
+    notes.extend(other_reader(params, config["type"], "sst_tokens"))
+    return head.reads({**config, **settings, **own}, notes, labels=ours)
 
 
 _POOLERS = ("cls_pooler", "bert_pooler")

@@ -97,3 +97,31 @@ def other_reader(params: Params, ours: str, *names: str) -> tuple[str, ...]:
     """
     name = params.part("dataset_reader").get("type", None)
     return () if name in names else (f"there is no reader {str(name)[:80]!r} here; data are read as by {ours!r}",)
+
+
+def tokenizer_settings(params: Params, most_ends: int = 0) -> tuple[dict[str, Any], list[str]]:
+    """The settings of our reader for the tokenizer of the archive's reader, and notes.
+
+    Arguments:
+        most_ends: how many tokens may be added to the end of a text.
+
+    Raises:
+        MigrationError: there is no such tokenizer here.
+    """
+    reader = params.part("dataset_reader")
+    tokenizer = reader.part("tokenizer")
+    reader.expect("segment_sentences", False, default=False)
+    for part in ("word_filter", "word_stemmer"):
+        tokenizer.part(part).expect("type", None, "pass_through")
+    splitter = tokenizer.part("word_splitter") if "word_splitter" in tokenizer else tokenizer
+    splitter.expect("type", "spacy", "just_spaces", "whitespace", "word", "pretrained_transformer", None)
+    if tokenizer.get("type", None) == "pretrained_transformer":
+        tokenizer.ignore("model_name", "add_special_tokens")
+    settings = {"tokenizer": "whitespace"} if splitter.get("type", None) in ("just_spaces", "whitespace") else {}
+    ends = tokenizer.get("end_tokens", None) or []
+    if tokenizer.get("start_tokens", None) or len(ends) > most_ends:
+        path = tokenizer.path("end_tokens")
+        raise MigrationError(f"config.json: {path}: expected at most {most_ends} tokens, at the end")
+    limits = (reader, "max_sequence_length"), (tokenizer, "max_length")
+    cut = [f"{part.path(key)} is {part.get(key)}: longer texts are not cut here" for part, key in limits if key in part]
+    return {**settings, **({"end_token": ends[0]} if ends else {})}, cut

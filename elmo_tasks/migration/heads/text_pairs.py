@@ -7,9 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from elmo_tasks.errors import MigrationError
 from elmo_tasks.migration.contents import AllenNlpVocabulary, Params, Weights
-from elmo_tasks.migration.heads.head import Head, other_reader
+from elmo_tasks.migration.heads.head import Head, other_reader, tokenizer_settings
 from elmo_tasks.migration.layers import read_layers, with_columns
 
 
@@ -68,8 +67,5 @@ def _reader_and_notes(params: Params) -> tuple[dict[str, Any], tuple[str, ...]]:
     Raises:
         MigrationError: it adds others.
     """
-    tokenizer = params.part("dataset_reader").part("tokenizer")
-    ends = tokenizer.get("end_tokens", None) or []
-    if tokenizer.get("start_tokens", None) or len(ends) > 1:
-        raise MigrationError(f"config.json: {tokenizer.path('end_tokens')}: expected at most one token, at the end")
-    return {"type": "snli", **({"end_token": ends[0]} if ends else {})}, other_reader(params, "snli", "snli")
+    settings, notes = tokenizer_settings(params, most_ends=1)
+    return {"type": "snli", **settings}, (*notes, *other_reader(params, "snli", "snli"))
