@@ -55,20 +55,22 @@ def _is_fooled(pair: tuple[str, str]) -> bool:
 
 _VERBS = ({"is", "are"}, {"was", "were"}, {"has", "have"})
 _LAYERS, _WEIGHTS = torch.tensor([[[1.0, 2.0]], [[5.0, 6.0]]]), torch.tensor([0.0, math.log(3)])  # (2, 1, 2), (2,)
-_CENTROIDS = {"near": torch.tensor([1.0, 0.4]), "like": torch.tensor([9.0, 8.0]), "not": torch.tensor([-1.0, -1.0])}
+_CENTROIDS = {"near": torch.tensor([1.0, 0.4]), "like": torch.tensor([9.0, 8.0]), "long": torch.tensor([30.0, 3.0])}
 
 _IS_RIGHT: dict[str, Callable[[Any], bool]] = {
     "1a": lambda cosine: _is_near(cosine(torch.tensor([3.0, 4.0]), torch.tensor([6.0, 0.0])), 0.6),
     "1b": lambda layers: list(layers) == [0],
     "1c": lambda mixed: torch.allclose(mixed(_LAYERS, _WEIGHTS, 2.0), torch.tensor([[8.0, 10.0]])),
     "1d": lambda w: len(w) == 3 and bool(torch.tensor(w).double().softmax(0)[2] > 0.95),
-    "2a": lambda perplexity: _is_near(perplexity([1.0, 3.0, 5.0]), 8.0),
+    "2a": lambda perplexity: _is_near(perplexity([1.0, 2.0, 6.0]), 8.0),
     "2b": _is_fooled,
     "2c": lambda bits: _is_near(bits, 3.78, 0.02),
     "2d": lambda factor: _is_near(factor, 0.777, 0.008),
-    "3a": lambda spans: spans(["O", "B-PER", "I-PER", "B-PER"]) == [("PER", 1, 2), ("PER", 3, 3)],
+    "3a": lambda spans: (
+        spans(["B-LOC", "O", "B-PER", "I-PER", "B-PER"]) == [("LOC", 0, 0), ("PER", 2, 3), ("PER", 4, 4)]
+    ),
     "3b": lambda f1: _is_near(f1(6, 8, 16), 0.5) and f1(0, 0, 4) == 0,
-    "3c": lambda interval: [round(float(end)) for end in interval([*map(float, range(1001))])] == [25, 975],
+    "3c": lambda interval: [round(float(end)) for end in interval([*map(float, range(2000, 999, -1))])] == [1025, 1975],
     "3d": lambda nearest: nearest(torch.tensor([1.0, 1.0]), _CENTROIDS) == "like",
 }
 

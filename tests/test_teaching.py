@@ -34,7 +34,12 @@ WRONG: dict[str, list[Any]] = {
         lambda layers, w, gamma: gamma * layers.mean(0),
     ],
     "1d": [[0, 0, 1], [4, 0, 0], [0, 4]],
-    "2a": [lambda bits: math.exp(np.mean(bits)), lambda bits: sum(bits) / len(bits), lambda bits: 2 ** sum(bits)],
+    "2a": [
+        lambda bits: math.exp(np.mean(bits)),
+        lambda bits: sum(bits) / len(bits),
+        lambda bits: 2 ** sum(bits),
+        lambda bits: 2 ** np.median(bits),
+    ],
     "2b": [
         (_SENTENCE, _SENTENCE.replace("was", "were")),  # not fooled
         SOLUTIONS["2b"][::-1],
@@ -45,7 +50,8 @@ WRONG: dict[str, list[Any]] = {
     "3a": [
         lambda tags: [(tag[2:], place, place) for place, tag in enumerate(tags) if tag != "O"],
         lambda tags: [(label, first, last + 1) for label, first, last in SOLUTIONS["3a"](tags)],
-        lambda tags: [("PER", 1, 3)],  # names next to each other as one
+        lambda tags: [("LOC", 0, 0), ("PER", 2, 4)],  # names next to each other as one
+        lambda tags: [("LOC", 0, 1), ("PER", 2, 3), ("PER", 4, 4)],  # an O as part of a name
     ],
     "3b": [
         lambda right, found, gold: right / found,
@@ -56,10 +62,12 @@ WRONG: dict[str, list[Any]] = {
         lambda scores: (min(scores), max(scores)),
         lambda scores: np.percentile(scores, [5, 95]),
         lambda scores: (np.mean(scores) - np.std(scores), np.mean(scores) + np.std(scores)),
+        lambda scores: (scores[25], scores[975]),  # not sorted
     ],
     "3d": [
         lambda vector, centroids: min(centroids, key=lambda sense: (vector - centroids[sense]).norm()),
         lambda vector, centroids: min(centroids, key=lambda sense: SOLUTIONS["1a"](vector, centroids[sense])),
+        lambda vector, centroids: max(centroids, key=lambda sense: vector @ centroids[sense]),
         lambda vector, centroids: max(SOLUTIONS["1a"](vector, each) for each in centroids.values()),
     ],
 }  # fmt: skip
@@ -76,7 +84,7 @@ def test_each_exercise_has_a_check_and_a_solution() -> None:
 def test_the_solution_is_right_and_other_answers_get_a_hint(exercise: str, capsys: pytest.CaptureFixture[str]) -> None:
     check(exercise, SOLUTIONS[exercise])
     assert capsys.readouterr().out == f"{exercise}: right\n"
-    assert len(WRONG[exercise]) == 3
+    assert len(WRONG[exercise]) >= 3
     for answer in (*WRONG[exercise], "a word", lambda *_: None):
         check(exercise, answer)
         assert re.fullmatch(

@@ -255,7 +255,7 @@ def run_predict(arguments: argparse.Namespace) -> None:
     if is_for_tool:
         check_ending(arguments.output, TOOLS[arguments.output_format])
     elif arguments.output_format == "jsonl":
-        check_ending(arguments.output, (*JSON_LINES, *TABLES), "With a slash at its end, it is a folder")
+        check_ending(arguments.output, (*JSON_LINES, *TABLES), f"Tables end in {', '.join(TABLES)}, and folders in /")
     check_ending(arguments.html, HTML)
     for output in (arguments.html,) if arguments.output_format == "brat" else (arguments.output, arguments.html):
         check_output(output, force=arguments.force, stream=True)

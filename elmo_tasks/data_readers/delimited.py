@@ -7,7 +7,7 @@ import csv
 import itertools
 import logging
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, cast
 
@@ -74,6 +74,11 @@ class DelimitedConfig(RowReaderConfig):
         "between its tags.",
     )
 
+    trained_columns: Mapping[str, str] = Field(
+        {},
+        description="Written by `train`: the columns of the training data. Other tables are read by them, if they "
+        "have them.",
+    )
     comment: Annotated[str, Field(min_length=1)] | None = Field(
         None, description="What lines begin with that are left out, such as '#'."
     )
@@ -94,6 +99,14 @@ class DelimitedConfig(RowReaderConfig):
         """As for all rows. With a token on each line, `columns` may also name the one of the sentence."""
         columns = {name: column for name, column in self.columns.items() if name != SENTENCE or not self.by_token}
         return ROW_TASKS[self.task_name].columns(columns)
+
+    def trained_on(self, path: Path) -> DelimitedConfig:
+        if self.columns or not self.header:
+            return self
+        found = {
+            name: column for name, column in self.build().find_layout(path).columns.items() if isinstance(column, str)
+        }
+        return self.model_copy(update={"trained_columns": found})
 
     def build(self) -> DelimitedReader:
         return DelimitedReader(self)
@@ -132,10 +145,10 @@ class DelimitedReader(RowReader):
         return self._examples(lambda reader: reader.records(path), str(path), None, layout.columns, layout.decimal)
 
     def _layout(self, path: Path) -> _Layout:
-        """What is found out from a file, which the log says once; errors as of `_find_layout`."""
+        """What is found out from a file, which the log says once; errors as of `find_layout`."""
         key = (path, path.stat().st_mtime_ns, self.needs_labels)
         if key not in self._layouts:
-            self._layouts[key] = layout = self._find_layout(path)
+            self._layouts[key] = layout = self.find_layout(path)
             found = [str(layout.format)] if layout.format else []
             found += ["decimal commas"] if layout.decimal == "," else []
             found += [f"{name} from {each!r}" for name, each in layout.columns.items() if each != self.columns()[name]]
@@ -143,7 +156,7 @@ class DelimitedReader(RowReader):
                 logger.info("%s: %s", path, ", ".join(found))
         return self._layouts[key]
 
-    def _find_layout(self, path: Path) -> _Layout:
+    def find_layout(self, path: Path) -> _Layout:
         """What the settings say of a table and, where they say nothing, what its first rows show.
 
         Raises:
@@ -159,7 +172,7 @@ class DelimitedReader(RowReader):
         sample = [cells for *_, cells in itertools.islice(rows, SAMPLE_ROWS) if isinstance(cells, list) and any(cells)]
         location = f"{path}:{header[0]}" if header else str(path)
         if names:
-            columns = find_columns(columns, config.columns, names, sample, location)
+            columns = find_columns(columns, config.columns, config.trained_columns, names, sample, location)
         decimal = config.decimal or "."
         if "score" in columns and config.decimal is None and sample:
             index = self._column_index(columns["score"], names, len(sample[0]), location)

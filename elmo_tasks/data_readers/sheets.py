@@ -37,16 +37,21 @@ def sheet_rows(path: Path, sheet: str | None) -> Iterator[tuple[int, list[Any]]]
     except (pa.ArrowException, zipfile.BadZipFile, KeyError, ValueError, OSError) as error:
         raise DataError(path, f"is damaged, or not .xlsx, .ods or .parquet ({error})") from None
     for number, row in enumerate(rows, start=1):
-        yield number, [cell if isinstance(cell, list) else "" if cell is None else str(cell) for cell in row]
+        yield number, [cell if isinstance(cell, list) else "" if _is_empty(cell) else str(cell) for cell in row]
 
 
-def _cells(path: Path, sheet: str | None) -> list[list[str]]:
+def _is_empty(cell: Any) -> bool:
+    """Whether a cell has no value: also an error of a formula, such as #N/A, which is not a number."""
+    return cell is None or cell != cell
+
+
+def _cells(path: Path, sheet: str | None) -> list[list[Any]]:
     import pandas
 
     with zipfile.ZipFile(path) as archive:
         if sum(part.file_size for part in archive.infolist()) > unpacked_text(path.stat().st_size):
             raise DataError(path, "unpacks to far more than a spreadsheet")
-    frames = pandas.read_excel(path, sheet_name=None, header=None, dtype=str, na_filter=False)
+    frames = pandas.read_excel(path, sheet_name=None, header=None, dtype=object, na_filter=False)
     filled = {name: frame.to_numpy().tolist() for name, frame in frames.items() if not frame.empty}
     if (sheet or len(filled) > 1) and sheet not in filled:
         remedy = f"Set --set 'dataset_reader.sheet={next(iter(filled), '')}', or another"

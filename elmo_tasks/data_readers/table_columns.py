@@ -15,24 +15,28 @@ _LABELS = ("label", "labels", "score")
 _FEW_VALUES = 5  # of labels in a table of a few rows
 _EXAMPLE = 40  # characters
 _WITH_COMMA = re.compile(r"\s*[-+]?[\d.]*,\d+\s*")
+_WITH_POINT = re.compile(r"\s*[-+]?\d*\.\d+\s*")
 _THOUSANDS = {",": re.compile(r"(?<=\d)\.(?=\d{3}(\D|$))"), ".": re.compile(r"(?<=\d),(?=\d{3}(\D|$))")}
 
 
 def find_columns(
     chosen: Mapping[str, str | int],
     given: Mapping[str, str | int],
+    trained: Mapping[str, str],
     names: Sequence[str],
     rows: Sequence[Sequence[str]],
     location: str,
 ) -> dict[str, str | int]:
     """The columns of a table with a header row, by what they hold.
 
-    A column that nobody names has its usual name, in any case; otherwise it is the only one that can be it: the text
-    is the column with several words in most cells, the label one with values that come again, the score numbers.
+    A column that nobody names has its name in the training data, or its usual name, in any case; otherwise it is the
+    only one that can be it: the text is the column with several words in most cells, the label one with values that
+    come again, the score numbers.
 
     Arguments:
         chosen: the columns of what is read, by their usual names if nobody names them.
         given: the columns that somebody names.
+        trained: those of the training data.
         rows: the first rows of the table.
         location: that of the header row, for errors.
 
@@ -40,7 +44,8 @@ def find_columns(
         DataError: several columns are possible, or none.
     """
     by_name = {name.strip().casefold(): name for name in names} | {name: name for name in names}
-    found = {what: column if what in given else by_name.get(what, "") for what, column in chosen.items()}
+    usual = {what: by_name.get(trained.get(what, what), by_name.get(what, "")) for what in chosen}
+    found = {what: column if what in given else usual[what] for what, column in chosen.items()}
     if not (missing := [what for what, column in found.items() if column == ""]):
         return found
     free = [at for at, name in enumerate(names) if name and name not in found.values() and at not in found.values()]
@@ -64,7 +69,8 @@ def _can_be(what: str, cells: Sequence[str]) -> bool:
     if what == "score":
         return any(cells) and all(re.fullmatch(r"[-+\d.,eE\s]+", cell) for cell in cells)
     num_values = len(set(cells))
-    is_text = sum(" " in cell.strip() for cell in cells) > len(cells) / 2 and num_values > len(cells) / 2
+    of_words = sum(" " in cell.strip() and any(map(str.isalpha, cell)) for cell in cells)  # not a date and a time
+    is_text = of_words > len(cells) / 2 and num_values > len(cells) / 2
     if what == "text":
         return is_text
     return what in _LABELS and 1 < num_values <= max(_FEW_VALUES, len(cells) / 4) and not is_text
@@ -105,7 +111,7 @@ def find_decimal(cells: Sequence[str], location: str) -> Decimal:
         DataError: all commas have three digits after them, so that they may separate thousands.
     """
     with_comma = [cell for cell in cells if "," in cell]
-    if not all(map(_WITH_COMMA.fullmatch, with_comma)) or any("." in cell and "," not in cell for cell in cells):
+    if not all(map(_WITH_COMMA.fullmatch, with_comma)) or any(map(_WITH_POINT.fullmatch, cells)):
         return "."
     if with_comma and all(map(_THOUSANDS["."].search, with_comma)):
         values = " or ".join(f"{plain_number(with_comma[0], mark)} ({mark})" for mark in get_args(Decimal))

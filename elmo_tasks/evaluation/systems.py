@@ -183,13 +183,15 @@ def read_predictions(
 
 
 def _test_data(path: Path, run: Run) -> Source:
-    """The test data of a run's config; that of an installed model is in the folder of the data on this machine."""
+    """The test data of a run's config; that of an installed model, and what is gone, is in the folder of the data."""
     data = path_list(run.config.test_data_path or ())
     if not data:
         held_out = f", or {path}/predictions.jsonl, the examples that the fold held out" if run.config.fold else ""
-        raise RunError(f"{path}: its config has no test_data_path; name the data to evaluate it on{held_out}")
+        raise RunError(
+            f"{path}: its config has no test_data_path; as the last argument, name the data to evaluate it on{held_out}"
+        )
     installed = isinstance(run.path, Path) and package_of(run.path)
-    return [in_data_folder(each) for each in data] if installed else data
+    return [in_data_folder(each) if installed or not Path(each).exists() else each for each in data]
 
 
 def _read_file(path: Path) -> Predictions:

@@ -45,6 +45,14 @@ def with_validation(config: ExperimentConfig, overrides: Overrides, given: Colle
     return config.model_copy(update={"validation_data_path": None, "validation_share": _HELD_OUT})
 
 
+def with_columns(config: ExperimentConfig) -> ExperimentConfig:
+    """The config, whose reader reads other files by what it finds out from the training data, if this is one file."""
+    path = config.train_data_path
+    if not isinstance(path, str) or not (file := stored_file(Path(path))).is_file():
+        return config
+    return config.model_copy(update={"dataset_reader": config.dataset_reader.trained_on(file)})
+
+
 @dataclasses.dataclass(frozen=True)
 class Data:
     """The data sets of a run."""

@@ -22,7 +22,7 @@ from elmo_tasks.files.tensor_files import BEGIN_AGAIN, read_tensors, tensor_meta
 from elmo_tasks.models.model import TaskModel
 from elmo_tasks.runs.data_analysis import training_warnings
 from elmo_tasks.runs.experiment_config import BestEpoch, ExperimentConfig
-from elmo_tasks.runs.experiment_data import Data, with_validation
+from elmo_tasks.runs.experiment_data import Data, with_columns, with_validation
 from elmo_tasks.runs.folder import RunFolder, Split
 from elmo_tasks.runs.model_building import build_model
 from elmo_tasks.runs.run_start import RunStart, check_before_reading, finished_results
@@ -67,7 +67,7 @@ def train(
     """
     names = {key: None if source is None else config_value(source) for key, source in (datasets or {}).items()}
     experiment = load_config(config, ExperimentConfig, overrides, variables, replaced=names)
-    experiment = with_validation(experiment, overrides, names)
+    experiment = with_columns(with_validation(experiment, overrides, names))
     run = RunFolder(folder)
     check_before_reading(experiment, run, from_run, predictions)
     settings = experiment.trainer.with_precision(run.begun_precision() if resume else None)

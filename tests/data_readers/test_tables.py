@@ -9,6 +9,7 @@ from typing import Any
 import pandas
 import pytest
 
+from elmo_tasks.data_readers import DatasetReaderConfig
 from elmo_tasks.errors import DataError, ElmoTasksError
 from tests.data_readers.readers import ODD_FILES, TEXTS, Settings, build, problem, read, write
 
@@ -168,6 +169,7 @@ def test_lists_of_a_parquet_file_are_tokens(tmp_path: Path) -> None:
         (["1.234,5", "7,25"], [1234.5, 7.25]),
         (["1,234.5", "7.25"], [1234.5, 7.25]),
         (["0.125", "0.250"], [0.125, 0.25]),
+        (["1,5", "0,25"], [1.5, 0.25]),
     ],
 )
 def test_numbers(cells: list[str], numbers: list[float], tmp_path: Path) -> None:
@@ -186,6 +188,36 @@ def test_comments_say_nothing_about_the_format(tmp_path: Path) -> None:
     assert [example["label"] for example in read(path, TEXTS | {"comment": "#"})] == ["x", "y"]
 
 
+def test_one_cell_that_is_no_number_does_not_change_how_the_others_are_written(tmp_path: Path) -> None:
+    path = write(tmp_path / "data.csv", "text;score\nOne;4,5\nTwo;k.A.\nThree;2,25\n")
+    assert [example["score"] for example in read(path, SCORES | {"on_error": "skip"})] == [4.5, 2.25]
+
+
+def test_errors_of_formulas_are_empty_cells_and_dates_are_no_texts(tmp_path: Path) -> None:
+    rows = [
+        (pandas.Timestamp(2024, 1, number), f"It rained, day {number}.", "ab"[number % 2]) for number in (1, 2, 3, 4)
+    ]
+    rows += [(pandas.Timestamp(2024, 1, 5), "#REF!", "a"), (None, "A day.", "#N/A"), (None, "Not a day.", "nan")]
+    pandas.DataFrame(rows, columns=["When", "What", "Kind"]).to_excel(tmp_path / "days.xlsx", index=False)
+    examples = read(tmp_path / "days.xlsx", TEXTS | {"on_error": "skip"})
+    assert [example["label"] for example in examples] == ["b", "a", "b", "a", "nan"]
+
+
+def test_a_run_reads_other_tables_by_the_columns_that_it_learned_from(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "train.csv", "No,Report,Kind\n" + "".join(f"{n},Day {n}.,{'ab'[n % 2]}\n" for n in range(9))
+    )
+    config = DatasetReaderConfig.model_validate(TEXTS).trained_on(path)
+    for table in (
+        "No,Remark,Report\n1,by the night,He fell.\n2,by the day,He slept.\n",
+        "report\nHe fell.\nHe slept.\n",
+    ):
+        found = config.build().unlabelled(str(write(tmp_path / "new.csv", table)))
+        assert [example["tokens"][1] for example in found] == ["fell", "slept"]
+    other = config.build().unlabelled(str(write(tmp_path / "other.csv", "Nr,Note\n1,He fell.\n2,He slept.\n")))
+    assert [example["tokens"][1] for example in other] == ["fell", "slept"]
+
+
 def test_a_single_column_has_commas_in_its_texts(tmp_path: Path) -> None:
     path = write(tmp_path / "new.csv", "Text\nWarm, funny and short.\nNo; not at all, no.\nCold.\n")
     assert [example["tokens"][0] for example in build(TEXTS).unlabelled(str(path))] == ["Warm", "No", "Cold"]
@@ -200,7 +232,5 @@ def test_quotes_between_tabs(line: str, tmp_path: Path) -> None:
 
 
 def test_an_encoding_that_does_not_exist() -> None:
-    from elmo_tasks.data_readers import DatasetReaderConfig
-
     with pytest.raises(ValueError, match="not an encoding; expected a name such as 'cp1252' or 'utf-8'"):
         DatasetReaderConfig.model_validate(TEXTS | {"encoding": "windows"})
