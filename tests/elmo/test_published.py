@@ -54,10 +54,10 @@ def test_a_published_bilm_is_fetched_and_used(
     vectors = np.load(tmp_path / "vectors.npz")
     assert vectors["0"].shape == (3, len("SEQWENCE"), 64)
     (expected,) = elmo_tasks.embed([list("MKV")], bilm=files)
-    np.testing.assert_allclose(vectors["1"], expected, atol=1e-6)
+    np.testing.assert_allclose(vectors["1"], expected, atol=2e-6)
     if len(named) == 2:
         found = ElmoEmbedder(*(value for _, value in named)).embed_sentence(list("MKV"))
-        np.testing.assert_allclose(found, expected, atol=1e-6)
+        np.testing.assert_allclose(found, expected, atol=2e-6)
 
 
 def test_the_page_has_every_name() -> None:

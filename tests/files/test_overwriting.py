@@ -73,7 +73,7 @@ def test_a_file_that_is_not_compressed_is_not_named_as_if_it_were(tmp_path: Path
     [
         (
             "predict r i --output x.db",
-            "x.db: cannot be written as .db; expected a name that ends in .jsonl. With a",
+            "x.db: cannot be written as .db; expected a name that ends in .jsonl. Tables end in .csv, ",
         ),
         ("predict r i --html x.jsonl", "x.jsonl: cannot be written as .jsonl; expected a name that ends in .html"),
         ("evaluate r d --predictions x.tsv", "expected a name that ends in .jsonl"),
