@@ -36,6 +36,8 @@ logger = logging.getLogger(__name__)
 
 # The number of a row's first line, its lines, and its cells, none for a comment; or what is wrong with its first line.
 _Row = tuple[int, str, "list[str] | DataError"]
+_LONGEST = 150  # lines of a sentence that is the whole file
+_SENTENCE = "if a column has the sentence, name it: --set dataset_reader.columns.sentence=NAME"
 SENTENCE = "sentence"  # what `columns` calls the column of the sentence, if a line has a token
 
 
@@ -233,6 +235,8 @@ class DelimitedReader(RowReader):
             if not is_blank:
                 group.append(row)
         if group:
+            if column is None and group[0][0] <= 2 and len(group) > _LONGEST:
+                logger.warning("%s: a sentence of %d lines, without an empty line; %s", path, len(group), _SENTENCE)
             yield group
 
     def _rows(self, path: Path, format: TableFormat | None) -> Iterator[_Row]:

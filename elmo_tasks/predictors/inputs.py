@@ -128,6 +128,8 @@ def read_inputs(
             continue
         if format == "auto":
             format = "jsonl" if line.lstrip().startswith("{") else "text"
+            if format == "text" and plain_name(Path(name)).endswith((".csv", ".tsv")):
+                raise DataError(name, f"is a table by its name; {_ADVICE}", number)
             if format == "text" and plain_name(Path(name)).endswith((".json", ".jsonl")):
                 logger.warning("%s:%d: does not begin with a brace; the file is read as text", name, number)
         try:

@@ -218,6 +218,20 @@ def test_a_run_reads_other_tables_by_the_columns_that_it_learned_from(tmp_path: 
     assert [example["tokens"][1] for example in other] == ["fell", "slept"]
 
 
+def test_a_table_of_tokens_without_empty_lines_is_one_sentence_with_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    rows = "".join(f"{number // 9}\tword\tO\n" for number in range(200))
+    path = write(tmp_path / "tokens.tsv", f"Satz\tToken\tTag\n{rows}")
+    columns = {"tokens": "Token", "tags": "Tag"}
+    settings = {"type": "delimited", "task": "tagging", "columns": columns}
+    assert len(read(path, settings)) == 1
+    assert "a sentence of 200 lines, without an empty line" in caplog.text
+    caplog.clear()
+    assert len(read(path, settings | {"columns": columns | {"sentence": "Satz"}})) == 23
+    assert not caplog.records
+
+
 def test_a_single_column_has_commas_in_its_texts(tmp_path: Path) -> None:
     path = write(tmp_path / "new.csv", "Text\nWarm, funny and short.\nNo; not at all, no.\nCold.\n")
     assert [example["tokens"][0] for example in build(TEXTS).unlabelled(str(path))] == ["Warm", "No", "Cold"]
