@@ -393,7 +393,6 @@ def test_a_table_with_predictions(ending: str, tmp_path: Path, capsys: pytest.Ca
         "id;text;label\n1;Oh;a\n2;No;b\n": "1: looks like a table (CSV); expected only its column of texts, a text "
         "on each line",
         "Text\nSchön\n": "1: is a table by its name",
-        "Nr;Text\n1;Warm.\n": "1: is a table by its name",
     }.items():
         (tmp_path / "new.csv").write_text(text, encoding="cp1252")
         assert cli.main(["predict", run, str(tmp_path / "new.csv")]) == 2
