@@ -33,7 +33,7 @@ def unpack(
     known: Callable[[str], bool],
     *,
     kind: str = "the archive of a run",
-    expected: str = "an archive that `elmo-tasks archive` has written",
+    expected: str = "an archive that `elmo-tasks archive` or AllenNLP has written",
     only_known: bool = True,
 ) -> None:
     """Writes the known files of an archive into an empty folder, which is made if it is missing.
