@@ -320,7 +320,7 @@ def test_a_run_without_test_data_needs_data(seeds: Path, tmp_path: Path) -> None
         if path.is_file():
             (tmp_path / path.name).write_bytes(path.read_bytes())
     (tmp_path / "config.json").write_text(json.dumps({**config, "test_data_path": None}))
-    with pytest.raises(RunError, match="its config has no test_data_path; name the data"):
+    with pytest.raises(RunError, match="its config has no test_data_path; as the last argument, name"):
         compare([tmp_path])
     with pytest.raises(ElmoTasksError, match=r"trainer\.nothing: unknown key"):
         compare([tmp_path], overrides=["trainer.nothing=1"])
