@@ -55,7 +55,9 @@ def find_columns(
         for what in missing
     }
     if any(len(columns) != 1 for columns in possible.values()):
-        raise DataError(location, _choice(missing, possible, names, cells))
+        lower = next((row for row in rows if all(row)), None) if "" in names else None
+        remedy = f". If {', '.join(map(repr, lower))} are their names, delete the rows above it" if lower else ""
+        raise DataError(location, _choice(missing, possible, names, cells) + remedy)
     header = [names[at] for what in missing if what in _LABELS for at in possible[what] if names[at] in cells[at]]
     if header:
         columns = " ".join(f"--set dataset_reader.columns.{what}={at}" for what, (at,) in possible.items())

@@ -23,6 +23,7 @@ from torch import Tensor
 from elmo_tasks.elmo.options import BiLMOptions
 from elmo_tasks.errors import MigrationError, RunError
 from elmo_tasks.files.archives import unpack
+from elmo_tasks.files.hashes import content_hash
 from elmo_tasks.files.json_files import from_json, read_json
 from elmo_tasks.files.limits import ADVICE, MAX_JSON_BYTES, MAX_VOCABULARY_BYTES, limit
 from elmo_tasks.files.paths import is_clutter
@@ -30,7 +31,7 @@ from elmo_tasks.files.tensor_files import read_pickled_tensors
 from elmo_tasks.migration.contents import PADDING, UNKNOWN, AllenNlpVocabulary
 
 _WEIGHTS = ("weights.th", "best.th")
-_KNOWN = re.compile(r"config\.json|meta\.json|weights\.th|vocabulary/[^/]+\.txt|fta/[^/]*options_file")
+_KNOWN = re.compile(r"config\.json|meta\.json|(weights|best)\.th|vocabulary/[^/]+\.txt|fta/[^/]*options_file")
 _CONFIG = "AllenNLP's config"
 # They are linear in the text: what has no end ends with the text.
 _COMMENT = re.compile(r'(?P<string>"(?:[^"\\\n]|\\.)*"?)|//[^\n]*|#[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
@@ -49,6 +50,14 @@ class Archive:
     vocabulary: AllenNlpVocabulary
     tensors: dict[str, Tensor]
     bilm_options: BiLMOptions | None  # those in the archive
+
+
+def archive_hash(path: Path) -> str:
+    """A hash of an archive, or of the files of its folder that are read; raises OSError."""
+    if path.is_file():
+        return content_hash(path)
+    names = sorted(name for each in path.rglob("*") if _KNOWN.fullmatch(name := each.relative_to(path).as_posix()))
+    return " ".join(f"{name} {content_hash(path / name)}" for name in names)
 
 
 @contextlib.contextmanager

@@ -16,9 +16,9 @@ from elmo_tasks import __version__, predictors
 from elmo_tasks.errors import AllenNlpArchiveError, ArgumentError, ElmoTasksError
 from elmo_tasks.files.atomic import atomic_folder
 from elmo_tasks.files.cache import used_cache
-from elmo_tasks.files.hashes import content_hash
 from elmo_tasks.files.installed_models import VERBS, model_named
 from elmo_tasks.files.json_files import read_json
+from elmo_tasks.migration.archive import archive_hash
 from elmo_tasks.migration.importing import import_allennlp, local_archive
 from elmo_tasks.predictors import AllenNlpPredictor
 from elmo_tasks.predictors.allennlp_format import FindPredicates
@@ -84,8 +84,8 @@ class Predictor:
         `dataset_reader_to_load`, `frozen`, `import_plugins`, `language` and `extra_args` make no difference.
 
         Arguments:
-            archive_path: AllenNLP's `model.tar.gz`, which is imported into the cache the first time; or its address,
-                from which it is downloaded once; or the folder, the archive or the name of a run.
+            archive_path: AllenNLP's `model.tar.gz` or the folder of its training, imported into the cache the first
+                time; or its address, from which it is downloaded once; or the folder, the archive or the name of a run.
             predictor_name: what AllenNLP calls the predictor, which must fit the run; not needed.
             cuda_device: -1, None or `cpu` for the CPU; otherwise the GPU is used, if there is one.
             overrides: other values for the config in AllenNLP's archive, nested or with dots in their keys, or as JSON.
@@ -102,14 +102,12 @@ class Predictor:
         """
         device = [f"trainer.device={'cpu' if str(cuda_device) in ('-1', 'cpu', 'None') else 'auto'}"]
         path = local_archive(archive_path)
-        given, is_file = _values(overrides), Path(path).is_file()
-        if given and not is_file:
-            raise ArgumentError(f"overrides are for AllenNLP's archives, as files; {path} is not one")
+        given = _values(overrides)
+        if given and not path.exists():
+            raise ArgumentError(f"overrides are for AllenNLP's archives; {path} is not one")
         try:
             run = _loaded(_imported(path, given, transformer) if given else path, device, predicates)
         except AllenNlpArchiveError:
-            if not is_file:
-                raise
             run = _loaded(_imported(path, given, transformer), device, predicates)
         predictor = AllenNlpPredictor(run, predicates if callable(predicates) else None)
         if predictor_name is not None and predictor_name.replace("-", "_") not in predictor.names:
@@ -249,10 +247,10 @@ def _values(overrides: str | Mapping[str, Any]) -> Mapping[str, Any]:
     return values
 
 
-def _imported(archive: str | Path, overrides: Mapping[str, Any], transformer: str | None) -> Path:
+def _imported(archive: Path, overrides: Mapping[str, Any], transformer: str | None) -> Path:
     """The run in the cache that an archive of AllenNLP's is imported to, once."""
     settings = json.dumps([overrides, transformer], sort_keys=True) if overrides or transformer else ""
-    key = hashlib.sha256(f"{__version__} {content_hash(archive)}{settings}".encode()).hexdigest()
+    key = hashlib.sha256(f"{__version__} {archive_hash(archive)}{settings}".encode()).hexdigest()
     target = used_cache("archives") / key
     if not target.is_dir():
         with atomic_folder(target) as run:

@@ -132,6 +132,11 @@ def test_two_readings_are_an_error_that_names_both_and_the_setting(
     assert [example[field] for example in read(path, settings | remedy)] == values
 
 
+def test_a_title_above_the_header_row_is_pointed_out(tmp_path: Path) -> None:
+    path = write(tmp_path / "data.csv", b"Survey 2026,,\nby Anna,,\ntext,label,day\nGood,x,1\nBad,y,2\n")
+    assert problem(path, TEXTS).endswith(". If 'text', 'label', 'day' are their names, delete the rows above it")
+
+
 def test_sheets_and_damaged_files(tmp_path: Path) -> None:
     path = tmp_path / "book.xlsx"
     with pandas.ExcelWriter(path) as writer:

@@ -118,8 +118,6 @@ def test_elsewhere_an_archive_says_how_it_is_imported(
         assert str(caught.value) == expected
         assert cli.main(["predict", str(path), str(unpacked / "config.json")]) == 2
         assert capsys.readouterr().err == f"error: {expected}\n"
-    with pytest.raises(AllenNlpArchiveError):
-        Predictor.from_path(unpacked)
     archive.write_bytes(archive.read_bytes()[:100])
     with pytest.raises(RunError, match="damaged, or not the archive of a run"):
         open_run(archive)
@@ -194,6 +192,25 @@ def test_texts_are_read_as_allennlp_predicts(
         compat.Predictor.from_path(archive, overrides={"dataset_reader": {"readers": {"a": reader}}})
     with pytest.raises(MigrationError, match=r"config\.json and weights\.th do not fit together"):
         compat.Predictor.from_path(archive, overrides={"model.type.x": 3})
+
+
+def test_the_folder_of_a_training_is_imported_once(
+    archive: Path, unpacked: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has `best.th`, and files of the training that do not count; another config is another model."""
+    expected = Predictor.from_path(archive).predict_tokenized(TOKENS)
+    (unpacked / "weights.th").rename(unpacked / "best.th")
+    assert Predictor.from_path(unpacked).predict_tokenized(TOKENS) == expected
+    (unpacked / "log").mkdir()
+    (unpacked / "metrics.json").write_text("{}")
+    with monkeypatch.context() as patch:
+        patch.setattr(predictor, "import_allennlp", None)
+        assert Predictor.from_path(unpacked).predict_tokenized(TOKENS) == expected
+    config = json.loads((unpacked / "config.json").read_text())
+    config["model"]["encoder"]["hidden_size"] = 7
+    (unpacked / "config.json").write_text(json.dumps(config))
+    with pytest.raises(MigrationError, match="the tensors do not fit the config"):
+        Predictor.from_path(unpacked)
 
 
 def test_classes_are_of_their_tasks(archive: Path) -> None:
