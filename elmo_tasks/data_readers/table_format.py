@@ -27,6 +27,8 @@ _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _CODE_PAGES = ("cp1252", "cp1250", "cp1251", "mac_roman")
 # Inside of words, these are letters in another encoding.
 _NO_LETTERS = re.compile(r"(?<=[a-zß-ÿ])[†‡‰ŠŒŽŸ\xa1-\xa9\xae-\xb3\xb5\xb6\xb8\xb9\xbb-\xbf](?=[a-zß-ÿ])")
+# Turkish letters of cp1254, read as cp1252; Icelandic and Faroese have both kinds.
+_TURKISH, _NOT_TURKISH = re.compile("[ðýþÐÝÞ]"), re.compile("[áéíóúæ]")
 _SAMPLE_BYTES = 50_000
 _CLEARLY_BETTER = 0.2  # of charset_normalizer's measure of mess; differences in a few words are below it
 
@@ -91,14 +93,19 @@ def _encoding(path: Path) -> str:
                 wrong, odd = wrong + 1, odd + line if len(odd) < _SAMPLE_BYTES else odd
     if wrong <= right:  # damaged lines are errors of their own
         return "UTF-8"
-    found = from_bytes(odd[:_SAMPLE_BYTES], cp_isolation=list(_CODE_PAGES), threshold=1.0, enable_fallback=False)
-    mess = {name: each.chaos for each in found for name in each.could_be_from_charset if name in _CODE_PAGES}
-    likely = sorted(mess, key=mess.__getitem__)
-    is_odd = _NO_LETTERS.search(odd.decode("cp1252", "replace"))
+    western = odd.decode("cp1252", "replace")
+    is_turkish = bool(_TURKISH.search(western)) and not _NOT_TURKISH.search(western)
+    pages = [*_CODE_PAGES, "cp1254"] if is_turkish else [*_CODE_PAGES]
+    found = from_bytes(odd[:_SAMPLE_BYTES], cp_isolation=pages, threshold=1.0, enable_fallback=False)
+    mess = {name: each.chaos for each in found for name in each.could_be_from_charset if name in pages}
+    likely = sorted(mess, key=lambda name: (is_turkish and name != "cp1254", mess[name]))
+    is_odd = is_turkish or _NO_LETTERS.search(western)
     if "cp1252" in mess and not is_odd and mess["cp1252"] - mess[likely[0]] < _CLEARLY_BETTER:
         return "cp1252"
-    words = {each: [word for word in odd.decode(each, "replace").split() if not word.isascii()] for each in likely}
-    readings = " or ".join(f"{each} ({words[each][0]!r})" for each in likely) or "in many other encodings"
+    words = [word for word in odd.split() if not word.isascii()]
+    telling = max(words, key=lambda word: len({word.decode(each, "replace") for each in likely}))
+    readings = " or ".join(f"{each} ({telling.decode(each, 'replace')!r})" for each in likely)
+    readings = readings or "in many other encodings"
     remedy = f"Choose one: --set dataset_reader.encoding={next(iter(likely), 'NAME')}"
     raise DataError(path, f"is not UTF-8; it can be {readings}. {remedy}")
 

@@ -85,6 +85,12 @@ UMLAUT_PROBLEM = (
     ": is not UTF-8; it can be cp1250 ('Frźhstźck') or mac_roman ('Frühstück') or cp1252 ('FrŸhstŸck') or cp1251 "
     "('Frџhstџck'). Choose one: --set dataset_reader.encoding=cp1250"
 )
+TURKISH = "text,label\nYemekler güzeldi,iyi\nŞikayet ettim,kötü\n"
+ICELANDIC = "text,label\nÞetta er mjög gott og þjónustan líka,gott\nÉg fékk kalda súpu,vont\n"
+TURKISH_PROBLEM = (
+    ": is not UTF-8; it can be cp1254 ('Şikayet') or cp1250 ('Ţikayet') or cp1252 ('Þikayet') or mac_roman ('ﬁikayet') "
+    "or cp1251 ('Юikayet'). Choose one: --set dataset_reader.encoding=cp1254"
+)
 NUMBER = ":1: '1,500' can be 1.500 (,) or 1500 (.). Set --set dataset_reader.decimal=, or ."
 # A table, its settings, the whole error, and the settings that it names, with which the table is read
 REFUSED: list[tuple[bytes, Settings, str, Settings, list[Any]]] = [
@@ -92,6 +98,8 @@ REFUSED: list[tuple[bytes, Settings, str, Settings, list[Any]]] = [
      POLISH_PROBLEM, {"encoding": "cp1250"}, ["źle", "świetnie"] * 3),
     (UMLAUTS.encode("mac_roman"), TEXTS,
      UMLAUT_PROBLEM, {"encoding": "mac_roman"}, ["süß", "bitter"]),
+    (TURKISH.encode("cp1254"), TEXTS,
+     TURKISH_PROBLEM, {"encoding": "cp1254"}, ["iyi", "kötü"]),
     ("Gut, nett;gut\nSchlecht, so;übel\n".encode(), {**TEXTS, "header": False, "columns": {"text": 0, "label": 1}},
      ": can be separated by commas ('Gut', ' nett;gut') or semicolons ('Gut, nett', 'gut'). "
      "Set --set 'dataset_reader.delimiter=,' or --set 'dataset_reader.delimiter=;'", {"delimiter": ";"},
@@ -120,6 +128,11 @@ REFUSED: list[tuple[bytes, Settings, str, Settings, list[Any]]] = [
      "--set dataset_reader.header=false --set dataset_reader.columns.text=1 --set dataset_reader.columns.label=0",
      {"header": False, "columns": {"text": 1, "label": 0}}, ["x", "y", "x"]),
 ]  # fmt: skip
+
+
+def test_icelandic_letters_are_not_taken_for_turkish_ones(tmp_path: Path) -> None:
+    (first, _) = read(write(tmp_path / "data.csv", ICELANDIC.encode("cp1252")), TEXTS)
+    assert first["tokens"][0] == "Þetta"
 
 
 @pytest.mark.parametrize(("content", "settings", "expected", "remedy", "values"), REFUSED, ids=lambda value: "")
