@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import torch
 
 from elmo_tasks import __version__, predictors
-from elmo_tasks.errors import AllenNlpArchiveError, ArgumentError, ElmoTasksError
+from elmo_tasks.errors import AllenNlpArchiveError, ArgumentError, ElmoTasksError, RunError, did_you_mean
 from elmo_tasks.files.atomic import atomic_folder
 from elmo_tasks.files.cache import used_cache
 from elmo_tasks.files.installed_models import VERBS, model_named
@@ -220,10 +220,15 @@ def load_predictor(
         pretrained_models: not used.
         cuda_device: see `Predictor.from_path`, as for `overrides` and the errors.
     """
-    name = read_json(_PUBLISHED, dict[str, str], "the names of AllenNLP's published models").get(model_id)
-    return Predictor.from_path(
-        f"{_STORAGE}/{name}.tar.gz" if name else model_id, None, cuda_device, overrides=overrides
-    )
+    published = read_json(_PUBLISHED, dict[str, str], "the names of AllenNLP's published models")
+    path = f"{_STORAGE}/{published[model_id]}.tar.gz" if model_id in published else model_id
+    try:
+        return Predictor.from_path(path, None, cuda_device, overrides=overrides)
+    except RunError as error:
+        if Path(path).exists():
+            raise
+        advice = f"Not all published models can be imported.{did_you_mean(model_id, [*published])}"
+        raise RunError(f"{error} {advice}") from None
 
 
 def _loaded(

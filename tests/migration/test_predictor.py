@@ -232,6 +232,11 @@ def test_an_address_is_downloaded_once(archive: Path) -> None:
     assert again.predict(sentence=" ".join(TOKENS)) == found
 
 
+def test_a_published_model_that_cannot_be_imported() -> None:
+    with pytest.raises(RunError, match=r"^rc-bidaf-elm: .* Not all published models can be imported\. Did you mean 'rc-bidaf-elmo'\?$"):
+        compat.load_predictor("rc-bidaf-elm")
+
+
 def test_an_address_without_a_network(archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The error says where a file from elsewhere is found; then the script works as it is."""
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
