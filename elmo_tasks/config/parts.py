@@ -149,11 +149,10 @@ def parse_part(kind: type[_PartT], text: str, what: str, example: str) -> _PartT
         value = parse_value(text, "its settings") if text.lstrip().startswith("{") else {"type": text}
         return kind.model_validate_json(json.dumps(value))
     except (ValueError, ElmoTasksError) as error:
-        problem = str(error)
+        problem, expected = str(error), f"one of {', '.join(kind.choices())}, or a JSON object such as {example}"
         if isinstance(error, pydantic.ValidationError):
             first = error.errors()[0]
             problem = ": ".join([*map(str, first["loc"]), first["msg"]])
-        raise ElmoTasksError(
-            f"the {what} {text!r}: {problem}; expected one of {', '.join(kind.choices())}, or a JSON object such as "
-            f"{example}"
-        ) from None
+            if first["type"] == "missing" and len(first["loc"]) == 1:
+                expected = f"a JSON object such as {json.dumps({**value, str(first['loc'][0]): '...'})}"
+        raise ElmoTasksError(f"the {what} {text!r}: {problem}; expected {expected}") from None

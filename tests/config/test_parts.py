@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 from types import ModuleType
 from typing import Literal
@@ -35,7 +36,6 @@ def test_a_part_is_named_on_the_command_line_or_given_as_json(example: ModuleTyp
     ("text", "problem"),
     [
         ("recurent", "the encoder 'recurent': unknown type"),
-        ("recurrent", "the encoder 'recurrent': hidden_size: Field required"),
         ('{"type": ', """the encoder '{"type": ': its settings: '{"type": ' is not valid Jsonnet"""),
         ('{"type": "stacked", "span": [1, 2]}', ": span: 1: Input should be a valid string"),
     ],
@@ -47,6 +47,14 @@ def test_what_is_wrong_with_a_part_on_the_command_line(text: str, problem: str, 
     assert str(caught.value).endswith(
         '; expected one of recurrent, stacked, or a JSON object such as {"type": "recurrent", "hidden_size": 3}'
     )
+
+
+def test_what_is_missing_in_a_part_on_the_command_line(example: ModuleType) -> None:
+    problem = (
+        """hidden_size: Field required; expected a JSON object such as {"type": "recurrent", "hidden_size": "..."}"""
+    )
+    with pytest.raises(ElmoTasksError, match=f"^the encoder 'recurrent': {re.escape(problem)}$"):
+        parse_part(example.Encoder, "recurrent", "encoder", "{...}")
 
 
 def test_an_abstract_step_has_only_the_alternatives_below_it(example: ModuleType) -> None:

@@ -166,7 +166,7 @@ def test_wrong_choices() -> None:
     for text, problem in (
         ("unicod", "the tokenizer 'unicod': unknown type; expected one of regex, treebank, unicode, whitespace"),
         ("{", "the tokenizer '{': its settings: '{' is not valid Jsonnet"),
-        ('{"type": "regex"}', "Field required; expected one of"),
+        ('{"type": "regex"}', "Field required; expected a JSON object"),
     ):
         with pytest.raises(ElmoTasksError) as caught:
             parse_tokenizer(text)
