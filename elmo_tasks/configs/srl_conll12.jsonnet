@@ -27,7 +27,7 @@ local data = std.extVar('ELMO_TASKS_DATA');
     patience: 20,
     validation_metric: '+f1',
     optimizer: { type: 'adadelta', lr: 1.0, rho: 0.95, eps: 1e-6 },
-    // Gradients explode now and then. In bfloat16, a run on EWT diverged because of them, so keep `precision` at float32.
+    // Gradients explode now and then. In bfloat16, a run on EWT diverged, so keep `precision` at float32.
     grad_clipping: 1.0,
     // The lambda of the paper's best runs, only on the weights of the mix.
     regularizers: if $.elmo == null then [] else [{ parameters: 'mix.*weights', l2: 0.001 }],

@@ -55,8 +55,10 @@ def find_columns(
         for what in missing
     }
     if any(len(columns) != 1 for columns in possible.values()):
-        lower = next((row for row in rows if all(row)), None) if "" in names else None
-        remedy = f". If {', '.join(map(repr, lower))} are their names, delete the rows above it" if lower else ""
+        is_title = 2 * names.count("") >= len(names)
+        lower = next((row for row in rows if all(row)), None) if is_title else None
+        shown = ", ".join(repr(str(cell)[:_EXAMPLE]) for cell in lower or ())
+        remedy = f". If the names are {shown}, delete the rows above them" if lower else ""
         raise DataError(location, _choice(missing, possible, names, cells) + remedy)
     header = [names[at] for what in missing if what in _LABELS for at in possible[what] if names[at] in cells[at]]
     if header:

@@ -29,8 +29,8 @@ from elmo_tasks.files.limits import ADVICE, MAX_JSON_BYTES, MAX_VOCABULARY_BYTES
 from elmo_tasks.files.paths import is_clutter
 from elmo_tasks.files.tensor_files import read_pickled_tensors
 from elmo_tasks.migration.contents import PADDING, UNKNOWN, AllenNlpVocabulary
+from elmo_tasks.runs.archive import ALLENNLP_WEIGHTS
 
-_WEIGHTS = ("weights.th", "best.th")
 _KNOWN = re.compile(r"config\.json|meta\.json|(weights|best)\.th|vocabulary/[^/]+\.txt|fta/[^/]*options_file")
 _CONFIG = "AllenNLP's config"
 # They are linear in the text: what has no end ends with the text.
@@ -98,7 +98,7 @@ def _read(folder: Path, path: Path) -> Archive:
     """Reads the files in a folder."""
     if not (folder / "config.json").is_file():
         raise MigrationError(f"{folder}: has no config.json; expected {_EXPECTED}")
-    if not (weights := [folder / name for name in _WEIGHTS if (folder / name).is_file()]):
+    if not (weights := [folder / name for name in ALLENNLP_WEIGHTS if (folder / name).is_file()]):
         raise MigrationError(f"{folder}: has no weights.th; expected {_EXPECTED}")
     config = _read_config(folder / "config.json")
     meta: dict[str, Any] = {}

@@ -225,7 +225,7 @@ def load_predictor(
     try:
         return Predictor.from_path(path, None, cuda_device, overrides=overrides)
     except RunError as error:
-        if Path(path).exists():
+        if Path(path).exists() or model_named(model_id):
             raise
         advice = f"Not all published models can be imported.{did_you_mean(model_id, [*published])}"
         raise RunError(f"{error} {advice}") from None

@@ -16,7 +16,7 @@ from elmo_tasks.files.locks import locked
 from elmo_tasks.files.paths import local_path
 from elmo_tasks.runs.folder import RunFolder
 
-_ALLENNLP_WEIGHTS = ("weights.th", "best.th")
+ALLENNLP_WEIGHTS = ("weights.th", "best.th")  # of an archive, and of the folder of a training
 
 
 def archive(path: str | Path, target: str | Path, *, self_contained: bool = True) -> None:
@@ -87,7 +87,7 @@ def open_run(path: str | Path) -> RunFolder:
     path = downloaded(path) if is_address(path) else local_path(path)
     if model := find_model(path):
         return RunFolder(model.folder)
-    if any((path / name).is_file() for name in _ALLENNLP_WEIGHTS):
+    if any((path / name).is_file() for name in ALLENNLP_WEIGHTS):
         raise AllenNlpArchiveError(path)
     archive = path if path.is_file() else None
     folder = RunFolder(_unpacked(path) if archive else path, archive)
@@ -111,7 +111,7 @@ def _unpacked(archive: Path) -> Path:
         with atomic_folder(target) as unpacked:
             archives.unpack(archive, unpacked, RunFolder(unpacked).packed().__contains__)
     except RunError:
-        if archives.contains(archive, _ALLENNLP_WEIGHTS[0]):
+        if archives.contains(archive, ALLENNLP_WEIGHTS[0]):
             raise AllenNlpArchiveError(archive) from None
         raise
     return target

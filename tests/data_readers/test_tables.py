@@ -147,7 +147,9 @@ def test_two_readings_are_an_error_that_names_both_and_the_setting(
 
 def test_a_title_above_the_header_row_is_pointed_out(tmp_path: Path) -> None:
     path = write(tmp_path / "data.csv", b"Survey 2026,,\nby Anna,,\ntext,label,day\nGood,x,1\nBad,y,2\n")
-    assert problem(path, TEXTS).endswith(". If 'text', 'label', 'day' are their names, delete the rows above it")
+    assert problem(path, TEXTS).endswith(". If the names are 'text', 'label', 'day', delete the rows above them")
+    with_index = write(tmp_path / "index.csv", b",a,b\n0,Good,x\n1,Bad,y\n")  # as pandas writes it
+    assert "delete" not in problem(with_index, TEXTS)
 
 
 def test_sheets_and_damaged_files(tmp_path: Path) -> None:
