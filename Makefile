@@ -110,4 +110,4 @@ torture: $(STAMP)
 engines: $(STAMP)
 	test -x $(VENV)-engines/bin/python || $(BIN)/python -m venv $(VENV)-engines
 	$(VENV)-engines/bin/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]' 'ray[data]' pyspark
-	OMP_NUM_THREADS=1 $(VENV)-engines/bin/python -m pytest -q tests/integrations/test_engines.py
+	OMP_NUM_THREADS=1 $(VENV)-engines/bin/python -m pytest -q tests/extras/engines/test_engines.py

@@ -24,7 +24,7 @@ from benchmarks.allennlp_models import KINDS, AllenNlp, Words
 from benchmarks.allennlp_packages import import_allennlp
 from benchmarks.common import make_parser, markdown_table
 from benchmarks.tiny_transformers import BASE, WORDS, make_bert
-from elmo_tasks.migration.importing import import_allennlp as import_archive
+from elmo_tasks.extras.allennlp.importing import import_allennlp as import_archive
 from elmo_tasks.predictors import AllenNlpPredictor
 from elmo_tasks.runs.load import load_run, run_predictor
 

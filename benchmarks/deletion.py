@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from elmo_tasks.commands.console import print_table
-from elmo_tasks.models.saliency import Method, saliency
+from elmo_tasks.extras.explain.saliency import Method, saliency
 from elmo_tasks.predictors.predictor import ExplainedPart, Predictor
 from elmo_tasks.runs.experiment_data import read_examples
 from elmo_tasks.runs.load import load_run, run_predictor

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from benchmarks import common
 from elmo_tasks.elmo import BiLM, FastBiLM
 from elmo_tasks.elmo.layers import LayerSource
-from elmo_tasks.modules.transformer import FrozenTransformer
-from elmo_tasks.modules.transformer_files import TransformerFiles
+from elmo_tasks.extras.transformers.transformer import FrozenTransformer
+from elmo_tasks.extras.transformers.transformer_files import TransformerFiles
 
 
 def measure(folder: str | None, sentences: Sequence[Sequence[str]], batch: int) -> tuple[float, float]:

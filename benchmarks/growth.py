@@ -23,14 +23,14 @@ import torch
 from benchmarks import common
 from elmo_tasks.config import load_config
 from elmo_tasks.config.data_folder import DATA_VARIABLE
+from elmo_tasks.extras.samples import ALL_TASKS, write_sample_data
+from elmo_tasks.extras.samples.first_sentences import first_sentences
 from elmo_tasks.files.paths import plain_name
 from elmo_tasks.files.text import open_binary
 from elmo_tasks.predictors import build_predictor
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.experiment_data import Data
 from elmo_tasks.runs.model_building import build_model
-from elmo_tasks.sample_data import ALL_TASKS, write_sample_data
-from elmo_tasks.sample_data.first_sentences import first_sentences
 
 Sentences = list[list[str]]
 

@@ -12,10 +12,10 @@ import argparse
 import logging
 
 from benchmarks.common import markdown_table
+from elmo_tasks.extras.augment.augmentation import CHANGES, changed
 from elmo_tasks.runs.evaluate import evaluate_run
 from elmo_tasks.runs.experiment_data import read_examples
 from elmo_tasks.runs.load import load_run
-from elmo_tasks.training.augmentation import CHANGES, changed
 
 
 def main() -> None:

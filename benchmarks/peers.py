@@ -28,12 +28,12 @@ from elmo_tasks.config import load_config
 from elmo_tasks.config.data_folder import DATA_VARIABLE
 from elmo_tasks.elmo.fast.products import Precision, build_product
 from elmo_tasks.elmo.shared_bilms import forget_words
+from elmo_tasks.extras.samples import write_sample_data
 from elmo_tasks.files.text import read_lines
 from elmo_tasks.predictors import build_predictor
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.experiment_data import Data
 from elmo_tasks.runs.model_building import build_model
-from elmo_tasks.sample_data import write_sample_data
 from elmo_tasks.text.batches import batches_of_like_lengths
 
 Sentences = Sequence[Sequence[str]]

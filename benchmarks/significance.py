@@ -16,7 +16,7 @@ from collections.abc import Callable
 import numpy as np
 
 from elmo_tasks.commands.console import print_table
-from elmo_tasks.evaluation.significance import (
+from elmo_tasks.extras.compare.significance import (
     Array,
     Score,
     bootstrap,

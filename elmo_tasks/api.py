@@ -15,19 +15,19 @@ from elmo_tasks.data_readers.sources import Source
 from elmo_tasks.elmo import BiLM, FastBiLM
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
 from elmo_tasks.elmo.devices import Device
-from elmo_tasks.elmo.embed import Pooling, embed_sentences
 from elmo_tasks.elmo.fast import Precision
 from elmo_tasks.elmo.shared_bilms import load_frozen
 from elmo_tasks.errors import ArgumentError, ElmoTasksError, check_argument, check_choice, check_several
+from elmo_tasks.extras.explain.saliency import Method
+from elmo_tasks.extras.html.html import END, Page, Sections, page_start
+from elmo_tasks.extras.pretraining.language_model import LanguageModel
+from elmo_tasks.extras.probes.similarity import WordSimilarities, word_similarities
+from elmo_tasks.extras.vectors.embed import Pooling, embed_sentences
 from elmo_tasks.files.hashes import file_state
-from elmo_tasks.models.saliency import Method
 from elmo_tasks.modules.word_vectors import WordVectorFile
 from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, AllenNlpPredictor, Input, Predictor
-from elmo_tasks.pretraining.language_model import LanguageModel
-from elmo_tasks.probes.similarity import WordSimilarities, word_similarities
 from elmo_tasks.progress import set_up_logging
 from elmo_tasks.rendering import describe
-from elmo_tasks.rendering.html import END, Page, Sections, page_start
 from elmo_tasks.runs.evaluate import evaluate
 from elmo_tasks.runs.load import RunPaths, load_predictor, with_device
 from elmo_tasks.runs.train import train as train_run

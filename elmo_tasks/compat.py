@@ -3,8 +3,8 @@
 # ruff: noqa: I001 - names that are imported from here
 
 from elmo_tasks.elmo import Elmo as Elmo, batch_to_ids as batch_to_ids
-from elmo_tasks.integrations.compat import ElmoEmbedder as ElmoEmbedder
-from elmo_tasks.migration.predictor import (
+from elmo_tasks.extras.allennlp.elmo_embedder import ElmoEmbedder as ElmoEmbedder
+from elmo_tasks.extras.allennlp.predictor import (
     BidafPredictor as BidafPredictor,
     CorefPredictor as CorefPredictor,
     DecomposableAttentionPredictor as DecomposableAttentionPredictor,

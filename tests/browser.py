@@ -41,7 +41,7 @@ def served(app: FastAPI) -> Iterator[str]:
     """Serves in a thread of its own; gives the address of the page."""
     import uvicorn  # here, because all tests import this file, and few need a server
 
-    from elmo_tasks.server.serving import bind
+    from elmo_tasks.extras.server.serving import bind
 
     server = uvicorn.Server(uvicorn.Config(app, log_config=None))
     with bind("127.0.0.1", 0) as bound:

@@ -19,7 +19,7 @@ from accelerate.state import AcceleratorState
 
 import elmo_tasks
 from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
-from elmo_tasks.sample_data import VECTORS, write_sample_data
+from elmo_tasks.extras.samples import VECTORS, write_sample_data
 from tests.browser import MARKS, open_browser
 from tests.fake_hub import hub  # noqa: F401 - a fixture
 

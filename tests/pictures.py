@@ -17,10 +17,10 @@ from typing import Any
 
 from PIL import Image, PngImagePlugin
 
+from elmo_tasks.extras.server.app import create_app
+from elmo_tasks.extras.server.bilm_vectors import bilms_of_runs
+from elmo_tasks.extras.server.served_runs import load_runs
 from elmo_tasks.files.installed_models import installed_models
-from elmo_tasks.server.app import create_app
-from elmo_tasks.server.bilm_vectors import bilms_of_runs
-from elmo_tasks.server.served_runs import load_runs
 from tests import pages
 from tests.browser import open_browser, served
 

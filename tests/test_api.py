@@ -16,13 +16,14 @@ import pytest
 import torch
 
 import elmo_tasks
-from elmo_tasks import cli, migration
+from elmo_tasks import cli
 from elmo_tasks.config import load_config
 from elmo_tasks.data_readers import Conll2003Config
 from elmo_tasks.elmo import TINY_OPTIONS, BiLM, FastBiLM, ScalarMix, random_bilm
 from elmo_tasks.errors import ConfigError, DataError, ElmoTasksError
+from elmo_tasks.extras import allennlp as migration
+from elmo_tasks.extras.explain.saliency import Method
 from elmo_tasks.models import TaskModel
-from elmo_tasks.models.saliency import Method
 from elmo_tasks.predictors import AllenNlpPredictor, Predictor, build_predictor
 from elmo_tasks.runs import load
 from elmo_tasks.runs.experiment_config import ExperimentConfig

@@ -10,13 +10,13 @@ import pytest
 
 from elmo_tasks.config import load_config, to_json
 from elmo_tasks.config.packaged import CPU_RULE
+from elmo_tasks.extras.samples import ALL_TASKS, write_sample_data
 from elmo_tasks.models.crf_tagger import CrfTaggerConfig
 from elmo_tasks.predictors import build_predictor
 from elmo_tasks.runs import train
 from elmo_tasks.runs.evaluate import evaluate
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.load import load_run
-from elmo_tasks.sample_data import ALL_TASKS, write_sample_data
 from tests.stopping import Killed, stop_at
 
 CONFIGS = Path(__file__).parent.parent / "configs"

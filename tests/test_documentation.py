@@ -15,8 +15,8 @@ import elmo_tasks
 from elmo_tasks import cli
 from elmo_tasks.config.packaged import find_config
 from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
+from elmo_tasks.extras.samples import write_sample_data
 from elmo_tasks.runs.evaluate import evaluate
-from elmo_tasks.sample_data import write_sample_data
 from tests import pages
 
 REPOSITORY = Path(__file__).parent.parent

@@ -10,8 +10,8 @@ import pytest
 import elmo_tasks
 from elmo_tasks import batches, compat, estimators
 from elmo_tasks.errors import ArgumentError, ElmoTasksError
+from elmo_tasks.extras.pretraining.language_model import LanguageModel
 from elmo_tasks.predictors import Predictor
-from elmo_tasks.pretraining.language_model import LanguageModel
 
 NO_TEXT = (None, 5, True, [None], b"The dog.", [[5]], object(), {"a": 1})
 NO_TOKENS = (*NO_TEXT, (each for each in [["The", "dog"]]))

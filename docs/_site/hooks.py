@@ -23,11 +23,11 @@ from nbconvert.preprocessors import CoalesceStreamsPreprocessor
 
 from elmo_tasks import cli
 from elmo_tasks.config import config_schema
-from elmo_tasks.config.allennlp_keys import ROWS
-from elmo_tasks.pretraining.pretraining_config import PretrainingConfig
+from elmo_tasks.extras.allennlp.allennlp_keys import ROWS
+from elmo_tasks.extras.pretraining.pretraining_config import PretrainingConfig
+from elmo_tasks.extras.studies.study import StudyConfig
+from elmo_tasks.extras.studies.tuning import SearchConfig
 from elmo_tasks.runs.experiment_config import ExperimentConfig
-from elmo_tasks.studies.study import StudyConfig
-from elmo_tasks.studies.tuning import SearchConfig
 
 REPOSITORY = Path(__file__).parent.parent.parent
 # The pages and pictures made from files outside of docs/.
@@ -39,8 +39,8 @@ PAGES = {
     "licence.md": "LICENSE",
     "default_bilm.md": "elmo_tasks/elmo/default_bilm/README.md",
     "own_texts.md": "trained_models/own_texts/README.md",
-    "sample_data.md": "elmo_tasks/sample_data/files/README.md",
-    "images/elmo.svg": "elmo_tasks/server/page/elmo.svg",
+    "sample_data.md": "elmo_tasks/extras/samples/files/README.md",
+    "images/elmo.svg": "elmo_tasks/extras/server/page/elmo.svg",
 }
 FILES_PAGE = "reference/files.md"  # shows the files of these folders
 FOLDERS = {"configs": "elmo_tasks/configs", "studies": "elmo_tasks/studies"}
@@ -54,7 +54,7 @@ OUTPUTS = """{% extends "markdown/index.md.j2" %}{% block stream %}
 {% endblock stream %}"""
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 COLORS = "stylesheets/colors.css"  # made of those of the server's page
-SERVER_STYLE = "elmo_tasks/server/page/style.css"
+SERVER_STYLE = "elmo_tasks/extras/server/page/style.css"
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from elmo_tasks.commands.stopping import Results
+    from elmo_tasks.metrics.confusion import ConfusionTable, LabelScores
     from elmo_tasks.rendering.drawing import Drawing
 
 _PAGE_WIDTH = 120  # of tables, in characters, where no terminal says how wide it is
@@ -87,7 +88,7 @@ def _write_sheet(frame: Any, stream: IO[bytes]) -> None:
 @contextlib.contextmanager
 def page(path: str, title: str, results: Results) -> Iterator[Callable[[Drawing], object]]:
     """Yields a function that adds a section to a page, which says at its end if there are more results."""
-    from elmo_tasks.rendering.html import Sections, page_end, page_start
+    from elmo_tasks.extras.html.html import Sections, page_end, page_start
 
     sections = Sections()
     with binary_output(path) as stream:
@@ -200,3 +201,23 @@ def _readable_width() -> int:
 
 def _number(value: float | None) -> str:
     return "" if value is None else str(value) if isinstance(value, int) else f"{value:.2f}"
+
+
+def print_confusion(table: ConfusionTable, title: str) -> None:
+    """Prints which label is taken for which, of the most frequent labels."""
+    from elmo_tasks.metrics.confusion import cells
+
+    columns, *rows = cells(table)
+    print_table(f"{title}, gold (rows) and predicted (columns)", columns, rows)
+
+
+def print_label_scores(scores: LabelScores, title: str) -> None:
+    """Prints how well each label is found, the macro F1, and the accuracy of always giving the most frequent one."""
+    columns = ("precision", "recall", "f1")
+    rows = [
+        [label, *(f"{values[name]:.2f}" for name in columns), f"{values['support']:.0f}"]
+        for label, values in scores["labels"].items()
+    ]
+    rows += [["macro F1", "", "", f"{scores['macro_f1']:.2f}", ""]]
+    print_table(title, ["label", *columns, "number"], rows)
+    print(f"accuracy of always giving the most frequent label: {scores['majority']:.2f}")

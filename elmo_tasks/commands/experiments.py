@@ -10,11 +10,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from elmo_tasks.commands import numbers, options
-from elmo_tasks.commands.analysis import print_confusion, print_label_scores
-from elmo_tasks.commands.console import print_json, print_metrics, print_summaries, print_training_metrics
-from elmo_tasks.commands.parts import add_inputs, add_parts, make_parts, writes_parts
+from elmo_tasks.commands.console import (
+    print_confusion,
+    print_json,
+    print_label_scores,
+    print_metrics,
+    print_summaries,
+    print_training_metrics,
+)
 from elmo_tasks.commands.prediction import TOOLS
 from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.extras.engines.commands import add_inputs, add_parts, make_parts, writes_parts
 from elmo_tasks.files.overwriting import HTML, JSON_LINES, TABLES, check_ending, check_output, is_table
 from elmo_tasks.progress import is_main_process
 
@@ -59,8 +65,8 @@ def add_train(parser: argparse.ArgumentParser) -> None:
 
 
 def run_train(arguments: argparse.Namespace) -> None:
+    from elmo_tasks.extras.studies.repeated import train_folds, train_seeds
     from elmo_tasks.runs.experiment_config import ExperimentConfig
-    from elmo_tasks.runs.repeated import train_folds, train_seeds
     from elmo_tasks.runs.train import train
 
     if arguments.dry_run:
@@ -227,8 +233,8 @@ def _add_formats(parser: argparse.ArgumentParser) -> None:
 
 def run_predict(arguments: argparse.Namespace) -> None:
     from elmo_tasks.commands.prediction import predict_for_tool, predict_stream
-    from elmo_tasks.data_readers.sheets import SHEETS
-    from elmo_tasks.integrations.units import find_files
+    from elmo_tasks.extras.engines.units import find_files
+    from elmo_tasks.extras.tables.sheets import SHEETS
     from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, AllenNlpPredictor
     from elmo_tasks.runs.load import load_predictor, load_run, run_predictor
 
@@ -299,7 +305,7 @@ def _check_formats(arguments: argparse.Namespace) -> None:
 
 
 def _predict_parts(arguments: argparse.Namespace) -> None:
-    from elmo_tasks.integrations.batches import Predict
+    from elmo_tasks.extras.engines.batches import Predict
     from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS
 
     given = {"--html": arguments.html, "--resolve": arguments.resolve}
@@ -350,7 +356,7 @@ def run_config(arguments: argparse.Namespace) -> None:
         return
     from elmo_tasks.config import config_schema
     from elmo_tasks.config.jsonnet import evaluate
-    from elmo_tasks.pretraining.pretraining_config import PretrainingConfig
+    from elmo_tasks.extras.pretraining.pretraining_config import PretrainingConfig
     from elmo_tasks.runs.experiment_config import ExperimentConfig
 
     if arguments.schema:

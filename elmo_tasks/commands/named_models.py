@@ -1,4 +1,4 @@
-"""The commands that list installed models, and download published ones."""
+"""The command that lists installed models."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 from elmo_tasks.commands import options
 from elmo_tasks.commands.console import print_json, print_table
-from elmo_tasks.errors import ElmoTasksError, did_you_mean
+from elmo_tasks.errors import ElmoTasksError
 
 if TYPE_CHECKING:
-    from elmo_tasks.elmo.bilm_files import BiLMFiles
     from elmo_tasks.files.installed_models import InstalledModel
 
 logger = logging.getLogger(__name__)
@@ -48,50 +47,3 @@ def _row(model: InstalledModel) -> list[str]:
     shown = f"{bilm.get('bilm', 'own')} {str(bilm.get('fingerprint'))[:12]}" if bilm else "none"
     facts = (model.name, about.task, ", ".join(about.data), about.score, about.licence, f"{model.size() / 1e6:.1f}")
     return [*("" if fact is None else str(fact) for fact in facts), shown]
-
-
-def add_fetch(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "names",
-        metavar="NAME",
-        nargs="*",
-        help="a published biLM, hub:ORG/NAME, the address of a zip archive, or the addresses of an options.json and of "
-        "weights, in this order",
-    )
-    options.add_flag(parser, "--list", "list the names of published biLMs with their addresses")
-
-
-def run_fetch(arguments: argparse.Namespace) -> None:
-    from elmo_tasks.elmo.options import BiLMOptions
-    from elmo_tasks.elmo.published import PUBLISHED
-
-    if arguments.list:
-        for name, addresses in PUBLISHED.items():
-            print(name, *addresses, sep="\n  ")
-        return
-    files, chosen = _fetched(PUBLISHED.get(" ".join(arguments.names), tuple(arguments.names)))
-    BiLMOptions.load(files.options)  # raises an error if it is something else
-    print(*files.paths.values(), sep="\n")
-    print(f"in a config:  elmo: {{ {', '.join(f'{key}: {value!r}' for key, value in chosen.items())} }}")
-    print("in a command:", *(f"--set model.embedder.elmo.{key}='{value}'" for key, value in chosen.items()))
-
-
-def _fetched(names: tuple[str, ...]) -> tuple[BiLMFiles, dict[str, str]]:
-    """The files of a biLM, and what the keys of a config are for it."""
-    from elmo_tasks.elmo.bilm_files import BiLMFiles
-    from elmo_tasks.elmo.published import PUBLISHED
-    from elmo_tasks.files.downloads import fetched, is_address
-    from elmo_tasks.files.hub import HUB, pinned
-
-    if len(names) == 1 and names[0].startswith(HUB):
-        return BiLMFiles.in_folder(names[0]), {"bilm": pinned(names[0])}
-    if not names or len(names) > 2 or not all(map(is_address, names)):
-        hint = did_you_mean(names[0], list(PUBLISHED)) if names else ""
-        raise ElmoTasksError(
-            f"{' '.join(names) or 'no name'}: expected one of {', '.join(PUBLISHED)}, {HUB}ORG/NAME, or one or two "
-            f"addresses that begin with https://.{hint}"
-        )
-    hashed = [fetched(name)[1] for name in names]
-    if len(hashed) == 1:
-        return BiLMFiles.in_folder(hashed[0]), {"bilm": hashed[0]}
-    return BiLMFiles.chosen(None, *hashed), dict(zip(("options", "weights"), hashed, strict=True))

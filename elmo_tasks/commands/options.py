@@ -18,6 +18,8 @@ from elmo_tasks.files.overwriting import JSON, check_ending, check_output
 if TYPE_CHECKING:
     import torch
 
+    from elmo_tasks.text.tokenizers import Tokenizer
+
 _RUN = "the folder or the archive of a run, the name of an installed model (`elmo-tasks models`), or hub:ORG/NAME"
 BILM_TOKENIZER = "the one that the biLM was trained with, if its folder names it, otherwise treebank"
 
@@ -156,6 +158,14 @@ def add_tokenizer_arguments(parser: argparse.ArgumentParser, default: str) -> No
 def chosen_tokenizer(arguments: argparse.Namespace) -> str | None:
     """The tokenizer that the options name, None for the default."""
     return "whitespace" if arguments.tokenized else arguments.tokenizer
+
+
+def bilm_tokenizer(arguments: argparse.Namespace, folder: Path) -> Tokenizer:
+    """The tokenizer that the options name, or that of the biLM in the folder."""
+    from elmo_tasks.text.tokenizer_config import parse_tokenizer, tokenizer_of_bilm
+
+    name = chosen_tokenizer(arguments)
+    return parse_tokenizer(name) if name else tokenizer_of_bilm(folder)
 
 
 def add_force(parser: argparse._ActionsContainer) -> None:

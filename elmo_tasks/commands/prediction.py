@@ -91,9 +91,9 @@ def predict_stream(predictor: Predictor, arguments: argparse.Namespace, reader: 
 
 def predict_for_tool(predictor: Predictor, arguments: argparse.Namespace, reader: DatasetReader) -> None:
     """Predicts the texts of a tool's export or the lines of a text, and writes them as a tool imports them."""
-    from elmo_tasks.data_readers.spans import SpansConfig, SpansReader
+    from elmo_tasks.extras.annotation.pre_annotations import brat_files, docbin, json_content, pre_annotate
+    from elmo_tasks.extras.annotation.spans import SpansConfig, SpansReader
     from elmo_tasks.files.atomic import atomic_folder
-    from elmo_tasks.predictors.pre_annotations import brat_files, docbin, json_content, pre_annotate
 
     tool, path, skipped = arguments.output_format, arguments.output, _Skipped()
     reader = reader if isinstance(reader, SpansReader) else SpansConfig().build()
@@ -202,7 +202,7 @@ def _results(
 
 def _rows(add: Callable[[dict[str, Any]], object]) -> Show:
     """A function that adds the rows of a result to a table."""
-    from elmo_tasks.predictors.table_rows import table_rows
+    from elmo_tasks.extras.tables.table_rows import table_rows
 
     numbers = itertools.count(1)
     return lambda result: [add(row) for row in table_rows(result, next(numbers))]
@@ -210,7 +210,7 @@ def _rows(add: Callable[[dict[str, Any]], object]) -> Show:
 
 def _resolution(predictor: Predictor) -> Callable[[dict[str, Any]], dict[str, Any]]:
     """A function that adds the resolved text to a result."""
-    from elmo_tasks.predictors.resolution import resolved_text
+    from elmo_tasks.extras.resolve.resolution import resolved_text
     from elmo_tasks.runs.load import tags_by_installed_model
     from elmo_tasks.tasks import Coreference
 

@@ -10,7 +10,6 @@ from typing import Any, TypeAlias, TypeVar
 
 import pydantic
 
-from elmo_tasks.config.allennlp_keys import PAGE, is_allennlp
 from elmo_tasks.config.jsonnet import apply_overrides, evaluate, write
 from elmo_tasks.config.packaged import find_config
 from elmo_tasks.config.packages import import_installed_parts
@@ -18,6 +17,7 @@ from elmo_tasks.config.parts import Config
 from elmo_tasks.config.problems import allennlp_problems, find_problems, locate_problems
 from elmo_tasks.config.schema import config_schema
 from elmo_tasks.errors import ArgumentError, ConfigError, UnknownTypeError
+from elmo_tasks.extras.allennlp.allennlp_keys import PAGE, is_allennlp
 
 _ConfigT = TypeVar("_ConfigT", bound=Config)
 

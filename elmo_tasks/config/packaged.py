@@ -10,7 +10,7 @@ from elmo_tasks.errors import ConfigError, did_you_mean
 from elmo_tasks.files.paths import local_path
 
 _FOLDER = Path(__file__).resolve().parents[1] / "configs"
-_STUDIES = _FOLDER.parent / "studies"
+_STUDIES = _FOLDER.parent / "extras" / "studies"
 _SEARCH = "tune_"  # what the names of searches begin with
 IMPORT_FOLDER = _FOLDER.parent.parent
 """Imports that are not found next to a config are looked up here: `import 'elmo_tasks/configs/ner_conll03.jsonnet'`."""

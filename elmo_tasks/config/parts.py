@@ -22,6 +22,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args, get_ori
 import pydantic
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
+from elmo_tasks import hooks
 from elmo_tasks.config.jsonnet import parse_value
 from elmo_tasks.errors import ElmoTasksError, check_argument
 from elmo_tasks.files.downloads import is_address, split_address
@@ -87,7 +88,13 @@ class Part(Config):
     @classmethod
     def choices(cls) -> dict[str, type[Part]]:
         """The alternatives by type name: all those of the kind, or those below an abstract step."""
+        for name in hooks.names(cls._kind().__name__):
+            hooks.find(cls._kind().__name__, name)  # registers itself
         return {name: part for name, part in sorted(cls.alternatives.items()) if issubclass(part, cls)}
+
+    @classmethod
+    def _kind(cls) -> type[Part]:
+        return next(each for each in cls.__mro__ if Part in each.__bases__)
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
@@ -120,16 +127,18 @@ class Part(Config):
         """Validates a value for a kind as the alternative that its `"type"` names."""
         if not isinstance(value, dict):
             return validate(value)
-        choices = cls.choices()
         if "type" not in value and cls.default_type is None:
-            raise PydanticCustomError("part_missing", "no type given", {"known": list(choices)})
+            raise PydanticCustomError("part_missing", "no type given", {"known": list(cls.choices())})
         name = value.get("type", cls.default_type)
-        if not isinstance(name, str) or name not in choices:
-            raise PydanticCustomError("part_unknown", "unknown type", {"known": list(choices)})
+        if isinstance(name, str) and name not in cls.alternatives:
+            hooks.find(cls._kind().__name__, name)  # imports the extra that has it
+        chosen = cls.alternatives.get(name) if isinstance(name, str) else None
+        if chosen is None or not issubclass(chosen, cls):
+            raise PydanticCustomError("part_unknown", "unknown type", {"known": list(cls.choices())})
         # Errors of the chosen alternative keep their own places. Only JSON mode takes lists for tuples.
         if info.mode == "json":
-            return choices[name].model_validate_json(json.dumps(value))
-        return choices[name].model_validate(value)
+            return chosen.model_validate_json(json.dumps(value))
+        return chosen.model_validate(value)
 
 
 _PartT = TypeVar("_PartT", bound=Part)

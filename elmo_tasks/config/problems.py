@@ -13,10 +13,10 @@ from typing import Any, NamedTuple, get_args
 
 from pydantic_core import core_schema
 
-from elmo_tasks.config.allennlp_keys import PAGE, answer, answers
 from elmo_tasks.config.jsonnet import KeyPath, dotted, shown
 from elmo_tasks.config.locate import Unsure, find_key, written_keys
 from elmo_tasks.errors import did_you_mean, nearest
+from elmo_tasks.extras.allennlp.allennlp_keys import PAGE, answer, answers
 
 Schema = Mapping[str, Any]
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from elmo_tasks.data_readers.conll2012 import conll2012_files, read_conll2012
-from elmo_tasks.data_readers.coreference_column import parse_coreference_column
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
+from elmo_tasks.extras.tables.coreference_column import parse_coreference_column
 from elmo_tasks.tasks import Coreference, Task
 
 

@@ -18,9 +18,9 @@ from elmo_tasks.data_readers.records import (
     split_items,
 )
 from elmo_tasks.data_readers.squad import QuestionBuilder, at_location, with_answers_as_in_files
-from elmo_tasks.data_readers.table_columns import Decimal, plain_number
 from elmo_tasks.data_readers.tag_reading import InputScheme, TagReader
 from elmo_tasks.errors import DataError
+from elmo_tasks.extras.tables.table_columns import Decimal, plain_number
 from elmo_tasks.files.text import BYTE_ORDER_MARK
 from elmo_tasks.tasks.coreference import token_speakers
 from elmo_tasks.tasks.reading import Passage

@@ -28,9 +28,9 @@ from elmo_tasks.data_readers.records import (
 from elmo_tasks.data_readers.row_examples import GOLD, ROW_TASKS, RowExamples
 from elmo_tasks.data_readers.sources import Examples
 from elmo_tasks.data_readers.squad import NoAnswer
-from elmo_tasks.data_readers.table_columns import Decimal
 from elmo_tasks.data_readers.tag_reading import InputScheme, TagReader
 from elmo_tasks.errors import DataError, ElmoTasksError
+from elmo_tasks.extras.tables.table_columns import Decimal
 from elmo_tasks.files.text import read_lines
 from elmo_tasks.tasks import Reading, Tagging, Task
 from elmo_tasks.text.prose import prose_lines

@@ -7,10 +7,10 @@ import zipfile
 from pathlib import Path
 from typing import ClassVar
 
-from elmo_tasks.elmo import many_langs
-from elmo_tasks.elmo.bilm_zip import unzipped
 from elmo_tasks.elmo.frozen_files import FrozenFiles
 from elmo_tasks.errors import WeightsError
+from elmo_tasks.extras.weights import many_langs
+from elmo_tasks.extras.weights.bilm_zip import unzipped
 from elmo_tasks.files.downloads import downloaded, is_address
 from elmo_tasks.files.hub import HUB, hub_folder
 from elmo_tasks.files.paths import is_clutter, local_path

@@ -18,13 +18,13 @@ from elmo_tasks.elmo.bilm import BiLM
 from elmo_tasks.elmo.bilm_files import BiLMFiles
 from elmo_tasks.elmo.cached_layers import CachedLayers, LayerCacheConfig
 from elmo_tasks.elmo.fast import FastBiLM, Precision
-from elmo_tasks.elmo.language import LanguageCheck, language_check
 from elmo_tasks.elmo.layers import LayerOutput, LayerSource
 from elmo_tasks.elmo.mixed_layers import MixedLayers
 from elmo_tasks.elmo.options import BiLMOptions
 from elmo_tasks.elmo.scalar_mix import GatedMix, LayerNormalization, ScalarMix
 from elmo_tasks.elmo.shared_bilms import load_frozen
 from elmo_tasks.errors import ConfigError
+from elmo_tasks.extras.advice.language import LanguageCheck, language_check
 
 MixName = Literal["input", "output"]
 

@@ -9,7 +9,6 @@ from elmo_tasks.models import (  # noqa: F401
     esim,
     semantic_role_labeler,
     simple_tagger,
-    srl_bert,
     text_classifier,
 )
 from elmo_tasks.models.model import ModelConfig, TaskModel

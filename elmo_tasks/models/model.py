@@ -13,8 +13,8 @@ from torch import Tensor, nn
 
 from elmo_tasks.config import Part
 from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.extras.transformers.transformer import TransformerEmbedder
 from elmo_tasks.modules.embedder import Embedder, EmbedderConfig
-from elmo_tasks.modules.transformer import TransformerEmbedder
 from elmo_tasks.tasks import Batch, Task
 from elmo_tasks.tasks.task import Example
 from elmo_tasks.text.tokens import TensorRecord

@@ -15,6 +15,7 @@ from pydantic import Field
 from torch import Tensor
 
 from elmo_tasks.elmo.dropout import Dropout
+from elmo_tasks.extras.transformers.transformer import Pieces
 from elmo_tasks.models.labels import LabelModel, LabelModelConfig, add_attention, with_logits
 from elmo_tasks.models.model import ModelConfig, Prediction, Probability, pieces_transformer
 from elmo_tasks.models.targets import TARGETS
@@ -22,7 +23,6 @@ from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.modules.encoders import EncoderConfig
 from elmo_tasks.modules.feed_forward import FeedForwardConfig, make_linear
 from elmo_tasks.modules.pooling import Pooling, PoolingName
-from elmo_tasks.modules.transformer import Pieces
 from elmo_tasks.tasks import Classification, MultiLabel, PairRegression, Regression, Task, TextPairs
 from elmo_tasks.tasks.classification import LABELS, ClassificationBatch
 from elmo_tasks.tasks.task import Example

@@ -16,8 +16,8 @@ from torch import Tensor, nn
 
 from elmo_tasks.config import Config
 from elmo_tasks.elmo import ElmoConfig, ElmoEmbedder, ScalarMix
+from elmo_tasks.extras.transformers.transformer import TransformerConfig, TransformerEmbedder
 from elmo_tasks.modules.character_cnn import CharacterEncoder, CharacterEncoderConfig
-from elmo_tasks.modules.transformer import TransformerConfig, TransformerEmbedder
 from elmo_tasks.modules.word_embedding import WordEmbedding, WordEmbeddingConfig
 from elmo_tasks.modules.word_vectors import WordVectorFile, open_word_vectors
 from elmo_tasks.text.tokens import TensorRecord, Tokens

@@ -6,8 +6,8 @@ from typing import Any
 
 from elmo_tasks import tasks
 from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.extras.allennlp.allennlp_format import AllenNlpPredictor
 from elmo_tasks.models.model import TaskModel
-from elmo_tasks.predictors.allennlp_format import AllenNlpPredictor
 from elmo_tasks.predictors.classifier import ClassifierPredictor
 from elmo_tasks.predictors.coreference import CoreferencePredictor
 from elmo_tasks.predictors.inference import InferencePredictor

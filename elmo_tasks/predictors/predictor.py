@@ -14,7 +14,6 @@ from typing import Any, NamedTuple, TypeVar, get_args
 import pyarrow as pa
 import torch
 
-from elmo_tasks.data_readers.column_names import free_name
 from elmo_tasks.data_readers.sources import task_keys
 from elmo_tasks.errors import (
     ArgumentError,
@@ -25,9 +24,10 @@ from elmo_tasks.errors import (
     check_count,
     one_line_of,
 )
+from elmo_tasks.extras.explain.saliency import Method, num_gradients, saliency
+from elmo_tasks.extras.tables.column_names import free_name
 from elmo_tasks.files.limits import ADVICE, limit
 from elmo_tasks.models.model import TaskModel
-from elmo_tasks.models.saliency import Method, num_gradients, saliency
 from elmo_tasks.predictors.free_memory import release_memory_after
 from elmo_tasks.text.batches import batches_of_like_lengths
 from elmo_tasks.text.prose import warn_of_blank

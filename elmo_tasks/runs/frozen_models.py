@@ -21,13 +21,13 @@ from elmo_tasks.elmo import BiLM, ElmoConfig
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, LASTING_NAMES, BiLMFiles
 from elmo_tasks.elmo.frozen_files import FrozenFiles
 from elmo_tasks.errors import RunError, WeightsError
+from elmo_tasks.extras.transformers.transformer import TransformerConfig
+from elmo_tasks.extras.transformers.transformer_files import TransformerFiles
 from elmo_tasks.files.atomic import atomic_folder, atomic_write
 from elmo_tasks.files.hub import HUB, pinned
 from elmo_tasks.files.installed_models import package_of
 from elmo_tasks.files.json_files import read_json, write_json
 from elmo_tasks.modules.embedder import EmbedderConfig
-from elmo_tasks.modules.transformer import TransformerConfig
-from elmo_tasks.modules.transformer_files import TransformerFiles
 
 logger = logging.getLogger(__name__)
 

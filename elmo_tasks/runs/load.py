@@ -13,12 +13,12 @@ from elmo_tasks.config import Overrides, include_packages, load_config, override
 from elmo_tasks.data_readers.reader import DatasetReader
 from elmo_tasks.elmo.devices import Device
 from elmo_tasks.errors import ArgumentError, RunError, UnknownTypeError, one_line_of
+from elmo_tasks.extras.ensembles.ensemble import Member, ensemble
 from elmo_tasks.files.downloads import is_address
 from elmo_tasks.files.hub import HUB
 from elmo_tasks.files.installed_models import VERBS, About, model_named
 from elmo_tasks.files.json_files import read_json
 from elmo_tasks.files.tensor_files import read_tensors
-from elmo_tasks.models.ensemble import Member, ensemble
 from elmo_tasks.models.model import TaskModel
 from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, Predictor, build_predictor
 from elmo_tasks.runs.archive import open_run

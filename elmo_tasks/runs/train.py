@@ -15,12 +15,13 @@ from elmo_tasks.elmo import BiLM
 from elmo_tasks.elmo.options import BiLMOptions
 from elmo_tasks.elmo.shapes_only import shapes_only
 from elmo_tasks.errors import ElmoTasksError, RunError, counted
+from elmo_tasks.extras.advice.advice import judge
+from elmo_tasks.extras.advice.data_analysis import training_warnings
 from elmo_tasks.files.json_files import write_json
 from elmo_tasks.files.json_lines import read_record
 from elmo_tasks.files.locks import locked
 from elmo_tasks.files.tensor_files import BEGIN_AGAIN, read_tensors, tensor_metadata
 from elmo_tasks.models.model import TaskModel
-from elmo_tasks.runs.data_analysis import training_warnings
 from elmo_tasks.runs.experiment_config import BestEpoch, ExperimentConfig
 from elmo_tasks.runs.experiment_data import Data, with_columns, with_validation
 from elmo_tasks.runs.folder import RunFolder, Split
@@ -28,7 +29,6 @@ from elmo_tasks.runs.model_building import build_model
 from elmo_tasks.runs.run_start import RunStart, check_before_reading, finished_results
 from elmo_tasks.tasks import Task
 from elmo_tasks.text.vocabulary import Vocabulary
-from elmo_tasks.training.advice import judge
 from elmo_tasks.training.batching import BatchLoader
 from elmo_tasks.training.callbacks import Callback
 from elmo_tasks.training.evaluation import evaluate, ordered_lines, pairs_to

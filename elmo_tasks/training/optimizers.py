@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from elmo_tasks.config import Config, Part
 from elmo_tasks.errors import ConfigError
-from elmo_tasks.training.muon import MuonWithAdam
+from elmo_tasks.extras.pretraining.muon import MuonWithAdam
 
 Rate = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]

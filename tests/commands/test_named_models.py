@@ -9,19 +9,19 @@ from unittest.mock import Mock
 import _jsonnet
 import pytest
 
-import elmo_tasks.server.app
-import elmo_tasks.server.bilm_vectors
-import elmo_tasks.server.served_runs
-import elmo_tasks.server.serving
+import elmo_tasks.extras.server.app
+import elmo_tasks.extras.server.bilm_vectors
+import elmo_tasks.extras.server.served_runs
+import elmo_tasks.extras.server.serving
 from elmo_tasks import cli
 from elmo_tasks.config import load_config
 from elmo_tasks.elmo import published
 from elmo_tasks.elmo.bilm_files import BiLMFiles
 from elmo_tasks.elmo.embedder import ElmoConfig
+from elmo_tasks.extras.samples import SENTENCES
+from elmo_tasks.extras.server.bounds import Limits
 from elmo_tasks.files import installed_models
 from elmo_tasks.files.installed_models import InstalledModel
-from elmo_tasks.sample_data import SENTENCES
-from elmo_tasks.server.bounds import Limits
 from tests.fake_hub import FakeHub
 
 
@@ -102,10 +102,10 @@ def test_serve_passes_on_its_arguments_and_loads_all_before_it_listens(
         served.append(limits)
 
     served: list[Limits] = []
-    monkeypatch.setattr(elmo_tasks.server.served_runs, "load_runs", load_runs)
-    monkeypatch.setattr(elmo_tasks.server.bilm_vectors, "bilms_of_runs", bilms_of_runs)
-    monkeypatch.setattr(elmo_tasks.server.app, "create_app", create_app)
-    monkeypatch.setattr(elmo_tasks.server.serving, "serve", serve)
+    monkeypatch.setattr(elmo_tasks.extras.server.served_runs, "load_runs", load_runs)
+    monkeypatch.setattr(elmo_tasks.extras.server.bilm_vectors, "bilms_of_runs", bilms_of_runs)
+    monkeypatch.setattr(elmo_tasks.extras.server.app, "create_app", create_app)
+    monkeypatch.setattr(elmo_tasks.extras.server.serving, "serve", serve)
     limits = "--batch-tokens 101 --batch-wait 250 --max-tokens 102 --max-bytes 103 --max-requests 104 --timeout 106"
     given = (
         "--max-waiting-tokens 105 --device cpu --neighbors text.txt --allow-origin o --note n --include-package json"

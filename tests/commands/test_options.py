@@ -24,14 +24,14 @@ from elmo_tasks.commands.numbers import Number
 from elmo_tasks.commands.options import default_run_folder, run_overrides, tokenizer_overrides
 from elmo_tasks.data_readers import DatasetReaderConfig
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.evaluation.comparison import compare
-from elmo_tasks.evaluation.error_report import errors
-from elmo_tasks.migration.importing import import_allennlp
-from elmo_tasks.pretraining.pretrain import pretrain
+from elmo_tasks.extras.allennlp.importing import import_allennlp
+from elmo_tasks.extras.compare.comparison import compare
+from elmo_tasks.extras.compare.error_report import errors
+from elmo_tasks.extras.pretraining.pretrain import pretrain
+from elmo_tasks.extras.samples import write_sample_data
+from elmo_tasks.extras.studies.repeated import train_folds, train_seeds
 from elmo_tasks.runs import train
 from elmo_tasks.runs.archive import archive
-from elmo_tasks.runs.repeated import train_folds, train_seeds
-from elmo_tasks.sample_data import write_sample_data
 
 SNAPSHOT = Path(__file__).with_name("options.json")
 

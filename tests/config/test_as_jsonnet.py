@@ -10,7 +10,7 @@ import pytest
 
 from elmo_tasks.config import config_schema, describe, load_config, to_json
 from elmo_tasks.elmo import TINY_OPTIONS
-from elmo_tasks.pretraining.pretraining_config import PretrainingConfig
+from elmo_tasks.extras.pretraining.pretraining_config import PretrainingConfig
 
 MINIMAL = "{ model: {}, trainer: { epochs: 1 } }"
 

@@ -31,7 +31,7 @@ def defaults() -> dict[str, dict[str, Any]]:
             importlib.import_module(module.name)
     found: dict[str, dict[str, Any]] = {}
     for kind in all_configs():
-        is_request = kind.__module__.startswith("elmo_tasks.server")
+        is_request = kind.__module__.startswith("elmo_tasks.extras.server")
         if kind.__module__.startswith("elmo_tasks.") and not is_request and not kind.__name__.startswith("_"):
             values = {
                 key: "set by other keys"

@@ -20,7 +20,7 @@ from elmo_tasks.data_readers.hub import parse_hub_source
 from elmo_tasks.data_readers.reader import DatasetReader
 from elmo_tasks.data_readers.sources import Source
 from elmo_tasks.errors import DataError, ElmoTasksError, UnknownLabelError
-from elmo_tasks.evaluation.systems import is_data_file
+from elmo_tasks.extras.compare.systems import is_data_file
 from elmo_tasks.modules.word_vectors import WordVectorFile
 from elmo_tasks.text import tokenization
 from tests.data_readers.readers import write, write_hub

@@ -10,11 +10,11 @@ import pytest
 
 from elmo_tasks import cli
 from elmo_tasks.errors import ElmoTasksError, RunError
+from elmo_tasks.extras.pretraining.run_files import PretrainingFolder
+from elmo_tasks.extras.studies.study_training import run_study
+from elmo_tasks.extras.studies.tuning import Tuning
 from elmo_tasks.files.overwriting import check_folder, check_output
-from elmo_tasks.pretraining.run_files import PretrainingFolder
 from elmo_tasks.runs.folder import Folder, RunFolder
-from elmo_tasks.studies.study_training import run_study
-from elmo_tasks.studies.tuning import Tuning
 
 COMMANDS = {
     "evaluate run data --output FILE": "runs.evaluate.evaluate",

@@ -12,13 +12,13 @@ from elmo_tasks.config.packaged import find_config
 from elmo_tasks.data_readers.rows import JsonlConfig
 from elmo_tasks.elmo.bilm_files import BiLMFiles
 from elmo_tasks.errors import ConfigError, DataError
+from elmo_tasks.extras.pretraining.pretraining_config import PretrainingConfig
+from elmo_tasks.extras.pretraining.text_files import find_files
+from elmo_tasks.extras.transformers.transformer_files import TransformerFiles
 from elmo_tasks.files.cache import cache_folder
 from elmo_tasks.files.paths import local_path
 from elmo_tasks.files.text import read_lines
-from elmo_tasks.modules.transformer_files import TransformerFiles
 from elmo_tasks.modules.word_vectors import WordVectorFile
-from elmo_tasks.pretraining.pretraining_config import PretrainingConfig
-from elmo_tasks.pretraining.text_files import find_files
 from elmo_tasks.runs.archive import open_run
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.folder import RunFolder

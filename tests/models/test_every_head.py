@@ -16,10 +16,10 @@ from torch import nn
 
 from elmo_tasks.config import to_json
 from elmo_tasks.errors import DataError, UnknownLabelError
+from elmo_tasks.extras.ensembles.ensemble import Member, ensemble
+from elmo_tasks.extras.explain.saliency import Method, saliency
 from elmo_tasks.files.tensor_files import write_tensors
 from elmo_tasks.models import ModelConfig, TaskModel
-from elmo_tasks.models.ensemble import Member, ensemble
-from elmo_tasks.models.saliency import Method, saliency
 from elmo_tasks.models.semantic_role_labeler import SemanticRoleLabeler
 from elmo_tasks.models.simple_tagger import SimpleTagger
 from elmo_tasks.predictors import build_predictor

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.modules.tiny_bert import save_bert
+from tests.extras.transformers.tiny_bert import save_bert
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,7 @@ import torch
 
 import elmo_tasks
 from elmo_tasks.errors import DataError
-from elmo_tasks.predictors.allennlp_format import AllenNlpPredictor
+from elmo_tasks.extras.allennlp.allennlp_format import AllenNlpPredictor
 from elmo_tasks.predictors.classifier import ClassifierPredictor
 from tests.predictors.stub_models import make_classifier
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import torch
 
-from elmo_tasks import migration
-from elmo_tasks.predictors.allennlp_format import AllenNlpPredictor
+from elmo_tasks.extras import allennlp as migration
+from elmo_tasks.extras.allennlp.allennlp_format import AllenNlpPredictor
 from elmo_tasks.predictors.free_memory import release_memory
 from elmo_tasks.predictors.inference import InferencePredictor
 from tests.predictors.stub_models import make_inference

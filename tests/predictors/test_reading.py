@@ -6,8 +6,8 @@ import random
 import pytest
 import torch
 
+from elmo_tasks.extras.allennlp.allennlp_format import AllenNlpPredictor
 from elmo_tasks.models.reading import ReadingOutput
-from elmo_tasks.predictors.allennlp_format import AllenNlpPredictor
 from elmo_tasks.predictors.reading import ReadingPredictor
 from elmo_tasks.tasks.reading import ReadingBatch
 from tests.predictors.stub_models import CapitalReader, make_reader

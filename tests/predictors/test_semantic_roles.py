@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from elmo_tasks.errors import DataError, ElmoTasksError
-from elmo_tasks.predictors.allennlp_format import AllenNlpPredictor
+from elmo_tasks.extras.allennlp.allennlp_format import AllenNlpPredictor
 from elmo_tasks.predictors.semantic_roles import SemanticRolesPredictor
 from elmo_tasks.predictors.tagger import TaggerPredictor
 from elmo_tasks.text.tag_schemes import Span

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from elmo_tasks.errors import DataError, ElmoTasksError
+from elmo_tasks.extras.allennlp.allennlp_format import AllenNlpPredictor
 from elmo_tasks.predictors import free_memory
-from elmo_tasks.predictors.allennlp_format import AllenNlpPredictor
 from elmo_tasks.predictors.inputs import LiveLines, read_inputs
 from elmo_tasks.predictors.tagger import TaggerPredictor
 from elmo_tasks.tasks import Tagging

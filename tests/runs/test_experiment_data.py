@@ -12,17 +12,17 @@ from elmo_tasks import cli
 from elmo_tasks.config import load_config
 from elmo_tasks.config.data_folder import MissingDataError
 from elmo_tasks.errors import ConfigError, ElmoTasksError, RunError
-from elmo_tasks.evaluation.plots import RunCurves, plot_runs
+from elmo_tasks.extras.advice.data_analysis import analyse
+from elmo_tasks.extras.compare.plots import RunCurves, plot_runs
+from elmo_tasks.extras.studies.study import Study
+from elmo_tasks.extras.studies.study_runs import StudyFolder
+from elmo_tasks.extras.studies.study_training import run_study
 from elmo_tasks.files.tensor_files import read_state, read_tensors
 from elmo_tasks.runs import load, train
 from elmo_tasks.runs.archive import archive
-from elmo_tasks.runs.data_analysis import analyse
 from elmo_tasks.runs.evaluate import evaluate
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.experiment_data import Data, with_validation
-from elmo_tasks.studies.study import Study
-from elmo_tasks.studies.study_runs import StudyFolder
-from elmo_tasks.studies.study_training import run_study
 from elmo_tasks.tasks import Classification
 from elmo_tasks.training.data_splits import split_off
 from elmo_tasks.training.trainer import Trainer

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from elmo_tasks.evaluation.plots import RunCurves, plot_runs
+from elmo_tasks.extras.compare.plots import RunCurves, plot_runs
+from elmo_tasks.extras.server.served_runs import load_runs
 from elmo_tasks.files.tensor_files import read_tensors
 from elmo_tasks.runs.archive import archive
 from elmo_tasks.runs.evaluate import evaluate
 from elmo_tasks.runs.load import load_run
 from elmo_tasks.runs.train import train
-from elmo_tasks.server.served_runs import load_runs
 
 PLACE = "embedder.elmo.mixes.input"
 EVEN = ['trainer.learning_rate_scheduler={"type": "constant"}']

@@ -12,20 +12,21 @@ from rich.console import Console
 
 from elmo_tasks.config import load_config
 from elmo_tasks.errors import ConfigError, DataError
-from elmo_tasks.evaluation.error_report import errors
+from elmo_tasks.extras.compare.error_report import errors
+from elmo_tasks.extras.html.html import Sections
+from elmo_tasks.extras.studies import repeated
+from elmo_tasks.extras.studies.repeated import mean_and_deviation, train_folds, train_seeds
 from elmo_tasks.files.tensor_files import read_state, read_tensors
 from elmo_tasks.files.text import read_lines
 from elmo_tasks.metrics.span_f1 import SpanF1
 from elmo_tasks.rendering import describe, describe_versions
-from elmo_tasks.rendering.html import Sections
 from elmo_tasks.rendering.terminal import Terminal
-from elmo_tasks.runs import load, repeated, train
+from elmo_tasks.runs import load, train
 from elmo_tasks.runs.archive import archive
 from elmo_tasks.runs.evaluate import evaluate
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.experiment_data import Data
 from elmo_tasks.runs.folder import RunFolder
-from elmo_tasks.runs.repeated import mean_and_deviation, train_folds, train_seeds
 from tests.runs.small_runs import SmallRun
 
 

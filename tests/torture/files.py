@@ -153,8 +153,8 @@ def _archives(shop: Path) -> Iterator[Target]:
 
 def _allennlp_archives() -> Iterator[Target]:
     """An archive of AllenNLP's of which one file has changed is imported."""
-    from elmo_tasks.migration import import_allennlp
-    from tests.migration.archives import NER, VOCABULARY, files_of, ner_tensors
+    from elmo_tasks.extras.allennlp.importing import import_allennlp
+    from tests.extras.allennlp.archives import NER, VOCABULARY, files_of, ner_tensors
 
     new, old = (files_of(NER, ner_tensors(), VOCABULARY, new_format=new) for new in (True, False))
 
@@ -290,7 +290,7 @@ def _other_caches(shop: Path) -> Iterator[Target]:
         assert WordVectorFile(shop / "vectors.txt").rows(["orla"]).shape == (1, 4)
 
     def corpus(path: Path) -> None:
-        from elmo_tasks.pretraining.prepare import TextCorpus
+        from elmo_tasks.extras.pretraining.prepare import TextCorpus
 
         built = TextCorpus(paths=(str(shop / "text.txt"),), tokenized=True, held_out=0.2).build(workers=1)
         assert (len(built.types), len(built.training.tokens), len(built.held_out.tokens)) == _CORPUS_SIZES

@@ -73,7 +73,7 @@ def _reader(kind: str, form: str, seeds: list[bytes], settings: dict[str, Any], 
 def _texts() -> Iterator[Target]:
     def corpus(tokenized: bool) -> Callable[[Path], object]:
         def run(path: Path) -> None:
-            from elmo_tasks.pretraining.prepare import TextCorpus
+            from elmo_tasks.extras.pretraining.prepare import TextCorpus
 
             TextCorpus(paths=(str(path),), tokenized=tokenized, deduplicate=tokenized).build(workers=1)
 
@@ -100,7 +100,7 @@ def _configs(shop: Path) -> Iterator[Target]:
     def load(kind: str, overrides: Callable[[Path], list[str]] = lambda path: []) -> Callable[[Path], object]:
         def run(path: Path) -> None:
             from elmo_tasks.config import describe, load_config
-            from elmo_tasks.pretraining.pretraining_config import PretrainingConfig
+            from elmo_tasks.extras.pretraining.pretraining_config import PretrainingConfig
             from elmo_tasks.runs.experiment_config import ExperimentConfig
 
             chosen: Any = {"tagger": ExperimentConfig, "pretraining": PretrainingConfig}[kind]

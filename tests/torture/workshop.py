@@ -113,7 +113,7 @@ def make_workshop(folder: Path) -> None:
 
 def _make_runs(folder: Path) -> None:
     """Finished runs, one of another seed, its archive, and runs that were stopped in the middle."""
-    from elmo_tasks.pretraining.pretrain import pretrain
+    from elmo_tasks.extras.pretraining.pretrain import pretrain
     from elmo_tasks.runs.train import train
     from elmo_tasks.training.callbacks import Callback, Progress
 
@@ -137,12 +137,6 @@ def _make_runs(folder: Path) -> None:
 def import_everything() -> None:
     """Imports what the commands import late, so that copies of this process need not."""
     import torch
-
-    import elmo_tasks.elmo.embed
-    import elmo_tasks.predictors.inputs
-    import elmo_tasks.pretraining.pretrain
-    import elmo_tasks.runs.train
-    import elmo_tasks.sample_data  # noqa: F401
 
     torch.set_num_threads(1)
     with warnings.catch_warnings():

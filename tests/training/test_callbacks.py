@@ -184,7 +184,9 @@ def test_unknown_and_missing_trackers_are_config_errors(
 
 @pytest.mark.slow
 def test_tensorboard_is_imported_only_when_used() -> None:
-    code = "import sys, elmo_tasks.runs.train, elmo_tasks.pretraining.pretrain; print('tensorboard' in sys.modules)"
+    code = (
+        "import sys, elmo_tasks.runs.train, elmo_tasks.extras.pretraining.pretrain; print('tensorboard' in sys.modules)"
+    )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout == "False\n"
 

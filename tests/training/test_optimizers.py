@@ -8,8 +8,8 @@ import torch
 from torch import nn
 
 from elmo_tasks.errors import ConfigError
+from elmo_tasks.extras.pretraining.muon import MuonWithAdam, orthogonalized
 from elmo_tasks.training.averaging import MovingAverageConfig
-from elmo_tasks.training.muon import MuonWithAdam, orthogonalized
 from elmo_tasks.training.optimizers import OptimizerConfig
 from elmo_tasks.training.schedules import SchedulerConfig
 

@@ -1,0 +1,197 @@
+"""What is not needed to train, evaluate and use the paper's six tasks: each folder is one thing, and can be deleted.
+
+`EXTRAS` says what each adds to the core (see `elmo_tasks.hooks`), which imports an extra when one of these names is
+asked for.
+"""
+
+from elmo_tasks.hooks import Extra, ExtraCommand
+
+EXTRAS = {
+    "calibration": Extra(
+        "probabilities that are as often right as they say",
+        commands={
+            "calibrate": ExtraCommand(
+                "use a run",
+                "find the temperature with which the probabilities of a run are right",
+                "elmo-tasks calibrate runs/ner eng.testa --test eng.testb",
+                "commands",
+            ),
+        },
+    ),
+    "server": Extra(
+        "a server of runs, with a page for browsers",
+        commands={
+            "serve": ExtraCommand(
+                "use a run",
+                "serve runs to browsers and programs",
+                "elmo-tasks serve runs/ner runs/sst5 --port 8000",
+                "commands",
+            ),
+        },
+        needs=("explain", "samples", "vectors"),
+    ),
+    "allennlp": Extra(
+        "archives, configs and scripts of AllenNLP",
+        commands={
+            "import-allennlp": ExtraCommand(
+                "use a run",
+                "turn an AllenNLP archive into a run",
+                "elmo-tasks import-allennlp model.tar.gz runs/imported",
+                "commands",
+            ),
+        },
+        needs=("transformers",),
+    ),
+    "compare": Extra(
+        "systems side by side: significance, errors, plots",
+        commands={
+            "plot": ExtraCommand(
+                "look at results",
+                "draw the curves of runs and the weights of their layers",
+                "elmo-tasks plot runs/ner --output ner.svg",
+                "commands",
+            ),
+            "compare": ExtraCommand(
+                "look at results",
+                "compare systems on the same data, with intervals and tests of significance",
+                "elmo-tasks compare runs/baseline runs/ner eng.testb",
+                "commands",
+            ),
+            "errors": ExtraCommand(
+                "look at results",
+                "show what a system gets wrong: kinds of errors, confused labels, the worst examples",
+                "elmo-tasks errors runs/ner eng.testb",
+                "commands",
+            ),
+        },
+    ),
+    "studies": Extra(
+        "many runs and one report; searches of hyperparameters",
+        commands={
+            "study": ExtraCommand(
+                "many runs",
+                "train every run of a table or figure: configs, changes, seeds and shares of the training data",
+                "elmo-tasks study benchmarks --jobs 2",
+                "commands",
+            ),
+            "report": ExtraCommand(
+                "many runs",
+                "write the tables and plots of a study, as Markdown and as a page for a browser",
+                "elmo-tasks report runs/studies/benchmarks",
+                "commands",
+            ),
+            "tune": ExtraCommand(
+                "many runs",
+                "search for the best values of a config's keys, on the validation data",
+                "elmo-tasks tune tune_quick",
+                "commands",
+            ),
+        },
+        needs=("compare",),
+    ),
+    "pretraining": Extra(
+        "biLMs: training, fine-tuning, perplexity, scores of words",
+        commands={
+            "pretrain": ExtraCommand(
+                "language models",
+                "train a biLM on text, or fine-tune one",
+                "elmo-tasks pretrain bilm/small -s runs/bilm",
+                "commands",
+            ),
+            "perplexity": ExtraCommand(
+                "language models",
+                "measure the perplexity of a biLM, with the full softmax",
+                "elmo-tasks perplexity text.txt --bilm runs/bilm",
+                "commands",
+            ),
+            "score": ExtraCommand(
+                "language models",
+                "show how surprising a biLM finds each word of a text, and which words it expects instead",
+                "echo 'The keys to the cabinet is here.' | elmo-tasks score - --substitutes 5",
+                "score_command",
+            ),
+        },
+    ),
+    "probes": Extra(
+        "what the layers of a biLM know: labels, senses, neighbours, similarity",
+        commands={
+            "similarity": ExtraCommand(
+                "language models",
+                "compare the vectors of a word in several sentences, layer by layer",
+                'elmo-tasks similarity bank "He sat on the bank of the river." "The bank closed."',
+                "vector_commands",
+            ),
+            "neighbors": ExtraCommand(
+                "language models",
+                "find the tokens with the most similar vectors, layer by layer",
+                'elmo-tasks neighbors "The dog let out a sharp bark ." --word bark --pool sentences.txt',
+                "vector_commands",
+            ),
+            "probe": ExtraCommand(
+                "language models",
+                "measure what each layer of a biLM knows: word senses, parts of speech, or labels of your own",
+                "elmo-tasks probe train.conllu --test test.conllu",
+                "commands",
+            ),
+        },
+    ),
+    "vectors": Extra(
+        "vectors of sentences and of files",
+        commands={
+            "embed": ExtraCommand(
+                "language models",
+                "write the biLM vectors of a text",
+                "elmo-tasks embed sentences.txt --output vectors.hdf5 --bilm bilm",
+                "commands",
+            ),
+        },
+    ),
+    "weights": Extra(
+        "biLMs as others publish them: addresses, zip archives of NLPL, ELMoForManyLangs",
+        commands={
+            "fetch": ExtraCommand(
+                "language models",
+                "download a published biLM, and print where it is",
+                "elmo-tasks fetch original",
+                "commands",
+            ),
+        },
+    ),
+    "advice": Extra(
+        "what data are like, and warnings of what will hurt a training",
+        commands={
+            "data": ExtraCommand(
+                "configs and data",
+                "describe the data of a config, and warn about likely problems",
+                "elmo-tasks data ner_conll03",
+                "commands",
+            ),
+        },
+    ),
+    "samples": Extra(
+        "small real data sets for trying things out",
+        commands={
+            "sample-data": ExtraCommand(
+                "configs and data",
+                "write small real data sets for trying things out",
+                "elmo-tasks sample-data data --task ner",
+                "commands",
+            ),
+        },
+    ),
+    "transformers": Extra(
+        "frozen transformers as embedders, and heads on them",
+        adds={"ModelConfig": {"srl_bert": "srl_bert:SrlBertConfig"}},
+    ),
+    "annotation": Extra("exports of annotation tools, in and out"),
+    "tables": Extra("spreadsheets and tables as people have them, in and out"),
+    "engines": Extra("Arrow functions for Ray Data and Spark, and folders of Parquet parts"),
+    "ensembles": Extra("several runs as one"),
+    "explain": Extra("which tokens count for a result"),
+    "html": Extra("results as pages for browsers and notebooks"),
+    "resolve": Extra("texts with each mention replaced by the name that it stands for"),
+    "augment": Extra("copies of training sentences as people type them"),
+    "sklearn": Extra("estimators of scikit-learn"),
+    "spacy": Extra("components of spaCy"),
+    "teaching": Extra("checks of the course's exercises"),
+}

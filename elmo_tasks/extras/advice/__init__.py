@@ -1,0 +1,1 @@
+"""What data are like, and warnings of what will hurt a training."""

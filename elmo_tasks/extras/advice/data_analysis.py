@@ -1,0 +1,233 @@
+"""What the data of a config is like, and what in it will hurt: for `elmo-tasks data`, and before a training."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from elmo_tasks.config.data_folder import MissingDataError
+from elmo_tasks.data_readers.cache_records import records_of
+from elmo_tasks.errors import DataError, WeightsError, counted, some_of
+from elmo_tasks.extras.advice.advice import few_steps
+from elmo_tasks.extras.advice.language import language_problem
+from elmo_tasks.runs.experiment_config import ExperimentConfig
+from elmo_tasks.runs.experiment_data import TRAINING, Data
+from elmo_tasks.tasks import Task
+from elmo_tasks.tasks.tagging import TAGS
+from elmo_tasks.tasks.task import Example
+from elmo_tasks.text.tag_schemes import OUTSIDE
+from elmo_tasks.training.batching import BatchLoader
+from elmo_tasks.training.task_training import TaskSteps
+
+# The kinds of warnings, the most important first.
+KINDS = (
+    "broken", "suspicious", "no_spans", "other_language", "unseen_labels", "same_texts", "other_labels",
+    "other_lengths", "few_steps", "few_vectors", "lower_case_vectors", "several_labels", "similar_labels", "one_label",
+    "few_examples", "rare_labels", "long",
+)  # fmt: skip
+_FEW_EXAMPLES, _RARE = 30, 5  # of held-out data; of a label in the training data
+_SAME, _WITH_VECTOR, _LOWER_CASE, _ONE_LABEL = 1, 20, 10, 90  # percentages
+_BY_CHANCE = 0.01  # a difference with a lower probability is reported
+_TIMES_AS_LONG = 1.5
+_LONG = 10  # times as long as 95 % of the examples
+
+
+class DataWarning(NamedTuple):
+    """What will hurt and what to do, in one line. `kind` is one of `KINDS`."""
+
+    kind: str
+    text: str
+
+
+def analyse(config: ExperimentConfig) -> dict[str, Any]:
+    """Reads the data of a config and reports on it. What does not follow the format is left out and reported.
+    There are no copies that `augment` would add.
+
+    Returns:
+        the `parts`, see `_report`, by their names, and the `warnings`, the most important first; JSON can hold it.
+
+    Raises:
+        ElmoTasksError: a data set is missing, or nothing can be read.
+    """
+    config = config.model_copy(update={"augment": None})
+    keys = ("dataset_reader", "validation_dataset_reader")
+    readers = {key: reader.model_copy(update={"on_error": "skip"}) for key in keys if (reader := getattr(config, key))}
+    try:
+        data = Data.read(config, quiet=True)
+    except MissingDataError:
+        raise
+    except DataError:
+        data = Data.read(config.model_copy(update=readers), quiet=True)
+    loader = BatchLoader(config.data_loader, data.training, data.reader.task, data.vocabulary(config))
+    parts = {name: _report(config, data, name) for name in data.parts}
+    found = [*training_warnings(config, data, loader, TaskSteps(loader, config.trainer).total)]
+    found += [*_contradictions(config, data), *_label_warnings(data, parts)]
+    for name, part in parts.items():
+        found += _part_warnings(config, name, part)
+        if name != TRAINING and config.evaluation_reader() == config.dataset_reader:
+            found += _differences(data, name, parts[TRAINING]["labels"], part["labels"])
+    found.sort(key=lambda warning: KINDS.index(warning.kind))
+    return {"parts": parts, "warnings": [warning._asdict() for warning in found]}
+
+
+def training_warnings(
+    config: ExperimentConfig, data: Data, loader: BatchLoader, num_steps: int | None
+) -> Iterator[DataWarning]:
+    """What will hurt, as far as it is known at no cost before a training, in the order of `KINDS`.
+
+    Arguments:
+        loader: of the training data.
+        num_steps: optimizer steps of the run; None for a run that starts from another, which needs fewer.
+    """
+    learned = data.counts[TRAINING].labels
+    if set(learned.get(TAGS, ())) == {OUTSIDE}:
+        text = f"all tags of the training data are {OUTSIDE!r}, so there is nothing to learn"
+        yield DataWarning("no_spans", f"{text}; is it the right file, and the right column of tags?")
+    with contextlib.suppress(WeightsError):  # `elmo-tasks data` does not need the biLM
+        tokens = data.counts[TRAINING].tokens
+        if (elmo := config.elmo()) and (problem := language_problem(elmo.files(local_only=True), tokens)):
+            yield DataWarning("other_language", problem)
+    for name in data.held_out:
+        unseen = Counter(
+            {
+                f"{label!r} of the {namespace}": number
+                for namespace, found in data.counts[name].labels.items()
+                for label, number in found.items()
+                if label not in learned.get(namespace, ())
+            }
+        )
+        if unseen:
+            shown = some_of([f"{label} ({counted(number, 'time')})" for label, number in unseen.most_common()], 10)
+            text = f"labels of the {name} data that the training data lacks, so no model learns them: {shown}"
+            yield DataWarning("unseen_labels", f"{text}; correct them, or add training examples with them")
+    for name, examples in data.held_out.items():
+        if 100 * (same := data.same_texts(name)) >= _SAME * len(examples):
+            text = f"{same:,} of {counted(len(examples), f'{name} example')} have the same texts as a training example"
+            yield DataWarning("same_texts", f"{text}, which may raise the score; in your own data, remove them")
+    if num_steps is not None and (problem := few_steps(config.trainer, loader, num_steps)):
+        yield DataWarning("few_steps", problem)
+    words = data.words(config, TRAINING)
+    lacking, in_lower_case = config.model.embedder.words_without_vector(words) or (set(), set())
+    if 100 * (len(words) - len(lacking)) < _WITH_VECTOR * len(words):
+        share = f"{len(words) - len(lacking)} of the {len(words)} words of the training data"
+        text = (
+            f"the file of word vectors has only {share}; is it the right file, in the language of the data? Words are"
+        )
+        yield DataWarning("few_vectors", f"{text} looked up as they are written, then in lower case")
+    if 100 * len(in_lower_case) >= _LOWER_CASE * len(words):
+        text = f"{len(in_lower_case)} of the {len(words)} words of the training data only in lower case"
+        remedy = "set vocabulary.lowercase_words=true, so that new words are found there, too"
+        yield DataWarning("lower_case_vectors", f"the file of word vectors has {text}; {remedy}")
+
+
+def _report(config: ExperimentConfig, data: Data, name: str) -> dict[str, Any]:
+    """What the training, validation or test data is like."""
+    (reader, source), examples, counts = data.origin(config, name), data.parts[name], data.counts[name]
+    lengths = np.array(counts.lengths)
+    rows = np.argsort(-lengths, kind="stable")[:3].tolist()
+    locations = reader.locations(source, (examples[row] for row in rows))
+    words, records = data.words(config, name), records_of(examples, source)
+    without = config.model.embedder.words_without_vector(words)
+    return {
+        "examples": len(examples),
+        "texts": counts.num_texts,  # sequences of tokens that the model reads, such as sentences; a pair has two
+        "tokens": counts.tokens.total(),
+        "distinct_tokens": len(counts.tokens),
+        "mean_length": float(lengths.mean()),  # of an example, in tokens
+        "length_of_95_percent": int(np.percentile(lengths, 95, method="inverted_cdf")),  # at most
+        "longest_length": int(lengths.max()),
+        "percent_of_tokens_not_in_training": _percentage(words, words.keys() - data.words(config, TRAINING)),
+        "percent_of_tokens_without_vector": None if without is None else _percentage(words, without[0]),
+        "examples_with_training_texts": 0 if name == TRAINING else data.same_texts(name),
+        "longest": {location: int(lengths[row]) for location, row in zip(locations, rows, strict=True)},
+        # For tags in a scheme, the tokens with each label.
+        "labels": dict(Counter(label for each in examples for label in _labels(reader.task, each)).most_common()),
+        "skipped": [error for record in records for error in record.skipped],
+        "warnings": [text for record in records for text in record.warnings],
+    }
+
+
+def _percentage(words: Mapping[str, int], some: set[str]) -> float:
+    """The share of some words among all tokens."""
+    return 100 * sum(words[word] for word in some) / max(1, sum(words.values()))
+
+
+def _labels(task: Task, example: Example) -> Sequence[str]:
+    """The labels of an example that a confusion table would compare, otherwise those of the vocabulary."""
+    if type(task).compared_labels is not Task.compared_labels:
+        return task.compared_labels(example)
+    return [label for labels in task.labels(example).values() for label in labels]
+
+
+def _contradictions(config: ExperimentConfig, data: Data) -> Iterator[DataWarning]:
+    """Training examples with the same texts and other labels."""
+    task, first = data.reader.task, dict[Hashable, tuple[str, ...]]()
+    rows = []
+    for row, (key, example) in enumerate(zip(data.counts[TRAINING].keys, data.training, strict=True)):
+        labels = tuple(_labels(task, example))
+        if labels != first.setdefault((key, example.get("predicate")), labels):  # each predicate has its own roles
+            rows.append(row)
+    if rows:
+        location = data.reader.location(config.train_data_path, data.training[rows[0]])
+        text = f"{counted(len(rows), 'training example')} with the same texts as an earlier one and other labels"
+        yield DataWarning("several_labels", f"{text}, the first at {location}; correct the labels, or remove them")
+
+
+def _differences(data: Data, name: str, *labels: Mapping[str, int]) -> Iterator[DataWarning]:
+    """Labels (of the training data and of a part) and lengths that differ by more than chance."""
+    from scipy import stats  # a training without held-out data does not need it
+
+    remedy = "draw it at random, as validation_data_path=null with validation_share=0.2 does"
+    totals = [sum(each.values()) for each in labels]
+    table = np.array([[each.get(label, 0) for label in labels[0]] for each in labels])
+    if totals == [len(data.training), len(data.parts[name])] and len(labels[0]) > 1 and table.any(axis=1).all():
+        chance = stats.chi2_contingency(table).pvalue
+        shares = 100 * table / np.array(totals)[:, None]
+        most = np.abs(shares[0] - shares[1]).argmax()
+        if chance < _BY_CHANCE:
+            shown = f"{list(labels[0])[most]!r} is {shares[1, most]:.0f} % of it and {shares[0, most]:.0f} % of the"
+            text = f"the {name} data has other labels than the training data: {shown} training data (p = {chance:.1g})"
+            yield DataWarning("other_labels", f"{text}; {remedy}")
+    lengths = [data.counts[part].lengths for part in (TRAINING, name)]
+    chance = stats.mannwhitneyu(*lengths).pvalue
+    typical = [max(1.0, float(np.median(each))) for each in lengths]
+    if chance < _BY_CHANCE and max(typical) >= _TIMES_AS_LONG * min(typical):
+        text = f"half of the {name} data has more than {typical[1]:.0f} tokens, half of the training data more than"
+        yield DataWarning("other_lengths", f"{text} {typical[0]:.0f} (p = {chance:.1g}); {remedy}")
+
+
+def _label_warnings(data: Data, parts: Mapping[str, dict[str, Any]]) -> Iterator[DataWarning]:
+    training = parts[TRAINING]["labels"]
+    names = defaultdict(list)
+    for label in dict.fromkeys(label for part in parts.values() for label in part["labels"]):
+        names[" ".join(label.casefold().split())].append(label)
+    if alike := [" and ".join(map(repr, labels)) for labels in names.values() if len(labels) > 1]:
+        text = f"labels that differ only in case or spaces: {some_of(alike)}"
+        yield DataWarning("similar_labels", f"{text}; write each of them in one way")
+    metric = data.reader.task.build_metric()
+    if (floor := metric.floor(data.training)) >= _ONE_LABEL:
+        text = f"always giving the label {next(iter(training))!r} has {metric.main} {floor:.1f} on the training data"
+        yield DataWarning("one_label", f"{text}; data_loader.sampling=balanced draws rare labels as often")
+    if rare := [f"{label!r} ({number})" for label, number in training.items() if number < _RARE]:
+        text = f"labels that the training data has fewer than {_RARE} times: {some_of(rare[::-1], 10)}"
+        yield DataWarning("rare_labels", f"{text}; a model hardly learns them: add examples, or join labels")
+
+
+def _part_warnings(config: ExperimentConfig, name: str, part: Mapping[str, Any]) -> Iterator[DataWarning]:
+    if part["skipped"]:
+        number, first = counted(len(part["skipped"]), "part does", "parts do"), part["skipped"][0]
+        text = f"{name} data: {number} not follow the format, the first: {first}"
+        yield DataWarning("broken", f"{text}. Correct what is wrong, or leave it out: dataset_reader.on_error=skip")
+    for text in part["warnings"]:
+        yield DataWarning("suspicious", text)
+    if name != TRAINING and (count := part["examples"]) < _FEW_EXAMPLES:
+        text = f"{counted(count, f'{name} example')}: each is {100 / count:.0f} points of an accuracy"
+        yield DataWarning("few_examples", f"{text}, so small differences are chance; hold out more, or train --folds 5")
+    usual, (location, longest) = part["length_of_95_percent"], next(iter(part["longest"].items()))
+    if config.data_loader.batch_tokens is None and longest > _LONG * usual:
+        text = f"{location}: an example of {longest:,} tokens, where 95 % of the {name} data have at most {usual}"
+        yield DataWarning("long", f"{text}, needs much memory; split it, or set data_loader.batch_tokens")

@@ -1,0 +1,30 @@
+"""The command that turns AllenNLP's archives into runs."""
+
+from __future__ import annotations
+
+import argparse
+
+from elmo_tasks.commands import options
+
+
+def add_import_allennlp(parser: argparse.ArgumentParser) -> None:
+    about = "AllenNLP's model.tar.gz, its address, or the folder that it unpacks to"
+    parser.add_argument("archive", metavar="ARCHIVE", help=about)
+    parser.add_argument("run_folder", metavar="RUN", help="the folder to write the run to")
+    parser.add_argument(
+        "--transformer",
+        metavar="DIR|hub:NAME",
+        help="where the config and the tokenizer of the model's transformer are, which an archive does not have "
+        "(default: the model on the hub that the archive names)",
+    )
+    options.add_force(parser)
+
+
+def run_import_allennlp(arguments: argparse.Namespace) -> None:
+    from elmo_tasks.extras.allennlp.importing import import_allennlp
+
+    places = arguments.archive, arguments.run_folder
+    imported = import_allennlp(*places, transformer=arguments.transformer, force=arguments.force)
+    print(f"{arguments.run_folder}: AllenNLP's {imported.kind}")
+    for line in imported.lines():
+        print(f"- {line}")

@@ -1,0 +1,173 @@
+"""AllenNLP's `bcn`, the biattentive classification network, and `basic_classifier`, also with a transformer.
+
+See `elmo_tasks.extras.allennlp.heads.head`.
+
+# D features of the embedder's output, P features of a pooled text
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from elmo_tasks.extras.allennlp.contents import AllenNlpVocabulary, Params, Weights
+from elmo_tasks.extras.allennlp.heads.head import Head, other_reader, tokenizer_settings
+from elmo_tasks.extras.allennlp.layers import Layer, read_layers, with_columns
+from elmo_tasks.text.label_order import SENTIMENT_LABELS
+
+# By the reader's classes: our reader's number of them, and the names of its labels.
+_SST = {
+    "5-class": (5, SENTIMENT_LABELS),
+    "2-class": (2, ("negative", "positive")),
+}
+
+
+def convert_bcn(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, columns: Tensor) -> Head:
+    """The same model as our `bcn`."""
+    model = params.part("model")
+    head = Head(
+        type="bcn",
+        embedding_dropout=model.number("embedding_dropout"),
+        integrator_dropout=model.number("integrator_dropout"),
+    )
+    pre_encoder = read_layers(model.part("pre_encode_feedforward"), weights.part("_pre_encode_feedforward."))
+    head.add_layers("pre_encoder", with_columns(pre_encoder, columns), "model.pre_encode_feedforward")
+    head.add_encoder("encoder", model.part("encoder"), weights.part("_encoder."))
+    head.add_encoder("integrator", model.part("integrator"), weights.part("_integrator."))
+    pooling = weights.part("_self_attentive_pooling_projection.")
+    head.tensors["attentive_pooling.score.weight"] = attention = pooling.take("weight", 1, None)
+    pooling.take("bias", 1)  # the same for all tokens, so that it changes no softmax
+
+    layers = read_layers(model.part("output_layer"), weights.part("_output_layer."))
+    # The text pooled in four ways is concatenated in the order max, min, mean, attention; here it is max, mean, min.
+    most, least, mean, attended = torch.arange(4 * attention.shape[1]).split(attention.shape[1])
+    layers = with_columns(layers, torch.cat([most, mean, least, attended]))
+    if layers[-1].activation == "maxout":
+        num_labels = len(layers[-1].bias) // layers[-1].pieces
+        layers.append(Layer(torch.eye(num_labels), torch.zeros(num_labels), "linear", 0.0))
+    *output, scores = layers
+    head.add_layers("output", output, "model.output_layer")
+    head.add_scores(scores, "model.output_layer")
+    return _reads_texts(head, params, vocabulary.labels())
+
+
+def _reads_texts(head: Head, params: Params, labels: tuple[str, ...], **own: str) -> Head:
+    """The head with its reader of texts: that of SST, with our names of the labels, or that of JSON lines."""
+    reader, ours = params.part("dataset_reader"), labels
+    config: dict[str, Any] = {"type": "jsonl", "task": "classification"}
+    granularity = reader.get("granularity", "5-class")
+    if reader.get("type", None) == "sst_tokens" and granularity in _SST:
+        count, names = _SST[granularity]
+        config = {"type": "sst", "granularity": count, "subtrees": reader.get("use_subtrees", False)}
+        ours = tuple(names[int(label)] for label in labels)
+    settings, notes = tokenizer_settings(params)
+    if ours != labels:
+        notes.append(f"the labels {', '.join(labels)} are {', '.join(ours)} here")
+    notes.extend(other_reader(params, config["type"], "sst_tokens"))
+    return head.reads({**config, **settings, **own}, notes, labels=ours)
+
+
+_POOLERS = ("cls_pooler", "bert_pooler")
+_PAIRS = ("snli", "transformer_superglue_rte")
+
+
+def convert_basic(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, columns: Tensor) -> Head:
+    """The same model as our `text_classifier`."""
+    model = params.part("model")
+    model.ignore("namespace", "num_labels")
+    labels = vocabulary.labels(model.get("label_namespace", "labels"))
+    head = Head(type="text_classifier", dropout=model.number("dropout", None) or 0.0)
+    layers = [_linear(weights.part("_classification_layer."), "linear", len(labels))]
+    if "feedforward" in model:
+        layers = [*read_layers(model.part("feedforward"), weights.part("_feedforward.")), *layers]
+    pooler = model.part("seq2vec_encoder")
+    name, pooling = pooler.get("type", None), weights.part("_seq2vec_encoder.")
+    if name in _POOLERS:
+        pooler.ignore("embedding_dim", "pretrained_model", "requires_grad", "dropout", "load_weights")
+        pooler.expect("cls_is_last_token", False, default=False)
+        head.config["pooling"] = "cls"
+        if name == "bert_pooler":
+            layers.insert(0, _linear(pooling.part("pooler.dense."), "tanh"))
+    elif "seq2seq_encoder" in model:
+        head.add_encoder("encoder", model.part("seq2seq_encoder"), weights.part("_seq2seq_encoder."), columns)
+        _add_average(head, model.part("seq2vec_encoder"))
+    elif name == "bag_of_embeddings":
+        _add_average(head, pooler)
+        layers = with_columns(layers, columns)
+    elif name == "cnn":
+        layers = _add_convolutions(head, pooler, pooling, layers, columns)
+    else:
+        head.add_encoder("encoder", pooler, pooling, columns)
+        layers = _with_last_states(head, layers)
+    *output, scores = layers
+    if output:
+        head.add_layers("output", output, "model.feedforward")
+    head.add_scores(scores, "model")
+    return _reads(head, params, labels)
+
+
+def _linear(weights: Weights, activation: str, size: int | None = None) -> Layer:
+    weight = weights.take("weight", size, None)
+    return Layer(weight, weights.take("bias", len(weight)), activation, 0.0)
+
+
+def _add_average(head: Head, pooler: Params) -> None:
+    """The mean or the sum of the tokens' vectors."""
+    pooler.expect("type", "bag_of_embeddings")
+    pooler.ignore("embedding_dim")
+    head.config["pooling"] = "mean" if pooler.get("averaged", False) else "sum"
+
+
+def _add_convolutions(
+    head: Head, params: Params, weights: Weights, layers: Sequence[Layer], columns: Tensor
+) -> list[Layer]:
+    """Convolutions with a maximum over the tokens; their projection is multiplied into the next layer."""
+    params.ignore("embedding_dim")
+    params.expect("conv_layer_activation", None, "relu")
+    widths, filters = params.get("ngram_filter_sizes", [2, 3, 4, 5]), params.number("num_filters")
+    tensors: dict[str, Tensor] = {}
+    for number, width in enumerate(widths):
+        layer = weights.part(f"conv_layer_{number}.")
+        kernel = layer.take("weight", filters, len(columns), width)
+        tensors[f"convolutions.{number}.weight"] = kernel[:, columns]
+        tensors[f"convolutions.{number}.bias"] = layer.take("bias", filters)
+    head.add("encoder", {"type": "cnn", "filters": filters, "widths": widths}, tensors)
+    head.config["pooling"] = "max"
+    first, *rest = layers
+    if params.get("output_dim", None):
+        projection = _linear(weights.part("projection_layer."), "linear")
+        bias = first.bias + first.weight @ projection.bias
+        first = dataclasses.replace(first, weight=first.weight @ projection.weight, bias=bias)
+    return [first, *rest]
+
+
+def _with_last_states(head: Head, layers: Sequence[Layer]) -> list[Layer]:
+    """The layers for the pooling `last`, of which AllenNLP only reads the states where each direction ends."""
+    head.config["pooling"] = "last"
+    first, *rest = layers
+    size = first.weight.shape[1]
+    weight = first.weight.new_zeros(len(first.weight), 2 * size)
+    places = torch.arange(size)
+    if head.config["encoder"].get("bidirectional"):
+        places[size // 2 :] += size  # the backward direction ends at the first token
+    weight[:, places] = first.weight
+    return [dataclasses.replace(first, weight=weight), *rest]
+
+
+def _reads(head: Head, params: Params, labels: tuple[str, ...]) -> Head:
+    """The head with its reader: of a text, or of a pair of texts that a transformer reads together."""
+    if head.config["pooling"] != "cls":
+        return _reads_texts(head, params, labels)
+    # A transformer reads the text as it is; tokens are only what white space separates.
+    reader = params.part("dataset_reader")
+    if (name := reader.get("type", None)) not in _PAIRS:
+        return _reads_texts(head, params, labels, tokenizer="whitespace")
+    reader.ignore("transformer_model_name")
+    reader.expect("combine_input_fields", None, True)
+    reader.expect("collapse_labels", False, default=False)
+    pairs: dict[str, Any] = {"type": "snli"} if name == "snli" else {"type": "jsonl", "task": "text_pairs"}
+    return head.reads({**pairs, "tokenizer": "whitespace"}, labels=labels)

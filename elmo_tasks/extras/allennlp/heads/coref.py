@@ -1,0 +1,106 @@
+"""AllenNLP's `coref`, as in 0.x and in 2.x."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from elmo_tasks.errors import MigrationError
+from elmo_tasks.extras.allennlp.contents import AllenNlpVocabulary, Params, Weights
+from elmo_tasks.extras.allennlp.heads.head import Head, other_reader
+from elmo_tasks.extras.allennlp.layers import Layer, feed_forward, read_layers
+
+
+def convert(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, columns: Tensor) -> Head:
+    """The same model as our `coref` with `as_allennlp`; see `elmo_tasks.extras.allennlp.heads.head`."""
+    model = params.part("model")
+    coarse_to_fine, order = bool(model.get("coarse_to_fine", False)), model.number("inference_order", 1)
+    max_width = params.part("dataset_reader").number("max_span_width")
+    feature_size = model.number("feature_size")
+    head = Head(
+        type="coref",
+        as_allennlp=True,
+        lexical_dropout=model.number("lexical_dropout", 0.2),
+        feature_size=feature_size,
+        max_span_width=max_width,
+        spans_per_word=model.number("spans_per_word"),
+        max_antecedents=model.number("max_antecedents"),
+        coarse_to_fine=coarse_to_fine,
+        inference_order=order,
+        max_training_sentences=None,
+    )
+    head.add_encoder("encoder.encoder", model.part("context_layer"), weights.part("_context_layer."), columns)
+
+    _add_spans(head, model, weights, columns, max_width)
+    scorer, scores = _mention_scorer(weights)
+    mentions = read_layers(model.part("mention_feedforward"), scorer)
+    pairs = read_layers(model.part("antecedent_feedforward"), weights.part("_antecedent_feedforward._module."))
+    span = _span_columns(mentions[0].weight.shape[1], feature_size, columns)
+    size = len(span)
+    pair = torch.cat([span, span + size, span + 2 * size, torch.arange(3 * size, 3 * size + feature_size)])
+    _add_scorer(head, "spans.mention_scorer", mentions, scores, span)
+    _add_scorer(head, "antecedents.scorer", pairs, weights.part("_antecedent_scorer._module."), pair)
+    if coarse_to_fine:
+        coarse = weights.part("_coarse2fine_scorer.")
+        head.tensors["antecedents.coarse.weight"] = coarse.take("weight", size, size)[span][:, span]
+        head.tensors["antecedents.coarse.bias"] = coarse.take("bias", size)[span]
+    if order > 1:
+        gate = weights.part("_span_updating_gated_sum._gate.")
+        both = torch.cat([span, span + size])  # a span, and the mean of its candidates
+        head.tensors["antecedents.gate.weight"] = gate.take("weight", 1, 2 * size)[:, both]
+        head.tensors["antecedents.gate.bias"] = gate.take("bias", 1)
+    head.config |= {
+        "hidden_sizes": [len(layer.bias) for layer in mentions],
+        "pair_hidden_sizes": [len(layer.bias) for layer in pairs],
+        "dropout": max(layer.dropout for layer in (*mentions, *pairs)),
+    }
+    return head.reads({"type": "coref_conll2012"}, other_reader(params, "coref_conll2012", "coref"), genres=())
+
+
+def _add_spans(head: Head, model: Params, weights: Weights, columns: Tensor, max_width: int) -> None:
+    """The attention to the tokens of a span, and the embeddings of widths and distances."""
+    attention = weights.part("_attentive_span_extractor._global_attention._module.")
+    head.tensors["spans.attention.weight"] = attention.take("weight", 1, len(columns))[:, columns]
+    attention.take("bias", 1)  # the same for all tokens, so that it changes no softmax
+    feature_size = model.number("feature_size")
+    widths = weights.take(
+        "_endpoint_span_extractor._span_width_embedding.weight", model.number("max_span_width"), feature_size
+    )
+    distances = weights.take("_distance_embedding.weight", 10, feature_size)
+    head.tensors["spans.width_embedding"] = widths[:max_width]
+    head.tensors["antecedents.embeddings.distance"] = distances[1:]  # no span has the distance 0
+
+
+def _mention_scorer(weights: Weights) -> tuple[Weights, Weights]:
+    """The hidden layers of the scorer of mentions and its last layer, which 0.x has inside a pruner."""
+    pruner = weights.part("_mention_pruner._scorer.")
+    if pruner.names():
+        return pruner.part("0._module."), pruner.part("1._module.")
+    return weights.part("_mention_feedforward._module."), weights.part("_mention_scorer._module.")
+
+
+def _span_columns(size: int, feature_size: int, columns: Tensor) -> Tensor:
+    """For each feature of a span, [start; end; head; width], the one of AllenNLP's, [start; end; width; head].
+
+    Arguments:
+        size: of a span.
+        columns: for each feature of a head, the input of a token, the one of AllenNLP's.
+    """
+    ends = size - feature_size - len(columns)
+    return torch.cat([torch.arange(ends), ends + feature_size + columns, torch.arange(ends, ends + feature_size)])
+
+
+def _add_scorer(head: Head, name: str, layers: list[Layer], scores: Weights, columns: Tensor) -> None:
+    """A scorer of mentions or of pairs, whose first layer is separate here."""
+    if {layer.activation for layer in layers} != {"relu"}:
+        raise MigrationError("config.json: the scorers of coreference have an activation other than relu")
+    first, *rest = layers
+    head.tensors |= {
+        f"{name}.first.weight": first.weight[:, columns],
+        f"{name}.first.bias": first.bias,
+        f"{name}.output.weight": scores.take("weight", 1, len(layers[-1].bias)),
+        f"{name}.output.bias": scores.take("bias", 1),
+    }
+    if rest:
+        _, tensors = feed_forward(rest, name)
+        head.tensors |= {f"{name}.rest.{tensor}": values for tensor, values in tensors.items()}

@@ -1,0 +1,256 @@
+"""From an archive of AllenNLP's to a run."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import logging
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from elmo_tasks.config import load_config, to_json
+from elmo_tasks.elmo.bilm_files import BiLMFiles
+from elmo_tasks.elmo.shapes_only import shapes_only
+from elmo_tasks.errors import ElmoTasksError, MigrationError, RemoteError, RunError, one_line, some_of
+from elmo_tasks.extras.allennlp.archive import Archive, opened
+from elmo_tasks.extras.allennlp.contents import Params, Weights
+from elmo_tasks.extras.allennlp.embedder import ConvertedEmbedder, WriteTransformer, convert_embedder
+from elmo_tasks.extras.allennlp.heads import KINDS
+from elmo_tasks.extras.allennlp.heads.head import Head
+from elmo_tasks.extras.allennlp.transformer import write_transformer
+from elmo_tasks.extras.transformers.transformer_files import TransformerFiles
+from elmo_tasks.files.downloads import fetched, is_address, place_of
+from elmo_tasks.files.json_files import write_json
+from elmo_tasks.files.locks import locked
+from elmo_tasks.files.overwriting import check_folder, check_kind
+from elmo_tasks.files.tensor_files import write_tensors
+from elmo_tasks.runs.experiment_config import ExperimentConfig
+from elmo_tasks.runs.folder import RunFolder
+from elmo_tasks.runs.model_building import build_model
+from elmo_tasks.text.vocabulary import Vocabulary
+
+logger = logging.getLogger(__name__)
+
+_OPTIONS, _WEIGHTS = "options.json", "weights.hdf5"
+# What makes no difference to a trained model, or has another name here.
+_IGNORED = ("serialization_dir", "evaluate_on_test", "numpy_seed", "pytorch_seed", "vocabulary")
+# What the conversion of values that no model of AllenNLP's has can raise, such as a text instead of a size.
+_MISMATCHES = (ArithmeticError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError)
+
+
+@dataclasses.dataclass(frozen=True)
+class Imported:
+    """What an import reports."""
+
+    kind: str  # AllenNLP's type of the model
+    notes: tuple[str, ...]  # what differs from AllenNLP, a line each
+    unread: tuple[str, ...]  # the keys of AllenNLP's config that mean nothing here
+
+    def lines(self) -> list[str]:
+        """All of it for people."""
+        return [*self.notes, *([f"without a meaning here: {', '.join(self.unread)}"] if self.unread else [])]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Converted:
+    """What a run is made of."""
+
+    imported: Imported
+    config: ExperimentConfig
+    vocabulary: Vocabulary
+    frozen: Mapping[str, Tensor]
+    trained: Mapping[str, Tensor]
+    bilm: BiLMFiles | None  # in a temporary folder, as the transformer
+    transformer: TransformerFiles | None
+
+
+def import_allennlp(
+    path: str | Path,
+    folder: str | Path,
+    *,
+    transformer: str | None = None,
+    overrides: Mapping[str, Any] | None = None,
+    force: bool = False,
+) -> Imported:
+    """Writes the model of an archive as a run, which predicts, evaluates and trains on like any other.
+
+    Arguments:
+        path: AllenNLP's `model.tar.gz`, its address, or the folder that it unpacks to.
+        folder: the folder of the run.
+        transformer: a folder with the config and the tokenizer of the model's transformer, or `hub:NAME`; by default
+            those of the model on the hub that the archive names.
+        overrides: other values for AllenNLP's config, nested or with dots in their keys.
+        force: removes an earlier run in the folder.
+
+    Raises:
+        MigrationError: the archive is missing or damaged, or this project does not have its model. Nothing is written.
+        RunError: the folder holds a run, and `force` is not given.
+        RemoteError: the file cannot be downloaded.
+    """
+    run = RunFolder(folder)
+    check_folder(run.path)
+    check_kind(run.path, run.config.name, remedy="name another folder for the run")
+    if not force and (present := [each.name for each in run.files if each.exists()]):
+        raise RunError(f"{run.path}: holds {', '.join(present)}; name another folder, or --force removes them first")
+    with (
+        locked(run.path),
+        tempfile.TemporaryDirectory(prefix=".elmo-tasks.", dir=run.path) as temporary,
+        opened(local_archive(path), Path(temporary)) as archive,
+    ):
+        with _mismatches(archive):
+            _override(archive.config, overrides or {})
+            _use_validation_reader(archive.config)
+            converted = _converted(archive, transformer, Path(temporary))
+        if force:
+            run.clear()
+        resolved = to_json(converted.config)
+        if converted.bilm:
+            shutil.move(converted.bilm.options.parent, run.bilm.copies)
+            moved_bilm = BiLMFiles(run.bilm.copies / _OPTIONS, run.bilm.copies / _WEIGHTS)
+            resolved["model"]["embedder"]["elmo"] |= run.bilm.refer_to(moved_bilm)
+        if converted.transformer:
+            shutil.move(converted.transformer.folder, run.transformer.copies)
+            moved = run.transformer.refer_to(TransformerFiles(run.transformer.copies))
+            resolved["model"]["embedder"]["transformer"] |= moved
+        converted.vocabulary.save(run.vocabulary)
+        write_tensors(run.frozen, converted.frozen)
+        write_tensors(run.model, converted.trained)
+        write_json(run.origin, {"allennlp": str(archive.path), **dataclasses.asdict(converted.imported)})
+        run.create(resolved)  # last: it makes the folder a run
+        return converted.imported
+
+
+def _override(config: dict[str, Any], overrides: Mapping[str, Any]) -> None:
+    """Changes values of a config; what is not a mapping is replaced."""
+    for key, value in overrides.items():
+        part = config
+        *path, last = key.split(".")
+        for name in path:
+            part = part.setdefault(name, {})
+        if isinstance(value, Mapping) and isinstance(part.get(last), dict):
+            _override(part[last], value)
+        else:
+            part[last] = value
+
+
+def local_archive(path: str | Path) -> Path:
+    """The path itself, or that of the file which is downloaded from an address; raises `RemoteError`."""
+    if not is_address(path):
+        return Path(path)
+    try:
+        return fetched(str(path))[0]
+    except RemoteError as error:
+        place = place_of(str(path))
+        raise RemoteError(f"{error}; or give the path of {place.name}, or put it into {place.parent}") from None
+
+
+def _use_validation_reader(config: dict[str, Any]) -> None:
+    """Makes the reader with which AllenNLP evaluates and predicts the only one, without those that wrap it."""
+    reader = config.pop("validation_dataset_reader", None) or config.get("dataset_reader")
+    while isinstance(reader, Mapping) and "base_reader" in reader:
+        reader = reader["base_reader"]
+    config["dataset_reader"] = reader
+
+
+@contextlib.contextmanager
+def _mismatches(archive: Archive) -> Iterator[None]:
+    """Errors of the conversion name the archive. Those of impossible values become a `MigrationError`."""
+    try:
+        yield
+    except ElmoTasksError as error:
+        raise MigrationError(f"{archive.path}: {one_line(error, 1000)}") from None
+    except _MISMATCHES as error:
+        logger.debug("the conversion failed", exc_info=True)
+        problem = f"config.json and weights.th do not fit together ({one_line(error)})"
+        raise MigrationError(f"{archive.path}: {problem}") from None
+
+
+def _converted(archive: Archive, transformer: str | None, scratch: Path) -> _Converted:
+    """The parts of an archive as those of a run. A biLM and a transformer are written to a temporary folder."""
+    params = Params(archive.config)
+    write = functools.partial(write_transformer, transformer, scratch / "transformer")
+    embedder, head = _convert(archive, params, write)
+    values, files = _config(params, embedder, head), None
+    if embedder.bilm:
+        (scratch / "bilm").mkdir()
+        files = BiLMFiles(scratch / "bilm" / _OPTIONS, scratch / "bilm" / _WEIGHTS)
+        embedder.bilm.save(files.options, files.weights)
+        embedder.bilm = None  # its memory is free again
+        values["model"]["embedder"]["elmo"] |= files.location()
+    if embedder.transformer:
+        values["model"]["embedder"]["transformer"] |= embedder.transformer.location()
+    metric = load_config(values, ExperimentConfig).model.task.build_metric()
+    config = load_config(values, ExperimentConfig, [f"trainer.validation_metric=+{metric.main}"])
+    tensors = {f"embedder.{name}": tensor for name, tensor in embedder.tensors.items()} | head.tensors
+    vocabulary = embedder.vocabulary(head.labels)
+    trained = _check(config, vocabulary, tensors)
+    return _Converted(
+        Imported(archive.config["model"]["type"], (*embedder.notes, *head.notes), tuple(params.unread())),
+        config,
+        vocabulary,
+        frozen={name: tensor for name, tensor in tensors.items() if name not in trained},
+        trained={name: tensor for name, tensor in tensors.items() if name in trained},
+        bilm=files,
+        transformer=embedder.transformer,
+    )
+
+
+def _convert(archive: Archive, params: Params, write: WriteTransformer) -> tuple[ConvertedEmbedder, Head]:
+    """The embedder and the head; raises `MigrationError` if this project does not have them."""
+    params.part("model").expect("type", *KINDS)
+    params.part("dataset_reader").expect("readers", None)
+    kind, weights = params.part("model").get("type"), Weights(archive.tensors)
+    embedder = convert_embedder(params, weights, archive, write)
+    head = KINDS[kind](params, weights, archive.vocabulary, embedder.columns)
+    if unused := weights.names():
+        raise MigrationError(f"weights.th: unexpected tensors {some_of(unused)}")
+    params.part("model").ignore("initializer", "regularizer")
+    return embedder, head
+
+
+def _config(params: Params, embedder: ConvertedEmbedder, head: Head) -> dict[str, Any]:
+    """The config of the run, with settings of the training of its own, and without the location of the biLM."""
+    given = (params.get(f"{name}_data_path", None) for name in ("train", "validation", "test"))
+    train, validation, test = (None if "://" in str(path) else path for path in given)  # addresses are not downloaded
+    values: dict[str, Any] = {
+        "dataset_reader": head.dataset_reader,
+        "train_data_path": str(train or ""),
+        "validation_data_path": str(validation or train or ""),
+        "vocabulary": embedder.vocabulary_config,
+        "model": {**head.config, "embedder": embedder.config},
+        "data_loader": {"batch_size": 32},
+        "trainer": {"num_epochs": 20, "validation_metric": "-loss"},
+    }
+    if test:
+        values["test_data_path"] = str(test)
+    params.ignore(*_IGNORED)
+    seed = params.get("random_seed", None)
+    if isinstance(seed, int) and seed >= 0:
+        values["random_seed"] = seed
+    return values
+
+
+def _check(config: ExperimentConfig, vocabulary: Vocabulary, tensors: Mapping[str, Tensor]) -> set[str]:
+    """Compares the tensors with those of the run's model; returns the names of those that are trained.
+
+    Raises:
+        MigrationError: they differ; the first differences are named.
+    """
+    with shapes_only():  # takes no memory
+        model = build_model(config, vocabulary, pretrained=False)
+    expected = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    actual = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+    mismatches = [
+        f"{name} is {actual.get(name, 'missing')} (expected {expected.get(name, 'none')})"
+        for name in sorted(expected.keys() | actual.keys())
+        if expected.get(name) != actual.get(name)
+    ]
+    if mismatches:
+        raise MigrationError(f"the tensors do not fit the config: {some_of(mismatches)}")
+    return {name for name, parameter in model.named_parameters() if parameter.requires_grad}

@@ -1,0 +1,1 @@
+"""Exports of annotation tools, in and out."""

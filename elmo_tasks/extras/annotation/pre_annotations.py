@@ -1,0 +1,118 @@
+"""Predictions as annotation tools import them, to be corrected there by hand."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from elmo_tasks.data_readers.bad_units import BadUnits
+from elmo_tasks.errors import ElmoTasksError, OnError
+from elmo_tasks.extras.annotation.annotation_tools import AnnotatedText, import_spacy
+from elmo_tasks.extras.annotation.spans import SpansReader, character_places
+from elmo_tasks.files.json_files import json_text
+from elmo_tasks.predictors.predictor import Predictor
+from elmo_tasks.tasks import Classification, MultiLabel
+
+_POSITION = "position of the text"  # the key of an input and of its results
+
+
+@dataclasses.dataclass(frozen=True)
+class PreAnnotated:
+    """A text with what a model finds in it."""
+
+    given: AnnotatedText
+    spans: list[tuple[Any, ...]] = dataclasses.field(default_factory=list)  # start, end, label, text, probability
+    labels: dict[str, float] = dataclasses.field(default_factory=dict)  # of the whole text, with their probabilities
+    borders: set[int] = dataclasses.field(default_factory=set)  # of tokens, in characters
+    chances: list[float] = dataclasses.field(default_factory=lambda: [1.0])  # that tags and labels are right
+
+
+def pre_annotate(
+    tool: str, predictor: Predictor, reader: SpansReader, source: str, on_error: OnError | None = None
+) -> list[PreAnnotated]:
+    """The texts of a tool's file, or the lines of a plain text, with what the model finds in them.
+
+    Raises:
+        ElmoTasksError: the tool that gets them has no place for what the model finds.
+    """
+    task, texts, reader.bad_units = predictor.task, list[PreAnnotated](), BadUnits(on_error=on_error)
+    if not getattr(task, "tag_scheme", None) and (tool == "brat" or not isinstance(task, (Classification, MultiLabel))):
+        expected = f"spans{'' if tool == 'brat' else ', or the labels of texts'}"
+        problem = f"the model learned from {task.summary}; expected one that finds {expected}"
+        raise ElmoTasksError(f"--output-format {tool}: {problem}")
+
+    def inputs() -> Iterator[dict[str, Any]]:
+        for text in reader.texts(Path(source)):
+            texts.append(PreAnnotated(text))
+            yield {"text": text.text, _POSITION: len(texts) - 1}
+
+    for result in predictor.predict(inputs(), source=source, on_error=on_error):  # of a text, or of its sentences
+        found, chances = texts[result[_POSITION]], result["probabilities"]
+        for span in result.get("spans", ()):
+            found.spans.append(tuple(span[key] for key in ("start_char", "end_char", "label", "text", "probability")))
+        found.borders.update(itertools.chain(*result["offsets"]))
+        if isinstance(chances, dict):
+            found.labels.update({label: chances[label] for label in result.get("labels", [result.get("label")])})
+            is_set = "labels" in result
+            chances = [max(each, 1 - each) for each in chances.values()] if is_set else found.labels.values()
+        found.chances.extend(chances)
+    return texts
+
+
+def json_content(tool: str, texts: Sequence[PreAnnotated], reader: SpansReader, model: str) -> bytes:
+    """The texts as JSON lines for doccano, or as tasks with predictions for Label Studio; ids and other fields stay."""
+    rows, columns = list[str](), {"text": "text", "label": "label", **reader.config.columns}
+    for found in texts:
+        row = {**found.given.fields, columns["text"]: found.given.text}
+        places = character_places(found.given.text, reader.config.offsets)
+        offsets = dict(zip(places.values(), places, strict=True))
+        spans = [(offsets[start], offsets[end], *rest) for start, end, *rest in found.spans]
+        if tool == "doccano":
+            row[columns["label"]] = [span[:3] for span in spans] or list(found.labels)
+        else:
+            values: list[tuple[dict[str, Any], float]] = [
+                ({"start": start, "end": end, "text": text, "labels": [label]}, score)
+                for start, end, label, text, score in spans
+            ]
+            names = {"from_name": columns["label"], "to_name": "text"}
+            values += [({"choices": list(found.labels)}, min(found.chances))] if found.labels else []
+            results = [
+                {"id": str(number), **names, "type": [*value][-1], "value": value, "score": score}
+                for number, (value, score) in enumerate(values)
+            ]
+            prediction = {"model_version": model, "score": min(found.chances), "result": results}
+            row = {"data": row, "predictions": [prediction]}
+        rows.append(json_text(row))
+    return ("".join(f"{row}\n" for row in rows) if tool == "doccano" else f"[{','.join(rows)}]\n").encode()
+
+
+def docbin(texts: Sequence[PreAnnotated]) -> bytes:
+    """The content of a `.spacy` file, with the tokens that the model has read."""
+    spacy = import_spacy()
+    documents, vocabulary = spacy.tokens.DocBin(), spacy.vocab.Vocab()
+    for found in texts:
+        text = found.given.text
+        pieces = [text[start:end] for start, end in itertools.pairwise(sorted({0, len(text), *found.borders}))]
+        doc = spacy.tokens.Doc(vocabulary, *spacy.util.get_words_and_spaces(pieces, text))
+        doc.cats = found.labels
+        doc.set_ents([doc.char_span(*span[:3]) for span in found.spans])
+        documents.add(doc)
+    return documents.to_bytes()
+
+
+def brat_files(texts: Sequence[PreAnnotated]) -> dict[str, bytes]:
+    """The texts and their annotations, by the names of files. Probabilities are notes; lines cut spans."""
+    files = dict[str, bytes]()
+    for position, found in enumerate(texts, start=1):
+        own, notes = Path(str(found.given.fields.get("file", ""))).name, ""
+        name = own if own and f"{own}.txt" not in files else f"{position:05}"
+        for number, (start, _, label, text, probability) in enumerate(found.spans, start=1):
+            pieces = [f"{start + part.start()} {start + part.end()}" for part in re.finditer(r"[^\r\n]+", text)]
+            notes += f"T{number}\t{label.replace(' ', '_')} {';'.join(pieces)}\t{' '.join(text.splitlines())}\n"
+            notes += f"#{number}\tAnnotatorNotes T{number}\t{probability}\n"
+        files |= {f"{name}.txt": found.given.text.encode(), f"{name}.ann": notes.encode()}
+    return files

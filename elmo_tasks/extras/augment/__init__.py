@@ -1,0 +1,1 @@
+"""Copies of training sentences as people type them."""

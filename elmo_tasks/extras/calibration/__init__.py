@@ -1,0 +1,1 @@
+"""Probabilities that are as often right as they say."""

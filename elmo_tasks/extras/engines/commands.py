@@ -1,0 +1,116 @@
+"""The options of commands that read many files and write a folder of Parquet files, and what they do then."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from elmo_tasks.commands import numbers, options
+from elmo_tasks.errors import ElmoTasksError, counted
+
+if TYPE_CHECKING:
+    from elmo_tasks.extras.engines.batches import TableFunction
+
+logger = logging.getLogger(__name__)
+
+_PART_TOKENS = 1_000_000
+
+
+def add_inputs(parser: argparse.ArgumentParser, kind: str) -> None:
+    """What is read: one file of this kind, or many for an output folder."""
+    parser.add_argument(
+        "input",
+        metavar="INPUT",
+        nargs="+",
+        help=f"{kind}, compressed or not, or - for standard input; with --output DIR/ also several files (text, JSON "
+        "lines), folders and patterns such as 'text/*.gz'",
+    )
+
+
+def add_parts(parser: argparse.ArgumentParser) -> None:
+    """The options for an output folder."""
+    group = parser.add_argument_group(
+        "output folders", "With --output DIR/, several files, folders and patterns become Parquet files in a folder."
+    )
+    group.add_argument(
+        "--shard",
+        type=numbers.share,
+        metavar="I/N",
+        help="make only every Nth part, starting with the Ith: with 1/4 to 4/4, four processes or machines share the "
+        "work",
+    )
+    options.add_flag(group, "--check", "only list missing parts; the exit code is 1 if there are any")
+    group.add_argument(
+        "--part-tokens",
+        type=numbers.positive,
+        metavar="N",
+        help=f"the approximate number of tokens in a part (default: {_PART_TOKENS})",
+    )
+
+
+def writes_parts(arguments: argparse.Namespace, *, in_one_table: bool = False) -> bool:
+    """Whether the output is a folder of parts; raises `ElmoTasksError` if other options say so, but not the output.
+
+    With `in_one_table`, a folder and several files do not say so.
+    """
+    output = arguments.output
+    if output and (output.endswith("/") or Path(output).is_dir()):
+        return True
+    folder = next((name for name in arguments.input if Path(name).is_dir()), None)
+    given = {
+        f"{folder} is a folder": not in_one_table and folder,
+        "several files": not in_one_table and (len(arguments.input) > 1 or any(map(_needs_folder, arguments.input))),
+        "--shard": arguments.shard,
+        "--check": arguments.check,
+        "--part-tokens": arguments.part_tokens,
+        "--on-error record": arguments.on_error == "record",
+        "--number-type": getattr(arguments, "number_type", None),  # of embed
+    }
+    if found := [name for name, value in given.items() if value]:
+        raise ElmoTasksError(f"{found[0]}: expected an output folder, with a slash at its end: --output DIR/")
+    return False
+
+
+def _needs_folder(name: str) -> bool:
+    from elmo_tasks.files.paths import matching_paths
+
+    return name != "-" and len(matching_paths(name)) > 1
+
+
+def make_parts(arguments: argparse.Namespace, function: TableFunction, *, tokenized: bool) -> None:
+    """Makes the parts of a command's input that are missing, or with `--check` says which ones are."""
+    import torch
+
+    from elmo_tasks.extras.engines.parts import PartsFolder
+    from elmo_tasks.extras.engines.units import find_units
+    from elmo_tasks.files.overwriting import check_folder, check_kind
+    from elmo_tasks.progress import counted_items
+
+    if "-" in arguments.input:
+        raise ElmoTasksError("-: standard input cannot be cut into parts; expected files")
+    check_kind(arguments.output, remedy="choose another folder")
+    check_folder(arguments.output)
+    part_tokens = arguments.part_tokens or _PART_TOKENS
+    settings: dict[str, Any] = {
+        "results": type(function).__name__,
+        **function.settings(),
+        "part_tokens": part_tokens,
+        "torch": torch.__version__,
+    }
+    folder = PartsFolder(arguments.output, settings)
+    found = find_units(arguments.input, tokens=part_tokens, tokenized=tokenized, output=arguments.output)
+    units = list(counted_items(found, "parts found in the text"))
+    number, total = arguments.shard or (1, 1)
+    units = units[number - 1 :: total]
+    if arguments.check:
+        folder.check_settings()
+        folder.check_complete(units)
+        print(f"{folder.path}: all {counted(len(units), 'part')} are there")
+        return
+    made = folder.process(units, function)
+    logger.info("%s: %s made, %d were there", folder.path, counted(made.parts, "part"), len(units) - made.parts)
+    if made.errors:
+        rows = counted(made.errors, "line was not usable", "lines were not usable")
+        logger.warning("%s: %s; the column `error` says why", folder.path, rows)

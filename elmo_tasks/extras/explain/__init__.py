@@ -1,0 +1,1 @@
+"""Which tokens count for a result."""

@@ -1,0 +1,311 @@
+"""The language model that a biLM is trained in: the biLM, and one softmax for both directions.
+
+# T steps of a window, B rows of a batch, U distinct tokens, P features of one direction, V words of the vocabulary
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import numbers
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from elmo_tasks.elmo.bilm import BiLM
+from elmo_tasks.elmo.bilm_files import BiLMFiles, bilm_folder
+from elmo_tasks.elmo.characters import check_sentences
+from elmo_tasks.elmo.lstm import LstmState, ProjectedLstm
+from elmo_tasks.elmo.options import VOCABULARY_FILE, BiLMOptions
+from elmo_tasks.elmo.token_encoder import TokenEncoder
+from elmo_tasks.errors import ElmoTasksError, WeightsError, check_argument, check_count
+from elmo_tasks.extras.pretraining.corpus import CorpusPart
+from elmo_tasks.extras.pretraining.output_vocabulary import OutputVocabulary
+from elmo_tasks.extras.pretraining.recurrence import run_layer
+from elmo_tasks.extras.pretraining.scores import SentenceScores, score_sentences
+from elmo_tasks.extras.pretraining.softmax import Candidates, softmax_losses
+from elmo_tasks.extras.pretraining.token_encoding import encode_tokens
+from elmo_tasks.extras.pretraining.windows import NO_TARGET, SlotReader, Window
+from elmo_tasks.files.atomic import atomic_folder
+from elmo_tasks.files.tensor_files import read_tensors, write_tensors
+from elmo_tasks.text.token_in_context import find_token
+from elmo_tasks.text.tokenizer_config import tokenizer_of_bilm
+from elmo_tasks.text.tokenizers import TREEBANK, Tokenizer
+
+SOFTMAX_FILE = "softmax.safetensors"
+
+# A byte outside ASCII is rare if a smaller share of the vocabulary has it. Training hardly changes its embedding: a
+# random one would stay longer than those that are learned, and make vectors of words in other scripts many times too
+# long. ASCII is another case: its punctuation is in few words, but often in a text.
+_RARE_SHARE = 1 / 5000
+
+LayerStates = list[tuple[LstmState, LstmState]]  # of each layer's forward and backward LSTM
+
+
+@dataclasses.dataclass(frozen=True)
+class WindowLoss:
+    """The losses of a window, summed over its targets, in nats."""
+
+    forward: Tensor  # () float64
+    backward: Tensor  # () float64
+    num_targets: int  # of each direction
+    states: LayerStates
+
+    @property
+    def mean(self) -> Tensor:
+        """The loss of one target, both directions together, which training minimizes."""
+        return (self.forward + self.backward) / (2 * max(1, self.num_targets))
+
+
+class LanguageModel(nn.Module):
+    """A bidirectional language model (Peters et al. 2018, section 3.1), in the form of bilm-tf's `LanguageModel`.
+
+    The directions share the token layer and the softmax, but not the LSTMs. In training there is dropout on the inputs
+    of every LSTM layer, which the skip connections carry on, and on the softmax's input.
+
+    Arguments:
+        bilm: its weights are trained.
+        vocabulary: the words that it predicts.
+        dropout: probability of dropping a feature in training.
+
+    Attributes:
+        tokenizer: splits the raw text that `score` and `substitutes` get; `load` takes that of the biLM's text.
+    """
+
+    tokenizer: Tokenizer = TREEBANK
+
+    def __init__(self, bilm: BiLM, vocabulary: OutputVocabulary, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.bilm = bilm.requires_grad_(True)
+        self.vocabulary = vocabulary
+        size = bilm.output_size // 2
+        self.softmax_weight = nn.Parameter(torch.randn(len(vocabulary), size) / math.sqrt(size))
+        self.softmax_bias = nn.Parameter(torch.zeros(len(vocabulary)))
+        self.dropout = nn.Dropout(dropout)
+
+    @classmethod
+    def untrained(cls, options: BiLMOptions, vocabulary: OutputVocabulary, dropout: float = 0.0) -> LanguageModel:
+        """A language model with random weights, except that embeddings of rare bytes are zero."""
+        bilm = BiLM(options)
+        bilm.apply(_initialize)
+        with torch.no_grad():
+            bilm.token_encoder.embedding.weight[[byte + 1 for byte in _rare_bytes(vocabulary)]] = 0.0  # 0 is padding
+        return cls(bilm, vocabulary, dropout)
+
+    @staticmethod
+    def is_in_folder(folder: str | Path) -> bool:
+        """Whether a folder holds a softmax and its vocabulary, which the published biLMs lack."""
+        folder = bilm_folder(folder, VOCABULARY_FILE, SOFTMAX_FILE)
+        return all((folder / name).is_file() for name in (VOCABULARY_FILE, SOFTMAX_FILE))
+
+    @classmethod
+    def load(cls, folder: str | Path, dropout: float = 0.0) -> LanguageModel:
+        """Reads a biLM with its vocabulary and softmax from the folder that `save` wrote.
+
+        Raises:
+            WeightsError: a file is missing or damaged, or the files do not fit together.
+            DataError: the vocabulary does not follow its format.
+        """
+        folder = bilm_folder(folder, VOCABULARY_FILE, SOFTMAX_FILE)
+        files = BiLMFiles.in_folder(folder)
+        if not cls.is_in_folder(folder):
+            raise WeightsError(
+                f"{folder}: expected {VOCABULARY_FILE} and {SOFTMAX_FILE} in addition to the biLM, as pretraining "
+                "writes them; the published biLMs have none"
+            )
+        vocabulary = OutputVocabulary.load(folder / VOCABULARY_FILE)
+        model = cls(BiLM.load(files.options, files.weights), vocabulary, dropout)
+        model._read_softmax(folder / SOFTMAX_FILE)
+        model.tokenizer = tokenizer_of_bilm(folder)
+        return model
+
+    def save(self, folder: str | Path, *, half_precision: bool = False) -> None:
+        """Writes options.json, weights.hdf5, vocabulary.txt and softmax.safetensors: after an error, none of them.
+
+        Arguments:
+            half_precision: writes the weights as float16: half the size, three decimal digits.
+
+        Raises:
+            WriteError: a file cannot be written.
+        """
+        dtype = torch.float16 if half_precision else torch.float32
+        softmax = {"weight": self.softmax_weight, "bias": self.softmax_bias}
+        with atomic_folder(folder, merge=True) as files:
+            write_tensors(files / SOFTMAX_FILE, {name: each.detach().cpu().to(dtype) for name, each in softmax.items()})
+            self.vocabulary.save(files / VOCABULARY_FILE)
+            self.bilm.save(files / "options.json", files / "weights.hdf5", half_precision)
+
+    def reader(self, part: CorpusPart, types: Sequence[str]) -> SlotReader:
+        """The slots of a part of a corpus, whose distinct tokens are `types`, for this model."""
+        return SlotReader(part, types, self.vocabulary, self.bilm.options.char_cnn.max_characters_per_token)
+
+    def initial_states(self, rows: int) -> LayerStates:
+        """The states of zeros for this many streams."""
+        return [(forward.initial_state(rows), backward.initial_state(rows)) for forward, backward in self._layers()]
+
+    def _layers(self) -> Iterator[tuple[ProjectedLstm, ProjectedLstm]]:
+        """Each layer's forward and backward LSTM."""
+        return zip(*(stack.layers for stack in self.bilm.directions), strict=True)
+
+    def forward(
+        self,
+        window: Window,
+        states: LayerStates,
+        candidates: Candidates | None = None,
+        dtype: torch.dtype = torch.float32,
+    ) -> WindowLoss:
+        """The losses of a window's targets, and the states after it.
+
+        Arguments:
+            states: of the streams before the window; no gradient flows into them.
+            candidates: the words that targets are compared with; None for the whole vocabulary.
+            dtype: of the products' factors, torch.bfloat16 or that of the weights.
+        """
+        is_target = (window.targets[0] != NO_TARGET).flatten()  # in both directions at the same steps
+        rows = None if bool(is_target.all()) else is_target.nonzero().squeeze(1)
+        vectors = self.vectors(window, dtype)
+        forward, backward, states = self.losses(vectors, window.targets, window.resets, states, candidates, dtype, rows)
+        return WindowLoss(forward, backward, is_target.numel() if rows is None else len(rows), states)
+
+    def top_layer(
+        self, window: Window, states: LayerStates, dtype: torch.dtype = torch.float32
+    ) -> tuple[tuple[Tensor, Tensor], LayerStates]:
+        """The topmost layer's outputs (T, B, P) of each direction, in the order in which it reads; see `forward`."""
+        return self._run_layers(self.vectors(window, dtype), window.resets, states, dtype)
+
+    def vectors(self, window: Window, dtype: torch.dtype = torch.float32) -> tuple[Tensor, Tensor]:
+        """The token layer's vectors (T, B, P) of what each direction reads; see `forward`."""
+        table = encode_tokens(self.bilm.token_encoder, window.words, dtype)  # (U, P)
+        forward, backward = (functional.embedding(rows, table) for rows in window.inputs)
+        return forward, backward
+
+    def losses(
+        self,
+        vectors: tuple[Tensor, Tensor],
+        targets: Tensor,
+        resets: Tensor | None,
+        states: LayerStates,
+        candidates: Candidates | None,
+        dtype: torch.dtype,
+        rows: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor, LayerStates]:
+        """The summed losses of each direction, and the states, from the token layer's vectors; see `forward`.
+
+        Arguments:
+            vectors: from `vectors`.
+            targets, resets: of the window.
+            rows: (N,) the steps and streams that have a target, as numbers of rows of (T B, P); None for all.
+        """
+        outputs, states = self._run_layers(vectors, resets, states, dtype)
+        hidden = [self.dropout(output).flatten(0, 1) for output in outputs]  # (T B, P)
+        words = list(targets.flatten(1))  # (T B,)
+        if rows is not None:
+            hidden, words = [each[rows] for each in hidden], [each[rows] for each in words]
+        forward, backward = softmax_losses(hidden, words, self.softmax_weight, self.softmax_bias, candidates, dtype)
+        return forward, backward, states
+
+    def _run_layers(
+        self, vectors: tuple[Tensor, Tensor], resets: Tensor | None, states: LayerStates, dtype: torch.dtype
+    ) -> tuple[tuple[Tensor, Tensor], LayerStates]:
+        forward, backward = vectors
+        after: LayerStates = []
+        skips = self.bilm.options.lstm.use_skip_connections
+        for depth, (lstms, state) in enumerate(zip(self._layers(), states, strict=True)):
+            forward, backward = self.dropout(forward), self.dropout(backward)
+            outputs, state_after = run_layer(lstms, (forward, backward), state, dtype, resets)
+            after.append(state_after)
+            if skips and depth > 0:
+                forward, backward = forward + outputs[0], backward + outputs[1]
+            else:
+                forward, backward = outputs
+        return (forward, backward), after
+
+    def score(self, sentences: str | Sequence[Sequence[str]], substitutes: int = 0) -> list[SentenceScores]:
+        """How surprising each token is from its left, from its right and from both; see `score_sentences`.
+
+        Arguments:
+            sentences: a text, which is split into sentences as that of the biLM was; or sentences as lists of tokens.
+            substitutes: how many likely words to give for each token.
+
+        Raises:
+            ArgumentError: a sentence is not a list of strings, or `substitutes` is not a whole number from 0 on.
+            ElmoTasksError: a sentence has no token.
+        """
+        if isinstance(sentences, str):
+            sentences = [tokens for tokens in self.tokenizer.strings(sentences) if tokens]
+        check_sentences(sentences)
+        return list(score_sentences(self, sentences, substitutes))
+
+    def substitutes(
+        self, sentence: str | Sequence[str], word: str | int, count: int = 10
+    ) -> tuple[tuple[str, float], ...]:
+        """The words that are likeliest in the place of a word, by both directions, with their probabilities.
+
+        Arguments:
+            sentence: a text, which is read as one sentence; or its tokens.
+            word: a token of the sentence, whatever its case, or its index from 0.
+
+        Raises:
+            ElmoTasksError: the word does not occur exactly once, where its index says which one is meant; or the
+                sentence has no token with this index.
+            ArgumentError: an argument is of another kind.
+        """
+        check_count("count", count, 1)
+        tokens = [each.text for each in self.tokenizer.words(sentence)] if isinstance(sentence, str) else sentence
+        check_sentences([tokens])
+        check_argument("word", word, (str, numbers.Integral), "a token of the sentence, or its index from 0")
+        index = find_token(tokens, word).index if isinstance(word, str) else word
+        if not -len(tokens) <= index < len(tokens):
+            raise ElmoTasksError(f"word is {index}; expected an index from 0 to {len(tokens) - 1}")
+        return self.score([tokens], count)[0].tokens[index].substitutes
+
+    def _read_softmax(self, path: Path) -> None:
+        tensors = read_tensors(path, WeightsError)
+        own = {"weight": self.softmax_weight, "bias": self.softmax_bias}
+        shapes = {name: tuple(parameter.shape) for name, parameter in own.items()}
+        found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+        if found != shapes:
+            raise WeightsError(f"{path}: holds {found}; expected {shapes}, from the vocabulary and the biLM's options")
+        with torch.no_grad():
+            for name, parameter in own.items():
+                parameter.copy_(tensors[name])
+
+
+def _rare_bytes(vocabulary: OutputVocabulary) -> list[int]:
+    """The bytes of UTF-8 that no word has or, outside ASCII, hardly any word."""
+    counts = Counter(byte for word in vocabulary.words for byte in set(word.encode()))
+    return [byte for byte in range(256) if counts[byte] < (1 if byte < 0x80 else _RARE_SHARE * len(vocabulary))]
+
+
+def _initialize(module: nn.Module) -> None:
+    """Draws a module's weights, without those of its children, as bilm-tf does."""
+    if isinstance(module, nn.Embedding):
+        nn.init.uniform_(module.weight, -1.0, 1.0)
+        with torch.no_grad():
+            module.weight[0] = 0.0
+    elif isinstance(module, nn.Conv1d):
+        nn.init.uniform_(module.weight, -0.05, 0.05)
+        if module.bias is not None:
+            nn.init.zeros_(module.bias)
+    elif isinstance(module, ProjectedLstm):
+        # Glorot's uniform distribution, over inputs and outputs as one matrix, as in TensorFlow.
+        gates, size = module.input_weight.shape
+        bound = math.sqrt(6.0 / (gates + 2 * size))
+        nn.init.uniform_(module.input_weight, -bound, bound)
+        nn.init.uniform_(module.recurrent_weight, -bound, bound)
+        nn.init.zeros_(module.bias)
+        if module.projection_weight is not None:
+            nn.init.xavier_uniform_(module.projection_weight)
+    elif isinstance(module, TokenEncoder):
+        for highway in module.highways:
+            for linear in (highway.carry, highway.transform):
+                nn.init.normal_(linear.weight, std=1.0 / math.sqrt(linear.in_features))
+            nn.init.constant_(highway.carry.bias, -2.0)
+            nn.init.zeros_(highway.transform.bias)
+        if module.projection is not None:
+            nn.init.normal_(module.projection.weight, std=1.0 / math.sqrt(module.projection.in_features))
+            nn.init.zeros_(module.projection.bias)

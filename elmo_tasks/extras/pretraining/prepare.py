@@ -1,0 +1,234 @@
+"""Prepares corpora: streams text to numbered tokens on disk, once; later the same corpus is read from the cache.
+
+The result depends only on the text and the settings, not on the number of processes or the borders of chunks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import itertools
+import json
+import logging
+import shutil
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from elmo_tasks.config import LocalPath, Part, own_code
+from elmo_tasks.errors import DataError, ElmoTasksError
+from elmo_tasks.extras.pretraining.corpus import Corpus, CorpusPart, CorpusWriter
+from elmo_tasks.extras.pretraining.text_files import Chunk, find_files, read_chunks
+from elmo_tasks.extras.pretraining.tokenize_files import number_tokens, split_chunk, tokenize_files
+from elmo_tasks.files.atomic import atomic_folder, write_errors
+from elmo_tasks.files.cache import used_cache
+from elmo_tasks.files.hashes import content_hash
+from elmo_tasks.files.paths import refuse_stream
+from elmo_tasks.progress import progress_bar
+from elmo_tasks.text.prose import TOKENIZED_ADVICE, looks_like
+from elmo_tasks.text.tokenizer_config import TokenizerChoice, build_tokenizer
+from elmo_tasks.text.tokenizers import Tokenizer, WhitespaceTokenizer
+
+logger = logging.getLogger(__name__)
+
+Document = Iterable[Sequence[str]]
+
+# Raise this number when the files of a corpus or the choice of held-out documents change.
+_VERSION = 2
+
+_MEGABYTE = 1_000_000
+_SENTENCES_AT_ONCE = 10_000
+# Smaller texts are tokenized faster than processes start.
+_MIN_PARALLEL_BYTES = 500_000
+
+
+class CorpusConfig(Part):
+    """Where the text comes from."""
+
+    default_type: ClassVar[str | None] = "text"
+    vocabulary: LocalPath | None = Field(
+        default=None,
+        description="A file with the words to predict, one per line, as in bilm-tf: <S>, </S>, <UNK>, then others by"
+        " frequency. null: `vocabulary_size` and `min_count` choose them; otherwise these have no effect.",
+    )
+
+    def build(self, workers: int | None = None) -> Corpus:
+        """The corpus, prepared the first time, then from the cache.
+
+        Arguments:
+            workers: processes that prepare it; by default one per CPU that this process may use.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not say how to build its corpus")
+
+
+class TextCorpus(CorpusConfig):
+    """Text files.
+
+    Blank lines separate documents; in a file without blank lines between its lines, every line is a document.
+    """
+
+    type: Literal["text"] = "text"
+    paths: Annotated[tuple[LocalPath, ...], Field(min_length=1)] = Field(
+        description="Files or globs of UTF-8 text, plain or compressed (.gz, .xz, .bz2, .zip), read in the order of"
+        " their names, each once."
+    )
+    tokenized: bool = Field(
+        default=False,
+        description="Whether a line is a sentence with white space between its tokens; otherwise it is a paragraph of"
+        " raw text, which `tokenizer` splits into sentences and tokens.",
+    )
+    tokenizer: TokenizerChoice = Field(
+        default="treebank",
+        description="How raw text is split: 'treebank' is for English, 'unicode' for any language. Commands that use"
+        " the biLM split text in the same way.",
+    )
+    deduplicate: bool = Field(
+        default=False,
+        description="Whether repeated lines are left out; this takes about 100 bytes of memory per line.",
+    )
+    held_out: Annotated[float, Field(gt=0, lt=1)] = Field(
+        default=0.01, description="The share of the documents that is held out: at least one document, never all."
+    )
+    seed: Annotated[int, Field(ge=0)] = Field(default=0, description="Which documents are held out.")
+
+    def build(self, workers: int | None = None) -> Corpus:
+        """The corpus: prepared in parallel the first time, then read from `<cache folder>/corpora`.
+
+        Its key is made of the files' contents, the settings that matter, and the tokenizer's version and own code. Two
+        processes may prepare the same corpus at once.
+
+        Raises:
+            DataError: a file is missing, damaged or not UTF-8 text; the message names file and line.
+            ElmoTasksError: there are fewer than two documents.
+            WriteError: the cache's folder cannot be written, or its disk is full.
+        """
+        files = find_files(self.paths)
+        try:
+            for file in files:
+                refuse_stream(file)
+            contents = [content_hash(file) for file in files]
+        except OSError as error:
+            raise DataError(error.filename, f"cannot be read ({error.strerror})") from None
+        contents += own_code(self)
+        tokenizer = build_tokenizer("whitespace" if self.tokenized else self.tokenizer)
+        settings = self.model_dump(exclude={"type", "paths", "tokenizer", "vocabulary"})
+        key = {**settings, "tokenizer": None if self.tokenized else tokenizer.version, "content": contents}
+        description = {"files": [str(file) for file in files], **settings}
+        return _prepare(key, description, lambda writer: self._write(files, tokenizer, writer, workers))
+
+    def _write(
+        self, files: Sequence[Path], tokenizer: Tokenizer, writer: CorpusWriter, workers: int | None
+    ) -> npt.NDArray[np.bool_]:
+        """Adds the text of the files to a corpus; returns which documents are held out."""
+        for file in files if not self.tokenized else ():
+            if found := next((_data(chunk) for chunk in read_chunks(file)), None):
+                logger.warning("%s: looks like %s", file, found)
+        num_bytes = sum(file.stat().st_size for file in files)
+        workers = 1 if num_bytes < _MIN_PARALLEL_BYTES else workers
+        texts = tokenize_files(files, tokenizer, deduplicate=self.deduplicate, workers=workers)
+        done = 0
+        with contextlib.closing(texts), progress_bar() as progress:
+            bar = progress.add_task("preparing the corpus (MB)", total=num_bytes / _MEGABYTE, note="")
+            for text in texts:
+                done += text.num_bytes
+                writer.add(text, done / num_bytes)
+                progress.update(bar, completed=done / _MEGABYTE)
+        if writer.num_documents < 2:
+            raise ElmoTasksError(
+                f"{', '.join(self.paths)}: holds {'a single document' if writer.num_documents else 'no text'};"
+                " expected at least two documents, one to train on and one to hold out (blank lines separate"
+                " documents; where there are none, every line is a document)"
+            )
+        return choose_held_out(writer.num_documents, self.held_out, self.seed)
+
+
+def prepare_documents(training: Iterable[Document], held_out: Iterable[Document], key: str) -> Corpus:
+    """The corpus of tokenized documents, for example a data set's, prepared now or earlier.
+
+    Arguments:
+        training, held_out: documents, each an iterable of sentences, each a sequence of tokens. They are streamed, and
+            not read at all if the cache has the key.
+        key: names the content: different contents need different keys.
+
+    Raises:
+        ElmoTasksError: one of the parts has no token.
+        WriteError: the cache's folder cannot be written, or its disk is full.
+    """
+
+    def write(writer: CorpusWriter) -> npt.NDArray[np.bool_]:
+        ends = []
+        for documents in (training, held_out):
+            # None stands before the first sentence of a document.
+            sentences = itertools.chain.from_iterable(itertools.chain([None], document) for document in documents)
+            while some := list(itertools.islice(sentences, _SENTENCES_AT_ONCE)):
+                writer.add(number_tokens(some))
+            ends.append(writer.num_documents)
+        if not 0 < ends[0] < ends[1]:
+            empty = "held-out" if ends[0] else "training"
+            raise ElmoTasksError(f"{key}: the {empty} part holds no token; expected text to train on and text held out")
+        return np.arange(ends[1]) >= ends[0]
+
+    return _prepare({"key": key}, {"key": key}, write)
+
+
+def read_text(paths: Sequence[str], tokenizer: Tokenizer) -> tuple[CorpusPart, list[str]]:
+    """The sentences of text files as one document, in memory, and the distinct tokens by their numbers.
+
+    Arguments:
+        paths: files or globs, compressed or not.
+        tokenizer: splits each line, which is a paragraph; `WhitespaceTokenizer` for a tokenized sentence on each line.
+
+    Raises:
+        DataError: a file is missing, damaged or not UTF-8 text, or no file has a token.
+    """
+
+    def chunks() -> Iterator[Chunk]:
+        for file in find_files(paths):
+            for chunk in read_chunks(file):
+                if not isinstance(tokenizer, WhitespaceTokenizer) and (found := _data(chunk)):
+                    raise DataError(file, f"looks like {found}; {TOKENIZED_ADVICE}")
+                yield chunk
+
+    text = number_tokens(sentence for chunk in chunks() for sentence in split_chunk(chunk, tokenizer))
+    if not text.types:
+        raise DataError(", ".join(paths), "holds no text; expected at least one sentence")
+    return CorpusPart.of(text), text.types
+
+
+def _data(chunk: Chunk) -> str | None:
+    """What a file almost surely is, if it is not a text and the chunk is its first one; see `looks_like`."""
+    return looks_like(chunk.lines) if chunk.is_first else None
+
+
+def choose_held_out(num_documents: int, share: float, seed: int) -> npt.NDArray[np.bool_]:
+    """Which of D documents, at least 2, are held out, (D,): a random share, at least one document, never all."""
+    number = min(max(1, round(share * num_documents)), num_documents - 1)
+    is_held_out = np.zeros(num_documents, dtype=bool)
+    is_held_out[np.random.default_rng(seed).choice(num_documents, number, replace=False)] = True
+    return is_held_out
+
+
+def _prepare(
+    key: dict[str, Any], description: dict[str, Any], write: Callable[[CorpusWriter], npt.NDArray[np.bool_]]
+) -> Corpus:
+    """The corpus for a key. If it is missing, `write` adds its sentences and returns which documents are held out."""
+    folder = used_cache("corpora") / hashlib.sha256(json.dumps([_VERSION, key]).encode()).hexdigest()
+    begin = time.monotonic()
+    with write_errors(folder):
+        if folder.exists():
+            try:
+                return Corpus(folder)
+            except (OSError, EOFError, ValueError, RecursionError):
+                logger.warning("%s: the prepared corpus is damaged; it is prepared again", folder)
+                shutil.rmtree(folder)
+    with atomic_folder(folder) as temporary:
+        writer = CorpusWriter(temporary)
+        writer.finish(write(writer), {"version": _VERSION, **description})
+    logger.info("%s; prepared in %.1f s: %s", writer.summary(), time.monotonic() - begin, folder)
+    del writer  # its types take as much memory as those of the corpus
+    return Corpus(folder)

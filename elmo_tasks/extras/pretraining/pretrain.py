@@ -1,0 +1,316 @@
+"""Trains a biLM on text: builds its parts in order, fits it, and writes the biLM and the results."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import itertools
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import pydantic
+import torch
+
+from elmo_tasks.config import Config, load_config, to_json
+from elmo_tasks.elmo.bilm import BiLM
+from elmo_tasks.elmo.bilm_files import bilm_folder
+from elmo_tasks.errors import RunError, WeightsError, counted, some_of
+from elmo_tasks.extras.pretraining.corpus import Corpus
+from elmo_tasks.extras.pretraining.language_model import LanguageModel
+from elmo_tasks.extras.pretraining.objective import StreamObjective
+from elmo_tasks.extras.pretraining.output_vocabulary import OutputVocabulary, most_frequent
+from elmo_tasks.extras.pretraining.perplexity import evaluate_perplexity, unigram_perplexity
+from elmo_tasks.extras.pretraining.plan import make_plan
+from elmo_tasks.extras.pretraining.prepare import read_text
+from elmo_tasks.extras.pretraining.pretraining_config import PretrainingConfig
+from elmo_tasks.extras.pretraining.run_files import PretrainingFolder
+from elmo_tasks.extras.pretraining.windows import SlotReader, TokenStreams, Window
+from elmo_tasks.files.json_files import Number, read_json, write_json
+from elmo_tasks.files.json_lines import read_record
+from elmo_tasks.files.locks import locked
+from elmo_tasks.text.tokenizer_config import tokenizer_of_bilm
+from elmo_tasks.text.tokenizers import Tokenizer
+from elmo_tasks.training.callbacks import Callback, Progress
+from elmo_tasks.training.precision import product_type
+from elmo_tasks.training.processes import RunAccelerator, start_accelerator
+from elmo_tasks.training.random_state import seed_everything
+from elmo_tasks.training.trainer import Trainer
+
+logger = logging.getLogger(__name__)
+
+Perplexities = dict[Literal["forward", "backward", "mean", "unknown_percent", "targets"], int | Number]
+
+_EVALUATIONS = 20  # where the config does not say how often
+
+
+class Evaluation(Config):
+    """What `results.json` takes from a line of the log."""
+
+    model_config = pydantic.ConfigDict(extra="ignore")
+    step: int
+    targets: int
+    held_out: Perplexities
+
+
+class Results(Config):
+    """The contents of `results.json`."""
+
+    training_targets: int
+    vocabulary: int
+    trained_targets: int
+    trained_hours: float
+    before: Perplexities | None
+    held_out: Perplexities
+    held_out_unigram: Number
+
+
+def pretrain(
+    config_path: str | Path,
+    folder: str | Path,
+    *,
+    overrides: Sequence[str] = (),
+    variables: Mapping[str, str] | None = None,
+    start_from: str | Path | None = None,
+    resume: bool = False,
+    force: bool = False,
+    announce: Callable[[Mapping[str, str]], None] = lambda plan: None,
+    callbacks: Sequence[Callback] = (),
+) -> dict[str, Any]:
+    """Trains a biLM on text, from random weights or from those of another biLM.
+
+    For arguments that are not below, see `elmo_tasks.train`. Returns the contents of `results.json`.
+
+    Arguments:
+        start_from: the folder of a biLM to fine-tune; its architecture and vocabulary replace the config's.
+        announce: called before the training begins with the plan: names and values for a table.
+
+    Raises:
+        RunError: the folder holds a training that is not to be resumed or removed, or the biLM to start from; or its
+            training began with other text; or another process writes there.
+        ElmoTasksError: the loss is not finite.
+    """
+    start = _Start.of(load_config(config_path, PretrainingConfig, overrides, variables or {}), folder, start_from)
+    run, accelerator = start.run, start.accelerator
+    with locked(run.path) if accelerator.is_main_process else contextlib.nullcontext():
+        begins = run.reserve(start.resolved, resume=resume, force=force, kind=PretrainingConfig)
+        accelerator.wait_for_everyone()  # all processes check the folder before the first one writes to it
+        if not begins and run.results.is_file() and not run.changed:
+            logger.info("%s: finished before; nothing to do", run.path)
+            return read_json(run.results, Results, "the results of a pretraining").model_dump()
+        start = dataclasses.replace(start, begins=begins)
+        trainer, evaluation, text, found = _parts(start, callbacks)
+        if accelerator.is_main_process:
+            announce(found)
+        return _train(start, trainer, evaluation, text)
+
+
+def plan(
+    config_path: str | Path,
+    folder: str | Path,
+    *,
+    overrides: Sequence[str] = (),
+    variables: Mapping[str, str] | None = None,
+    start_from: str | Path | None = None,
+) -> Mapping[str, str]:
+    """The plan of a training that would begin: a dry run. Only the prepared corpus is written, in the cache.
+
+    Arguments and errors: see `pretrain`.
+    """
+    config = load_config(config_path, PretrainingConfig, overrides, variables or {})
+    return _parts(_Start.of(config, folder, start_from), ())[-1]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Start:
+    """A pretraining that begins, or that is resumed from its folder."""
+
+    config: PretrainingConfig
+    run: PretrainingFolder
+    resolved: Mapping[str, Any]  # the contents of `config.json`
+    start_from: str | Path | None
+    accelerator: RunAccelerator
+    begins: bool = True
+
+    @classmethod
+    def of(cls, config: PretrainingConfig, folder: str | Path, start_from: str | Path | None) -> _Start:
+        run = PretrainingFolder(folder)
+        accelerator = start_accelerator(config.trainer, run.tensorboard)
+        if start_from and bilm_folder(start_from).resolve() == run.path.resolve():
+            raise RunError(f"{run.path}: contains the biLM to start from; choose another folder for the result")
+        resolved = {**to_json(config), "from": str(start_from) if start_from else None}
+        return cls(config, run, resolved, start_from, accelerator)
+
+    def check_text(self, text: Mapping[str, str]) -> None:
+        """Raises `RunError` if a resumed training began with other text or words, as far as its record says."""
+        run = self.run
+        if self.begins or not run.text.is_file():
+            return
+        earlier = read_json(run.text, dict[str, str], "the hashes of a pretraining's text")
+        if changed := [name for name in text if text[name] != earlier.get(name)]:
+            raise RunError(
+                f"{run.path}: cannot resume with other text: expected the {' and the '.join(changed)} that the run "
+                "began with"
+            )
+
+    def write(self, text: Mapping[str, str]) -> None:
+        """Writes the files of a new training in place of an earlier one, or where a resumed one's text now is."""
+        if not self.accelerator.is_main_process:
+            return
+        if self.begins:
+            self.run.clear()
+            write_json(self.run.text, text)
+            self.run.create(self.resolved)
+        elif self.run.changed:
+            write_json(self.run.config, self.resolved)
+
+
+def _parts(start: _Start, callbacks: Sequence[Callback]) -> tuple[Trainer, _HeldOut, dict[str, str], Mapping[str, str]]:
+    """Builds the parts of a pretraining in their order; also returns the hashes of its text, and the plan."""
+    config, accelerator = start.config, start.accelerator
+    with accelerator.main_process_first():  # the first to read fills the cache for the others
+        corpus = config.corpus.build()
+    seed_everything(config.random_seed)
+    model = _build_model(config, corpus, start.start_from)
+    text = {"corpus": corpus.folder.name, "vocabulary": model.vocabulary.fingerprint()}
+    start.check_text(text)
+    training, held_out = (model.reader(part, corpus.types) for part in (corpus.training, corpus.held_out))
+    steps = _StreamSteps.of(config, training, accelerator)
+    device, dtype = accelerator.device, product_type(config.trainer.precision, accelerator.device)
+    records = device.type == "cuda" and accelerator.num_processes == 1
+    objective = StreamObjective(model, config.softmax, dtype, records=records)
+    seed, resume = config.random_seed, not start.begins
+    trainer = Trainer(
+        config.trainer, objective, steps, start.run.records, accelerator, seed=seed, resume=resume, callbacks=callbacks
+    )
+    evaluation = _HeldOut(objective, held_out, config.trainer.evaluation_tokens, steps.streams)
+    return trainer, evaluation, text, make_plan(corpus, steps.streams, trainer, objective)
+
+
+def _train(start: _Start, trainer: Trainer, evaluation: _HeldOut, text: Mapping[str, str]) -> dict[str, Any]:
+    """Trains, and writes the biLM and the results."""
+    run, accelerator, model = start.run, start.accelerator, evaluation.objective.model
+    start.write(text)  # now that the text could be read, and the model fits
+
+    trainer.fit(evaluation, evaluate_first=start.start_from is not None)
+    accelerator.wait_for_everyone()
+    results = _results(run, evaluation, trainer.progress)
+    if accelerator.is_main_process:
+        with trainer.averaged():
+            model.save(run.path, half_precision=start.config.half_precision)
+        write_json(run.results, results)
+    accelerator.wait_for_everyone()
+    return results
+
+
+@dataclasses.dataclass(frozen=True)
+class _StreamSteps:
+    """A step for each window of the streams, up to the last one of the training."""
+
+    streams: TokenStreams
+    total: int
+    evaluate_every: int
+    num_workers: int
+
+    @classmethod
+    def of(cls, config: PretrainingConfig, reader: SlotReader, accelerator: RunAccelerator) -> _StreamSteps:
+        trainer, process = config.trainer, (accelerator.process_index, accelerator.num_processes)
+        sizes = trainer.batch_size, trainer.unroll_steps
+        streams = TokenStreams(reader, *sizes, config.random_seed, trainer.reset_share, process)
+        total = max(1, round(trainer.num_epochs * streams.windows_per_epoch))
+        evaluate_every = trainer.evaluate_every_steps or max(1, total // _EVALUATIONS)
+        return cls(streams, total, evaluate_every, trainer.workers(accelerator.device))
+
+    def rest_of_epoch(self, progress: Progress) -> Iterator[list[tuple[Window, float]]]:
+        first = progress.step - progress.epoch * self.streams.windows_per_epoch
+        windows = self.streams.windows(progress.epoch, first, self.num_workers)
+        return ([(window, 1.0)] for window in itertools.islice(windows, self.total - progress.step))
+
+
+@dataclasses.dataclass(frozen=True)
+class _HeldOut:
+    """Measures the perplexity of held-out text, and writes the biLM: the last time on all of the text."""
+
+    objective: StreamObjective
+    reader: SlotReader
+    num_tokens: int  # of the evaluations during the training
+    streams: TokenStreams
+
+    def __call__(self, trainer: Trainer, *, last: bool) -> tuple[dict[str, Any], float]:
+        progress, main, objective = trainer.progress, trainer.accelerator.is_main_process, self.objective
+        reader = self.reader if last or progress.step == 0 else self.reader.beginning(self.num_tokens)
+        perplexity = evaluate_perplexity(objective.model, reader, objective.dtype, visible=main)
+        if main:
+            objective.model.save(trainer.records.parent)
+        record = {
+            "step": progress.step,
+            "targets": progress.step * self.streams.slots_per_window,
+            "training_loss": progress.mean_loss(),
+            "learning_rate": trainer.optimizer.param_groups[0]["lr"],
+            "seconds": round(progress.seconds, 1),
+            "held_out": perplexity,
+        }
+        message = "step %d of %d, %s, %.0f tokens/s: loss %.3f; held-out perplexity %.1f"
+        targets, loss = record["targets"], record["training_loss"]
+        rate = targets / max(1e-9, progress.seconds)
+        logger.info(
+            message, progress.step, trainer.steps.total, counted(targets, "token"), rate, loss, perplexity["mean"]
+        )
+        return record, perplexity["mean"]
+
+
+def _results(run: PretrainingFolder, evaluation: _HeldOut, progress: Progress) -> dict[str, Any]:
+    """The contents of `results.json`, after the last record of the log."""
+    training, num_words = evaluation.streams.reader, len(evaluation.objective.model.vocabulary)
+    first = read_record(run.records, 1, Evaluation)  # of step 0, where a biLM is fine-tuned
+    last = read_record(run.records, progress.records, Evaluation)
+    return {
+        "training_targets": training.num_slots,
+        "vocabulary": num_words,
+        "trained_targets": last.targets,
+        "trained_hours": round(progress.seconds / 3600, 3),
+        "before": first.held_out if first.step == 0 else None,
+        "held_out": last.held_out,
+        "held_out_unigram": unigram_perplexity(training, evaluation.reader, num_words),
+    }
+
+
+def _build_model(config: PretrainingConfig, corpus: Corpus, start_from: str | Path | None) -> LanguageModel:
+    """A new language model, or that of the folder; a biLM without a softmax gets a new one."""
+    if start_from and LanguageModel.is_in_folder(start_from):
+        return LanguageModel.load(start_from, config.dropout)
+    if config.corpus.vocabulary:
+        vocabulary = OutputVocabulary.load(config.corpus.vocabulary)
+    else:
+        vocabulary = most_frequent(corpus.types, corpus.counts, config.vocabulary_size, config.min_count)
+    if start_from is None:
+        if unused := config.options().unused_keys():
+            keys = "the config's keys dropout, softmax and trainer describe the training"
+            logger.warning("bilm: these keys have no effect: %s; %s", some_of(unused, most=10), keys)
+        return LanguageModel.untrained(config.options(), vocabulary, config.dropout)
+    bilm = BiLM.load(start_from)
+    if bilm.options.lexicon:
+        raise WeightsError(f"{start_from}: a biLM with a list of words; expected one that reads only characters")
+    logger.warning("%s: the biLM has no softmax and vocabulary; it starts with new, untrained ones", start_from)
+    return LanguageModel(bilm, vocabulary, config.dropout)
+
+
+def perplexity_of_text(
+    bilm: str | Path, paths: Sequence[str], tokenizer: Tokenizer | None = None, device: torch.device | None = None
+) -> dict[str, float]:
+    """The perplexities of a biLM on text; see `evaluate_perplexity`, and `read_text` for `paths` and `tokenizer`.
+
+    Arguments:
+        bilm: the folder of a biLM with its softmax and vocabulary.
+        tokenizer: by default that of the text that the biLM was trained on.
+        device: by default a GPU, if there is one.
+
+    Raises:
+        WeightsError: the biLM's files are missing or damaged.
+        DataError: the text is empty or cannot be read.
+    """
+    part, types = read_text(paths, tokenizer or tokenizer_of_bilm(bilm_folder(bilm)))
+    device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    model = LanguageModel.load(bilm).to(device)
+    return evaluate_perplexity(model, model.reader(part, types))

@@ -1,0 +1,218 @@
+"""What a language model expects of each token of a text: surprisals, ranks, and the words that it finds likelier.
+
+# N tokens, P features of one direction, V words of the output vocabulary
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from elmo_tasks.elmo.characters import check_sentences
+from elmo_tasks.errors import ElmoTasksError, check_count
+from elmo_tasks.extras.pretraining.corpus import CorpusPart
+from elmo_tasks.extras.pretraining.output_vocabulary import NUM_SPECIAL_WORDS, UNKNOWN_NUMBER
+from elmo_tasks.extras.pretraining.tokenize_files import number_tokens
+from elmo_tasks.text.batches import batches_of_like_lengths
+
+if TYPE_CHECKING:
+    from elmo_tasks.extras.pretraining.language_model import LanguageModel
+
+_SENTENCES_AT_ONCE = 512
+_SLOTS_AT_ONCE = 2048
+_SCORES_AT_ONCE = 1 << 21  # of tokens with all words: 8 MB for each of a few tensors, which may fit into caches
+
+
+@dataclasses.dataclass(frozen=True)
+class TokenScores:
+    """What the language model expected where a token is.
+
+    Surprisals are negative logarithms of probabilities, in nats. A word that the vocabulary lacks has those of the
+    unknown word. `both` is that of both directions together: the product of their probabilities, normalized over the
+    vocabulary, as if the two were independent.
+
+    Attributes:
+        forward_rank, backward_rank: how many words are at least as likely, the word included; 1 for the likeliest.
+        substitutes: the likeliest words by both directions together, with their probabilities.
+    """
+
+    token: str
+    is_known: bool
+    forward: float
+    backward: float
+    both: float
+    forward_rank: int
+    backward_rank: int
+    substitutes: tuple[tuple[str, float], ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class SentenceScores:
+    """The scores of a sentence's tokens, and the surprisals of its end (forward) and of its begin (backward)."""
+
+    tokens: tuple[TokenScores, ...]
+    end: float
+    begin: float
+
+    @property
+    def forward(self) -> float:
+        """The surprisal of the sentence in reading order: the sum of its tokens' and of its end's."""
+        return sum(each.forward for each in self.tokens) + self.end
+
+    @property
+    def backward(self) -> float:
+        """The surprisal of the sentence from its end: the sum of its tokens' and of its begin's."""
+        return sum(each.backward for each in self.tokens) + self.begin
+
+    @property
+    def pseudo_log_likelihood(self) -> float:
+        """The sum of the log-probabilities of the tokens by both directions together (Wang and Cho 2019; Salazar et al.
+        2020 for masked language models)."""
+        return -sum(each.both for each in self.tokens)
+
+    def record(self) -> dict[str, Any]:
+        """The scores for JSON, with their sums, and the means over the tokens and one border."""
+        count = len(self.tokens) + 1
+        return {
+            "tokens": [_token_record(each) for each in self.tokens],
+            "begin": self.begin,
+            "end": self.end,
+            "forward": self.forward,
+            "backward": self.backward,
+            "mean_forward": self.forward / count,
+            "mean_backward": self.backward / count,
+            "pseudo_log_likelihood": self.pseudo_log_likelihood,
+        }
+
+
+def _token_record(scores: TokenScores) -> dict[str, Any]:
+    record = dataclasses.asdict(scores)
+    record["substitutes"] = dict(scores.substitutes)
+    return record if scores.substitutes else {key: value for key, value in record.items() if key != "substitutes"}
+
+
+def score_sentences(
+    model: LanguageModel, sentences: Iterable[Sequence[str]], substitutes: int = 0
+) -> Iterator[SentenceScores]:
+    """The scores of tokenized sentences in their order, each read from a state of zeros, with the whole softmax.
+
+    Sums over a text are those of `evaluate_perplexity`. Only a bounded number of sentences is in memory.
+
+    Arguments:
+        substitutes: how many likely words to give for each token.
+
+    Raises:
+        ArgumentError: a sentence is not a list of strings, or the number of substitutes is not a whole one.
+        ElmoTasksError: a sentence has no token.
+    """
+    check_count("substitutes", substitutes, 0)
+    training = model.training
+    model.eval()
+    for some in _lots(sentences):
+        check_sentences(some)
+        if not all(some):
+            raise ElmoTasksError("a sentence has no token; expected at least one in each")
+        yield from _score(model, some, substitutes)
+    model.train(training)
+
+
+def _lots(sentences: Iterable[Sequence[str]]) -> Iterator[list[Sequence[str]]]:
+    """As many sentences as are scored together; before the error of one that cannot be read, the rest."""
+    some: list[Sequence[str]] = []
+    try:
+        for sentence in sentences:
+            some.append(sentence)
+            if len(some) == _SENTENCES_AT_ONCE:
+                yield some
+                some = []
+    except ElmoTasksError:
+        if some:
+            yield some
+        raise
+    if some:
+        yield some
+
+
+@torch.no_grad()
+def _score(model: LanguageModel, sentences: Sequence[Sequence[str]], substitutes: int) -> list[SentenceScores]:
+    text = number_tokens(sentences)
+    reader = model.reader(CorpusPart.of(text), text.types)
+    scored: dict[int, SentenceScores] = {}
+    for rows in batches_of_like_lengths((text.lengths + 1).tolist(), max_padded=_SLOTS_AT_ONCE):
+        window = reader.read_sentences(rows).to(model.softmax_bias.device)
+        (forward, backward), _ = model.top_layer(window, model.initial_states(len(rows)))  # (T, B, P) each
+        lengths = torch.tensor([len(sentences[row]) for row in rows])
+        column = torch.arange(len(rows)).repeat_interleave(lengths)  # (N,) of each token: its sentence in the batch
+        position = torch.cat([torch.arange(int(length)) for length in lengths])  # (N,)
+        from_end = lengths[column] - 1 - position  # where the backward direction predicts the token
+        targets = window.targets[0][position, column]
+        tokens = [token for row in rows for token in sentences[row]]
+        scores = _token_scores(
+            model, tokens, forward[position, column], backward[from_end, column], targets, substitutes
+        )
+        ends, begins = (
+            _border_surprisals(model, hidden[lengths, range(len(rows))], of[lengths, range(len(rows))])
+            for hidden, of in zip((forward, backward), window.targets, strict=True)
+        )
+        for row, end, begin in zip(rows, ends, begins, strict=True):
+            scored[row] = SentenceScores(tuple(itertools.islice(scores, len(sentences[row]))), end, begin)
+    return [scored[row] for row in range(len(sentences))]
+
+
+def _token_scores(
+    model: LanguageModel, tokens: Sequence[str], forward: Tensor, backward: Tensor, targets: Tensor, substitutes: int
+) -> Iterator[TokenScores]:
+    """Scores tokens by the outputs of both directions, (N, P) each, from which their words (N,) are predicted."""
+    for some in _parts(model, len(tokens)):
+        own = targets[some]
+        directions = [_log_probabilities(model, hidden[some]) for hidden in (forward, backward)]  # (n, V) each
+        ranks = [(scores > scores.gather(1, own[:, None])).sum(dim=1).add(1).tolist() for scores in directions]
+        every = [*directions, _normalized(directions[0] + directions[1])]
+        surprisals = [_surprisals(scores, own) for scores in every]
+        words = _likeliest(model, every[-1], substitutes)
+        known = (own != UNKNOWN_NUMBER).tolist()
+        for values in zip(tokens[some], known, *surprisals, *ranks, words, strict=True):
+            yield TokenScores(*values)
+
+
+def _border_surprisals(model: LanguageModel, hidden: Tensor, targets: Tensor) -> list[float]:
+    """The surprisals of the targets (N,), which are borders of sentences, by the outputs of one direction (N, P)."""
+    parts = _parts(model, len(targets))
+    return [each for some in parts for each in _surprisals(_log_probabilities(model, hidden[some]), targets[some])]
+
+
+def _parts(model: LanguageModel, count: int) -> Iterator[slice]:
+    """Parts of the tokens whose scores of all words are in memory at once."""
+    size = max(1, _SCORES_AT_ONCE // len(model.vocabulary))
+    return (slice(start, start + size) for start in range(0, count, size))
+
+
+def _log_probabilities(model: LanguageModel, hidden: Tensor) -> Tensor:
+    """(n, P) -> (n, V)"""
+    return _normalized(functional.linear(hidden, model.softmax_weight, model.softmax_bias))
+
+
+def _normalized(scores: Tensor) -> Tensor:
+    """What `log_softmax` computes, whose sums over 50,000 words are less exact on CPUs: a mean is off by 3e-6."""
+    return scores - scores.logsumexp(dim=1, keepdim=True)
+
+
+def _surprisals(log_probabilities: Tensor, targets: Tensor) -> list[float]:
+    """(n, V), (n,) -> those of the targets, in nats"""
+    return log_probabilities.gather(1, targets[:, None]).neg().squeeze(1).tolist()
+
+
+def _likeliest(model: LanguageModel, scores: Tensor, count: int) -> list[tuple[tuple[str, float], ...]]:
+    """The likeliest words by log-probabilities (n, V), without the borders of sentences and the unknown word."""
+    found = scores[:, NUM_SPECIAL_WORDS:].topk(min(count, scores.shape[1] - NUM_SPECIAL_WORDS), dim=1)
+    words = model.vocabulary.words
+    return [
+        tuple((words[NUM_SPECIAL_WORDS + index], chance) for index, chance in zip(indices, chances, strict=True))
+        for indices, chances in zip(found.indices.tolist(), found.values.exp().tolist(), strict=True)
+    ]

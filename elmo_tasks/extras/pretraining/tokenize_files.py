@@ -1,0 +1,158 @@
+"""Text files to sentences of numbered tokens, in several processes.
+
+The worker processes import this module: it imports neither torch nor anything else that is slow or large.
+"""
+
+# N tokens, S sentences, D documents
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+from array import array
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from functools import partial
+from multiprocessing.context import BaseContext
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.extras.pretraining.text_files import Chunk, read_chunks, separates_documents, without_repeated_lines
+from elmo_tasks.text.tokenizers import Tokenizer
+
+
+class NumberedText(NamedTuple):
+    """Consecutive sentences, their tokens as numbers."""
+
+    types: list[str]  # the distinct tokens, in the order in which they were first seen
+    tokens: npt.NDArray[np.uint32]  # (N,) each token's index in `types`
+    lengths: npt.NDArray[np.uint32]  # (S,) the number of tokens of each sentence
+    documents: npt.NDArray[np.int64]  # (S,) how many documents begin here up to a sentence; 0 in an earlier document
+    num_begun: int  # how many documents begin here, some of them perhaps without a sentence
+    num_bytes: int  # read for it from a file
+
+
+def number_tokens(sentences: Iterable[Sequence[str] | None], num_bytes: int = 0) -> NumberedText:
+    """Numbers the tokens of sentences; None stands where a document begins. Sentences without tokens are left out."""
+    numbers: dict[str, int] = {}
+    tokens, lengths, documents = array("I"), array("I"), array("q")
+    num_begun = 0
+    for sentence in sentences:
+        if sentence is None:
+            num_begun += 1
+        elif sentence:
+            tokens.extend([numbers.setdefault(token, len(numbers)) for token in sentence])
+            lengths.append(len(sentence))
+            documents.append(num_begun)
+    return NumberedText(list(numbers), np.array(tokens), np.array(lengths), np.array(documents), num_begun, num_bytes)
+
+
+def split_chunk(
+    chunk: Chunk, tokenizer: Tokenizer, *, lines_are_documents: bool = False
+) -> Iterator[Sequence[str] | None]:
+    """The sentences of a chunk of a file, and None where a document begins.
+
+    Arguments:
+        tokenizer: splits each line, which is a paragraph; `WhitespaceTokenizer` for a tokenized sentence on each line.
+        lines_are_documents: every line is a document; otherwise blank lines separate documents.
+    """
+    if chunk.is_first:
+        yield None
+    for line in chunk.lines:
+        if lines_are_documents or not line.strip():
+            yield None
+        yield from tokenizer.strings(line)
+
+
+def tokenize_files(
+    files: Iterable[Path], tokenizer: Tokenizer, *, deduplicate: bool = False, workers: int | None = None
+) -> Generator[NumberedText, None, None]:
+    """The sentences of text files in order, a chunk at a time; see `TextCorpus`.
+
+    Arguments:
+        workers: the number of processes; by default one per CPU that this process may use. Close the generator to end
+            them early.
+
+    Raises:
+        DataError: a file is missing, damaged or not UTF-8 text.
+        ElmoTasksError: a process was ended from outside.
+    """
+    return in_processes(_tokenizing_jobs(files, tokenizer, deduplicate), workers)
+
+
+def _tokenizing_jobs(
+    files: Iterable[Path], tokenizer: Tokenizer, deduplicate: bool
+) -> Iterator[Callable[[], NumberedText]]:
+    """The jobs that tokenize a chunk of the files each, in order; see `tokenize_files`."""
+    seen: set[bytes] = set()
+    for file in files:
+        lines_are_documents = not separates_documents(file)
+        chunks = read_chunks(file)
+        for chunk in without_repeated_lines(chunks, seen) if deduplicate else chunks:
+            yield partial(_tokenize_chunk, chunk, tokenizer, lines_are_documents)
+
+
+def _tokenize_chunk(chunk: Chunk, tokenizer: Tokenizer, lines_are_documents: bool) -> NumberedText:
+    sentences = split_chunk(chunk, tokenizer, lines_are_documents=lines_are_documents)
+    return number_tokens(sentences, chunk.num_bytes)
+
+
+def num_processors() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def in_processes(
+    jobs: Iterable[Callable[[], NumberedText]], workers: int | None = None
+) -> Generator[NumberedText, None, None]:
+    """The results in the order of the jobs; only a few jobs run or wait at any time. See `tokenize_files`."""
+    workers = workers or num_processors()
+    if workers == 1:
+        yield from (job() for job in jobs)
+        return
+    executor = ProcessPoolExecutor(workers, _process_context(), _begin_worker)
+    waiting: deque[Future[NumberedText]] = deque()
+    try:
+        for job in jobs:
+            waiting.append(executor.submit(job))
+            if len(waiting) > 2 * workers:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    except BrokenProcessPool:
+        raise ElmoTasksError(
+            "a tokenizing process was killed, perhaps because memory ran out; try fewer workers"
+            " (a script that prepares a corpus needs `if __name__ == '__main__':` around what it does)"
+        ) from None
+    finally:
+        executor.shutdown(cancel_futures=True)
+
+
+def _process_context() -> BaseContext:
+    """Processes that do not copy this one, which may hold a model and threads."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__])  # imported once, into memory that all processes share
+    return context
+
+
+def _begin_worker() -> None:
+    """Lets a worker process end only with the process that started it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the first one ends the others
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """Ends this process when the one that started it was killed; otherwise it would wait forever."""
+    if parent := multiprocessing.parent_process():
+        parent.join()
+        os._exit(1)

@@ -1,0 +1,226 @@
+"""Word sense disambiguation with a biLM's vectors: the nearest mean vector of a sense.
+
+Source: Peters et al. 2018, section 5.3 and table 5, after Melamud et al. 2016; scores as the Scorer of Raganato et al.
+2017 computes them.
+
+# R rows: the layers and their mean, or word vectors; S senses, D features
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import logging
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from elmo_tasks.elmo.layers import LayerSource
+from elmo_tasks.errors import ElmoTasksError, counted
+from elmo_tasks.extras.probes.sense_data import Instance, SenseData, SenseSentence, Word
+from elmo_tasks.extras.probes.span_vectors import row_names, sources, span_vectors
+from elmo_tasks.modules.word_vectors import WordVectorFile
+
+logger = logging.getLogger(__name__)
+
+ALL_SETS = "ALL"
+# Table 5 of the paper leaves out the development set of Raganato et al. 2017 (EMNLP).
+_DEVELOPMENT_SET = "semeval2007"
+PAPER_SETS = f"ALL but {_DEVELOPMENT_SET}"
+FIRST_RIGHT, FIRST_WRONG = "first sense right", "first sense wrong"
+# Senses whose words have the same forms in training differ on the token layer only by rounding.
+_TOLERANCE = 1e-6
+
+
+@dataclasses.dataclass(frozen=True)
+class SenseProbe:
+    """What `probe_senses` measured.
+
+    Groups of instances are the data sets; `ALL but semeval2007`, the four sets whose F1 is in table 5 of the paper;
+    `ALL`; parts of speech; and the instances whose first sense is right, or wrong.
+
+    Attributes:
+        instances: how many instances each group has.
+        known_words: the percentage of each group's instances whose word is annotated in the training data. The others
+            get the first sense.
+        known_senses: the percentage of instances with a right sense that is annotated in the training data, or with a
+            right first sense if the word is not: the best F1 that any vectors can have.
+        f1: by row and group, in percent. The rows are `first sense` (of WordNet), `most frequent sense` (in the
+            training data), each layer, the mean of the layers, and the word vectors.
+    """
+
+    instances: Mapping[str, int]
+    known_words: Mapping[str, float]
+    known_senses: Mapping[str, float]
+    f1: Mapping[str, Mapping[str, float]]
+
+
+def probe_senses(bilm: LayerSource, data: SenseData, *, vectors: WordVectorFile | None = None) -> SenseProbe:
+    """Disambiguates words by the nearest mean vector of a sense, with the vectors of each layer.
+
+    A sense's vector is the mean of the vectors of its instances in the training data; that of several tokens is their
+    mean. An instance gets the sense of its lemma and part of speech whose vector has the largest cosine with its own,
+    the one that WordNet has first if several have. A word that the training data lacks gets its first sense.
+
+    Memory grows with the senses of the words to disambiguate, not with the training data.
+
+    Arguments:
+        bilm: the biLM.
+        data: see `read_sense_data`.
+        vectors: word vectors to compare with.
+
+    Raises:
+        ElmoTasksError: the training data has none of the words.
+    """
+    instances = [instance for sentence in data.evaluation for instance in sentence.instances]
+    training = _only_of(data.training, {instance.word for instance in instances})
+    counts = collections.Counter(
+        (instance.word, sense) for sentence in training for instance in sentence.instances for sense in instance.senses
+    )
+    if not counts:
+        raise ElmoTasksError("the training data has none of the words to disambiguate; is it in the same language?")
+    known = _known_senses(counts, data.inventory)
+    first = {word: senses[0] for word, senses in data.inventory.items()}
+    fallback = {each.id: first[each.word] for each in instances if each.word in first}
+    frequent = {
+        word: max((counts[word, sense], -index, sense) for index, sense in enumerate(senses))[2]
+        for word, senses in known.items()
+    }
+    rows = {
+        "first sense": fallback,
+        "most frequent sense": {**fallback, **_chosen(instances, frequent)},
+    }
+    tokens = [sentence.tokens for sentence in (*training, *data.evaluation)]
+    for source, name in sources(bilm, vectors, tokens):
+        logger.info("%s: %s", name, counted(len(tokens), "sentence"))
+        means = _sense_means(source, training, counts)
+        found = _nearest(source, data.evaluation, known, means)
+        rows |= {row: {**fallback, **answers} for row, answers in zip(row_names(name, len(found)), found, strict=True)}
+    return _scored(instances, known, first, rows)
+
+
+def score_senses(gold: Mapping[str, Collection[str]], answers: Mapping[str, str]) -> dict[str, float]:
+    """Precision, recall and F1 in percent, as the Scorer of Raganato et al. (2017): any of the gold senses is right.
+
+    Arguments:
+        gold: the right senses of each instance.
+        answers: a sense for each instance, or for some of them.
+    """
+    right = sum(answers.get(name) in senses for name, senses in gold.items())
+    answered = sum(name in answers for name in gold)
+    precision, recall = (100.0 * right / count if count else 0.0 for count in (answered, len(gold)))
+    return {"precision": precision, "recall": recall, "f1": 2 * precision * recall / ((precision + recall) or 1.0)}
+
+
+def nearest_sense(vectors: NDArray[np.float32], means: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The sense whose mean has the largest cosine with the vector: (R, D), (S, R, D) -> (R,).
+
+    The first of several that are equal up to rounding; 0 for a vector of zeros.
+    """
+    norms = np.linalg.norm(vectors, axis=-1) * np.linalg.norm(means, axis=-1)  # (S, R)
+    cosines = np.einsum("rd,srd->sr", vectors, means) / np.where(norms > 0, norms, 1.0)
+    return np.argmax(cosines >= cosines.max(axis=0) - _TOLERANCE, axis=0)
+
+
+def _only_of(sentences: Sequence[SenseSentence], words: Collection[Word]) -> list[SenseSentence]:
+    """The sentences with instances of these words, without the instances of others."""
+    kept = (
+        dataclasses.replace(each, instances=tuple(instance for instance in each.instances if instance.word in words))
+        for each in sentences
+    )
+    return [each for each in kept if each.instances]
+
+
+def _known_senses(
+    counts: Mapping[tuple[Word, str], int], inventory: Mapping[Word, Sequence[str]]
+) -> dict[Word, list[str]]:
+    """The senses of each word in the training data, in the order of WordNet; others after them."""
+    found: dict[Word, set[str]] = collections.defaultdict(set)
+    for word, sense in counts:
+        found[word].add(sense)
+    known = {}
+    for word, senses in found.items():
+        ordered = [sense for sense in inventory.get(word, ()) if sense in senses]
+        known[word] = [*ordered, *sorted(senses.difference(ordered))]
+    return known
+
+
+def _chosen(instances: Sequence[Instance], senses: Mapping[Word, str]) -> dict[str, str]:
+    return {each.id: senses[each.word] for each in instances if each.word in senses}
+
+
+def _sense_means(
+    source: LayerSource, sentences: Sequence[SenseSentence], counts: Mapping[tuple[Word, str], int]
+) -> dict[tuple[Word, str], NDArray[np.float64]]:
+    """The mean vector of each sense of each word, (R, D)."""
+    sums: dict[tuple[Word, str], NDArray[np.float64]] = {}
+    for instance, vectors in _instance_vectors(source, sentences):
+        for sense in instance.senses:
+            key, vector = (instance.word, sense), vectors.astype(np.float64)
+            sums[key] = sums[key] + vector if key in sums else vector
+    return {key: total / counts[key] for key, total in sums.items()}
+
+
+def _nearest(
+    source: LayerSource,
+    sentences: Sequence[SenseSentence],
+    known: Mapping[Word, Sequence[str]],
+    means: Mapping[tuple[Word, str], NDArray[np.float64]],
+) -> list[dict[str, str]]:
+    """The answers of each row for the instances whose words are known."""
+    answers: list[dict[str, str]] = []
+    for instance, vectors in _instance_vectors(source, _only_of(sentences, known.keys())):
+        answers = answers or [{} for _ in vectors]
+        senses = known[instance.word]
+        nearest = nearest_sense(vectors, np.stack([means[instance.word, sense] for sense in senses]))
+        for row, sense in zip(answers, nearest, strict=True):
+            row[instance.id] = senses[sense]
+    return answers
+
+
+def _instance_vectors(
+    source: LayerSource, sentences: Sequence[SenseSentence]
+) -> Iterator[tuple[Instance, NDArray[np.float32]]]:
+    """The instances of sentences, each with its vectors: (R, D)."""
+    spans = [[instance.span for instance in sentence.instances] for sentence in sentences]
+    for number, vectors in span_vectors(source, [each.tokens for each in sentences], spans):
+        for index, instance in enumerate(sentences[number].instances):
+            yield instance, vectors[:, index]
+
+
+def _scored(
+    instances: Sequence[Instance],
+    known: Mapping[Word, Sequence[str]],
+    first: Mapping[Word, str],
+    rows: Mapping[str, Mapping[str, str]],
+) -> SenseProbe:
+    sets = _groups(instances, first)
+
+    def percent(members: Sequence[Instance], right: set[str]) -> float:
+        return 100.0 * sum(each.id in right for each in members) / len(members)
+
+    in_training = {each.id for each in instances if each.word in known}
+    candidates = {each.id: known.get(each.word) or [first.get(each.word, "")] for each in instances}
+    reachable = {each.id for each in instances if not set(each.senses).isdisjoint(candidates[each.id])}
+    gold = {name: {each.id: each.senses for each in members} for name, members in sets.items()}
+    return SenseProbe(
+        instances={name: len(members) for name, members in sets.items()},
+        known_words={name: percent(members, in_training) for name, members in sets.items()},
+        known_senses={name: percent(members, reachable) for name, members in sets.items()},
+        f1={row: {name: score_senses(gold[name], answers)["f1"] for name in sets} for row, answers in rows.items()},
+    )
+
+
+def _groups(instances: Sequence[Instance], first: Mapping[Word, str]) -> dict[str, list[Instance]]:
+    """The instances of each group that has a score; see `SenseProbe`."""
+    sets: dict[str, list[Instance]] = collections.defaultdict(list)
+    parts: dict[str, list[Instance]] = collections.defaultdict(list)
+    for instance in instances:
+        sets[instance.id.partition(".")[0]].append(instance)
+        parts[instance.word.part_of_speech].append(instance)
+        parts[FIRST_RIGHT if first.get(instance.word) in instance.senses else FIRST_WRONG].append(instance)
+    if _DEVELOPMENT_SET in sets:
+        others = [each for name, members in sets.items() if name != _DEVELOPMENT_SET for each in members]
+        sets |= {PAPER_SETS: others} if others else {}
+    return {**sets, ALL_SETS: list(instances), **dict(sorted(parts.items()))}

@@ -1,0 +1,1 @@
+"""Texts with each mention replaced by the name that it stands for."""

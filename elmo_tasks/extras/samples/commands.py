@@ -1,0 +1,37 @@
+"""The command that writes small data sets for trying things out."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+from pathlib import Path
+
+from elmo_tasks.commands import numbers, options
+from elmo_tasks.config.data_folder import DATA_VARIABLE, SAMPLE_FOLDERS, data_folder
+
+logger = logging.getLogger(__name__)
+
+
+def add_sample_data(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", metavar="DIR", help="the folder to write the files to")
+    parser.add_argument(
+        "--task", default="all", metavar="TASK", help="the name of a task, for example ner, or all (default: all)"
+    )
+    options.add_force(parser)
+    parser.add_argument(
+        "--sentences",
+        type=numbers.three_sizes,
+        metavar="N,N,N",
+        help="at most this many sentences, pairs or questions for training, development and test: the first ones, in "
+        "whole passages and documents (default: all)",
+    )
+
+
+def run_sample_data(arguments: argparse.Namespace) -> None:
+    from elmo_tasks.extras.samples import write_sample_data
+
+    for path in write_sample_data(arguments.folder, arguments.task, arguments.sentences, force=arguments.force):
+        print(path)
+    if Path(arguments.folder) not in {data_folder(), *map(Path, SAMPLE_FOLDERS)}:
+        hint = "the configs read %s; to train on these files instead: %s=%s elmo-tasks train NAME"
+        logger.warning(hint, data_folder(), DATA_VARIABLE, arguments.folder)

@@ -1,0 +1,108 @@
+"""The command that serves runs."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+from pathlib import Path
+
+from elmo_tasks.commands import numbers, options
+from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.progress import progress_bar
+
+_NEEDED = ("fastapi", "fastapi_offline", "prometheus_client", "uvicorn")
+
+
+def add_serve(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "runs",
+        metavar="RUN",
+        nargs="*",
+        help="the folder or archive of a run, or an installed model; NAME=RUN serves it under another name (default: "
+        "all installed models)",
+    )
+    parser.add_argument(
+        "--host",
+        default="127.0.0.1",
+        metavar="ADDRESS",
+        help="the address to listen on; 0.0.0.0 is all addresses of this machine (default: 127.0.0.1, reachable only "
+        "from this machine)",
+    )
+    options.add_number(parser, "--port", 8000, "the port to listen on; 0 picks a free one", numbers.port)
+    options.add_device(parser)
+    parser.add_argument(
+        "--neighbors",
+        metavar="FILE",
+        help="the text in which neighbours are looked up, compressed or not (default: 2,000 sentences in the package)",
+    )
+    about = "a site whose pages may use the server, such as https://example.org; can be repeated (default: none)"
+    options.add_repeated(parser, "--allow-origin", about, metavar="URL")
+    parser.add_argument(
+        "--note", metavar="TEXT", help="text for the top of the page, such as what the models were trained on"
+    )
+    _add_limits(parser)
+    options.add_include_package(parser)
+
+
+def _add_limits(parser: argparse.ArgumentParser) -> None:
+    from elmo_tasks.extras.server.bounds import Limits
+
+    group, limits = parser.add_argument_group("limits"), Limits()
+    wait = round(1000 * limits.wait_seconds)
+    for name, default, text in (
+        ("--batch-tokens", limits.batch_tokens, "the maximum number of tokens computed together"),
+        ("--batch-wait", wait, "how many milliseconds a batch waits for more requests"),
+        ("--max-tokens", limits.request_tokens, "the maximum number of tokens of a request"),
+        ("--max-bytes", limits.body_bytes, "the maximum number of bytes of a request"),
+        ("--max-requests", limits.queue_requests, "the maximum number of unanswered requests; more get 429"),
+        ("--max-waiting-tokens", limits.queue_tokens, "the maximum number of unanswered tokens; more get 429"),
+        ("--timeout", round(limits.timeout_seconds), "the maximum number of seconds for a request; then it gets 504"),
+    ):
+        options.add_number(group, name, default, text)
+
+
+def run_serve(arguments: argparse.Namespace) -> None:
+    if any(importlib.util.find_spec(name) is None for name in _NEEDED):
+        raise ElmoTasksError("serve needs packages that are not installed: pip install 'elmo-tasks[server]'")
+    from elmo_tasks.extras.samples import SENTENCES
+    from elmo_tasks.extras.server.app import create_app
+    from elmo_tasks.extras.server.bilm_vectors import bilms_of_runs
+    from elmo_tasks.extras.server.bounds import Limits
+    from elmo_tasks.extras.server.served_runs import load_runs
+    from elmo_tasks.extras.server.serving import bind, is_loopback, serve
+
+    limits = Limits(
+        batch_tokens=arguments.batch_tokens,
+        wait_seconds=arguments.batch_wait / 1000,
+        request_tokens=arguments.max_tokens,
+        body_bytes=arguments.max_bytes,
+        queue_requests=arguments.max_requests,
+        queue_tokens=arguments.max_waiting_tokens,
+        timeout_seconds=arguments.timeout,
+        connections=2 * arguments.max_requests,
+    )
+    with bind(arguments.host, arguments.port) as bound:  # before the runs are loaded, which takes a while
+        runs = load_runs(
+            arguments.runs or _installed(),
+            batch_tokens=limits.batch_tokens,
+            overrides=options.device_overrides(arguments),
+        )
+        bilms = bilms_of_runs(runs, Path(arguments.neighbors or SENTENCES))
+        for run in runs.values():
+            run.predictor.warm_up()
+        for bilm in bilms.values():
+            bilm.warm_up()
+        hosts = ["localhost", "127.0.0.1", "::1", "[::1]", arguments.host] if is_loopback(arguments.host) else ["*"]
+        origins = arguments.allow_origin
+        app = create_app(runs, bilms, limits, note=arguments.note, allowed_hosts=hosts, allowed_origins=origins)
+        with progress_bar(visible=False):  # a server that waits for requests says nothing
+            serve(app, bound, limits)
+
+
+def _installed() -> list[str]:
+    """All installed models, with their names; raises an `ElmoTasksError` if there are none."""
+    from elmo_tasks.files.installed_models import INSTALL, installed_models
+
+    if not (models := installed_models()):
+        raise ElmoTasksError(f"no run given, and no models are installed; expected RUN, or install some: {INSTALL}")
+    return [f"{model.name}={model.folder}" for model in models]

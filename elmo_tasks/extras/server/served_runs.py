@@ -1,0 +1,300 @@
+"""The runs that the server answers for: loaded once, by name."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from elmo_tasks.config import to_json
+from elmo_tasks.data_readers.row_examples import ROW_TASKS
+from elmo_tasks.data_readers.sources import HUB_PREFIX
+from elmo_tasks.elmo import ElmoConfig
+from elmo_tasks.elmo.options import BiLMOptions
+from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.extras.explain.saliency import Method, num_gradients
+from elmo_tasks.extras.server.bounds import Limits
+from elmo_tasks.files.installed_models import About
+from elmo_tasks.files.json_files import json_text, read_json
+from elmo_tasks.predictors.free_memory import release_memory_after
+from elmo_tasks.predictors.predictor import ExampleError, Fields
+from elmo_tasks.predictors.semantic_roles import SemanticRolesPredictor
+from elmo_tasks.rendering.label_meanings import legend
+from elmo_tasks.runs.archive import open_run
+from elmo_tasks.runs.experiment_config import Results
+from elmo_tasks.runs.folder import RunFolder
+from elmo_tasks.runs.load import Run, load_predictor, load_run, predicates_for, run_predictor
+from elmo_tasks.tasks.classification import LABELS
+from elmo_tasks.tasks.tagging import TAGS
+from elmo_tasks.text.label_order import natural_order
+from elmo_tasks.text.tag_schemes import OUTSIDE
+
+logger = logging.getLogger(__name__)
+
+_NAME = re.compile(r"\w[\w.-]*")
+_MOST_CARRIED = 1_000_000  # bytes of an input's other keys in all of its results
+_MOST_OF_CARD = 100_000  # characters
+_BEFORE_LABEL = re.compile("^[BILUESM]-")  # in a tag
+_ARCHIVE = re.compile(r"\.(tar\.gz|tgz)$")
+
+
+class Additions(NamedTuple):
+    """What a request's results have in addition."""
+
+    details: bool = False  # what only pictures need
+    explain: Method | None = None  # how much each token counts
+
+
+@dataclasses.dataclass(frozen=True)
+class PredictionRequest:
+    """The examples of a request's inputs, which are ready to be predicted."""
+
+    rows: list[tuple[str, Fields, dict[str, Any]]]  # the name of the input in messages, its fields, the example
+    added: Additions
+    tokens: int
+    cost: int  # the tokens that the model reads: in semantic roles, a sentence once for each predicate
+    is_complete: bool  # whether the cost is known: predicates may still have to be found
+
+
+class ServedRun:
+    """A run with a name.
+
+    Attributes:
+        name: in addresses.
+        predictor: computes its results.
+        elmo: the config of its biLM, None without a frozen one.
+        about: what `GET /api/runs` says of it.
+        card: the text of its model card, None without one.
+        most_cost: the most tokens that the model reads for the results of a request, and to explain them.
+    """
+
+    most_cost = Limits.queue_tokens
+
+    def __init__(self, name: str, path: str | Path, *, batch_tokens: int, overrides: Sequence[str] = ()) -> None:
+        run, folder = load_run(path, overrides=overrides), open_run(path)
+        self.name = name
+        self.card = _card(folder)
+        self.predictor = run_predictor(run, batch_tokens=batch_tokens)
+        elmo = run.config.elmo()
+        self.elmo: ElmoConfig | None = elmo if elmo and not elmo.requires_grad else None
+        self.device = run.config.trainer.torch_device()
+        known = About.of(folder.path)  # all None or empty for a run that is not an installed model
+        self.about = {
+            "name": name,
+            **_description(run, folder),
+            "bilm": self.elmo.files().fingerprint() if self.elmo else None,
+            "bilm_size": BiLMOptions.load(self.elmo.files().options).summary() if self.elmo else None,
+            "has_card": self.card is not None,
+            "facts": {"data": known.data, "licence": known.licence, "score": known.score and str(known.score)},
+        }
+
+    def prepare(self, inputs: Sequence[Any], added: Additions, *, numbered: bool) -> PredictionRequest:
+        """Checks and tokenizes inputs.
+
+        Arguments:
+            added: what the results have in addition.
+            numbered: whether messages name the number of the input, from 1.
+
+        Raises:
+            ElmoTasksError: an input is not usable.
+        """
+        rows: list[tuple[str, Fields, dict[str, Any]]] = []
+        for number, given in enumerate(inputs, start=1):
+            input_name = f"inputs:{number}: " if numbered else ""
+            fields = {"text": given} if isinstance(given, str) else given
+            if not isinstance(fields, dict):
+                raise ElmoTasksError(f"{input_name}{given!r}; expected a string or an object")
+            try:
+                made = self.predictor.checked_examples(fields)
+            except ElmoTasksError as error:
+                raise ElmoTasksError(f"{input_name}{error}") from None
+            carried = {key: value for key, value in fields.items() if key not in self.predictor.read_keys}
+            if (size := len(to_bytes(carried)) * len(made)) > _MOST_CARRIED:
+                problem = f"keys that are copied to each of {len(made)} results take {size:,} bytes"
+                raise ElmoTasksError(f"{input_name}{problem}; expected at most {_MOST_CARRIED:,}")
+            rows += [(input_name, fields, example) for example in made]
+        return self._request(rows, added)
+
+    def _request(self, rows: list[tuple[str, Fields, dict[str, Any]]], added: Additions) -> PredictionRequest:
+        examples = [example for *_, example in rows]
+        tokens, cost = (sum(map(count, examples)) for count in (self.predictor.task.length, self.predictor.cost))
+        is_complete = all(map(self.predictor.is_complete, examples))
+        return PredictionRequest(rows, added, tokens, cost * (1 + num_gradients(added.explain)), is_complete)
+
+    def complete(self, requests: list[PredictionRequest]) -> list[PredictionRequest]:
+        """The requests with all that decides their cost, which a model may have to find."""
+        examples = iter(self.predictor.completed([example for request in requests for *_, example in request.rows]))
+        return [
+            self._request([(*others, next(examples)) for *others, _ in request.rows], request.added)  # type: ignore[misc]
+            for request in requests
+        ]
+
+    def answer(self, requests: list[PredictionRequest]) -> list[bytes | ElmoTasksError]:
+        """The results of requests that are predicted together, as JSON, or what is wrong with one of them."""
+        refused: dict[int, ElmoTasksError] = {}
+        while True:
+            rows = [
+                (number, *row)
+                for number, request in enumerate(requests)
+                if number not in refused
+                for row in request.rows
+            ]
+            numbers, wanted = [number for number, *_ in rows], [requests[number].added for number, *_ in rows]
+            try:
+                examples = [example for *_, example in rows]
+                predictions = self.predictor.predictions(examples)
+                methods = [each.explain for each in wanted]
+                self._check_cost(numbers, map(self.predictor.cost_of_explaining, examples, predictions, methods))
+                additions = self._additions(wanted, examples, predictions)
+                break
+            except ExampleError as error:
+                number, input_name, *_ = rows[error.row]
+                refused[number] = ElmoTasksError(f"{input_name}{error}")
+        results: list[list[dict[str, Any]]] = [[] for _ in requests]
+        for (number, _, fields, example), prediction, added in zip(rows, predictions, additions, strict=True):
+            results[number].append(self.predictor.complete_result(fields, example, prediction) | added)
+        release_memory_after(sum(request.tokens for request in requests))
+        return [refused.get(number) or to_bytes({"results": each}) for number, each in enumerate(results)]
+
+    def _check_cost(self, numbers: Sequence[int], costs: Iterable[int]) -> None:
+        """Raises an `ExampleError` if the rows of a request cost too much together.
+
+        Arguments:
+            numbers: the request of each row.
+        """
+        sums = Counter[int]()
+        for row, (number, cost) in enumerate(zip(numbers, costs, strict=True)):
+            sums[number] += cost
+            if (total := sums[number]) > self.most_cost:
+                problem = f"so far the work of {total:,} tokens; expected at most {self.most_cost:,} in a request"
+                reason = (
+                    "sentences are read once for each predicate, and once more for each part of a result to explain"
+                )
+                raise ExampleError(row, f"{problem}: {reason}")
+
+    def _additions(
+        self, wanted: Sequence[Additions], examples: Sequence[dict[str, Any]], predictions: Sequence[Fields]
+    ) -> list[dict[str, Any]]:
+        """What the result of each example has in addition; an `ExampleError` if that takes too long."""
+        found: list[dict[str, Any]] = [{} for _ in examples]
+        detailed = [row for row, each in enumerate(wanted) if each.details]
+        for row, details in zip(detailed, self.predictor.details([examples[row] for row in detailed]), strict=True):
+            found[row] |= details
+        for method in {each.explain for each in wanted if each.explain}:
+            rows = [row for row, each in enumerate(wanted) if each.explain == method]
+            chosen = [examples[row] for row in rows], [predictions[row] for row in rows]
+            try:
+                explained = self.predictor.explain(*chosen, method)
+            except ExampleError as error:
+                raise ExampleError(rows[error.row], str(error)) from None
+            for row, each in zip(rows, explained, strict=True):
+                found[row] |= each
+        return found
+
+
+def load_runs(paths: Sequence[str], *, batch_tokens: int, overrides: Sequence[str] = ()) -> dict[str, ServedRun]:
+    """Loads runs by name. A run of semantic roles gets the first one that finds predicates, or an installed model.
+
+    Arguments:
+        paths: folders, archives and installed models. The name of a run is that of its folder or archive, or the given
+            one: `NAME=PATH`.
+            Of several, folders without a trained model are left out with a warning, so that a shell may list them all.
+
+    Raises:
+        RunError: one of them is not a run, or cannot be loaded.
+        ElmoTasksError: two runs have the same name, or a name has characters that addresses should not have.
+    """
+    named: dict[str, Path] = {}
+    for text in paths:
+        name, path = _name_and_path(text)
+        if len(paths) > 1 and path.is_dir() and not RunFolder(path).model.is_file():
+            logger.warning("%s: not a run that has finished an epoch; skipped", path)
+            continue
+        if name in named:
+            raise ElmoTasksError(f"{named[name]} and {path} have the same name; rename one of them: NAME={path}")
+        named[name] = path
+    if not named:
+        raise ElmoTasksError(f"{', '.join(paths)}: none of them is a run that has finished an epoch")
+    runs = {name: ServedRun(name, path, batch_tokens=batch_tokens, overrides=overrides) for name, path in named.items()}
+    for run in runs.values():
+        run.about["predicates"] = None
+        if isinstance(run.predictor, SemanticRolesPredictor):
+            run.about["predicates"] = _find_predicates(run.predictor, runs)
+            if run.about["predicates"] is None and (tagger := predicates_for(named[run.name])):
+                found = load_predictor(tagger, overrides=overrides, batch_tokens=batch_tokens)
+                run.predictor.with_predicates(found)
+                run.about["predicates"] = tagger.name
+    return runs
+
+
+def _find_predicates(predictor: SemanticRolesPredictor, runs: Mapping[str, ServedRun]) -> str | None:
+    """Gives a predictor of semantic roles the first run that finds predicates, and returns its name."""
+    for other in runs.values():
+        try:
+            predictor.with_predicates(other.predictor)
+        except ElmoTasksError:  # another task, or other tags
+            continue
+        return other.name
+    return None
+
+
+def _name_and_path(text: str) -> tuple[str, Path]:
+    name, equals, path = text.partition("=")
+    if not equals or Path(text).exists():
+        path, name = text, _ARCHIVE.sub("", Path(text).resolve().name)
+    if not _NAME.fullmatch(name):
+        raise ElmoTasksError(f"{text}: {name!r} is not a valid name of a run; choose another: NAME={path}")
+    return name, Path(path)
+
+
+def _card(folder: RunFolder) -> str | None:
+    """The beginning of the README.md of a run's folder. A link to another file of this machine is not followed."""
+    path = folder.path / "README.md"
+    if not path.is_file() or (path.is_symlink() and not folder.archive):
+        return None
+    with path.open(encoding="utf-8", errors="replace") as file:
+        return file.read(_MOST_OF_CARD)
+
+
+def _description(run: Run, folder: RunFolder) -> dict[str, Any]:
+    """What others may know of a run. The folders of its files are not among it."""
+    scores, scored_on = None, None
+    if folder.metrics.is_file():
+        results = read_json(folder.metrics, Results, "the metrics of a run")
+        found = {"test": results.test, "validation": results.best.validation}
+        scored_on, scores = next(((split, each) for split, each in found.items() if each), (None, None))
+    mixes = [{"name": name, **mix} for name, mix in run.model.embedder.mix_weights().items()]
+    vocabulary, task = run.vocabulary.labels, run.model.task
+    labels = next((known for kind in (TAGS, LABELS) if (known := vocabulary.get(kind))), None)
+    order = natural_order(labels or ())
+    # The labels of tags, each once: `B-PER` and `I-PER` are one.
+    kinds = dict.fromkeys(_BEFORE_LABEL.sub("", tag) for tag in vocabulary.get(TAGS, ()) if tag != OUTSIDE)
+    return {
+        "task": next((name for name in task.names() if name in ROW_TASKS), type(task).__name__),
+        "labels": order or (labels and list(labels)),
+        "is_ordered": bool(order),
+        "legend": legend(kinds or labels or ()),
+        "scores": scores,
+        "scored_on": scored_on,
+        "metric": run.config.trainer.metric_name,
+        "config": _without_folders(to_json(run.config)),
+        "mixes": mixes or None,
+    }
+
+
+def _without_folders(value: Any) -> Any:
+    """A value of JSON with only the last part of paths."""
+    if isinstance(value, dict):
+        return {key: _without_folders(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_without_folders(each) for each in value]
+    is_path = isinstance(value, str) and "/" in value and not value.startswith(HUB_PREFIX)
+    return Path(value).name or value if is_path else value
+
+
+def to_bytes(value: Any) -> bytes:
+    return json_text(value).encode()

@@ -1,0 +1,270 @@
+"""The folder of a study, which of its runs are there, and the means of their scores.
+
+study.json      the study, and the command that made it
+results.jsonl   one line for each finished run
+ARM/seed_N      a run, with its log.txt; with shares of the training data: ARM/share_X/seed_N
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import logging
+import statistics
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pydantic
+
+from elmo_tasks.config import to_json
+from elmo_tasks.errors import ElmoTasksError, RunError, some_of
+from elmo_tasks.extras.studies.repeated import deviation
+from elmo_tasks.extras.studies.study import Arm, Study, StudyConfig, StudyRun
+from elmo_tasks.files.json_files import Number, read_json
+from elmo_tasks.files.json_lines import read_records, write_records
+from elmo_tasks.runs.experiment_config import ExperimentConfig, Results
+from elmo_tasks.runs.folder import RunFolder, Split
+from elmo_tasks.runs.model_building import check_frozen_models
+
+logger = logging.getLogger(__name__)
+
+
+class Result(pydantic.BaseModel):
+    """A line of `results.jsonl`.
+
+    Arguments:
+        metric: the name of `score`: that of the config's validation metric.
+        split: the data that `score` is of.
+        metrics: all of them, of the best epoch: `validation` and, if there is test data, `test`.
+        seconds: of training and evaluation; reading the data and computing the biLM's layers are not counted.
+        folder: of the run, in the folder of the study.
+    """
+
+    arm: str
+    config: str
+    changes: list[str]
+    seed: int
+    share: float
+    metric: str
+    higher_is_better: bool
+    split: Split
+    score: Number
+    metrics: dict[str, dict[str, Number]]
+    seconds: float
+    folder: str
+
+
+class _Epoch(pydantic.BaseModel):
+    """The part of a line of `metrics.jsonl` that is used here."""
+
+    seconds: float
+
+
+class StudyRecord(pydantic.BaseModel):
+    """The contents of `study.json`."""
+
+    command: str
+    config: StudyConfig
+    variables: dict[str, str] = {}  # of the configs, also those that the command gave
+    packages: list[str] = []  # that were imported
+
+
+class StudyFolder:
+    """The folder of a study, and where each of its runs is in it.
+
+    A run that is there belongs to the study if it has the config of one of its runs, and was trained with the same
+    biLM, whatever its folder is called.
+
+    Attributes:
+        run_folders: those of the runs, in their order. Runs with the same config share one.
+        others: runs in the folder that do not belong to the study.
+    """
+
+    def __init__(self, path: str | Path, study: Study) -> None:
+        self.path = Path(path)
+        self.study = study
+        found = {key: folder for folder in _started(self.path) if (key := _key_of(folder)) is not None}
+        keys = [_key(to_json(run.config)) for run in study.runs]
+        taken = set(found.values())
+        for run, key in zip(study.runs, keys, strict=True):
+            if key in found and (mismatch := _mismatch(run.config, RunFolder(found[key]))):
+                logger.warning("%s: not used, but trained again: %s", found.pop(key), mismatch)
+            if key not in found:
+                found[key] = self._free(run.folder, taken)
+                taken.add(found[key])
+        self.run_folders = tuple(RunFolder(found[key]) for key in keys)
+        self.others = sorted(set(_started(self.path)) - {folder.path for folder in self.run_folders})
+
+    def _free(self, preferred: Path, taken: set[Path]) -> Path:
+        """A folder for a new run: the preferred one, or that with the first number behind it that is free."""
+        number, path = 1, self.path / preferred
+        while path in taken or RunFolder(path).is_started():
+            number += 1
+            path = self.path / preferred.with_name(f"{preferred.name}_{number}")
+        return path
+
+    def pairs(self) -> list[tuple[StudyRun, RunFolder]]:
+        """All runs with their folders."""
+        return list(zip(self.study.runs, self.run_folders, strict=True))
+
+    def chosen(self) -> list[tuple[StudyRun, RunFolder]]:
+        """The chosen runs, with their folders. Runs that share a folder are there once."""
+        return list({folder.path: (run, folder) for run, folder in self.pairs() if run.chosen}.values())
+
+    def state(self, folder: RunFolder) -> str:
+        return "finished" if folder.metrics.is_file() else "interrupted" if folder.is_started() else "missing"
+
+    def results(self) -> list[Result]:
+        """The results of the runs that have finished, in the order of the study."""
+        return [self.result(run, folder) for run, folder in self.pairs() if folder.metrics.is_file()]
+
+    def result(self, run: StudyRun, folder: RunFolder) -> Result:
+        """The result of a run that has finished."""
+        found = read_json(folder.metrics, Results, "the metrics of a run")
+        metrics = {"validation": found.best.validation} | ({"test": found.test} if found.test else {})
+        records = list(read_records(folder.records, _Epoch, "the record of an epoch"))
+        trainer = run.config.trainer
+        return Result(
+            arm=run.arm.name,
+            config=run.config_file,
+            changes=list(run.overrides),
+            seed=run.seed,
+            share=run.share,
+            metric=trainer.metric_name,
+            higher_is_better=trainer.higher_is_better,
+            split=run.split,
+            score=trainer.value_of(metrics[run.split]),
+            metrics=metrics,
+            seconds=round(sum(record.seconds for record in records), 2),
+            folder=folder.path.relative_to(self.path).as_posix(),
+        )
+
+    def describe_others(self) -> str:
+        """Says which runs in the folder do not belong to the study."""
+        names = some_of([other.relative_to(self.path).as_posix() for other in self.others])
+        return f"{self.path}: {len(self.others)} other run(s) there do not belong to the study: {names}"
+
+    def write_results(self) -> None:
+        write_records(self.path / "results.jsonl", self.results())
+
+
+def read_study(path: str | Path) -> tuple[StudyRecord, list[Result]]:
+    """What a study's folder holds; raises `RunError` if it is not one, or no run has finished."""
+    path = Path(path)
+    record = read_json(path / "study.json", StudyRecord, "the folder of a study")
+    file = path / "results.jsonl"
+    results = list(read_records(file, Result, "a result")) if file.is_file() else []
+    if not results:
+        raise RunError(f"{path}: no run of the study has finished")
+    return record, results
+
+
+@dataclasses.dataclass(frozen=True)
+class Summary:
+    """An arm at a share of the training data.
+
+    Arguments:
+        results: of its seeds.
+        num_seeds: how many there are when the study is complete.
+        baseline: the arm that it is compared with, at the same share; None without any.
+    """
+
+    arm: Arm
+    share: float
+    results: Sequence[Result]
+    num_seeds: int
+    baseline: Summary | None
+
+    @property
+    def scores(self) -> list[float]:
+        return [result.score for result in self.results]
+
+    @property
+    def metric(self) -> str:
+        return f"{self.results[0].split} {self.results[0].metric}"
+
+    @property
+    def mean(self) -> float:
+        return statistics.fmean(self.scores)
+
+    @property
+    def std(self) -> float | None:
+        """The sample standard deviation (n - 1) over the seeds; None for a single one."""
+        return deviation(self.scores)
+
+    @property
+    def minutes(self) -> float:
+        return statistics.fmean(result.seconds for result in self.results) / 60
+
+    def expected(self) -> str:
+        """The range that the paper's seeds make likely, and whether the mean is outside; empty without one."""
+        if self.arm.paper is None or self.arm.paper_std is None:
+            return ""
+        low, high = (self.arm.paper + sign * 2 * self.arm.paper_std for sign in (-1, 1))
+        outside = ", below" if self.mean < low else ", above" if self.mean > high else ""
+        return f"{low:.2f} to {high:.2f}{outside}"
+
+    def error_reduction(self) -> float | None:
+        """The share of the baseline's error that is gone; None without a baseline."""
+        if self.baseline is None:
+            return None
+        return _error_reduction(self.baseline.mean, self.mean, higher_is_better=self.results[0].higher_is_better)
+
+    def paper_error_reduction(self) -> float | None:
+        """The same of the scores that the paper reports."""
+        if self.baseline is None or self.arm.paper is None or self.baseline.arm.paper is None:
+            return None
+        higher_is_better = self.results[0].higher_is_better
+        return _error_reduction(self.baseline.arm.paper, self.arm.paper, higher_is_better=higher_is_better)
+
+
+def _error_reduction(before: float, after: float, *, higher_is_better: bool) -> float | None:
+    """Scores where higher is better are in percent, so that the error is what is missing to 100."""
+    error, other = (100 - before, 100 - after) if higher_is_better else (before, after)
+    return (error - other) / error if error > 0 else None
+
+
+def summarize(record: StudyRecord, results: Sequence[Result]) -> list[Summary]:
+    """What a study has found, in the order of its arms and shares. Where no run has finished, there is no summary."""
+    config = record.config
+    arms = {arm.name: arm for arm in config.arms}
+
+    def summary(arm: Arm, share: float, baseline: Summary | None) -> Summary | None:
+        own = [each for each in results if (each.arm, each.share) == (arm.name, share)]
+        return Summary(arm, share, own, len(arm.seeds or config.seeds), baseline) if own else None
+
+    found = []
+    for arm in config.arms:
+        for point in arm.share_points(config):
+            baseline = summary(arms[arm.baseline], point.share, None) if arm.baseline else None
+            found.append(summary(arm, point.share, baseline))
+    return [each for each in found if each]
+
+
+def _started(folder: Path) -> list[Path]:
+    return sorted(path.parent for path in folder.rglob("config.json"))
+
+
+def _key_of(folder: Path) -> str | None:
+    """The key of the run that a folder holds; None if its config cannot be read."""
+    try:
+        return _key(RunFolder(folder).earlier_config(ExperimentConfig))
+    except ElmoTasksError as error:
+        logger.warning("%s", error)
+        return None
+
+
+def _mismatch(config: ExperimentConfig, folder: RunFolder) -> str | None:
+    """Why the run there has another frozen biLM or transformer than the config names now; None if it has not."""
+    if not any(frozen.reference.is_file() for frozen in folder.frozen_models):
+        return None
+    try:
+        check_frozen_models(config, folder)
+    except RunError as error:
+        return str(error)
+    return None
+
+
+def _key(config: dict[str, Any]) -> str:
+    return json.dumps(config, sort_keys=True)

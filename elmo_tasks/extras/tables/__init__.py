@@ -1,0 +1,1 @@
+"""Spreadsheets and tables as people have them, in and out."""

@@ -1,0 +1,318 @@
+"""Tables: CSV, TSV, spreadsheets, Parquet, and columns of tokens and tags with a token on each line."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import itertools
+import logging
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple, cast
+
+import datasets
+import pydantic
+from pydantic import Field
+
+from elmo_tasks.data_readers.columns import DOCUMENT_BORDER, Line, LineWidths
+from elmo_tasks.data_readers.records import Record
+from elmo_tasks.data_readers.row_examples import ROW_TASKS
+from elmo_tasks.data_readers.rows import RowReader, RowReaderConfig, TableTaskName
+from elmo_tasks.errors import DataError, ElmoTasksError, did_you_mean
+from elmo_tasks.extras.tables.column_names import check_distinct
+from elmo_tasks.extras.tables.sheets import SHEETS, sheet_rows
+from elmo_tasks.extras.tables.table_columns import Decimal, find_columns, find_decimal
+from elmo_tasks.extras.tables.table_format import (
+    SAMPLE_ROWS,
+    SEPARATOR_LINE,
+    TableFormat,
+    find_format,
+    table_lines,
+)
+from elmo_tasks.files.text import CR_TO_LF
+
+logger = logging.getLogger(__name__)
+
+# The number of a row's first line, its lines, and its cells, none for a comment; or what is wrong with its first line.
+_Row = tuple[int, str, "list[str] | DataError"]
+_LONGEST = 150  # lines of a sentence that is the whole file
+_SENTENCE = "if a column has the sentence, name it: --set dataset_reader.columns.sentence=NAME"
+SENTENCE = "sentence"  # what `columns` calls the column of the sentence, if a line has a token
+
+
+def _known_encoding(name: str) -> str:
+    try:
+        return codecs.lookup(name).name.replace("utf-", "UTF-")
+    except LookupError:
+        raise ValueError("not an encoding; expected a name such as 'cp1252' or 'utf-8'") from None
+
+
+class DelimitedConfig(RowReaderConfig):
+    """Tables: CSV, TSV, and columns of tokens and tags with a token on each line."""
+
+    type: Literal["delimited"] = "delimited"
+    task_name: TableTaskName = Field(alias="task", description="What to learn from the rows.")
+    delimiter: Annotated[str, Field(min_length=1, max_length=1)] | None = Field(
+        None, description="Separates columns, such as ';'; by default, it is found out from the file."
+    )
+    encoding: Annotated[str, pydantic.AfterValidator(_known_encoding)] | None = Field(
+        None, description="Of the file, such as 'cp1252'; by default UTF-8, UTF-16 or Windows-1252, as the file has it."
+    )
+    sheet: str | None = Field(None, description="Of a spreadsheet: the sheet that is read, if several have cells.")
+    decimal: Decimal | None = Field(
+        None, description="Separates the fractions of scores; by default, it is found out from the file."
+    )
+    header: bool = Field(True, description="Whether the first line has the names of the columns.")
+    quotes: bool | None = Field(
+        None,
+        description="Whether cells can be in double quotes, as in CSV; by default, unless the delimiter is a space, or "
+        "a tab and the file does not show that they are.",
+    )
+    token_per_line: bool = Field(
+        True,
+        description="Tagging: a line has a token and its tag, and an empty line ends a sentence, or another value in "
+        "the column that `columns` calls 'sentence'; false: a line is a sentence, with spaces between its tokens and "
+        "between its tags.",
+    )
+
+    trained_columns: Mapping[str, str] = Field(
+        {},
+        description="Written by `train`: the columns of the training data. Other tables are read by them, if they "
+        "have them.",
+    )
+    comment: Annotated[str, Field(min_length=1)] | None = Field(
+        None, description="What lines begin with that are left out, such as '#'."
+    )
+
+    @pydantic.model_validator(mode="after")
+    def _names_need_a_header(self) -> DelimitedConfig:
+        columns = {**self.row_columns(), **self.columns}
+        if not self.header and (named := [name for name, column in columns.items() if isinstance(column, str)]):
+            raise ValueError(f"columns: without a header row they have numbers; expected those of {', '.join(named)}")
+        return self
+
+    @property
+    def by_token(self) -> bool:
+        """Whether a line has a token and its tag."""
+        return self.task_name == "tagging" and self.token_per_line
+
+    def row_columns(self) -> dict[str, str | int]:
+        """As for all rows. With a token on each line, `columns` may also name the one of the sentence."""
+        columns = {name: column for name, column in self.columns.items() if name != SENTENCE or not self.by_token}
+        return ROW_TASKS[self.task_name].columns(columns)
+
+    def trained_on(self, path: Path) -> DelimitedConfig:
+        if self.columns or not self.header:
+            return self
+        found = {
+            name: column for name, column in self.build().find_layout(path).columns.items() if isinstance(column, str)
+        }
+        return self.model_copy(update={"trained_columns": found})
+
+    def build(self) -> DelimitedReader:
+        return DelimitedReader(self)
+
+
+class _Layout(NamedTuple):
+    """How a table is written (None for a spreadsheet), the columns that are read, and what separates fractions."""
+
+    format: TableFormat | None
+    columns: dict[str, str | int]
+    decimal: Decimal
+
+
+class DelimitedReader(RowReader):
+    """Reads a table with Python's `csv`, or a spreadsheet. Rows without any text are left out, or end a sentence."""
+
+    config: DelimitedConfig
+
+    def __init__(self, config: DelimitedConfig) -> None:
+        super().__init__(config)
+        self._layouts: dict[tuple[Any, ...], _Layout] = {}
+
+    def file_key(self, path: Path) -> list[str]:
+        (file,) = self.files(path)
+        return [str(self._layout(file)), *super().file_key(path)]
+
+    def hub_examples(self, rows: datasets.Dataset, source: str) -> Iterator[dict[str, Any]]:
+        if SENTENCE in self.config.columns:
+            raise ElmoTasksError(
+                f"{source}: 'columns' names one of the sentence; a row of a hub data set is a sentence"
+            )
+        return super().hub_examples(rows, source)
+
+    def examples(self, path: Path) -> Iterator[dict[str, Any]]:
+        layout = self._layout(path)
+        return self._examples(lambda reader: reader.records(path), str(path), None, layout.columns, layout.decimal)
+
+    def _layout(self, path: Path) -> _Layout:
+        """What is found out from a file, which the log says once; errors as of `find_layout`."""
+        key = (path, path.stat().st_mtime_ns, self.needs_labels)
+        if key not in self._layouts:
+            self._layouts[key] = layout = self.find_layout(path)
+            found = [str(layout.format)] if layout.format else []
+            found += ["decimal commas"] if layout.decimal == "," else []
+            found += [f"{name} from {each!r}" for name, each in layout.columns.items() if each != self.columns()[name]]
+            if found:
+                logger.info("%s: %s", path, ", ".join(found))
+        return self._layouts[key]
+
+    def find_layout(self, path: Path) -> _Layout:
+        """What the settings say of a table and, where they say nothing, what its first rows show.
+
+        Raises:
+            DataError: the rows show nothing, or several things; the settings that choose are named.
+        """
+        columns, config, format = self.columns(), self.config, None
+        if path.suffix.lower() not in SHEETS:
+            named = [column for column in columns.values() if config.header and isinstance(column, str)]
+            format = find_format(path, config, named)
+        rows = self._rows(path, format)
+        header = _header(rows, path) if config.header else None
+        names = header[2] if header else None
+        sample = [cells for *_, cells in itertools.islice(rows, SAMPLE_ROWS) if isinstance(cells, list) and any(cells)]
+        location = f"{path}:{header[0]}" if header else str(path)
+        if names:
+            columns = find_columns(columns, config.columns, config.trained_columns, names, sample, location)
+        decimal = config.decimal or "."
+        if "score" in columns and config.decimal is None and sample:
+            index = self._column_index(columns["score"], names, len(sample[0]), location)
+            decimal = find_decimal([cells[index] for cells in sample if index < len(cells)], location)
+        return _Layout(format, columns, decimal)
+
+    def records(self, path: Path) -> Iterator[Record]:
+        layout, by_token = self._layout(path), self.config.by_token
+        rows = self._rows(path, layout.format)
+        header = _header(rows, path) if self.config.header else None
+        names = header[2] if header else None
+        numbers = [column for column in layout.columns.values() if isinstance(column, int)]
+        least = max([1, *(column + 1 if column >= 0 else -column for column in numbers)])
+        widths = LineWidths(path, least, self.bad_units, known=header)
+        indices: dict[str | int, int] = {}
+        others = () if self.needs_labels or by_token else tuple(filter(None, names or ()))  # predictions keep them
+        for group in self._groups(rows, names, path):
+            first, _, cells = group[0]
+            if by_token and isinstance(cells, list) and DOCUMENT_BORDER in cells:
+                border = {column: [DOCUMENT_BORDER] for column in layout.columns.values()}
+                yield Record(border, first, f"{path}:{first}")
+                continue
+            with self.bad_units.caught():
+                lines = widths.check(_without_errors(group))
+                if not lines:
+                    continue
+                location = f"{path}:{(header or lines[0])[0]}"
+                indices = indices or {
+                    column: self._column_index(column, names, len(lines[0][2]), location)
+                    for column in (*layout.columns.values(), *others)
+                }
+                columns: dict[str | int, Any] = {
+                    column: [cells[index].strip(" ") for *_, cells in lines] if by_token else lines[0][2][index]
+                    for column, index in indices.items()
+                }
+                first = lines[0][0]
+                is_whole = by_token and lines[-1][0] - first == len(lines) - 1  # nothing is between the tokens' lines
+                yield Record(columns, first, f"{path}:{first}", (f"{path}:", first) if is_whole else None)
+
+    def _groups(self, rows: Iterator[_Row], names: Sequence[str] | None, path: Path) -> Iterator[list[_Row]]:
+        """The rows of each example: each, or with a token on each line those of a sentence. A border is by itself."""
+        if not self.config.by_token:
+            yield from ([row] for row in rows if not _is_blank(row[2]))
+            return
+        column = self.config.columns.get(SENTENCE)
+        group: list[_Row] = []
+        sentence, after_border = "", False
+        for row in rows:
+            cells = row[2] if isinstance(row[2], list) else []
+            is_blank, is_border, number = _is_blank(row[2]), DOCUMENT_BORDER in cells, ""
+            if column is not None and cells:
+                index = self._column_index(column, names, len(cells), f"{path}:{row[0]}")
+                number = cells[index].strip() if index < len(cells) else ""
+            if group and (is_blank or is_border or after_border or number not in ("", sentence)):
+                yield group
+                group = []
+            sentence, after_border = number or sentence, is_border
+            if not is_blank:
+                group.append(row)
+        if group:
+            if column is None and group[0][0] <= 2 and len(group) > _LONGEST:
+                logger.warning("%s: a sentence of %d lines, without an empty line; %s", path, len(group), _SENTENCE)
+            yield group
+
+    def _rows(self, path: Path, format: TableFormat | None) -> Iterator[_Row]:
+        """The cells of each row, which takes several lines if a cell in quotes does."""
+        comments = (self.config.comment,) if self.config.comment else ()
+        if format is None:
+            for number, cells in sheet_rows(path, self.config.sheet):
+                if not (line := "\t".join(map(str, cells))).startswith(comments):
+                    yield number, line, cells
+            return
+        lines, taken, given_back = table_lines(path, format.encoding), list[tuple[int, str]](), deque[tuple[int, str]]()
+
+        def csv_lines() -> Iterator[str]:
+            """The lines for Python's `csv`, without comments."""
+            while given := given_back.popleft() if given_back else next(lines, None):
+                names_delimiter = given[0] == 1 and SEPARATOR_LINE.fullmatch(given[1])
+                if taken or not (names_delimiter or given[1].startswith(comments)):  # not within a cell in quotes
+                    taken.append(given)
+                    yield f"{given[1]}\n"
+
+        quoting: Any = csv.QUOTE_MINIMAL if format.quotes else csv.QUOTE_NONE
+        reader: Any = None
+        while True:
+            reader = reader or csv.reader(csv_lines(), delimiter=format.delimiter, quoting=quoting, strict=True)
+            taken.clear()
+            try:
+                row: list[str] | DataError = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                row = _not_a_row(path, error, taken, quotes=format.quotes)
+            if nul := next((number for number, line in taken if "\0" in line), None):
+                row = DataError(path, "a NUL byte, which is not text; export the table again, or delete the line", nul)
+            if isinstance(row, DataError):
+                given_back.extendleft(reversed(taken[1:]))  # the next line may begin a row
+                del taken[1:]
+                reader = None
+            yield taken[0][0], "\n".join(line for _, line in taken), row
+
+    def _column_index(self, column: str | int, names: Sequence[str] | None, width: int, location: str) -> int:
+        if isinstance(column, int):
+            if not -width <= column < width:
+                raise DataError(location, f"no column {column} among {width}; name others in 'columns'")
+            return column
+        if column not in (names or ()):
+            remedy = f"name the columns in 'columns'.{did_you_mean(column, names or ())}"
+            raise DataError(location, f"no column {column!r} among {', '.join(names or ())[:200]}; {remedy}")
+        return (names or ()).index(column)
+
+
+def _not_a_row(path: Path, error: csv.Error, lines: Sequence[tuple[int, str]], *, quotes: bool) -> DataError:
+    """What is wrong with the lines that Python's `csv` has read for a row."""
+    (first, _), (last, text) = lines[0], lines[-1]
+    quoted = f", in a cell in quotes that goes on to line {last}" if last > first else ""
+    remedy = "; with quotes: false, quotes are text" if quotes else ""
+    if "\r" in text:
+        remedy = f"; a CR ends no line next to LF; convert the file with: {CR_TO_LF}"
+    return DataError(path, f"not a row of a table ({error}{quoted}){remedy}", first)
+
+
+def _header(rows: Iterator[_Row], path: Path) -> Line | None:
+    """The header row; None in a table without rows."""
+    header = next((row for row in rows if not _is_blank(row[2])), None)
+    if header is None:
+        return None
+    (line, _, names), *_ = _without_errors([header])
+    check_distinct(names, path, line)
+    return header[0], header[1], names
+
+
+def _without_errors(rows: list[_Row]) -> list[Line]:
+    """The rows, or the first error among them."""
+    if error := next((row[2] for row in rows if isinstance(row[2], DataError)), None):
+        raise error
+    return cast("list[Line]", rows)
+
+
+def _is_blank(cells: list[str] | DataError) -> bool:
+    return isinstance(cells, list) and not "".join(map(str, cells)).strip()

@@ -1,0 +1,155 @@
+"""How the text of a table is written: its encoding, what separates its cells, and whether they are in quotes."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import itertools
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from charset_normalizer import from_bytes
+
+from elmo_tasks.errors import DataError
+from elmo_tasks.files.limits import MAX_LINE_BYTES, limit
+from elmo_tasks.files.paths import plain_name
+from elmo_tasks.files.text import DAMAGE_ERRORS, open_binary, read_lines, wide_encoding
+
+if TYPE_CHECKING:
+    from elmo_tasks.extras.tables.delimited import DelimitedConfig
+
+SAMPLE_ROWS = 1000  # the first ones, from which all is found out
+SEPARATOR_LINE = re.compile(r'"?sep=(.)"?')  # Excel's first line, which names the delimiter
+_DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+_CODE_PAGES = ("cp1252", "cp1250", "cp1251", "mac_roman")
+# Inside of words, these are letters in another encoding.
+_NO_LETTERS = re.compile(r"(?<=[a-zß-ÿ])[†‡‰ŠŒŽŸ\xa1-\xa9\xae-\xb3\xb5\xb6\xb8\xb9\xbb-\xbf](?=[a-zß-ÿ])")
+# Turkish letters of cp1254, read as cp1252; Icelandic and Faroese have both kinds.
+_TURKISH, _NOT_TURKISH = re.compile("[ðýþÐÝÞ]"), re.compile("[áéíóúæ]")
+_SAMPLE_BYTES = 50_000
+_CLEARLY_BETTER = 0.2  # of charset_normalizer's measure of mess; differences in a few words are below it
+
+
+class TableFormat(NamedTuple):
+    """The encoding of a table, its delimiter, and whether cells can be in quotes."""
+
+    encoding: str
+    delimiter: str
+    quotes: bool
+
+    def __str__(self) -> str:
+        separator = _DELIMITERS.get(self.delimiter, repr(self.delimiter))
+        return f"{self.encoding.replace('cp125', 'Windows-125')}, separated by {separator}"
+
+
+def find_format(path: Path, config: DelimitedConfig, names: Collection[str]) -> TableFormat:
+    """The format of a table; what the config does not say is found out from the file.
+
+    Arguments:
+        names: columns that are read, if the table has a header row.
+
+    Raises:
+        DataError: two encodings or two delimiters are possible.
+    """
+    csv.field_size_limit(limit(MAX_LINE_BYTES))  # of the process; a cell may be as long as a line
+    encoding, delimiter, quotes = config.encoding or _encoding(path), config.delimiter, config.quotes
+    lines = [line for _, line in itertools.islice(table_lines(path, encoding), SAMPLE_ROWS)]
+    if lines and (named := SEPARATOR_LINE.fullmatch(lines[0])):
+        delimiter, lines = delimiter or named[1], lines[1:]
+    if config.comment:
+        lines = [line for line in lines if not line.startswith(config.comment)]
+    delimiter = delimiter or _delimiter(lines, path, quotes, names)
+    if quotes is None:  # a token may be a quote
+        quotes = delimiter not in "\t " or (delimiter == "\t" and not config.by_token and _has_quotes(lines))
+    return TableFormat(encoding, delimiter, quotes)
+
+
+def table_lines(path: Path, encoding: str) -> Iterator[tuple[int, str]]:
+    """The numbered lines of a file in an encoding; see `read_lines`."""
+    if encoding == "UTF-8":
+        yield from read_lines(path)
+        return
+    try:
+        with open_binary(path) as stream, io.TextIOWrapper(stream, encoding) as text:
+            yield from ((number, line.removesuffix("\n")) for number, line in enumerate(text, start=1))
+    except UnicodeError as error:
+        raise DataError(path, f"is not {encoding} ({error}); set another dataset_reader.encoding") from None
+
+
+def _encoding(path: Path) -> str:
+    """UTF-8 if a file has it, UTF-16 or UTF-32, or Windows-1252; raises `DataError` if another is more likely."""
+    right, wrong, odd = 0, 0, b""  # lines that are UTF-8 or not, without those in ASCII
+    with open_binary(path) as stream, contextlib.suppress(*DAMAGE_ERRORS):  # reading the rows finds the damage
+        for number, line in enumerate(iter(lambda: stream.readline(limit(MAX_LINE_BYTES)), b"")):
+            if number == 0 and (wide := wide_encoding(line)):
+                return wide
+            try:
+                line.decode()
+                right += not line.isascii()
+            except UnicodeDecodeError:
+                wrong, odd = wrong + 1, odd + line if len(odd) < _SAMPLE_BYTES else odd
+    if wrong <= right:  # damaged lines are errors of their own
+        return "UTF-8"
+    western = odd.decode("cp1252", "replace")
+    is_turkish = bool(_TURKISH.search(western)) and not _NOT_TURKISH.search(western)
+    pages = [*_CODE_PAGES, "cp1254"] if is_turkish else [*_CODE_PAGES]
+    found = from_bytes(odd[:_SAMPLE_BYTES], cp_isolation=pages, threshold=1.0, enable_fallback=False)
+    mess = {name: each.chaos for each in found for name in each.could_be_from_charset if name in pages}
+    likely = sorted(mess, key=lambda name: (is_turkish and name != "cp1254", mess[name]))
+    is_odd = is_turkish or _NO_LETTERS.search(western)
+    if "cp1252" in mess and not is_odd and mess["cp1252"] - mess[likely[0]] < _CLEARLY_BETTER:
+        return "cp1252"
+    words = [word for word in odd.split() if not word.isascii()]
+    telling = max(words, key=lambda word: len({word.decode(each, "replace") for each in likely}))
+    readings = " or ".join(f"{each} ({telling.decode(each, 'replace')!r})" for each in likely)
+    readings = readings or "in many other encodings"
+    remedy = f"Choose one: --set dataset_reader.encoding={next(iter(likely), 'NAME')}"
+    raise DataError(path, f"is not UTF-8; it can be {readings}. {remedy}")
+
+
+def _delimiter(lines: Sequence[str], path: Path, quotes: bool | None, names: Collection[str]) -> str:
+    """The delimiter with which most rows are as wide as the first one, which has the names of columns if there are any.
+
+    If the header row has one cell, it is one with which all rows have; otherwise the one that the file's name suggests.
+    """
+    readings = {each: _rows(lines, each, each != "\t" if quotes is None else quotes) for each in _DELIMITERS}
+    named = [each for each, rows in readings.items() if rows and names and set(names) <= set(rows[0])]
+    wide = {each: _share_as_wide(readings[each]) for each in named or readings}
+    best = [each for each, share in wide.items() if share and share == max(wide.values())]
+    if len(best) > 1 and "\t" not in best:  # which is hardly in a text
+        cells = " or ".join(f"{_DELIMITERS[each]} ({', '.join(map(repr, readings[each][0]))[:200]})" for each in best)
+        remedy = " or ".join(f"--set 'dataset_reader.delimiter={each}'" for each in best)
+        raise DataError(path, f"can be separated by {cells}. Set {remedy}")
+    if best:
+        return "\t" if "\t" in best else best[0]
+    usual = "," if plain_name(path).lower().endswith(".csv") else "\t"
+    single = (each for each in (usual, *_DELIMITERS) if names and all(len(row) == 1 for row in readings[each]))
+    return next(single, usual)
+
+
+def _rows(lines: Iterable[str], delimiter: str, quotes: bool) -> list[list[str]]:
+    """The rows that are not blank; the last one is empty if the lines after it are not a row."""
+    rows: list[list[str]] = []
+    quoting: Any = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
+    try:
+        for row in csv.reader((f"{line}\n" for line in lines), delimiter=delimiter, quoting=quoting, strict=True):
+            rows += [row] if "".join(row).strip() else []
+    except csv.Error:
+        rows.append([])
+    return rows
+
+
+def _share_as_wide(rows: Sequence[Sequence[str]]) -> float:
+    """The share of rows that have as many cells as the first one; 0 if that has only one."""
+    width = len(rows[0]) if rows else 0
+    return sum(len(row) == width for row in rows) / len(rows) if width > 1 else 0.0
+
+
+def _has_quotes(lines: Sequence[str]) -> bool:
+    """Whether cells between tabs are in quotes, as Excel writes those that hold quotes, tabs or line ends."""
+    plain, quoted = (_rows(lines, "\t", quotes) for quotes in (False, True))
+    doubled = any('""' in cell[1:-1] for row in plain for cell in row if cell[:1] == cell[-1:] == '"')
+    return _share_as_wide(quoted) == 1.0 and (doubled or _share_as_wide(plain) < 1.0)

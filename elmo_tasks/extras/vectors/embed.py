@@ -1,0 +1,265 @@
+"""The vectors of a text file, in memory that does not grow with the file.
+
+# B batch, T tokens of a sentence, L+1 layers, D features of a layer
+"""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import itertools
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import IO, Literal, get_args
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from elmo_tasks.elmo.bilm import BiLM
+from elmo_tasks.elmo.characters import check_sentences
+from elmo_tasks.elmo.fast import FastBiLM
+from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.extras.advice.language import LanguageCheck
+from elmo_tasks.extras.vectors.vector_file import SENTENCES, create_vector_file
+from elmo_tasks.files.atomic import atomic_write
+from elmo_tasks.files.paths import is_stream
+from elmo_tasks.files.text import read_lines
+from elmo_tasks.progress import progress_bar
+from elmo_tasks.text.batches import batches_of_like_lengths
+from elmo_tasks.text.prose import raw_lines
+
+Pooling = Literal["none", "mean", "max"]
+Tokenizer = Callable[[str], list[list[str]]]
+
+_BATCHES_SORTED_AT_ONCE = 16
+
+
+def embed_sentences(
+    sentences: Sequence[Sequence[str]],
+    bilm: BiLM | FastBiLM,
+    *,
+    layers: str | int = "all",
+    pool: Pooling = "none",
+    max_tokens: int = 4096,
+) -> list[Tensor]:
+    """The vectors of tokenized sentences, (L+1, T, D), as `embed_file` writes them; arguments: see there.
+
+    Raises:
+        ElmoTasksError: `layers` names no layer of the biLM, or `pool` is unknown.
+        TypeError: a sentence is a string, or a token is not.
+    """
+    check_sentences(sentences)
+    choose, _ = _selection(layers, bilm.num_layers, pool)
+    vectors: dict[int, Tensor] = {}
+    batches: Iterable[list[int]] = batches_of_like_lengths([len(tokens) for tokens in sentences], max_padded=max_tokens)
+    if _reset_state(bilm):
+        batches = ([row] for row in range(len(sentences)))
+    for rows in batches:
+        vectors |= zip(rows, _vectors([sentences[row] for row in rows], bilm, choose, pool), strict=True)
+    return [vectors[row] for row in range(len(sentences))]
+
+
+@torch.no_grad()
+def _vectors(
+    sentences: Sequence[Sequence[str]], bilm: BiLM | FastBiLM, choose: Callable[[Tensor], Tensor], pool: Pooling
+) -> Iterator[Tensor]:
+    """The chosen layers of each sentence of a batch, (L+1, T, D) or (T, D); without the axis T if tokens are pooled."""
+    for tokens, layers in zip(sentences, bilm.layers(sentences).layers, strict=True):
+        vectors = choose(layers[:, : len(tokens)])
+        if pool == "none":
+            yield vectors.clone()
+        elif not tokens:
+            yield vectors.new_zeros(vectors.shape[:-2] + vectors.shape[-1:])
+        else:
+            yield vectors.mean(dim=-2) if pool == "mean" else vectors.amax(dim=-2)
+
+
+def shape_of_layers(bilm: FastBiLM, layers: str | int) -> tuple[int, ...]:
+    """The shape of a token's vectors: (D,), or (L+1, D) for all layers; raises `ElmoTasksError` as `embed_file`."""
+    return (*_selection(layers, bilm.num_layers)[1], bilm.output_size)
+
+
+def embed_file(
+    source: str | Path | IO[bytes],
+    output: str | Path,
+    bilm: BiLM | FastBiLM,
+    *,
+    layers: str | int = "all",
+    pool: Pooling = "none",
+    tokenize: Tokenizer | None = None,
+    max_tokens: int = 4096,
+    keep_sentences: bool = True,
+    show_progress: bool = True,
+    check: LanguageCheck | None = None,
+) -> int:
+    """Writes the vectors of every sentence of a text file.
+
+    Source: bilm-tf's `dump_bilm_embeddings` and AllenNLP's `elmo` command. The HDF5 layout is theirs: one float32
+    dataset per sentence, named by the sentence's number from 0, of shape (L+1, T, D), or (T, D) if one layer is kept,
+    without the axis T if tokens are pooled; and `sentence_to_index`, a dataset of shape (1,) with a JSON object from
+    sentences, tokens joined by spaces, to names. A sentence that comes twice has two datasets; the object names the
+    second. With a stateful biLM, sentences are read one by one in the file's order, from a fresh start, as in bilm-tf.
+
+    Arguments:
+        source: UTF-8 text: a file, compressed or not, or standard input as an open stream.
+        output: the file to write, .hdf5, .h5 or .npz; it appears when it is complete.
+        bilm: the biLM, a `FastBiLM` unless state is to be carried.
+        layers: "all"; "mix", the mean of all; "top"; or one layer's number, "0" being the token layer.
+        pool: what is kept of a sentence's tokens: "none" keeps each, "mean" and "max" make one vector of them.
+        tokenize: splits a line into sentences and those into tokens; a line without sentences is skipped. By default
+            each line is one sentence, tokens separated by white space. An empty line then is a sentence without tokens
+            (zeros if pooled), so that the numbers are those of the lines.
+        max_tokens: most tokens of a batch, which bounds memory; a longer sentence is a batch by itself.
+        keep_sentences: whether `sentence_to_index` is written, for which all sentences are held in memory.
+        show_progress: whether a progress bar is drawn.
+        check: sees the sentences.
+
+    Returns:
+        the number of sentences.
+
+    Raises:
+        DataError: `source` is missing, damaged or not UTF-8, or a data file; see `text.prose`.
+        ElmoTasksError: `layers` names no layer of the biLM, `pool` is unknown, or `output` has an unknown ending.
+    """
+    choose, _ = _selection(layers, bilm.num_layers, pool)
+    sentence_to_index: dict[str, str] = {}
+    total = 0
+    with create_vector_file(output) as file, progress_bar(visible=show_progress) as progress:
+        task = progress.add_task("counting lines", total=None, note="")
+        num_lines = _count_lines(source)
+        progress.update(task, total=num_lines, description="embedding lines")
+        for batch in _batches(_sentences(source, tokenize), max_tokens, one_by_one=_reset_state(bilm)):
+            if check is not None:
+                check.see(sentence.tokens for sentence in batch)
+            vectors = _vectors([sentence.tokens for sentence in batch], bilm, choose, pool)
+            for sentence, each in zip(batch, vectors, strict=True):
+                file.write(str(sentence.number), each.float().cpu().numpy())
+                if keep_sentences:  # equal sentences come in the file's order, since they are equally long
+                    sentence_to_index[" ".join(sentence.tokens)] = str(sentence.number)
+                progress.advance(task, sentence.lines)
+            total += len(batch)
+        progress.update(task, completed=num_lines)  # the last lines may have no sentence
+        if keep_sentences:
+            file.write(SENTENCES, np.array([json.dumps(sentence_to_index)]))
+    return total
+
+
+def embed_words(
+    source: str | Path | IO[bytes],
+    output: str | Path,
+    bilm: BiLM | FastBiLM,
+    *,
+    layers: str | int = "mix",
+    tokenize: Tokenizer | None = None,
+    max_tokens: int = 4096,
+) -> int:
+    """Writes the mean vector of each word of a text over all its places, the most frequent word first.
+
+    Arguments and errors are as of `embed_file`, but `layers` must not be "all". A .csv file has a header row and the
+    `count` of each word; other files have word2vec's text format. Returns the number of words.
+    """
+    if _selection(layers, bilm.num_layers)[1]:
+        raise ElmoTasksError("layers: got 'all'; expected mix, top or a number, because a word has one vector")
+    counts, sums = Counter[str](), dict[str, np.ndarray]()
+    for window in _windows(_sentences(source, tokenize), max_tokens * _BATCHES_SORTED_AT_ONCE):
+        sentences = [sentence.tokens for sentence in window]
+        vectors = embed_sentences(sentences, bilm, layers=layers, max_tokens=max_tokens)
+        for word, vector in zip(itertools.chain(*sentences), torch.cat(vectors).double().cpu().numpy(), strict=True):
+            counts[word] += 1
+            sums[word] = sums.get(word, 0) + vector
+    rows = [(word, count, [f"{each:.6g}" for each in sums[word] / count]) for word, count in counts.most_common()]
+    is_csv = Path(output).suffix.lower() == ".csv"
+    encoding = "utf-8-sig" if is_csv else "utf-8"
+    with atomic_write(output) as stream, io.TextIOWrapper(stream, encoding, newline="") as text:
+        if is_csv:
+            header = ["word", "count", *range(bilm.output_size)]
+            csv.writer(text, lineterminator="\n").writerows(
+                [header, *([word, count, *mean] for word, count, mean in rows)]
+            )
+        else:
+            text.write(f"{len(rows)} {bilm.output_size}\n")
+            text.writelines(f"{word} {' '.join(mean)}\n" for word, _, mean in rows)
+    return len(rows)
+
+
+def _count_lines(source: str | Path | IO[bytes]) -> int | None:
+    """None for a stream, which can be read only once."""
+    if isinstance(source, (str, Path)) and not is_stream(source):
+        return sum(1 for _ in read_lines(source))
+    return None
+
+
+@dataclasses.dataclass(frozen=True)
+class _Sentence:
+    number: int
+    tokens: list[str]
+    lines: int  # lines that are finished with it: none, or its own and those without a sentence before it
+
+
+def _reset_state(bilm: BiLM | FastBiLM) -> bool:
+    """Forgets the state that a biLM carries from sentence to sentence; says whether it does carry state."""
+    if not isinstance(bilm, BiLM):
+        return False
+    bilm.reset_state()
+    return bilm.stateful
+
+
+def _selection(
+    layers: str | int, num_layers: int, pool: Pooling = "none"
+) -> tuple[Callable[[Tensor], Tensor], tuple[int, ...]]:
+    """What chooses layers, (L+1, T, D) -> (L+1, T, D) or (T, D); and the axes of layers that are left.
+
+    Raises:
+        ElmoTasksError: `layers` names no layer, or `pool` is unknown.
+    """
+    if pool not in get_args(Pooling):
+        raise ElmoTasksError(f"pool: got {pool!r}; expected none, mean or max")
+    layers = str(layers)
+    if layers == "all":
+        return lambda every: every, (num_layers,)
+    if layers == "mix":
+        return lambda every: every.mean(dim=0), ()
+    number = num_layers - 1 if layers == "top" else int(layers) if layers.isdecimal() else num_layers
+    if number >= num_layers:
+        raise ElmoTasksError(f"layers: got {layers!r}; expected all, mix, top or a number from 0 to {num_layers - 1}")
+    return lambda every: every[number], ()
+
+
+def _sentences(source: str | Path | IO[bytes], tokenize: Tokenizer | None) -> Iterator[_Sentence]:
+    number, lines = 0, 0
+    for _, line in raw_lines(source, tokenized=tokenize is None):
+        lines += 1
+        split = tokenize(line) if tokenize is not None else [line.split()]
+        for nth, tokens in enumerate(split, start=1):
+            done = lines if nth == len(split) else 0
+            yield _Sentence(number, list(tokens), done)
+            number, lines = number + 1, lines - done
+
+
+def _batches(sentences: Iterator[_Sentence], max_tokens: int, one_by_one: bool) -> Iterator[list[_Sentence]]:
+    """Batches of sentences of like length: at most `max_tokens` with padding and borders, or one sentence."""
+    if one_by_one:
+        yield from ([sentence] for sentence in sentences)
+        return
+    for window in _windows(sentences, max_tokens * _BATCHES_SORTED_AT_ONCE):
+        lengths = [len(sentence.tokens) + 2 for sentence in window]  # borders included
+        order = sorted(range(len(window)), key=lengths.__getitem__)
+        for rows in batches_of_like_lengths(lengths, order, max_padded=max_tokens):
+            yield [window[row] for row in rows]
+
+
+def _windows(sentences: Iterator[_Sentence], max_tokens: int) -> Iterator[list[_Sentence]]:
+    window: list[_Sentence] = []
+    tokens = 0
+    for sentence in sentences:
+        window.append(sentence)
+        tokens += len(sentence.tokens) + 2
+        if tokens >= max_tokens:
+            yield window
+            window, tokens = [], 0
+    if window:
+        yield window

@@ -1,0 +1,1 @@
+"""BiLMs as others publish them: addresses, zip archives of NLPL, ELMoForManyLangs."""

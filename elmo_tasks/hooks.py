@@ -1,0 +1,102 @@
+"""Where other code hooks into the core: the extras of this project, and users' own packages.
+
+A *place* is something that the core looks up by name, such as the formats of `predict --output-format`. A package adds
+to a place by registering an object under a name, `register("output_format", "brat", ...)`. The extras do the same by a
+table, `elmo_tasks/extras/__init__.py`, so that an extra is only imported when one of its names is asked for. The folder
+of an extra can be deleted: what it adds is then not there, and so is each extra that needs it.
+
+Places, and what is registered there:
+
+PLACES
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.util
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+_TABLE = "elmo_tasks.extras"
+_registered: dict[str, dict[str, Any]] = {}
+
+
+class ExtraCommand(NamedTuple):
+    """A command that an extra adds.
+
+    Attributes:
+        group: the title that it is listed under.
+        summary: what it does, shown in the list of commands.
+        example: a command line that calls it, shown in its help.
+        functions: the module that has `add_NAME` and `run_NAME`, below the extra's folder.
+    """
+
+    group: str
+    summary: str
+    example: str
+    functions: str
+
+
+class Extra(NamedTuple):
+    """What an extra is, and adds.
+
+    Attributes:
+        summary: in a line.
+        commands: by name.
+        adds: by place and name, what is registered there, as "module:attribute" below the extra's folder. The place of
+            a part (a `"type"` of configs) is the name of its kind.
+        needs: other extras that it imports.
+    """
+
+    summary: str
+    commands: Mapping[str, ExtraCommand] = {}
+    adds: Mapping[str, Mapping[str, str]] = {}
+    needs: tuple[str, ...] = ()
+
+
+@functools.cache
+def extras() -> dict[str, Extra]:
+    """The extras that are installed, with all that they need. Imports none of them."""
+    if importlib.util.find_spec(_TABLE) is None:
+        return {}
+    table: Mapping[str, Extra] = importlib.import_module(_TABLE).EXTRAS
+    there = {name for name in table if importlib.util.find_spec(f"{_TABLE}.{name}")}
+    while missing := {name for name in there if not there.issuperset(table[name].needs)}:
+        there -= missing
+    return {name: extra for name, extra in table.items() if name in there}
+
+
+def register(place: str, name: str, value: Any) -> None:
+    """Adds an object to a place. It takes the place of an earlier one with the same name."""
+    _registered.setdefault(place, {})[name] = value
+
+
+def names(place: str) -> list[str]:
+    """The names at a place. Imports nothing."""
+    return list(dict.fromkeys([*_registered.get(place, {}), *_added(place)]))
+
+
+def find(place: str, name: str) -> Any:
+    """What is registered at a place under a name, imported if need be; None if there is nothing."""
+    known = _registered.get(place, {})
+    if name not in known and (reference := _added(place).get(name)):
+        module, _, attribute = reference.partition(":")
+        value = getattr(importlib.import_module(module), attribute)
+        _registered.setdefault(place, {}).setdefault(name, value)
+    return _registered.get(place, {}).get(name)
+
+
+def everything(place: str) -> Iterator[Any]:
+    """All that is registered at a place."""
+    return (find(place, name) for name in names(place))
+
+
+@functools.cache
+def _added(place: str) -> dict[str, str]:
+    """What the extras add to a place: by name, the module and the attribute."""
+    return {
+        name: f"{_TABLE}.{extra}.{reference}"
+        for extra, row in extras().items()
+        for name, reference in row.adds.get(place, {}).items()
+    }

@@ -1,1 +1,0 @@
-"""What joins elmo-tasks to other software: Arrow tables for any engine, scikit-learn, spaCy, AllenNLP's names."""

@@ -1,0 +1,235 @@
+"""What `elmo-tasks data` finds in data with planted trouble, and what `train` says of it."""
+
+import json
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from elmo_tasks import cli
+from elmo_tasks.errors import DataError
+from elmo_tasks.extras.advice.data_analysis import KINDS
+from elmo_tasks.runs.train import train
+
+Row = tuple[str, str]
+
+# 40 texts of a training, 30 of each other part: nothing is wrong with them.
+TRAINING: list[Row] = [(f"word number {row} is here", ("good", "bad")[row % 2]) for row in range(40)]
+VALIDATION: list[Row] = [(f"here is {row} word", ("good", "bad")[row % 2]) for row in range(30)]
+TEST: list[Row] = [(f"is word {row} here", ("good", "bad")[row % 2]) for row in range(30)]
+LSTM = {"type": "stacked_bilstm", "hidden_sizes": [2]}
+NUMBERS = [f"word{number}" for number in range(400)]
+
+
+def config(folder: Path, parts: dict[str, Sequence[Row | str]], **changes: Any) -> Path:
+    """Writes a config and its data as JSON lines; a row that is a string is the line itself."""
+    for name, rows in parts.items():
+        lines = [
+            row if isinstance(row, str) else json.dumps(dict(zip(("text", "label"), row, strict=True))) for row in rows
+        ]
+        (folder / f"{name}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (folder / "vectors.txt").write_text("".join(f"{word} 0.1 0.2\n" for word in ("word", "number", "is", "here")))
+    values = {
+        "dataset_reader": {"type": "jsonl", "task": "classification"},
+        "train_data_path": str(folder / "train.jsonl"),
+        "validation_data_path": str(folder / "dev.jsonl"),
+        "test_data_path": str(folder / "test.jsonl"),
+        "model": {
+            "type": "bcn",
+            "embedder": {"words": {"size": 2}, "characters": {"embedding_size": 2, "filters": 2}},
+            "pre_encoder": {"hidden_sizes": [2]},
+            "encoder": LSTM,
+            "integrator": LSTM,
+            "output": {"hidden_sizes": [2]},
+        },
+        "data_loader": {"batch_size": 4, "min_batches": 200},
+        "trainer": {"num_epochs": 1, "validation_metric": "+accuracy", "trackers": []},
+    }
+    (path := folder / "config.json").write_text(json.dumps(values | changes), encoding="utf-8")
+    return path
+
+
+def report(path: Path, capsys: pytest.CaptureFixture[str], *options: str) -> dict[str, Any]:
+    assert cli.main(["data", str(path), "--json", *options]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+WORDS = "model.embedder.words"
+NO_SPANS = [f'{{"tokens": ["word", "{number}"], "tags": ["O", "O"]}}' for number in range(80)]
+SPANS = {"type": "jsonl", "task": "tagging", "tag_scheme": "IOB2"}
+TAGGER = {"type": "simple_tagger", "embedder": {"words": {"size": 2}}, "encoder": LSTM}
+PLANTED: dict[str, tuple[dict[str, Sequence[Row | str]], list[str], str]] = {
+    "broken": ({"train": [*TRAINING, '{"text": "no label"}']}, [], "1 part does not follow the format, the first: "),
+    "suspicious": ({"train": [("text", "label"), *TRAINING]}, [], "train.jsonl:1: what looks like the names of"),
+    "no_spans": (
+        {"train": NO_SPANS[:40], "dev": NO_SPANS[40:], "test": NO_SPANS[40:]},
+        [f"dataset_reader={json.dumps(SPANS)}", f"model={json.dumps(TAGGER)}"],
+        "all tags of the training data are 'O', so there is nothing to learn; is it the right file",
+    ),
+    "other_language": (
+        {"train": [(f"blorvu {row} tekar onsa", "good") for row in range(40)]},
+        ['model.embedder.elmo={"bilm": "default"}'],
+        "does not look like what the biLM default_bilm has read: 100 % of its words in lower case are not",
+    ),
+    "unseen_labels": (
+        {"dev": [*VALIDATION, ("odd", "ugly")]}, [],
+        "labels of the validation data that the training data lacks, so no model learns them: 'ugly' of the labels (1",
+    ),
+    "same_texts": (
+        {"test": [*TEST, *TRAINING * 25]}, [], "1,000 of 1,030 test examples have the same texts as a training example"
+    ),
+    "other_labels": (  # 20 of 40 and 3 of 30: chi-squared with Yates' correction 10.68, p = 0.0011
+        {"dev": [(text, ("good", "bad")[row % 10 > 0]) for row, (text, _) in enumerate(VALIDATION)]}, [],
+        "'good' is 10 % of it and 50 % of the training data (p = 0.001); draw it at random, as validation_data_",
+    ),
+    "other_lengths": (
+        {"dev": [(f"{text} and more words than {text}", label) for text, label in VALIDATION]}, [],
+        "half of the validation data has more than 12 tokens, half of the training data more than 5 (p = ",
+    ),
+    "few_steps": (
+        {}, ["data_loader.min_batches=1", "trainer.num_epochs=2", "trainer.num_gradient_accumulation_steps=5"],
+        "only 4 optimizer steps in all, for 40 training examples",
+    ),
+    "few_vectors": ({}, [f"{WORDS}.vectors=vectors.txt"], "has only 4 of the 44 words of the training data; is it"),
+    "lower_case_vectors": (
+        {"train": [*TRAINING, ("Word Number Is Here", "good"), ("WORD new", "bad")]},
+        [f"{WORDS}.vectors=vectors.txt"],
+        "has 5 of the 50 words of the training data only in lower case; set vocabulary.lowercase_words=true",
+    ),
+    "several_labels": ({"train": [*TRAINING, (TRAINING[0][0], "bad")]}, [],
+        "train.jsonl:41; correct the labels, or remove them"),
+    "similar_labels": ({"train": [*TRAINING, *((f"x {n}", "Good") for n in range(9))]}, [], "'good' and 'Good'"),
+    "one_label": ({"train": [*TRAINING, *((f"x {n}", "good") for n in range(160))]}, [],
+        "always giving the label 'good' has accuracy 90.0 on the training data; data_loader.sampling=balanced draws"),
+    "few_examples": ({"dev": VALIDATION[:20]}, [], "20 validation examples: each is 5 points of an accuracy"),
+    "rare_labels": ({"train": [*TRAINING, ("odd", "ugly")]}, [], "fewer than 5 times: 'ugly' (1); a model hardly"),
+    "long": ({"train": [*TRAINING, (" ".join(NUMBERS), "good")]}, [], "train.jsonl:41: an example of 400 tokens, whe"),
+}  # fmt: skip
+
+
+def test_every_kind_of_trouble_is_planted() -> None:
+    assert set(PLANTED) == set(KINDS)
+
+
+def test_of_good_data_there_is_nothing_to_warn_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = config(tmp_path, {"train": TRAINING, "dev": VALIDATION, "test": TEST})
+    found = report(path, capsys)
+    assert found["warnings"] == []
+    training, test = found["parts"]["training"], found["parts"]["test"]
+    counts = ("examples", "texts", "tokens", "distinct_tokens")
+    assert [training[key] for key in counts] == [40, 40, 200, 44]
+    assert (training["mean_length"], training["length_of_95_percent"], training["longest_length"]) == (5, 5, 5)
+    assert training["labels"] == {"good": 20, "bad": 20}
+    assert training["longest"][f"{tmp_path / 'train.jsonl'}:1"] == 5
+    assert (test["percent_of_tokens_not_in_training"], test["percent_of_tokens_without_vector"]) == (0, None)
+    assert (test["examples_with_training_texts"], test["skipped"]) == (0, [])
+    assert cli.main(["data", str(path), "--output", str(tmp_path / "report.json")]) == 0
+    printed = capsys.readouterr().out
+    assert "Nothing was found that will hurt." in printed
+    assert "20 (50.0 %)" in printed
+    assert json.loads((tmp_path / "report.json").read_text()) == found
+    assert cli.main(["data", str(path), "--output", "/dev/null"]) == 0  # which exists, and is not a file
+
+
+def test_labels_of_tokens_are_counted_and_each_reader_skips_what_is_wrong(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    train = ['{"tokens": ["Orla", "Rune", "left"], "tags": ["B-PER", "I-PER", "O"]}', *NO_SPANS[:9]]
+    path = config(tmp_path, {"train": train, "dev": ['{"tokens": ["It"]}', *NO_SPANS[9:40]], "test": NO_SPANS[40:]})
+    changes = {"dataset_reader": SPANS, "validation_dataset_reader": SPANS, "model": TAGGER}
+    options = [word for key, value in changes.items() for word in ("--set", f"{key}={json.dumps(value)}")]
+    found = report(path, capsys, *options)
+    parts = found["parts"]
+    assert parts["training"]["labels"] == {"O": 19, "PER": 2}
+    assert parts["validation"]["labels"] == {"O": 62}
+    assert (parts["training"]["skipped"], len(parts["validation"]["skipped"])) == ([], 1)
+    assert found["warnings"][0]["kind"] == "broken"
+
+
+def test_sets_of_labels_are_counted_label_by_label(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [
+        '{"text": "Orla left", "labels": ["a", "b"]}',
+        '{"text": "It rained", "labels": ["b"]}',
+        '{"text": "No", "labels": []}',
+    ]
+    model = {"type": "text_classifier", "task": "multi_label", "embedder": {"words": {"size": 2}}}
+    changes = {"dataset_reader": {"type": "jsonl", "task": "multi_label"}, "model": model}
+    path = config(tmp_path, dict.fromkeys(("train", "dev", "test"), rows), **changes)
+    found = report(path, capsys, "--set", "trainer.validation_metric=-loss")
+    assert found["parts"]["training"]["labels"] == {"b": 2, "a": 1}
+
+
+def test_each_predicate_of_a_sentence_has_roles_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tags = ["B-V", "B-ARG1"], ["B-ARG0", "B-V"]
+    rows = [json.dumps({"tokens": ["Go", "left"], "predicate": at, "tags": each}) for at, each in enumerate(tags)]
+    model = {"type": "srl", "embedder": {"words": {"size": 2}}, "encoder": LSTM}
+    changes = {"dataset_reader": {"type": "jsonl", "task": "semantic_roles"}, "model": model}
+    path = config(tmp_path, dict.fromkeys(("train", "dev", "test"), rows), **changes)
+    warnings = report(path, capsys, "--set", "trainer.validation_metric=+f1")["warnings"]
+    assert [each["kind"] for each in warnings if each["kind"] in ("several_labels", "broken")] == []
+
+
+def test_tables_and_warnings_are_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The numbers of the file were counted by hand."""
+    monkeypatch.chdir(tmp_path)
+    train = [*TRAINING, *((f"thing{number}", f"kind {number}") for number in range(30)), ("word " * 1200, "good")]
+    held_out: dict[str, list[Any]] = {"dev": [*VALIDATION, ("unseen words only here", "odd")]}
+    held_out["test"] = [*TEST[:2], '{"text": "no label"}', TRAINING[0]]
+    config(Path(), {"train": train, **held_out})
+    assert cli.main(["data", "config.json", "--set", f"{WORDS}.vectors=vectors.txt"]) == 0
+    assert capsys.readouterr().out == Path(__file__).with_name("data_printed.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("kind", PLANTED)
+def test_planted_trouble_is_found(
+    kind: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    parts, changes, text = PLANTED[kind]
+    path = config(tmp_path, {"train": TRAINING, "dev": VALIDATION, "test": TEST, **parts})
+    found = report(path, capsys, *(word for change in changes for word in ("--set", change)))["warnings"]
+    assert [text in each["text"] for each in found if each["kind"] == kind] == [True]
+    assert all("\n" not in each["text"] for each in found)
+    assert all(each.levelno < logging.WARNING for each in caplog.records)  # the report says it
+
+
+def test_training_data_with_one_label_is_an_error(tmp_path: Path) -> None:
+    path = config(tmp_path, {"train": [(text, "good") for text, _ in TRAINING], "dev": VALIDATION, "test": TEST})
+    with pytest.raises(DataError) as caught:
+        train(path, tmp_path / "run")
+    assert str(caught.value) == (
+        f"{tmp_path / 'train.jsonl'}: all 40 training examples have the label 'good'; expected at least two labels: is "
+        "it the right column, and the whole file?"
+    )
+
+
+def test_train_says_the_three_most_important(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    held_out: dict[str, list[Any]] = {"dev": [*TRAINING[:1], ("odd", "ugly")], "test": [*TRAINING[:1], *TEST]}
+    path = config(tmp_path, {"train": TRAINING, **held_out}, data_loader={"batch_size": 40})
+    train(path, tmp_path / "run")
+    said = [record.message for record in caplog.records if record.levelno == logging.WARNING]
+    assert said[0].startswith("labels of the validation data that the training data lacks, so no model learns them")
+    assert said[1].startswith("1 of 2 validation examples have the same texts as a training example")
+    assert said[2].startswith("1 of 31 test examples have the same texts as a training example")
+    assert not any("optimizer step" in text for text in said[:3])
+
+
+def test_what_is_wrong_with_a_config_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = config(tmp_path, {"train": TRAINING, "dev": VALIDATION})
+    for words, problem in (
+        ([], "test.jsonl: no such file"),
+        (["--set", "trainer.num_epoch=1"], "trainer.num_epoch: unknown key. Did you mean"),
+        (["--output", str(path)], f"{path}: the file exists; --force replaces it"),
+        (["--output", "report.html"], "report.html: cannot be written as .html"),
+    ):
+        assert cli.main(["data", str(path), *words]) == 2
+        (error,) = (line for line in capsys.readouterr().err.splitlines() if " INFO " not in line)
+        assert problem in error

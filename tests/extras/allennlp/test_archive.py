@@ -1,0 +1,257 @@
+"""Archives as AllenNLP writes them, damaged ones, and those made to do harm. Each of the latter gets one line."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from elmo_tasks.errors import MigrationError
+from elmo_tasks.extras.allennlp.archive import opened
+from elmo_tasks.files.limits import VARIABLE
+from tests.extras.allennlp.archives import OPTIONS, member, saved, write_archive
+
+TENSORS = {"one": torch.arange(6.0).view(2, 3), "two": torch.ones(2, dtype=torch.int64)}
+CONFIG = {"model": {"type": "simple_tagger"}}
+
+
+@pytest.fixture(params=[True, False], ids=["since torch 1.6", "before torch 1.6"])
+def new_format(request: pytest.FixtureRequest) -> bool:
+    return bool(request.param)
+
+
+@pytest.mark.parametrize("top", ["", "./", "model/", "./my model/"])
+def test_reads_an_archive_that_was_packed_anew_on_macos(top: str, tmp_path: Path) -> None:
+    path = write_archive(tmp_path / "model.tar.gz", CONFIG, TENSORS, {"tokens": ("a",), "labels": ("B", "A")})
+    clutter = (
+        "._config.json",
+        "._weights.th",
+        "vocabulary/._tokens.txt",
+        "vocabulary/.DS_Store",
+        "__MACOSX/config.json",
+    )
+    with tarfile.open(path) as old, tarfile.open(tmp_path / "anew.tar.gz", "w:gz", format=tarfile.PAX_FORMAT) as tar:
+        for name in clutter:
+            info, content = member(f"{top}{name}", b"\0\5\x16\7")
+            tar.addfile(info, io.BytesIO(content))
+        for info in old:
+            stream = old.extractfile(info)
+            info.name, info.pax_headers = f"{top}{info.name}", {"LIBARCHIVE.xattr.com.apple.quarantine": "MDA4Mw"}
+            tar.addfile(info, stream)
+        other, content = member(f"{top}backup/config.json", b"{}")  # is left out, like all other files
+        tar.addfile(other, io.BytesIO(content))
+    with opened(tmp_path / "anew.tar.gz", tmp_path) as archive:
+        assert archive.config == CONFIG
+        assert archive.vocabulary.labels("labels") == ("B", "A")
+        assert archive.tensors.keys() == TENSORS.keys()
+
+
+def test_two_archives_in_one_are_refused(tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "two.tar.gz", "w:gz") as tar:
+        for name in ("one/config.json", "two/config.json"):
+            info, content = member(name, b"{}")
+            tar.addfile(info, io.BytesIO(content))
+    with pytest.raises(MigrationError, match=r"contains 'two/config\.json' and other files of the same kind elsewhere"):
+        opened(tmp_path / "two.tar.gz", tmp_path).__enter__()
+
+
+def test_reads_the_file_and_the_folder(new_format: bool, tmp_path: Path) -> None:
+    names = {"tokens": ("@@UNKNOWN@@", "a b", "x\x85y", "two@@NEWLINE@@lines"), "labels": ("B", "A")}
+    options = member("fta/model.elmo.options_file", OPTIONS.model_dump_json().encode())
+    meta = member("meta.json", b'{"version": "2.8.0"}')
+    path = write_archive(tmp_path / "model.tar.gz", CONFIG, TENSORS, names, new_format=new_format, more=[options, meta])
+    with tarfile.open(path) as tar:
+        for entry in filter(tarfile.TarInfo.isfile, tar):  # `extractall` has another signature in older Pythons
+            target = tmp_path / "folder" / entry.name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(tar.extractfile(entry).read())  # type: ignore[union-attr]
+    (tmp_path / "folder" / "weights.th").rename(tmp_path / "folder" / "best.th")  # as in the folder of a training
+    (scratch := tmp_path / "scratch").mkdir()
+    for given in (path, tmp_path / "folder"):
+        with opened(given, scratch) as archive:
+            assert bool(list(scratch.iterdir())) == (given == path)  # where it was unpacked
+            assert archive.config == CONFIG
+            assert archive.version == "2.8.0"
+            assert archive.bilm_options == OPTIONS
+            assert archive.vocabulary.labels("tokens") == (
+                "@@PADDING@@", "@@UNKNOWN@@", "a b", "x\x85y", "two\nlines",
+            )  # fmt: skip
+            assert archive.vocabulary.labels() == ("B", "A")
+            assert archive.tensors.keys() == TENSORS.keys()
+            assert all(torch.equal(tensor, TENSORS[name]) for name, tensor in archive.tensors.items())
+            with pytest.raises(
+                MigrationError, match=r"vocabulary/pos\.txt is missing; the archive has: labels, tokens"
+            ):
+                archive.vocabulary.labels("pos")
+        assert not list(scratch.iterdir())
+
+
+def test_names_of_its_own_for_padded_namespaces_and_for_unknown_words(tmp_path: Path) -> None:
+    config = {**CONFIG, "vocabulary": {"oov_token": "UNK"}}
+    patterns = ("*pos", "exact")
+    names = dict.fromkeys(("tokens", "my_pos", "exact", "not_exact", "labels"), ("x", "UNK"))
+    for file, others in (("a", {}), ("b", {"non_padded_namespaces": patterns})):
+        with opened(write_archive(tmp_path / file, config, {}, names | others), tmp_path) as archive:
+            bare = {name for name in names if archive.vocabulary.labels(name) == ("x", "@@UNKNOWN@@")}
+            assert bare == ({"my_pos", "exact"} if others else {"labels"})
+            assert archive.vocabulary.labels("not_exact") == ("@@PADDING@@", "x", "@@UNKNOWN@@")
+            assert (archive.version, archive.bilm_options) == (None, None)
+    with opened(write_archive(tmp_path / "c", {**CONFIG, "vocabulary": "x"}, {}, names), tmp_path) as archive:
+        assert archive.vocabulary.labels() == ("x", "UNK")
+
+
+def test_of_two_files_of_weights_that_of_the_archive_is_read(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "meta.json").write_text("{}")
+    for number, name in enumerate(("best.th", "weights.th")):
+        (tmp_path / name).write_bytes(saved({"a": torch.tensor([number])}))
+    with opened(tmp_path, tmp_path) as archive:
+        assert archive.tensors["a"].tolist() == [1]
+        assert archive.version is None
+
+
+def test_a_vocabulary_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("elmo_tasks.extras.allennlp.archive.MAX_VOCABULARY_BYTES", 4)
+    path = write_archive(tmp_path / "a", CONFIG, {}, {"tokens": ("abc",), "non_padded_namespaces": ()})
+    with opened(path, tmp_path) as archive:
+        assert archive.vocabulary.labels("tokens") == ("@@PADDING@@", "abc")
+    path = write_archive(tmp_path / "a", CONFIG, {}, {"tokens": ("abcd",), "non_padded_namespaces": ()})
+    message = rf"^{path}/vocabulary/tokens\.txt: 5 bytes; expected at most 4; .*{VARIABLE}=10"
+    with pytest.raises(MigrationError, match=message), opened(path, tmp_path):
+        pass
+
+
+WRITTEN_BY_HAND = """// with a comment, a "quoted one", too
+{
+  "a": "http://x.org/*,}# \\", // ]", # more
+  /* and
+     another, ] */
+  "b": [1, [2,], /* last */ ],
+}
+"""
+
+
+def test_comments_and_last_commas_of_a_config_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(WRITTEN_BY_HAND)
+    (tmp_path / "weights.th").write_bytes(saved(TENSORS))
+    with opened(tmp_path, tmp_path) as archive:
+        assert archive.config == {"a": 'http://x.org/*,}# ", // ]', "b": [1, [2]]}
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        '{"a": import "weights.th"}',
+        '{"a": std.range(1, 1000000000)}',
+        '{"a": 1 // }',
+        *(f"{{ # \n{each * 300_000}" for each in ("/*", '\\"', '"', ",", ", ", "#", "/")),
+    ],
+)
+def test_a_config_is_not_evaluated(config: str, tmp_path: Path) -> None:
+    """And what does not end takes no time."""
+    (tmp_path / "config.json").write_text(config)
+    (tmp_path / "weights.th").write_bytes(saved(TENSORS))
+    with pytest.raises(MigrationError, match=r"config\.json"), opened(tmp_path, tmp_path):
+        pass
+
+
+def test_a_byte_order_mark_of_a_vocabulary_is_skipped(tmp_path: Path) -> None:
+    path = write_archive(tmp_path / "a", CONFIG, {}, {"tokens": ("\ufeffabc", "d")})
+    with opened(path, tmp_path) as archive:
+        assert archive.vocabulary.labels("tokens") == ("@@PADDING@@", "abc", "d")
+
+
+def linked(kind: bytes, target: str) -> tuple[tarfile.TarInfo, bytes]:
+    info = tarfile.TarInfo("vocabulary/more.txt")
+    info.type, info.linkname = kind, target
+    return info, b""
+
+
+class Code:
+    """Its pickle runs code when it is read."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Callable[[str], object], tuple[str]]:
+        return os.mkdir, (str(self.path / "harmed"),)
+
+
+HOSTILE: dict[str, tuple[Callable[[Path], tuple[tarfile.TarInfo, bytes]], str]] = {
+    "a path with .. below": (lambda _: member("vocabulary/../../harmed", b"x"), "a place outside of its folder"),
+    "a hard link": (lambda outside: linked(tarfile.LNKTYPE, "config.json"), "not a regular file"),
+    "a file twice": (lambda _: member("vocabulary/tokens.txt", b"x"), "twice"),
+}
+
+
+@pytest.mark.parametrize(("harm", "message"), HOSTILE.values(), ids=HOSTILE)
+def test_hostile_members_are_refused(
+    harm: Callable[[Path], tuple[tarfile.TarInfo, bytes]], message: str, tmp_path: Path
+) -> None:
+    path = write_archive(tmp_path / "model.tar.gz", CONFIG, TENSORS, {"tokens": ("a",)}, more=[harm(tmp_path)])
+    (scratch := tmp_path / "scratch").mkdir()
+    with pytest.raises(MigrationError) as error, opened(path, scratch):
+        pass
+    assert message in str(error.value)
+    assert len(str(error.value).splitlines()) == 1
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["model.tar.gz", "scratch"]
+    assert not list(scratch.iterdir())
+
+
+def test_code_in_the_pickle_is_not_run(new_format: bool, tmp_path: Path) -> None:
+    tensors: Any = {**TENSORS, "code": Code(tmp_path)}
+    path = write_archive(tmp_path / "model.tar.gz", CONFIG, tensors, {}, new_format=new_format)
+    with pytest.raises(MigrationError) as error, opened(path, tmp_path):
+        pass
+    assert "more than tensors, perhaps code, which is not run" in str(error.value)
+    assert len(str(error.value).splitlines()) == 1
+    assert not (tmp_path / "harmed").exists()
+
+
+WRONG: dict[str, tuple[dict[str, bytes], str]] = {
+    "config": ({"config.json": b"{"}, "config.json"),
+    "no object": ({"config.json": b"[]"}, "config.json"),
+    "no tensors": ({"weights.th": saved([1, 2])}, "holds a list; expected a state dict"),
+    "cut short": ({"weights.th": saved(TENSORS, new_format=False)[:-20]}, "damaged, or not a state dict"),
+    "endless zeros": ({"weights.th": saved({"a": torch.zeros(1).expand(10**11)})}, f"{VARIABLE}=10"),
+    "no UTF-8": ({"vocabulary/tokens.txt": b"\xff"}, "not UTF-8"),
+    "meta": ({"meta.json": b"2.8"}, "meta.json"),
+}
+
+
+@pytest.mark.parametrize(("files", "message"), WRONG.values(), ids=WRONG)
+def test_wrong_files_are_named(files: dict[str, bytes], message: str, tmp_path: Path) -> None:
+    contents = {"config.json": json.dumps(CONFIG).encode(), "weights.th": saved(TENSORS), **files}
+    for name, content in contents.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(MigrationError) as error, opened(tmp_path, tmp_path):
+        pass
+    assert str(error.value).startswith(str(tmp_path / next(iter(files))))
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize("missing", ["config.json", "weights.th"])
+def test_other_places_are_refused(missing: str, tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "weights.th").write_bytes(b"")
+    (tmp_path / missing).unlink()
+    with pytest.raises(MigrationError, match=f"has no {missing}"), opened(tmp_path, tmp_path):
+        pass
+    for given in (tmp_path / "none.tar.gz", tmp_path / "text"):
+        (tmp_path / "text").write_text("no archive")
+        with pytest.raises(MigrationError) as error, opened(given, tmp_path):
+            pass
+        assert str(error.value).startswith(f"{given}: ")
+        assert "expected an archive that AllenNLP has written" in str(error.value)
+        assert ("no such file or folder" in str(error.value)) == (given.name == "none.tar.gz")
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(MigrationError, match="pipe: not a regular file"), opened(tmp_path / "pipe", tmp_path):
+        pass

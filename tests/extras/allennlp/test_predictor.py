@@ -1,0 +1,258 @@
+"""AllenNLP's `Predictor` with an archive of AllenNLP's; with a run, it is tested in `test_api`."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import json
+import re
+import shutil
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import elmo_tasks
+from elmo_tasks import cli, compat
+from elmo_tasks.errors import (
+    AllenNlpArchiveError,
+    ArgumentError,
+    DataError,
+    ElmoTasksError,
+    MigrationError,
+    RemoteError,
+    RunError,
+)
+from elmo_tasks.extras.allennlp import predictor
+from elmo_tasks.extras.allennlp.importing import import_allennlp
+from elmo_tasks.extras.allennlp.predictor import Predictor
+from elmo_tasks.predictors import AllenNlpPredictor
+from elmo_tasks.runs import load
+from elmo_tasks.runs.archive import open_run
+from tests.extras.allennlp.archives import write_archive
+from tests.extras.allennlp.heads import write
+from tests.installed import install
+
+WORDS = ["@@PADDING@@", "@@UNKNOWN@@", "the", "cat", "sat", "down"]
+TAGS = ["DET", "NOUN", "VERB"]
+TOKENS = ["the", "cat", "sat", "there"]
+
+
+@pytest.fixture
+def weights() -> dict[str, torch.Tensor]:
+    """Those of a `simple_tagger`: word vectors, an LSTM, a projection."""
+    torch.manual_seed(4)
+    lstm = {f"encoder._module.{name}": tensor for name, tensor in nn.LSTM(4, 3).state_dict().items()}
+    embedding = {"text_field_embedder.token_embedder_tokens.weight": 2 * torch.randn(len(WORDS), 4)}
+    projection = {"weight": 4 * torch.randn(len(TAGS), 3), "bias": torch.randn(len(TAGS))}
+    return embedding | lstm | {f"tag_projection_layer._module.{name}": each for name, each in projection.items()}
+
+
+@pytest.fixture
+def archive(weights: dict[str, torch.Tensor], tmp_path: Path) -> Path:
+    model = {
+        "type": "simple_tagger",
+        "text_field_embedder": {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 4}}},
+        "encoder": {"type": "lstm", "input_size": 4, "hidden_size": 3},
+    }
+    config = {"dataset_reader": {"type": "sequence_tagging"}, "train_data_path": "train.tsv", "model": model}
+    return write_archive(tmp_path / "model.tar.gz", config, weights, {"tokens": WORDS[1:], "labels": TAGS})
+
+
+@pytest.fixture
+def unpacked(archive: Path, tmp_path: Path) -> Path:
+    """The folder that an archive unpacks to."""
+    shutil.unpack_archive(archive, tmp_path / "unpacked")
+    return tmp_path / "unpacked"
+
+
+def test_an_archive_is_imported_once(
+    archive: Path, weights: dict[str, torch.Tensor], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lstm = nn.LSTM(4, 3)
+    lstm.load_state_dict({name: weights[f"encoder._module.{name}"] for name in lstm.state_dict()})
+    rows = torch.tensor([WORDS.index(token) if token in WORDS else 1 for token in TOKENS])
+    encoded = lstm(weights["text_field_embedder.token_embedder_tokens.weight"][rows])[0]
+    logits = encoded @ weights["tag_projection_layer._module.weight"].t() + weights["tag_projection_layer._module.bias"]
+    tags = [TAGS[number] for number in logits.argmax(dim=1).tolist()]
+    assert len(set(tags)) > 1
+    for _ in range(2):
+        result = Predictor.from_path(archive, "sentence_tagger").predict(sentence=" ".join(TOKENS))
+        torch.testing.assert_close(torch.tensor(result.pop("logits")), logits.detach(), atol=1e-5, rtol=1e-5)
+        shares = torch.tensor(result.pop("class_probabilities"))
+        torch.testing.assert_close(shares, logits.detach().softmax(1), atol=1e-5, rtol=1e-5)
+        assert result == {"words": TOKENS, "tags": tags, "mask": [True] * len(TOKENS)}
+        monkeypatch.delattr(predictor, "import_allennlp", raising=False)
+
+
+@pytest.mark.slow  # trains a tagger
+def test_an_installed_model_finds_the_predicates_of_allennlps_roles(
+    settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write("srl", tmp_path / "roles.tar.gz")
+    sentences = [["orla", "is", "it", "?"], ["tarn", "vale", "is"], ["moro", "brusk"]]
+    examples = [{"tokens": each, "tags": ["B-V" if word == "is" else "O" for word in each]} for each in sentences]
+    elmo_tasks.train(settings, tmp_path / "tagger", train=examples * 40, overrides={"trainer.moving_average": None})
+    monkeypatch.setattr(load, "VERBS", "our_verbs")  # a package of this project may bring `pos`
+    with pytest.raises(DataError, match=r"predicates=RUN in Python, --predicates RUN on the command line"):
+        Predictor.from_path(path).predict(sentence="orla is it ?")
+    install(tmp_path / "packages", "tagger-models", {"our_verbs": tmp_path / "tagger"})
+    monkeypatch.syspath_prepend(tmp_path / "packages")
+    loaded = Predictor.from_path(path, "semantic_role_labeling")
+    found = loaded.predict_batch_json([{"sentence": " ".join(each)} for each in sentences])
+    assert [[verb["verb"] for verb in each["verbs"]] for each in found] == [["is"], ["is"], []]
+    imported = tmp_path / "run"
+    import_allennlp(path, imported)
+    assert AllenNlpPredictor(load.load_predictor(imported))({"sentence": "orla is it ?"}) == found[:1]
+
+
+def test_elsewhere_an_archive_says_how_it_is_imported(
+    archive: Path, unpacked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for path in (archive, unpacked):
+        expected = f"{path}: an AllenNLP archive; `elmo-tasks import-allennlp {path} RUN` turns it into a run"
+        with pytest.raises(AllenNlpArchiveError) as caught:
+            open_run(path)
+        assert str(caught.value) == expected
+        assert cli.main(["predict", str(path), str(unpacked / "config.json")]) == 2
+        assert capsys.readouterr().err == f"error: {expected}\n"
+    archive.write_bytes(archive.read_bytes()[:100])
+    with pytest.raises(RunError, match="damaged, or not the archive of a run"):
+        open_run(archive)
+
+
+SENTENCE = "The nice nurse knew his rights and could sing."
+
+
+def test_a_script_of_roles() -> None:
+    roles = compat.Predictor.from_path("roles", cuda_device=-1, import_plugins=True)
+    assert isinstance(roles, compat.SemanticRoleLabelerPredictor)
+    before, result, after = roles.predict_batch_json([{"sentence": ""}, {"sentence": SENTENCE}, {"sentence": " "}])
+    assert before == after == roles.predict_tokenized([]) == {"verbs": [], "words": []}
+    with pytest.raises(DataError, match="expected"):
+        roles.predict(sentence=None)
+    assert [verb["verb"] for verb in result["verbs"]] == ["knew", "could", "sing"]
+    nouns = compat.Predictor.from_path("roles", predicates="predicates").predict(sentence=SENTENCE)
+    assert "could" not in [verb["verb"] for verb in nouns["verbs"]]
+    assert roles.predict_tokenized(SENTENCE.replace(".", " .").split())["verbs"] == result["verbs"]
+
+
+def test_a_script_of_coreference() -> None:
+    model = compat.load_archive("coreference")
+    coref = compat.CorefPredictor.from_archive(model, "coreference_resolution")
+    text = "Peter told Mary that he would help her."
+    result = coref.predict(document=text)
+    assert result["top_spans"][0] == [0, 0]
+    for cluster in result["clusters"]:
+        (first, second) = (result["top_spans"].index(mention) for mention in cluster)
+        chosen = result["predicted_antecedents"][second]
+        assert result["antecedent_indices"][second][chosen] == first
+        assert result["predicted_antecedents"][first] == -1
+    assert coref.coref_resolved(text) == "Peter told Mary that Peter would help Mary."
+    assert coref.coref_resolved(" ") == " "
+
+
+def test_a_spacy_document_is_resolved() -> None:
+    spacy = pytest.importorskip("spacy")
+    document = spacy.blank("en")("Ann lost her keys.")
+    assert compat.CorefPredictor.replace_corefs(document, [[[0, 0], [2, 2]]]) == "Ann lost Ann's keys."
+    for token, tag in zip(document, ["NNP", "VBD", "PRP", "NNS", "."], strict=True):
+        token.tag_ = tag
+    assert compat.CorefPredictor.replace_corefs(document, [[[0, 0], [2, 2]]]) == "Ann lost Ann keys."
+
+
+def test_overrides_change_the_config_of_an_archive(archive: Path) -> None:
+    changes: dict[str, Any] = {"model": {"encoder": {"hidden_size": 7}}}
+    for overrides in (changes, {"model.encoder.hidden_size": 7}, json.dumps(changes)):
+        with pytest.raises(MigrationError, match=r"by its config it should be|do not fit"):
+            compat.Predictor.from_path(archive, overrides=overrides)
+    same = compat.Predictor.from_path(archive, overrides={"random_seed": 3}).predict(sentence=" ".join(TOKENS))
+    assert same == compat.Predictor.from_path(archive).predict(sentence=" ".join(TOKENS))
+    for wrong, problem in (("{", "expected a mapping"), ({"a": 1}, "overrides are for AllenNLP's archives")):
+        with pytest.raises(ArgumentError, match=problem):
+            compat.Predictor.from_path("ner", overrides=wrong)
+
+
+@pytest.mark.parametrize("wrapper", [{}, {"type": "sharded", "base_reader": {}}])
+def test_texts_are_read_as_allennlp_predicts(
+    wrapper: dict[str, Any], archive: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """With the validation reader, also within another; what has no meaning here is said once."""
+    reader = {"type": "sequence_tagging", "token_indexers": {"tokens": {"type": "single_id", "lowercase_tokens": True}}}
+    overrides = {"validation_dataset_reader": {**wrapper, "base_reader": reader} if wrapper else reader, "trainer": {}}
+    for _ in range(2):
+        device: Any = torch.device("cpu")
+        tagger = compat.Predictor.from_path(archive, cuda_device=device, overrides=overrides, language="en_core_web_sm")
+        assert tagger.predict(sentence="THE cat")["logits"] == tagger.predict(sentence="the CAT")["logits"]
+    _, message = (each.getMessage() for each in caplog.records)
+    assert message == f"{archive}: without a meaning here: trainer"
+    with pytest.raises(MigrationError, match=r"dataset_reader\.readers is "):
+        compat.Predictor.from_path(archive, overrides={"dataset_reader": {"readers": {"a": reader}}})
+    with pytest.raises(MigrationError, match=r"config\.json and weights\.th do not fit together"):
+        compat.Predictor.from_path(archive, overrides={"model.type.x": 3})
+
+
+def test_the_folder_of_a_training_is_imported_once(
+    archive: Path, unpacked: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has `best.th`, and files of the training that do not count; another config is another model."""
+    expected = Predictor.from_path(archive).predict_tokenized(TOKENS)
+    (unpacked / "weights.th").rename(unpacked / "best.th")
+    assert Predictor.from_path(unpacked).predict_tokenized(TOKENS) == expected
+    (unpacked / "log").mkdir()
+    (unpacked / "metrics.json").write_text("{}")
+    with monkeypatch.context() as patch:
+        patch.setattr(predictor, "import_allennlp", None)
+        assert Predictor.from_path(unpacked).predict_tokenized(TOKENS) == expected
+    config = json.loads((unpacked / "config.json").read_text())
+    config["model"]["encoder"]["hidden_size"] = 7
+    (unpacked / "config.json").write_text(json.dumps(config))
+    with pytest.raises(MigrationError, match="the tensors do not fit the config"):
+        Predictor.from_path(unpacked)
+
+
+def test_classes_are_of_their_tasks(archive: Path) -> None:
+    assert type(compat.Predictor.from_path(archive)) is compat.SentenceTaggerPredictor
+    with pytest.raises(ElmoTasksError, match="its predictor is a SentenceTaggerPredictor; expected a CorefPredictor"):
+        compat.CorefPredictor.from_path(archive)
+    with pytest.raises(ArgumentError, match="weights_file"):
+        compat.load_archive(archive, weights_file="best.th")  # type: ignore[arg-type]
+
+
+def test_an_address_is_downloaded_once(archive: Path) -> None:
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=archive.parent)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_address[1]}"
+        found = compat.Predictor.from_path(f"{address}/{archive.name}").predict(sentence=" ".join(TOKENS))
+        server.shutdown()
+    again = compat.Predictor.from_path(f"{address}/{archive.name}")
+    assert again.predict(sentence=" ".join(TOKENS)) == found
+
+
+def test_a_published_model_that_cannot_be_imported() -> None:
+    with pytest.raises(
+        RunError, match=r"^rc-bidaf-elm: .* Not all published models .* Did you mean 'rc-bidaf-elmo'\?$"
+    ):
+        compat.load_predictor("rc-bidaf-elm")
+
+
+def test_an_address_without_a_network(archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error says where a file from elsewhere is found; then the script works as it is."""
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    name = "ner-elmo.2021-02-12.tar.gz"
+    for loaded in (
+        lambda: compat.Predictor.from_path(f"https://storage.googleapis.com/allennlp-public-models/{name}"),
+        lambda: compat.load_predictor("tagging-elmo-crf-tagger"),
+    ):
+        with pytest.raises(RemoteError) as caught:
+            loaded()
+        assert "\n" not in str(caught.value)
+        pattern = rf"give the path of {re.escape(name)}, or put it into (.+)$"
+        (folder,) = map(Path, re.findall(pattern, str(caught.value)))
+    folder.mkdir(parents=True)
+    shutil.copy(archive, folder / name)
+    assert loaded().predict(sentence="the cat")["words"] == ["the", "cat"]

@@ -1,0 +1,225 @@
+"""Semantic roles and classes from fine-tuned transformers, compared with what the library computes."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch.nn import functional
+
+transformers = pytest.importorskip("transformers")
+
+from elmo_tasks.cli import main  # noqa: E402
+from elmo_tasks.extras.allennlp.importing import import_allennlp  # noqa: E402
+from elmo_tasks.extras.allennlp.predictor import Predictor  # noqa: E402
+from elmo_tasks.runs.archive import archive  # noqa: E402
+from elmo_tasks.runs.load import load_predictor  # noqa: E402
+from tests.extras.allennlp.archives import GONE, with_changes, write_archive  # noqa: E402
+from tests.extras.allennlp.test_transformer import logits  # noqa: E402
+from tests.extras.allennlp.transformers import (  # noqa: E402
+    CLASSIFIER,
+    LABELS,
+    ROLES,
+    SRL,
+    classifier,
+    linear,
+    roles,
+    written,
+)
+from tests.extras.transformers.tiny_bert import PIECES  # noqa: E402
+
+TOKENS = ["Mary", "went", "to", "Boeing", "."]
+PAIR = {"premise": ["Mary", "went"], "hypothesis": ["to", "Boeing", "."]}
+
+
+def states(folder: Path, pieces: list[str], types: list[int]) -> torch.Tensor:
+    model = transformers.BertModel.from_pretrained(folder).eval()
+    ids = torch.tensor([[PIECES.index(piece) for piece in pieces]])
+    with torch.no_grad():
+        return model(ids, token_type_ids=torch.tensor([types])).last_hidden_state[0]
+
+
+def test_roles_of_an_uncased_model(tmp_path: Path) -> None:
+    made, tensors = roles(tmp_path)
+    run = tmp_path / "run"
+    import_allennlp(made, run, transformer=str(tmp_path / "bert"))
+    pieces = ["[CLS]", "ma", "##ry", "went", "to", "boe", "##ing", ".", "[SEP]"]
+    layer = [tensors[f"tag_projection_layer.{name}"] for name in ("weight", "bias")]
+    expected = functional.linear(states(tmp_path / "bert", pieces, [0, 0, 0, 1, 0, 0, 0, 0, 0]), *layer)
+    found = logits(run, {"tokens": TOKENS, "predicate": 1})
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
+
+    two: list[dict[str, Any]] = [{"tokens": TOKENS, "predicates": [1, 3]}, {"tokens": ["Mary"], "predicates": []}]
+    (first, empty) = load_predictor(run)(two)
+    assert [frame["predicate_text"] for frame in first["frames"]] == ["went", "Boeing"]
+    assert empty["frames"] == []
+    (full, none) = Predictor.from_path(run).predict_batch_json(two)
+    assert [verb["tags"] for verb in full["verbs"]] == [frame["tags"] for frame in first["frames"]]
+    assert none == {"words": ["Mary"], "verbs": []}
+    archive(run, tmp_path / "run.tar.gz")
+    shutil.rmtree(run)
+    shutil.rmtree(tmp_path / "bert")
+    assert load_predictor(tmp_path / "run.tar.gz")(two) == [first, empty]
+
+
+def test_a_description_also_of_an_inside_without_a_beginning() -> None:
+    from elmo_tasks.extras.allennlp.allennlp_format import FORMATS
+    from elmo_tasks.tasks import SemanticRoles
+
+    found = FORMATS.find(SemanticRoles())
+    assert found is not None
+    frame = {"predicate": 1, "tags": ["I-ARG0", "B-V", "I-ARG0", "O", "O"]}
+    (verb,) = found.result({"tokens": TOKENS}, {"frames": [frame]})["verbs"]
+    assert verb["description"] == "[Mary] [V: went to] Boeing ."  # as AllenNLP's predictor writes it
+
+
+def test_an_old_archive_names_its_transformer_in_a_config(tmp_path: Path) -> None:
+    changes = {"model.bert_model": {"hidden_size": 8}, "dataset_reader.bert_model_name": "bert-base-cased"}
+    made, _ = roles(tmp_path, with_changes({**SRL, "iterator": {"type": "basic"}}, changes))
+    import_allennlp(made, tmp_path / "run", transformer=str(tmp_path / "bert"))
+    assert logits(tmp_path / "run", {"tokens": ["MARY"], "predicate": 0}).shape == (3, len(ROLES))  # [UNK]
+
+
+@pytest.mark.parametrize("pooler", ["bert_pooler", "cls_pooler"])
+def test_a_pair_is_read_as_one_sequence(tmp_path: Path, pooler: str, capsys: pytest.CaptureFixture[str]) -> None:
+    made, tensors = classifier(tmp_path)
+    if pooler == "cls_pooler":
+        for name in [name for name in tensors if "pooler.dense" in name and name.startswith("_seq2vec")]:
+            del tensors[name]
+        changed = with_changes(CLASSIFIER, {"model.seq2vec_encoder": {"type": pooler, "embedding_dim": 8}})
+        made = written(tmp_path, changed, tensors, LABELS)
+    import_allennlp(made, tmp_path / "run", transformer=str(tmp_path / "bert"))
+    pieces = ["[CLS]", "ma", "##ry", "went", "[SEP]", "to", "boe", "##ing", ".", "[SEP]"]
+    vector = states(tmp_path / "bert", pieces, [0] * 5 + [1] * 5)[0]
+    if pooler == "bert_pooler":
+        dense = [tensors[f"_seq2vec_encoder.pooler.dense.{name}"] for name in ("weight", "bias")]
+        vector = functional.linear(vector, *dense).tanh()
+    expected = functional.linear(vector, *(tensors[f"_classification_layer.{name}"] for name in ("weight", "bias")))
+    torch.testing.assert_close(logits(tmp_path / "run", PAIR), expected, atol=1e-5, rtol=1e-5)
+    (tmp_path / "pair.jsonl").write_text(json.dumps({name: " ".join(words) for name, words in PAIR.items()}))
+    capsys.readouterr()
+    assert main(["predict", str(tmp_path / "run"), str(tmp_path / "pair.jsonl"), "--explain"]) == 2
+    assert "its predictions are not explained" in capsys.readouterr().err
+    result = Predictor.from_path(tmp_path / "run").predict("Mary went", "to Boeing .")
+    assert result["label_probs"] == pytest.approx(expected.softmax(0).tolist(), abs=1e-5)
+    assert result["premise_tokens"] == ["Mary", "went"]
+    assert result["token_ids"] == [PIECES.index(piece) for piece in pieces]
+
+
+def damaged(path: Path, problem: str) -> Path:
+    made, tensors = roles(path)
+    if problem == "cut off":
+        made.write_bytes(made.read_bytes()[:-200])
+    elif problem == "fewer labels":
+        made = written(path, SRL, tensors, ROLES[:-1])
+    elif problem == "no BERT":
+        kept = {name: tensor for name, tensor in tensors.items() if "bert" not in name}
+        made = written(path, SRL, kept, ROLES)
+    elif problem == "fewer layers":
+        made = written(path, SRL, {name: each for name, each in tensors.items() if "layer.1." not in name}, ROLES)
+    elif problem == "no tokenizer":
+        (path / "bert" / "tokenizer.json").unlink()
+    elif problem == "no name":
+        made = written(path, with_changes(SRL, {"dataset_reader.bert_model_name": GONE}), tensors, ROLES)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("problem", "message"),
+    [
+        ("cut off", "damaged, or not an archive of AllenNLP's"),
+        ("fewer labels", "'tag_projection_layer.weight' is 4 x 8; by its config it should be 3 x 8"),
+        ("no BERT", "has no tensor 'bert_model.embeddings.word_embeddings.weight'"),
+        ("fewer layers", "config.json describes a model of"),
+        ("no tokenizer", "has no tokenizer.json or vocab.txt; name a folder"),
+        ("no name", "dataset_reader.bert_model_name is missing"),
+    ],
+)
+def test_a_bad_archive_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], problem: str, message: str
+) -> None:
+    made = damaged(tmp_path, problem)
+    capsys.readouterr()
+    assert main(["import-allennlp", str(made), str(tmp_path / "run"), "--transformer", str(tmp_path / "bert")]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert list((tmp_path / "run").glob("*")) == []
+
+
+WORDS = ("@@UNKNOWN@@", "the", "dog", "lives", "in", "seattle")
+SIZE = 4
+
+
+def words_archive(path: Path, vec: dict[str, Any], tensors: dict[str, Any], pooled: int) -> tuple[Path, dict[str, Any]]:
+    """A classifier that reads word vectors."""
+    torch.manual_seed(7)
+    config = {
+        "dataset_reader": {"type": "text_classification_json", "token_indexers": {"tokens": {"type": "single_id"}}},
+        "train_data_path": "train",
+        "model": {
+            "type": "basic_classifier",
+            "text_field_embedder": {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": SIZE}}},
+            "seq2vec_encoder": vec,
+        },
+    }
+    table = "_text_field_embedder.token_embedder_tokens.weight"
+    all_tensors = {table: torch.randn(len(WORDS) + 1, SIZE), **tensors, **linear("_classification_layer", pooled, 2)}
+    vocabulary = {"tokens": WORDS, "labels": ("no", "yes")}
+    return write_archive(path / "model.tar.gz", config, all_tensors, vocabulary), all_tensors
+
+
+def expected_class(tensors: dict[str, Any], pooled: torch.Tensor) -> torch.Tensor:
+    return functional.linear(pooled, tensors["_classification_layer.weight"], tensors["_classification_layer.bias"])
+
+
+@pytest.mark.parametrize("averaged", [True, False])
+def test_a_bag_of_embeddings(tmp_path: Path, averaged: bool) -> None:
+    made, tensors = words_archive(tmp_path, {"type": "bag_of_embeddings", "averaged": averaged}, {}, SIZE)
+    import_allennlp(made, tmp_path / "run")
+    rows = tensors["_text_field_embedder.token_embedder_tokens.weight"][[2, 3, 1]]
+    pooled = rows.mean(0) if averaged else rows.sum(0)
+    found = logits(tmp_path / "run", {"tokens": ["the", "dog", "?"]})
+    torch.testing.assert_close(found, expected_class(tensors, pooled))
+
+
+def test_convolutions_with_a_projection(tmp_path: Path) -> None:
+    torch.manual_seed(8)
+    given = {
+        **{
+            f"_seq2vec_encoder.conv_layer_{row}.weight": torch.randn(3, SIZE, width) for row, width in enumerate((1, 2))
+        },
+        **{f"_seq2vec_encoder.conv_layer_{row}.bias": torch.randn(3) for row in range(2)},
+        **linear("_seq2vec_encoder.projection_layer", 6, 5),
+    }
+    vec = {"type": "cnn", "embedding_dim": SIZE, "num_filters": 3, "ngram_filter_sizes": [1, 2], "output_dim": 5}
+    made, tensors = words_archive(tmp_path, vec, given, 5)
+    import_allennlp(made, tmp_path / "run")
+    vectors = tensors["_text_field_embedder.token_embedder_tokens.weight"][[2, 3, 1]].T.unsqueeze(0)
+    layers = [f"_seq2vec_encoder.conv_layer_{row}" for row in range(2)]
+    filters = [functional.conv1d(vectors, given[f"{name}.weight"], given[f"{name}.bias"]) for name in layers]
+    pooled = torch.cat([each.relu().amax(2)[0] for each in filters])
+    projection = [given[f"_seq2vec_encoder.projection_layer.{name}"] for name in ("weight", "bias")]
+    expected = expected_class(tensors, functional.linear(pooled, *projection))
+    found = logits(tmp_path / "run", {"tokens": ["the", "dog", "?"]})
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("bidirectional", [False, True])
+def test_the_last_states_of_an_lstm(tmp_path: Path, bidirectional: bool) -> None:
+    torch.manual_seed(9)
+    lstm = torch.nn.LSTM(SIZE, 3, 2, batch_first=True, bidirectional=bidirectional)
+    given = {f"_seq2vec_encoder._module.{name}": tensor for name, tensor in lstm.state_dict().items()}
+    vec = {"type": "lstm", "input_size": SIZE, "hidden_size": 3, "num_layers": 2, "bidirectional": bidirectional}
+    made, tensors = words_archive(tmp_path, vec, given, 6 if bidirectional else 3)
+    import_allennlp(made, tmp_path / "run")
+    vectors = tensors["_text_field_embedder.token_embedder_tokens.weight"][[2, 3, 1]].unsqueeze(0)
+    with torch.no_grad():
+        _, (state, _) = lstm(vectors)
+    pooled = torch.cat([state[-2, 0], state[-1, 0]]) if bidirectional else state[-1, 0]
+    found = logits(tmp_path / "run", {"tokens": ["the", "dog", "?"]})
+    torch.testing.assert_close(found, expected_class(tensors, pooled), atol=1e-5, rtol=1e-5)

@@ -1,0 +1,101 @@
+"""Predictions as annotation tools import them: spans in the tool's units, labels of whole texts, certainties."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from elmo_tasks.data_readers import SpansConfig
+from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.extras.annotation.pre_annotations import brat_files, json_content, pre_annotate
+from elmo_tasks.predictors.classifier import ClassifierPredictor
+from elmo_tasks.predictors.tagger import TaggerPredictor
+from elmo_tasks.tasks import Classification, MultiLabel, Tagging
+from elmo_tasks.text.tag_schemes import Span
+from elmo_tasks.text.tokenizers import UnicodeTokenizer
+from tests.extras.annotation.annotation_exports import brat, label_studio, lines
+from tests.predictors.stub_models import CapitalTagger, StubModel, vocabulary
+
+
+class Names(CapitalTagger):
+    def spans(self, example: dict[str, Any]) -> list[Span]:
+        return [span._replace(label="full name") for span in super().spans(example)]
+
+
+class Rated(StubModel):
+    task = Classification()
+
+    def prediction(self, example: dict[str, Any]) -> dict[str, Any]:
+        return {"label": "good", "probabilities": {"good": 0.75, "bad": 0.25}}
+
+
+class Topics(StubModel):
+    task = MultiLabel()
+
+    def prediction(self, example: dict[str, Any]) -> dict[str, Any]:
+        return {"labels": ["good"], "probabilities": {"good": 0.9, "short": 0.4, "bad": 0.05}}
+
+
+class PartsOfSpeech(CapitalTagger):
+    task = Tagging()
+
+
+TAGGER = TaggerPredictor(Names(), vocabulary("O"), tokenizer=UnicodeTokenizer())
+
+
+def test_a_prediction_of_label_studio_is_in_its_units(tmp_path: Path) -> None:
+    path = label_studio(tmp_path, "utf-16-le", 2)
+    reader = SpansConfig.model_validate({"offsets": "utf-16", "columns": {"label": "names"}}).build()
+    tasks = json.loads(
+        json_content("label-studio", pre_annotate("label-studio", TAGGER, reader, str(path)), reader, "m")
+    )
+    assert [each["data"] for each in tasks] == [each["data"] for each in json.loads(path.read_text(encoding="utf-8"))]
+    (prediction,) = tasks[1]["predictions"]
+    # The stub's probability of a tag is 1 / (1 + the length of its token); the longest one is an emoji of a family.
+    assert (prediction["model_version"], prediction["score"]) == ("m", 0.2)
+    assert prediction["result"] == [
+        {"id": "0", "from_name": "names", "to_name": "text", "type": "labels", "score": 0.2,
+         "value": {"start": 21, "end": 30, "text": "Tavo\nLund", "labels": ["full name"]}},
+    ]  # fmt: skip
+
+
+def test_other_fields_of_doccano_stay(tmp_path: Path) -> None:
+    path = lines(tmp_path / "a.jsonl", [{"id": 7, "data": "Mira left.", "entities": [], "Comments": ["x"]}])
+    reader = SpansConfig().build()
+    found = pre_annotate("doccano", TAGGER, reader, str(path))
+    row = {"id": 7, "text": "Mira left.", "Comments": ["x"], "label": [[0, 4, "full name"]]}
+    assert json.loads(json_content("doccano", found, reader, "m")) == row
+
+
+def test_brat_has_the_probabilities_as_notes(tmp_path: Path) -> None:
+    path = brat(tmp_path)
+    files = brat_files(pre_annotate("brat", TAGGER, SpansConfig().build(), str(path)))
+    assert sorted(files) == sorted(each.name for each in path.iterdir())
+    assert files["doc1.ann"] == b"T1\tfull_name 17 21;22 26\tTavo Lund\n#1\tAnnotatorNotes T1\t0.2\n"
+    texts = lines(tmp_path / "a.jsonl", [{"text": "No.", "file": name} for name in ("../up", "up", "")])
+    files = brat_files(pre_annotate("brat", TAGGER, SpansConfig().build(), str(texts)))
+    assert list(files) == ["up.txt", "up.ann", "00002.txt", "00002.ann", "00003.txt", "00003.ann"]
+
+
+@pytest.mark.parametrize(("model", "certainty"), [(Rated(), 0.75), (Topics(), 0.6)])
+def test_labels_of_lines_of_text(model: StubModel, certainty: float, tmp_path: Path) -> None:
+    path = tmp_path / "texts.txt"
+    path.write_text("Warm soup.\n\nCold rain.\n")
+    reader = SpansConfig.model_validate({"task": "classification"}).build()
+    for tool in ("doccano", "label-studio"):
+        found = pre_annotate(tool, ClassifierPredictor(model, vocabulary("O")), reader, str(path))
+        assert [min(each.chances) for each in found] == [certainty, certainty]
+        content = json_content(tool, found, reader, "m").replace(b"predictions", b"annotations")
+        written = tmp_path / f"{tool}.json"
+        written.write_bytes(content)
+        assert [(text.text, text.labels) for text in reader.texts(written)] == [
+            ("Warm soup.", ["good"]), ("Cold rain.", ["good"])]  # fmt: skip
+
+
+@pytest.mark.parametrize(("tool", "model"), [("brat", Rated()), ("doccano", PartsOfSpeech())])
+def test_tools_have_a_place_for_spans_or_labels(tool: str, model: StubModel, tmp_path: Path) -> None:
+    expected = f"expected one that finds spans{', or the labels of texts' if tool == 'doccano' else ''}"
+    with pytest.raises(ElmoTasksError) as caught:
+        pre_annotate(tool, TaggerPredictor(model, vocabulary("O")), SpansConfig().build(), "a.txt")
+    assert str(caught.value) == f"--output-format {tool}: the model learned from {model.task.summary}; {expected}"

@@ -1,0 +1,136 @@
+"""The tables of `compare` and `errors`."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+from unittest.mock import Mock
+
+import pytest
+
+import elmo_tasks.extras.compare.comparison
+import elmo_tasks.extras.compare.error_report
+from elmo_tasks import cli
+from elmo_tasks.extras.compare.comparison import Comparison, Difference, SystemScore
+from elmo_tasks.extras.compare.error_report import ErrorReport
+from elmo_tasks.extras.compare.significance import Interval, SeedDifference
+from elmo_tasks.tasks import Tagging
+
+Printed = Callable[[], tuple[str, list[list[str]]]]
+
+ONE = SystemScore("one", 90.126, Interval(85, 95), [90.126], [])
+SEEDED = SystemScore("two", 91.5, Interval(86.25, 96), [91, 92], [1, 2])
+DIFFERENCE = Difference(
+    name="two",
+    against="one",
+    difference=1.374,
+    interval=Interval(-0.5, 3.25),
+    p_values={"randomization": 0.03125, "bootstrap": 0.5},
+    corrected={},
+    seeds=None,
+    better=5,
+    worse=3,
+    equal=2,
+)
+FIRST_COLUMNS = ["system", "difference", "95 % interval"]
+
+
+@pytest.fixture
+def compared(monkeypatch: pytest.MonkeyPatch, printed: Printed) -> Callable[..., tuple[str, list[list[str]]]]:
+    """A function that gives what `compare` prints of a comparison with these parts."""
+
+    def show(**parts: Any) -> tuple[str, list[list[str]]]:
+        settings = {"task": Tagging(), "metric": "f1", "num_examples": 10, "num_units": 10, "resamples": 50, "seed": 1}
+        comparison = Comparison(**{**settings, "systems": [ONE], "differences": [], **parts})
+        monkeypatch.setattr(elmo_tasks.extras.compare.comparison, "compare", Mock(return_value=comparison))
+        assert cli.main(["compare", "runs/one"]) == 0
+        return printed()
+
+    return show
+
+
+def test_one_system_is_a_row_with_its_interval(compared: Callable[..., tuple[str, list[list[str]]]]) -> None:
+    text, rows = compared()
+    assert text.startswith("f1, 10 examples\n")
+    assert rows == [["system", "f1", "95 % interval"], ["one", "90.13", "85.00 to 95.00"]]
+
+
+def test_the_scores_of_seeds_have_a_column_where_there_are_any(
+    compared: Callable[..., tuple[str, list[list[str]]]],
+) -> None:
+    text, rows = compared(systems=[ONE, SEEDED], num_units=4)
+    assert text.startswith("f1, 10 examples, drawn as 4 units\n")
+    assert rows == [
+        ["system", "f1", "95 % interval", "of each seed"],
+        ["one", "90.13", "85.00 to 95.00", "90.13"],
+        ["two", "91.50", "86.25 to 96.00", "91.00 92.00"],
+    ]
+
+
+def test_differences_have_a_column_for_each_test_and_those_over_seeds_a_table(
+    compared: Callable[..., tuple[str, list[list[str]]]],
+) -> None:
+    text, rows = compared(systems=[ONE, SEEDED], differences=[DIFFERENCE])
+    assert "difference to one; two-sided p-values, 50 resamples\n" in text
+    assert "mean over seeds" not in text
+    columns = [*FIRST_COLUMNS, "p (randomization)", "p (bootstrap)", "better", "worse", "equal"]
+    assert rows[3:] == [columns, ["two", "+1.37", "-0.50 to 3.25", "0.0312", "0.5000", "5", "3", "2"]]
+
+    seeds = SeedDifference(mean=-1.25, interval=Interval(-3, 0.5), p_value=0.25, paired=True)
+    seeded = dataclasses.replace(
+        DIFFERENCE,
+        p_values={**DIFFERENCE.p_values, "seeds": 0.25},
+        corrected={"bootstrap": 1.0, "seeds": 0.5},
+        seeds=seeds,
+    )
+    other = dataclasses.replace(seeded, name="three", seeds=dataclasses.replace(seeds, mean=2.0, paired=False))
+    text, rows = compared(systems=[ONE, SEEDED], differences=[DIFFERENCE, seeded, other])
+    assert "corrected by Holm" not in text  # the first is not
+    text, rows = compared(systems=[ONE, SEEDED], differences=[seeded, other, DIFFERENCE])
+    assert "difference to one; two-sided p-values, corrected by Holm, 50 resamples\n" in text
+    columns[5:5] = ["p (seeds)"]
+    assert rows[3:7] == [
+        columns,
+        ["two", "+1.37", "-0.50 to 3.25", "", "1.0000", "0.5000", "5", "3", "2"],
+        ["three", "+1.37", "-0.50 to 3.25", "", "1.0000", "0.5000", "5", "3", "2"],
+        ["two", "+1.37", "-0.50 to 3.25", "0.0312", "0.5000", "", "5", "3", "2"],
+    ]
+    assert "difference to one, mean over seeds\n" in text
+    assert rows[7:] == [
+        [*FIRST_COLUMNS, "seeds"],
+        ["two", "-1.25", "-3.00 to 0.50", "the same, paired"],
+        ["three", "+2.00", "-3.00 to 0.50", "not the same"],
+    ]
+
+
+REPORT = ErrorReport(
+    task=Tagging(),
+    metric="f1",
+    num_examples=10,
+    scores={"f1": 87.654},
+    counted="spans",
+    kinds={"right": 7, "missed": 3},
+    confusion=None,
+    worst=[],
+)
+
+
+def test_a_report_s_tables(monkeypatch: pytest.MonkeyPatch, printed: Printed) -> None:
+    monkeypatch.setattr(elmo_tasks.extras.compare.error_report, "errors", Mock(return_value=REPORT))
+    assert cli.main(["errors", "runs/one"]) == 0
+    text, rows = printed()
+    assert [line for line in text.splitlines() if line[:1].isalnum()] == ["10 examples", "spans"]
+    assert rows == [["metric", "value"], ["f1", "87.65"], ["", "number"], ["right", "7"], ["missed", "3"]]
+
+
+def test_a_report_without_kinds_of_errors_and_with_many_labels(
+    monkeypatch: pytest.MonkeyPatch, printed: Printed
+) -> None:
+    labels = [f"label{number}" for number in range(14)]
+    counts = [[int(row == column) for column in range(14)] for row in range(14)]
+    report = dataclasses.replace(REPORT, kinds={}, confusion={"labels": labels, "counts": counts})
+    monkeypatch.setattr(elmo_tasks.extras.compare.error_report, "errors", Mock(return_value=report))
+    assert cli.main(["errors", "runs/one"]) == 0
+    text, rows = printed()
+    assert "\nlabels, gold (rows) and predicted (columns)\n" in text
+    assert [row[0] for row in rows] == ["metric", "f1", "", *labels[:11], "other"]
+    assert rows[-1] == ["other", *"·" * 11, "3"]

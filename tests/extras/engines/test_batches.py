@@ -1,0 +1,190 @@
+"""`Embed` and `Predict`: the results of the plain functions, as tables; errors, pickles, types."""
+
+import hashlib
+import json
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import elmo_tasks
+from elmo_tasks.batches import Embed, Predict
+from elmo_tasks.errors import DataError
+from elmo_tasks.predictors import Predictor
+from tests.extras.engines.conftest import LEARNED
+from tests.predictors.stub_models import MAKERS
+
+ROWS: list[dict[str, Any]] = [
+    {"source": "a.txt", "line": 1, "text": "The mill burnt down. Nobody was hurt."},
+    {"source": "a.txt", "line": 3, "text": " "},
+    {"source": "a.txt", "line": 4, "text": "Orla sold it."},
+]
+
+
+def test_texts_are_split_as_it_is_said(sample_folder: Path) -> None:
+    for tokenizer, tokens in ((None, ["Orla", "'s", "mill", "."]), ("whitespace", ["Orla's", "mill."])):
+        embed = Embed(bilm=sample_folder / "bilm", tokenizer=tokenizer, pool="mean")
+        result = embed(pa.table({"text": ["Orla's mill."], "id": [3]}))
+        assert result["tokens"].to_pylist() == [tokens]
+        assert (result["id"].to_pylist(), result["sentence"].to_pylist()) == (["3"], [0])
+
+
+def test_a_pickle_has_no_model(sample_folder: Path) -> None:
+    embed = Embed(bilm=sample_folder / "bilm")
+    table = pa.Table.from_pylist(ROWS)
+    result = embed(table)
+    content = pickle.dumps(embed)
+    assert len(content) < 1_000
+    assert pickle.loads(content)(table).equals(result)
+    assert embed(table.slice(0, 0)).schema == result.schema
+
+
+def test_rows_of_no_use(sample_folder: Path) -> None:
+    rows = [
+        {"json": '{"id": 7, "tokens": ["Orla", "left"]}', "error": None},
+        {"json": '{"tokens": ["Orla", ""]}', "error": None},
+        {"json": "[1]", "error": None},
+        {"json": '{"text": 1e999}', "error": None},
+        {"json": None, "error": "a.txt:5: byte 0xe4"},
+        {"json": '{"id": null, "tokens": ["Tavo"]}', "error": None},
+    ]
+    table = pa.Table.from_pylist(rows)
+    found = Embed(bilm=sample_folder / "bilm", on_error="record")(table).to_pylist()
+    assert [row["id"] for row in found] == ["7", *(f"table:{line}" for line in range(2, 7))]
+    assert [row["error"] and row["error"][:40] for row in found] == [
+        None,
+        "table:2: 'tokens' has '' at position 1; ",
+        "table:3: a JSON list; expected a JSON ob",
+        "table:4: 1e999 at column 10; expected a ",
+        "a.txt:5: byte 0xe4",
+        None,
+    ]
+    later = Embed(bilm=sample_folder / "bilm", on_error="record")(table.slice(4)).to_pylist()
+    assert [bool(row["vectors"]) for row in later] == [False, True]
+    with pytest.raises(DataError, match="table:2: 'tokens' has ''"):
+        Embed(bilm=sample_folder / "bilm")(table)
+    wrong: Any = rows
+    with pytest.raises(TypeError, match=r"^table is \[.*; expected a table of pyarrow"):
+        Embed(bilm=sample_folder / "bilm")(wrong)
+
+
+def test_rows_without_text_are_warned_of(sample_folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    texts = ["Orla left.", " ", "", *["She sang."] * 5, "", "", "It rained."]
+    sources = ["a.txt"] * 9 + ["b.txt"] * 2
+    Embed(bilm=sample_folder / "bilm")(pa.table({"source": sources, "text": texts}))
+    numbers = {"a.txt": "3 input(s) without text: number 2, 3, 9", "b.txt": "1 input(s) without text: number 10"}
+    assert caplog.messages == [f"{source}: no result for {each}" for source, each in numbers.items()]
+
+
+def plain(value: Any) -> Any:
+    """A value of a table as it was before: without what is missing, and with dicts for maps."""
+    if isinstance(value, dict):
+        return {key: plain(each) for key, each in value.items() if each is not None}
+    if isinstance(value, list) and value and isinstance(value[0], tuple):
+        return dict(value)
+    return [plain(each) for each in value] if isinstance(value, list) else value
+
+
+INPUTS: dict[str, list[dict[str, Any]]] = {
+    "text_pairs": [{"premise": "Orla left.", "hypothesis_tokens": ["She", "left"]}],
+    "reading": [{"passage": "It was MAY. Orla left.", "question": "When was it?"}],
+}
+
+
+@pytest.mark.parametrize("task", MAKERS)
+def test_tables_hold_all_of_the_results(task: str) -> None:
+    predictor: Predictor = MAKERS[task]()
+    results = predictor(INPUTS.get(task, [{"text": "Orla left. She sang."}, {"tokens": ["Ann", "left", "Ann"]}]))
+    assert results
+    schema = pa.schema(list(predictor.result_types.items()))
+    known = [{key: value for key, value in each.items() if key in predictor.result_types} for each in results]
+    assert [plain(each) for each in pa.Table.from_pylist(known, schema).to_pylist()] == [plain(each) for each in known]
+    carried = {"premise", "hypothesis"}  # raw texts of pairs
+    assert {key for each in results for key in each} - set(predictor.result_types) <= carried
+
+
+def test_rows_that_cannot_be_predicted_have_an_error(runs: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Predictor, "most_explained", 5)
+    rows: list[dict[str, Any]] = [
+        {"line": 7, "id": 3, "tokens": ["Orla", "sold", "it", "."], "price": 2},
+        {"line": 8, "tokens": ["Orla", ""]},
+        {"line": 9, "tokens": ["Orla", "sold", "it", "it", "it", "."]},  # too long to be explained
+        {"line": 10, "price": 3},
+        {"line": 11, "tokens": ["Orla", "sold", "it", "."]},
+        {"line": 12, "error": "line 12: byte 0xe4"},
+    ]
+    table = pa.Table.from_pylist([{**dict.fromkeys(("id", "tokens", "price", "error")), **row} for row in rows])
+    predict = Predict(run=runs[0], explain="gradient", on_error="record")
+    result = predict(table)
+    assert result.schema == predict.schema(table.schema)
+    found = result.to_pylist()
+    assert [(row["id"], row["line"]) for row in found] == [
+        ("3", 7), ("table:8", 8), ("table:9", 9), ("table:10", 10), ("table:11", 11), ("table:12", 12),
+    ]  # fmt: skip
+    problems = [
+        None,
+        "table:8: 'tokens' has '' at position 1; ",
+        "table:9: to explain 1 parts, the model r",
+        "table:10: the keys are ['price']; expect",
+        None,
+        "line 12: byte 0xe4",
+    ]
+    assert [row["error"] and row["error"][:40] for row in found] == problems
+    assert [row["other"] for row in found] == ['{"price": 2}', None, None, None, None, None]
+    for row in (found[0], found[4]):
+        assert row["tags"] == ["U-PER", "O", "O", "O"]
+        ((item,), plain) = json.loads(row["saliency"]), rows[0]["tokens"]
+        assert (item["of"], [token for token, _ in item["tokens"]]) == ("PER", plain)
+    for first, problem in ((1, "table:8: "), (2, "table:9: "), (3, "table:10: ")):
+        with pytest.raises(DataError, match=f"^{problem}"):
+            Predict(run=runs[0], explain="gradient")(table.slice(first, 4))
+    plain_result = Predict(run=runs[0])(table.slice(2, 1))
+    assert (plain_result["tokens"].to_pylist(), "saliency" in plain_result.column_names) == ([rows[2]["tokens"]], False)
+
+
+def test_a_run_with_elmo_and_one_without_are_an_ensemble(
+    runs: list[Path], settings: dict[str, Any], tmp_path: Path
+) -> None:
+    changes = {"trainer.num_epochs": 1, "trainer.regularizers": [], "model.embedder.elmo": None}
+    elmo_tasks.train(settings, tmp_path / "without", train=LEARNED, overrides=changes)
+    (row,) = Predict(run=[runs[0], tmp_path / "without"])(pa.Table.from_pylist(ROWS[2:])).to_pylist()
+    assert row["tokens"] == ["Orla", "sold", "it", "."]
+
+
+def test_a_tagger_finds_the_predicates(settings: dict[str, Any], tmp_path: Path) -> None:
+    tokens = LEARNED[0]["tokens"]
+    few: dict[str, Any] = {"trainer.regularizers": [], "model.embedder.elmo": None}
+    once: dict[str, Any] = {"trainer.num_epochs": 1, "trainer.patience": None}
+    roles = [{"tokens": tokens, "predicate": 1, "tags": ["B-ARG0", "B-V", "B-ARG1", "O"]}]
+    elmo_tasks.train("small/semantic_roles", tmp_path / "roles", train=roles, overrides=few | once)
+    verbs = [{"tokens": tokens, "tags": ["O", "B-V", "O", "O"]}] * 60
+    elmo_tasks.train(settings, tmp_path / "verbs", train=verbs, overrides={**few, "trainer.moving_average": None})
+    predict = Predict(run=tmp_path / "roles", predicates=tmp_path / "verbs", overrides={"model.dropout": 0.5})
+    (row,) = predict(pa.Table.from_pylist(ROWS[2:])).to_pylist()
+    assert [frame["predicate_text"] for frame in row["frames"]] == ["sold"]
+
+
+def test_vectors_are_computed_on_the_device(sample_folder: Path) -> None:
+    with pytest.raises(RuntimeError, match="device string: nowhere"):
+        Embed(bilm=sample_folder / "bilm", device="nowhere")(pa.table({"text": ["Orla left."]}))
+
+
+def test_settings_are_what_decides_about_results(runs: list[Path], sample_folder: Path) -> None:
+    """Models by the hashes of their files."""
+    names = ("config.json", "vocabulary.json", "model.safetensors")
+    one, two = ([hashlib.sha256((run / name).read_bytes()).hexdigest() for name in names] for run in runs)
+    plain = {"run": one, "predicates": None, "explain": None, "overrides": [], "batch_tokens": 2048}
+    assert Predict(run=runs[0]).settings() == plain
+    changes: dict[str, Any] = {"explain": "gradient", "batch_tokens": 7}
+    predict = Predict(run=runs, predicates=runs[1], overrides={"model.dropout": 0.5}, **changes)
+    assert predict.settings() == {
+        "run": [*one, *two], "predicates": two[2], "overrides": ["model.dropout=0.5"], **changes
+    }  # fmt: skip
+    settings: dict[str, Any] = {"layers": "top", "pool": "max", "number_type": "float32", "batch_tokens": 7}
+    found = Embed(bilm=sample_folder / "bilm", precision="int8", tokenizer="unicode", **settings).settings()
+    others = Embed().settings()
+    assert found == {**settings, "precision": "int8", "bilm": found["bilm"], "tokenizer": found["tokenizer"]}
+    assert found["bilm"] != others["bilm"]
+    assert found["tokenizer"] != others["tokenizer"]

@@ -1,0 +1,161 @@
+"""What `pretrain`, `perplexity` and `probe` pass on and print."""
+
+import json
+import lzma
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import Mock
+
+import pytest
+from accelerate import PartialState
+
+import elmo_tasks.extras.pretraining.pretrain
+import elmo_tasks.extras.probes.label_probes
+import elmo_tasks.extras.probes.sense_data
+import elmo_tasks.extras.probes.senses
+from elmo_tasks import cli
+from elmo_tasks.elmo import BiLM
+from elmo_tasks.extras.probes.label_probes import LabelProbe, ProbeRow
+from elmo_tasks.extras.probes.senses import SenseProbe
+from elmo_tasks.extras.samples import VECTORS
+from elmo_tasks.text.tokenizers import WhitespaceTokenizer
+
+Printed = Callable[[], tuple[str, list[list[str]]]]
+SENTENCE = "1\t{name}\t_\tPROPN\tNNP\t_\t2\t_\t_\t_\n2\tleft\t_\tVERB\tVBD\t_\t0\t_\t_\t_\n\n"
+PROBE = LabelProbe(12, 34567, 8901, 45.678, [ProbeRow("layer 0", 90.126, 60.0, 30.126), ProbeRow("layer 1", 95, 5, 90)])
+
+
+@pytest.fixture
+def probe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mock:
+    """Stands for the computation, in a folder with the data set `data.conllu`."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("ELMO_TASKS_DATA", raising=False)
+    Path("data.conllu").write_text("".join(SENTENCE.format(name=f"Ann{number}") for number in range(10)))
+    probe = Mock(return_value=PROBE)
+    monkeypatch.setattr(elmo_tasks.extras.probes.label_probes, "probe_labels", probe)
+    monkeypatch.setattr(BiLM, "load", lambda name: SimpleNamespace(to=lambda device: f"the biLM {name}"))
+    return probe
+
+
+def test_the_defaults_of_a_probe(probe: Mock) -> None:
+    assert cli.main(["probe", "data.conllu"]) == 0
+    bilm, training, tested = probe.call_args.args
+    assert (bilm, len(training), len(tested)) == ("the biLM default", 8, 2)
+    assert probe.call_args.kwargs == {"vectors": None, "seed": 0}
+    assert training[0].labels == ["PROPN", "VERB"]
+
+
+def test_a_probe_with_a_test_file_and_word_vectors(probe: Mock, tmp_path: Path) -> None:
+    Path("test.conllu").write_text(SENTENCE.format(name="Bo"))
+    for path in (tmp_path / "mine.txt", tmp_path / "data" / VECTORS):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        content = b"the 0.1 0.2\n"
+        path.write_bytes(lzma.compress(content) if path.suffix == ".xz" else content)
+    given = ["--test", "test.conllu", "--seed", "7", "--bilm", "b"]
+    reader = '{"type": "conllu", "tag_column": "xpos"}'
+    assert cli.main(["probe", "data.conllu", "--vectors", "mine.txt", "--reader", reader, *given]) == 0
+    bilm, training, tested = probe.call_args.args
+    assert bilm == "the biLM b"
+    assert len(training) == 10
+    assert [(each.tokens, each.labels) for each in tested] == [(("Bo", "left"), ["NNP", "VBD"])]
+    settings = probe.call_args.kwargs
+    assert (settings["vectors"].path, settings["seed"]) == (Path("mine.txt"), 7)
+    assert cli.main(["probe", "data.conllu"]) == 0
+    assert probe.call_args.kwargs["vectors"].path == Path("data") / VECTORS
+
+
+@pytest.mark.usefixtures("probe")
+def test_the_table_of_a_probe_and_its_file(printed: Printed) -> None:
+    assert cli.main(["probe", "data.conllu", "--output", "out.json"]) == 0
+    text, rows = printed()
+    title = "accuracy of linear classifiers: 12 labels, 34,567 items to learn from, 8,901 to test on\n"
+    assert text.startswith(title)
+    assert rows == [
+        ["vectors", "accuracy", "control task", "selectivity"],
+        ["none: the most frequent label", "45.68", "", ""],
+        ["layer 0", "90.13", "60.00", "30.13"],
+        ["layer 1", "95.00", "5.00", "90.00"],
+    ]
+    written = json.loads(Path("out.json").read_text())
+    assert (written["probe"], written["bilm"], written["labels"]) == ("data.conllu", "default", 12)
+    assert written["rows"][1] == {"vectors": "layer 1", "accuracy": 95, "control": 5, "selectivity": 90}
+    assert cli.main(["probe", "data.conllu", "--output", "out.json"]) == 2
+    assert cli.main(["probe", "data.conllu", "--output", "out.json", "--force", "--json"]) == 0
+    assert json.loads(printed()[0]) == written
+
+
+@pytest.mark.usefixtures("probe")
+def test_the_tables_of_word_senses_end_the_first_with_all_sets(
+    monkeypatch: pytest.MonkeyPatch, printed: Printed
+) -> None:
+    groups = ["one", "two", "ALL but semeval2007", "ALL", "nouns"]
+    percent = {name: 10.0 * index for index, name in enumerate(groups)}
+    probe = SenseProbe(
+        {name: 1000 + index for index, name in enumerate(groups)}, percent, percent, {"layer 0": percent}
+    )
+    monkeypatch.setattr(elmo_tasks.extras.probes.senses, "probe_senses", Mock(return_value=probe))
+    monkeypatch.setattr(elmo_tasks.extras.probes.sense_data, "read_sense_data", Mock())
+    assert cli.main(["probe", "wsd"]) == 0
+    _, rows = printed()
+    names = ["word in training, %", "best possible F1", "layer 0"]
+    numbers = ["0.0", "10.0", "20.0", "30.0"]
+    assert rows == [
+        ["vectors", *groups[:4]],
+        ["instances", "1,000", "1,001", "1,002", "1,003"],
+        *([name, *numbers] for name in names),
+        ["vectors", "nouns"],
+        ["instances", "1,004"],
+        *([name, "40.0"] for name in names),
+    ]
+
+
+HELD_OUT = {"forward": 1234.567, "backward": 20.0, "mean": 157.1, "unknown_percent": 0.256, "targets": 12345}
+ROWS = [
+    ["forward perplexity", "1,234.57"],
+    ["backward perplexity", "20.00"],
+    ["mean perplexity", "157.10"],
+    ["unknown words, %", "0.26"],
+    ["tokens, including sentence ends", "12,345"],
+]
+
+
+@pytest.fixture
+def pretrain(monkeypatch: pytest.MonkeyPatch) -> Mock:
+    results = {"before": None, "held_out": HELD_OUT, "held_out_unigram": 456.78}
+    pretrain = Mock(return_value=results)
+    monkeypatch.setattr(elmo_tasks.extras.pretraining.pretrain, "pretrain", pretrain)
+    return pretrain
+
+
+def test_pretrain_prints_the_perplexities_before_and_after(pretrain: Mock, printed: Printed) -> None:
+    assert cli.main(["pretrain", "own.jsonnet"]) == 0
+    text, rows = printed()
+    assert rows == [["", "after"], *ROWS]
+    assert text.endswith("\nperplexity of a unigram model: 456.8\n")
+    pretrain.return_value["before"] = {**HELD_OUT, "mean": 2000.0}
+    assert cli.main(["pretrain", "own.jsonnet"]) == 0
+    _, rows = printed()
+    assert rows[0] == ["", "before", "after"]
+    assert rows[3] == ["mean perplexity", "2,000.00", "157.10"]
+
+
+@pytest.mark.usefixtures("pretrain")
+def test_in_other_processes_nothing_is_printed(printed: Printed, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PartialState, "is_main_process", False)
+    assert cli.main(["pretrain", "own.jsonnet"]) == 0
+    assert printed() == ("", [])
+
+
+def test_perplexity_uses_the_tokenizer_of_the_biLM_unless_one_is_named(
+    monkeypatch: pytest.MonkeyPatch, printed: Printed
+) -> None:
+    measure = Mock(return_value=HELD_OUT)
+    monkeypatch.setattr(elmo_tasks.extras.pretraining.pretrain, "perplexity_of_text", measure)
+    assert cli.main(["perplexity", "one.txt", "*.gz"]) == 0
+    assert measure.call_args.args[:3] == ("default", ["one.txt", "*.gz"], None)
+    assert printed()[1] == [["", "value"], *ROWS]
+    assert cli.main(["perplexity", "one.txt", "--bilm", "bilm", "--tokenized", "--json"]) == 0
+    assert measure.call_args.args[:2] == ("bilm", ["one.txt"])
+    assert isinstance(measure.call_args.args[2], WhitespaceTokenizer)
+    assert json.loads(printed()[0]) == HELD_OUT

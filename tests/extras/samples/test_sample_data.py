@@ -1,0 +1,237 @@
+"""The sample data: every file is read by the readers of its format, has gold labels, and is cut at sentences."""
+
+import functools
+import itertools
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from elmo_tasks.data_readers import DatasetReaderConfig
+from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.extras.samples import ALL_TASKS, SAMPLE_TASKS, SENTENCES, VECTORS, write_sample_data
+from elmo_tasks.files.text import open_binary
+from elmo_tasks.modules.word_vectors import WordVectorFile
+
+README = SENTENCES.parent / "files" / "README.md"
+CONLL_2012 = "conll-2012/v4/data/{}/data/english/annotations"
+
+# Each reader, the files, and how many sentences, pairs, questions, predicates or documents they have.
+SAMPLES: dict[str, tuple[Mapping[str, Any], tuple[str, ...], tuple[int, ...]]] = {
+    "ner": (
+        {"type": "conll2003"},
+        ("ner_conll2003/eng.train", "ner_conll2003/eng.testa", "ner_conll2003/eng.testb"),
+        (460, 70, 170),
+    ),
+    "sst5": ({"type": "sst"}, ("sst5/train.txt", "sst5/dev.txt", "sst5/test.txt"), (459, 70, 180)),
+    "snli": (
+        {"type": "snli"},
+        ("snli/snli_1.0_train.jsonl", "snli/snli_1.0_dev.jsonl", "snli/snli_1.0_test.jsonl"),
+        (2400, 300, 1000),
+    ),
+    "squad": ({"type": "squad"}, ("squad/train-v1.1.json.xz", "squad/dev-v1.1.json"), (1602, 402)),
+    "squad2": (
+        {"type": "squad", "no_answer": True},
+        ("squad2/train-v2.0.json.xz", "squad2/dev-v2.0.json"),
+        (701, 250),
+    ),
+    "srl": (
+        {"type": "srl_conll2012"},
+        ("srl_ewt/ewt.train.gold_conll.xz", "srl_ewt/ewt.dev.gold_conll", "srl_ewt/ewt.test.gold_conll"),
+        (3104, 439, 589),
+    ),
+    "conll05": (
+        {"type": "srl_conll2005"},
+        ("conll05st-release/train", "conll05st-release/devel", "conll05st-release/test.wsj"),
+        (3104, 439, 589),
+    ),
+    "coref": (
+        {"type": "coref_conll2012"},
+        (
+            "coref_ontogum/ontogum.train.v4_gold_conll.xz",
+            "coref_ontogum/ontogum.dev.v4_gold_conll",
+            "coref_ontogum/ontogum.test.v4_gold_conll",
+        ),
+        (60, 12, 16),
+    ),
+    "pos": (
+        {"type": "conllu", "tag_column": "xpos"},
+        ("pos_ud_ewt/en_ewt-ud-train.conllu.xz", "pos_ud_ewt/en_ewt-ud-dev.conllu", "pos_ud_ewt/en_ewt-ud-test.conllu"),
+        (800, 150, 250),
+    ),
+    **{
+        task: (
+            {"type": "delimited", "task": task},
+            tuple(f"{task}/{split}.csv" for split in ("train", "dev", "test")),
+            n,
+        )
+        for task, n in (
+            ("multi_label", (460, 70, 170)),
+            ("regression", (459, 70, 180)),
+            ("pair_regression", (900, 150, 300)),
+        )
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("sample")
+    write_sample_data(folder, ALL_TASKS)
+    return folder
+
+
+def read(folder: Path, name: str) -> list[list[dict[str, Any]]]:
+    """The examples of each part of a task's data."""
+    config, files, _ = SAMPLES[name]
+    reader = DatasetReaderConfig.alternatives[config["type"]].model_validate(config).build()  # type: ignore[attr-defined]
+    return [reader.read(folder / file).to_list() for file in files]
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_readers_read_every_part_and_nothing_is_in_two(name: str, folder: Path) -> None:
+    parts = read(folder, name)
+    assert tuple(map(len, parts)) == SAMPLES[name][2]
+    texts = [{json.dumps(each.get("passage_text", each.get("tokens", each))) for each in part} for part in parts]
+    short = 12 if name in ("sst5", "ner") else 60  # sentences such as "Thank you!" may be in several parts
+    shared = {text for one, other in itertools.pairwise(texts) for text in one & other}
+    assert not {text for text in shared if len(text) > short}
+
+
+def test_every_set_is_in_the_readme_with_its_licence_and_counts(folder: Path) -> None:
+    rows = [line.split(" | ") for line in README.read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
+    named = {name for row in rows for name in re.findall(r"`(\w[\w-]*)`", row[0])}
+    copies = {"conll-2012", "pos_ud"}
+    assert named == {path.name for path in folder.iterdir()} - copies
+    assert all(re.search("CC BY|PDDL", row[3]) for row in rows)
+    numbers = {row[0].strip("| `"): row[4] for row in rows if "," not in row[0]}
+    for name in ("ner", "sst5", "snli", "squad", "squad2", "pos", "multi_label", "regression", "pair_regression"):
+        files, sizes = SAMPLES[name][1:]
+        assert numbers[files[0].split("/")[0]].startswith(", ".join(f"{size:,}" for size in sizes))
+
+
+@pytest.mark.slow
+def test_no_set_has_what_may_not_be_shared(data_folder: Path, folder: Path) -> None:
+    """No sentence of four words or more is one of CoNLL-2003 or of the Stanford Sentiment Treebank."""
+    ours = {
+        " ".join(each["tokens"]).lower() for name in ("ner", "sst5") for part in read(folder, name) for each in part
+    }
+    ner = DatasetReaderConfig.alternatives["conll2003"]().build()  # type: ignore[attr-defined]
+    sst = DatasetReaderConfig.alternatives["sst"]().build()  # type: ignore[attr-defined]
+    files = [ner.read(data_folder / "ner_conll2003" / f"eng.{split}") for split in ("train", "testa", "testb")]
+    files += [sst.read(data_folder / "sst5" / f"{split}.txt") for split in ("train", "dev", "test")]
+    theirs = {" ".join(tokens).lower() for file in files for tokens in file["tokens"]}
+    assert not {text for text in ours & theirs if text.count(" ") > 2}
+
+
+def test_coreference_has_only_free_genres_and_no_single_mentions(folder: Path) -> None:
+    free = {"news", "interview", "academic", "textbook", "bio", "voyage", "court", "speech"}
+    for file in SAMPLES["coref"][1]:
+        with open_binary(folder / file) as stream:
+            text = stream.read().decode()
+        assert set(re.findall(r"#begin document \((\w+)/", text)) <= free
+    for part in read(folder, "coref"):
+        assert all(len(cluster) > 1 for document in part for cluster in document["clusters"])
+
+
+def test_every_label_is_frequent(folder: Path) -> None:
+    train = read(folder, "ner")[0]
+    tags = [tag[2:] for each in train for tag in each["tags"] if tag[0] in "BU"]
+    assert {tag: tags.count(tag) > 80 for tag in set(tags)} == dict.fromkeys(("PER", "LOC", "ORG", "MISC"), True)
+    sentiments = [each["label"] for each in read(folder, "sst5")[0]]
+    assert min(map(sentiments.count, set(sentiments))) > 50
+    answered = [bool(each["answers"]) for each in read(folder, "squad2")[0]]
+    assert 200 < sum(answered) < 500
+
+
+def test_the_other_names_of_the_files_have_the_same(folder: Path) -> None:
+    for split, parts in (("train", 0), ("development", 1), ("test", 2)):
+        for name, below in (("srl", "nw"), ("coref", "coref")):
+            config, _, _ = SAMPLES[name]
+            reader = DatasetReaderConfig.alternatives[config["type"]].model_validate(config).build()  # type: ignore[attr-defined]
+            copied = reader.read(folder / CONLL_2012.format(split) / below).to_list()
+            assert copied == read(folder, name)[parts]
+    whole = (folder / "snli" / "snli_1.0_train.jsonl").read_bytes()
+    assert (folder / "snli" / "snli_1.0_train_subset.jsonl").read_bytes() == whole
+
+
+def test_roles_in_the_columns_of_2005_are_those_of_2012(folder: Path) -> None:
+    def roles(name: str) -> list[Any]:
+        return [(each["tokens"], [tag.replace("-ARG", "-A") for tag in each["tags"]]) for each in read(folder, name)[1]]
+
+    assert roles("conll05") == roles("srl")
+
+
+@pytest.mark.slow
+def test_word_vectors_are_those_of_glove(folder: Path, data_folder: Path) -> None:
+    ours = WordVectorFile(folder / VECTORS)
+    words = ["the", "london", "pizza", "happily", "no-such-word"]
+    whole = WordVectorFile(data_folder / "glove" / "glove.6B.50d.txt.xz").rows(words)
+    assert ours.dimension == 50
+    np.testing.assert_allclose(ours.rows(words), whole, atol=0.026)
+    assert np.isnan(whole[-1]).all()
+
+
+def test_the_first_sentences_of_every_format(folder: Path, tmp_path: Path) -> None:
+    write_sample_data(tmp_path, ALL_TASKS, sentences=(12, 4, 3))
+    for name, (_, files, _) in SAMPLES.items():
+        for first, whole, count in zip(read(tmp_path, name), read(folder, name), (12, 4, 3), strict=False):
+            assert first == whole[: len(first)]
+            if name in ("ner", "sst5", "snli", "pos") or files[0].endswith("csv"):
+                assert len(first) == count
+            if name.startswith("squad"):  # at most five questions have a passage
+                assert count <= len(first) < count + 5
+            if name == "coref":  # at least twenty sentences have a document
+                assert len(first) == 1
+    more = tmp_path / "more"
+    write_sample_data(more, "sst5", sentences=(10_000, 10_000, 10_000))
+    assert (more / "sst5" / "train.txt").read_bytes() == (folder / "sst5" / "train.txt").read_bytes()
+
+
+def test_real_data_with_another_compression_are_not_hidden(tmp_path: Path) -> None:
+    vectors = tmp_path / "glove" / "glove.6B.50d.txt"  # the name in the archive of GloVe
+    vectors.parent.mkdir()
+    vectors.write_text("the 1 2\n")
+    with pytest.raises(ElmoTasksError, match=r"glove.6B.50d.txt: would be replaced by sample data; --force does so"):
+        write_sample_data(tmp_path, "sst5", sentences=(3, 1, 1))
+    assert not (tmp_path / "sst5").exists()
+
+
+def test_errors(tmp_path: Path) -> None:
+    problem = r"no sample data for the task 'nerr'; there is: ner.* Did you mean 'ner'\?"
+    with pytest.raises(ElmoTasksError, match=problem):
+        write_sample_data(tmp_path, "nerr")
+    with pytest.raises(ElmoTasksError, match="every file needs at least one sentence"):
+        write_sample_data(tmp_path, "ner", sentences=(5, 0, 5))
+    assert list(tmp_path.iterdir()) == []
+    assert "ner" in SAMPLE_TASKS
+
+
+def test_the_files_are_small() -> None:
+    assert sum(path.stat().st_size for path in README.parent.rglob("*.*") if path.is_file()) < 2_000_000
+
+
+TEXT = SENTENCES.read_text(encoding="utf-8")
+
+
+def test_sentences_are_many_and_no_two_are_the_same() -> None:
+    sentences = [line for line in TEXT.splitlines() if line]
+    assert len(sentences) == 2000
+    assert len({" ".join(re.findall(r"\w+", sentence.lower())) for sentence in sentences}) == 2000
+    assert all(8 <= len(sentence.split()) <= 20 for sentence in sentences)
+    assert TEXT.isascii()
+
+
+def test_each_paragraph_is_about_a_word() -> None:
+    *paragraphs, _ = TEXT.split("\n\n")
+    shared = [
+        functools.reduce(set.__and__, (set(re.findall(r"\w+", line.lower())) for line in paragraph.splitlines()))
+        for paragraph in paragraphs
+    ]
+    assert len(paragraphs) > 100
+    assert all(len(words - {"a", "the"}) == 1 for words in shared)
+    assert min(len(paragraph.splitlines()) for paragraph in paragraphs) > 12

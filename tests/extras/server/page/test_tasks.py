@@ -1,0 +1,67 @@
+"""Runs of all tasks in one application, without a browser."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from elmo_tasks.extras.server.app import create_app
+from elmo_tasks.extras.server.served_runs import Additions
+from tests.extras.server.page.visits import EXAMPLES, TABS, Served
+
+pytestmark = pytest.mark.slow
+TEXT = "Mira Dolvane joined Karvel as coach. She closed a mill."
+
+
+def test_every_task_is_described(served: Served) -> None:
+    runs = {name: run.about for name, run in served.runs.items() if not name.startswith("again_")}
+    assert {name: run["task"] for name, run in runs.items()} == {
+        "ner_conll03": "tagging",
+        "srl_ewt": "semantic_roles",
+        "coref_ontogum": "coreference",
+        "squad": "reading",
+        "snli": "text_pairs",
+        "sst5": "classification",
+        "predicates_ewt": "tagging",
+    }
+    assert {name: run["predicates"] for name, run in runs.items() if run["predicates"]} == {"srl_ewt": "predicates_ewt"}
+    assert {name for name, run in runs.items() if run["labels"] is None} == {"squad", "coref_ontogum"}
+
+
+@pytest.mark.parametrize(
+    ("tab", "examples"),
+    [
+        ("Names", "names"),
+        ("Names", "parts_of_speech"),
+        ("Roles", "semantic_roles"),
+        ("Coreference", "coreference"),
+        ("Questions", "reading"),
+        ("Inference", "text_pairs"),
+        ("Sentiment", "sentiment"),
+    ],
+)
+def test_every_example_of_the_page_gets_the_result_of_predict(tab: str, examples: str, served: Served) -> None:
+    inputs: list[dict[str, Any]] = EXAMPLES[examples]
+    assert len({json.dumps(each) for each in inputs}) == 12
+    with TestClient(create_app(served.runs, {})) as client:
+        path = f"/api/runs/{Path(TABS[tab]).name}/predict-batch"
+        results = client.post(path, json={"inputs": inputs}).json()["results"]
+        wrong = client.post(path, json={"inputs": [{"other": 1}]})
+    assert results == json.loads(json.dumps(served.of(tab).predictor(inputs)))
+    assert {result["about"] for result in results} == {each["about"] for each in inputs}
+    assert wrong.status_code == 422
+    assert "expected" in wrong.json()["error"]
+
+
+def test_only_the_request_with_too_many_roles_is_refused(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = served.of("Roles")
+    monkeypatch.setattr(run.predictor, "most_tags", 10)
+    short, long = {"tokens": ["a"], "predicates": [0]}, {"tokens": TEXT.split(), "predicates": [2, 7]}
+    requests = [run.prepare(each, Additions(), numbered=True) for each in ([short], [short, long], [short, short])]
+    one, refused, two = run.answer(requests)
+    assert str(refused).startswith("inputs:2: 10 tokens x 2 predicates are 20 tags; expected at most 10")
+    assert isinstance(one, bytes)
+    assert isinstance(two, bytes)
+    assert json.loads(two)["results"] == 2 * json.loads(one)["results"]

@@ -1,0 +1,231 @@
+"""The runs and the biLMs that are loaded, and their names."""
+
+import copy
+import json
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from fastapi.testclient import TestClient
+
+from elmo_tasks.batches import Predict
+from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
+from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.extras.samples import write_sample_data
+from elmo_tasks.extras.server import bilm_vectors
+from elmo_tasks.extras.server.app import create_app
+from elmo_tasks.extras.server.bilm_vectors import ServedBiLM, bilms_of_runs
+from elmo_tasks.extras.server.bounds import Limits
+from elmo_tasks.extras.server.served_runs import Additions, ServedRun, load_runs, to_bytes
+from elmo_tasks.files.hashes import content_hash
+from elmo_tasks.files.installed_models import About, Score
+from elmo_tasks.runs import load, train
+from elmo_tasks.runs.archive import archive
+from tests.extras.server.conftest import blocked, post
+from tests.installed import install
+from tests.predictors.stub_models import make_predicate_tagger, make_roles
+
+
+def test_names(run_folder: Path, tmp_path: Path, runs: dict[str, ServedRun]) -> None:
+    assert list(runs) == ["ner", "again"]
+    bilms = bilms_of_runs(runs)
+    assert bilms["ner"] is bilms["again"] is bilms[""]  # it is in memory once
+    path = tmp_path / "packed.tar.gz"
+    archive(run_folder, path)
+    (packed,) = load_runs([str(path)], batch_tokens=256).values()
+    assert packed.name == "packed"
+    assert packed.about | {"name": "ner"} == runs["ner"].about | {"config": packed.about["config"]}
+    for paths, message in (
+        ([run_folder, f"ner={run_folder}"], "have the same name; rename one of them: NAME="),
+        ([f"a/b={run_folder}"], "'a/b' is not a valid name of a run"),
+        ([tmp_path], "expected a run's folder"),
+    ):
+        with pytest.raises(ElmoTasksError, match=message):
+            load_runs(list(map(str, paths)), batch_tokens=256)
+
+
+def test_without_a_run_that_has_one_the_package_s_bilm_is_used(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (bilm,) = bilms_of_runs({}).values()
+    assert bilm.num_layers == 3
+    assert not caplog.messages  # all sentences of the package are among its first tokens
+    (tmp_path / "empty.txt").write_text("\n")
+    with pytest.raises(ElmoTasksError, match=r"empty\.txt: no sentence"):
+        bilms_of_runs({}, tmp_path / "empty.txt")
+
+
+def test_folders_that_are_not_trained_runs_are_left_out(
+    run_folder: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "data").mkdir()
+    assert list(load_runs([str(tmp_path / "data"), str(run_folder)], batch_tokens=256)) == ["ner"]
+    assert f"{tmp_path}/data: not a run that has finished an epoch; skipped" in caplog.text
+    with pytest.raises(ElmoTasksError, match=r"data, .*data: none of them is a run"):
+        load_runs([str(tmp_path / "data")] * 2, batch_tokens=256)
+    with pytest.raises(ElmoTasksError, match="absent: "):  # it is an error, not left out
+        load_runs([str(tmp_path / "absent"), str(run_folder)], batch_tokens=256)
+
+
+def test_what_is_known_of_an_installed_model_is_described(
+    run_folder: Path, tmp_path: Path, runs: dict[str, ServedRun]
+) -> None:
+    assert runs["ner"].about["facts"] == {"data": (), "licence": None, "score": None}
+    run = shutil.copytree(run_folder, tmp_path / "ner")
+    score = Score(metric="f1", split="test", seeds=3, elmo=91.5, baseline=90, p=0.02)
+    about = About(data=("A corpus",), licence="for research only", score=score)
+    About.path(run).write_text(about.model_dump_json(), encoding="utf-8")
+    facts = load_runs([str(run)], batch_tokens=256)["ner"].about["facts"]
+    assert facts == {"data": ("A corpus",), "licence": "for research only", "score": str(score)}
+
+
+def test_the_model_card_is_that_of_the_run_s_folder(run_folder: Path, tmp_path: Path) -> None:
+    run = shutil.copytree(run_folder, tmp_path / "ner")
+    (tmp_path / "secret").write_text("a file of this machine")
+    (run / "README.md").symlink_to(tmp_path / "secret")
+    served = load_runs([str(run)], batch_tokens=256)["ner"]
+    assert (served.card, served.about["has_card"]) == (None, False)
+    (run / "README.md").unlink()
+    (run / "README.md").write_text("# Ner\n\n" + "x" * 200_000, encoding="utf-8")
+    served = load_runs([str(run)], batch_tokens=256)["ner"]
+    assert served.card == "# Ner\n\n" + "x" * 99_993
+    with TestClient(create_app({"ner": served}, {})) as client:
+        answer = client.get("/api/runs/ner/card")
+    assert (answer.text, answer.headers["content-type"]) == (served.card, "text/plain; charset=utf-8")
+
+
+def test_settings_of_a_run_can_be_replaced(run_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    (run,) = load_runs([str(run_folder)], batch_tokens=256, overrides=["trainer.device=auto"]).values()
+    assert run.about["config"]["trainer"]["device"] == "auto"
+
+
+def test_a_run_without_a_test_has_the_scores_of_its_best_epoch(run_folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(run_folder, tmp_path / "untested")
+    metrics = json.loads((run_folder / "metrics.json").read_text())
+    metrics["best"]["validation"]["loss"] = None  # it was not a number
+    (tmp_path / "untested" / "metrics.json").write_text(json.dumps({**metrics, "test": None}))
+    shutil.copytree(run_folder, tmp_path / "unfinished", ignore=shutil.ignore_patterns("metrics.json"))
+    runs = load_runs([str(tmp_path / "untested"), str(tmp_path / "unfinished")], batch_tokens=256)
+    answer = json.loads(to_bytes({name: run.about for name, run in runs.items()}))
+    found = {name: (about["scores"], about["scored_on"]) for name, about in answer.items()}
+    assert found == {"untested": (metrics["best"]["validation"], "validation"), "unfinished": (None, None)}
+
+
+def test_only_a_frozen_bilm_is_shared(settings: dict[str, Any], tmp_path: Path) -> None:
+    paths = []
+    for name, change in (("without", None), ("trained", {"requires_grad": True})):
+        values = copy.deepcopy(settings)
+        values["trainer"] |= {"num_epochs": 1, "moving_average": None, "trackers": [], "regularizers": []}
+        embedder = values["model"]["embedder"]
+        embedder["elmo"] = change and {**embedder["elmo"], **change}
+        train.train(values, tmp_path / name)
+        paths.append(str(tmp_path / name))
+    without, trained = load_runs(paths, batch_tokens=256).values()
+    assert [run.about["bilm"] for run in (without, trained)] == [None, None]
+    assert without.about["mixes"] is None
+    assert trained.about["mixes"][0]["name"] == "input"
+    (bilm,) = bilms_of_runs({"without": without, "trained": trained}).items()
+    assert bilm[0] == ""  # the one in the package
+
+
+def test_inputs_are_strings_or_objects(runs: dict[str, ServedRun]) -> None:
+    with pytest.raises(ElmoTasksError, match=r"^inputs:2: 3; expected a string or an object$"):
+        runs["ner"].prepare(["a", 3], Additions(), numbered=True)
+    with pytest.raises(ElmoTasksError, match=r"^3; expected a string or an object$"):
+        runs["ner"].prepare([3], Additions(), numbered=False)
+    assert runs["ner"].prepare(["a b", {"tokens": ["c"]}], Additions(), numbered=True).tokens == 3
+
+
+def test_what_is_copied_to_each_result_is_bounded(runs: dict[str, ServedRun]) -> None:
+    given = {"text": "A mill.\n\n" * 400, "id": "x" * 5000}
+    with pytest.raises(
+        ElmoTasksError, match=r"keys that are copied to each of 400 results take 2,004,\d+ bytes; expected"
+    ):
+        runs["ner"].prepare([given], Additions(), numbered=True)
+    assert len(runs["ner"].prepare([given | {"id": 3}], Additions(), numbered=True).rows) == 400
+
+
+def test_neighbors_are_those_of_the_first_tokens_of_a_long_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(bilm_vectors, "_POOL_TOKENS", 7)
+    files = BiLMFiles.in_folder(DEFAULT_BILM)
+    body = {"tokens": ["x"]}
+
+    def pool(lines: list[str]) -> list[tuple[str, ...]]:
+        (tmp_path / "text").write_text("\n".join(lines))
+        bilm = ServedBiLM(files, tmp_path / "text")
+        (answer,) = bilm.answer([bilm.neighbors(body, 0, 1, 50)])
+        return sorted({tuple(each["tokens"]) for each in json.loads(answer)["neighbors"]})
+
+    assert pool(["a b c.", "d e."]) == [("a", "b", "c", "."), ("d", "e", ".")]
+    assert not caplog.messages
+    assert pool(["a b c.", "d e f.", "g.", "h."]) == [("a", "b", "c", ".")]
+    assert caplog.messages == [f"{tmp_path}/text: neighbours come only from its first 7 tokens"]
+
+
+@pytest.mark.slow
+def test_semantic_roles_get_the_first_run_that_finds_predicates(
+    run_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_sample_data(tmp_path / "data", "srl", sentences=(6, 2, 2))
+    overrides = ["trainer.num_epochs=1", "trainer.trackers=[]", "trainer.regularizers=[]", "trainer.precision=float32"]
+    overrides += ["evaluate_on_test=false", "model.embedder.elmo=null"]
+    variables = {"ELMO_TASKS_DATA": str(tmp_path / "data")}
+    small = "model.encoder.hidden_size=4", "model.encoder.hidden_sizes=[4]"
+    for name, config, own in zip(("roles", "predicates"), ("cpu/srl_ewt", "predicates_ewt"), small, strict=True):
+        train.train(config, tmp_path / name, overrides=[*overrides, own], variables=variables)
+    paths = {name: str(tmp_path / name) for name in ("roles", "predicates")}
+    runs = load_runs([paths["roles"], str(run_folder), paths["predicates"]], batch_tokens=256)
+    assert [run.about["predicates"] for run in runs.values()] == ["predicates", None, None]
+    assert [run.about["task"] for run in runs.values()] == ["semantic_roles", "tagging", "tagging"]
+    single_run = load_runs([paths["roles"]], batch_tokens=256)["roles"]
+    assert single_run.about["predicates"] is None
+    models = {"own_roles": tmp_path / "roles", "own_predicates": tmp_path / "predicates"}
+    installed = install(tmp_path / "packages", "srl-models", models, {"predicates": "own_predicates"})
+    monkeypatch.syspath_prepend(tmp_path / "packages")
+    monkeypatch.chdir(tmp_path / "data")
+    for given in (["own_roles"], [f"own_roles={installed / 'own_roles'}", str(run_folder)]):
+        assert load_runs(given, batch_tokens=256)["own_roles"].about["predicates"] == "own_predicates"
+    own_hash = content_hash(tmp_path / "predicates" / "model.safetensors")
+    assert Predict(run="own_roles").settings()["predicates"] == own_hash
+    assert "frames" in load.load_predictor("own_roles")({"text": "Orla sold the mill."})[0]
+    request = single_run.prepare([{"tokens": ["a", "b", "c"], "predicates": [0, 2]}], Additions(), numbered=False)
+    assert (request.tokens, request.cost) == (3, 6)  # the sentence is read once for each predicate
+
+
+def test_the_predicates_of_all_sentences_of_a_request_are_bounded(runs: dict[str, ServedRun]) -> None:
+    run = copy.copy(runs["ner"])
+    run.predictor = make_roles(make_predicate_tagger("O", "B-V"))
+    inputs = [{"tokens": ["asked"] * 4}] * 3  # 16 tokens are read for each
+    with TestClient(create_app({"roles": run}, {}, Limits(request_tokens=40, queue_tokens=40))) as client:
+        assert len(post(client, "/api/runs/roles/predict-batch", {"inputs": inputs[:2]})["results"]) == 2
+        refused = post(client, "/api/runs/roles/predict-batch", {"inputs": inputs}, 422)
+        text = post(client, "/api/runs/roles/predict", {"text": "Bo asked and asked and asked and asked.\n\n" * 2}, 422)
+    assert refused.startswith("the work of 48 tokens; expected at most 40: sentences are read once for each predicate")
+    assert text.startswith("the work of 72 tokens; expected at most 40: sentences are read once for each predicate")
+    shapes: Any = run.predictor.model.shapes
+    assert sum(size * longest for size, longest in shapes) == 32  # nothing of what is refused
+
+
+def test_the_predicates_that_are_found_count_while_a_request_waits(
+    runs: dict[str, ServedRun], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = copy.copy(runs["ner"])
+    run.predictor = make_roles(make_predicate_tagger("O", "B-V"))
+    body = {"tokens": ["asked"] * 4}  # four predicates: the model reads 16 tokens
+    limits = Limits(request_tokens=30, queue_tokens=30)
+    with TestClient(create_app({"roles": run}, {}, limits)) as client, ThreadPoolExecutor(1) as thread:
+        with blocked(run, monkeypatch) as started:
+            waiting = thread.submit(post, client, "/api/runs/roles/predict", body)
+            assert started.wait(30)
+            assert "elmo_tasks_open_tokens 16.0" in client.get("/metrics").text
+            assert "try again" in post(client, "/api/runs/roles/predict", body | {"predicates": [0, 1, 2, 3]}, 429)
+        assert waiting.result(30)["results"]
+        text = client.get("/metrics").text
+    assert "elmo_tasks_open_tokens 0.0" in text
+    assert "elmo_tasks_batch_tokens_sum 20.0" in text  # 4 to find the predicates, 16 for their roles

@@ -1,0 +1,222 @@
+"""The command and its connections, in processes and over sockets."""
+
+import contextlib
+import http.client
+import importlib.util
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from elmo_tasks import cli
+from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.extras.server import serving
+from elmo_tasks.extras.server.app import create_app
+from elmo_tasks.extras.server.bilm_vectors import ServedBiLM
+from elmo_tasks.extras.server.bounds import Limits
+from elmo_tasks.extras.server.served_runs import ServedRun
+from elmo_tasks.extras.server.serving import bind, is_loopback, make_server
+
+Listening = Callable[[Limits], AbstractContextManager[tuple[str, int]]]
+
+
+@pytest.mark.slow
+def test_sigterm_ends_after_the_answers(run_folder: Path) -> None:
+    command = [sys.executable, "-m", "elmo_tasks", "serve", str(run_folder), "--port", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stderr is not None
+        found = next(filter(None, (re.search(r"serving at http://127.0.0.1:(\d+);", line) for line in server.stderr)))
+        port = int(found[1])
+        slow = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        body = json.dumps({"tokens": ["Boeing"] * 1900})
+        slow.request("POST", "/api/runs/ner/predict", body, {"content-type": "application/json"})
+        while "elmo_tasks_open_requests 0.0" in get(port, "/metrics"):
+            assert server.poll() is None
+        server.send_signal(signal.SIGTERM)
+        answer = slow.getresponse()
+        assert answer.status == 200
+        assert len(json.loads(answer.read())["results"][0]["tags"]) == 1900
+        slow.close()
+        assert server.wait(60) == 128 + signal.SIGTERM
+        assert "Traceback" not in server.stderr.read()
+
+
+def get(port: int, path: str) -> str:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection.request("GET", path)
+    text = connection.getresponse().read().decode()
+    connection.close()
+    return text
+
+
+@pytest.fixture
+def listening(runs: dict[str, ServedRun], bilms: dict[str, ServedBiLM]) -> Listening:
+    """A function for `with` blocks that gives the address of a server in another thread of this process."""
+
+    @contextlib.contextmanager
+    def listen(limits: Limits) -> Iterator[tuple[str, int]]:
+        server = make_server(create_app(runs, bilms, limits), limits)
+        with bind("127.0.0.1", 0) as bound:
+            thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
+            thread.start()
+            try:
+                until = time.monotonic() + 60
+                while not server.started:
+                    assert time.monotonic() < until
+                    time.sleep(0.01)
+                yield bound.getsockname()
+            finally:
+                server.should_exit = True
+                thread.join(60)
+
+    return listen
+
+
+def read_all(connection: socket.socket) -> bytes:
+    """What comes until the other side ends; empty also if it cuts the connection."""
+    received = b""
+    with contextlib.suppress(ConnectionResetError):
+        while part := connection.recv(1 << 16):
+            received += part
+    return received
+
+
+def test_a_connection_that_is_used_is_not_cut(listening: Listening, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serving, "_GRACE_SECONDS", 0.7)
+    with (
+        listening(Limits(timeout_seconds=0.5)) as (host, port),
+        contextlib.closing(http.client.HTTPConnection(host, port, timeout=60)) as one,
+    ):
+        one.connect()
+        used, begin = one.sock, time.monotonic()
+        while time.monotonic() < begin + 1.6:  # more than the deadline, which begins again after each answer
+            one.request("GET", "/healthz")
+            answer = one.getresponse()
+            assert json.loads(answer.read()) == {"status": "ok"}
+            assert one.sock is used
+        assert "server" not in answer.headers  # the name of its software is nobody's business
+
+
+def test_the_parts_of_a_body_are_bounded_together(listening: Listening) -> None:
+    with listening(Limits(body_bytes=1000)) as (host, port):
+        one = http.client.HTTPConnection(host, port, timeout=60)
+        one.putrequest("POST", "/api/runs/ner/predict")
+        one.putheader("content-type", "application/json")
+        one.putheader("transfer-encoding", "chunked")
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the server need not read the rest
+            one.endheaders()
+            for part in (b'{"text": "', *[b"a" * 100] * 15, b'"}', b""):
+                one.send(b"%x\r\n%s\r\n" % (len(part), part))
+                time.sleep(0.02)  # so that the server does not read several at once
+        assert one.getresponse().status == 413
+        one.close()
+
+
+@pytest.mark.parametrize(("host", "other_names"), [("localhost", False), ("0.0.0.0", True)])
+def test_only_a_public_server_takes_any_name(
+    host: str, other_names: bool, run_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise the page of another site could give its own name this machine's address."""
+    settings: dict[str, Any] = {}
+    monkeypatch.setattr("elmo_tasks.extras.server.app.create_app", lambda *_, **given: settings.update(given))
+    monkeypatch.setattr(serving, "serve", lambda *_: None)
+    assert cli.main(["serve", str(run_folder), "--port", "0", "--host", host]) == 0
+    assert (settings["allowed_hosts"] == ["*"]) == other_names
+    assert other_names or set(settings["allowed_hosts"]) == {"localhost", "127.0.0.1", "::1", "[::1]"}
+
+
+def test_slow_and_greedy_clients_are_cut(listening: Listening, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serving, "_GRACE_SECONDS", 0.2)
+    post = b"POST /api/runs/ner/predict HTTP/1.1\r\nHost: localhost\r\ncontent-type: application/json\r\n"
+    limits = Limits(timeout_seconds=0.6)
+    with listening(limits) as address, contextlib.ExitStack() as stack:
+        silent, unfinished, bodiless, deaf = (
+            stack.enter_context(socket.create_connection(address, timeout=30)) for _ in range(4)
+        )
+        unfinished.sendall(b"GET / HTTP/1.1\r\nX-Slow: ")
+        bodiless.sendall(post + b"Content-Length: 20\r\n\r\n{")
+        deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        body = json.dumps({"tokens": ["a"] * 1500}).encode()
+        head = post.replace(b"runs/ner/predict", b"embed") + b"Content-Length: %d\r\n\r\n" % len(body)
+        deaf.sendall(head + body)
+        begin = time.monotonic()
+        assert read_all(silent) == read_all(unfinished) == b""
+        assert b" 408 " in read_all(bodiless)
+        until = time.monotonic() + 60
+        while "elmo_tasks_open_tokens 0.0" not in (text := get(address[1], "/metrics")):
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        assert 'status="200"' in text or 'status="504"' in text
+        assert time.monotonic() - begin < 60
+        large = stack.enter_context(socket.create_connection(address, timeout=30))
+        large.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Large: " + b"a" * 20_000)
+        assert read_all(large).startswith(b"HTTP/1.1 400 ")
+        assert get(address[1], "/healthz") == '{"status":"ok"}'
+
+
+def test_connections_are_bounded(listening: Listening) -> None:
+    with listening(Limits(connections=4)) as address, contextlib.ExitStack() as stack:
+        for _ in range(4):
+            stack.enter_context(socket.create_connection(address, timeout=30))
+        assert get(address[1], "/healthz") == "Service Unavailable"
+
+
+def test_addresses(capsys: pytest.CaptureFixture[str]) -> None:
+    hosts = ("127.0.0.1", "127.1.2.3", "::1", "localhost", "0.0.0.0", "example.org")
+    assert [host for host in hosts if is_loopback(host)] == list(hosts[:4])
+    with bind("127.0.0.1", 0) as taken:
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(
+            ElmoTasksError,
+            match=rf"127\.0\.0\.1:{port}: Address already in use; choose another address with --host and --port",
+        ):
+            bind("127.0.0.1", port)
+        assert cli.main(["serve", "runs/none", "--port", str(port)]) == 2
+    assert "Address already in use" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("host", ["192.168..1", "a" * 64])
+def test_what_cannot_be_a_host_is_named(host: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["serve", "runs/none", "--host", host]) == 2
+    expected = f"error: {host}:8000: not a host name; choose another address with --host and --port\n"
+    assert capsys.readouterr().err == expected
+    assert cli.main(["serve", "runs/none", "--port", "0"]) == 2
+    assert capsys.readouterr().err.startswith("error: runs/none: expected a run's folder")
+
+
+def test_without_the_extra_the_command_says_how_to_get_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    find: Any = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *rest: None if name == "uvicorn" else find(name, *rest)
+    )
+    assert cli.main(["serve", "runs/none"]) == 2
+    assert capsys.readouterr().err == (
+        "error: serve needs packages that are not installed: pip install 'elmo-tasks[server]'\n"
+    )
+
+
+def test_help_imports_no_server() -> None:
+    program = (
+        "import sys, elmo_tasks.cli as c\ntry: c.main(['serve', '--help'])\nfinally: print('loaded', *sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, env=dict(os.environ)
+    )
+    assert "--batch-wait" in done.stdout
+    assert not {"torch", "fastapi", "uvicorn", "pydantic", "prometheus_client"} & set(
+        done.stdout.split("loaded")[1].split()
+    )

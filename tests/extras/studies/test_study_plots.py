@@ -1,0 +1,110 @@
+"""The plots of a study: what each one shows of the summaries, read from its axes."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.collections import QuadMesh
+from matplotlib.colors import same_color
+from matplotlib.figure import Figure
+
+from elmo_tasks.extras.studies.study import Arm
+from elmo_tasks.extras.studies.study_plots import draw_shares, draw_weights, families
+from elmo_tasks.extras.studies.study_runs import Result, Summary
+from tests.plotted import points
+from tests.prediction_files import write_run
+
+
+def summary(
+    name: str, scores: Sequence[float], share: float = 1.0, folders: str = "", metric: str = "f1", **settings: Any
+) -> Summary:
+    """An arm with a run for each score. `folders`: of the runs, a letter each; `settings`: of the arm."""
+    common: dict[str, Any] = {"arm": name, "config": "x.json", "changes": [], "share": share, "split": "test"}
+    common |= {"metric": metric, "higher_is_better": True, "seconds": 1.0, "metrics": {}}
+    runs = enumerate(zip(scores, folders or "-" * len(scores), strict=True))
+    results = [Result(seed=seed, score=score, folder=folder, **common) for seed, (score, folder) in runs]
+    return Summary(Arm(name=name, config="x.json", **settings), share, results, len(scores), None)
+
+
+def panels(figure: Figure | None) -> list[Axes]:
+    """The axes that show something."""
+    assert figure is not None
+    return [axes for axes in figure.axes if axes.axison]
+
+
+def labels(axes: Axes) -> list[str]:
+    legend = axes.get_legend()
+    assert legend is not None
+    return [text.get_text() for text in legend.get_texts()]
+
+
+def test_only_what_others_are_compared_with_is_grey() -> None:
+    arms = [summary("base", [1]), *(summary(f"arm {number}", [1], baseline="base") for number in range(10))]
+    (family,) = families(arms)
+    cycle = [f"C{number}" for number in (0, 1, 2, 3, 4, 5, 6, 8, 9, 0)]  # without C7, which is a grey
+    assert list(family.colors().values()) == ["0.6", *cycle]
+    (family,) = families(arms[1:3])  # the baseline has not finished
+    assert list(family.colors().values()) == ["C0", "C1"]
+    (family,) = families([summary("one", [1]), summary("other", [1])])
+    assert list(family.colors().values()) == ["C0", "C1"]
+
+
+def test_families_are_arms_of_a_group_with_the_same_baseline() -> None:
+    arms = [
+        summary("x: one", [1], group="g"), summary("x: two", [1], group="g", baseline="x: one"),
+        summary("y: one", [1], group="g"), summary("y: two", [1], group="g", baseline="y: one"),
+        summary("alone", [1], group="g"), summary("other", [1], group="h"), summary("x: far", [1], baseline="x: one"),
+        summary("an error", [1], group="h", metric="mse"),
+    ]  # fmt: skip
+    found = [(family.title, list(family.arms)) for family in families(arms)]
+    assert found == [
+        ("x", ["one", "two"]), ("y", ["one", "two"]), ("g", ["alone"]), ("h", ["other"]), ("", ["x: far"]),
+        ("h", ["an error"]),
+    ]  # fmt: skip
+
+
+def test_the_error_bars_of_shares_are_standard_deviations() -> None:
+    tenth, half = summary("one", [50, 60], 0.1), summary("one", [70], 0.5)
+    figure = draw_shares([half, tenth, summary("_other", [1], 0.5), summary("alone", [1], group="g")])
+    assert draw_shares([half, summary("alone", [1], group="g")]) is None  # no arm has several
+    (axes,) = panels(figure)
+    containers: list[Any] = list(axes.containers)
+    one, other = (container.lines for container in containers)
+    assert points(one[0]) == [[10, 55], [50, 70]]
+    assert points(other[0]) == [[50, 1]]
+    low, high = (cap.get_ydata().tolist() for cap in one[1])
+    assert low == pytest.approx([55 - 50**0.5, 70])
+    assert high == pytest.approx([55 + 50**0.5, 70])
+    assert labels(axes) == ["one", " _other"]  # matplotlib leaves out what begins with an underscore
+    assert [same_color(lines[0].get_color(), color) for lines, color in ((one, "C0"), (other, "C1"))] == [True, True]
+    assert axes.get_xscale() == "log"
+    assert (axes.get_xticks().tolist(), len(axes.get_xticks(minor=True))) == ([10, 50], 0)
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["10 %", "50 %"]
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("share of the training data", "test f1")
+
+
+def mix(*weights: float, gamma: float = 1.0) -> dict[str, Any]:
+    return {"layers": list(range(len(weights))), "weights": weights, "gamma": gamma}
+
+
+def test_weights_are_means_over_seeds_in_the_best_epoch(tmp_path: Path) -> None:
+    write_run(tmp_path / "a", [1, 2, 3], {"input": mix(0.2, 0.8, gamma=1.0), "output": mix(1.0, 0.0)})
+    write_run(tmp_path / "b", [1, 2, 3], {"input": mix(0.4, 0.6, gamma=2.0), "output": mix(1.0, 0.0)})
+    write_run(tmp_path / "c", [1, 2, 3], {"input": mix(0.5, 0.25, 0.25)})
+    write_run(tmp_path / "d", [1, 2, 3], {})
+    write_run(tmp_path / "e", [1, 2, 3], {"input": mix(0.1, 0.9)})
+    one = summary("one", [1, 1], folders="ab")
+    none = summary("none", [1], folders="d")
+    part = summary("one", [1], 0.5, folders="e")
+    (axes,) = panels(draw_weights([one, part, none, summary("two", [1], folders="c")], tmp_path))
+    (cells,) = (each for each in axes.collections if isinstance(each, QuadMesh))
+    shares = np.asarray(cells.get_array()).reshape(3, 3)
+    assert shares.tolist() == [pytest.approx([0.3, 0.7, 0]), [1, 0, 0], [0.5, 0.25, 0.25]]
+    assert [text.get_text() for text in axes.get_yticklabels()] == [
+        "one, input\ngamma 1.50", "one, output\ngamma 1.00", "two, input\ngamma 1.00"
+    ]  # fmt: skip
+    assert axes.get_title() == ""  # the report has one
+    assert draw_weights([none], tmp_path) is None

@@ -1,0 +1,235 @@
+"""Studies that train: what fails, what is killed and what is kept."""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from elmo_tasks import cli
+from elmo_tasks.extras.samples import write_sample_data
+from elmo_tasks.extras.studies import study_training
+from elmo_tasks.extras.studies.study import Study
+from elmo_tasks.extras.studies.study_runs import StudyFolder, read_study
+from elmo_tasks.extras.studies.study_training import run_study
+from elmo_tasks.runs.folder import RunFolder
+from tests import command_server
+from tests.stopping import start_warm
+
+# The study of the package in its smallest form: one task, with shares of the data.
+SMALLEST = """
+local quick = import 'elmo_tasks/extras/studies/quick.jsonnet';
+quick {
+  arms: [arm { shares: [0.5, 1] } for arm in quick.arms if std.member(%s, arm.name)],
+  seeds: [1],
+  changes+: { trainer+: { num_epochs: 1 } },
+}
+"""
+NAMES = ["benchmarks: NER, baseline", "benchmarks: NER, ELMo"]
+
+
+@pytest.fixture
+def study_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The smallest study, with its data, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    write_sample_data("runs/quick-data", "ner", sentences=(40, 8, 8))
+    Path("study.jsonnet").write_text(SMALLEST % json.dumps(NAMES))
+    return Path("study.jsonnet")
+
+
+def changed_times(folder: Path) -> dict[str, int]:
+    """When each run of a study finished. Other folders may come and go meanwhile, which `rglob` does not stand."""
+    found = (Path(parent, "metrics.json") for parent, _, files in os.walk(folder) if "metrics.json" in files)
+    return {str(path.parent): path.stat().st_mtime_ns for path in sorted(found)}
+
+
+def report_without_times(folder: Path) -> str:
+    """The report of a study as if each run had taken a minute."""
+    lines = [json.loads(line) for line in (folder / "results.jsonl").read_text().splitlines()]
+    (folder / "results.jsonl").write_text("".join(f"{json.dumps({**line, 'seconds': 60.0})}\n" for line in lines))
+    assert cli.main(["report", str(folder)]) == 0
+    return (folder / "report.md").read_text(encoding="utf-8")
+
+
+def trainings(folder: Path) -> list[int]:
+    """The processes that train in a folder."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_bytes().split(b"\0")
+        except OSError:  # it has ended
+            continue
+        if b"train" in words and any(word.startswith(os.fsencode(folder)) for word in words):
+            found.append(int(path.parent.name))
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="only on Linux do trainings end with the study")
+def test_processes_share_a_study_and_take_over_the_run_of_one_that_is_killed(
+    study_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "study"
+    # The trainings take longer than the half second after which a process that waits for another looks again.
+    study_file.write_text(study_file.read_text().replace("num_epochs: 1", "num_epochs: 8"))
+    killed, other = (start_warm("-m", "elmo_tasks", "study", "study.jsonnet", "-s", str(folder)) for _ in range(2))
+    deadline = time.monotonic() + 300
+    while not (len(changed_times(folder)) >= 1 and len(trainings(folder)) == 2) and time.monotonic() < deadline:
+        assert killed.poll() is None
+        time.sleep(0.05)
+    killed.terminate()
+    killed.communicate()
+    assert killed.returncode == command_server.KILLED
+    while len(trainings(folder)) > 1 and time.monotonic() < deadline:  # they end with the study
+        time.sleep(0.05)
+    before = changed_times(folder)
+    assert 1 <= len(before) < 4
+    _, error = other.communicate()
+    assert other.returncode == 0, error.decode()
+    after = changed_times(folder)
+    assert len(after) == 4
+    assert before.items() <= after.items()
+    logs = [path.read_text(encoding="utf-8") for path in folder.rglob("log.txt")]
+    assert not any("finished before" in log or "in use" in log for log in logs)  # no run was started a second time
+    _, results = read_study(folder)
+    assert [(each.arm, each.share, each.seed) for each in results] == [
+        (name, share, 1) for name in NAMES for share in (0.5, 1.0)
+    ]
+    for each in results:
+        metrics = json.loads((folder / each.folder / "metrics.json").read_text())
+        measured = metrics["test"] if each.split == "test" else metrics["best"]["validation"]
+        assert each.score == measured[each.metric]
+        assert each.seconds > 0
+
+    capsys.readouterr()
+    assert cli.main(["study", str(study_file), "-s", str(folder), "--dry-run"]) == 0
+    plan = capsys.readouterr().out
+    assert plan.count("finished") == 4
+    assert "; 0 to go\n" in plan
+    assert all(RunFolder(folder / each.folder).predictions_for(each.split).is_file() for each in results)
+    report = report_without_times(folder)
+    assert len(list((folder / "plots").iterdir())) == 2
+    assert "| p (randomization) | p (bootstrap) |" in report
+    assert "in the way" not in report
+
+    monkeypatch.setattr(sys, "executable", command_server.start())
+    whole = StudyFolder(tmp_path / "whole", Study.load("study.jsonnet"))
+    assert run_study(whole, command=f"elmo-tasks study study.jsonnet -s {whole.path}") == []
+    assert report_without_times(whole.path).replace(str(whole.path), str(folder)) == report
+
+
+def planned(config_file: Path, *arms: dict[str, Any], **settings: Any) -> StudyFolder:
+    """A study's folder, `runs`, next to its config."""
+    source = config_file.with_name("study.json")
+    given = [{"config": str(config_file), **arm} for arm in arms]
+    source.write_text(json.dumps({"title": "t", "arms": given, **settings}))
+    return StudyFolder(source.with_name("runs"), Study.load(str(source)))
+
+
+@pytest.fixture
+def python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """A function that sets the shell script which stands for Python in trainings: `$4` is the config, `$6` the run."""
+
+    def write(script: str) -> None:
+        path = tmp_path / "python"
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+        monkeypatch.setattr(sys, "executable", str(path))
+
+    return write
+
+
+def finish(run: RunFolder, seconds: float) -> None:
+    run.path.mkdir(parents=True, exist_ok=True)
+    run.metrics.write_text('{"best": {"epoch": 1, "validation": {"f1": 50.0}}, "test": {"f1": 40.0}}')
+    run.records.write_text(f'{{"seconds": {seconds - 4}}}\n{{"seconds": 3.0}}\n{{"seconds": 1.0}}\n')
+
+
+def test_a_study_counts_what_has_finished_and_goes_on_where_it_was(
+    config_file: Path,
+    tmp_path: Path,
+    python: Callable[[str], None],
+    caplog: pytest.LogCaptureFixture,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    caplog.set_level("INFO")
+    finish(done := RunFolder(tmp_path / "done"), 10.128)
+    python(f'[ -e "{tmp_path}/stop" ] && case $6 in */c/*) exit 3;; esac; cp {done.path}/* "$6"')
+    (tmp_path / "stop").touch()
+    arms = [
+        {"name": name, "changes": {"model": {"dropout": rate}}} for name, rate in (("a", 0.1), ("b", 0.2), ("c", 0))
+    ]
+    finish(planned(config_file, *arms).run_folders[0], 6)
+    folder = planned(config_file, *arms)
+    folder.path.joinpath("old").mkdir()
+    folder.path.joinpath("old", "config.json").write_text("{}")
+    others = f"{folder.path}: 1 other run(s) there do not belong to the study: old"
+    assert cli.main(["study", folder.study.source, "-s", str(folder.path), "--dry-run"]) == 0
+    assert others in capsys.readouterr().out
+    (failure,) = run_study(StudyFolder(folder.path, folder.study), command="a command")
+    assert failure.startswith("c, seed 1: ended with code 3 (see ")
+    said = [record.getMessage() for record in caplog.records]
+    assert "1 of 3 runs have finished" in said
+    assert any(line.startswith("2 of 3: b, seed 1: f1 40.00, ") for line in said)
+    assert "3 of 3: c, seed 1: failed: ended with code 3" in said
+    assert others in said
+    record, results = read_study(folder.path)
+    assert (record.command, record.config) == ("a command", folder.study.config)
+    assert [(each.arm, each.score, each.seconds, each.split) for each in results] == [
+        ("a", 40, 6, "test"), ("b", 40, 10.13, "test")
+    ]  # fmt: skip
+    assert results[0].metrics == {"validation": {"f1": 50}, "test": {"f1": 40}}
+    assert (results[1].folder, results[1].config, results[1].seed) == ("b/seed_1", str(config_file), 1)
+    assert (results[1].metric, results[1].higher_is_better, results[1].share) == ("f1", True, 1)
+    assert results[1].changes == ["model.dropout=0.2", "random_seed=1"]
+    (tmp_path / "stop").unlink()
+    assert run_study(planned(config_file, *arms), command="another") == []
+    assert "2 of 3 runs have finished" in caplog.messages
+    assert len(read_study(folder.path)[1]) == 3
+
+
+def test_only_chosen_arms_are_trained_and_the_results_of_the_others_are_kept(
+    config_file: Path, tmp_path: Path, python: Callable[[str], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    finish(done := RunFolder(tmp_path / "done"), 10)
+    python(f'cp {done.path}/* "$6"')
+    arms: list[dict[str, Any]] = [
+        {"name": name, "changes": {"model": {"dropout": rate}}, "seeds": [1, 2]}
+        for name, rate in (("NER, none", 0.1), ("NER, ELMo", 0.2), ("SRL", 0), ("SRL again", 0))
+    ]
+    arms[1]["baseline"] = "NER, none"
+    folder = planned(config_file, *arms)
+    command = ["study", folder.study.source, "-s", str(folder.path)]
+    assert cli.main([*command, "--arm", "NER, ELMo", "--dry-run"]) == 0
+    plan = capsys.readouterr().out
+    assert "SRL" not in plan
+    assert f"4 runs in {folder.path}; 4 to go\n" in plan
+    assert cli.main([*command, "--arm", "SRL*", "--dry-run"]) == 0
+    plan = capsys.readouterr().out
+    assert plan.count("missing") == 4
+    assert f"2 runs in {folder.path}; 2 to go\n" in plan  # of two arms each
+    assert cli.main([*command, "--arm", "NER, ELMo"]) == 0
+    arms_done = ["NER, none", "NER, none", "NER, ELMo", "NER, ELMo"]
+    assert [each.arm for each in read_study(folder.path)[1]] == arms_done
+    python("exit 3")
+    assert cli.main([*command, "--arm", "SRL*"]) == 2
+    assert "2 of 2 runs failed" in capsys.readouterr().err
+    assert [each.arm for each in read_study(folder.path)[1]] == arms_done
+
+
+def test_runs_share_the_cores_unless_the_environment_says_how_many_threads_they_have(
+    config_file: Path, python: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = planned(config_file, {"name": "a"})
+    python('echo "$OMP_NUM_THREADS threads"; exit 3')
+    monkeypatch.setattr(study_training, "num_processors", lambda: 10)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    for num_jobs, used in ((2, 5), (20, 1)):
+        (failure,) = run_study(folder, command="c", num_jobs=num_jobs)
+        assert f": {used} threads (see " in failure
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    assert ": 7 threads (see " in run_study(folder, command="c", num_jobs=2)[0]

@@ -1,0 +1,374 @@
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pydantic
+import pytest
+import torch
+from torch import Tensor
+
+from elmo_tasks.modules.embedder import Embedder, EmbedderConfig
+from elmo_tasks.modules.encoders import StackedBiLstmConfig
+from elmo_tasks.modules.sentence_groups import GroupedSentenceEncoder, padded_sentences
+from elmo_tasks.text.tokens import Tokens
+from elmo_tasks.text.vocabulary import SPECIAL, Vocabulary
+
+transformers = pytest.importorskip("transformers")
+
+from elmo_tasks.elmo.cached_layers import LayerCacheConfig  # noqa: E402
+from elmo_tasks.errors import ConfigError, RunError, WeightsError  # noqa: E402
+from elmo_tasks.extras.transformers.transformer import FrozenTransformer, TransformerConfig  # noqa: E402
+from elmo_tasks.extras.transformers.transformer_files import TransformerFiles  # noqa: E402
+from elmo_tasks.files import hub  # noqa: E402
+from elmo_tasks.runs import load, train  # noqa: E402
+from elmo_tasks.runs.archive import archive  # noqa: E402
+from elmo_tasks.runs.evaluate import evaluate  # noqa: E402
+from tests.extras.transformers.tiny_bert import PIECES, POSITIONS, TEXTS, frozen, save_bert, states  # noqa: E402
+
+
+def test_pooling_of_pieces(bert: Path) -> None:
+    pieces = ["the", "ma", "##ry", "##n", "##e", "[UNK]", "went"]
+    expected = states(bert, pieces)  # (L+1, pieces, D)
+    first, mean = (frozen(bert, pooling).layers(TEXTS).layers[3] for pooling in ("first", "mean"))  # (L+1, T, D)
+    torch.testing.assert_close(first[:, :4], expected[:, [0, 1, 5, 6]])
+    torch.testing.assert_close(mean[:, [0, 2, 3]], expected[:, [0, 5, 6]])
+    torch.testing.assert_close(mean[:, 1], expected[:, 1:5].mean(dim=1))
+    assert not first[:, 1].allclose(mean[:, 1], atol=1e-3)
+
+
+def test_shapes_padding_and_neighbours(bert: Path) -> None:
+    source = frozen(bert)
+    output = source.layers(TEXTS)
+    assert output.layers.shape == (4, 3, 5, 8)
+    assert output.mask.sum(dim=1).tolist() == [5, 1, 0, 4]
+    assert (output.layers.transpose(1, 2)[~output.mask] == 0).all()
+    for row, tokens in enumerate(TEXTS):
+        alone = source.layers([tokens])
+        torch.testing.assert_close(output.layers[row, :, : len(tokens)], alone.layers[0], atol=1e-5, rtol=1e-5)
+    assert source.layers([]).layers.shape == (0, 3, 0, 8)
+    assert source.layers([[]]).layers.shape == (1, 3, 0, 8)
+
+
+def test_a_word_without_pieces_is_zero_and_moves_no_other(bert: Path) -> None:
+    source = frozen(bert)
+    plain, odd = source.layers([["Mary", "went"]]).layers[0], source.layers([["Mary", "\u200d", "went"]]).layers[0]
+    assert (odd[:, 1] == 0).all()
+    torch.testing.assert_close(odd[:, [0, 2]], plain)
+    assert (source.layers([["\u200d"]]).layers == 0).all()
+    torch.testing.assert_close(source.layers([["\ud800"]]).layers, source.layers([["?"]]).layers)
+
+
+def test_windows_of_long_texts(bert: Path) -> None:
+    """Each window has ten pieces and begins five after the one before."""
+    words = ["the", "went", "to", ".", "Boeing"] * 5  # 30 pieces
+    found = frozen(bert).layers([words]).layers[0]
+    pieces = ["the", "went", "to", ".", "boe", "##ing"] * 5
+    windows = {begin: states(bert, pieces[begin : begin + 10]) for begin in (0, 5, 10, 15, 20)}
+
+    def expected(piece: int) -> Tensor:
+        ends = {0: 7, 5: 12, 10: 17, 15: 22, 20: 30}  # of what is used of a window: the middle of the next overlap
+        begin = next(begin for begin, end in ends.items() if piece < end)
+        return windows[begin][:, piece - begin]
+
+    piece = 0
+    for word, token in enumerate(words):
+        width = 2 if token == "Boeing" else 1
+        mean = torch.stack([expected(piece + each) for each in range(width)]).mean(dim=0)
+        torch.testing.assert_close(found[:, word], mean)
+        piece += width
+
+
+def test_a_text_that_fits_is_read_at_once(bert: Path) -> None:
+    words = ["the", "went", "to", ".", "Mary", "to", "Boeing", "."]  # ten pieces, as many as there is room for
+    pieces = ["the", "went", "to", ".", "ma", "##ry", "to", "boe", "##ing", "."]
+    expected = states(bert, pieces)[:, [0, 1, 2, 3, 4, 6, 7, 9]]
+    torch.testing.assert_close(frozen(bert, "first").layers([words]).layers[0], expected)
+
+
+def test_roberta_counts_positions_from_behind_the_padding(bert: Path, tmp_path: Path) -> None:
+    config = transformers.RobertaConfig(
+        vocab_size=len(PIECES), hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16,
+        max_position_embeddings=POSITIONS + 1, pad_token_id=0,
+    )  # fmt: skip
+    transformers.RobertaModel(config).save_pretrained(tmp_path)
+    shutil.copy(bert / "tokenizer.json", tmp_path)
+    source, words = frozen(tmp_path, layers=(1,)), ["the", "went", "to", "."] * 9
+    assert source.layers([words, words[:5]]).layers.isfinite().all()
+    ids = torch.tensor([[PIECES.index(piece) for piece in ["[CLS]", *words[:10], "[SEP]"]]])  # as many as fit
+    with torch.no_grad():
+        expected = transformers.RobertaModel.from_pretrained(tmp_path).eval()(ids).last_hidden_state[:, 1:-1]
+    torch.testing.assert_close(source.layers([words[:10]]).layers[:, 0], expected)
+
+
+@pytest.mark.parametrize(("named", "expected"), [(13, 13), (None, 0)])
+def test_the_padding_is_the_models_own(bert: Path, named: int | None, expected: int) -> None:
+    model, tokenizer = TransformerFiles(bert).load()
+    model.config.pad_token_id = named
+    seen: list[Tensor] = []
+    model.register_forward_pre_hook(lambda _, __, given: seen.append(given["input_ids"]), with_kwargs=True)
+    FrozenTransformer(model, tokenizer, (0,), "first").layers([["went", "to"], ["went"]])
+    assert seen[0].tolist() == [[2, 8, 9, 3], [2, 8, 3, expected]]
+
+
+def test_windows_are_read_in_batches_of_a_bounded_size(bert: Path) -> None:
+    model, tokenizer = TransformerFiles(bert).load()
+    shapes: list[tuple[int, ...]] = []
+    model.register_forward_pre_hook(
+        lambda _, __, named: shapes.append(tuple(named["input_ids"].shape)), with_kwargs=True
+    )
+    FrozenTransformer(model, tokenizer, (0,), "first").layers([["went"]] * 400)
+    assert shapes == [(170, 3), (170, 3), (60, 3)]  # 512 pieces at most, [CLS] and [SEP] included
+
+
+def test_a_window_needs_room_for_two_pieces(tmp_path: Path) -> None:
+    folder = save_bert(tmp_path / "bert", max_position_embeddings=4)
+    words = ["the", "went", "to"]
+    found = frozen(folder, layers=(2,)).layers([words]).layers[0, 0]
+    torch.testing.assert_close(found[0], states(folder, words[:2])[2, 0])
+    torch.testing.assert_close(found[2], states(folder, words[1:])[2, 1])
+    with pytest.raises(
+        WeightsError, match=r"config\.json: too few positions for the special pieces of tokenizer\.json"
+    ):
+        frozen(save_bert(tmp_path / "small", max_position_embeddings=3))
+
+
+def test_the_mix_learns_and_the_transformer_does_not(bert: Path) -> None:
+    embedder = TransformerConfig(model=str(bert), layer_cache=None, dropout=0.0).build()
+    assert [name for name, _ in embedder.named_parameters()] == ["mixes.input.weights", "mixes.input.gamma"]
+    layers = frozen(bert).layers(TEXTS).layers
+    torch.testing.assert_close(embedder(TEXTS)["input"], layers.mean(dim=1))
+    embedder(TEXTS)["input"].sum().backward()
+    assert all(parameter.grad is not None for parameter in embedder.parameters())
+    last = TransformerConfig(model=str(bert), layers=(-1,), layer_cache=None, dropout=0.0).build()
+    torch.testing.assert_close(last(TEXTS)["input"], layers[:, 2])
+    assert last.layers == (2,)
+    pair = TransformerConfig(model=str(bert), layers=(0, 2), layer_cache=None).build()
+    learned = [
+        [name for name, parameter in each.named_parameters() if parameter.requires_grad] for each in (last, pair)
+    ]
+    assert learned == [["mixes.input.gamma"], ["mixes.input.weights", "mixes.input.gamma"]]  # one has nothing to weigh
+    twice = TransformerConfig(model=str(bert), gamma=2.0, layer_cache=None, dropout=0.0).build()
+    torch.testing.assert_close(twice(TEXTS)["input"], 2 * layers.mean(dim=1))
+    model, _ = TransformerFiles(bert).load()
+    assert not any(parameter.requires_grad for parameter in model.parameters())
+
+
+def test_stored_layers_are_the_computed_ones(bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def build(**settings: Any) -> Any:
+        return TransformerConfig(model=str(bert), layers=(0, 2), dropout=0.0, **settings).build()
+
+    half, exact = LayerCacheConfig(), LayerCacheConfig(storage="float32")
+    computed = build(layer_cache=None)(TEXTS)["input"]
+    for cache in (half, exact):
+        build(layer_cache=cache).prepare(TEXTS)
+    monkeypatch.setattr(TransformerFiles, "load", lambda self: pytest.fail("computed again"))
+    torch.testing.assert_close(build(layer_cache=half)(TEXTS)["input"], computed, atol=2e-3, rtol=2e-3)
+    torch.testing.assert_close(build(layer_cache=exact)(TEXTS)["input"], computed, atol=1e-5, rtol=1e-5)
+    with pytest.raises(pytest.fail.Exception, match="computed again"):  # another pooling, another store
+        build(layer_cache=exact, pooling="first")(TEXTS)
+
+
+def test_the_embedder_puts_its_stored_layers_after_the_words(bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    transformer = {"model": str(bert), "pooling": "first"}
+    config = EmbedderConfig.model_validate({"words": {"size": 3}, "transformer": transformer})
+    vocabulary = Vocabulary(words=(*SPECIAL, "went"), num_trained_words=3, characters=(*SPECIAL,), labels={})
+    config.build(vocabulary).prepare(TEXTS)
+    monkeypatch.setattr(TransformerFiles, "load", lambda self: pytest.fail("computed again"))
+    embedder = config.build(vocabulary).eval()
+    embedded = embedder(vocabulary.index_tokens(TEXTS))
+    assert embedder.output_size == 11
+    assert embedded.inputs.shape == (4, 5, 11)
+    assert embedder.transformer is not None
+    torch.testing.assert_close(embedded.inputs[..., 3:], embedder.transformer(TEXTS)["input"])
+    assert embedder.transformer_weights() == {"layers": [0, 1, 2], "weights": [pytest.approx(1 / 3)] * 3, "gamma": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"), [({"layers": (3,)}, "got 3; .* has 0 to 2"), ({"layers": (2, -1)}, "named twice")]
+)
+def test_layers_that_the_transformer_lacks(settings: dict[str, Any], message: str, bert: Path) -> None:
+    with pytest.raises(ConfigError, match=message):
+        TransformerConfig(model=str(bert), **settings).build()
+
+
+def test_impossible_settings(bert: Path) -> None:
+    with pytest.raises(pydantic.ValidationError, match="expected each layer once"):
+        TransformerConfig(model=str(bert), layers=(1, 1))
+    with pytest.raises(WeightsError, match=r"gone: no such folder; .*hub:NAME"):
+        TransformerConfig(model="gone").build()
+
+
+# Runs
+
+
+INPUTS: list[dict[str, Any]] = [{"text": "Mary went to Boeing. She met Collins Group."}, {"tokens": ["Mary", "slept"]}]
+
+
+@pytest.fixture(scope="module")
+def trained(settings: dict[str, Any], bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run whose tagger reads word vectors and the transformer; not to be changed."""
+    folder = tmp_path_factory.mktemp("trained")
+    shutil.copytree(bert, folder / "bert")
+    train.train(config_of(settings, folder / "bert"), folder / "run")
+    return folder
+
+
+def config_of(settings: dict[str, Any], model: Path) -> dict[str, Any]:
+    changed = json.loads(json.dumps(settings))
+    embedder = {"words": changed["model"]["embedder"]["words"], "transformer": {"model": str(model), "dropout": 0.1}}
+    changed["model"]["embedder"] = embedder
+    changed["trainer"]["num_epochs"] = 2
+    return changed
+
+
+@pytest.fixture
+def run(trained: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(trained / "run", tmp_path / "run")
+
+
+def test_a_run_refers_to_its_transformer(trained: Path, settings: dict[str, Any]) -> None:
+    from elmo_tasks.files.tensor_files import read_tensors
+
+    run = trained / "run"
+    reference = json.loads((run / "transformer.json").read_text())
+    fingerprint = TransformerFiles(trained / "bert").fingerprint()
+    assert reference == {"model": str((trained / "bert").resolve()), "fingerprint": fingerprint}
+    names = {*read_tensors(run / "frozen.safetensors"), *read_tensors(run / "model.safetensors")}
+    assert {name for name in names if "transformer" in name} == {
+        "embedder.transformer.mixes.input.gamma",
+        "embedder.transformer.mixes.input.weights",
+    }
+    metrics = json.loads((run / "metrics.json").read_text())
+    assert metrics["best"]["transformer"]["layers"] == [0, 1, 2]
+    assert metrics["best"]["transformer"]["gamma"] != 1.0
+    found = evaluate(run, settings["test_data_path"])
+    assert found == pytest.approx(metrics["test"], abs=1e-4)
+    assert load.load_predictor(run)(INPUTS)[-1]["tokens"] == ["Mary", "slept"]
+
+
+@pytest.mark.slow
+def test_an_archive_predicts_the_same_where_nothing_else_is_left(
+    settings: dict[str, Any], bert: Path, tmp_path: Path
+) -> None:
+    model = shutil.copytree(bert, tmp_path / "bert")
+    train.train(config_of(settings, model), tmp_path / "run", self_contained=True)
+    expected = load.load_predictor(tmp_path / "run")(INPUTS)
+    shutil.rmtree(model)
+    assert load.load_predictor(tmp_path / "run")(INPUTS) == expected
+    archive(tmp_path / "run", tmp_path / "run.tar.gz")
+    archive(tmp_path / "run", tmp_path / "without.tar.gz", self_contained=False)
+    shutil.move(tmp_path / "run" / "transformer", model)
+    shutil.rmtree(tmp_path / "run")
+    assert load.load_predictor(tmp_path / "run.tar.gz")(INPUTS) == expected
+    with pytest.raises(RunError, match=r"without\.tar\.gz: does not contain its transformer, .*transformer\.model=DIR"):
+        load.load_run(tmp_path / "without.tar.gz")
+    there = [f"model.embedder.transformer.model={model}"]
+    assert load.load_predictor(tmp_path / "without.tar.gz", overrides=there)(INPUTS) == expected
+
+
+def test_a_strangers_run_looks_for_no_other_file(
+    run: Path, trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    private = tmp_path / "private"
+    private.mkdir()
+    for name in ("config.json", "model.safetensors", "tokenizer.json"):
+        (private / name).write_text('{"model_type": "the-secret"}')
+    reference = {"model": str(private), "fingerprint": "0" * 64}
+    (run / "transformer.json").write_text(json.dumps(reference))
+    for attempt in (lambda: load.load_run(run), lambda: archive(run, tmp_path / "a.tar.gz")):
+        with pytest.raises(RunError, match="not the transformer that the run was trained with") as caught:
+            attempt()
+        assert "secret" not in str(caught.value)
+    (run / "transformer.json").unlink()
+    config = json.loads((run / "config.json").read_text())
+    config["model"]["embedder"]["transformer"]["model"] = "hub:a-stranger/model"
+    (run / "config.json").write_text(json.dumps(config))
+    monkeypatch.setattr(hub, "_snapshot", lambda *_: pytest.fail("asks the hub"))
+    with pytest.raises(RunError, match=r"transformer\.json: no such file; expected the reference to the transformer"):
+        load.load_run(run)
+
+
+WORDS = ("tarn", "vale", "moro", "orla", "fen", "brusk")
+VOCABULARY = Vocabulary(
+    words=(*SPECIAL, *WORDS), num_trained_words=8, characters=(*SPECIAL, *sorted(set("".join(WORDS)))), labels={}
+)
+LENGTHS = np.array([3, 1, 12, 2, 7, 1], dtype=np.int64)
+STARTS = np.cumsum(LENGTHS) - LENGTHS
+
+
+@pytest.fixture
+def tokens() -> Tokens:
+    return VOCABULARY.index_tokens([[WORDS[number % 6] for number in range(int(LENGTHS.sum()))]])
+
+
+@pytest.fixture
+def embedder() -> Embedder:
+    torch.manual_seed(3)
+    config = {"words": {"size": 4}, "characters": {"embedding_size": 3, "filters": 5, "width": 2}}
+    return EmbedderConfig.model_validate(config).build(VOCABULARY)
+
+
+@pytest.fixture
+def encoder(embedder: Embedder) -> GroupedSentenceEncoder:
+    return GroupedSentenceEncoder(
+        embedder, StackedBiLstmConfig(hidden_sizes=(3,)).build(embedder.output_size), 0.5, 0.5
+    ).eval()
+
+
+def test_padded_sentences_are_what_the_vocabulary_makes_of_them(tokens: Tokens) -> None:
+    rows = np.array([4, 0])
+    found = padded_sentences(tokens, STARTS[rows], LENGTHS[rows])
+    row = tokens.texts[0]
+    assert found.texts == [row[18:25], row[0:3]]
+    expected = VOCABULARY.index_tokens(found.texts)
+    assert torch.equal(found.mask, expected.mask)
+    assert torch.equal(found.words, expected.words)
+    assert not found.characters[0].any()
+    spelled, expected_spelling = found.characters[found.distinct], expected.characters[expected.distinct]
+    assert torch.equal(spelled[..., : expected_spelling.shape[2]], expected_spelling)
+    assert len(found.characters) == 7  # six words and the padding
+
+
+@pytest.mark.parametrize("chosen", [range(6), [2], [1, 2, 4], [5, 0]])
+def test_vectors_are_those_of_each_sentence_alone(
+    tokens: Tokens, embedder: Embedder, encoder: GroupedSentenceEncoder, chosen: list[int]
+) -> None:
+    rows = list(chosen)
+    vectors = encoder(embedder, tokens, STARTS[rows], LENGTHS[rows])
+    inputs, encoded = [], []
+    for row in rows:
+        alone = VOCABULARY.index_tokens([tokens.texts[0][STARTS[row] : STARTS[row] + LENGTHS[row]]])
+        inputs.append(embedder(alone).inputs[0])
+        encoded.append(encoder.encoder(inputs[-1].unsqueeze(0), alone.mask)[0])
+    torch.testing.assert_close(vectors.inputs, torch.cat(inputs))
+    torch.testing.assert_close(vectors.encoded, torch.cat(encoded))
+
+
+@pytest.mark.parametrize(
+    ("lengths", "groups"),
+    [
+        ([6, 10, 5, 2], [(2, 10), (1, 5), (1, 2)]),  # 6 is as much as six tenths of 10, 5 is less
+        ([241] * 17, [(16, 241), (1, 241)]),  # all of them would be 4097 tokens
+        ([5000, 4000], [(1, 5000), (1, 4000)]),
+    ],
+)
+def test_groups_have_like_lengths_and_bounded_sizes(
+    embedder: Embedder, encoder: GroupedSentenceEncoder, lengths: list[int], groups: list[tuple[int, int]]
+) -> None:
+    tokens = VOCABULARY.index_tokens([["fen"] * sum(lengths)])
+    shapes: list[tuple[int, ...]] = []
+    encoder.encoder.register_forward_pre_hook(lambda _, inputs: shapes.append(tuple(inputs[1].shape)))
+    sizes = np.array(lengths, dtype=np.int64)
+    with torch.no_grad():
+        encoder(embedder, tokens, np.cumsum(sizes) - sizes, sizes)
+    assert shapes == groups
+
+
+def test_gradients_reach_all_sentences(tokens: Tokens, embedder: Embedder, encoder: GroupedSentenceEncoder) -> None:
+    vectors = encoder(embedder, tokens, STARTS, LENGTHS)
+    vectors.encoded.sum().backward()
+    assert embedder.words is not None
+    assert embedder.words.trained.grad is not None
+    assert embedder.words.trained.grad[2:].any(dim=1).all()

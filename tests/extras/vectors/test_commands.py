@@ -1,0 +1,173 @@
+import io
+import json
+import os
+import sys
+from pathlib import Path
+from unittest.mock import Mock
+
+import numpy as np
+import pytest
+
+import elmo_tasks.elmo.fast
+import elmo_tasks.extras.vectors.embed
+import elmo_tasks.runs.archive
+from elmo_tasks import cli
+from elmo_tasks.elmo import TINY_OPTIONS, BiLM, random_bilm
+from elmo_tasks.elmo.bilm_files import BiLMFiles
+
+
+@pytest.fixture
+def bilm(tmp_path: Path) -> Path:
+    """The folder of a tiny biLM with random weights."""
+    random_bilm(TINY_OPTIONS, seed=2).save(tmp_path / "bilm" / "options.json", tmp_path / "bilm" / "weights.hdf5")
+    return tmp_path / "bilm"
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache."""
+    monkeypatch.setenv("ELMO_TASKS_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "cache").mkdir()
+    return tmp_path / "cache"
+
+
+def test_embed_reads_raw_text_unless_it_is_tokenized(bilm: Path, tmp_path: Path) -> None:
+    source, target = tmp_path / "in.txt", tmp_path / "out.npz"
+    source.write_text("Boeing. Bo stayed.\n\u6211\u6765\n", encoding="utf-8")
+    lengths = {}
+    for option in ("--quiet", "--tokenized", "--tokenizer=unicode"):
+        arguments = ["embed", str(source), "--bilm", str(bilm), "--output", str(target), "--force", option]
+        assert cli.main(arguments) == 0
+        vectors = np.load(target)
+        lengths[option] = [vectors[name].shape[1] for name in sorted(vectors.files) if name.isdecimal()]
+    assert lengths == {"--quiet": [2, 3, 1], "--tokenized": [3, 1], "--tokenizer=unicode": [2, 3, 2]}
+
+
+def test_embed_passes_on_its_arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    embed_file, load = Mock(return_value=2), Mock(return_value=Mock(to=lambda device: "the biLM"))
+    monkeypatch.setattr(elmo_tasks.extras.vectors.embed, "embed_file", embed_file)
+    monkeypatch.setattr(BiLM, "load", load)
+    arguments = "embed in.txt --output out.hdf5 --options o --weights w --stateful --batch-tokens 9 --tokenized"
+    assert cli.main(arguments.split()) == 0
+    assert (load.call_args.args, load.call_args.kwargs) == ((Path("o"), Path("w")), {"stateful": True})
+    assert embed_file.call_args.args == ("in.txt", "out.hdf5", "the biLM")
+    common = {"layers": "all", "pool": "none", "tokenize": None, "max_tokens": 9, "keep_sentences": True}
+    assert {name: embed_file.call_args.kwargs[name] for name in common} == common
+
+    fast = Mock(return_value="the fast biLM")
+    monkeypatch.setattr(elmo_tasks.elmo.fast, "FastBiLM", fast)
+    arguments = "embed in.txt --output out.hdf5 --layers top --pool max --precision int8 --no-index"
+    assert cli.main(arguments.split()) == 0  # with the biLM in the package
+    default = BiLMFiles.in_folder("default")
+    assert (load.call_args.args, load.call_args.kwargs) == ((default.options, default.weights), {})
+    assert fast.call_args.args == ("the biLM", "int8")
+    assert embed_file.call_args.args == ("in.txt", "out.hdf5", "the fast biLM")
+    settings = embed_file.call_args.kwargs
+    assert settings["tokenize"]("One. Two.") == [["One", "."], ["Two", "."]]
+    changed = {"layers": "top", "pool": "max", "max_tokens": 4096, "keep_sentences": False}
+    assert {name: settings[name] for name in changed} == changed
+
+
+def test_neighbors_prints_the_layers(bilm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pool = tmp_path / "pool.txt"
+    pool.write_text(
+        "the cat saw the dog\na dog barked\nnobody came\n\nthe dog and the other Dog slept", encoding="utf-8"
+    )
+    arguments = ["neighbors", "a dog slept", "--word", "dog", "--pool", str(pool), "--bilm", str(bilm)]
+    assert cli.main([*arguments, "--count", "2", "--json"]) == 0
+    layers = json.loads(capsys.readouterr().out)
+    assert [len(layer) for layer in layers] == [2, 2, 2]
+    assert layers[0][0]["similarity"] == pytest.approx(1.0, abs=1e-5)
+    assert cli.main([*arguments, "--same-word", "--json"]) == 0
+    layers = json.loads(capsys.readouterr().out)
+    assert [[each["sentence"][each["place"]].lower() for each in layer] for layer in layers] == [["dog"] * 4] * 3
+    assert cli.main(arguments) == 0
+    shown = capsys.readouterr().out
+    assert [line for line in shown.splitlines() if line.startswith("layer")] == [
+        "layer 0 (tokens without context)", "layer 1", "layer 2"
+    ]  # fmt: skip
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in shown.splitlines() if line.startswith("│")]
+    assert len(rows) == 3 * 5
+    assert ["a [dog] barked", "1.000"] in rows[:5]
+
+
+@pytest.fixture
+def static(tmp_path: Path, cache: Path) -> Path:
+    path = tmp_path / "vectors.txt"
+    path.write_text("dog 1 0\ncat 0.6 0.8\ncar -1 0\n", encoding="utf-8")
+    return path
+
+
+def test_neighbors_shows_the_nearest_words_of_static_vectors(
+    bilm: Path, static: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "pool.txt").write_text("the cat saw the dog\n", encoding="utf-8")
+    call = ["neighbors", "a Dog slept", "--word", "dog", "--pool", str(tmp_path / "pool.txt"), "--bilm", str(bilm)]
+    assert cli.main([*call, "--json", "--count", "1"]) == 0
+    layers = json.loads(capsys.readouterr().out)
+    assert cli.main([*call, "--json", "--count", "1", "--static", str(static)]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found == {"static": [{"word": "cat", "similarity": pytest.approx(0.6)}], "layers": layers}
+    assert cli.main([*call, "--static", str(static)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "vectors.txt (the same in every sentence)"
+    assert [cell.strip() for cell in lines[5].split("│")[1:-1]] == ["car", "-1.000"]
+    assert "layer 0 (tokens without context)" in lines
+
+
+def test_similarity_compares_a_word_in_sentences(
+    bilm: Path, static: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sentences = ["A dog barked.", "The Dog saw a dog."]
+    call = ["similarity", "dog", *sentences, "--bilm", str(bilm), "--static", str(static)]
+    expected = elmo_tasks.similarity("dog", sentences, bilm=bilm)
+    assert cli.main([*call, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [each["place"] for each in found["occurrences"]] == [1, 1, 4]
+    assert found["occurrences"][0]["sentence"] == ["A", "dog", "barked", "."]
+    assert [each["pair"] for each in found["pairs"]] == [[0, 1], [0, 2], [1, 2]]
+    for each in found["pairs"]:
+        one, other = each["pair"]
+        assert each["layers"] == pytest.approx(expected.layers[:, one, other].tolist(), abs=1e-5)
+        assert each["static"] == pytest.approx(1)
+    assert cli.main(call) == 0
+    shown = capsys.readouterr().out
+    assert "│ 2  The [Dog] saw a dog . │" in shown
+    row = next(line for line in shown.splitlines() if "2 and 3" in line)
+    numbers = [f"{value:.3f}" for value in (*expected.layers[:, 1, 2].tolist(), 1)]
+    assert [cell.strip() for cell in row.split("│")[1:-1]] == ["2 and 3", *numbers]
+
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"An ox slept.\n\nThe ox left.\n")))
+    assert cli.main(["similarity", "ox", "-", *call[-4:]]) == 0
+    printed = capsys.readouterr()
+    assert "vectors.txt: has no vector for 'ox'" in printed.err
+    assert [line.split("│")[-2].strip() for line in printed.out.splitlines() if "1 and 2" in line] == [""]
+    assert cli.main([*call[:3], "The cat."]) == 2
+    assert "'dog' is not in 'The cat .'; expected a token of each sentence" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["embed {file} --output {out}", "neighbors Mary --word Mary --pool {file}"])
+def test_data_files_are_no_text_unless_they_are_tokenized(
+    command: str, bilm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, target = tmp_path / "in", tmp_path / "out.npz"
+    source.write_text("Mira B-PER\nleft O\nOslo B-LOC\n")
+    arguments = [*command.format(file=source, out=target).split(), "--bilm", str(bilm)]
+    assert cli.main(arguments) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"error: {source}:1: looks like a token on each line with its tags")
+    assert "; expected " in error
+    assert not target.exists()
+    assert cli.main([*arguments, "--tokenized"]) == 0
+
+
+@pytest.mark.parametrize("command", ["embed {file} --output {out}", "neighbors Mary --word Mary --pool {file}"])
+def test_text_comes_through_pipes(command: str, bilm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    read, write = os.pipe()
+    os.write(write, b"Mary left .\nOrla came .\n")
+    os.close(write)
+    arguments = command.format(file=f"/dev/fd/{read}", out=tmp_path / "out.npz").split()
+    assert cli.main([*arguments, "--bilm", str(bilm)]) == 0
+    captured = capsys.readouterr()
+    assert "vectors of 2 sentences" in captured.err or "[Orla] came ." in captured.out
+    os.close(read)
