@@ -111,6 +111,7 @@ EXTRAS = {
                 "score_command",
             ),
         },
+        adds={"OptimizerConfig": {"muon": "muon:Muon"}},
     ),
     "probes": Extra(
         "what the layers of a biLM know: labels, senses, neighbours, similarity",
@@ -190,7 +191,10 @@ EXTRAS = {
     "explain": Extra("which tokens count for a result"),
     "html": Extra("results as pages for browsers and notebooks"),
     "resolve": Extra("texts with each mention replaced by the name that it stands for"),
-    "augment": Extra("copies of training sentences as people type them"),
+    "augment": Extra(
+        "copies of training sentences as people type them",
+        adds={"Augmentation": {"changed_copies": "augmentation:ChangedCopies"}},
+    ),
     "sklearn": Extra("estimators of scikit-learn"),
     "spacy": Extra("components of spaCy"),
     "teaching": Extra("checks of the course's exercises"),

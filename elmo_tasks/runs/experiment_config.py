@@ -13,14 +13,13 @@ import elmo_tasks.modules  # noqa: F401
 from elmo_tasks.config import Config, DataPath
 from elmo_tasks.data_readers.reader import DatasetReaderConfig
 from elmo_tasks.elmo import ElmoConfig
-from elmo_tasks.extras.augment.augmentation import Augmentation
 from elmo_tasks.extras.transformers.transformer import TransformerConfig
 from elmo_tasks.files.json_files import Number
 from elmo_tasks.models.model import ModelConfig
 from elmo_tasks.tasks import Task
 from elmo_tasks.text.vocabulary import VocabularyConfig
 from elmo_tasks.training.batching import DataLoaderConfig
-from elmo_tasks.training.data_splits import Fold, TrainShare
+from elmo_tasks.training.data_splits import Augmentation, Fold, TrainShare
 from elmo_tasks.training.trainer_config import TrainerConfig
 
 

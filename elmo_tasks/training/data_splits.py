@@ -1,4 +1,4 @@
-"""Parts of the training data: a random share, what is held out for validation, or a fold of a cross-validation."""
+"""What is trained on: a random share of the data, without what is held out or a fold, and with added examples."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import math
 import random
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import datasets
 from pydantic import Field, ValidationInfo, field_validator
 
-from elmo_tasks.config import Config
+from elmo_tasks.config import Config, Part
 from elmo_tasks.errors import ElmoTasksError, counted
 from elmo_tasks.tasks import Task
 
@@ -117,6 +117,20 @@ def _split(
         training.select([row for row, key in enumerate(keys) if key not in out]),
         held_out.select([row for row, key in enumerate(other_keys) if key in out]),
     )
+
+
+class Augmentation(Part):
+    """Adds examples to the training data that are made of its own."""
+
+    default_type: ClassVar[str | None] = "changed_copies"
+
+    def fault(self, task: Task) -> str | None:
+        """Why the examples of a task cannot be changed; None if they can."""
+        raise NotImplementedError
+
+    def with_copies(self, data: datasets.Dataset, task: Task) -> datasets.Dataset:
+        """A data set, and after it the added examples, each with the place of the one that it is made of."""
+        raise NotImplementedError
 
 
 def _places(data: datasets.Dataset) -> list[Any]:

@@ -11,7 +11,6 @@ from pydantic import AfterValidator, Field, model_validator
 
 from elmo_tasks.config import Config, Part
 from elmo_tasks.errors import ConfigError
-from elmo_tasks.extras.pretraining.muon import MuonWithAdam
 
 Rate = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]
@@ -105,35 +104,6 @@ class AdamW(OptimizerConfig):
     weight_decay: NotNegative = 0.01
     betas: tuple[Fraction, Fraction] = (0.9, 0.999)
     eps: Rate = 1e-8
-
-
-class MuonGroup(ParameterGroup):
-    """Settings for some parameters; with `blocks` they are matrices, and Muon updates them."""
-
-    blocks: Annotated[int, Field(ge=0)] = Field(
-        0,
-        description="matrices of each parameter, one above the other: 1, or 4 for an LSTM's gates; 0: Adam updates it",
-    )
-
-    def check(self, parameters: Mapping[str, torch.nn.Parameter], key: str) -> None:
-        for name, parameter in parameters.items() if self.blocks else ():
-            if parameter.ndim != 2:
-                raise ConfigError(f"{key}: {name} has the shape {tuple(parameter.shape)}; expected a matrix")
-            if len(parameter) % self.blocks:
-                raise ConfigError(
-                    f"{key}: {name} has {len(parameter)} rows; expected a multiple of its {self.blocks} blocks"
-                )
-
-
-class Muon(OptimizerConfig):
-    """Muon for the parameter groups with `blocks`, and Adam for all other parameters; see `MuonWithAdam`."""
-
-    torch_class = MuonWithAdam
-    type: Literal["muon"] = "muon"
-    betas: tuple[Fraction, Fraction] = (0.9, 0.999)
-    eps: Rate = 1e-8
-    momentum: Fraction = Field(0.95, description="of the matrices")
-    parameter_groups: tuple[MuonGroup, ...] = Field((), description="which parameters are matrices, and other settings")
 
 
 class Sgd(OptimizerConfig):

@@ -16,11 +16,11 @@ from typing import Annotated, Any, Literal, get_args
 import datasets
 from pydantic import Field
 
-from elmo_tasks.config import Config
 from elmo_tasks.tasks import Coreference, SemanticRoles, Tagging, Task
 from elmo_tasks.tasks.tagging import TAGS
 from elmo_tasks.tasks.task import Example
 from elmo_tasks.text.tag_schemes import OUTSIDE
+from elmo_tasks.training.data_splits import Augmentation
 
 logger = logging.getLogger(__name__)
 
@@ -32,16 +32,16 @@ _TASKS = (Tagging, SemanticRoles, Coreference)
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
-class Augmentation(Config):
+class ChangedCopies(Augmentation):
     """The shares of the training examples of which a changed copy is added. An example that is like that gets none."""
 
+    type: Literal["changed_copies"] = "changed_copies"
     lower: Share = Field(0.0, description="in lower case")
     upper: Share = Field(0.0, description="in capitals")
     title: Share = Field(0.0, description="with a capital at the beginning of each word")
     no_final_mark: Share = Field(0.0, description="without a last . ! or ? that is in no span; not for coreference")
 
     def fault(self, task: Task) -> str | None:
-        """Why the examples of a task cannot be changed; None if they can."""
         if not isinstance(task, _TASKS):
             names = ", ".join(each.name for each in _TASKS)
             return f"expected a task whose labels are of tokens or of spans of tokens ({names}), got {task.name}"

@@ -10,11 +10,15 @@ matrices of their own, and all matrices of one shape are orthogonalized together
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Literal
 
 import torch
+from pydantic import Field
 from torch import Tensor
+
+from elmo_tasks.errors import ConfigError
+from elmo_tasks.training.optimizers import Fraction, OptimizerConfig, ParameterGroup, Rate
 
 _COEFFICIENTS = (3.4445, -4.7750, 2.0315)  # of the polynomial whose repetition moves all singular values near 1
 _ITERATIONS = 5
@@ -95,3 +99,32 @@ def orthogonalized(matrices: Tensor) -> Tensor:
             values, torch.baddbmm(square, square, square, beta=cubic, alpha=quintic), values, beta=linear
         )
     return values.transpose(1, 2) if is_tall else values
+
+
+class MuonGroup(ParameterGroup):
+    """Settings for some parameters; with `blocks` they are matrices, and Muon updates them."""
+
+    blocks: Annotated[int, Field(ge=0)] = Field(
+        0,
+        description="matrices of each parameter, one above the other: 1, or 4 for an LSTM's gates; 0: Adam updates it",
+    )
+
+    def check(self, parameters: Mapping[str, torch.nn.Parameter], key: str) -> None:
+        for name, parameter in parameters.items() if self.blocks else ():
+            if parameter.ndim != 2:
+                raise ConfigError(f"{key}: {name} has the shape {tuple(parameter.shape)}; expected a matrix")
+            if len(parameter) % self.blocks:
+                raise ConfigError(
+                    f"{key}: {name} has {len(parameter)} rows; expected a multiple of its {self.blocks} blocks"
+                )
+
+
+class Muon(OptimizerConfig):
+    """Muon for the parameter groups with `blocks`, and Adam for all other parameters; see `MuonWithAdam`."""
+
+    torch_class = MuonWithAdam
+    type: Literal["muon"] = "muon"
+    betas: tuple[Fraction, Fraction] = (0.9, 0.999)
+    eps: Rate = 1e-8
+    momentum: Fraction = Field(0.95, description="of the matrices")
+    parameter_groups: tuple[MuonGroup, ...] = Field((), description="which parameters are matrices, and other settings")

@@ -5,7 +5,7 @@ from typing import Any
 import datasets
 import pytest
 
-from elmo_tasks.extras.augment.augmentation import Augmentation, Change, changed
+from elmo_tasks.extras.augment.augmentation import Change, ChangedCopies, changed
 from elmo_tasks.tasks import Classification, Coreference, SemanticRoles, Tagging, Task
 
 NAMES, PARTS, ROLES = Tagging("BIOUL"), Tagging(), SemanticRoles()
@@ -77,7 +77,7 @@ def sentences(number: int) -> datasets.Dataset:
 
 def test_copies_of_shares_of_the_sentences_follow_the_data() -> None:
     data = sentences(20)
-    augment = Augmentation(lower=0.3, upper=0.2, no_final_mark=0.5)
+    augment = ChangedCopies(lower=0.3, upper=0.2, no_final_mark=0.5)
     found = augment.with_copies(data, ROLES)
     assert found.features == data.features
     rows, copies = found.to_list()[:40], found.to_list()[40:]
@@ -100,19 +100,19 @@ def test_examples_that_a_change_leaves_alone_have_no_copy(caplog: pytest.LogCapt
     caplog.set_level("INFO", "elmo_tasks")
     rows = [{"tokens": [token], "tags": ["O"], "document": 0, "sentence": 0} for token in ("Oslo", "oslo", "7")]
     data = datasets.Dataset.from_list(rows, features=Tagging.features)
-    copies = Augmentation(lower=1, upper=1, title=1).with_copies(data, NAMES).to_list()[3:]
+    copies = ChangedCopies(lower=1, upper=1, title=1).with_copies(data, NAMES).to_list()[3:]
     assert [copy["tokens"] for copy in copies] == [["oslo"], ["OSLO"], ["OSLO"], ["Oslo"]]
     assert caplog.messages == ["augment: changed copies added to the training examples: lower 1, upper 2, title 1"]
-    assert Augmentation().with_copies(data, NAMES).to_list() == rows
+    assert ChangedCopies().with_copies(data, NAMES).to_list() == rows
     assert caplog.messages[1:] == ["augment: changed copies added to the training examples: none"]
 
 
 def test_other_tasks_are_refused() -> None:
-    assert Augmentation(lower=0.1).fault(Coreference()) is None
-    assert Augmentation(no_final_mark=0.1).fault(ROLES) is None
+    assert ChangedCopies(lower=0.1).fault(Coreference()) is None
+    assert ChangedCopies(no_final_mark=0.1).fault(ROLES) is None
     expected = "no_final_mark: expected a task of single sentences, got coreference"
-    assert Augmentation(no_final_mark=0.1).fault(Coreference()) == expected
+    assert ChangedCopies(no_final_mark=0.1).fault(Coreference()) == expected
     expected = (
         "expected a task whose labels are of tokens or of spans of tokens (tagging, semantic_roles, coreference), "
     )
-    assert Augmentation(lower=0.1).fault(Classification()) == f"{expected}got classification"
+    assert ChangedCopies(lower=0.1).fault(Classification()) == f"{expected}got classification"
