@@ -203,3 +203,15 @@ def favour_spans(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], None]:
         monkeypatch.setattr(model.projection.bias, "data", model.projection.bias.data + added)
 
     return favour
+
+
+@pytest.fixture
+def printed(capsys: pytest.CaptureFixture[str]) -> Callable[[], tuple[str, list[list[str]]]]:
+    """A function that gives what was printed since its last call: the text, and the cells of its tables, by row."""
+
+    def read() -> tuple[str, list[list[str]]]:
+        text = capsys.readouterr().out
+        rows = [line.replace("┃", "│").strip("│\n") for line in text.splitlines() if line[:1] in ("│", "┃")]
+        return text, [[cell.strip() for cell in row.split("│")] for row in rows]
+
+    return read

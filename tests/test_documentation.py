@@ -144,7 +144,9 @@ def test_the_table_of_surprisals_is_what_the_bilm_says() -> None:
     """Rows of pairs of a sentence and the surprisal of its word in bold."""
     pairs = re.findall(r"\| ([^|\s][^|]*\*\*[^|]*) \| (\d+\.\d) ", WORDS_IN_CONTEXT.read_text(encoding="utf-8"))
     assert len(pairs) == 10
-    read_by_eye = (REPOSITORY / "tests" / "pretraining" / "read_by_eye.txt").read_text(encoding="utf-8").splitlines()
+    read_by_eye = (
+        (REPOSITORY / "tests" / "extras" / "pretraining" / "read_by_eye.txt").read_text(encoding="utf-8").splitlines()
+    )
     assert {marked.replace("**", "") for marked, _ in pairs} <= set(read_by_eye)
     bilm = elmo_tasks.load_language_model("default")
     for marked, shown in pairs:

@@ -41,7 +41,8 @@ def defaults() -> dict[str, dict[str, Any]]:
                 if not field.is_required()
             }
             if values:
-                found[f"{kind.__module__.removeprefix('elmo_tasks.')}.{kind.__name__}"] = values
+                assert kind.__name__ not in found, f"two classes of configs are called {kind.__name__}"
+                found[kind.__name__] = values
     return dict(sorted(found.items()))
 
 

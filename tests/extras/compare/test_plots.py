@@ -156,7 +156,7 @@ def test_plots_are_placed_by_what_there_is(tmp_path: Path, figures: list[Figure]
 
 def test_plots_have_a_background_of_their_own_so_that_a_dark_page_shows_them(tmp_path: Path) -> None:
     plot_runs(tmp_path / "plot.svg", [RunCurves.read(run(tmp_path / "run"))])
-    images = Path(__file__).parents[2] / "docs" / "images"
+    images = Path(__file__).parents[3] / "docs" / "images"
     drawn = [images / f"{name}.svg" for name in ("sample_efficiency", "default_bilm", "tour")]
     for path in (tmp_path / "plot.svg", *drawn):
         root = ElementTree.parse(path).getroot()

@@ -19,7 +19,7 @@ from elmo_tasks.extras.studies.study_training import Training
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.folder import RunFolder
 
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[3]
 StudyFile = Callable[..., str]
 
 
@@ -303,7 +303,7 @@ def test_arms_with_the_same_config_share_their_runs_and_others_have_folders_of_t
 
 
 def test_studies_are_in_sight_at_the_root() -> None:
-    assert (REPOSITORY / "studies").readlink() == Path("elmo_tasks/studies")
+    assert (REPOSITORY / "studies").readlink() == Path("elmo_tasks/extras/studies")
 
 
 @pytest.fixture(scope="module")

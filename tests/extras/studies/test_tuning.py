@@ -128,7 +128,7 @@ def test_every_search_of_the_package_is_valid_anywhere(
     assert f"{name} " in capsys.readouterr().out
     with pytest.raises(ConfigError, match=f"Did you mean '{name}'"):
         find_search(f"{name}s")
-    text = (Path(__file__).parents[2] / "docs" / "studies.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[3] / "docs" / "studies.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"^```json\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     Path("search.json").write_text(block)
     assert len(Search.load("search.json").space) == 3

@@ -14,7 +14,7 @@ from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
 from elmo_tasks.extras.weights.published import PUBLISHED
 from tests.fake_hub import FakeHub
 
-PAGE = Path(__file__).parents[2] / "docs" / "rescue.md"
+PAGE = Path(__file__).parents[3] / "docs" / "rescue.md"
 
 
 @pytest.fixture
