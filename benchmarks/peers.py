@@ -34,7 +34,7 @@ from elmo_tasks.predictors import build_predictor
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.experiment_data import Data
 from elmo_tasks.runs.model_building import build_model
-from elmo_tasks.text.batches import batches_of_like_lengths
+from elmo_tasks.text.tokens import batches_of_like_lengths
 
 Sentences = Sequence[Sequence[str]]
 Tagger = Callable[[Sentences], object]

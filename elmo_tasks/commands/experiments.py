@@ -305,7 +305,7 @@ def _check_formats(arguments: argparse.Namespace) -> None:
 
 
 def _predict_parts(arguments: argparse.Namespace) -> None:
-    from elmo_tasks.extras.engines.batches import Predict
+    from elmo_tasks.extras.engines.table_functions import Predict
     from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS
 
     given = {"--html": arguments.html, "--resolve": arguments.resolve}

@@ -24,7 +24,7 @@ from elmo_tasks.errors import DataError
 from elmo_tasks.extras.tables.column_names import check_distinct
 from elmo_tasks.files.text import BYTE_ORDER_MARK, read_lines
 from elmo_tasks.tasks import Task, TextPairs
-from elmo_tasks.text.label_order import INFERENCE_LABELS
+from elmo_tasks.text.vocabulary import INFERENCE_LABELS
 
 NO_LABEL = "-"  # the annotators did not agree
 SemEvalSet = Literal["TRAIN", "TRIAL", "TEST"]

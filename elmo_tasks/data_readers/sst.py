@@ -18,7 +18,7 @@ from elmo_tasks.data_readers.treebank import unescape
 from elmo_tasks.errors import DataError
 from elmo_tasks.files.text import read_lines
 from elmo_tasks.tasks import Classification, Task
-from elmo_tasks.text.label_order import SENTIMENT_LABELS
+from elmo_tasks.text.vocabulary import SENTIMENT_LABELS
 
 # The names of the file's numbers in examples and predictions, by granularity. Two classes have no neutral one.
 SENTIMENTS: dict[int, dict[int, str]] = {

@@ -19,7 +19,7 @@ from elmo_tasks.elmo.layer_key import TORCH_TYPES, LayerKey, Storage
 from elmo_tasks.elmo.layer_store import LayerStore
 from elmo_tasks.elmo.layers import LayerOutput, LayerSource
 from elmo_tasks.errors import CacheError
-from elmo_tasks.text.batches import batches_of_like_lengths
+from elmo_tasks.text.tokens import batches_of_like_lengths
 
 logger = logging.getLogger(__name__)
 

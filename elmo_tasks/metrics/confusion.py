@@ -9,7 +9,7 @@ from typing import TypedDict
 import numpy as np
 
 from elmo_tasks.metrics.metric import percentage
-from elmo_tasks.text.label_order import natural_order
+from elmo_tasks.text.vocabulary import natural_order
 
 
 class ConfusionTable(TypedDict):

@@ -20,9 +20,9 @@ from elmo_tasks.models.model import BatchT, ModelConfig, OutputT, Prediction, Ta
 from elmo_tasks.modules.crf import TransitionConstraints
 from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.tasks.task import Example
-from elmo_tasks.text.label_order import natural_order
 from elmo_tasks.text.tag_schemes import TagScheme, is_tag
 from elmo_tasks.text.tokens import TensorRecord
+from elmo_tasks.text.vocabulary import natural_order
 
 LabelWeights = dict[str, Annotated[float, Field(ge=0)]]
 

@@ -16,8 +16,7 @@ from elmo_tasks.elmo.dropout import Dropout
 from elmo_tasks.modules.dropout import VariationalDropout
 from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.modules.encoders import Encoder
-from elmo_tasks.text.batches import batches_of_like_lengths
-from elmo_tasks.text.tokens import TensorRecord, Tokens
+from elmo_tasks.text.tokens import TensorRecord, Tokens, batches_of_like_lengths
 
 _GROUP_TOKENS = 4096  # most tokens of a group, padding included; a longer sentence is a separate group
 _LEAST_SHARE = 0.6  # the length of a group's shortest sentence is at least this share of the longest one's

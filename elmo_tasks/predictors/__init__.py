@@ -8,9 +8,8 @@ from elmo_tasks import tasks
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.extras.allennlp.allennlp_format import AllenNlpPredictor
 from elmo_tasks.models.model import TaskModel
-from elmo_tasks.predictors.classifier import ClassifierPredictor
+from elmo_tasks.predictors.classifier import ClassifierPredictor, InferencePredictor
 from elmo_tasks.predictors.coreference import CoreferencePredictor
-from elmo_tasks.predictors.inference import InferencePredictor
 from elmo_tasks.predictors.predictor import DEFAULT_BATCH_TOKENS, Input, Predictor
 from elmo_tasks.predictors.reading import ReadingPredictor
 from elmo_tasks.predictors.semantic_roles import SemanticRolesPredictor

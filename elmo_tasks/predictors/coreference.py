@@ -12,9 +12,9 @@ from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.predictors.fields import one_of, string_field, tokens_field
 from elmo_tasks.predictors.predictor import ExplainedPart, Fields, Predictor, rounded
 from elmo_tasks.predictors.result_types import NUMBERS, PAIRS, WORDS, spans
+from elmo_tasks.rendering.drawing import nested_pieces
 from elmo_tasks.rendering.tasks import located
 from elmo_tasks.tasks.coreference import GENRES, token_speakers
-from elmo_tasks.text.nesting import nested_pieces
 from elmo_tasks.text.tokenizers import Tokenizer
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import functools
 import json
 import logging
@@ -28,10 +29,9 @@ from elmo_tasks.extras.explain.saliency import Method, num_gradients, saliency
 from elmo_tasks.extras.tables.column_names import free_name
 from elmo_tasks.files.limits import ADVICE, limit
 from elmo_tasks.models.model import TaskModel
-from elmo_tasks.predictors.free_memory import release_memory_after
-from elmo_tasks.text.batches import batches_of_like_lengths
 from elmo_tasks.text.prose import warn_of_blank
 from elmo_tasks.text.tokenizers import TREEBANK, Tokenizer
+from elmo_tasks.text.tokens import batches_of_like_lengths
 from elmo_tasks.text.vocabulary import Vocabulary
 
 logger = logging.getLogger(__name__)
@@ -46,6 +46,7 @@ _PredictorT = TypeVar("_PredictorT", bound="Predictor")
 
 _BATCHES_AHEAD = 16  # inputs for this many batches are sorted by length, so that batches have little padding
 _DIGITS = 6  # of probabilities in results
+_TOKENS_BETWEEN = 1 << 17  # of all predictors; giving memory back more often would take two percent of the time
 _POSITION_KEYS = frozenset({"sentences", "offsets", "spans", "saliency"})  # pictures read them where a result has them
 _EXPLAINED = "explained prediction"  # the key of what is explained, in an example of its own
 
@@ -418,3 +419,34 @@ def _given(inputs: Iterable[Input], on_error: OnError | None) -> Iterator[Input]
                 raise problem
             on_error(problem)
         yield each
+
+
+_tokens_since = 0  # memory was given back
+
+
+def release_memory_after(tokens: int) -> None:
+    """Counts predicted tokens, and at times lets glibc give back the free parts of its heaps.
+
+    Large tensors come and go among small objects that stay, such as cached words. The gaps between these do not fit the
+    next tensors, and the heaps grow for hours. Other C libraries give memory back by themselves.
+    """
+    global _tokens_since
+    _tokens_since += tokens
+    if _tokens_since >= _TOKENS_BETWEEN:
+        _tokens_since = 0
+        release_memory()
+
+
+def release_memory() -> None:
+    """Gives the free parts of the heaps back at once."""
+    if trim := _malloc_trim():
+        trim(0)
+
+
+@functools.cache
+def _malloc_trim() -> Callable[[int], int] | None:
+    try:
+        function: Callable[[int], int] = ctypes.CDLL(None).malloc_trim
+    except (OSError, TypeError, AttributeError):  # not glibc
+        return None
+    return function

@@ -18,8 +18,7 @@ from elmo_tasks.predictors.fields import one_of, text_field
 from elmo_tasks.predictors.predictor import ExplainedPart, Fields, Predictor
 from elmo_tasks.predictors.result_types import ANSWER
 from elmo_tasks.tasks.reading import Reading, unanswered
-from elmo_tasks.text.batches import batches_of_like_lengths
-from elmo_tasks.text.tokens import mask_of_lengths
+from elmo_tasks.text.tokens import batches_of_like_lengths, mask_of_lengths
 
 
 class ReadingPredictor(Predictor):

@@ -1,12 +1,11 @@
-"""What a result is drawn with, on any target: marked text, shaded text, bars, heat maps and rows."""
+"""What a result is drawn with, on any target: marked text, shaded text, bars, heat maps and rows; and their colours."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
-from typing import TypeAlias
-
-from elmo_tasks.rendering.label_meanings import color_of
+import re
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 # Light colours, for dark letters on a light or a dark background.
 PALETTE = ("#8ecae6", "#ffb877", "#a8d98f", "#f4a6c0", "#c9b6f2", "#f2d85c", "#7fd6c2", "#d9b99b")
@@ -113,3 +112,133 @@ def percent(share: float) -> str:
     if share > 1 - _LEAST:
         return ">99.9 %"
     return f"{100 * share:.1f} %"
+
+
+class Piece(NamedTuple):
+    """A piece of text, or the position where a span opens or closes."""
+
+    kind: Literal["text", "open", "close"]
+    text: str = ""
+    span: int = -1  # the number of the span that opens or closes
+
+
+def nested_pieces(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[Piece]:
+    """Yields a text in pieces, between the places where its spans open and close.
+
+    Arguments:
+        spans: first character of each, and the one after its last. They may nest. One that crosses an earlier one is
+            left out. Of equal ones the first is the outermost.
+    """
+    # Spans close before others open at the same position: the innermost, which opened last, first.
+    # Of those that open at a position, the longest comes first, since it is the outermost.
+    drawn = _without_crossing(spans)
+    closing = [(spans[number][1], 0, -spans[number][0], -number) for number in drawn]
+    opening = [(spans[number][0], 1, -spans[number][1], number) for number in drawn]
+    last = 0
+    for position, opens, _, number in sorted(closing + opening):
+        if last < position:
+            yield Piece("text", text[last:position])
+            last = position
+        yield Piece("open" if opens else "close", span=abs(number))
+    if last < len(text):
+        yield Piece("text", text[last:])
+
+
+def _without_crossing(spans: Sequence[tuple[int, int]]) -> list[int]:
+    """The numbers of the spans that cross none of those which begin before them."""
+    kept: list[int] = []
+    ends: list[int] = []  # of the spans that are open, the innermost last
+    for number in sorted(range(len(spans)), key=lambda number: (spans[number][0], -spans[number][1])):
+        start, end = spans[number]
+        while ends and ends[-1] <= start:
+            ends.pop()
+        if not ends or end <= ends[-1]:
+            kept.append(number)
+            ends.append(end)
+    return kept
+
+
+# What the labels of the trained models mean, and which of them have the same colour.
+# By the number of their colour in the palette.
+_NAMES = (
+    {"LOC": "place"},
+    {"MISC": "other name, such as a nationality or an event"},
+    {"ORG": "organization"},
+    {"PER": "person"},
+)
+# Of the Penn Treebank, with what the English Web Treebank adds.
+_PARTS_OF_SPEECH = (
+    {"NN": "noun, singular", "NNS": "noun, plural"},
+    {"VB": "verb, base form", "VBD": "verb, past tense", "VBG": "verb, -ing form", "VBN": "verb, past participle"}
+    | {"VBP": "verb, present", "VBZ": "verb, present, third person singular", "MD": "modal verb"},
+    {"JJ": "adjective", "JJR": "adjective, comparative", "JJS": "adjective, superlative"},
+    {"NNP": "name, singular", "NNPS": "name, plural"},
+    {"DT": "determiner", "PDT": "determiner before another", "WDT": "determiner that asks or refers: which"}
+    | {"PRP": "pronoun", "PRP$": "possessive pronoun", "WP": "pronoun that asks or refers: who", "WP$": "whose"}
+    | {"EX": "there, as in “there is”"},
+    {"RB": "adverb", "RBR": "adverb, comparative", "RBS": "adverb, superlative"}
+    | {"WRB": "adverb that asks or refers: where"},
+    {"CD": "number", "FW": "foreign word", "UH": "interjection", "SYM": "symbol", "$": "currency", "LS": "list number"}
+    | {"ADD": "address on the web", "AFX": "affix", "GW": "part of a word that was split"},
+    {"IN": "preposition or subordinating conjunction", "CC": "coordinating conjunction", "TO": "to", "RP": "particle"}
+    | {"POS": "possessive ending"},
+)
+_ROLES = (
+    {"ARG0": "agent: who does it"},
+    {"ARG1": "patient: whom or what it happens to", "ARG1-DSP": "what is said, as direct speech"},
+    {"ARG2": "recipient, instrument or attribute"},
+    {"ARG3": "starting point, beneficiary or attribute", "ARG4": "end point", "ARG5": "another argument"}
+    | {"ARGA": "who makes the agent do it"},
+    {"ARGM-TMP": "time"},
+    {"ARGM-LOC": "place", "ARGM-DIR": "direction", "ARGM-GOL": "goal"},
+    {"ARGM-MNR": "manner", "ARGM-CAU": "cause", "ARGM-PRP": "purpose", "ARGM-PNC": "purpose", "ARGM-EXT": "extent"}
+    | {"ARGM-COM": "in whose company", "ARGM-ADV": "other circumstance", "ARGM-MOD": "modal verb"}
+    | {"ARGM-NEG": "negation", "ARGM-DIS": "link to what was said before", "ARGM-ADJ": "adjective"}
+    | {"ARGM-LVB": "light verb", "ARGM-PRR": "predicate of a light verb", "ARGM-PRD": "state of a participant"}
+    | {"ARGM-REC": "each other", "ARGM-CXN": "construction, such as a comparison"},
+    {"V": "predicate"},
+)
+PUNCTUATION = {
+    **{".": "end of a sentence", ",": "comma", ":": "colon, semicolon or dash", "HYPH": "hyphen"},
+    **{"``": "opening quote", "''": "closing quote", "-LRB-": "opening bracket", "-RRB-": "closing bracket"},
+    "NFP": "other punctuation",
+}
+"""The tags of punctuation, which is not coloured, and what they mean."""
+
+_COLORS: dict[str, int] = {}
+_MEANINGS = dict(PUNCTUATION)
+for _groups in (_NAMES, _PARTS_OF_SPEECH, _ROLES):
+    for _color, _group in enumerate(_groups):
+        _COLORS |= dict.fromkeys(_group, _color)
+        _MEANINGS |= _group
+
+_PREFIX = re.compile("^[CR]-")  # C-ARG1 continues ARG1, and R-ARG1 refers to it
+
+
+def color_of(label: str) -> int | None:
+    """The number of a label's colour, None if it has none of its own. Chains are numbered from 1, colours from 0."""
+    is_number = label.isdecimal() and len(label) < 10
+    return int(label) - 1 if is_number else _COLORS.get(_PREFIX.sub("", label))
+
+
+def legend(labels: Collection[str]) -> dict[str, dict[str, Any]]:
+    """The `color` and the `meaning` of each of a model's labels, without `B-` and the like.
+
+    Punctuation has no colour. There are no meanings if less than half of the labels are known: a label of another set
+    can have the name of one that is known.
+    """
+    are_known = sum(_meaning(label) is not None for label in labels) * 2 >= len(labels)
+    colors = {label: color for label in labels if (color := color_of(label)) is not None}
+    return {
+        label: {
+            "color": None if are_known and label in PUNCTUATION else colors.get(label, place),
+            "meaning": _meaning(label) if are_known else None,
+        }
+        for place, label in enumerate(labels)
+    }
+
+
+def _meaning(label: str) -> str | None:
+    meaning = _MEANINGS.get(_PREFIX.sub("", label))
+    before = {"C-": "continues: ", "R-": "refers to: "}.get(label[:2], "")
+    return meaning and before + meaning

@@ -20,9 +20,9 @@ from elmo_tasks.rendering.drawing import (
     Rows,
     ShadedText,
     SignedText,
+    nested_pieces,
     percent,
 )
-from elmo_tasks.text.nesting import nested_pieces
 
 _SHADES = ("#fff3d9", "#ffe2ae", "#ffcf80", "#ffbb55", "#ffa62b")
 _SHADES_AGAINST = ("#e3eefc", "#c3dbf9", "#9fc5f5", "#79adf0", "#5596ea")

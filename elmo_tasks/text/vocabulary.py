@@ -11,6 +11,7 @@ import dataclasses
 import functools
 import logging
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Protocol
@@ -25,7 +26,6 @@ from elmo_tasks.config import Config
 from elmo_tasks.errors import ElmoTasksError, UnknownLabelError
 from elmo_tasks.files.json_files import read_json, write_json
 from elmo_tasks.files.limits import MAX_VOCABULARY_BYTES
-from elmo_tasks.text.label_order import natural_order
 from elmo_tasks.text.tokens import Tokens
 
 logger = logging.getLogger(__name__)
@@ -36,6 +36,10 @@ MAX_CHARACTERS = 50  # longer words are cut: addresses and lines of hyphens woul
 BEGIN_WORD, END_WORD = "<begin>", "<end>"  # the border characters, where characters are bytes
 BYTES = tuple(map(chr, range(256)))  # a byte is written as the code point of the same number
 
+SENTIMENT_LABELS = ("very negative", "negative", "neutral", "positive", "very positive")  # 0 to 4 in the treebank
+INFERENCE_LABELS = ("entailment", "neutral", "contradiction")  # as SNLI lists them
+
+_NUMBER = re.compile(r"[-+]?\d+(\.\d+)?")
 
 Example = Mapping[str, Any]
 
@@ -290,3 +294,15 @@ def _mask(lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
 def _by_frequency(counts: Mapping[str, int]) -> list[str]:
     """Frequent first; equally frequent ones in alphabetical order (of code points)."""
     return sorted(counts, key=lambda item: (-counts[item], item))
+
+
+def natural_order(labels: Iterable[str]) -> list[str] | None:
+    """Labels, each once, in the order of their publisher or of their numbers; None if they have no such order.
+
+    Results are shown in this order. Models keep that of their vocabulary, which their weights belong to.
+    """
+    distinct = list(dict.fromkeys(labels))
+    for published in (SENTIMENT_LABELS, INFERENCE_LABELS):
+        if all(label.lower() in published for label in distinct):
+            return sorted(distinct, key=lambda label: published.index(label.lower()))
+    return sorted(distinct, key=float) if all(_NUMBER.fullmatch(label) for label in distinct) else None

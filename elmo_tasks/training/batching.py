@@ -18,7 +18,7 @@ from torch.utils.data import DataLoader
 from elmo_tasks.config import Config
 from elmo_tasks.errors import UnknownLabelError
 from elmo_tasks.tasks import Batch, Task
-from elmo_tasks.text.batches import batches_of_like_lengths
+from elmo_tasks.text.tokens import batches_of_like_lengths
 from elmo_tasks.text.vocabulary import Vocabulary
 
 

@@ -13,9 +13,8 @@ from elmo_tasks.models.esim import EsimConfig
 from elmo_tasks.models.model import TaskModel
 from elmo_tasks.models.reading import ReadingModel, ReadingOutput
 from elmo_tasks.predictors import Predictor
-from elmo_tasks.predictors.classifier import ClassifierPredictor
+from elmo_tasks.predictors.classifier import ClassifierPredictor, InferencePredictor
 from elmo_tasks.predictors.coreference import CoreferencePredictor
-from elmo_tasks.predictors.inference import InferencePredictor
 from elmo_tasks.predictors.reading import ReadingPredictor
 from elmo_tasks.predictors.semantic_roles import SemanticRolesPredictor
 from elmo_tasks.predictors.tagger import TaggerPredictor

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 import torch
 
-from elmo_tasks.extras import allennlp as migration
+from elmo_tasks import compat
 from elmo_tasks.extras.allennlp.allennlp_format import AllenNlpPredictor
-from elmo_tasks.predictors.free_memory import release_memory
-from elmo_tasks.predictors.inference import InferencePredictor
+from elmo_tasks.predictors.classifier import InferencePredictor
+from elmo_tasks.predictors.predictor import release_memory
 from tests.predictors.stub_models import make_inference
 
 LABELS = ("contradiction", "entailment", "neutral")
@@ -53,7 +53,7 @@ def test_every_form_of_input_means_the_same(predictor: InferencePredictor) -> No
 
 def test_texts_by_position_and_by_name(predictor: InferencePredictor) -> None:
     fields = {"premise": "It rained.", "hypothesis": "Orla stayed."}
-    allennlp = migration.Predictor(AllenNlpPredictor(predictor))
+    allennlp = compat.Predictor(AllenNlpPredictor(predictor))
     expected = allennlp.predict_json(fields)
     assert allennlp.predict("It rained.", "Orla stayed.") == expected
     assert allennlp.predict("It rained.", hypothesis="Orla stayed.") == expected

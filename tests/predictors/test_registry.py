@@ -14,8 +14,7 @@ from elmo_tasks.models.crf_tagger import CrfTagger
 from elmo_tasks.models.semantic_role_labeler import SemanticRoleLabeler
 from elmo_tasks.predictors import PREDICTORS, AllenNlpPredictor, Predictor, build_predictor, register_predictor
 from elmo_tasks.predictors.tagger import TaggerPredictor
-from elmo_tasks.rendering.label_versions import DESCRIPTIONS_OF_VERSIONS
-from elmo_tasks.rendering.tasks import DESCRIPTIONS
+from elmo_tasks.rendering.tasks import DESCRIPTIONS, DESCRIPTIONS_OF_VERSIONS
 from elmo_tasks.tasks import Tagging, Task, TaskRegistry
 from elmo_tasks.text.tokenizers import UnicodeTokenizer
 

@@ -8,7 +8,7 @@ import pytest
 
 from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.extras.allennlp.allennlp_format import AllenNlpPredictor
-from elmo_tasks.predictors import free_memory
+from elmo_tasks.predictors import predictor as predictors
 from elmo_tasks.predictors.inputs import LiveLines, read_inputs
 from elmo_tasks.predictors.tagger import TaggerPredictor
 from elmo_tasks.tasks import Tagging
@@ -139,9 +139,9 @@ def test_batches_hold_at_least_a_token(predictor: TaggerPredictor) -> None:
 
 def test_memory_is_released_after_many_tokens(predictor: TaggerPredictor, monkeypatch: pytest.MonkeyPatch) -> None:
     released: list[int] = []
-    monkeypatch.setattr(free_memory, "_malloc_trim", lambda: released.append)
-    monkeypatch.setattr(free_memory, "_TOKENS_BETWEEN", 192)
-    monkeypatch.setattr(free_memory, "_tokens", 0)
+    monkeypatch.setattr(predictors, "_malloc_trim", lambda: released.append)
+    monkeypatch.setattr(predictors, "_TOKENS_BETWEEN", 192)
+    monkeypatch.setattr(predictors, "_tokens_since", 0)
     for number in range(1, 65):
         list(predictor.predict([{"tokens": ["a", "b", "c"]}]))
         assert len(released) == number // 64

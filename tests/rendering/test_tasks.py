@@ -21,10 +21,10 @@ from elmo_tasks.rendering.drawing import (
     Rows,
     ShadedText,
     SignedText,
+    legend,
+    nested_pieces,
 )
-from elmo_tasks.rendering.label_meanings import legend
 from elmo_tasks.tasks import Classification, Coreference, Reading, SemanticRoles, Tagging, Task, TaskRegistry, TextPairs
-from elmo_tasks.text.nesting import nested_pieces
 
 
 def marked(part: object) -> list[tuple[str, str]]:

@@ -8,8 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from elmo_tasks.text.batches import batches_of_like_lengths
-from elmo_tasks.text.tokens import TensorRecord
+from elmo_tasks.text.tokens import TensorRecord, batches_of_like_lengths
 
 LENGTHS = st.lists(st.integers(0, 60), max_size=80)
 LIMITS = st.fixed_dictionaries(

@@ -4,7 +4,7 @@ import pytest
 
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.text.english_sentences import sentence_starts
-from elmo_tasks.text.token_in_context import find_token
+from elmo_tasks.text.tokenization import find_token
 
 CASES = """
 "I know Mr. Smith."

@@ -11,8 +11,7 @@ import torch
 from elmo_tasks.errors import ElmoTasksError, RunError
 from elmo_tasks.models.labels import label_predictions
 from elmo_tasks.text import vocabulary
-from elmo_tasks.text.label_order import natural_order
-from elmo_tasks.text.vocabulary import Counts, Vocabulary, VocabularyConfig
+from elmo_tasks.text.vocabulary import Counts, Vocabulary, VocabularyConfig, natural_order
 
 
 class Pairs:

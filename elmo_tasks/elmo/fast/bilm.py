@@ -34,8 +34,7 @@ from elmo_tasks.elmo.fast.recurrence import LstmProducts
 from elmo_tasks.elmo.fast.threads import run_together
 from elmo_tasks.elmo.fast.words import Word, WordEncoder, WordVectors
 from elmo_tasks.elmo.layers import LayerOutput
-from elmo_tasks.text.batches import batches_of_like_lengths
-from elmo_tasks.text.tokens import mask_of_lengths
+from elmo_tasks.text.tokens import batches_of_like_lengths, mask_of_lengths
 
 if TYPE_CHECKING:  # it uses this module
     from elmo_tasks.elmo.bilm import BiLM

@@ -22,7 +22,7 @@ from elmo_tasks.elmo.fast.products import Precision, Product, build_product
 from elmo_tasks.elmo.fast.threads import run_together
 from elmo_tasks.elmo.options import CharacterCnnOptions
 from elmo_tasks.elmo.token_encoder import Highway, TokenEncoder
-from elmo_tasks.text.batches import batches_of_like_lengths
+from elmo_tasks.text.tokens import batches_of_like_lengths
 
 Word = str | bytes
 """A word as a string, or as the bytes of its character ids; see `ids_to_bytes`."""

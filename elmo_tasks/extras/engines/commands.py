@@ -11,7 +11,7 @@ from elmo_tasks.commands import numbers, options
 from elmo_tasks.errors import ElmoTasksError, counted
 
 if TYPE_CHECKING:
-    from elmo_tasks.extras.engines.batches import TableFunction
+    from elmo_tasks.extras.engines.table_functions import TableFunction
 
 logger = logging.getLogger(__name__)
 

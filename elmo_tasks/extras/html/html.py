@@ -18,9 +18,9 @@ from elmo_tasks.rendering.drawing import (
     Rows,
     ShadedText,
     SignedText,
+    nested_pieces,
     percent,
 )
-from elmo_tasks.text.nesting import nested_pieces
 
 _STYLE = (
     """

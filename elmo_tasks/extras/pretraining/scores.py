@@ -19,7 +19,7 @@ from elmo_tasks.errors import ElmoTasksError, check_count
 from elmo_tasks.extras.pretraining.corpus import CorpusPart
 from elmo_tasks.extras.pretraining.output_vocabulary import NUM_SPECIAL_WORDS, UNKNOWN_NUMBER
 from elmo_tasks.extras.pretraining.tokenize_files import number_tokens
-from elmo_tasks.text.batches import batches_of_like_lengths
+from elmo_tasks.text.tokens import batches_of_like_lengths
 
 if TYPE_CHECKING:
     from elmo_tasks.extras.pretraining.language_model import LanguageModel

@@ -24,8 +24,7 @@ from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.extras.pretraining.corpus import CorpusPart
 from elmo_tasks.extras.pretraining.output_vocabulary import OutputVocabulary
 from elmo_tasks.extras.pretraining.token_encoding import WordsByLength
-from elmo_tasks.text.batches import batches_of_like_lengths
-from elmo_tasks.text.tokens import TensorRecord
+from elmo_tasks.text.tokens import TensorRecord, batches_of_like_lengths
 
 NO_TARGET = -1
 

@@ -17,8 +17,8 @@ from torch.nn import functional
 
 from elmo_tasks.elmo.layers import LayerSource
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.text.batches import batches_of_like_lengths
-from elmo_tasks.text.token_in_context import TokenInContext
+from elmo_tasks.text.tokenization import TokenInContext
+from elmo_tasks.text.tokens import batches_of_like_lengths
 
 _SENTENCES_AT_ONCE = 512
 _TOKENS_AT_ONCE = 8192

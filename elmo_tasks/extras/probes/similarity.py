@@ -17,7 +17,7 @@ from elmo_tasks.errors import ElmoTasksError, check_argument
 from elmo_tasks.extras.probes.neighbors import TokenVectors
 from elmo_tasks.extras.probes.span_vectors import WordVectorLayer
 from elmo_tasks.modules.word_vectors import WordVectorFile
-from elmo_tasks.text.token_in_context import TokenInContext
+from elmo_tasks.text.tokenization import TokenInContext
 
 
 @dataclasses.dataclass(frozen=True)

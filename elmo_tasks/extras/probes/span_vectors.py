@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from elmo_tasks.elmo.layers import LayerOutput, LayerSource
 from elmo_tasks.modules.word_vectors import WordVectorFile
 from elmo_tasks.progress import progress_bar
-from elmo_tasks.text.batches import batches_of_like_lengths
+from elmo_tasks.text.tokens import batches_of_like_lengths
 
 TokenSpan = tuple[int, int]  # first and last token; both ends are inclusive
 

@@ -39,7 +39,7 @@ def run_neighbors(arguments: argparse.Namespace) -> None:
     from elmo_tasks.extras.probes.neighbors import nearest_tokens
     from elmo_tasks.progress import counted_items
     from elmo_tasks.text.prose import raw_lines
-    from elmo_tasks.text.token_in_context import find_token
+    from elmo_tasks.text.tokenization import find_token
 
     bilm, tokenizer = _bilm_and_tokenizer(arguments)
     query = find_token([token.text for token in tokenizer.words(arguments.sentence)], arguments.word)

@@ -29,7 +29,7 @@ from elmo_tasks.extras.samples import SENTENCES
 from elmo_tasks.extras.server.served_runs import ServedRun, to_bytes
 from elmo_tasks.extras.vectors.embed import embed_sentences
 from elmo_tasks.predictors.fields import one_of, text_field, tokens_field
-from elmo_tasks.predictors.free_memory import release_memory_after
+from elmo_tasks.predictors.predictor import release_memory_after
 from elmo_tasks.text.prose import raw_lines
 from elmo_tasks.text.tokenizer_config import tokenizer_of_bilm
 from elmo_tasks.text.tokenizers import Tokenizer

@@ -20,18 +20,17 @@ from elmo_tasks.extras.explain.saliency import Method, num_gradients
 from elmo_tasks.extras.server.bounds import Limits
 from elmo_tasks.files.installed_models import About
 from elmo_tasks.files.json_files import json_text, read_json
-from elmo_tasks.predictors.free_memory import release_memory_after
-from elmo_tasks.predictors.predictor import ExampleError, Fields
+from elmo_tasks.predictors.predictor import ExampleError, Fields, release_memory_after
 from elmo_tasks.predictors.semantic_roles import SemanticRolesPredictor
-from elmo_tasks.rendering.label_meanings import legend
+from elmo_tasks.rendering.drawing import legend
 from elmo_tasks.runs.archive import open_run
 from elmo_tasks.runs.experiment_config import Results
 from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.runs.load import Run, load_predictor, load_run, predicates_for, run_predictor
 from elmo_tasks.tasks.classification import LABELS
 from elmo_tasks.tasks.tagging import TAGS
-from elmo_tasks.text.label_order import natural_order
 from elmo_tasks.text.tag_schemes import OUTSIDE
+from elmo_tasks.text.vocabulary import natural_order
 
 logger = logging.getLogger(__name__)
 

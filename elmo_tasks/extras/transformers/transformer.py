@@ -27,8 +27,7 @@ from elmo_tasks.elmo.mixed_layers import MixedLayers
 from elmo_tasks.errors import ConfigError, WeightsError
 from elmo_tasks.extras.transformers.transformer_files import CONFIG, TOKENIZER, TransformerFiles
 from elmo_tasks.modules.overlapping_windows import overlapping_windows
-from elmo_tasks.text.batches import batches_of_like_lengths
-from elmo_tasks.text.tokens import mask_of_lengths
+from elmo_tasks.text.tokens import batches_of_like_lengths, mask_of_lengths
 
 Pooling = Literal["first", "mean"]
 

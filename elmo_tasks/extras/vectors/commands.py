@@ -148,7 +148,7 @@ def _check_words(arguments: argparse.Namespace, *, in_parts: bool) -> None:
 
 
 def _embed_parts(arguments: argparse.Namespace, files: BiLMFiles, device: torch.device) -> None:
-    from elmo_tasks.extras.engines.batches import Embed
+    from elmo_tasks.extras.engines.table_functions import Embed
 
     for name in ("stateful", "no_index"):
         if getattr(arguments, name):

@@ -29,8 +29,8 @@ from elmo_tasks.files.atomic import atomic_write
 from elmo_tasks.files.paths import is_stream
 from elmo_tasks.files.text import read_lines
 from elmo_tasks.progress import progress_bar
-from elmo_tasks.text.batches import batches_of_like_lengths
 from elmo_tasks.text.prose import raw_lines
+from elmo_tasks.text.tokens import batches_of_like_lengths
 
 Pooling = Literal["none", "mean", "max"]
 Tokenizer = Callable[[str], list[list[str]]]

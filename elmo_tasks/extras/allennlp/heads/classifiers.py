@@ -17,7 +17,7 @@ from torch import Tensor
 from elmo_tasks.extras.allennlp.contents import AllenNlpVocabulary, Params, Weights
 from elmo_tasks.extras.allennlp.heads.head import Head, other_reader, tokenizer_settings
 from elmo_tasks.extras.allennlp.layers import Layer, read_layers, with_columns
-from elmo_tasks.text.label_order import SENTIMENT_LABELS
+from elmo_tasks.text.vocabulary import SENTIMENT_LABELS
 
 # By the reader's classes: our reader's number of them, and the names of its labels.
 _SST = {

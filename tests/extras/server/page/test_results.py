@@ -8,8 +8,7 @@ import pytest
 
 from elmo_tasks.extras.explain.saliency import Method
 from elmo_tasks.extras.html.html import Sections
-from elmo_tasks.rendering.drawing import PALETTE
-from elmo_tasks.rendering.label_meanings import legend
+from elmo_tasks.rendering.drawing import PALETTE, legend
 from elmo_tasks.rendering.tasks import describe
 from elmo_tasks.tasks import Coreference, SemanticRoles, Tagging, Task
 from tests.extras.server.page.visits import (
