@@ -8,6 +8,7 @@ of an extra can be deleted: what it adds is then not there, and so is each extra
 Places, and what is registered there:
 
 PLACES
+foreign_config: a `config.problems.ForeignConfigs`, which recognizes configs of another project and answers their keys.
 """
 
 from __future__ import annotations

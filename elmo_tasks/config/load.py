@@ -14,10 +14,9 @@ from elmo_tasks.config.jsonnet import apply_overrides, evaluate, write
 from elmo_tasks.config.packaged import find_config
 from elmo_tasks.config.packages import import_installed_parts
 from elmo_tasks.config.parts import Config
-from elmo_tasks.config.problems import allennlp_problems, find_problems, locate_problems
+from elmo_tasks.config.problems import find_problems, foreign_configs, foreign_problems, locate_problems
 from elmo_tasks.config.schema import config_schema
 from elmo_tasks.errors import ArgumentError, ConfigError, UnknownTypeError
-from elmo_tasks.extras.allennlp.allennlp_keys import PAGE, is_allennlp
 
 _ConfigT = TypeVar("_ConfigT", bound=Config)
 
@@ -74,10 +73,9 @@ def load_config(
         errors = error.errors()
         kind_of_error = UnknownTypeError if any(each["type"] == "part_unknown" for each in errors) else ConfigError
         found = find_problems(errors, values, config_schema(kind), origins)
-        if is_allennlp(values):
-            found = allennlp_problems(values, found)
-            remedy = "`elmo-tasks import-allennlp` turns its archive into a run; to train a new one, change"
-            problems.append(f"{path}: an AllenNLP config; {remedy} these keys ({PAGE}):")
+        if foreign := foreign_configs(values):
+            found = foreign_problems(foreign, values, found)
+            problems.append(f"{path}: {foreign.remedy} ({foreign.page}):")
         problems += locate_problems(found, values, path, origins)
     else:
         if not problems and not _has_finite_numbers(values):

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Container, Iterable, Mapping, Sequence
+import os
+import re
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 from pydantic_core import core_schema
 
+from elmo_tasks import hooks
 from elmo_tasks.config.jsonnet import KeyPath, dotted, shown
-from elmo_tasks.config.locate import Unsure, find_key, written_keys
+from elmo_tasks.config.packaged import IMPORT_FOLDER
 from elmo_tasks.errors import did_you_mean, nearest
-from elmo_tasks.extras.allennlp.allennlp_keys import PAGE, answer, answers
 
 Schema = Mapping[str, Any]
 
@@ -34,11 +36,35 @@ _TYPE_NAMES = {
 # fmt: on
 
 
+_IMPORT = re.compile(r"""\bimport\s*(["'])([^"'\\]+)\1""")
+
+
 class Problem(NamedTuple):
     """What is wrong with a key, which may be a missing one."""
 
     key: KeyPath
     text: str
+
+
+class ForeignConfigs(NamedTuple):
+    """The configs of another project: how one is recognized, and what its keys are called here.
+
+    They are registered at the place `foreign_config` of `hooks`.
+
+    Attributes:
+        remedy: what to do with such a config; a line of a message that ends before the keys are listed.
+        page: where the documentation lists the keys.
+        recognizes: whether values are those of such a config.
+        answer: what the key at a path is here, from its path, its value and the object that it is in; None if it is
+            not one of theirs, or the same.
+        answers: the paths of all keys that differ, with what they are here.
+    """
+
+    remedy: str
+    page: str
+    recognizes: Callable[[Mapping[str, Any]], bool]
+    answer: Callable[[KeyPath, Any, Any], str | None]
+    answers: Callable[[Mapping[str, Any]], Iterable[tuple[KeyPath, str]]]
 
 
 def find_problems(
@@ -81,21 +107,34 @@ def find_problems(
     return list(dict.fromkeys(problems))
 
 
-def allennlp_problems(values: Any, problems: Sequence[Problem]) -> list[Problem]:
-    """What differs in a config of AllenNLP's: each key of its table, and what else is wrong with the other keys.
+def foreign_configs(values: Mapping[str, Any]) -> ForeignConfigs | None:
+    """The project whose config these values are; None if they are not recognized as those of another one."""
+    known: Iterator[ForeignConfigs] = hooks.everything("foreign_config")
+    return next((configs for configs in known if configs.recognizes(values)), None)
+
+
+def foreign_problems(configs: ForeignConfigs, values: Any, problems: Sequence[Problem]) -> list[Problem]:
+    """What differs in a config of another project: each key of its table, and what else is wrong with the other keys.
 
     Arguments:
         problems: those of the config as one of ours. Keys that are missing then only follow from the others.
     """
-    found = [Problem(path, text) for path, text in answers(values)]
+    found = [Problem(path, text) for path, text in configs.answers(values)]
     answered = {problem.key for problem in found}
     for problem in problems:
         is_answered = any(problem.key[:length] in answered for length in range(1, len(problem.key) + 1))
         if is_answered or problem.text.startswith(_MISSING):
             continue
         is_unknown = problem.text.startswith(_UNKNOWN)
-        found.append(Problem(problem.key, f"{_UNKNOWN}, which {PAGE} does not list either") if is_unknown else problem)
+        unlisted = f"{_UNKNOWN}, which {configs.page} does not list either"
+        found.append(Problem(problem.key, unlisted) if is_unknown else problem)
     return found
+
+
+def _foreign_answer(path: KeyPath, value: Any, holder: Any) -> str | None:
+    """What a key or value of another project's configs is here; None if no project has it."""
+    answers = (configs.answer(path, value, holder) for configs in hooks.everything("foreign_config"))
+    return next((answer for answer in answers if answer), None)
 
 
 def _path_in(values: Any, location: Sequence[str | int]) -> KeyPath:
@@ -127,7 +166,7 @@ class _Guide:
         """The problem, and the name that was probably meant."""
         holder = value_at(self._values, path[:-1])
         known = list(self._object_at(path[:-1]).get("properties", {}))
-        if theirs := answer(path, holder[path[-1]], holder):
+        if theirs := _foreign_answer(path, holder[path[-1]], holder):
             return Problem(path, theirs), None
         meant = nearest(path[-1], [name for name in known if name not in holder])
         if meant is None and path in self._overridden:
@@ -147,7 +186,7 @@ class _Guide:
             misspelled = nearest("type", list(given))
             hint = f" Did you mean 'type' by '{misspelled}'?" if misspelled else ""
             return Problem((*path, "type"), f"{_MISSING}.{hint} {choices}")
-        if theirs := answer((*path, "type"), given["type"], given):
+        if theirs := _foreign_answer((*path, "type"), given["type"], given):
             return Problem((*path, "type"), f"{theirs}. {choices}")
         hint = did_you_mean(given["type"], known)
         own = "" if hint else "; if it is one of your own, add --include-package"
@@ -250,10 +289,7 @@ def locate_problems(
         path: the config's file.
         origins: the paths that overrides have written, and their keys.
     """
-    try:
-        keys = list(written_keys(str(path)))
-    except Unsure:
-        keys = []
+    texts = dict(_texts(str(path), set()))
     lines = []
     for problem in problems:
         text = f"{dotted(problem.key)}: {problem.text}" if problem.key else problem.text
@@ -264,8 +300,35 @@ def locate_problems(
             lines.append((2, "", 0, f"--set {origin}: {text.removeprefix(f'{origin}: ')}"))
             continue
         # An entry of a list has the location of the list's key.
-        named = next((start for start in starts if isinstance(start[-1], str)), None)
-        location = find_key(keys, str(named[-1]), value_at(values, named)) if named else None
-        file, line = location or (str(path), 0)
+        named = next((start[-1] for start in starts if isinstance(start[-1], str)), None)
+        found = [] if named is None else _lines_with(named, texts)
+        file, line = found[0] if len(found) == 1 else (str(path), 0)
         lines.append((int(file != str(path)), file, line, f"{file}:{line}: {text}" if line else f"{file}: {text}"))
     return [text for *_, text in sorted(lines, key=lambda entry: entry[:-1])]
+
+
+def _texts(path: str, seen: set[str]) -> Iterator[tuple[str, str]]:
+    """The names and the texts of a Jsonnet file and of those that it imports, as far as they can be read."""
+    seen.add(path)
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError):
+        return
+    yield path, text
+    for _, name in _IMPORT.findall(text):
+        imported = os.path.normpath(os.path.join(os.path.dirname(path), name))
+        if not os.path.isfile(imported):
+            imported = str(IMPORT_FOLDER / name)
+        if imported not in seen:
+            yield from _texts(imported, seen)
+
+
+def _lines_with(name: str, texts: Mapping[str, str]) -> list[tuple[str, int]]:
+    """The files and the lines, from 1, where a key of this name is written."""
+    key = re.compile(rf"""(?<![\w.])["']?{re.escape(name)}["']?\s*\+?:(?!:[^:])""")
+    return [
+        (file, number)
+        for file, text in texts.items()
+        for number, line in enumerate(text.splitlines(), 1)
+        if key.search(line) and not line.lstrip().startswith(("//", "#"))
+    ]

@@ -28,7 +28,7 @@ EXTRAS = {
                 "commands",
             ),
         },
-        needs=("explain", "samples", "vectors"),
+        needs=("explain", "pretraining", "probes", "samples", "vectors"),
     ),
     "allennlp": Extra(
         "archives, configs and scripts of AllenNLP",
@@ -40,7 +40,8 @@ EXTRAS = {
                 "commands",
             ),
         },
-        needs=("transformers",),
+        adds={"foreign_config": {"allennlp": "allennlp_keys:FOREIGN_CONFIGS"}},
+        needs=("explain", "resolve", "transformers"),
     ),
     "compare": Extra(
         "systems side by side: significance, errors, plots",
@@ -87,7 +88,7 @@ EXTRAS = {
                 "commands",
             ),
         },
-        needs=("compare",),
+        needs=("compare", "html", "pretraining"),
     ),
     "pretraining": Extra(
         "biLMs: training, fine-tuning, perplexity, scores of words",
@@ -135,6 +136,7 @@ EXTRAS = {
                 "commands",
             ),
         },
+        needs=("samples",),
     ),
     "vectors": Extra(
         "vectors of sentences and of files",
@@ -146,6 +148,7 @@ EXTRAS = {
                 "commands",
             ),
         },
+        needs=("advice", "engines"),
     ),
     "weights": Extra(
         "biLMs as others publish them: addresses, zip archives of NLPL, ELMoForManyLangs",
@@ -186,7 +189,9 @@ EXTRAS = {
     ),
     "annotation": Extra("exports of annotation tools, in and out"),
     "tables": Extra("spreadsheets and tables as people have them, in and out"),
-    "engines": Extra("Arrow functions for Ray Data and Spark, and folders of Parquet parts"),
+    "engines": Extra(
+        "Arrow functions for Ray Data and Spark, and folders of Parquet parts", needs=("advice", "explain", "vectors")
+    ),
     "ensembles": Extra("several runs as one"),
     "explain": Extra("which tokens count for a result"),
     "html": Extra("results as pages for browsers and notebooks"),
@@ -195,7 +200,7 @@ EXTRAS = {
         "copies of training sentences as people type them",
         adds={"Augmentation": {"changed_copies": "augmentation:ChangedCopies"}},
     ),
-    "sklearn": Extra("estimators of scikit-learn"),
-    "spacy": Extra("components of spaCy"),
-    "teaching": Extra("checks of the course's exercises"),
+    "sklearn": Extra("estimators of scikit-learn", needs=("vectors",)),
+    "spacy": Extra("components of spaCy", needs=("resolve", "vectors")),
+    "teaching": Extra("checks of the course's exercises", needs=("pretraining",)),
 }

@@ -208,7 +208,9 @@ def test_a_later_override_takes_the_blame(problems: Callable[..., list[str]]) ->
             "heads: { a: { type: 'recurrent', hidden_sise: 3 } } }, trainer: { epochs: 1 } }",
             ["x.jsonnet: model.encoder.hidden_sise: unknown", "x.jsonnet: model.heads.a.hidden_sise: unknown"],
         ),
-        ("{ trainer+: {\n epochs: 0 },\n model: std.parseJson('{}') }", ["x.jsonnet: trainer.epochs: expected"]),
+        ("{ trainer+: {\n epochs: 0 },\n model: std.parseJson('{}') }", ["x.jsonnet:2: trainer.epochs: expected"]),
+        ("// epochs: 1\n{ trainer: {\n 'epochs': 0 },\n model: {} }", ["x.jsonnet:3: trainer.epochs: expected"]),
+        ("{ trainer: { epochs: 0,\n patience: self.epochs },\n model: {} }", ["x.jsonnet:1: trainer.epochs: expected"]),
         ("{ model: {}, trainer: { epochs: 1,\n names: [\n 'a',\n 3] } }", ["x.jsonnet:2: trainer.names.1: expected"]),
         (
             "{ model: { encoder: {\n type: 'stacked', layers: [\n {}] } }, trainer: { epochs: 1 } }",
@@ -222,6 +224,14 @@ def test_a_line_is_named_only_if_it_is_certain(
     found = problems(text)
     assert len(found) == len(expected)
     assert all(line.startswith(start) for line, start in zip(found, expected, strict=True)), found
+
+
+def test_the_line_may_be_that_of_an_import(problems: Callable[..., list[str]]) -> None:
+    Path("base.libsonnet").write_text("{ model: {},\n trainer: { epochs: 0,\n patience: 'soon' } }")
+    assert problems("(import 'base.libsonnet') + {\n trainer+: { patience: 'late' } }") == [
+        'x.jsonnet: trainer.patience: expected a whole number or null, got "late"',  # it is written twice
+        "base.libsonnet:2: trainer.epochs: expected a whole number of at least 1, got 0",
+    ]
 
 
 def test_a_part_of_a_value_that_an_override_wrote_has_the_place_of_the_rest(

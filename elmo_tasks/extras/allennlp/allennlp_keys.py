@@ -9,6 +9,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from elmo_tasks.config.problems import ForeignConfigs
+
 PAGE = "docs/from_allennlp.md"
 # Keys that only configs of AllenNLP's have.
 _MARKS = (
@@ -99,3 +101,13 @@ def answers(
         if found and found != above:
             yield (*path, key), found
         yield from answers(value, (*path, key), found)
+
+
+FOREIGN_CONFIGS = ForeignConfigs(
+    "an AllenNLP config; `elmo-tasks import-allennlp` turns its archive into a run; to train a new one, change "
+    "these keys",
+    PAGE,
+    is_allennlp,
+    answer,
+    answers,
+)
