@@ -1,6 +1,6 @@
-"""From a publisher's format, your own table or a hub data set to a `datasets.Dataset`: one file per format.
+"""From a publisher's format, JSON lines or a hub data set to a `datasets.Dataset`: one file per format.
 
-Importing this package registers the `"type"` of every reader.
+Importing this package registers the `"type"` of each of these readers. Extras add more.
 """
 
 from elmo_tasks.data_readers.conll2003 import Conll2003Config
@@ -14,8 +14,6 @@ from elmo_tasks.data_readers.snli import SnliConfig
 from elmo_tasks.data_readers.squad import SquadConfig
 from elmo_tasks.data_readers.srl import SrlConll2005Config, SrlConll2012Config
 from elmo_tasks.data_readers.sst import SstConfig
-from elmo_tasks.extras.annotation.spans import SpansConfig
-from elmo_tasks.extras.tables.delimited import DelimitedConfig
 
 __all__ = [
     "Conll2003Config",
@@ -23,13 +21,11 @@ __all__ = [
     "CoreferenceConll2012Config",
     "DatasetReader",
     "DatasetReaderConfig",
-    "DelimitedConfig",
     "HubConfig",
     "JsonlConfig",
     "NerConll2012Config",
     "PredicatesConfig",
     "SnliConfig",
-    "SpansConfig",
     "SquadConfig",
     "SrlConll2005Config",
     "SrlConll2012Config",

@@ -6,9 +6,10 @@ Their values are read as tokens, tags and labels: lists or strings, numbers, cla
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import datasets
 
@@ -21,6 +22,10 @@ from elmo_tasks.files.text import BYTE_ORDER_MARK
 # What Python, JSON or numpy print of a list of strings or whole numbers.
 _PRINTED_LIST = re.compile(r"""\[(?:'.*'|".*"|[0-9]+(?:,?\s+[0-9]+)+),?\]""", re.DOTALL)
 _KINDS = {dict: "an object", list: "a list", str: "a string", int: "a whole number"}
+
+Decimal = Literal[",", "."]
+# What separates thousands, by what separates the fraction.
+THOUSANDS = {",": re.compile(r"(?<=\d)\.(?=\d{3}(\D|$))"), ".": re.compile(r"(?<=\d),(?=\d{3}(\D|$))")}
 
 UNLABELLED = "row(s) without a gold label"  # what is left out
 
@@ -92,6 +97,17 @@ def require_columns(columns: Iterable[str], names: Iterable[str], location: str,
     """Raises a DataError that names `location` and `remedy` unless all `columns` are among `names`."""
     if missing := sorted(set(columns).difference(names)):
         raise DataError(location, f"no column {', '.join(map(repr, missing))} among {', '.join(names)}; {remedy}")
+
+
+def check_distinct(names: Collection[str], path: Path, line: int) -> None:
+    """Raises a `DataError` if a header row has a name twice."""
+    if repeated := [name for name, count in Counter(names).items() if count > 1 and name]:
+        raise DataError(path, f"columns that the header row has twice: {', '.join(map(repr, repeated))}", line)
+
+
+def plain_number(text: str, decimal: Decimal) -> str:
+    """A number as Python writes it, without what separates thousands."""
+    return THOUSANDS[decimal].sub("", text).replace(decimal, ".")
 
 
 def class_names(feature: Any) -> list[str] | None:

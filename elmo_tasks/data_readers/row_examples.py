@@ -10,9 +10,11 @@ from typing import Any, NamedTuple
 from elmo_tasks import tasks
 from elmo_tasks.data_readers.columns import DOCUMENT_BORDER, DocumentNumbers
 from elmo_tasks.data_readers.records import (
+    Decimal,
     Record,
     check_tokens,
     is_no_label,
+    plain_number,
     read_label,
     read_tagged_tokens,
     split_items,
@@ -20,7 +22,6 @@ from elmo_tasks.data_readers.records import (
 from elmo_tasks.data_readers.squad import QuestionBuilder, at_location, with_answers_as_in_files
 from elmo_tasks.data_readers.tag_reading import InputScheme, TagReader
 from elmo_tasks.errors import DataError
-from elmo_tasks.extras.tables.table_columns import Decimal, plain_number
 from elmo_tasks.files.text import BYTE_ORDER_MARK
 from elmo_tasks.tasks.coreference import token_speakers
 from elmo_tasks.tasks.reading import Passage

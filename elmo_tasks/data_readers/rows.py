@@ -18,6 +18,7 @@ from pydantic import Field
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
 from elmo_tasks.data_readers.records import (
     UNLABELLED,
+    Decimal,
     Record,
     class_names,
     hub_records,
@@ -30,7 +31,6 @@ from elmo_tasks.data_readers.sources import Examples
 from elmo_tasks.data_readers.squad import NoAnswer
 from elmo_tasks.data_readers.tag_reading import InputScheme, TagReader
 from elmo_tasks.errors import DataError, ElmoTasksError
-from elmo_tasks.extras.tables.table_columns import Decimal
 from elmo_tasks.files.text import read_lines
 from elmo_tasks.tasks import Reading, Tagging, Task
 from elmo_tasks.text.prose import prose_lines

@@ -17,11 +17,17 @@ import datasets
 from pydantic import Field
 
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
-from elmo_tasks.data_readers.records import Record, class_names, hub_records, json_records, require_columns
+from elmo_tasks.data_readers.records import (
+    Record,
+    check_distinct,
+    class_names,
+    hub_records,
+    json_records,
+    require_columns,
+)
 from elmo_tasks.data_readers.tag_reading import clean
 from elmo_tasks.data_readers.treebank import unescape
 from elmo_tasks.errors import DataError
-from elmo_tasks.extras.tables.column_names import check_distinct
 from elmo_tasks.files.text import BYTE_ORDER_MARK, read_lines
 from elmo_tasks.tasks import Task, TextPairs
 from elmo_tasks.text.vocabulary import INFERENCE_LABELS

@@ -187,8 +187,13 @@ EXTRAS = {
         "frozen transformers as embedders, and heads on them",
         adds={"ModelConfig": {"srl_bert": "srl_bert:SrlBertConfig"}},
     ),
-    "annotation": Extra("exports of annotation tools, in and out"),
-    "tables": Extra("spreadsheets and tables as people have them, in and out"),
+    "annotation": Extra(
+        "exports of annotation tools, in and out", adds={"DatasetReaderConfig": {"spans": "spans:SpansConfig"}}
+    ),
+    "tables": Extra(
+        "spreadsheets and tables as people have them, in and out",
+        adds={"DatasetReaderConfig": {"delimited": "delimited:DelimitedConfig"}},
+    ),
     "engines": Extra(
         "Arrow functions for Ray Data and Spark, and folders of Parquet parts", needs=("advice", "explain", "vectors")
     ),

@@ -8,7 +8,7 @@ import functools
 import json
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar, get_args
 
@@ -26,7 +26,6 @@ from elmo_tasks.errors import (
     one_line_of,
 )
 from elmo_tasks.extras.explain.saliency import Method, num_gradients, saliency
-from elmo_tasks.extras.tables.column_names import free_name
 from elmo_tasks.files.limits import ADVICE, limit
 from elmo_tasks.models.model import TaskModel
 from elmo_tasks.text.prose import warn_of_blank
@@ -311,7 +310,7 @@ class Predictor(ABC):
         result = self.result(example, prediction)
         others = {key: each for key, each in task_keys(fields, self.own_columns).items() if key not in self.read_keys}
         taken = result.keys() | _POSITION_KEYS
-        return {free_name(key, taken, fields): value for key, value in others.items()} | result
+        return {_free_name(key, taken, fields): value for key, value in others.items()} | result
 
     def predictions(self, examples: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """The model's prediction of each example, in their order, with rounded numbers.
@@ -450,3 +449,16 @@ def _malloc_trim() -> Callable[[int], int] | None:
     except (OSError, TypeError, AttributeError):  # not glibc
         return None
     return function
+
+
+def _free_name(name: str, taken: Collection[str], names: Collection[str]) -> str:
+    """The name under which a column or key of the data is kept next to results: its own, or `input_<name>`.
+
+    Arguments:
+        taken: the names that results have.
+        names: all names of the data.
+    """
+    free = name
+    while free in taken or (free != name and free in names):
+        free = f"input_{free}"
+    return free

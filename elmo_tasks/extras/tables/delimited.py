@@ -16,13 +16,12 @@ import pydantic
 from pydantic import Field
 
 from elmo_tasks.data_readers.columns import DOCUMENT_BORDER, Line, LineWidths
-from elmo_tasks.data_readers.records import Record
+from elmo_tasks.data_readers.records import Decimal, Record, check_distinct
 from elmo_tasks.data_readers.row_examples import ROW_TASKS
 from elmo_tasks.data_readers.rows import RowReader, RowReaderConfig, TableTaskName
 from elmo_tasks.errors import DataError, ElmoTasksError, did_you_mean
-from elmo_tasks.extras.tables.column_names import check_distinct
 from elmo_tasks.extras.tables.sheets import SHEETS, sheet_rows
-from elmo_tasks.extras.tables.table_columns import Decimal, find_columns, find_decimal
+from elmo_tasks.extras.tables.table_columns import find_columns, find_decimal
 from elmo_tasks.extras.tables.table_format import (
     SAMPLE_ROWS,
     SEPARATOR_LINE,

@@ -5,18 +5,16 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import Literal, get_args
+from typing import get_args
 
+from elmo_tasks.data_readers.records import THOUSANDS, Decimal, plain_number
 from elmo_tasks.errors import DataError
-
-Decimal = Literal[",", "."]
 
 _LABELS = ("label", "labels", "score")
 _FEW_VALUES = 5  # of labels in a table of a few rows
 _EXAMPLE = 40  # characters
 _WITH_COMMA = re.compile(r"\s*[-+]?[\d.]*,\d+\s*")
 _WITH_POINT = re.compile(r"\s*[-+]?\d*\.\d+\s*")
-_THOUSANDS = {",": re.compile(r"(?<=\d)\.(?=\d{3}(\D|$))"), ".": re.compile(r"(?<=\d),(?=\d{3}(\D|$))")}
 
 
 def find_columns(
@@ -117,12 +115,7 @@ def find_decimal(cells: Sequence[str], location: str) -> Decimal:
     with_comma = [cell for cell in cells if "," in cell]
     if not all(map(_WITH_COMMA.fullmatch, with_comma)) or any(map(_WITH_POINT.fullmatch, cells)):
         return "."
-    if with_comma and all(map(_THOUSANDS["."].search, with_comma)):
+    if with_comma and all(map(THOUSANDS["."].search, with_comma)):
         values = " or ".join(f"{plain_number(with_comma[0], mark)} ({mark})" for mark in get_args(Decimal))
         raise DataError(location, f"{with_comma[0]!r} can be {values}. Set --set dataset_reader.decimal=, or .")
     return "," if with_comma else "."
-
-
-def plain_number(text: str, decimal: Decimal) -> str:
-    """A number as Python writes it, without what separates thousands."""
-    return _THOUSANDS[decimal].sub("", text).replace(decimal, ".")

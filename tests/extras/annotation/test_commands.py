@@ -8,7 +8,7 @@ import pytest
 
 import elmo_tasks
 from elmo_tasks import cli
-from elmo_tasks.data_readers import SpansConfig
+from elmo_tasks.extras.annotation.spans import SpansConfig
 from tests.extras.annotation.annotation_exports import EXPORTS, TEXTS, label_studio, places
 
 FILES = {"doccano": "a.jsonl", "label-studio": "a.json", "brat": "brat", "spacy": "a.spacy"}

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from elmo_tasks.data_readers import SpansConfig
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.extras.annotation.pre_annotations import brat_files, json_content, pre_annotate
+from elmo_tasks.extras.annotation.spans import SpansConfig
 from elmo_tasks.predictors.classifier import ClassifierPredictor
 from elmo_tasks.predictors.tagger import TaggerPredictor
 from elmo_tasks.tasks import Classification, MultiLabel, Tagging

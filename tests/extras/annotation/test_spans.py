@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from elmo_tasks.data_readers import SpansConfig
 from elmo_tasks.errors import DataError, ElmoTasksError
+from elmo_tasks.extras.annotation.spans import SpansConfig
 from elmo_tasks.text.tag_schemes import spans_of_tags
 from tests.data_readers.readers import ODD_FILES, Settings, build, problem, read, write
 from tests.extras.annotation.annotation_exports import EXPORTS, TEXTS, annotation, document, label_studio, lines, task

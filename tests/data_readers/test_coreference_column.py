@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from elmo_tasks.data_readers.coref import parse_coreference_column
 from elmo_tasks.errors import DataError
-from elmo_tasks.extras.tables.coreference_column import parse_coreference_column
 
 
 def written_column(clusters: Sequence[Sequence[Sequence[int]]], num_tokens: int) -> list[str]:
