@@ -7,6 +7,14 @@ of an extra can be deleted: what it adds is then not there, and so is each extra
 
 Places, and what is registered there:
 
+training_check: before a training, `(config, data, training_loader, num_steps) -> iterable of str`, warnings to log;
+    `num_steps` is None for a run that starts from another.
+result_check: after a training, `(scores, task, trainer_config, training_loader, validation_data, num_steps) -> None`,
+    which logs what the scores of the best epoch mean.
+several_runs: how several runs are used as one, `(paths, overrides) -> Run`; the core asks for "mean".
+repeated_training: a training that is repeated, by "seeds" or "folds": `(config, folder, seeds or number of folds,
+    **arguments of runs.train.train) -> the summary`.
+
 PLACES
 foreign_config: a `config.problems.ForeignConfigs`, which recognizes configs of another project and answers their keys.
 """

@@ -88,7 +88,11 @@ EXTRAS = {
                 "commands",
             ),
         },
-        needs=("compare", "html", "pretraining"),
+        needs=("compare", "html", "pretraining", "repeats"),
+    ),
+    "repeats": Extra(
+        "a training for each of several seeds, or for each fold of a cross-validation",
+        adds={"repeated_training": {"seeds": "repeats:train_seeds", "folds": "repeats:train_folds"}},
     ),
     "pretraining": Extra(
         "biLMs: training, fine-tuning, perplexity, scores of words",
@@ -171,6 +175,10 @@ EXTRAS = {
                 "commands",
             ),
         },
+        adds={
+            "training_check": {"data": "data_analysis:check_before_training"},
+            "result_check": {"floor": "advice:judge"},
+        },
     ),
     "samples": Extra(
         "small real data sets for trying things out",
@@ -197,7 +205,7 @@ EXTRAS = {
     "engines": Extra(
         "Arrow functions for Ray Data and Spark, and folders of Parquet parts", needs=("advice", "explain", "vectors")
     ),
-    "ensembles": Extra("several runs as one"),
+    "ensembles": Extra("several runs as one", adds={"several_runs": {"mean": "ensemble:load_ensemble"}}),
     "explain": Extra("which tokens count for a result"),
     "html": Extra("results as pages for browsers and notebooks"),
     "resolve": Extra("texts with each mention replaced by the name that it stands for"),

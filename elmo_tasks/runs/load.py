@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from elmo_tasks import hooks
 from elmo_tasks.config import Overrides, include_packages, load_config, override_list, own_packages
 from elmo_tasks.data_readers.reader import DatasetReader
 from elmo_tasks.elmo.devices import Device
 from elmo_tasks.errors import ArgumentError, RunError, UnknownTypeError, one_line_of
-from elmo_tasks.extras.ensembles.ensemble import Member, ensemble
 from elmo_tasks.files.downloads import is_address
 from elmo_tasks.files.hub import HUB
 from elmo_tasks.files.installed_models import VERBS, About, model_named
@@ -64,7 +63,13 @@ def load_run(path: RunPaths, *, overrides: Overrides = ()) -> Run:
             of a package that is not included; or several runs are not of the same task, head and labels.
     """
     if not isinstance(path, (str, Path)):
-        return _load_ensemble(run_paths(path), overrides)
+        paths = run_paths(path)
+        if len(paths) == 1:
+            return load_run(paths[0], overrides=overrides)
+        if (load_several := hooks.find("several_runs", "mean")) is None:
+            raise RunError("several runs as one are in the extra 'ensembles', which is not installed here")
+        combined: Run = load_several(paths, overrides)
+        return combined
     folder, overrides = open_run(path), override_list(overrides)
     locations = folder.bilm.location(overrides) | folder.transformer.location(overrides)
     try:
@@ -103,18 +108,6 @@ def run_paths(runs: RunPaths) -> list[str | Path]:
         expected = "the folder, archive or name of a run, or a list of them, which are an ensemble"
         raise ArgumentError(f"run is {one_line_of(runs)}; expected {expected}")
     return list(paths)
-
-
-def _load_ensemble(paths: Sequence[str | Path], overrides: Overrides) -> Run:
-    for path, times in Counter(map(str, paths)).items():
-        if times > 1:
-            raise RunError(f"{path}: given {times} times; expected different runs")
-    runs = [load_run(path, overrides=overrides) for path in paths]
-    if len(runs) == 1:
-        return runs[0]
-    members = [Member(str(path), run.model, run.vocabulary) for path, run in zip(paths, runs, strict=True)]
-    own_paths = [run.path for run in runs if isinstance(run.path, Path)]
-    return dataclasses.replace(runs[0], path=own_paths, model=ensemble(members))
 
 
 def load_predictor(

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from elmo_tasks import hooks
 from elmo_tasks.config import Overrides, load_config, to_json
 from elmo_tasks.data_readers.sources import Source, config_value
 from elmo_tasks.elmo import BiLM
 from elmo_tasks.elmo.options import BiLMOptions
 from elmo_tasks.elmo.shapes_only import shapes_only
 from elmo_tasks.errors import ElmoTasksError, RunError, counted
-from elmo_tasks.extras.advice.advice import judge
-from elmo_tasks.extras.advice.data_analysis import training_warnings
 from elmo_tasks.files.json_files import write_json
 from elmo_tasks.files.json_lines import read_record
 from elmo_tasks.files.locks import locked
@@ -110,8 +108,9 @@ def _train(
     start.write_changes(trainer.progress)
     if start.begins and accelerator.is_main_process:
         start.write(vocabulary, model, origin, hashes, data)
-        for warning in itertools.islice(training_warnings(config, data, training, None if origin else steps.total), 3):
-            logger.warning("%s", warning.text)  # `elmo-tasks data` shows all
+        for check in hooks.everything("training_check"):
+            for warning in check(config, data, training, None if origin else steps.total):
+                logger.warning("%s", warning)
 
     trainer.fit(Validation(settings, model, held_out.get("validation"), run.model))
     accelerator.wait_for_everyone()
@@ -120,7 +119,8 @@ def _train(
         write_json(run.metrics, results)
         if "validation" in held_out:
             scores = results["best"]["validation"]
-            judge(scores, model.task, settings, training, held_out["validation"].data, steps.total)
+            for check in hooks.everything("result_check"):
+                check(scores, model.task, settings, training, held_out["validation"].data, steps.total)
     accelerator.wait_for_everyone()
     return results
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -33,6 +34,7 @@ _FEW_EXAMPLES, _RARE = 30, 5  # of held-out data; of a label in the training dat
 _SAME, _WITH_VECTOR, _LOWER_CASE, _ONE_LABEL = 1, 20, 10, 90  # percentages
 _BY_CHANCE = 0.01  # a difference with a lower probability is reported
 _TIMES_AS_LONG = 1.5
+_MOST_IN_A_LOG = 3
 _LONG = 10  # times as long as 95 % of the examples
 
 
@@ -122,6 +124,14 @@ def training_warnings(
         text = f"{len(in_lower_case)} of the {len(words)} words of the training data only in lower case"
         remedy = "set vocabulary.lowercase_words=true, so that new words are found there, too"
         yield DataWarning("lower_case_vectors", f"the file of word vectors has {text}; {remedy}")
+
+
+def check_before_training(
+    config: ExperimentConfig, data: Data, loader: BatchLoader, num_steps: int | None
+) -> Iterator[str]:
+    """The most important warnings, for the log of a training; `elmo-tasks data` shows all."""
+    for warning in itertools.islice(training_warnings(config, data, loader, num_steps), _MOST_IN_A_LOG):
+        yield warning.text
 
 
 def _report(config: ExperimentConfig, data: Data, name: str) -> dict[str, Any]:

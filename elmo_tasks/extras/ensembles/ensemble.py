@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
 
+from elmo_tasks.config import Overrides
 from elmo_tasks.elmo.fast.bilm import layers_kept
-from elmo_tasks.errors import ElmoTasksError, some_of
+from elmo_tasks.errors import ElmoTasksError, RunError, some_of
 from elmo_tasks.models.labels import with_logits
 from elmo_tasks.models.model import TaskModel
+from elmo_tasks.runs.load import Run, load_run
 from elmo_tasks.tasks import Batch
 from elmo_tasks.text.tokens import TensorRecord, Tokens
 from elmo_tasks.text.vocabulary import Vocabulary
@@ -27,6 +31,17 @@ class Member(NamedTuple):
     name: str  # in messages
     model: TaskModel[Any, Any]
     vocabulary: Vocabulary
+
+
+def load_ensemble(paths: Sequence[str | Path], overrides: Overrides = ()) -> Run:
+    """Several runs as one, whose config, reader and vocabulary are those of the first; errors as of `load_run`."""
+    for path, times in Counter(map(str, paths)).items():
+        if times > 1:
+            raise RunError(f"{path}: given {times} times; expected different runs")
+    runs = [load_run(path, overrides=overrides) for path in paths]
+    members = [Member(str(path), run.model, run.vocabulary) for path, run in zip(paths, runs, strict=True)]
+    own_paths = [run.path for run in runs if isinstance(run.path, Path)]
+    return dataclasses.replace(runs[0], path=own_paths, model=ensemble(members))
 
 
 def ensemble(members: Sequence[Member]) -> TaskModel[Any, Any]:
