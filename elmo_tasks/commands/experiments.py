@@ -65,7 +65,7 @@ def add_train(parser: argparse.ArgumentParser) -> None:
 
 
 def run_train(arguments: argparse.Namespace) -> None:
-    from elmo_tasks.extras.studies.repeated import train_folds, train_seeds
+    from elmo_tasks.extras.repeats.repeats import train_folds, train_seeds
     from elmo_tasks.runs.experiment_config import ExperimentConfig
     from elmo_tasks.runs.train import train
 

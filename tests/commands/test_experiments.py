@@ -7,7 +7,7 @@ import jsonschema
 import pytest
 from accelerate import PartialState
 
-import elmo_tasks.extras.studies.repeated
+import elmo_tasks.extras.repeats.repeats
 import elmo_tasks.predictors
 import elmo_tasks.runs.archive
 import elmo_tasks.runs.evaluate
@@ -33,13 +33,13 @@ def test_train_prints_the_scores_of_a_run_or_those_of_seeds(
         "mean": {"best/epoch": 2.5, "best/validation/f1": 91.0, "test/f1": 90.0, "test/f1/PER": 89.0},
         "std": {"best/epoch": 0.5, "best/validation/f1": 0.25, "test/f1": 0.75, "test/f1/PER": 0.0},
     }
-    monkeypatch.setattr(elmo_tasks.extras.studies.repeated, "train_seeds", Mock(return_value=summary))
+    monkeypatch.setattr(elmo_tasks.extras.repeats.repeats, "train_seeds", Mock(return_value=summary))
     assert cli.main(["train", "c.jsonnet", "--seeds", "1,2"]) == 0
     output = capsys.readouterr().out
     assert all(word in output for word in ("validation, 2 seeds", "91.00", "0.25", "test, 2 seeds", "90.00", "0.75"))
     assert "89.00" not in output
     of_folds = {"folds": 5, "pooled": {"f1": 87.654}, "mean": {"test/f1": 87.0}, "std": {"test/f1": 1.5}}
-    monkeypatch.setattr(elmo_tasks.extras.studies.repeated, "train_folds", Mock(return_value=of_folds))
+    monkeypatch.setattr(elmo_tasks.extras.repeats.repeats, "train_folds", Mock(return_value=of_folds))
     assert cli.main(["train", "c.jsonnet", "-s", "out", "--folds", "5"]) == 0
     assert said.call_args.args[0] == Path("out/fold_1")
     output = capsys.readouterr().out
@@ -70,7 +70,7 @@ def test_train_says_what_to_type_next(
         assert "elmo-tasks evaluate 'a run' t.txt\n" in said
         assert f"elmo-tasks predict 'a run' {inputs}\n" in said
     monkeypatch.setattr(
-        elmo_tasks.extras.studies.repeated, "train_seeds", Mock(return_value={"seeds": [2], "mean": {}, "std": {}})
+        elmo_tasks.extras.repeats.repeats, "train_seeds", Mock(return_value={"seeds": [2], "mean": {}, "std": {}})
     )
     assert cli.main(["train", "c.json", "-s", "a run", "--seeds", "2,3"]) == 0
     assert "the run is in a run/seed_2" in capsys.readouterr().err

@@ -28,8 +28,8 @@ from elmo_tasks.extras.allennlp.importing import import_allennlp
 from elmo_tasks.extras.compare.comparison import compare
 from elmo_tasks.extras.compare.error_report import errors
 from elmo_tasks.extras.pretraining.pretrain import pretrain
+from elmo_tasks.extras.repeats.repeats import train_folds, train_seeds
 from elmo_tasks.extras.samples import write_sample_data
-from elmo_tasks.extras.studies.repeated import train_folds, train_seeds
 from elmo_tasks.runs import train
 from elmo_tasks.runs.archive import archive
 

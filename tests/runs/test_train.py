@@ -14,8 +14,7 @@ from elmo_tasks.config import load_config
 from elmo_tasks.errors import ConfigError, DataError
 from elmo_tasks.extras.compare.error_report import errors
 from elmo_tasks.extras.html.html import Sections
-from elmo_tasks.extras.studies import repeated
-from elmo_tasks.extras.studies.repeated import mean_and_deviation, train_folds, train_seeds
+from elmo_tasks.extras.repeats.repeats import mean_and_deviation, train_folds, train_seeds
 from elmo_tasks.files.tensor_files import read_state, read_tensors
 from elmo_tasks.files.text import read_lines
 from elmo_tasks.metrics.span_f1 import SpanF1

@@ -13,7 +13,7 @@ from elmo_tasks import cli
 from elmo_tasks.errors import DataError, ElmoTasksError, RunError
 from elmo_tasks.extras.compare.comparison import compare, compare_predictions
 from elmo_tasks.extras.compare.systems import System, find_systems, is_system, read_predictions
-from elmo_tasks.extras.studies import repeated
+from elmo_tasks.extras.repeats import repeats
 from elmo_tasks.runs.evaluate import evaluate
 from elmo_tasks.tasks import Tagging
 
@@ -225,7 +225,7 @@ def test_several_processes_are_refused(monkeypatch: pytest.MonkeyPatch, capsys: 
 def seeds(settings: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of two runs."""
     folder = tmp_path_factory.mktemp("compare") / "tagger"
-    repeated.train_seeds(settings, folder, [1, 2], overrides=["trainer.num_epochs=1"])
+    repeats.train_seeds(settings, folder, [1, 2], overrides=["trainer.num_epochs=1"])
     return folder
 
 
