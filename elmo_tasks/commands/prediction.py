@@ -229,7 +229,7 @@ def _same_format(path: str | None, reader: DatasetReader, source: str, results: 
     """
     predicted: deque[tuple[int, list[str]]] = deque()  # by the lines where examples begin
     values: deque[str] = deque()
-    field = reader.task.build_metric().field
+    field = reader.task.predicted_field
 
     def prediction(number: int) -> str:
         if predicted and predicted[0][0] <= number:

@@ -103,7 +103,7 @@ class TextClassifier(LabelModel[ClassificationBatch | TextPairsBatch, TextClassi
     """
 
     def __init__(self, embedder: Embedder, config: TextClassifierConfig, vocabulary: Vocabulary) -> None:
-        target = TARGETS[config.task.build_metric().field](vocabulary.labels.get(LABELS, ()))
+        target = TARGETS[config.task.predicted_field](vocabulary.labels.get(LABELS, ()))
         super().__init__(embedder, config, target.labels)
         self.task = config.task
         self.target = target

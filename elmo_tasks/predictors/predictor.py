@@ -321,7 +321,7 @@ class Predictor(ABC):
 
     def explained_parts(self, example: Fields, prediction: Fields) -> Iterable[ExplainedPart]:
         """What `explain` explains of a prediction; by default its label or number, or each of its labels."""
-        field = self.task.build_metric().field
+        field = self.task.predicted_field
         value = prediction[field]
         if isinstance(value, list):
             return [ExplainedPart({"of": label}, example, {field: [label]}) for label in value]

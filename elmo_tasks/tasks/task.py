@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import datasets
 
@@ -15,6 +16,7 @@ from elmo_tasks.text.tokens import TensorRecord, Tokens
 from elmo_tasks.text.vocabulary import Vocabulary
 
 Example = Mapping[str, Any]
+PartT = TypeVar("PartT")
 
 STRING, INTEGER, NUMBER = datasets.Value("string"), datasets.Value("int64"), datasets.Value("float64")
 STRINGS = datasets.Sequence(STRING)
@@ -92,7 +94,7 @@ class Task(ABC):
 
     def gold_labels(self, example: Example) -> Sequence[str]:
         """The labels that a head learns from an example: one, or one for each token; none if it learns others."""
-        gold: str | Sequence[str] = example.get(self.build_metric().field, ())
+        gold: str | Sequence[str] = example.get(self.predicted_field, ())
         return [gold] if isinstance(gold, str) else gold
 
     def length(self, example: Example) -> int:
@@ -119,6 +121,11 @@ class Task(ABC):
     def build_metric(self) -> Metric:
         """A new metric for predictions of this task."""
 
+    @functools.cached_property
+    def predicted_field(self) -> str:
+        """The key of what is predicted, in predictions and in examples: the one that the metric reads."""
+        return self.build_metric().field
+
     def nothing_to_learn(self, examples: Iterable[Example]) -> str | None:
         """Why nothing can be learned from a whole data set or scored on it; None if something can."""
         return None
@@ -139,3 +146,14 @@ class Task(ABC):
         if isinstance(self, type(expected)):
             return None
         return f"{self.summary} ({type(self).__name__}); expected {expected.summary} ({type(expected).__name__})"
+
+
+class TaskRegistry(dict[str, PartT]):
+    """One thing of each task that a room above has, by the task's name, such as its predictor.
+
+    A task of another package is added under its own name.
+    """
+
+    def find(self, task: Task) -> PartT | None:
+        """The thing of a task or, if it has none, of the nearest of its base classes; None if none of them has one."""
+        return next((self[name] for name in task.names() if name in self), None)

@@ -181,6 +181,6 @@ def _collate_without_gold(task: Task, examples: list[dict[str, Any]], vocabulary
     try:
         return task.collate(examples, vocabulary)
     except UnknownLabelError:
-        gold = task.build_metric().field
+        gold = task.predicted_field
         inputs = [{column: value for column, value in example.items() if column != gold} for example in examples]
         return dataclasses.replace(task.collate(inputs, vocabulary), examples=examples)

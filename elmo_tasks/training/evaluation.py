@@ -126,7 +126,7 @@ def pairs_to(write: Callable[[int, Any], None], task: Task | None = None) -> Sin
     """
     if task is None:
         return lambda row, example, prediction: write(row, {"example": example, "prediction": prediction})
-    columns, field = [*task.features], task.build_metric().field
+    columns, field = [*task.features], task.predicted_field
     return lambda row, example, prediction: write(
         row, {"example": {name: example[name] for name in columns}, "prediction": {field: prediction[field]}}
     )

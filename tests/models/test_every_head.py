@@ -332,7 +332,7 @@ def test_a_gold_label_that_the_vocabulary_lacks_counts_as_an_error(built: Built)
     task, examples = built.model.task, [dict(example) for example in built.head.examples]
     if isinstance(task, (Coreference, Reading, Regression)):
         pytest.skip("the task has no labels")
-    gold = task.build_metric().field
+    gold = task.predicted_field
     known = examples[1][gold]
     examples[1][gold] = "never seen" if isinstance(known, str) else ["B-NEVER", *known[1:]]
     unknown = [task.unknown_labels(example, built.vocabulary) for example in examples]

@@ -98,7 +98,7 @@ def units_of(task: Task, example: Mapping[str, Any], prediction: Mapping[str, An
     Raises:
         RunError: the task has other predictions.
     """
-    field = task.build_metric().field
+    field = task.predicted_field
     chances: Any = prediction.get("probabilities")
     gold: Any = example.get(field)
     if field == "label":

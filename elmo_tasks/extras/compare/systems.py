@@ -171,7 +171,7 @@ def read_predictions(
     run = load_run(path, overrides=overrides)
     data = _test_data(path, run) if data is None else data
     task, found = run.reader.task, dict[int, tuple[dict[str, Any], dict[str, Any]]]()
-    field = task.build_metric().field  # probabilities and attention can be large
+    field = task.predicted_field  # probabilities and attention can be large
 
     def keep(row: int, example: dict[str, Any], prediction: dict[str, Any]) -> None:
         found[row] = example, {field: prediction[field]}
@@ -220,7 +220,7 @@ def _checked(
     name: str, task: Task, examples: list[dict[str, Any]], predictions: Sequence[Mapping[str, Any]]
 ) -> Predictions:
     """With only what the metric reads of each prediction."""
-    field = task.build_metric().field
+    field = task.predicted_field
     for row, prediction in enumerate(predictions):
         if field not in prediction:
             raise DataError(f"{name}: example {row}", f"there is no {field!r} in the prediction")

@@ -105,7 +105,7 @@ def _in_order(first: Member, member: Member, output: TensorRecord) -> TensorReco
 
 def _own_batch(member: Member, batch: Batch) -> Batch:
     """The same batch in a member's vocabulary, without gold labels."""
-    gold = member.model.task.build_metric().field
+    gold = member.model.task.predicted_field
     examples = [{column: value for column, value in each.items() if column != gold} for each in batch.examples]
     own = member.model.task.collate(examples, member.vocabulary).to(next(member.model.parameters()).device)
     values: dict[str, Any] = {}
