@@ -226,7 +226,7 @@ class JsonlReader(RowReader):
     def records(self, path: Path) -> Iterator[Record]:
         lines = read_lines(path)
         if self.config.on_error != "skip":  # an error says if the file is an array, or objects over several lines
-            lines = prose_lines(lines, path, "convert the file", json_only=True)
+            lines = prose_lines(lines, path, "convert the file", json_lines=True)
         return json_records(lines, path, self.bad_units)
 
 

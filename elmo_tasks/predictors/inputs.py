@@ -6,21 +6,21 @@ import io
 import logging
 import os
 import select
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 from elmo_tasks.data_readers.reader import DatasetReader
 from elmo_tasks.errors import DataError, OnError
 from elmo_tasks.files.json_files import parse_json
-from elmo_tasks.files.paths import plain_name
+from elmo_tasks.files.paths import each_once, is_clutter, matching_paths, plain_name, refuse_stream
 from elmo_tasks.files.text import STANDARD_INPUT, decode_lines, read_lines, standard_input
 from elmo_tasks.predictors.predictor import Predictor
-from elmo_tasks.text.prose import noting_no_text, prose_lines
+from elmo_tasks.text.prose import JSON_ENDINGS, looks_like, noting_no_text, prose_lines
 
 logger = logging.getLogger(__name__)
 
-InputFormat = Literal["auto", "text", "jsonl"]
+LineFormat = Literal["auto", "text", "jsonl"]
 
 _ADVICE = (
     "--format reader reads it as the data of the run, `elmo-tasks evaluate RUN FILE` scores labelled data, and "
@@ -35,19 +35,14 @@ class LiveLines:
         descriptor: the number of the open file.
         name: what messages call it.
         prompt: called before each wait for a line.
-
-    Attributes:
-        read_ahead: lines that were read, but not used yet. Those who read ahead count them.
     """
 
     def __init__(self, descriptor: int, name: str = STANDARD_INPUT, prompt: Callable[[], None] = lambda: None) -> None:
         self.name = name
-        self.is_terminal = os.isatty(descriptor)
         self._raw = _CountingFile(descriptor, closefd=False)
         self._buffer = io.BufferedReader(self._raw)
         self._prompt = prompt
         self._taken = 0  # bytes of the lines that were read
-        self.read_ahead = 0
 
     @classmethod
     def of_standard_input(cls, prompt: Callable[[], None] = lambda: None) -> LiveLines:
@@ -56,7 +51,7 @@ class LiveLines:
 
     def readline(self, size: int = -1) -> bytes:
         """The next line with its line end, at most `size` bytes of it; empty at the end."""
-        if self.is_late():
+        if self.waiting():
             self._prompt()
         line = self._buffer.readline(size)
         self._taken += len(line)
@@ -66,11 +61,7 @@ class LiveLines:
         return iter(self.readline, b"")
 
     def waiting(self) -> bool:
-        """Whether the next line to use has not come yet, so that asking for it would wait."""
-        return not self.read_ahead and self.is_late()
-
-    def is_late(self) -> bool:
-        """Whether reading the next line would wait. At the end there is no wait."""
+        """Whether the next line has not come yet, so that reading it would wait. At the end there is no wait."""
         is_buffered = self._raw.count > self._taken  # otherwise peek would wait
         if is_buffered and b"\n" in self._buffer.peek():
             return False
@@ -94,7 +85,7 @@ def input_name(source: str | Path | LiveLines) -> str:
 
 
 def read_inputs(
-    source: str | Path | LiveLines, format: InputFormat = "auto", on_error: OnError | None = None
+    source: str | Path | LiveLines, format: LineFormat = "auto", on_error: OnError | None = None
 ) -> Iterator[dict[str, Any] | None]:
     """Yields one input for every line, None for a blank one, so that an input has the number of its line.
 
@@ -103,8 +94,8 @@ def read_inputs(
     Arguments:
         source: a file, compressed or not, or lines that are still coming.
         format: `text`: a line is a document or a paragraph and becomes `{"text": line}`; `jsonl`: a line is a JSON
-            object; `auto`: `jsonl` if the first line that is not blank begins with a brace, otherwise `text`. Only
-            `text` takes any lines.
+            object; `auto`: `jsonl` if the name says so, or if the first line that is not blank begins with a brace,
+            otherwise `text`. Only `text` takes any lines.
         on_error: called with the error of a line that is not UTF-8 or not a JSON object, which then counts as a blank
             one; by default the error is raised.
 
@@ -114,24 +105,22 @@ def read_inputs(
     """
     expected = "a JSON object on each line (or, for raw text, the format 'text')"
     name = input_name(source)
-    live = source if isinstance(source, LiveLines) else None
-    lines = _counted_lines(live, on_error) if live else _file_lines(name, on_error)
+    if format == "auto" and plain_name(Path(name)).lower().endswith(JSON_ENDINGS):
+        format = "jsonl"
+    if format == "auto" and (found := looks_like(name, "", json_lines=True)):  # before its lines, perhaps not in UTF-8
+        raise DataError(name, f"looks like {found}; {_ADVICE}")
+    if isinstance(source, LiveLines):
+        lines = decode_lines(source, name, on_error=on_error)
+    else:
+        lines = read_lines(source, on_error=on_error)
     if format != "text":
-        # What a person has typed is predicted before the next line is read.
-        waiting = (lambda: live.is_terminal or live.is_late()) if live else (lambda: False)
-        lines = prose_lines(lines, name, _ADVICE, waiting=waiting, json_only=format == "jsonl")
+        lines = prose_lines(lines, name, _ADVICE, json_lines=True)
     for number, line in noting_no_text(lines, name):
-        if live:
-            live.read_ahead -= 1
         if not line.strip():
             yield None
             continue
         if format == "auto":
             format = "jsonl" if line.lstrip().startswith("{") else "text"
-            if format == "text" and plain_name(Path(name)).endswith((".csv", ".tsv")):
-                raise DataError(name, f"is a table by its name; {_ADVICE}", number)
-            if format == "text" and plain_name(Path(name)).endswith((".json", ".jsonl")):
-                logger.warning("%s:%d: does not begin with a brace; the file is read as text", name, number)
         try:
             value = {"text": line} if format == "text" else parse_json(line, name, expected, number)
             if not isinstance(value, dict):
@@ -144,8 +133,48 @@ def read_inputs(
         yield value
 
 
+def find_files(inputs: Sequence[str | Path], output: str | Path | None = None) -> dict[str, Path]:
+    """The files that paths, patterns and folders name, by their names relative to the folder that they share.
+
+    In a folder, all files below it are read, except hidden ones. A file that is named in several ways is read once.
+
+    Arguments:
+        output: a folder whose files are not read: results that an earlier call wrote below the input.
+
+    Raises:
+        DataError: a path, or a pattern, names no file, or there are only those of the output folder.
+    """
+    found: list[Path] = []
+    results = None if output is None else Path(output).resolve()
+    for name in inputs:
+        files = [file for path in matching_paths(name) for file in ([path] if path.is_file() else _files_below(path))]
+        if not files:
+            raise DataError(name, "no such file, and no file in such a folder")
+        found += [_absolute(path) for path in files if results not in path.resolve().parents]
+    if not found:
+        raise DataError(inputs[0], "contains only files of an output folder; expected the text")
+    common = Path(os.path.commonpath([path.parent for path in found]))
+    return {path.relative_to(common).as_posix(): path for path in each_once(sorted(found))}
+
+
+def _absolute(path: Path) -> Path:
+    """The path from the root, without `..`. The name of a file that is a link stays."""
+    path = path.absolute()
+    return path.parent.resolve() / path.name if ".." in path.parts else path
+
+
+def _files_below(folder: Path) -> list[Path]:
+    refuse_stream(folder)
+    below = ((path, path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+    return [
+        path
+        for path, name in below
+        if not is_clutter(name) and not any(part.startswith((".", "_")) for part in name.parts)
+    ]
+
+
 def inputs_of_files(
-    files: Mapping[str, Path], format: InputFormat = "auto", on_error: OnError | None = None
+    files: Mapping[str, Path], format: LineFormat = "auto", on_error: OnError | None = None
 ) -> Iterator[dict[str, Any] | None]:
     """The inputs of several files, each with the name of its `file` and its `line`; errors as of `read_inputs`."""
     for name, path in files.items():
@@ -168,18 +197,3 @@ def reader_inputs(
         yield fields
     if not count:
         logger.warning("%s: no examples to predict", source)
-
-
-def _file_lines(name: str, on_error: OnError | None) -> Iterator[tuple[int, str]]:
-    try:
-        yield from read_lines(name, on_error=on_error)
-    except DataError as error:
-        if plain_name(Path(name)).lower().endswith((".csv", ".tsv")):  # perhaps in another encoding
-            error.args = (f"{error}; {_ADVICE}",)
-        raise
-
-
-def _counted_lines(live: LiveLines, on_error: OnError | None) -> Iterator[tuple[int, str]]:
-    for each in decode_lines(live, live.name, on_error=on_error):
-        live.read_ahead += 1
-        yield each

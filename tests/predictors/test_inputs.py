@@ -134,11 +134,19 @@ def test_faulty_json_lines_are_named(tmp_path: Path, line: str, problem: str) ->
         list(read_inputs(path))
 
 
-def test_data_that_comes_slowly_is_refused_as_soon_as_it_is_known(pipe: tuple[LiveLines, int]) -> None:
+def test_data_on_standard_input_is_told_by_its_first_line(pipe: tuple[LiveLines, int]) -> None:
     lines, end = pipe
-    inputs = read_inputs(lines)
-    os.write(end, b"Mary B-PER\n")
-    assert next(inputs) == {"text": "Mary B-PER"}
-    os.write(end, b"left O\n. O\n")
-    with pytest.raises(DataError, match=r"standard input:1: looks like a token on each line"):
-        next(inputs)
+    os.write(end, b"\n-DOCSTART- -X- O\n")
+    with pytest.raises(DataError, match=r"standard input:2: looks like a token on each line"):
+        list(read_inputs(lines))
+
+
+def test_the_name_of_a_file_says_its_format(tmp_path: Path) -> None:
+    table, lines = tmp_path / "in.csv", tmp_path / "in.jsonl"
+    table.write_bytes("Schön\n".encode("cp1252"))
+    with pytest.raises(DataError, match=r"in\.csv: looks like a table; expected .*; --format reader reads it"):
+        next(read_inputs(table))
+    lines.write_text("text\n")
+    with pytest.raises(DataError, match=r"in\.jsonl:1: Expecting value at column 1; expected a JSON object"):
+        next(read_inputs(lines))
+    assert list(read_inputs(lines, "text")) == [{"text": "text"}]

@@ -10,7 +10,6 @@ import dataclasses
 import hashlib
 import io
 import itertools
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, Literal
@@ -19,14 +18,14 @@ import pyarrow as pa
 
 from elmo_tasks.errors import DataError
 from elmo_tasks.files.limits import MAX_LINE_BYTES, limit
-from elmo_tasks.files.paths import each_once, is_clutter, matching_paths, plain_name, refuse_stream
 from elmo_tasks.files.text import DAMAGE_ERRORS, decode_lines, open_binary
+from elmo_tasks.predictors.inputs import find_files
 from elmo_tasks.text.prose import looks_like, warn_of_no_text
 
 UNIT_TOKENS = 1_000_000
 _BYTES_PER_TOKEN = 6
 _TABLE_BYTES = 400_000  # of text, in a table
-_NO_TABLE = "a table; expected text or JSON lines, such as those of pandas: to_json(FILE, orient='records', lines=True)"
+_NO_TABLE = ", or JSON lines, such as those of pandas: to_json(FILE, orient='records', lines=True)"
 
 Kind = Literal["text", "json"]
 
@@ -58,46 +57,6 @@ class Unit:
         return f"{Path(self.source).name}-{self.first:012}-{self.digest[:16]}.parquet"
 
 
-def find_files(inputs: Sequence[str | Path], output: str | Path | None = None) -> dict[str, Path]:
-    """The files that paths, patterns and folders name, by their names relative to the folder that they share.
-
-    In a folder, all files below it are read, except hidden ones. A file that is named in several ways is read once.
-
-    Arguments:
-        output: a folder whose files are not read: results that an earlier call wrote below the input.
-
-    Raises:
-        DataError: a path, or a pattern, names no file, or there are only those of the output folder.
-    """
-    found: list[Path] = []
-    results = None if output is None else Path(output).resolve()
-    for name in inputs:
-        files = [file for path in matching_paths(name) for file in ([path] if path.is_file() else _files_below(path))]
-        if not files:
-            raise DataError(name, "no such file, and no file in such a folder")
-        found += [_absolute(path) for path in files if results not in path.resolve().parents]
-    if not found:
-        raise DataError(inputs[0], "contains only files of an output folder; expected the text")
-    common = Path(os.path.commonpath([path.parent for path in found]))
-    return {path.relative_to(common).as_posix(): path for path in each_once(sorted(found))}
-
-
-def _absolute(path: Path) -> Path:
-    """The path from the root, without `..`. The name of a file that is a link stays."""
-    path = path.absolute()
-    return path.parent.resolve() / path.name if ".." in path.parts else path
-
-
-def _files_below(folder: Path) -> list[Path]:
-    refuse_stream(folder)
-    below = ((path, path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
-    return [
-        path
-        for path, name in below
-        if not is_clutter(name) and not any(part.startswith((".", "_")) for part in name.parts)
-    ]
-
-
 def find_units(
     inputs: Sequence[str | Path],
     *,
@@ -118,8 +77,6 @@ def find_units(
         DataError: a file is missing or damaged, or is data of another kind.
     """
     for source, path in find_files(inputs, output).items():
-        if plain_name(path).endswith(".parquet"):
-            raise DataError(path, _NO_TABLE)
         yield from _line_units(path, source, tokens * _BYTES_PER_TOKEN, tokenized)
 
 
@@ -154,11 +111,11 @@ def _whole_lines(stream: IO[bytes], size: int) -> bytes:
 
 def _kind(path: Path, content: bytes, tokenized: bool) -> Kind:
     """What a file that begins with these bytes holds; raises `DataError` if it is neither text nor JSON lines."""
-    lines = [line for _, line in itertools.islice(decode_lines(io.BytesIO(content), path, on_error=_ignore), 40)]
-    is_json = next((line for line in lines if line.strip()), "").lstrip().startswith("{")
-    if not tokenized and (found := looks_like(lines, json_only=is_json)):
-        raise DataError(path, f"looks like {found}")
-    return "json" if is_json else "text"
+    lines = (line for _, line in decode_lines(io.BytesIO(content), path, on_error=_ignore))
+    first = next(filter(str.strip, lines), "")
+    if not tokenized and (found := looks_like(path, first, json_lines=True)):
+        raise DataError(path, f"looks like {found}{_NO_TABLE if found.startswith('a table') else ''}")
+    return "json" if first.lstrip().startswith("{") else "text"
 
 
 def _ignore(error: DataError) -> None:

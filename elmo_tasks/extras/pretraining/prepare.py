@@ -126,7 +126,7 @@ class TextCorpus(CorpusConfig):
     ) -> npt.NDArray[np.bool_]:
         """Adds the text of the files to a corpus; returns which documents are held out."""
         for file in files if not self.tokenized else ():
-            if found := next((_data(chunk) for chunk in read_chunks(file)), None):
+            if found := next((_data(file, chunk) for chunk in read_chunks(file)), None):
                 logger.warning("%s: looks like %s", file, found)
         num_bytes = sum(file.stat().st_size for file in files)
         workers = 1 if num_bytes < _MIN_PARALLEL_BYTES else workers
@@ -190,7 +190,7 @@ def read_text(paths: Sequence[str], tokenizer: Tokenizer) -> tuple[CorpusPart, l
     def chunks() -> Iterator[Chunk]:
         for file in find_files(paths):
             for chunk in read_chunks(file):
-                if not isinstance(tokenizer, WhitespaceTokenizer) and (found := _data(chunk)):
+                if not isinstance(tokenizer, WhitespaceTokenizer) and (found := _data(file, chunk)):
                     raise DataError(file, f"looks like {found}; {TOKENIZED_ADVICE}")
                 yield chunk
 
@@ -200,9 +200,10 @@ def read_text(paths: Sequence[str], tokenizer: Tokenizer) -> tuple[CorpusPart, l
     return CorpusPart.of(text), text.types
 
 
-def _data(chunk: Chunk) -> str | None:
+def _data(file: Path, chunk: Chunk) -> str | None:
     """What a file almost surely is, if it is not a text and the chunk is its first one; see `looks_like`."""
-    return looks_like(chunk.lines) if chunk.is_first else None
+    first = next(filter(str.strip, chunk.lines), "")
+    return looks_like(file, first, json_lines=True) if chunk.is_first else None
 
 
 def choose_held_out(num_documents: int, share: float, seed: int) -> npt.NDArray[np.bool_]:

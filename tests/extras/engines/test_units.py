@@ -135,7 +135,7 @@ def test_lines_of_no_use_have_an_error(tmp_path: Path) -> None:
     ("name", "content", "problem"),
     [
         ("a.csv", b"id,text,label\n1,Orla left,pos\n2,It rained,neg\n3,A mill,pos\n4,A bus,neg\n", "looks like"),
-        ("a.parquet", b"PAR1 nothing", "a table; expected text or JSON lines"),
+        ("a.parquet", b"PAR1 nothing", "a table; expected .* or JSON lines"),
         ("a.gz", gzip.compress(b"Orla left.\n" * 9, mtime=0)[:-9], "damaged or cut short"),
     ],
 )

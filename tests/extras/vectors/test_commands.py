@@ -151,7 +151,7 @@ def test_data_files_are_no_text_unless_they_are_tokenized(
     command: str, bilm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source, target = tmp_path / "in", tmp_path / "out.npz"
-    source.write_text("Mira B-PER\nleft O\nOslo B-LOC\n")
+    source.write_text("-DOCSTART- O\nMira B-PER\nleft O\nOslo B-LOC\n")
     arguments = [*command.format(file=source, out=target).split(), "--bilm", str(bilm)]
     assert cli.main(arguments) == 2
     error = capsys.readouterr().err
