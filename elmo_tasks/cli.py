@@ -12,21 +12,21 @@ import itertools
 import logging
 import os
 import shutil
-import signal
 import sys
 import textwrap
-import threading
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
+from pathlib import Path
 from typing import IO, Any, NoReturn
 
 from elmo_tasks import __version__
 from elmo_tasks.commands.command import COMMANDS, GROUPS
-from elmo_tasks.commands.stopping import Stopped, is_signal, what_is_left
-from elmo_tasks.errors import DISK_FULL_ERRORS, ElmoTasksError, did_you_mean
+from elmo_tasks.errors import DISK_FULL_ERRORS, ElmoTasksError, counted, did_you_mean
+from elmo_tasks.files.signals import BROKEN_PIPE, INTERRUPTED, Stopped, ended_cleanly, is_signal
 
 _TEXTS = {"note", "sentence", "sentences", "word"}  # arguments that are not paths
-USER_ERROR = 2  # exit codes; of signals, 128 + the number
-BROKEN_PIPE, INTERRUPTED = 128 + signal.SIGPIPE, 128 + signal.SIGINT
+_OUTPUTS = ("output", "html", "predictions", "file", "copy")  # arguments that name files to write
+_QUICK = ("dry_run", "list", "check_data", "estimate")  # options with which there is nothing to go on with
+USER_ERROR = 2  # an exit code
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # oneDNN keeps the code of fewer shapes, so that the memory of a server does not grow; see `elmo.fast.products`.
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "256")
     _open_standard_streams()
-    with _ended_by_signals(), _quiet_threads():
+    with ended_cleanly():
         try:
             return _run(arguments)
         except BrokenPipeError:  # the reader of the output has closed it, as `head` does
@@ -54,21 +54,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for stream in (sys.stdout, sys.stderr):
                 if _is_broken(stream):  # flushing the rest at exit must not fail again
                     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-
-
-@contextlib.contextmanager
-def _quiet_threads() -> Iterator[None]:
-    """Within the block, a thread that finds a disk full prints no traceback: TensorBoard's tells the main thread."""
-
-    def hook(problem: threading.ExceptHookArgs) -> None:
-        if not (isinstance(problem.exc_value, OSError) and problem.exc_value.errno in DISK_FULL_ERRORS):
-            earlier(problem)
-
-    earlier, threading.excepthook = threading.excepthook, hook
-    try:
-        yield
-    finally:
-        threading.excepthook = earlier
 
 
 def _run(arguments: Sequence[str] | None) -> int:
@@ -92,10 +77,24 @@ def _run(arguments: Sequence[str] | None) -> int:
         raise stopped.ending from None
     except (KeyboardInterrupt, SystemExit) as error:
         if is_signal(error):
-            _say_stopped(what_is_left(parsed))
+            _say_stopped(_what_is_left(parsed))
         raise
     sys.stdout.flush()
     return 0
+
+
+def _what_is_left(arguments: argparse.Namespace) -> str:
+    """What a stopped command has written, and how to go on; empty if there is nothing to say."""
+    command = COMMANDS[arguments.words[0]]
+    if command.goes_on:
+        return "" if any(getattr(arguments, name, False) for name in _QUICK) else command.goes_on
+    files = [path for name in _OUTPUTS if isinstance(path := getattr(arguments, name, None), str)]
+    if not files:
+        return ""
+    if files[0].endswith("/") or Path(files[0]).is_dir():
+        number = counted(len([*Path(files[0]).glob("*.parquet")]), "complete part")
+        return f"{files[0]}: has {number}; the same command makes the others"
+    return f"{', '.join(files)}: not written; {command.unwritten}"
 
 
 def _speaks() -> bool:
@@ -174,23 +173,6 @@ def _open_standard_streams() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
             stream.reconfigure(errors="backslashreplace")
-
-
-@contextlib.contextmanager
-def _ended_by_signals() -> Iterator[None]:
-    """Within the block, SIGTERM and SIGHUP end the process as SIGINT does: temporary files and locks are removed."""
-
-    def end(number: int, _: object) -> None:
-        signal.signal(number, signal.SIG_IGN)  # a second one must not interrupt the cleaning up
-        raise SystemExit(128 + number)
-
-    numbers = [signal.SIGTERM, signal.SIGHUP] if threading.current_thread() is threading.main_thread() else []
-    earlier = {number: signal.signal(number, end) for number in numbers if signal.getsignal(number) == signal.SIG_DFL}
-    try:
-        yield
-    finally:
-        for number, handler in earlier.items():
-            signal.signal(number, handler)
 
 
 class _Parser(argparse.ArgumentParser):

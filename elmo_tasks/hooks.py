@@ -27,6 +27,12 @@ import importlib.util
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+RESUMED = "the same command with --resume, and without --force, goes on"
+GOES_ON = "the same command goes on"
+UNWRITTEN = "its results are only written whole, at the end"
+NO_RESULT_YET = "there was no result yet"
+"""What a command that a signal has ended says of its output."""
+
 _TABLE = "elmo_tasks.extras"
 _registered: dict[str, dict[str, Any]] = {}
 
@@ -39,12 +45,15 @@ class ExtraCommand(NamedTuple):
         summary: what it does, shown in the list of commands.
         example: a command line that calls it, shown in its help.
         functions: the module that has `add_NAME` and `run_NAME`, below the extra's folder.
+        goes_on, unwritten: see `commands.command.Command`.
     """
 
     group: str
     summary: str
     example: str
     functions: str
+    goes_on: str = ""
+    unwritten: str = UNWRITTEN
 
 
 class Extra(NamedTuple):

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from elmo_tasks import hooks
+from elmo_tasks.hooks import NO_RESULT_YET, RESUMED, UNWRITTEN
 
 
 class Command(NamedTuple):
@@ -18,21 +19,28 @@ class Command(NamedTuple):
         example: a command line that calls it, shown in its help.
         add_arguments: adds its arguments to a parser.
         run: runs it with the parsed arguments.
+        goes_on: after a signal has ended it, what goes on with what it has written; empty if nothing does.
+        unwritten: then why the file that it writes is not there, if nothing goes on.
     """
 
     summary: str
     example: str
     add_arguments: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace], None]
+    goes_on: str = ""
+    unwritten: str = UNWRITTEN
 
 
-def _command(module: str, name: str, summary: str, example: str) -> Command:
+def _command(
+    module: str, name: str, summary: str, example: str, goes_on: str = "", unwritten: str = UNWRITTEN
+) -> Command:
     """The command whose module has `add_NAME` and `run_NAME`."""
 
     def call(prefix: str, argument: object) -> None:
         getattr(importlib.import_module(module), f"{prefix}_{name.replace('-', '_')}")(argument)
 
-    return Command(summary, example, lambda parser: call("add", parser), lambda arguments: call("run", arguments))
+    functions = (lambda parser: call("add", parser)), (lambda arguments: call("run", arguments))
+    return Command(summary, example, *functions, goes_on, unwritten)
 
 
 _CORE = {
@@ -40,6 +48,7 @@ _CORE = {
         "train": (
             "train a model and evaluate it on the test set",
             "elmo-tasks train ner_conll03 -s runs/ner --set model.dropout=0.3",
+            RESUMED,
         ),
         "evaluate": ("score a trained run on data with gold labels", "elmo-tasks evaluate runs/ner eng.testb"),
     },
@@ -47,9 +56,16 @@ _CORE = {
         "predict": (
             "apply a trained run to raw text or JSON lines",
             "echo 'Alan Turing worked at Bletchley Park.' | elmo-tasks predict runs/ner -",
+            "",
+            NO_RESULT_YET,
         ),
         "models": ("list the installed trained models, or print the model card of one", "elmo-tasks models ner"),
-        "archive": ("pack a run into a single file", "elmo-tasks archive runs/ner ner.tar.gz"),
+        "archive": (
+            "pack a run into a single file",
+            "elmo-tasks archive runs/ner ner.tar.gz",
+            "",
+            "an archive is only written whole",
+        ),
     },
     "look at results": {},
     "many runs": {},
@@ -73,9 +89,9 @@ def _all_commands() -> dict[str, dict[str, Command]]:
         for title, commands in _CORE.items()
     }
     for extra, row in hooks.extras().items():
-        for name, (group, summary, example, module) in row.commands.items():
+        for name, (group, summary, example, module, goes_on, unwritten) in row.commands.items():
             path = f"elmo_tasks.extras.{extra}.{module}"
-            groups.setdefault(group, {})[name] = _command(path, name, summary, example)
+            groups.setdefault(group, {})[name] = _command(path, name, summary, example, goes_on, unwritten)
     return {title: commands for title, commands in groups.items() if commands}
 
 

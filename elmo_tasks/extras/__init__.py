@@ -4,7 +4,7 @@
 asked for.
 """
 
-from elmo_tasks.hooks import Extra, ExtraCommand
+from elmo_tasks.hooks import GOES_ON, NO_RESULT_YET, RESUMED, Extra, ExtraCommand
 
 EXTRAS = {
     "calibration": Extra(
@@ -51,6 +51,7 @@ EXTRAS = {
                 "draw the curves of runs and the weights of their layers",
                 "elmo-tasks plot runs/ner --output ner.svg",
                 "commands",
+                unwritten="a plot is only written whole",
             ),
             "compare": ExtraCommand(
                 "look at results",
@@ -74,6 +75,7 @@ EXTRAS = {
                 "train every run of a table or figure: configs, changes, seeds and shares of the training data",
                 "elmo-tasks study benchmarks --jobs 2",
                 "commands",
+                goes_on=GOES_ON,
             ),
             "report": ExtraCommand(
                 "many runs",
@@ -86,6 +88,7 @@ EXTRAS = {
                 "search for the best values of a config's keys, on the validation data",
                 "elmo-tasks tune tune_quick",
                 "commands",
+                goes_on=GOES_ON,
             ),
         },
         needs=("compare", "html", "pretraining", "repeats"),
@@ -102,6 +105,7 @@ EXTRAS = {
                 "train a biLM on text, or fine-tune one",
                 "elmo-tasks pretrain bilm/small -s runs/bilm",
                 "commands",
+                goes_on=RESUMED,
             ),
             "perplexity": ExtraCommand(
                 "language models",
@@ -114,6 +118,7 @@ EXTRAS = {
                 "show how surprising a biLM finds each word of a text, and which words it expects instead",
                 "echo 'The keys to the cabinet is here.' | elmo-tasks score - --substitutes 5",
                 "score_command",
+                unwritten=NO_RESULT_YET,
             ),
         },
         adds={"OptimizerConfig": {"muon": "muon:Muon"}},
@@ -150,6 +155,7 @@ EXTRAS = {
                 "write the biLM vectors of a text",
                 "elmo-tasks embed sentences.txt --output vectors.hdf5 --bilm bilm",
                 "commands",
+                unwritten="a file of vectors is only written whole; --output DIR/ keeps the parts that are complete",
             ),
         },
         needs=("advice", "engines"),

@@ -15,10 +15,10 @@ import pytest
 
 import elmo_tasks.runs.load
 from elmo_tasks import cli, progress
-from elmo_tasks.commands.stopping import uninterrupted
 from elmo_tasks.extras.engines.parts import PartsFolder
 from elmo_tasks.extras.pretraining import scores
 from elmo_tasks.extras.pretraining.scores import SentenceScores
+from elmo_tasks.files.signals import uninterrupted
 
 pytestmark = pytest.mark.usefixtures("interruptible")
 
