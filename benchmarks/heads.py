@@ -28,8 +28,8 @@ from elmo_tasks.runs.model_building import build_model
 from elmo_tasks.tasks import Batch
 from elmo_tasks.training.batching import BatchLoader
 from elmo_tasks.training.processes import start_accelerator
-from elmo_tasks.training.random_state import seed_everything
-from elmo_tasks.training.task_training import TaskSteps
+from elmo_tasks.training.state import seed_everything
+from elmo_tasks.training.task_training import TaskAgenda
 from elmo_tasks.training.trainer import Objective, Trainer
 
 CONFIGS = Path(__file__).parent.parent / "configs"
@@ -55,7 +55,7 @@ def prepare(config: ExperimentConfig, kind: str, num_steps: int, folder: Path) -
         examples = (example for step in steps for batch, _ in step for example in batch.examples)
         model.embedder.prepare([tokens for example in examples for tokens in data.reader.task.texts(example)])
     settings, records, seed = config.trainer, RunFolder(folder).records, config.random_seed
-    accelerator, training = start_accelerator(settings), TaskSteps(loader, settings)
+    accelerator, training = start_accelerator(settings), TaskAgenda(loader, settings)
     return Trainer(settings, Objective(model), training, records, accelerator, seed=seed, resume=False), steps
 
 

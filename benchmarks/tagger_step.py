@@ -37,7 +37,7 @@ from elmo_tasks.tasks import Tagging
 from elmo_tasks.text.vocabulary import Vocabulary
 from elmo_tasks.training.batching import BatchLoader, DataLoaderConfig
 from elmo_tasks.training.processes import start_accelerator
-from elmo_tasks.training.task_training import TaskSteps
+from elmo_tasks.training.task_training import TaskAgenda
 from elmo_tasks.training.trainer import Objective, Trainer
 from elmo_tasks.training.trainer_config import TrainerConfig
 
@@ -113,7 +113,7 @@ def make_trainer(vocabulary: Vocabulary, loader: BatchLoader, elmo: bool, packed
     settings |= {"grad_norm": 5.0, "moving_average": {"decay": 0.999}, "device": "cpu", "precision": precision}
     config = TrainerConfig.model_validate(settings)
     folder = RunFolder(Path(tempfile.gettempdir()))  # nothing is written to it
-    steps, accelerator = TaskSteps(loader, config), start_accelerator(config)
+    steps, accelerator = TaskAgenda(loader, config), start_accelerator(config)
     return Trainer(config, Objective(model), steps, folder.records, accelerator, seed=1, resume=False)
 
 

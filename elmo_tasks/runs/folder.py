@@ -45,7 +45,7 @@ from elmo_tasks.files.overwriting import check_folder, check_kind
 from elmo_tasks.files.paths import local_path
 from elmo_tasks.files.tensor_files import BEGIN_AGAIN, tensor_shapes
 from elmo_tasks.runs.frozen_models import FrozenModel, RunBiLM, RunTransformer
-from elmo_tasks.training.training_state import STATE_FILE
+from elmo_tasks.training.state import STATE_FILE
 
 logger = logging.getLogger(__name__)
 

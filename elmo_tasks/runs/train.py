@@ -31,8 +31,8 @@ from elmo_tasks.training.batching import BatchLoader
 from elmo_tasks.training.callbacks import Callback
 from elmo_tasks.training.evaluation import evaluate, ordered_lines, pairs_to
 from elmo_tasks.training.processes import RunAccelerator, start_accelerator
-from elmo_tasks.training.random_state import seed_everything
-from elmo_tasks.training.task_training import TaskSteps, Validation
+from elmo_tasks.training.state import seed_everything
+from elmo_tasks.training.task_training import TaskAgenda, Validation
 from elmo_tasks.training.trainer import Objective, Trainer
 
 logger = logging.getLogger(__name__)
@@ -98,7 +98,7 @@ def _train(
     origin = start.load_weights(vocabulary, model)
     model.prepare_training(data.training)
     training, held_out = make_loaders(config, data, vocabulary, accelerator)
-    steps = TaskSteps(training, settings)
+    steps = TaskAgenda(training, settings)
     seed, resume = config.random_seed, not start.begins
     trainer = Trainer(
         settings, Objective(model), steps, run.records, accelerator, seed=seed, resume=resume, callbacks=callbacks

@@ -1,4 +1,4 @@
-"""What a training reports while it runs: the progress bar, and the trackers of accelerate."""
+"""What is called while a training runs: the moving average, patience, the progress bar, trackers, and users' own."""
 
 from __future__ import annotations
 
@@ -6,14 +6,21 @@ import contextlib
 import dataclasses
 import logging
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from accelerate import Accelerator
+import torch
+from torch import Tensor, nn
+from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 from elmo_tasks.errors import DISK_FULL_ERRORS, WriteError
 from elmo_tasks.progress import progress_bar
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
+
+    from elmo_tasks.training.trainer import Trainer
 
 logger = logging.getLogger(__name__)
 
@@ -64,7 +71,14 @@ class Progress:
 
 
 class Callback:
-    """A training loop calls its methods. Each does nothing until a subclass overrides it."""
+    """A training calls its methods. Each does nothing until a subclass overrides it.
+
+    Attributes:
+        trainer: the training that calls it, set before `on_start`. A callback may call `trainer.stop()`,
+            `trainer.save()` and `trainer.evaluate()`.
+    """
+
+    trainer: Trainer
 
     def on_start(self, progress: Progress) -> None:
         """Called before the first step of this process, which may be a later step of the run."""
@@ -73,10 +87,68 @@ class Callback:
         """Called after each optimizer step with its loss."""
 
     def on_epoch(self, progress: Progress, record: Mapping[str, Any]) -> None:
-        """Called after each evaluation with its record, which JSON can hold."""
+        """Called after each evaluation with its record, which JSON can hold; the epoch still counts as under way."""
 
     def on_end(self) -> None:
         """Called at the end, also when an error ends the training."""
+
+
+class Patience(Callback):
+    """Stops the training after some epochs without a better validation metric."""
+
+    def __init__(self, most_epochs: int) -> None:
+        self._most_epochs = most_epochs
+
+    def on_start(self, progress: Progress) -> None:
+        if progress.epochs_without_progress() >= self._most_epochs:  # a run that is resumed after its last epoch
+            self.trainer.stop()
+
+    def on_epoch(self, progress: Progress, record: Mapping[str, Any]) -> None:
+        if progress.epochs_without_progress() + 1 >= self._most_epochs:  # with the epoch that ends now
+            self.trainer.stop()
+
+
+class MovingAverage(Callback):
+    """An exponential moving average of parameters, which replaces them when the model is evaluated and saved.
+
+    After each step, average = decay x average + (1 - decay) x parameter. In the first steps, about 9 / (1 - decay), the
+    decay is smaller, (1 + steps) / (10 + steps), so that the average forgets the random start.
+    """
+
+    def __init__(self, parameters: Sequence[nn.Parameter], decay: float) -> None:
+        self._parameters = list(parameters)
+        self._decay = decay
+        self._averages = [parameter.detach().clone() for parameter in parameters]
+        self._steps = 0
+
+    @torch.no_grad()
+    def on_step(self, progress: Progress, loss: float) -> None:
+        self._steps += 1
+        decay = min(self._decay, (1 + self._steps) / (10 + self._steps))
+        get_ema_multi_avg_fn(decay)(self._averages, [each.detach() for each in self._parameters], self._steps)
+
+    @contextlib.contextmanager
+    def applied(self) -> Iterator[None]:
+        """Within the block the parameters have their averages' values."""
+        own = [parameter.detach().clone() for parameter in self._parameters]
+        self._set(self._averages)
+        try:
+            yield
+        finally:
+            self._set(own)
+
+    @torch.no_grad()
+    def _set(self, values: Sequence[Tensor]) -> None:
+        for parameter, value in zip(self._parameters, values, strict=True):
+            parameter.copy_(value)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"steps": self._steps, "averages": self._averages}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self._steps = state["steps"]
+        for average, saved in zip(self._averages, state["averages"], strict=True):
+            average.copy_(saved)
 
 
 class ProgressBar(Callback):
@@ -103,7 +175,7 @@ class ProgressBar(Callback):
 class Trackers(Callback):
     """Sends the losses and the records to the accelerator's trackers, under the name of the run's folder.
 
-    Whole numbers, such as the step and the number of gold labels, are no curves: they hardly ever change.
+    Integers, such as the step and the number of gold labels, are left out: they hardly ever change.
     When a training resumes, TensorBoard forgets what came after the saved step. The other trackers begin a new curve.
     """
 
@@ -128,7 +200,7 @@ class Trackers(Callback):
     def on_epoch(self, progress: Progress, record: Mapping[str, Any]) -> None:
         values = {name: value for name, value in flatten(record).items() if isinstance(value, float)}
         rates = [name for name in values if name.startswith("learning_rate/")]
-        if len({values[name] for name in rates}) == 1:  # of groups of parameters with the same rate, one curve
+        if len({values[name] for name in rates}) == 1:  # one curve for all groups of parameters with the same rate
             values = {name: value for name, value in values.items() if name not in rates[1:]}
         self._log(values, progress.step)
 
@@ -138,7 +210,7 @@ class Trackers(Callback):
         for tracker in trackers:  # end_training would end the processes' connection too
             try:
                 tracker.finish()
-            except OSError as error:  # perhaps the reason why the training ends now, or it has been done by then
+            except OSError as error:  # it may be the error that ends the training, or the training is complete
                 logger.warning("%s: the last points of the curves are not written: %s", self._folder, error)
 
     def _log(self, values: Mapping[str, float], step: int) -> None:

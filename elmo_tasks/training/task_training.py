@@ -1,4 +1,4 @@
-"""What a task's training adds to the trainer: its steps, and the validation that chooses the best epoch."""
+"""What a task's training adds to the trainer: its agenda, and the validation that chooses the best epoch."""
 
 from __future__ import annotations
 
@@ -6,38 +6,43 @@ import dataclasses
 import functools
 import logging
 import math
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from elmo_tasks.files.tensor_files import write_tensors
 from elmo_tasks.models.model import TaskModel
 from elmo_tasks.training.batching import BatchLoader
-from elmo_tasks.training.callbacks import Progress
 from elmo_tasks.training.evaluation import evaluate
-from elmo_tasks.training.trainer import Trainer
+from elmo_tasks.training.trainer import Checkpoint, Evaluate, Step, Trainer
 from elmo_tasks.training.trainer_config import TrainerConfig
 
 logger = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass(frozen=True)
-class TaskSteps:
-    """Optimizer steps on the batches of a loader."""
+class TaskAgenda:
+    """The batches of a loader, epoch by epoch; each ends with an evaluation and a checkpoint."""
 
     loader: BatchLoader
     config: TrainerConfig
-    evaluate_every: None = None
 
     @functools.cached_property
     def total(self) -> int:
         """The steps of all epochs, as if each had those of the first one. Later ones may have a few more or less."""
         return self.config.num_epochs * self.loader.num_steps(0, self.config.num_gradient_accumulation_steps)
 
-    def rest_of_epoch(self, progress: Progress) -> Iterator[Sequence[tuple[Any, float]]]:
-        batches_per_step = self.config.num_gradient_accumulation_steps
-        return self.loader.steps(progress.epoch, batches_per_step, first=progress.recent_steps)
+    def rest(self, trainer: Trainer) -> Iterator[Step | Evaluate | Checkpoint]:
+        progress, batches_per_step = trainer.progress, self.config.num_gradient_accumulation_steps
+        while progress.epoch < self.config.num_epochs and not trainer.is_stopped:
+            for batches in self.loader.steps(progress.epoch, batches_per_step, first=progress.recent_steps):
+                yield Step(batches)
+                if self.config.saves_after(progress.step):
+                    yield Checkpoint()
+                if trainer.is_stopped:
+                    break
+            yield Evaluate(ends_epoch=True)
+            yield Checkpoint()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,38 +58,38 @@ class Validation:
     loader: BatchLoader | None
     best: Path  # the file of the best epoch's parameters and threshold
 
-    def __call__(self, trainer: Trainer, *, last: bool) -> tuple[dict[str, Any], float]:
-        begin, metrics = time.monotonic(), {}
-        if self.loader:
-            metrics = evaluate(self.model, self.loader, trainer.accelerator, choose_threshold=True)
+    def measure(self, trainer: Trainer, *, is_last: bool = False) -> dict[str, Any]:
+        return evaluate(self.model, self.loader, trainer.accelerator, choose_threshold=True) if self.loader else {}
+
+    def record(self, trainer: Trainer, metrics: dict[str, Any], seconds: float) -> tuple[dict[str, Any], float]:
+        progress = trainer.progress
         value = self.config.value_of(metrics) if metrics else None
-        better = trainer.note_value(value, metrics.get("loss", math.nan))
+        loss = metrics.get("loss", math.nan)
+        better = progress.note_value(value, loss, higher_is_better=self.config.higher_is_better)
         if better and trainer.accelerator.is_main_process:
             tensors = {name: each.detach() for name, each in trainer.parameters.items()}
-            threshold = self.model.threshold
-            tensors |= {} if threshold is None else {"threshold": threshold}
-            write_tensors(self.best, tensors, epoch=str(trainer.progress.best_epoch))
-        record = self._record(trainer, metrics, better, time.monotonic() - begin)
-        return record, math.nan if value is None else value
-
-    def _record(self, trainer: Trainer, metrics: dict[str, float], better: bool, evaluation: float) -> dict[str, Any]:
-        """The line of `metrics.jsonl` for the epoch, which is logged too. `evaluation` took this many seconds."""
-        progress = trainer.progress
-        epoch, loss, seconds = progress.epoch + 1, progress.mean_loss(), progress.recent_seconds
-        validation = f", validation loss {metrics['loss']:.4f}" if metrics else ""
-        if metrics and self.config.metric_name != "loss":
-            validation += f", {self.config.metric_name} {self.config.value_of(metrics):.2f}"
-        validation += " (best)" if metrics and better else ""
-        logger.info("epoch %d: training loss %.4f%s, %.0f s", epoch, loss, validation, seconds)
+            if (threshold := self.model.threshold) is not None:
+                tensors["threshold"] = threshold
+            write_tensors(self.best, tensors, epoch=str(progress.best_epoch))
+        epoch, training_loss, training_seconds = progress.epoch + 1, progress.mean_loss(), progress.recent_seconds
+        validation = ""
+        if metrics:
+            validation = f", validation loss {metrics['loss']:.4f}"
+            if self.config.metric_name != "loss":
+                validation += f", {self.config.metric_name} {value:.2f}"
+            if better:
+                validation += " (best)"
+        logger.info("epoch %d: training loss %.4f%s, %.0f s", epoch, training_loss, validation, training_seconds)
         transformer = self.model.embedder.transformer_weights()
-        return {
+        record = {
             "epoch": epoch,
             "step": progress.step,
-            "seconds": round(seconds + evaluation, 2),
-            "training": {"loss": loss, "seconds": round(seconds, 2)},
+            "seconds": round(training_seconds + seconds, 2),
+            "training": {"loss": training_loss, "seconds": round(training_seconds, 2)},
             "validation": metrics,
             "learning_rate": [group["lr"] for group in trainer.optimizer.param_groups],
             "elmo": self.model.embedder.mix_weights(),
             **({"transformer": transformer} if transformer else {}),
             "best": better,
         }
+        return record, math.nan if value is None else value

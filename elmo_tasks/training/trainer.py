@@ -1,6 +1,8 @@
 """The trainer of heads and biLMs: the loop, the optimizer step, and the state from which a run resumes.
 
-A run that is killed and resumed ends with the same weights and metrics, bit for bit, as one that was not.
+An agenda says what comes next: a step, an evaluation or a checkpoint. That of a task goes by epochs, and is in
+`task_training.py`; that of a pretraining goes by steps. A run that is killed and resumed ends with the same weights and
+metrics, bit for bit, as one that was not.
 """
 
 from __future__ import annotations
@@ -25,9 +27,16 @@ from elmo_tasks.files.tensor_files import BEGIN_AGAIN, DAMAGED_STATE, write_stat
 from elmo_tasks.training.callbacks import Callback, Progress, ProgressBar, Trackers
 from elmo_tasks.training.optimizers import find_parameters
 from elmo_tasks.training.processes import FromDevice, RunAccelerator
-from elmo_tasks.training.random_state import random_state, seed_everything, set_random_state
+from elmo_tasks.training.state import (
+    STATE_FILE,
+    VERSION,
+    check_like,
+    random_state,
+    read_training_state,
+    seed_everything,
+    set_random_state,
+)
 from elmo_tasks.training.trainer_config import BaseTrainerConfig
-from elmo_tasks.training.training_state import STATE_FILE, VERSION, TrainingState, check_like, read_training_state
 
 logger = logging.getLogger(__name__)
 
@@ -49,32 +58,57 @@ class Objective(nn.Module):
         """Restores what `state` returned."""
 
 
-class TrainingSteps(Protocol):
-    """The training data as optimizer steps."""
+@dataclasses.dataclass(frozen=True)
+class Step:
+    """Next comes an optimizer step: the parts of its batch, and their weights."""
+
+    parts: Sequence[tuple[Any, float]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Evaluate:
+    """Next comes an evaluation, with a record.
+
+    Attributes:
+        ends_epoch: whether an epoch ends with it.
+        is_last: whether the training ends with it; only where this is known before.
+    """
+
+    ends_epoch: bool = False
+    is_last: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Checkpoint:
+    """Next, the state is saved from which the run can be resumed."""
+
+
+class Agenda(Protocol):
+    """What a training does, one thing after the other."""
 
     @property
     def total(self) -> int:
-        """The optimizer steps of the whole run, for the schedule."""
+        """The optimizer steps of the whole run, for the learning rates."""
 
-    @property
-    def evaluate_every(self) -> int | None:
-        """After how many steps the model is evaluated, and after the last of all.
+    def rest(self, trainer: Trainer) -> Iterator[Step | Evaluate | Checkpoint]:
+        """What is left to do. Each thing is done, and in `trainer.progress`, when the next one is asked for.
 
-        None: after each epoch, until `num_epochs` or the patience of the config ends the training.
+        It ends early, in the way in which it always ends, when `trainer.is_stopped`.
         """
 
-    def rest_of_epoch(self, progress: Progress) -> Iterator[Sequence[tuple[Any, float]]]:
-        """The steps of the epoch under way that have not been made: the batches of each, and their weights."""
 
+class HeldOut(Protocol):
+    """What the model is evaluated on between steps."""
 
-class Evaluation(Protocol):
-    """Evaluates the model between steps, and writes its parameters where they are to be kept."""
+    def measure(self, trainer: Trainer, *, is_last: bool = False) -> dict[str, Any]:
+        """The model's metrics."""
 
-    def __call__(self, trainer: Trainer, *, last: bool) -> tuple[dict[str, Any], float]:
-        """Returns the record of the evaluation, which JSON can hold, and the metric that the schedule may follow.
+    def record(self, trainer: Trainer, metrics: dict[str, Any], seconds: float) -> tuple[dict[str, Any], float]:
+        """Writes the parameters where they are to be kept.
 
-        Arguments:
-            last: whether the training ends here. It is only known where evaluations come after a number of steps.
+        Returns:
+            the record of the evaluation, which took this many seconds; JSON can hold it.
+            the metric that the learning rates may follow.
         """
 
 
@@ -87,15 +121,16 @@ class Trainer:
 
     Attributes:
         progress: how far the training has come; always the same object.
+        is_stopped: whether a callback has called `stop`.
 
     Arguments:
         objective: the model with its loss. Parameters without a gradient, such as a frozen biLM's, stay as they are.
+        agenda: the training data as steps, and when the model is evaluated.
         records: the file of the evaluations' records, in the folder of the run. The state and curves are next to it.
-        steps: the training data.
         seed: of the random numbers of a training that begins. Each process adds its index and drops other units.
         resume: continues from the state in the folder of the run. If no state was saved, the training begins, with a
             warning.
-        callbacks: called in addition to the progress bar and the trackers.
+        callbacks: called in addition to the progress bar, the trackers and those of the config.
 
     Raises:
         ConfigError: a regular expression matches no parameter, or no parameter is trained in the first epoch.
@@ -106,7 +141,7 @@ class Trainer:
         self,
         config: BaseTrainerConfig,
         objective: Objective,
-        steps: TrainingSteps,
+        agenda: Agenda,
         records: Path,
         accelerator: RunAccelerator,
         *,
@@ -116,11 +151,12 @@ class Trainer:
     ) -> None:
         self.config = config
         self.objective = objective
+        self.agenda = agenda
         self.records = records
         self.state_file = records.with_name(STATE_FILE)
         self.accelerator = accelerator
-        self.steps = steps
         self.progress = Progress()
+        self.is_stopped = False
         objective.to(accelerator.device)
         self.parameters = {name: each for name, each in objective.model.named_parameters() if each.requires_grad}
         self._regularized = [
@@ -129,133 +165,126 @@ class Trainer:
         ]
         self._first_epochs = config.first_epochs(list(self.parameters))
         self.optimizer = config.optimizer.build(list(self.parameters.items()))
-        self.schedule = config.learning_rate_scheduler.build(self.optimizer, steps.total, config.higher_is_better)
+        self.schedule = config.learning_rate_scheduler.build(self.optimizer, agenda.total, config.higher_is_better)
         average = config.moving_average
         self.average = average.build(list(self.parameters.values())) if average else None
         self.loss = accelerator.prepare_model(objective)
-        bar = ProgressBar(steps.total, config.num_epochs, visible=accelerator.is_main_process)
-        self._callbacks = [Trackers(accelerator, records.parent), bar, *callbacks]
+        bar = ProgressBar(agenda.total, config.num_epochs, visible=accelerator.is_main_process)
+        self._callbacks = [Trackers(accelerator, records.parent), bar, *config.callbacks(), *callbacks]
+        if self.average:
+            self._callbacks.insert(0, self.average)
         self._clock = time.monotonic()
-        self._is_whole = False  # there is a state that `save` could write
+        self._held_out: HeldOut | None = None
+        self._open_changes = 0  # while there are any, there is no state to save
+        self._save_is_due = False
         self._signals = DeferredSignals(insistent=True)
-        self._start(seed, resume=resume)
-        self._generators = random_state()  # with which `fit` begins
-
-    def _start(self, seed: int, *, resume: bool) -> None:
-        """Sets the state of a training that begins, or the one saved."""
-        path = self.state_file
-        if not (resume and path.is_file()):
+        if resume and self.state_file.is_file():
+            self._resume()
+        else:
             if resume:
                 logger.warning(
-                    "%s: no state was saved there to resume from; the training starts again from step 0", path.parent
+                    "%s: no state was saved there to resume from; the training starts again from step 0", records.parent
                 )
-            seed_everything(seed + self.accelerator.process_index)
-            return
-        state = read_training_state(path, self.accelerator.num_processes)
+            seed_everything(seed + accelerator.process_index)
+        self._generators = random_state()  # with which `fit` begins
+
+    def _resume(self) -> None:
+        """Continues from the state in the folder of the run."""
+        state = read_training_state(self.state_file, self.accelerator.num_processes)
         try:
-            self._set_state(state)
+            state.check_shapes([parameter.shape for parameter in self.parameters.values()])
+            self.progress = state.progress
+            self.set_parameters(dict(zip(self.parameters, state.parameters, strict=True)))
+            self.optimizer.load_state_dict(state.optimizer)
+            for group in self.optimizer.param_groups:
+                check_like(self.optimizer.defaults, group)
+            for parameter, values in self.optimizer.state.items():
+                for name, value in values.items():
+                    if isinstance(value, Tensor) and value.ndim and value.shape != parameter.shape:
+                        raise ValueError(f"the optimizer's {name} has another shape than its parameter")
+            own_schedule = self.schedule.scheduler.state_dict()
+            self.schedule.scheduler.load_state_dict(state.schedule)
+            check_like(own_schedule, self.schedule.scheduler.state_dict())
+            if self.average and state.average:
+                self.average.load_state_dict(state.average)
+            own_process = state.processes[self.accelerator.process_index]
+            set_random_state(own_process.generators)
+            self.objective.load_state(own_process.carried)
         except DAMAGED_STATE as error:
-            raise RunError(f"{path}: damaged, or not of this run ({one_line(error)}); {BEGIN_AGAIN}") from error
+            raise RunError(
+                f"{self.state_file}: damaged, or not of this run ({one_line(error)}); {BEGIN_AGAIN}"
+            ) from error
         logger.info("resumed at step %d, epoch %d", self.progress.step, self.progress.epoch + 1)
 
-    def _set_state(self, state: TrainingState) -> None:
-        """Continues from a state; raises one of `DAMAGED_STATE` if it does not fit."""
-        state.check_shapes([parameter.shape for parameter in self.parameters.values()])
-        self.progress = state.progress
-        self.set_parameters(dict(zip(self.parameters, state.parameters, strict=True)))
-        self.optimizer.load_state_dict(state.optimizer)
-        for group in self.optimizer.param_groups:
-            check_like(self.optimizer.defaults, group)
-        for parameter, values in self.optimizer.state.items():
-            for name, value in values.items():
-                if isinstance(value, Tensor) and value.ndim and value.shape != parameter.shape:
-                    raise ValueError(f"the optimizer's {name} has another shape than its parameter")
-        own_schedule = self.schedule.scheduler.state_dict()
-        self.schedule.scheduler.load_state_dict(state.schedule)
-        check_like(own_schedule, self.schedule.scheduler.state_dict())
-        if self.average and state.average:
-            self.average.load_state_dict(state.average)
-        own_process = state.processes[self.accelerator.process_index]
-        set_random_state(own_process.generators)
-        self.objective.load_state(own_process.carried)
-
-    def fit(self, evaluation: Evaluation, *, evaluate_first: bool = False) -> None:
+    def fit(self, held_out: HeldOut) -> None:
         """Trains to the end. What has drawn random numbers since the trainer was made changes nothing.
-
-        Arguments:
-            evaluate_first: also evaluates before the first step.
 
         Raises:
             ElmoTasksError: the loss is not finite.
         """
+        self._held_out = held_out
         set_random_state(self._generators)
         self.objective.model.train()
-        with self:
-            if evaluate_first and self.progress.records == 0:
-                self._evaluate(evaluation)
-                self.save()
-            if self._is_due(self.steps.evaluate_every) and self.progress.recent_steps and not self.is_finished():
-                self._evaluate(evaluation)  # a signal ended the training before this evaluation, or within it
-            while not self.is_finished():
-                for batches in self.steps.rest_of_epoch(self.progress):
-                    self.step(batches)
-                    if self._is_due(self.steps.evaluate_every) and not self.is_finished():
-                        self._evaluate(evaluation)
-                    if self._is_due(self.config.checkpoint_every_steps):
-                        self.save()
-                self._end_epoch(evaluation)
-            if self.steps.evaluate_every:
-                self.save()  # before the last record, which a run that is resumed here writes again
-                self._evaluate(evaluation, last=True)
+        with self._running():
+            for entry in self.agenda.rest(self):
+                if self._save_is_due:
+                    self.checkpoint()
+                match entry:
+                    case Step(parts):
+                        self.step(parts)
+                    case Evaluate():
+                        self._evaluate(held_out, entry)
+                    case Checkpoint():
+                        self.checkpoint()
 
-    def is_finished(self) -> bool:
-        """Whether all steps are made, or all epochs, or `patience` has ended the training."""
-        progress, config = self.progress, self.config
-        if self.steps.evaluate_every:
-            return progress.step >= self.steps.total
-        return (
-            progress.epoch >= config.num_epochs
-            or progress.epochs_without_progress() >= config.most_epochs_without_progress
-        )
+    def stop(self) -> None:
+        """Ends the training after the step or the evaluation under way; an epoch that has begun is still evaluated.
 
-    def _is_due(self, every: int | None) -> bool:
-        return every is not None and self.progress.step % every == 0
+        A run that is resumed goes on, unless this is called again.
+        """
+        self.is_stopped = True
 
-    def _end_epoch(self, evaluation: Evaluation) -> None:
-        if not self.steps.evaluate_every:
-            metric = self._evaluate(evaluation)
-            self.progress.epoch += 1
-            self.schedule.after_epoch(metric)
-            self.save()
-        elif not self.is_finished():
-            self.progress.epoch += 1
+    def save(self) -> None:
+        """Saves the state, from which the run can be resumed, after the step or the evaluation under way."""
+        self._save_is_due = True
 
-    def _evaluate(self, evaluation: Evaluation, *, last: bool = False) -> float:
+    def evaluate(self) -> dict[str, Any]:
+        """The metrics of the model as it is now, with averaged parameters if there are any. Nothing is written."""
+        assert self._held_out, "called by a callback, while the model is trained"
         with self.averaged():
-            record, metric = evaluation(self, last=last)
-            self.record(record)
-        return metric
+            metrics = self._held_out.measure(self)
+        self._clock = time.monotonic()
+        return metrics
 
-    def __enter__(self) -> Trainer:
-        self._signals.__enter__()
+    @contextlib.contextmanager
+    def _running(self) -> Iterator[None]:
+        """Calls the callbacks before and after the block. If a signal ends it, saves the state."""
         if self.accelerator.is_main_process:
             keep_lines(self.records, self.progress.records)  # later ones are made again
         for callback in self._callbacks:
+            callback.trainer = self
             callback.on_start(self.progress)
         self._clock = time.monotonic()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        is_ended = kind is not None and issubclass(kind, (KeyboardInterrupt, SystemExit))
         try:
-            if is_ended and self._is_whole and self.accelerator.num_processes == 1:
-                self._signals.is_busy = True
-                self.save()
-                logger.info("saved the state of step %d", self.progress.step)
+            with self._signals:
+                try:
+                    yield
+                except (KeyboardInterrupt, SystemExit):
+                    if not self._open_changes and self.accelerator.num_processes == 1:
+                        self._signals.is_busy = True
+                        self.checkpoint()
+                        logger.info("saved the state of step %d", self.progress.step)
+                    raise
         finally:
-            self._signals.__exit__()
             for callback in self._callbacks:
                 callback.on_end()
+
+    @contextlib.contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Within the block, and after an error in it, there is no state to save."""
+        self._open_changes += 1
+        yield
+        self._open_changes -= 1
 
     def step(self, parts: Sequence[tuple[Any, float]]) -> float:
         """Makes one optimizer step on the weighted parts of a batch.
@@ -266,13 +295,26 @@ class Trainer:
         Raises:
             ElmoTasksError: the loss is not finite.
         """
-        self._is_whole = False
-        with self._signals.busy():
-            loss = self._step(parts)
-            self._is_whole = True
+        with self._signals.busy(), self._changing():
+            loss = self._update(parts)
+            progress, now = self.progress, time.monotonic()
+            if not math.isfinite(loss):
+                raise ElmoTasksError(
+                    f"the loss is {loss} at step {progress.step + 1}; "
+                    "a lower trainer.optimizer.lr or a trainer.grad_norm may help"
+                )
+            progress.step += 1
+            progress.recent_steps += 1
+            progress.recent_loss += loss
+            progress.seconds += now - self._clock
+            progress.recent_seconds += now - self._clock
+            self._clock = now
+            for callback in self._callbacks:
+                callback.on_step(progress, loss)
         return loss
 
-    def _step(self, parts: Sequence[tuple[Any, float]]) -> float:
+    def _update(self, parts: Sequence[tuple[Any, float]]) -> float:
+        """Computes the gradients and moves the parameters and the learning rates. Returns the loss."""
         self.optimizer.zero_grad()
         for name, epoch in self._first_epochs.items():  # the optimizer skips what has no gradient
             self.parameters[name].requires_grad_(self.progress.epoch + 1 >= epoch)
@@ -295,17 +337,9 @@ class Trainer:
             nn.utils.clip_grad_value_(self.parameters.values(), self.config.grad_clipping)
         self.optimizer.step()
         self.schedule.after_step()
-        if self.average:
-            self.average.update()
         value = own_loss.read()
         if self.accelerator.num_processes > 1:
             value = self.accelerator.reduce(torch.tensor(value, device=self.accelerator.device), "mean").item()
-        if not math.isfinite(value):
-            raise ElmoTasksError(
-                f"the loss is {value} at step {self.progress.step + 1}; "
-                "a lower trainer.optimizer.lr or a trainer.grad_norm may help"
-            )
-        self._advance(value)
         return value
 
     def loss_of(self, batch: Any) -> Tensor:
@@ -313,17 +347,6 @@ class Trainer:
         with self.accelerator.autocast():
             loss: Tensor = self.loss(batch.to(self.accelerator.device))
         return loss.float()
-
-    def _advance(self, loss: float) -> None:
-        now, progress = time.monotonic(), self.progress
-        progress.step += 1
-        progress.recent_steps += 1
-        progress.recent_loss += loss
-        progress.seconds += now - self._clock
-        progress.recent_seconds += now - self._clock
-        self._clock = now
-        for callback in self._callbacks:
-            callback.on_step(progress, loss)
 
     def penalty(self) -> Tensor:
         """The regularizers' penalties on the parameters as they are."""
@@ -334,21 +357,22 @@ class Trainer:
         ]
         return torch.stack(penalties).sum()
 
-    def note_value(self, value: float | None, loss: float) -> bool:
-        """Like `Progress.note_value`, for a validation metric; the evaluation's record must follow."""
-        self._is_whole = False
-        return self.progress.note_value(value, loss, higher_is_better=self.config.higher_is_better)
-
-    def record(self, record: Mapping[str, Any]) -> None:
-        """Writes the record of an evaluation, and restarts the counts since the last record."""
-        self._is_whole = False
-        progress = self.progress
-        if self.accelerator.is_main_process:
-            append_line(self.records, record)
-        for callback in self._callbacks:
-            callback.on_epoch(progress, record)
-        progress.records += 1
-        progress.recent_steps, progress.recent_loss, progress.recent_seconds = 0, 0.0, 0.0
+    def _evaluate(self, held_out: HeldOut, entry: Evaluate) -> None:
+        """Evaluates the model, and writes the record."""
+        progress, began = self.progress, time.monotonic()
+        with self.averaged():
+            metrics = held_out.measure(self, is_last=entry.is_last)
+            with self._changing():
+                record, metric = held_out.record(self, metrics, time.monotonic() - began)
+                if self.accelerator.is_main_process:
+                    append_line(self.records, record)
+                for callback in self._callbacks:
+                    callback.on_epoch(progress, record)
+                progress.records += 1
+                progress.recent_steps, progress.recent_loss, progress.recent_seconds = 0, 0.0, 0.0
+                if entry.ends_epoch:
+                    progress.epoch += 1
+                    self.schedule.after_epoch(metric)
         self._clock = time.monotonic()
 
     @contextlib.contextmanager
@@ -357,12 +381,12 @@ class Trainer:
         if self.average is None:
             yield
             return
-        self._is_whole = False  # until the next step
-        with self.average.applied():
+        with self._changing(), self.average.applied():
             yield
 
-    def save(self) -> None:
+    def checkpoint(self) -> None:
         """Writes the state from which a trainer with `resume` continues."""
+        self._save_is_due = False
         processes = gather_object([{"generators": random_state(), "carried": self.objective.state()}])
         if not self.accelerator.is_main_process:
             return
@@ -376,7 +400,6 @@ class Trainer:
             "processes": processes,
         }
         write_state(self.state_file, state)
-        self._is_whole = True
 
     @torch.no_grad()
     def set_parameters(self, values: Mapping[str, Tensor]) -> None:

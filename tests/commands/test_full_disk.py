@@ -108,14 +108,14 @@ def test_a_checkpoint_that_cannot_be_written_leaves_the_one_before(
     trained: Path, tmp_path: Path, room: Room, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     saved: list[int] = []
-    plain_save = Trainer.save
+    plain_save = Trainer.checkpoint
 
     def save(loop: Trainer) -> None:
         saved.append(loop.progress.step)
         with room(2000) if len(saved) == 2 else contextlib.nullcontext():
             plain_save(loop)
 
-    monkeypatch.setattr(Trainer, "save", save)
+    monkeypatch.setattr(Trainer, "checkpoint", save)
     run = tmp_path / "run"
     command = ["train", str(trained / "experiment.json"), "--set", "trainer.num_epochs=2", "--quiet", "-s", str(run)]
     assert cli.main(command) == 2

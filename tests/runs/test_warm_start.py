@@ -23,7 +23,7 @@ from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.runs.model_building import build_model
 from elmo_tasks.runs.warm_start import warm_start
 from elmo_tasks.text.vocabulary import Vocabulary
-from elmo_tasks.training.random_state import seed_everything
+from elmo_tasks.training.state import seed_everything
 from elmo_tasks.training.trainer import Trainer
 from tests.runs.small_runs import SmallRun, killed_at
 

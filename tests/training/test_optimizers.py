@@ -7,9 +7,10 @@ import torch
 from torch import nn
 
 from elmo_tasks.errors import ConfigError
-from elmo_tasks.training.averaging import MovingAverageConfig
+from elmo_tasks.training.callbacks import Progress
 from elmo_tasks.training.optimizers import OptimizerConfig
 from elmo_tasks.training.schedules import SchedulerConfig
+from elmo_tasks.training.trainer_config import MovingAverageConfig
 
 
 def parameters() -> list[tuple[str, nn.Parameter]]:
@@ -150,7 +151,7 @@ def test_late_in_training_the_average_has_its_own_decay() -> None:
     with pytest.raises(ValueError, match="zip"):  # of another model
         average.load_state_dict({"steps": 1, "averages": []})
     average.load_state_dict({"steps": 10**6, "averages": [torch.tensor([0.0])]})
-    average.update()
+    average.on_step(Progress(), 0.0)
     with average.applied():
         assert parameter.item() == pytest.approx(0.001, rel=1e-4)
 
@@ -162,7 +163,7 @@ def test_moving_average_follows_and_applies_only_within_its_block() -> None:
     for step in range(1, 4):
         with torch.no_grad():
             parameter.add_(1.0)
-        average.update()
+        average.on_step(Progress(), 0.0)
         decay = min(0.2, (1 + step) / (10 + step))
         expected = decay * expected + (1 - decay) * step
     with average.applied():

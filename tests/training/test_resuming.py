@@ -18,7 +18,7 @@ from elmo_tasks.errors import RunError
 from elmo_tasks.files.tensor_files import read_state, write_state
 from elmo_tasks.runs.train import train
 from elmo_tasks.training import task_training
-from elmo_tasks.training.random_state import random_state, seed_everything, set_random_state
+from elmo_tasks.training.state import random_state, seed_everything, set_random_state
 from elmo_tasks.training.trainer import Trainer
 from tests.stopping import CtrlC, Killed, assert_same_run, stop_at
 from tests.training.trainers import GRADUALLY, make_trainer
@@ -27,7 +27,7 @@ from tests.training.trainers import GRADUALLY, make_trainer
 def resumed(trainer: Trainer) -> Trainer:
     """A trainer of the same model that continues from the saved state."""
     records, accelerator = trainer.records, trainer.accelerator
-    return Trainer(trainer.config, trainer.objective, trainer.steps, records, accelerator, seed=1, resume=True)
+    return Trainer(trainer.config, trainer.objective, trainer.agenda, records, accelerator, seed=1, resume=True)
 
 
 @pytest.fixture(scope="module")
@@ -146,17 +146,6 @@ def test_ctrl_c_during_an_evaluation(
     assert_same_run(run, whole(*overrides))
 
 
-def test_records_that_came_after_the_saved_state_are_made_again(config_file: Path, tmp_path: Path) -> None:
-    trainer, _ = make_trainer(config_file, tmp_path / "run", "trainer.trackers=[]")
-    for epoch in (1, 2):
-        trainer.record({"epoch": epoch})
-    trainer.save()
-    trainer.record({"epoch": 3})
-    with resumed(trainer):
-        pass
-    assert trainer.records.read_text() == '{"epoch": 1}\n{"epoch": 2}\n'
-
-
 def _without(state: dict[str, Any], *keys: Any) -> None:
     for key in keys[:-1]:
         state = state[key]
@@ -197,7 +186,7 @@ def test_a_damaged_state_or_one_of_an_earlier_version_is_one_clear_error(config_
         config_file, tmp_path / "run", "trainer.trackers=[]", "model.embedder.elmo=null", "trainer.regularizers=[]"
     )
     trainer.step(next(training.steps(0)))
-    trainer.save()
+    trainer.checkpoint()
     path = trainer.state_file
     whole = path.read_bytes()
     resumed(trainer)

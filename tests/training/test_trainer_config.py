@@ -9,10 +9,9 @@ import torch
 from pydantic import ValidationError
 
 from elmo_tasks.errors import ConfigError
-from elmo_tasks.training import precision
-from elmo_tasks.training.precision import product_type
+from elmo_tasks.training import trainer_config
 from elmo_tasks.training.processes import start_accelerator
-from elmo_tasks.training.trainer_config import TrainerConfig
+from elmo_tasks.training.trainer_config import TrainerConfig, product_type
 
 
 def trainer(**values: Any) -> TrainerConfig:
@@ -99,7 +98,7 @@ CPU = torch.device("cpu")
 def seconds(monkeypatch: pytest.MonkeyPatch, *, float32: list[float], bfloat16: list[float]) -> None:
     """Lets the products take these times, in turn."""
     times = {torch.float32: iter(float32), torch.bfloat16: iter(bfloat16)}
-    monkeypatch.setattr(precision, "_seconds", lambda factor: next(times[factor.dtype]))
+    monkeypatch.setattr(trainer_config, "_seconds", lambda factor: next(times[factor.dtype]))
 
 
 @pytest.mark.parametrize(("taken", "expected"), [(0.5, torch.bfloat16), (0.9, torch.float32), (10.0, torch.float32)])
@@ -123,5 +122,5 @@ def test_a_type_that_is_named_is_taken_unmeasured(monkeypatch: pytest.MonkeyPatc
 
 def test_the_time_of_a_product_is_that_of_its_type() -> None:
     factor = torch.ones(8, 8, dtype=torch.bfloat16)
-    assert precision._seconds(factor) > 0
+    assert trainer_config._seconds(factor) > 0
     assert product_type("auto", CPU) in (torch.float32, torch.bfloat16)

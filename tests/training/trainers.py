@@ -10,8 +10,8 @@ from elmo_tasks.runs.model_building import build_model
 from elmo_tasks.text.vocabulary import Counts, Vocabulary
 from elmo_tasks.training.batching import BatchLoader
 from elmo_tasks.training.processes import start_accelerator
-from elmo_tasks.training.random_state import seed_everything
-from elmo_tasks.training.task_training import TaskSteps
+from elmo_tasks.training.state import seed_everything
+from elmo_tasks.training.task_training import TaskAgenda
 from elmo_tasks.training.trainer import Objective, Trainer
 
 NO_DROPOUT = (
@@ -42,6 +42,6 @@ def make_trainer(config_file: Path, folder: Path, *overrides: str) -> tuple[Trai
     training = BatchLoader(config.data_loader, data, reader.task, vocabulary, seed=1)
     folder.mkdir(exist_ok=True)
     settings, records = config.trainer, RunFolder(folder).records
-    steps, accelerator = TaskSteps(training, settings), start_accelerator(settings)
+    steps, accelerator = TaskAgenda(training, settings), start_accelerator(settings)
     trainer = Trainer(settings, Objective(model), steps, records, accelerator, seed=1, resume=False)
     return trainer, training

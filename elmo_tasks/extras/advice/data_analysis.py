@@ -22,7 +22,7 @@ from elmo_tasks.tasks.tagging import TAGS
 from elmo_tasks.tasks.task import Example
 from elmo_tasks.text.tag_schemes import OUTSIDE
 from elmo_tasks.training.batching import BatchLoader
-from elmo_tasks.training.task_training import TaskSteps
+from elmo_tasks.training.task_training import TaskAgenda
 
 # The kinds of warnings, the most important first.
 KINDS = (
@@ -66,7 +66,7 @@ def analyse(config: ExperimentConfig) -> dict[str, Any]:
         data = Data.read(config.model_copy(update=readers), quiet=True)
     loader = BatchLoader(config.data_loader, data.training, data.reader.task, data.vocabulary(config))
     parts = {name: _report(config, data, name) for name in data.parts}
-    found = [*training_warnings(config, data, loader, TaskSteps(loader, config.trainer).total)]
+    found = [*training_warnings(config, data, loader, TaskAgenda(loader, config.trainer).total)]
     found += [*_contradictions(config, data), *_label_warnings(data, parts)]
     for name, part in parts.items():
         found += _part_warnings(config, name, part)

@@ -23,13 +23,13 @@ def make_plan(corpus: Corpus, streams: TokenStreams, trainer: Trainer, objective
     unknown = 100.0 * float(streams.reader.count_targets(num_words)[UNKNOWN_NUMBER]) / num_tokens
     parameters = sum(parameter.numel() for parameter in trainer.parameters.values())
     precision = str(objective.dtype).removeprefix("torch.")
-    hours, rate = trainer.steps.total * seconds / 3600, streams.slots_per_window / seconds
+    hours, rate = trainer.agenda.total * seconds / 3600, streams.slots_per_window / seconds
     return {
         "corpus": str(corpus.folder),
         "tokens": f"{num_tokens:,} ({len(corpus.types):,} distinct), {len(corpus.held_out.tokens):,} held out",
         "vocabulary": f"{num_words:,} words; {unknown:.2f} % of the tokens are not among them",
         "parameters": f"{parameters:,}, products in {precision}",
-        "steps": f"{trainer.steps.total:,}",
+        "steps": f"{trainer.agenda.total:,}",
         "estimated time": f"{hours:.1f} hours, {rate:,.0f} tokens/s",
     }
 

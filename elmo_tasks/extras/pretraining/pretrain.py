@@ -24,19 +24,19 @@ from elmo_tasks.extras.pretraining.output_vocabulary import OutputVocabulary, mo
 from elmo_tasks.extras.pretraining.perplexity import evaluate_perplexity, unigram_perplexity
 from elmo_tasks.extras.pretraining.plan import make_plan
 from elmo_tasks.extras.pretraining.prepare import read_text
-from elmo_tasks.extras.pretraining.pretraining_config import PretrainingConfig
+from elmo_tasks.extras.pretraining.pretraining_config import PretrainerConfig, PretrainingConfig
 from elmo_tasks.extras.pretraining.run_files import PretrainingFolder
-from elmo_tasks.extras.pretraining.windows import SlotReader, TokenStreams, Window
+from elmo_tasks.extras.pretraining.windows import SlotReader, TokenStreams
 from elmo_tasks.files.json_files import Number, read_json, write_json
 from elmo_tasks.files.json_lines import read_record
 from elmo_tasks.files.locks import locked
 from elmo_tasks.text.tokenizer_config import tokenizer_of_bilm
 from elmo_tasks.text.tokenizers import Tokenizer
 from elmo_tasks.training.callbacks import Callback, Progress
-from elmo_tasks.training.precision import product_type
 from elmo_tasks.training.processes import RunAccelerator, start_accelerator
-from elmo_tasks.training.random_state import seed_everything
-from elmo_tasks.training.trainer import Trainer
+from elmo_tasks.training.state import seed_everything
+from elmo_tasks.training.trainer import Checkpoint, Evaluate, Step, Trainer
+from elmo_tasks.training.trainer_config import product_type
 
 logger = logging.getLogger(__name__)
 
@@ -176,16 +176,16 @@ def _parts(start: _Start, callbacks: Sequence[Callback]) -> tuple[Trainer, _Held
     text = {"corpus": corpus.folder.name, "vocabulary": model.vocabulary.fingerprint()}
     start.check_text(text)
     training, held_out = (model.reader(part, corpus.types) for part in (corpus.training, corpus.held_out))
-    steps = _StreamSteps.of(config, training, accelerator)
+    agenda = _StreamAgenda.of(config, training, accelerator, evaluate_first=start.start_from is not None)
     device, dtype = accelerator.device, product_type(config.trainer.precision, accelerator.device)
     records = device.type == "cuda" and accelerator.num_processes == 1
     objective = StreamObjective(model, config.softmax, dtype, records=records)
     seed, resume = config.random_seed, not start.begins
     trainer = Trainer(
-        config.trainer, objective, steps, start.run.records, accelerator, seed=seed, resume=resume, callbacks=callbacks
+        config.trainer, objective, agenda, start.run.records, accelerator, seed=seed, resume=resume, callbacks=callbacks
     )
-    evaluation = _HeldOut(objective, held_out, config.trainer.evaluation_tokens, steps.streams)
-    return trainer, evaluation, text, make_plan(corpus, steps.streams, trainer, objective)
+    evaluation = _HeldOut(objective, held_out, config.trainer.evaluation_tokens, agenda.streams)
+    return trainer, evaluation, text, make_plan(corpus, agenda.streams, trainer, objective)
 
 
 def _train(start: _Start, trainer: Trainer, evaluation: _HeldOut, text: Mapping[str, str]) -> dict[str, Any]:
@@ -193,7 +193,7 @@ def _train(start: _Start, trainer: Trainer, evaluation: _HeldOut, text: Mapping[
     run, accelerator, model = start.run, start.accelerator, evaluation.objective.model
     start.write(text)  # now that the text could be read, and the model fits
 
-    trainer.fit(evaluation, evaluate_first=start.start_from is not None)
+    trainer.fit(evaluation)
     accelerator.wait_for_everyone()
     results = _results(run, evaluation, trainer.progress)
     if accelerator.is_main_process:
@@ -205,27 +205,54 @@ def _train(start: _Start, trainer: Trainer, evaluation: _HeldOut, text: Mapping[
 
 
 @dataclasses.dataclass(frozen=True)
-class _StreamSteps:
-    """A step for each window of the streams, up to the last one of the training."""
+class _StreamAgenda:
+    """A step for each window of the streams, up to the last one of the training; evaluations come after some steps."""
 
     streams: TokenStreams
+    config: PretrainerConfig
     total: int
     evaluate_every: int
+    evaluate_first: bool  # before the first step
     num_workers: int
 
     @classmethod
-    def of(cls, config: PretrainingConfig, reader: SlotReader, accelerator: RunAccelerator) -> _StreamSteps:
+    def of(
+        cls, config: PretrainingConfig, reader: SlotReader, accelerator: RunAccelerator, *, evaluate_first: bool
+    ) -> _StreamAgenda:
         trainer, process = config.trainer, (accelerator.process_index, accelerator.num_processes)
         sizes = trainer.batch_size, trainer.unroll_steps
         streams = TokenStreams(reader, *sizes, config.random_seed, trainer.reset_share, process)
         total = max(1, round(trainer.num_epochs * streams.windows_per_epoch))
         evaluate_every = trainer.evaluate_every_steps or max(1, total // _EVALUATIONS)
-        return cls(streams, total, evaluate_every, trainer.workers(accelerator.device))
+        workers = trainer.workers(accelerator.device)
+        return cls(streams, trainer, total, evaluate_every, evaluate_first, workers)
 
-    def rest_of_epoch(self, progress: Progress) -> Iterator[list[tuple[Window, float]]]:
-        first = progress.step - progress.epoch * self.streams.windows_per_epoch
-        windows = self.streams.windows(progress.epoch, first, self.num_workers)
-        return ([(window, 1.0)] for window in itertools.islice(windows, self.total - progress.step))
+    def rest(self, trainer: Trainer) -> Iterator[Step | Evaluate | Checkpoint]:
+        progress = trainer.progress
+
+        def goes_on() -> bool:
+            return progress.step < self.total and not trainer.is_stopped
+
+        if self.evaluate_first and progress.records == 0:
+            yield Evaluate()
+            yield Checkpoint()
+        if progress.recent_steps and progress.step % self.evaluate_every == 0 and goes_on():
+            yield Evaluate()  # a signal ended the training before this evaluation, or within it
+        while goes_on():
+            first = progress.step - progress.epoch * self.streams.windows_per_epoch
+            windows = self.streams.windows(progress.epoch, first, self.num_workers)
+            for window in itertools.islice(windows, self.total - progress.step):
+                yield Step([(window, 1.0)])
+                if progress.step % self.evaluate_every == 0 and goes_on():
+                    yield Evaluate()
+                if self.config.saves_after(progress.step):
+                    yield Checkpoint()
+                if trainer.is_stopped:
+                    break
+            if goes_on():
+                progress.epoch += 1
+        yield Checkpoint()  # before the last record, which a run that is resumed here writes again
+        yield Evaluate(is_last=True)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -237,27 +264,34 @@ class _HeldOut:
     num_tokens: int  # of the evaluations during the training
     streams: TokenStreams
 
-    def __call__(self, trainer: Trainer, *, last: bool) -> tuple[dict[str, Any], float]:
-        progress, main, objective = trainer.progress, trainer.accelerator.is_main_process, self.objective
-        reader = self.reader if last or progress.step == 0 else self.reader.beginning(self.num_tokens)
-        perplexity = evaluate_perplexity(objective.model, reader, objective.dtype, visible=main)
-        if main:
-            objective.model.save(trainer.records.parent)
+    def measure(self, trainer: Trainer, *, is_last: bool = False) -> dict[str, Any]:
+        reader = self.reader if is_last or trainer.progress.step == 0 else self.reader.beginning(self.num_tokens)
+        visible = trainer.accelerator.is_main_process
+        return evaluate_perplexity(self.objective.model, reader, self.objective.dtype, visible=visible)
+
+    def record(self, trainer: Trainer, metrics: dict[str, Any], seconds: float) -> tuple[dict[str, Any], float]:
+        progress = trainer.progress
+        if trainer.accelerator.is_main_process:
+            self.objective.model.save(trainer.records.parent)
+        targets, loss = progress.step * self.streams.slots_per_window, progress.mean_loss()
         record = {
             "step": progress.step,
-            "targets": progress.step * self.streams.slots_per_window,
-            "training_loss": progress.mean_loss(),
+            "targets": targets,
+            "training_loss": loss,
             "learning_rate": trainer.optimizer.param_groups[0]["lr"],
             "seconds": round(progress.seconds, 1),
-            "held_out": perplexity,
+            "held_out": metrics,
         }
-        message = "step %d of %d, %s, %.0f tokens/s: loss %.3f; held-out perplexity %.1f"
-        targets, loss = record["targets"], record["training_loss"]
-        rate = targets / max(1e-9, progress.seconds)
         logger.info(
-            message, progress.step, trainer.steps.total, counted(targets, "token"), rate, loss, perplexity["mean"]
+            "step %d of %d, %s, %.0f tokens/s: loss %.3f; held-out perplexity %.1f",
+            progress.step,
+            trainer.agenda.total,
+            counted(targets, "token"),
+            targets / max(1e-9, progress.seconds),
+            loss,
+            metrics["mean"],
         )
-        return record, perplexity["mean"]
+        return record, metrics["mean"]
 
 
 def _results(run: PretrainingFolder, evaluation: _HeldOut, progress: Progress) -> dict[str, Any]:

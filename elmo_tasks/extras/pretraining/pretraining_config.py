@@ -14,9 +14,8 @@ from elmo_tasks.extras.pretraining.prepare import CorpusConfig
 from elmo_tasks.extras.pretraining.softmax import SampledSoftmax, SoftmaxConfig
 from elmo_tasks.extras.pretraining.tokenize_files import num_processors
 from elmo_tasks.training.optimizers import AdamW, OptimizerConfig
-from elmo_tasks.training.precision import Precision
 from elmo_tasks.training.schedules import CosineDecay, SchedulerConfig
-from elmo_tasks.training.trainer_config import BaseTrainerConfig
+from elmo_tasks.training.trainer_config import BaseTrainerConfig, Precision
 
 Count = Annotated[int, Field(ge=1)]
 SizeName = Literal["tiny", "small", "medium", "original"]

@@ -36,8 +36,8 @@ from elmo_tasks.runs.load import load_predictor, with_device
 from elmo_tasks.runs.train import train
 from elmo_tasks.text.tag_schemes import OUTSIDE, TagScheme, convert_tags, detect_scheme, is_tag
 from elmo_tasks.text.tokenizer_config import tokenizer_of_bilm
-from elmo_tasks.training.random_state import random_state as random_generators
-from elmo_tasks.training.random_state import set_random_state as set_random_generators
+from elmo_tasks.training.state import random_state as random_generators
+from elmo_tasks.training.state import set_random_state as set_random_generators
 
 _ROW = "row"  # a key of inputs, which results keep
 _MISSING = ("None", "nan", "<NA>", "NaT")  # how labels that are missing are written; those of pandas equal nothing

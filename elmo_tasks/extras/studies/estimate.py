@@ -20,7 +20,7 @@ from elmo_tasks.runs.train import make_loaders
 from elmo_tasks.training.batching import BatchLoader
 from elmo_tasks.training.data_splits import TrainShare
 from elmo_tasks.training.processes import start_accelerator
-from elmo_tasks.training.task_training import TaskSteps, Validation
+from elmo_tasks.training.task_training import TaskAgenda, Validation
 from elmo_tasks.training.trainer import Objective, Trainer
 
 _TOKENS = 8_000  # of each part of the data, padding included
@@ -49,7 +49,7 @@ def estimate(config: ExperimentConfig) -> tuple[float, float, int]:
     model.embedder.prepare(little.texts(model))
     some, some_held_out = make_loaders(config, little, vocabulary, accelerator)
     with tempfile.TemporaryDirectory() as folder:
-        records, steps, seed = Path(folder, "metrics.jsonl"), TaskSteps(some, settings), config.random_seed
+        records, steps, seed = Path(folder, "metrics.jsonl"), TaskAgenda(some, settings), config.random_seed
         trainer = Trainer(settings, Objective(model), steps, records, accelerator, seed=seed, resume=False)
         trainer.fit(Validation(settings, model, some_held_out.get("validation"), Path(folder, "best")))
         record = json.loads(records.read_text(encoding="utf-8").splitlines()[-1])

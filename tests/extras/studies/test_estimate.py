@@ -13,7 +13,7 @@ from elmo_tasks.extras.studies import estimate as estimating
 from elmo_tasks.extras.studies.estimate import estimate
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.train import train
-from elmo_tasks.training import task_training, trainer
+from elmo_tasks.training import trainer
 from tests.runs.small_runs import SmallRun
 
 
@@ -22,7 +22,7 @@ def test_the_time_is_that_of_the_run(
     settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tokens: int
 ) -> None:
     """A clock that advances by a second whenever it is read counts the steps, which are all of the same length."""
-    for module in (estimating, task_training, trainer):
+    for module in (estimating, trainer):
         seconds = itertools.count()
         monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda seconds=seconds: float(next(seconds))))
     monkeypatch.setattr(estimating, "_TOKENS", tokens)
