@@ -146,6 +146,19 @@ def test_no_module_imports_itself_in_a_circle() -> None:
     graphlib.TopologicalSorter({name: set(imports(tree, for_types=False)) for name, tree in trees().items()}).prepare()
 
 
+def test_the_core_also_imports_where_posix_is_not() -> None:
+    """What Windows does not have is not imported when a module of the core is."""
+    posix = {"fcntl", "grp", "pwd", "resource", "termios"}
+    found = [
+        f"{name}: {ast.unparse(node)}"
+        for name, tree in trees().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom) and not extra(name)
+        if posix & {getattr(node, "module", None), *(alias.name for alias in node.names)}
+    ]
+    assert found == []
+
+
 def test_models_know_no_files() -> None:
     assert not [
         name for name, found in all_imports().items() if part(name) == "models" and "files" in set(map(part, found))

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import functools
 import io
 import os
-import platform
-import re
 import secrets
 import shutil
 import time
@@ -22,7 +19,7 @@ from elmo_tasks.files.paths import is_stream, open_file_number
 
 _CACHE_REMEDY = "It is in the cache: set ELMO_TASKS_CACHE to a folder that you can write to"
 _PREFIX, _SUFFIX = ".elmo-tasks.", ".tmp"  # of temporary files and folders
-_ABANDONED_SECONDS = 24 * 3600.0  # without a write, if locks cannot show whether the writer still runs
+_ABANDONED_SECONDS = 24 * 3600.0  # without a write: nobody writes there any more
 
 
 class OutputFile(io.FileIO):
@@ -97,9 +94,9 @@ def atomic_write(path: str | Path) -> Iterator[IO[bytes]]:
     """Opens a temporary file in the folder of `path` for writing bytes. At the end of the block it is moved to `path`.
 
     Readers see either the old or the new content, never a part of it. After an error or a crash, the old file remains.
-    The temporary file of a process that was killed is removed by the next process that writes to the folder. Symbolic
-    links are followed. Devices and pipes are written directly. For libraries that open the file themselves, the
-    stream's `name` is that of the temporary file.
+    The temporary file of a process that was killed is removed by a process that writes to the folder a day later.
+    Symbolic links are followed. Devices and pipes are written directly. For libraries that open the file themselves,
+    the stream's `name` is that of the temporary file.
 
     Raises:
         WriteError: the file cannot be written, for example because its disk is full.
@@ -113,11 +110,12 @@ def atomic_write(path: str | Path) -> Iterator[IO[bytes]]:
             yield stream
         return
     path = path.resolve() if path.is_symlink() else path
-    with _temporary(path.parent, path) as (temporary, handle):
+    with _temporary(path.parent, path) as temporary:
         with io.BufferedWriter(OutputFile(temporary, path)) as stream:
             yield stream
         with write_errors(path):
-            os.fsync(handle)
+            with open(temporary, "rb+") as written:
+                os.fsync(written.fileno())
             os.replace(temporary, path)
 
 
@@ -144,36 +142,38 @@ def atomic_folder(path: str | Path, *, merge: bool = False) -> Iterator[Path]:
         merge: moves the files into a folder that may exist already, where they replace those of the same names.
     """
     path = Path(path)
-    with _temporary(path if merge else path.parent, path, is_folder=True) as (temporary, _):
+    with _temporary(path if merge else path.parent, path, is_folder=True) as temporary:
         yield temporary
-        for file in sorted(temporary.iterdir()) if merge else ():
-            with write_errors(path / file.name):
-                os.replace(file, path / file.name)
+        if merge:
+            for file in sorted(temporary.iterdir()):
+                with write_errors(path / file.name):
+                    os.replace(file, path / file.name)
+            return
         try:
-            if not merge:
-                os.rename(temporary, path)
+            os.rename(temporary, path)
         except OSError as error:
             if not path.is_dir():
                 raise WriteError(path, error) from None
 
 
 @contextlib.contextmanager
-def _temporary(parent: Path, target: Path, *, is_folder: bool = False) -> Iterator[tuple[Path, int]]:
-    """Yields a temporary file or folder with an open descriptor, and removes it if it is still there.
-
-    Its lock, which the kernel releases when the process ends, shows other processes that it is in use. The host in its
-    name shows whether that lock can be relied on.
+def _temporary(parent: Path, target: Path, *, is_folder: bool = False) -> Iterator[Path]:
+    """Yields a new temporary file or folder, and removes it if it is still there at the end.
 
     Arguments:
         parent: the folder that it is made in.
         target: what errors name instead of it.
     """
+    temporary = parent / f"{_PREFIX}{secrets.token_hex(8)}{_SUFFIX}"
     with write_errors(target):
         parent.mkdir(parents=True, exist_ok=True)
         _remove_leftovers(parent, os.getpid())
-        temporary, handle = _make_locked(parent, is_folder)
+        if is_folder:
+            temporary.mkdir()
+        else:
+            temporary.touch(exist_ok=False)
     try:
-        yield temporary, handle
+        yield temporary
     except WriteError as error:
         raise error.moved(temporary, target) from None
     except OSError as error:
@@ -181,61 +181,25 @@ def _temporary(parent: Path, target: Path, *, is_folder: bool = False) -> Iterat
             raise
         raise WriteError(error.filename, error).moved(temporary, target) from None
     finally:
-        with contextlib.suppress(OSError):  # the next command that writes to the folder removes it
+        with contextlib.suppress(OSError):  # a later command that writes to the folder removes it
             _remove(temporary)
-        os.close(handle)
-
-
-def _make_locked(parent: Path, is_folder: bool) -> tuple[Path, int]:
-    """Makes a temporary file or folder, and returns it with its open descriptor, which is locked."""
-    while True:
-        temporary = parent / f"{_PREFIX}{_host()}.{secrets.token_hex(8)}{_SUFFIX}"
-        flags = os.O_RDONLY if is_folder else os.O_RDWR | os.O_CREAT | os.O_EXCL
-        if is_folder:
-            temporary.mkdir()
-        handle = os.open(temporary, flags, 0o666)
-        with contextlib.suppress(OSError):  # the file system does not have locks
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        if temporary.exists():  # no other process took it for a leftover before it was locked
-            return temporary, handle
-        os.close(handle)
 
 
 @functools.lru_cache(maxsize=100)
 def _remove_leftovers(folder: Path, process: int) -> None:
-    """Removes the temporary files and folders of processes that were killed.
+    """Removes the temporary files and folders of processes that were killed more than a day ago.
 
     A process does this once in a folder, which may have so many files that each search takes longer than a write.
     """
     for path in folder.glob(f"{_PREFIX}*{_SUFFIX}"):
         with contextlib.suppress(OSError):  # it was moved or removed, or is another user's
-            handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-            try:
-                old = time.time() - os.fstat(handle).st_mtime > _ABANDONED_SECONDS
-                ours = path.name.startswith(f"{_PREFIX}{_host()}.")
-                if (ours or old) and _is_unlocked(handle, otherwise=old):
-                    _remove(path)
-            finally:
-                os.close(handle)
-
-
-def _is_unlocked(handle: int, *, otherwise: bool) -> bool:
-    """Whether no process has locked an open file; then it is locked now. `otherwise`: if there are no locks."""
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return otherwise
-    return True
+            last_write = max(each.lstat().st_mtime for each in (path, *path.rglob("*")))
+            if time.time() - last_write > _ABANDONED_SECONDS:
+                _remove(path)
 
 
 def _remove(path: Path) -> None:
-    if path.is_dir():
+    if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:
         path.unlink(missing_ok=True)
-
-
-def _host() -> str:
-    return re.sub(r"[^\w-]", "-", platform.node())

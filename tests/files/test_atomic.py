@@ -2,9 +2,7 @@
 
 import contextlib
 import errno
-import fcntl
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -217,23 +215,39 @@ def test_a_pipe_whose_reader_has_gone_is_not_a_full_disk(tmp_path: Path) -> None
         lose_the_reader(stream)
 
 
-def test_the_next_writer_removes_what_killed_ones_left_and_nothing_that_is_in_use(tmp_path: Path) -> None:
-    run = subprocess.run([sys.executable, "-c", KILLED_WHILE_WRITING, tmp_path / "file", tmp_path / "made"], timeout=60)
-    assert run.returncode == -9
-    leftovers = list(tmp_path.iterdir())
-    assert len(leftovers) == 2
-    foreign, foreign_old = (tmp_path / f".elmo-tasks.elsewhere.{age}.tmp" for age in ("new", "old"))
-    for path, hours in ((foreign, 23.9), (foreign_old, 24.1)):  # of another host, whose locks may not be seen here
-        path.touch()
-        os.utime(path, (time.time() - hours * 3600,) * 2)
-    with atomic_write(tmp_path / "one") as stream, atomic_folder(tmp_path / "two"):
-        stream.write(b"one")
-        assert not any(path.exists() for path in leftovers)
-        assert foreign.exists()
-        assert not foreign_old.exists()
-        assert len(list(tmp_path.iterdir())) == 3
-    assert sorted(tmp_path.iterdir()) == [foreign, tmp_path / "one", tmp_path / "two"]
-    assert (tmp_path / "one").read_bytes() == b"one"
+def test_what_killed_writers_left_is_removed_after_a_day(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", KILLED_WHILE_WRITING, tmp_path / "file", tmp_path / "made"]
+    assert subprocess.run(command, timeout=60).returncode == -9
+    left = list(tmp_path.iterdir())
+    assert len(left) == 2  # and nothing under its final name
+
+    def written_ago(hours: float) -> None:
+        for path in (*left, *tmp_path.rglob("half")):
+            os.utime(path, (time.time() - hours * 3600,) * 2)
+
+    def write(name: str) -> None:
+        (link := tmp_path.with_name(name)).symlink_to(tmp_path)  # a process searches a folder only once
+        write_json(link / name, 1)
+
+    written_ago(23.9)
+    write("one")
+    assert all(path.exists() for path in left)
+    written_ago(24.1)
+    os.utime(next(tmp_path.rglob("half")))  # somebody still writes to the folder
+    write("two")
+    left = [path for path in left if path.exists()]
+    assert [path.is_dir() for path in left] == [True]
+    written_ago(24.1)
+    write("three")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["one", "three", "two"]
+
+
+def test_two_writers_do_not_mix(tmp_path: Path) -> None:
+    with atomic_write(tmp_path / "file") as one, atomic_write(tmp_path / "file") as other:
+        one.write(b"one")
+        other.write(b"other")
+    assert (tmp_path / "file").read_bytes() == b"one"  # the last that ends
+    assert len(list(tmp_path.iterdir())) == 1
 
 
 def test_files_of_others_stay_however_old_they_are(tmp_path: Path) -> None:
@@ -253,18 +267,3 @@ def test_an_output_can_be_cut(tmp_path: Path) -> None:
         assert stream.truncate() == 3
         assert stream.tell() == 3
     assert (tmp_path / "file").read_bytes() == b"abc"
-
-
-def test_without_locks_only_old_leftovers_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_locks(handle: int, operation: int) -> None:
-        raise OSError(errno.ENOLCK, "No locks available")
-
-    monkeypatch.setattr(fcntl, "flock", no_locks)
-    with atomic_write(tmp_path / "slow") as stream:
-        stream.write(b"in use")
-        shutil.copy(next(tmp_path.iterdir()), old := next(tmp_path.iterdir()).with_suffix(".old.tmp"))
-        os.utime(old, (0, 0))
-        (link := tmp_path.with_name("link")).symlink_to(tmp_path)  # a process searches a folder only once
-        write_json(link / "quick", 1)
-        assert not old.exists()
-    assert (tmp_path / "slow").read_bytes() == b"in use"
