@@ -30,7 +30,6 @@ from elmo_tasks.files.text import open_binary
 from elmo_tasks.predictors import build_predictor
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.experiment_data import Data
-from elmo_tasks.runs.model_building import build_model
 
 Sentences = list[list[str]]
 
@@ -76,7 +75,7 @@ def time_predictor(name: str, lengths: Sequence[int], sentences: Sentences) -> l
         write_sample_data(folder, ALL_TASKS, sentences=(100, 10, 10))
         config = load_config(config_name, ExperimentConfig, variables={DATA_VARIABLE: folder})
         vocabulary = Data.read(config).vocabulary(config)
-        predictor = build_predictor(build_model(config, vocabulary, pretrained=False), vocabulary)
+        predictor = build_predictor(config.build_model(vocabulary, pretrained=False), vocabulary)
     words = list(itertools.islice(itertools.cycle(itertools.chain.from_iterable(sentences)), max(lengths)))
     inputs = [make_input(words[:length]) for length in lengths]
     predictor(inputs[0])  # the first call compiles

@@ -24,7 +24,6 @@ from elmo_tasks.config import load_config
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.experiment_data import Data
 from elmo_tasks.runs.folder import RunFolder
-from elmo_tasks.runs.model_building import build_model
 from elmo_tasks.tasks import Batch
 from elmo_tasks.training.batching import BatchLoader
 from elmo_tasks.training.processes import start_accelerator
@@ -48,7 +47,7 @@ def prepare(config: ExperimentConfig, kind: str, num_steps: int, folder: Path) -
     seed_everything(config.random_seed)
     data = Data.read(config)
     vocabulary = data.vocabulary(config)
-    model = build_model(config, vocabulary, pretrained=True).train()
+    model = config.build_model(vocabulary, pretrained=True).train()
     loader = BatchLoader(config.data_loader, data.training, data.reader.task, vocabulary, seed=config.random_seed)
     steps = list(itertools.islice(loader.steps(0), num_steps))
     if kind == CACHED:

@@ -33,7 +33,6 @@ from elmo_tasks.files.text import read_lines
 from elmo_tasks.predictors import build_predictor
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.experiment_data import Data
-from elmo_tasks.runs.model_building import build_model
 from elmo_tasks.text.tokens import batches_of_like_lengths
 
 Sentences = Sequence[Sequence[str]]
@@ -128,7 +127,7 @@ def build_elmo_tagger(precision: Precision, folder: str) -> Tagger:
     overrides = [f"model.embedder.elmo.precision={precision}", "model.embedder.elmo.layer_cache=null"]
     config = load_config("ner_conll03", ExperimentConfig, overrides, variables={DATA_VARIABLE: folder})
     vocabulary = Data.read(config).vocabulary(config)
-    predictor = build_predictor(build_model(config, vocabulary, pretrained=False), vocabulary)
+    predictor = build_predictor(config.build_model(vocabulary, pretrained=False), vocabulary)
 
     def tag(sentences: Sentences) -> object:
         forget_words()  # what is kept of the last call

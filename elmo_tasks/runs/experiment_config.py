@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import ConfigDict, Field, ValidationInfo, field_validator, model_validator
@@ -13,11 +14,13 @@ import elmo_tasks.modules  # noqa: F401
 from elmo_tasks.config import Config, DataPath
 from elmo_tasks.data_readers.reader import DatasetReaderConfig
 from elmo_tasks.elmo import ElmoConfig
+from elmo_tasks.elmo.shapes_only import shapes_only
+from elmo_tasks.errors import RunError, one_line
 from elmo_tasks.extras.transformers.transformer import TransformerConfig
 from elmo_tasks.files.json_files import Number
-from elmo_tasks.models.model import ModelConfig
+from elmo_tasks.models.model import ModelConfig, TaskModel
 from elmo_tasks.tasks import Task
-from elmo_tasks.text.vocabulary import VocabularyConfig
+from elmo_tasks.text.vocabulary import Vocabulary, VocabularyConfig
 from elmo_tasks.training.batching import DataLoaderConfig
 from elmo_tasks.training.data_splits import Augmentation, Fold, TrainShare
 from elmo_tasks.training.trainer_config import TrainerConfig
@@ -130,6 +133,24 @@ class ExperimentConfig(Config):
 
     def evaluation_reader(self) -> DatasetReaderConfig:
         return self.validation_dataset_reader or self.dataset_reader
+
+    def build_model(self, vocabulary: Vocabulary, *, pretrained: bool) -> TaskModel:
+        """The untrained model. With `pretrained`, the word vectors are read; otherwise a run's tensors replace them."""
+        embedder = self.model.embedder.build(vocabulary, pretrained=pretrained)
+        return self.model.build(vocabulary, embedder)
+
+    def tensor_shapes(self, vocabulary: Vocabulary, name: str | Path) -> dict[str, tuple[int, ...]]:
+        """The shapes of the model's tensors. No memory is allocated for them, since the config may be a stranger's.
+
+        Raises:
+            RunError: the sizes are too large for a model; the message begins with `name`.
+        """
+        try:
+            with shapes_only():
+                model = self.build_model(vocabulary, pretrained=False)
+        except (RuntimeError, OverflowError, TypeError) as error:  # torch's, of sizes beyond what it can count
+            raise RunError(f"{name}: its sizes are too large for a model ({one_line(error)})") from None
+        return {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
 
     def elmo(self) -> ElmoConfig | None:
         return self.model.embedder.elmo

@@ -26,28 +26,21 @@ from __future__ import annotations
 
 import contextlib
 import importlib.metadata
-import json
-import logging
 import platform
 import re
 import shutil
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-import pydantic
-
-from elmo_tasks.config import Config, to_json
 from elmo_tasks.elmo.bilm_files import BiLMFiles
-from elmo_tasks.errors import FORCE, RESUME, RunError, some_of
+from elmo_tasks.errors import RunError, some_of
 from elmo_tasks.files.json_files import read_json, write_json
-from elmo_tasks.files.overwriting import check_folder, check_kind
 from elmo_tasks.files.paths import local_path
 from elmo_tasks.files.tensor_files import BEGIN_AGAIN, tensor_shapes
+from elmo_tasks.modules.embedder import EmbedderConfig
 from elmo_tasks.runs.frozen_models import FrozenModel, RunBiLM, RunTransformer
 from elmo_tasks.training.state import STATE_FILE
-
-logger = logging.getLogger(__name__)
 
 _PACKAGES = ("elmo-tasks", "torch", "pytorch-crf", "datasets", "accelerate", "seqeval", "numpy")
 _INCLUDED, _PRECISION = "include-package", "precision"  # keys of versions.json
@@ -66,6 +59,7 @@ class Folder:
     """The folder of a run of any kind: its files by name. A subclass adds more; `clear` removes those in `files`."""
 
     records: Path  # one JSON object per line and evaluation
+    summary: Path  # of a run that has finished; written last
 
     def __init__(self, path: str | Path) -> None:
         self.path = local_path(path)
@@ -75,7 +69,6 @@ class Folder:
         self.tensorboard = self.path / "tensorboard"
         self.files: tuple[Path, ...] = (self.config, self.versions, self.training_state, self.tensorboard)
         self.begun: tuple[Path, ...] = (self.versions, self.tensorboard)  # may be there before the config is
-        self.changed: frozenset[str] = frozenset()  # keys of the config that `reserve` found to differ, and accepted
 
     def adjustable(self) -> Collection[str]:
         """Keys of the config that may differ when the run is resumed."""
@@ -83,65 +76,6 @@ class Folder:
 
     def is_started(self) -> bool:
         return self.config.is_file()
-
-    def reserve(
-        self, config: Mapping[str, Any], *, resume: bool, force: bool, kind: type[Config] | None = None
-    ) -> bool:
-        """Checks that a run with this config can be written here, and changes no file. Sets `changed`.
-
-        Arguments:
-            config: the resolved config, as JSON values.
-            resume: whether to continue an earlier run.
-            force: whether `clear` may remove an earlier run.
-            kind: the config's class. Keys that it has gained since the run began are compared by their defaults.
-
-        Returns:
-            whether a new run begins, so that `create` must be called.
-
-        Raises:
-            RunError: the folder holds a run, and neither `resume` nor `force` is given, or the run has another config.
-                Or it holds other files that a run would overwrite, such as those of a biLM, and `force` is not given.
-            ElmoTasksError: the folder cannot be written to.
-        """
-        if resume and force:
-            raise RunError(f"{self.path}: expected `resume`, which continues a run, or `force`, which removes it")
-        self._check_files(resume=resume, force=force)
-        if force or not self.is_started():
-            if resume:
-                logger.warning("%s: no run to resume there; a new one begins", self.path)
-            return True
-        changed = set(_differences(self.earlier_config(kind), config))
-        if resume and (others := sorted(changed.difference(self.adjustable()))):
-            raise RunError(f"{self.path}: cannot resume with another config; these keys differ: {', '.join(others)}")
-        if changed and not resume:
-            raise RunError(
-                f"{self.path}: holds a run of another config; choose another folder, or {FORCE} removes that run first"
-            )
-        if not resume:
-            raise RunError(f"{self.path}: holds a run; {RESUME} continues it, {FORCE} removes it first")
-        self.changed = frozenset(changed)
-        return False
-
-    def _check_files(self, *, resume: bool, force: bool) -> None:
-        """Raises an error if the folder cannot be written to, or holds files that are not those of a run."""
-        check_folder(self.path)
-        check_kind(self.path, self.config.name, remedy="-s names another folder")
-        for path in self.files:  # writing to a pipe, say, would wait for ever
-            if path.exists() and not (path.is_file() or path.is_dir()):
-                raise RunError(f"{path}: not a regular file; remove it first")
-        if force or self.is_started():
-            return
-        own = self.begun if resume else ()  # a run that was stopped while it began has left these
-        if others := [path.name for path in self.files if path.exists() and path not in own]:
-            raise RunError(
-                f"{self.path}: holds {', '.join(others)}, which the run would overwrite; choose another folder, or "
-                f"{FORCE} removes them first"
-            )
-
-    def earlier_config(self, kind: type[Config] | None) -> dict[str, Any]:
-        """The config of the run here, with the defaults of keys that its class, `kind`, has gained since."""
-        earlier = read_json(self.config, dict[str, Any], f"the config of a run ({BEGIN_AGAIN})")
-        return earlier | (_with_defaults(earlier, kind) if kind else {})
 
     def create(
         self, config: Mapping[str, Any], included: Collection[str] = (), *, precision: str | None = None
@@ -206,7 +140,7 @@ class RunFolder(Folder):
         self.origin = self.path / "origin.json"
         self.validation_examples = self.path / "validation_examples.json"
         self.records = self.path / "metrics.jsonl"
-        self.metrics = self.path / "metrics.json"
+        self.metrics = self.summary = self.path / "metrics.json"
         self.calibration = self.path / "calibration.json"
         self.predictions = self.path / "predictions.jsonl"
         self.validation_predictions = self.path / "predictions_validation.jsonl"
@@ -219,19 +153,29 @@ class RunFolder(Folder):
     def adjustable(self) -> Collection[str]:
         return (*LENGTH, *_PATHS) if self.data.is_file() else LENGTH
 
-    def check_data(self, hashes: Mapping[str, str]) -> None:
-        """Raises `RunError` if a resumed run began with other data, as far as its record says."""
+    def check_data(self, hashes: Mapping[str, str], changed: Collection[str]) -> None:
+        """Raises `RunError` if a resumed run began with other data, as far as its record says.
+
+        Arguments:
+            hashes: of the data that is read now.
+            changed: keys of the config that have changed since the run began.
+        """
         if not self.data.is_file():  # of an earlier version
             return
         earlier = read_json(self.data, dict[str, str], f"the hashes of the data of a run ({BEGIN_AGAIN})")
-        changed = [name for name in sorted({*earlier, *hashes}) if earlier.get(name) != hashes.get(name)]
-        if _VECTORS not in self.changed and WORD_VECTORS in changed:  # the run has its own copy of what it needs
-            changed.remove(WORD_VECTORS)
-        if changed:
+        others = [name for name in sorted({*earlier, *hashes}) if earlier.get(name) != hashes.get(name)]
+        if _VECTORS not in changed and WORD_VECTORS in others:  # the run has its own copy of what it needs
+            others.remove(WORD_VECTORS)
+        if others:
             raise RunError(
-                f"{self.path}: cannot resume with other {' and other '.join(changed)}: expected the same content as "
+                f"{self.path}: cannot resume with other {' and other '.join(others)}: expected the same content as "
                 "when the run began; give that, or choose another folder"
             )
+
+    def check_frozen_models(self, embedder: EmbedderConfig) -> None:
+        """Raises `RunError` if an embedder has another biLM or transformer than the run has, or began with."""
+        for frozen in self.frozen_models:
+            frozen.check(embedder)
 
     def predictions_for(self, split: Split) -> Path:
         return self.predictions if split == "test" else self.validation_predictions
@@ -256,20 +200,3 @@ class RunFolder(Folder):
         ]
         if mismatches:
             raise RunError(f"{self.path}: the weights do not fit the config: {some_of(mismatches)}")
-
-
-def _with_defaults(earlier: Mapping[str, Any], kind: type[Config]) -> dict[str, Any]:
-    """An earlier config with defaults for its missing keys; empty if it is not valid today."""
-    values = {name: earlier[name] for name in kind.model_fields if name in earlier}
-    with contextlib.suppress(pydantic.ValidationError):
-        return to_json(kind.model_validate_json(json.dumps(values)))
-    return {}
-
-
-def _differences(one: Any, other: Any, key: str = "") -> Iterator[str]:
-    """The key paths at which two JSON values differ."""
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        for name in one.keys() | other.keys():
-            yield from _differences(one.get(name), other.get(name), f"{key}.{name}" if key else name)
-    elif one != other:
-        yield key

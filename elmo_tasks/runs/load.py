@@ -22,7 +22,6 @@ from elmo_tasks.models.model import TaskModel
 from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, Predictor, build_predictor
 from elmo_tasks.runs.archive import open_run
 from elmo_tasks.runs.experiment_config import Calibration, ExperimentConfig
-from elmo_tasks.runs.model_building import build_model, check_frozen_models, tensor_shapes
 from elmo_tasks.tasks import SemanticRoles
 from elmo_tasks.text.tokenizer_config import build_tokenizer
 from elmo_tasks.text.vocabulary import Vocabulary
@@ -84,10 +83,10 @@ def load_run(path: RunPaths, *, overrides: Overrides = ()) -> Run:
     if begun := folder.begun_precision():
         config = config.model_copy(update={"trainer": config.trainer.with_precision(begun)})
     reader = config.evaluation_reader().build()
-    check_frozen_models(config, folder)  # before any of them is read
+    folder.check_frozen_models(config.model.embedder)  # before any of them is read
     vocabulary = Vocabulary.load(folder.vocabulary)
-    folder.check_tensors(tensor_shapes(config, vocabulary, folder))
-    model = build_model(config, vocabulary, pretrained=False)
+    folder.check_tensors(config.tensor_shapes(vocabulary, folder.config))
+    model = config.build_model(vocabulary, pretrained=False)
     model.load_state_dict({**read_tensors(folder.frozen), **read_tensors(folder.model)})
     if config.calibrated and folder.calibration.is_file():
         model.temperature = read_json(folder.calibration, Calibration, "the calibration of a run").temperature

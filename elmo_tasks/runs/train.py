@@ -9,22 +9,21 @@ from pathlib import Path
 from typing import Any
 
 from elmo_tasks import hooks
-from elmo_tasks.config import Overrides, load_config, to_json
+from elmo_tasks.config import Overrides, load_config, own_packages, to_json
 from elmo_tasks.data_readers.sources import Source, config_value
 from elmo_tasks.elmo import BiLM
 from elmo_tasks.elmo.options import BiLMOptions
 from elmo_tasks.elmo.shapes_only import shapes_only
-from elmo_tasks.errors import ElmoTasksError, RunError, counted
-from elmo_tasks.files.json_files import write_json
+from elmo_tasks.errors import FORCE, ElmoTasksError, RunError, counted
+from elmo_tasks.files.json_files import read_json, write_json
 from elmo_tasks.files.json_lines import read_record
 from elmo_tasks.files.locks import locked
-from elmo_tasks.files.tensor_files import BEGIN_AGAIN, read_tensors, tensor_metadata
+from elmo_tasks.files.tensor_files import BEGIN_AGAIN, read_tensors, tensor_metadata, write_tensors
 from elmo_tasks.models.model import TaskModel
-from elmo_tasks.runs.experiment_config import BestEpoch, ExperimentConfig
+from elmo_tasks.runs.experiment_config import BestEpoch, ExperimentConfig, Results
 from elmo_tasks.runs.experiment_data import Data, with_columns, with_validation
-from elmo_tasks.runs.folder import RunFolder, Split
-from elmo_tasks.runs.model_building import build_model
-from elmo_tasks.runs.run_start import RunStart, check_before_reading, finished_results
+from elmo_tasks.runs.folder import LENGTH, RunFolder, Split
+from elmo_tasks.runs.plan import Plan, plan_run
 from elmo_tasks.tasks import Task
 from elmo_tasks.text.vocabulary import Vocabulary
 from elmo_tasks.training.batching import BatchLoader
@@ -34,6 +33,7 @@ from elmo_tasks.training.processes import RunAccelerator, start_accelerator
 from elmo_tasks.training.state import seed_everything
 from elmo_tasks.training.task_training import TaskAgenda, Validation
 from elmo_tasks.training.trainer import Objective, Trainer
+from elmo_tasks.training.trainer_config import TrainerConfig
 
 logger = logging.getLogger(__name__)
 
@@ -67,62 +67,61 @@ def train(
     experiment = load_config(config, ExperimentConfig, overrides, variables, replaced=names)
     experiment = with_columns(with_validation(experiment, overrides, names))
     run = RunFolder(folder)
-    check_before_reading(experiment, run, from_run, predictions)
     settings = experiment.trainer.with_precision(run.begun_precision() if resume else None)
     accelerator = start_accelerator(settings, run.tensorboard)
     with locked(run.path) if accelerator.is_main_process else contextlib.nullcontext():
-        begins = run.reserve(to_json(experiment), resume=resume, force=force, kind=ExperimentConfig)
+        plan = plan_run(run, experiment, resume=resume, force=force, from_run=from_run, predictions=predictions)
         accelerator.wait_for_everyone()  # all processes check the folder before the first one writes to it
-        if results := finished_results(run, predictions, begins=begins):
-            return results
-        start = RunStart(experiment, run, settings, from_run, begins, self_contained, accelerator)
-        start.check()
-        return _train(start, datasets, predictions, callbacks)
+        if plan.state == "finished":
+            logger.info("%s: finished before; nothing to do", run.path)
+            return read_json(run.metrics, Results, "the metrics of a run").model_dump(exclude_unset=True)
 
+        seed_everything(experiment.random_seed)
+        with accelerator.main_process_first():  # the first to read fills the cache for the others
+            data = Data.read(experiment, datasets)
+        data.check_labels(experiment)
+        hashes = data.hashes(experiment)
+        if not plan.begins:
+            run.check_data(hashes, plan.changed)
+        vocabulary = data.vocabulary(experiment)
+        model = experiment.build_model(vocabulary, pretrained=True)
+        origin = _load_first_weights(plan, run, experiment, vocabulary, model)
+        model.prepare_training(data.training)
+        training, held_out = make_loaders(experiment, data, vocabulary, accelerator)
+        agenda = TaskAgenda(training, settings)
+        trainer = Trainer(
+            settings,
+            Objective(model),
+            agenda,
+            run.records,
+            accelerator,
+            seed=experiment.random_seed,
+            resume=not plan.begins,
+            callbacks=callbacks,
+        )
+        _log_sizes(experiment, model, data)
+        model.embedder.prepare(data.texts(model))
+        if not plan.begins:
+            _write_changes(plan, run, experiment, trainer)
+        elif accelerator.is_main_process:
+            _begin(run, experiment, settings, vocabulary, model, hashes, origin, self_contained=self_contained)
+            if experiment.validation_share:
+                write_json(run.validation_examples, data.validation_locations(experiment))
+            for check in hooks.everything("training_check"):
+                for warning in check(experiment, data, training, None if origin else agenda.total):
+                    logger.warning("%s", warning)
 
-def _train(
-    start: RunStart,
-    datasets: Mapping[str, Source | None] | None,
-    predictions: Collection[Split],
-    callbacks: Sequence[Callback],
-) -> dict[str, Any]:
-    """Builds the parts of a run in their order, trains, evaluates and writes the results; see `train`."""
-    config, run, settings, accelerator = start.config, start.run, start.settings, start.accelerator
-    seed_everything(config.random_seed)
-    with accelerator.main_process_first():  # the first to read fills the cache for the others
-        data = Data.read(config, datasets)
-    data.check_labels(config)
-    hashes = start.check_data(data)
-    vocabulary = data.vocabulary(config)
-    model = build_model(config, vocabulary, pretrained=True)
-    origin = start.load_weights(vocabulary, model)
-    model.prepare_training(data.training)
-    training, held_out = make_loaders(config, data, vocabulary, accelerator)
-    steps = TaskAgenda(training, settings)
-    seed, resume = config.random_seed, not start.begins
-    trainer = Trainer(
-        settings, Objective(model), steps, run.records, accelerator, seed=seed, resume=resume, callbacks=callbacks
-    )
-    _log_sizes(config, model, data)
-    model.embedder.prepare(data.texts(model))
-    start.write_changes(trainer.progress)
-    if start.begins and accelerator.is_main_process:
-        start.write(vocabulary, model, origin, hashes, data)
-        for check in hooks.everything("training_check"):
-            for warning in check(config, data, training, None if origin else steps.total):
-                logger.warning("%s", warning)
-
-    trainer.fit(Validation(settings, model, held_out.get("validation"), run.model))
-    accelerator.wait_for_everyone()
-    results = _evaluate_best(config, run, trainer, held_out, predictions)
-    if accelerator.is_main_process:
-        write_json(run.metrics, results)
-        if "validation" in held_out:
-            scores = results["best"]["validation"]
-            for check in hooks.everything("result_check"):
-                check(scores, model.task, settings, training, held_out["validation"].data, steps.total)
-    accelerator.wait_for_everyone()
-    return results
+        trainer.fit(Validation(settings, model, held_out.get("validation"), run.model))
+        accelerator.wait_for_everyone()
+        results = _evaluate_best(experiment, run, trainer, held_out, predictions)
+        if accelerator.is_main_process:
+            write_json(run.metrics, results)
+            if "validation" in held_out:
+                scores, validation = results["best"]["validation"], held_out["validation"].data
+                for check in hooks.everything("result_check"):
+                    check(scores, model.task, settings, training, validation, agenda.total)
+        accelerator.wait_for_everyone()
+        return results
 
 
 def make_loaders(
@@ -135,6 +134,97 @@ def make_loaders(
         name: BatchLoader(config.evaluation_loader(), part, evaluation_task, vocabulary, **share)
         for name, part in data.held_out.items()
     }
+
+
+def _load_first_weights(
+    plan: Plan, run: RunFolder, config: ExperimentConfig, vocabulary: Vocabulary, model: TaskModel
+) -> dict[str, Any] | None:
+    """Gives a new model the weights that it starts with: frozen ones of the run, or those of the run to start from.
+
+    Returns:
+        the contents of `origin.json`; None if there is no other run, or a state of the training follows.
+
+    Raises:
+        RunError: the run began with another vocabulary, biLM, transformer or run to start from; or as `warm_start`.
+    """
+    if not plan.begins:
+        saved = Vocabulary.load(run.vocabulary).to_json()
+        if changed := [name for name, value in vocabulary.to_json().items() if value != saved[name]]:
+            raise RunError(
+                f"{run.path}: cannot resume with other data: its vocabulary differs in {', '.join(changed)}; "
+                "expected the data that the run began with, or another folder"
+            )
+        run.check_frozen_models(config.model.embedder)
+        model.load_state_dict(read_tensors(run.frozen), strict=False)
+    if plan.source is None:
+        return None
+    from elmo_tasks.runs.warm_start import warm_start
+
+    def shapes_of(other: Vocabulary) -> dict[str, tuple[int, ...]]:
+        return config.tensor_shapes(other, run.config)
+
+    origin = warm_start(model, vocabulary, shapes_of, config.model.embedder, plan.source)
+    if plan.source_hash and origin["model"] != plan.source_hash:
+        raise RunError(f"{plan.source}: not the run that {run.path} began from; {FORCE} begins it again")
+    return origin
+
+
+def _begin(
+    run: RunFolder,
+    config: ExperimentConfig,
+    settings: TrainerConfig,
+    vocabulary: Vocabulary,
+    model: TaskModel,
+    hashes: Mapping[str, str],
+    origin: Mapping[str, Any] | None,
+    *,
+    self_contained: bool,
+) -> None:
+    """Writes the files that a new run has before its first step, in place of an earlier run or what is left of one.
+
+    Arguments:
+        settings: the config's trainer, with the precision that "auto" means.
+        hashes: of the data.
+        origin: what `_load_first_weights` returned.
+        self_contained: whether the files of the biLM and of the transformer are copied into the run.
+    """
+    run.clear()
+    write_json(run.data, hashes)
+    if (elmo := config.elmo()) and elmo.requires_grad:
+        BiLMOptions.load(elmo.files().options).save(run.bilm_options)
+    for frozen in run.frozen_models:
+        frozen.refer_to_config(config.model.embedder)
+        if self_contained:
+            frozen.copy_files()
+    if origin:
+        write_json(run.origin, origin)
+    vocabulary.save(run.vocabulary)
+    trained = {name for name, parameter in model.named_parameters() if parameter.requires_grad}
+    # The tensors of a frozen biLM or transformer are not in the model's state: they are in its own files.
+    write_tensors(run.frozen, {name: each for name, each in model.state_dict().items() if name not in trained})
+    precision = settings.precision if config.trainer.precision == "auto" else None
+    run.create(to_json(config), own_packages(config), precision=precision)
+
+
+def _write_changes(plan: Plan, run: RunFolder, config: ExperimentConfig, trainer: Trainer) -> None:
+    """Writes the config of a resumed run if it has changed, and removes results that are no longer its last.
+
+    Raises:
+        RunError: the config has fewer epochs than have begun.
+    """
+    if not plan.changed:
+        return
+    begun = trainer.progress.epoch + (trainer.progress.recent_steps > 0)
+    if config.trainer.num_epochs < begun:
+        raise RunError(f"{run.path}: {begun} epochs have begun; expected trainer.num_epochs={begun} or more")
+    if not trainer.accelerator.is_main_process:
+        return
+    if not plan.changed.isdisjoint(LENGTH):  # it trains more
+        for path in run.results:
+            path.unlink(missing_ok=True)
+    for frozen in run.frozen_models:
+        frozen.refer_to_config(config.model.embedder)
+    write_json(run.config, to_json(config))
 
 
 def _evaluate_best(

@@ -15,13 +15,14 @@ from elmo_tasks.extras.studies.study_training import run_study
 from elmo_tasks.extras.studies.tuning import Tuning
 from elmo_tasks.files.overwriting import check_folder, check_output
 from elmo_tasks.runs.folder import Folder, RunFolder
+from elmo_tasks.runs.plan import plan_folder
 
 COMMANDS = {
     "evaluate run data --output FILE": "runs.evaluate.evaluate",
     "evaluate run data --predictions FILE": "runs.evaluate.evaluate",
     "predict run input --output FILE": "runs.load.load_predictor",
     "archive run FILE": "runs.archive.archive",
-    "embed text --output FILE": "elmo.embed.embed_file",
+    "embed text --output FILE": "extras.vectors.embed.embed_file",
     "config sst5 --copy FILE": "config.packaged.summary",  # computes nothing
 }
 
@@ -52,7 +53,7 @@ def test_folders_and_devices_are_never_replaced(force: bool, tmp_path: Path) -> 
 
 def test_places_that_cannot_be_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
-    for write in (check_output, lambda path, force: RunFolder(path).reserve({}, resume=False, force=force)):
+    for write in (check_output, lambda path, force: plan_folder(RunFolder(path), {}, resume=False, force=force)):
         with pytest.raises(ElmoTasksError, match=r"file: not a folder; expected one to write to"):
             write(tmp_path / "file" / "inner", force=False)
     refuse = Mock(side_effect=PermissionError(13, "Permission denied"))
@@ -155,5 +156,5 @@ def test_a_run_does_not_begin_over_other_files(kind: type[Folder], name: str, re
     (tmp_path / name).write_text("trained elsewhere")
     problem = f"holds {name}, which the run would overwrite; choose another folder, or --force"
     with pytest.raises(RunError, match=problem):
-        kind(tmp_path).reserve({}, resume=resume, force=False)
-    assert kind(tmp_path).reserve({}, resume=False, force=True)
+        plan_folder(kind(tmp_path), {}, resume=resume, force=False)
+    assert plan_folder(kind(tmp_path), {}, resume=False, force=True).begins

@@ -13,6 +13,7 @@ from elmo_tasks.extras.pretraining.run_files import PretrainingFolder
 from elmo_tasks.files import hashes
 from elmo_tasks.files.tensor_files import write_tensors
 from elmo_tasks.runs.folder import Folder, RunFolder
+from elmo_tasks.runs.plan import plan_folder
 
 
 @pytest.mark.parametrize("kind", [RunFolder, PretrainingFolder])
@@ -60,7 +61,7 @@ def test_a_pipe_in_the_place_of_a_file_is_refused(name: str, tmp_path: Path) -> 
     folder.create({"a": 1})
     os.mkfifo(tmp_path / name)
     with pytest.raises(RunError, match=f"{name}: not a regular file"):
-        folder.reserve({"a": 1}, resume=True, force=False)
+        plan_folder(folder, {"a": 1}, resume=True, force=False)
 
 
 def test_the_packages_of_a_run_s_parts_are_remembered_in_order(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from elmo_tasks.config import load_config
 from elmo_tasks.errors import ConfigError, DataError
 from elmo_tasks.extras.compare.error_report import errors
 from elmo_tasks.extras.html.html import Sections
+from elmo_tasks.extras.repeats import repeats
 from elmo_tasks.extras.repeats.repeats import mean_and_deviation, train_folds, train_seeds
 from elmo_tasks.files.tensor_files import read_state, read_tensors
 from elmo_tasks.files.text import read_lines
@@ -178,7 +179,7 @@ def test_each_seed_has_a_run_and_the_main_process_writes_the_mean(
     assert json.loads((folder / "seeds.json").read_text()) == summary
     assert summary["seeds"] == [5, 3]
     (folder / "seeds.json").unlink()
-    monkeypatch.setattr(repeated, "is_main_process", lambda: False)
+    monkeypatch.setattr(repeats, "is_main_process", lambda: False)
     assert train_seeds(config_file, folder, (5, 3), overrides=overrides, resume=True) == summary
     assert not (folder / "seeds.json").exists()
 
@@ -207,7 +208,7 @@ def test_folds_hold_out_every_training_example_once(
     assert (summary["folds"], summary["mean"]["test/f1"]) == (2, pytest.approx(statistics.fmean(scores)))
     assert train_folds(config_file, folder, 2, overrides=overrides, resume=True) == summary
     (folder / "folds.json").unlink()
-    monkeypatch.setattr(repeated, "is_main_process", lambda: False)
+    monkeypatch.setattr(repeats, "is_main_process", lambda: False)
     rest = {name: value for name, value in summary.items() if name != "pooled"}
     assert train_folds(config_file, folder, 2, overrides=overrides, resume=True) == rest
     assert not (folder / "folds.json").exists()

@@ -20,7 +20,6 @@ from elmo_tasks.files.tensor_files import read_tensors, write_tensors
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.experiment_data import Data
 from elmo_tasks.runs.folder import RunFolder
-from elmo_tasks.runs.model_building import build_model
 from elmo_tasks.runs.warm_start import warm_start
 from elmo_tasks.text.vocabulary import Vocabulary
 from elmo_tasks.training.state import seed_everything
@@ -70,7 +69,7 @@ class Start:
         given = {"train_data_path": examples(data), "validation_data_path": examples(data), "test_data_path": None}
         self.vocabulary = Data.read(config, given).vocabulary(config)
         seed_everything(7)
-        self.model = build_model(config, self.vocabulary, pretrained=True)
+        self.model = config.build_model(self.vocabulary, pretrained=True)
         self.fresh = {name: tensor.clone() for name, tensor in self.model.state_dict().items()}
         embedder = config.model.embedder
         self.origin = warm_start(self.model, self.vocabulary, lambda other: shapes(config, other), embedder, run)
@@ -78,7 +77,7 @@ class Start:
 
 
 def shapes(config: ExperimentConfig, vocabulary: Vocabulary) -> dict[str, tuple[int, ...]]:
-    state = build_model(config, vocabulary, pretrained=False).state_dict()
+    state = config.build_model(vocabulary, pretrained=False).state_dict()
     return {name: tuple(tensor.shape) for name, tensor in state.items()}
 
 
@@ -214,7 +213,7 @@ def test_resume_goes_on_with_the_runs_own_state(
     with killed_at(Trainer, "set_parameters"):
         run.train(*TWO_EPOCHS, from_run=first.path)
     shutil.rmtree(first.path)  # it is needed no longer
-    with caplog.at_level(logging.INFO, "elmo_tasks.runs.run_start"):
+    with caplog.at_level(logging.INFO, "elmo_tasks.runs.plan"):
         run.resume(*TWO_EPOCHS, from_run=first.path)
     message = f"{run.path}: continues with its own state; the weights of {first.path} are for a run that begins"
     assert message in caplog.messages

@@ -6,7 +6,6 @@ from pathlib import Path
 from elmo_tasks.config import load_config
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.folder import RunFolder
-from elmo_tasks.runs.model_building import build_model
 from elmo_tasks.text.vocabulary import Counts, Vocabulary
 from elmo_tasks.training.batching import BatchLoader
 from elmo_tasks.training.processes import start_accelerator
@@ -38,7 +37,7 @@ def make_trainer(config_file: Path, folder: Path, *overrides: str) -> tuple[Trai
     vocabulary: Vocabulary = config.vocabulary.build(
         Counts.of(reader.task, data), [], config.model.embedder.pretrained_words()
     )
-    model = build_model(config, vocabulary, pretrained=True)
+    model = config.build_model(vocabulary, pretrained=True)
     training = BatchLoader(config.data_loader, data, reader.task, vocabulary, seed=1)
     folder.mkdir(exist_ok=True)
     settings, records = config.trainer, RunFolder(folder).records

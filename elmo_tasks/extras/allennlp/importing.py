@@ -32,7 +32,6 @@ from elmo_tasks.files.overwriting import check_folder, check_kind
 from elmo_tasks.files.tensor_files import write_tensors
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.folder import RunFolder
-from elmo_tasks.runs.model_building import build_model
 from elmo_tasks.text.vocabulary import Vocabulary
 
 logger = logging.getLogger(__name__)
@@ -243,7 +242,7 @@ def _check(config: ExperimentConfig, vocabulary: Vocabulary, tensors: Mapping[st
         MigrationError: they differ; the first differences are named.
     """
     with shapes_only():  # takes no memory
-        model = build_model(config, vocabulary, pretrained=False)
+        model = config.build_model(vocabulary, pretrained=False)
     expected = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
     actual = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
     mismatches = [

@@ -22,12 +22,12 @@ def add_pretrain(parser: argparse.ArgumentParser) -> None:
 
 
 def run_pretrain(arguments: argparse.Namespace) -> None:
-    from elmo_tasks.extras.pretraining.pretrain import plan, pretrain
+    from elmo_tasks.extras.pretraining.pretrain import dry_run, pretrain
 
     config, folder = arguments.config, arguments.run_folder or options.default_run_folder(arguments.config)
     given = {"overrides": arguments.set, "variables": dict(arguments.ext_var), "start_from": arguments.start_from}
     if arguments.dry_run:
-        _print_plan(plan(config, folder, **given))
+        _print_plan(dry_run(config, folder, **given))
         return
     results = pretrain(config, folder, **given, resume=arguments.resume, force=arguments.force, announce=_print_plan)
     if is_main_process():

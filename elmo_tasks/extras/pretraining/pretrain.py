@@ -30,6 +30,7 @@ from elmo_tasks.extras.pretraining.windows import SlotReader, TokenStreams
 from elmo_tasks.files.json_files import Number, read_json, write_json
 from elmo_tasks.files.json_lines import read_record
 from elmo_tasks.files.locks import locked
+from elmo_tasks.runs.plan import Plan, plan_folder
 from elmo_tasks.text.tokenizer_config import tokenizer_of_bilm
 from elmo_tasks.text.tokenizers import Tokenizer
 from elmo_tasks.training.callbacks import Callback, Progress
@@ -94,19 +95,19 @@ def pretrain(
     start = _Start.of(load_config(config_path, PretrainingConfig, overrides, variables or {}), folder, start_from)
     run, accelerator = start.run, start.accelerator
     with locked(run.path) if accelerator.is_main_process else contextlib.nullcontext():
-        begins = run.reserve(start.resolved, resume=resume, force=force, kind=PretrainingConfig)
+        plan = plan_folder(run, start.resolved, resume=resume, force=force, kind=PretrainingConfig)
         accelerator.wait_for_everyone()  # all processes check the folder before the first one writes to it
-        if not begins and run.results.is_file() and not run.changed:
+        if plan.state == "finished":
             logger.info("%s: finished before; nothing to do", run.path)
             return read_json(run.results, Results, "the results of a pretraining").model_dump()
-        start = dataclasses.replace(start, begins=begins)
+        start = dataclasses.replace(start, plan=plan)
         trainer, evaluation, text, found = _parts(start, callbacks)
         if accelerator.is_main_process:
             announce(found)
         return _train(start, trainer, evaluation, text)
 
 
-def plan(
+def dry_run(
     config_path: str | Path,
     folder: str | Path,
     *,
@@ -131,7 +132,7 @@ class _Start:
     resolved: Mapping[str, Any]  # the contents of `config.json`
     start_from: str | Path | None
     accelerator: RunAccelerator
-    begins: bool = True
+    plan: Plan
 
     @classmethod
     def of(cls, config: PretrainingConfig, folder: str | Path, start_from: str | Path | None) -> _Start:
@@ -140,12 +141,12 @@ class _Start:
         if start_from and bilm_folder(start_from).resolve() == run.path.resolve():
             raise RunError(f"{run.path}: contains the biLM to start from; choose another folder for the result")
         resolved = {**to_json(config), "from": str(start_from) if start_from else None}
-        return cls(config, run, resolved, start_from, accelerator)
+        return cls(config, run, resolved, start_from, accelerator, Plan("begins"))
 
     def check_text(self, text: Mapping[str, str]) -> None:
         """Raises `RunError` if a resumed training began with other text or words, as far as its record says."""
         run = self.run
-        if self.begins or not run.text.is_file():
+        if self.plan.begins or not run.text.is_file():
             return
         earlier = read_json(run.text, dict[str, str], "the hashes of a pretraining's text")
         if changed := [name for name in text if text[name] != earlier.get(name)]:
@@ -158,11 +159,11 @@ class _Start:
         """Writes the files of a new training in place of an earlier one, or where a resumed one's text now is."""
         if not self.accelerator.is_main_process:
             return
-        if self.begins:
+        if self.plan.begins:
             self.run.clear()
             write_json(self.run.text, text)
             self.run.create(self.resolved)
-        elif self.run.changed:
+        elif self.plan.changed:
             write_json(self.run.config, self.resolved)
 
 
@@ -180,7 +181,7 @@ def _parts(start: _Start, callbacks: Sequence[Callback]) -> tuple[Trainer, _Held
     device, dtype = accelerator.device, product_type(config.trainer.precision, accelerator.device)
     records = device.type == "cuda" and accelerator.num_processes == 1
     objective = StreamObjective(model, config.softmax, dtype, records=records)
-    seed, resume = config.random_seed, not start.begins
+    seed, resume = config.random_seed, not start.plan.begins
     trainer = Trainer(
         config.trainer, objective, agenda, start.run.records, accelerator, seed=seed, resume=resume, callbacks=callbacks
     )

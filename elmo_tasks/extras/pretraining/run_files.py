@@ -34,7 +34,7 @@ class PretrainingFolder(Folder):
         self.vocabulary = self.path / VOCABULARY_FILE
         self.softmax = self.path / SOFTMAX_FILE
         self.records = self.path / "log.jsonl"
-        self.results = self.path / "results.json"
+        self.results = self.summary = self.path / "results.json"
         self.files += (self.text, self.options, self.weights, self.vocabulary, self.softmax)
         self.files += (self.records, self.results)
         self.begun += (self.text,)

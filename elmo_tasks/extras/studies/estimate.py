@@ -15,7 +15,6 @@ import datasets
 from elmo_tasks.models.model import TaskModel
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.experiment_data import Data
-from elmo_tasks.runs.model_building import build_model
 from elmo_tasks.runs.train import make_loaders
 from elmo_tasks.training.batching import BatchLoader
 from elmo_tasks.training.data_splits import TrainShare
@@ -37,7 +36,7 @@ def estimate(config: ExperimentConfig) -> tuple[float, float, int]:
     began = time.monotonic()
     data = Data.read(config, quiet=True)
     vocabulary = data.vocabulary(config)
-    model = build_model(config, vocabulary, pretrained=True)
+    model = config.build_model(vocabulary, pretrained=True)
     model.prepare_training(data.training)
     settings = config.trainer.with_precision().model_copy(update={"num_epochs": 2, "patience": None})
     accelerator = start_accelerator(settings)

@@ -25,7 +25,7 @@ from elmo_tasks.files.json_files import Number, read_json
 from elmo_tasks.files.json_lines import read_records, write_records
 from elmo_tasks.runs.experiment_config import ExperimentConfig, Results
 from elmo_tasks.runs.folder import RunFolder, Split
-from elmo_tasks.runs.model_building import check_frozen_models
+from elmo_tasks.runs.plan import earlier_config
 
 logger = logging.getLogger(__name__)
 
@@ -249,7 +249,7 @@ def _started(folder: Path) -> list[Path]:
 def _key_of(folder: Path) -> str | None:
     """The key of the run that a folder holds; None if its config cannot be read."""
     try:
-        return _key(RunFolder(folder).earlier_config(ExperimentConfig))
+        return _key(earlier_config(RunFolder(folder), ExperimentConfig))
     except ElmoTasksError as error:
         logger.warning("%s", error)
         return None
@@ -260,7 +260,7 @@ def _mismatch(config: ExperimentConfig, folder: RunFolder) -> str | None:
     if not any(frozen.reference.is_file() for frozen in folder.frozen_models):
         return None
     try:
-        check_frozen_models(config, folder)
+        folder.check_frozen_models(config.model.embedder)
     except RunError as error:
         return str(error)
     return None

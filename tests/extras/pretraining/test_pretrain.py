@@ -22,7 +22,7 @@ from elmo_tasks.elmo.options import PUBLISHED_OPTIONS, LexiconOptions
 from elmo_tasks.errors import ConfigError, ElmoTasksError, RunError, WeightsError, WriteError
 from elmo_tasks.extras.pretraining.corpus import Corpus
 from elmo_tasks.extras.pretraining.language_model import LanguageModel
-from elmo_tasks.extras.pretraining.pretrain import perplexity_of_text, plan, pretrain
+from elmo_tasks.extras.pretraining.pretrain import dry_run, perplexity_of_text, pretrain
 from elmo_tasks.extras.pretraining.pretraining_config import PretrainingConfig
 from elmo_tasks.extras.pretraining.run_files import PretrainingFolder
 from elmo_tasks.files.locks import locked
@@ -159,7 +159,7 @@ def test_the_plan_says_what_there_is_and_how_long_it_takes(
     overrides = ["trainer.precision=auto", "trainer.num_epochs=1000", "vocabulary_size=5", "corpus.held_out=0.2"]
     overrides.append("bilm=tiny")
     variables = {"TEXT": str(text_file)}
-    found = plan(source, tmp_path / "run", overrides=overrides, variables=variables)
+    found = dry_run(source, tmp_path / "run", overrides=overrides, variables=variables)
 
     corpus = prepared(config_file, "corpus.held_out=0.2")
     num_tokens, slots = len(corpus.training.tokens), len(corpus.training.tokens) + len(corpus.training.sentences) - 1
@@ -234,7 +234,7 @@ def test_the_words_to_predict_can_be_a_given_list(config_file: Path, tmp_path: P
 def test_keys_of_bilm_tf_are_said_to_have_no_effect(
     config_file: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    plan(config_file, tmp_path / "run", overrides=["bilm.n_epochs=10", "bilm.lstm.n_layer=3"])
+    dry_run(config_file, tmp_path / "run", overrides=["bilm.n_epochs=10", "bilm.lstm.n_layer=3"])
     assert caplog.text.count("bilm: these keys have no effect: n_epochs, lstm.n_layer; the config's keys") == 1
 
 
@@ -329,7 +329,7 @@ def test_a_folder_that_another_process_writes_to_is_refused(config_file: Path, t
         for settings in ways:
             with pytest.raises(RunError, match="in use by process"):
                 pretrain(config_file, tmp_path / "run", **settings)
-        assert plan(config_file, tmp_path / "run")
+        assert dry_run(config_file, tmp_path / "run")
 
 
 def test_force_removes_nothing_before_the_new_training_can_begin(

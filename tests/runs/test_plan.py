@@ -19,7 +19,7 @@ from elmo_tasks.runs import load, train
 from elmo_tasks.runs.evaluate import evaluate
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.folder import RunFolder
-from elmo_tasks.runs.run_start import check_before_reading
+from elmo_tasks.runs.plan import plan_run
 from elmo_tasks.training import trainer_config
 from elmo_tasks.training.processes import start_accelerator
 from elmo_tasks.training.trainer import Trainer
@@ -302,5 +302,5 @@ def test_keys_of_a_bilms_options_without_effect_are_said(
     (path := tmp_path / "options.json").write_text(json.dumps({**options, "n_epochs": 10, "dropout": 0.1}))
     config = load_config(settings, ExperimentConfig, [f"model.embedder.elmo.options={path}"])
     with caplog.at_level("INFO", "elmo_tasks"):
-        check_before_reading(config, RunFolder(tmp_path / "run"), None, ())
+        plan_run(RunFolder(tmp_path / "run"), config)
     assert caplog.messages == [f"{path}: these keys have no effect here: n_epochs, dropout"]
