@@ -3,8 +3,16 @@
 from elmo_tasks.config.as_jsonnet import describe
 from elmo_tasks.config.load import Overrides, load_config, override_list
 from elmo_tasks.config.packages import include_packages, own_code, own_packages
-from elmo_tasks.config.parts import Config, DataPath, LocalPath, ModelPath, Part, parse_part, to_json
-from elmo_tasks.config.schema import config_schema
+from elmo_tasks.config.parts import (
+    Config,
+    DataPath,
+    LocalPath,
+    ModelPath,
+    Part,
+    config_schema,
+    parse_part,
+    to_json,
+)
 
 __all__ = [
     "Config",

@@ -13,9 +13,8 @@ import pydantic
 from elmo_tasks.config.jsonnet import apply_overrides, evaluate, write
 from elmo_tasks.config.packaged import find_config
 from elmo_tasks.config.packages import import_installed_parts
-from elmo_tasks.config.parts import Config
+from elmo_tasks.config.parts import Config, config_schema
 from elmo_tasks.config.problems import find_problems, foreign_configs, foreign_problems, locate_problems
-from elmo_tasks.config.schema import config_schema
 from elmo_tasks.errors import ArgumentError, ConfigError, UnknownTypeError
 
 _ConfigT = TypeVar("_ConfigT", bound=Config)
@@ -77,20 +76,9 @@ def load_config(
             found = foreign_problems(foreign, values, found)
             problems.append(f"{path}: {foreign.remedy} ({foreign.page}):")
         problems += locate_problems(found, values, path, origins)
-    else:
-        if not problems and not _has_finite_numbers(values):
-            problems.append(f"{path}: a number is NaN or infinite; expected finite numbers")
     if problems:
         raise kind_of_error("\n".join(problems))
     return config
-
-
-def _has_finite_numbers(values: Any) -> bool:
-    try:
-        json.dumps(values, allow_nan=False)
-    except ValueError:
-        return False
-    return True
 
 
 def override_list(overrides: Overrides) -> list[str]:

@@ -1,4 +1,4 @@
-"""The configs and studies in the package: they are found by name, listed and copied."""
+"""The configs in the package: they are found by name, listed and copied."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from elmo_tasks.errors import ConfigError, did_you_mean
 from elmo_tasks.files.paths import local_path
 
 _FOLDER = Path(__file__).resolve().parents[1] / "configs"
-_STUDIES = _FOLDER.parent / "extras" / "studies"
-_SEARCH = "tune_"  # what the names of searches begin with
 IMPORT_FOLDER = _FOLDER.parent.parent
 """Imports that are not found next to a config are looked up here: `import 'elmo_tasks/configs/ner_conll03.jsonnet'`."""
 
@@ -27,20 +25,11 @@ _IMPORT = re.compile(r"""\bimport\s*(["'])([^"']+)\1""")
 
 def packaged_configs() -> dict[str, Path]:
     """The files of the configs by their names, such as `ner_conll03` and `cpu/baselines/sst5`."""
-    return _by_name(_FOLDER)
+    return files_by_name(_FOLDER)
 
 
-def packaged_studies() -> dict[str, Path]:
-    """The files of the studies by their names, such as `benchmarks`."""
-    return {name: path for name, path in _by_name(_STUDIES).items() if not name.startswith(_SEARCH)}
-
-
-def packaged_searches() -> dict[str, Path]:
-    """The files of the searches by their names, such as `tune_quick`."""
-    return {name: path for name, path in _by_name(_STUDIES).items() if name.startswith(_SEARCH)}
-
-
-def _by_name(folder: Path) -> dict[str, Path]:
+def files_by_name(folder: Path) -> dict[str, Path]:
+    """The Jsonnet files in a folder by their names without the ending."""
     files = {path.relative_to(folder).with_suffix("").as_posix(): path for path in folder.rglob("*.jsonnet")}
     return dict(sorted(files.items(), key=lambda item: (item[0].count("/"), item[0])))
 
@@ -54,20 +43,11 @@ def find_config(name: str | Path) -> Path:
     Raises:
         ConfigError: there is neither.
     """
-    return _find(name, packaged_configs(), "config", "elmo-tasks config --list")
+    return find_file(name, packaged_configs(), "config", "elmo-tasks config --list")
 
 
-def find_study(name: str | Path) -> Path:
-    """The file of a study; as `find_config`."""
-    return _find(name, packaged_studies(), "study", "elmo-tasks study --list")
-
-
-def find_search(name: str | Path) -> Path:
-    """The file of a search of hyperparameters; as `find_config`."""
-    return _find(name, packaged_searches(), "search", "elmo-tasks tune --list")
-
-
-def _find(name: str | Path, known: Mapping[str, Path], kind: str, lister: str) -> Path:
+def find_file(name: str | Path, known: Mapping[str, Path], kind: str, lister: str) -> Path:
+    """As `find_config`, for files of another kind: `known` by name, and the command that lists them."""
     path = local_path(name)
     if path.is_file():
         return path

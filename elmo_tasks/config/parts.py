@@ -15,12 +15,14 @@ Declaring `type` registers the alternative; a field annotated with the kind then
 from __future__ import annotations
 
 import functools
+import inspect
 import json
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin
 
 import pydantic
-from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+from pydantic.json_schema import CoreRef, GenerateJsonSchema
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema, to_jsonable_python
 
 from elmo_tasks import hooks
 from elmo_tasks.config.jsonnet import parse_value
@@ -28,8 +30,7 @@ from elmo_tasks.errors import ElmoTasksError, check_argument
 from elmo_tasks.files.downloads import is_address, split_address
 from elmo_tasks.files.paths import local_path
 
-KIND_KEY = "elmo_tasks_kind"
-"""The key of the metadata under which pydantic's schema of a kind of part names the kind."""
+_KIND_KEY = "elmo_tasks_kind"  # of the metadata in which pydantic's schema of a kind of part names the kind
 
 
 class Config(pydantic.BaseModel):
@@ -118,7 +119,7 @@ class Part(Config):
         schema = handler(source)
         if "type" in cls.model_fields:
             return schema  # a validator in Python around an alternative would make lists of JSON's tuples
-        return core_schema.with_info_wrap_validator_function(cls._choose, schema, metadata={KIND_KEY: cls})
+        return core_schema.with_info_wrap_validator_function(cls._choose, schema, metadata={_KIND_KEY: cls})
 
     @classmethod
     def _choose(
@@ -165,3 +166,42 @@ def parse_part(kind: type[_PartT], text: str, what: str, example: str) -> _PartT
             if first["type"] == "missing" and len(first["loc"]) == 1:
                 expected = f"a JSON object such as {json.dumps({**value, str(first['loc'][0]): '...'})}"
         raise ElmoTasksError(f"the {what} {text!r}: {problem}; expected {expected}") from None
+
+
+def config_schema(*kinds: type[Config]) -> dict[str, Any]:
+    """The JSON schema (draft 2020-12) of a config of any of these kinds."""
+    union: Any = Union[kinds]  # noqa: UP007 (the number of kinds varies)
+    schema = pydantic.TypeAdapter(union).json_schema(schema_generator=_SchemaWriter)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+
+
+class _SchemaWriter(GenerateJsonSchema):
+    """Pydantic's JSON schema, where a kind of part is one of its alternatives.
+
+    Titles that only repeat the keys are left out, and defaults are written in full.
+    """
+
+    def generate_inner(self, schema: Any) -> dict[str, Any]:
+        kind = schema.get("metadata", {}).get(_KIND_KEY)
+        return super().generate_inner(schema) if kind is None else self._of_kind(kind)
+
+    def _of_kind(self, kind: type[Part]) -> dict[str, Any]:
+        """A reference to the definition of a kind."""
+        core_reference = CoreRef(f"{kind.__module__}.{kind.__qualname__}:{id(kind)}")
+        name, reference = self.get_cache_defs_ref_schema(core_reference)
+        if name not in self.definitions:
+            self.definitions[name] = {}  # for alternatives that hold the kind themselves
+            alternatives = [
+                self.generate_inner(part.__pydantic_core_schema__)
+                | ({} if choice == kind.default_type else {"required": ["type"]})
+                for choice, part in kind.choices().items()
+            ]
+            description = inspect.cleandoc(kind.__doc__ or "")
+            self.definitions[name] = {"title": kind.__name__, "description": description, "oneOf": alternatives}
+        return reference
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+    def encode_default(self, dft: Any) -> Any:
+        return to_jsonable_python(dft, serialize_as_any=True)

@@ -53,7 +53,7 @@ def add_study(parser: argparse.ArgumentParser) -> None:
 
 
 def run_study(arguments: argparse.Namespace) -> None:
-    from elmo_tasks.config.packaged import packaged_studies
+    from elmo_tasks.extras.studies import packaged_studies
 
     if arguments.list:
         print_summaries(packaged_studies())
@@ -159,7 +159,7 @@ def add_tune(parser: argparse.ArgumentParser) -> None:
 
 
 def run_tune(arguments: argparse.Namespace) -> None:
-    from elmo_tasks.config.packaged import packaged_searches
+    from elmo_tasks.extras.studies import packaged_searches
 
     if arguments.list:
         print_summaries(packaged_searches())

@@ -10,9 +10,9 @@ import pytest
 
 from elmo_tasks import cli
 from elmo_tasks.config import load_config, to_json
-from elmo_tasks.config.packaged import packaged_studies
 from elmo_tasks.errors import ConfigError
 from elmo_tasks.extras.samples import ALL_TASKS, write_sample_data
+from elmo_tasks.extras.studies import packaged_studies
 from elmo_tasks.extras.studies.study import Arm, Selection, Study, as_overrides
 from elmo_tasks.extras.studies.study_runs import StudyFolder
 from elmo_tasks.extras.studies.study_training import Training
