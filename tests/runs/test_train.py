@@ -27,7 +27,8 @@ from elmo_tasks.runs.evaluate import evaluate
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.experiment_data import Data
 from elmo_tasks.runs.folder import RunFolder
-from tests.runs.small_runs import SmallRun
+from elmo_tasks.training.trainer import Trainer
+from tests.runs.small_runs import SmallRun, killed_at
 
 
 def test_folder_is_the_runs_archive(trained: SmallRun) -> None:
@@ -88,6 +89,14 @@ def test_a_tie_goes_to_the_lowest_loss_and_does_not_delay_the_end(
     ]
     assert f"validation loss {losses[-1]:.4f}, f1 0.00{' (best)' * records[-1]['best']}, " in caplog.text
     assert (best["epoch"] == 1) == (rate == "1e-30")
+
+
+def test_a_run_that_is_killed_after_its_patience_is_at_its_last_epoch(run: SmallRun) -> None:
+    overrides = ("trainer.num_epochs=5", "trainer.patience=1", "trainer.optimizer.lr=1e-30", "trainer.trackers=[]")
+    with killed_at(Trainer, "set_parameters"):
+        run.train(*overrides)
+    assert run.resume(*overrides)["best"]["epoch"] == 1
+    assert len(run.records()) == 2
 
 
 @pytest.fixture

@@ -120,6 +120,34 @@ def test_callbacks_hear_of_every_step_and_epoch_and_of_the_end(config_file: Path
     assert not (tmp_path / "run" / "tensorboard").exists()  # as there are no trackers
 
 
+class Stopping(Callback):
+    """Stops the training after a step or an epoch."""
+
+    def __init__(self, step: int | None = None, epoch: int | None = None) -> None:
+        self._step, self._epoch = step, epoch
+
+    def on_step(self, progress: Progress, loss: float) -> None:
+        if progress.step == self._step:
+            self.trainer.stop()
+
+    def on_epoch(self, progress: Progress, record: Mapping[str, Any]) -> None:
+        if record["epoch"] == self._epoch:
+            self.trainer.stop()
+
+
+@pytest.mark.parametrize(
+    ("when", "steps"), [({"step": 10}, [7, 10]), ({"step": 7}, [7]), ({"epoch": 1}, [7]), ({"epoch": 9}, [7, 14, 21])]
+)
+def test_a_callback_stops_the_training_and_what_has_begun_is_evaluated(
+    config_file: Path, tmp_path: Path, when: dict[str, int], steps: list[int]
+) -> None:
+    results = train(config_file, tmp_path / "run", callbacks=[Stopping(**when)])
+    records = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    assert [record["step"] for record in records] == steps
+    assert results["best"] == next(record for record in reversed(records) if record["best"])
+    assert results["test"]
+
+
 def test_resuming_repeats_no_point_of_a_curve(
     config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

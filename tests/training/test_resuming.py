@@ -4,7 +4,7 @@ import argparse
 import functools
 import random
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,10 @@ from elmo_tasks.errors import RunError
 from elmo_tasks.files.tensor_files import read_state, write_state
 from elmo_tasks.runs.train import train
 from elmo_tasks.training import task_training
+from elmo_tasks.training.callbacks import Callback, Progress
 from elmo_tasks.training.state import random_state, seed_everything, set_random_state
 from elmo_tasks.training.trainer import Trainer
-from tests.stopping import CtrlC, Killed, assert_same_run, stop_at
+from tests.stopping import CtrlC, Killed, assert_same_run, read_records, stop_at
 from tests.training.trainers import GRADUALLY, make_trainer
 
 
@@ -144,6 +145,36 @@ def test_ctrl_c_during_an_evaluation(
     assert read_state(run / "training.pt")["progress"]["step"] == 7 * epochs
     train(config_file, run, overrides=overrides, resume=True)
     assert_same_run(run, whole(*overrides))
+
+
+class Watching(Callback):
+    """Saves and evaluates in two steps of each epoch and after it."""
+
+    def __init__(self) -> None:
+        self.scores: list[dict[str, float]] = []
+
+    def on_step(self, progress: Progress, loss: float) -> None:
+        if progress.recent_steps in (2, 5):
+            self.trainer.save()
+            self.trainer.evaluate()
+
+    def on_epoch(self, progress: Progress, record: Mapping[str, Any]) -> None:
+        self.trainer.save()
+        self.scores.append(self.trainer.evaluate())
+
+
+@pytest.mark.parametrize("overrides", [(), (NO_AVERAGE,)], ids=["averaged", "plain"])
+def test_a_callback_saves_and_evaluates_and_the_run_is_the_same(
+    overrides: tuple[str, ...], config_file: Path, tmp_path: Path, whole: Callable[..., Path]
+) -> None:
+    run, watching = tmp_path / "run", Watching()
+    for stop, saved in ((11, 9), (14, 14)):  # epochs have 7 steps
+        with stop_at(stop), pytest.raises(Killed):
+            train(config_file, run, overrides=overrides, callbacks=[watching], resume=stop > 11)
+        assert read_state(run / "training.pt")["progress"]["step"] == saved
+    train(config_file, run, overrides=overrides, callbacks=[watching], resume=True)
+    assert_same_run(run, whole(*overrides))
+    assert watching.scores == [record["validation"] for record in read_records(run)]
 
 
 def _without(state: dict[str, Any], *keys: Any) -> None:

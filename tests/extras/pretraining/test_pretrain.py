@@ -28,6 +28,7 @@ from elmo_tasks.extras.pretraining.run_files import PretrainingFolder
 from elmo_tasks.files.locks import locked
 from elmo_tasks.files.tensor_files import read_state
 from elmo_tasks.text.tokenizers import WhitespaceTokenizer
+from elmo_tasks.training.callbacks import Callback, Progress
 from elmo_tasks.training.optimizers import Adagrad
 from tests.extras.pretraining.conftest import write_config
 from tests.stopping import CtrlC, Killed, stop_at
@@ -130,6 +131,23 @@ def test_by_default_it_is_evaluated_twenty_times(config_file: Path, tmp_path: Pa
     pretrain(config_file, tmp_path / "short", overrides=overrides, announce=plans.append)
     assert plans[1]["steps"] == "1"
     assert len(records(tmp_path / "short")) == 1
+
+
+class Stopping(Callback):
+    """Stops a training after a step."""
+
+    def on_step(self, progress: Progress, loss: float) -> None:
+        if progress.step == 33:
+            self.trainer.stop()
+
+
+def test_a_callback_that_stops_it_has_it_evaluated_on_all_held_out_text(config_file: Path, tmp_path: Path) -> None:
+    results = pretrain(config_file, tmp_path / "run", callbacks=[Stopping()])
+    log = records(tmp_path / "run")
+    assert [record["step"] for record in log] == [30, 33]
+    held_out = prepared(config_file).held_out
+    assert results["held_out"]["targets"] == len(held_out.tokens) + len(held_out.sentences) - 1
+    assert results["trained_targets"] == 33 * 8 * 16
 
 
 @pytest.mark.parametrize("chosen", ["bfloat16", "float32"])
