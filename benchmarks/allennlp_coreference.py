@@ -39,8 +39,8 @@ from benchmarks.allennlp_packages import import_allennlp
 from benchmarks.common import make_parser, markdown_table, write_results
 from benchmarks.tiny_transformers import BASE, CAPITALS, SIZES, WORDS, make_bert
 from elmo_tasks.config.jsonnet import evaluate
+from elmo_tasks.extras.allennlp.allennlp_format import AllenNlpPredictor
 from elmo_tasks.extras.allennlp.importing import import_allennlp as import_archive
-from elmo_tasks.predictors import AllenNlpPredictor
 from elmo_tasks.runs.load import load_run, run_predictor
 
 LARGE = {"hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16, "intermediate_size": 4096}

@@ -24,8 +24,8 @@ from benchmarks.allennlp_models import KINDS, AllenNlp, Words
 from benchmarks.allennlp_packages import import_allennlp
 from benchmarks.common import make_parser, markdown_table
 from benchmarks.tiny_transformers import BASE, WORDS, make_bert
+from elmo_tasks.extras.allennlp.allennlp_format import AllenNlpPredictor
 from elmo_tasks.extras.allennlp.importing import import_allennlp as import_archive
-from elmo_tasks.predictors import AllenNlpPredictor
 from elmo_tasks.runs.load import load_run, run_predictor
 
 LABELS = ("O", *(f"{letter}-{name}" for name in ["V", *(f"ARG{number}" for number in range(64))] for letter in "BI"))

@@ -2,8 +2,8 @@
 
 `python -m benchmarks.deletion RUN DATA` explains predictions of a classifier or a tagger. Then it replaces some of the
 tokens by a token that says nothing, those with the largest contributions first. It prints by how much the log
-probability of the prediction falls, the mean over the predictions: for gradient times input, for integrated gradients,
-and for tokens in a random order. The better an explanation, the larger the fall.
+probability of the prediction falls, the mean over the predictions: for the explanation and for
+tokens in a random order. The better an explanation, the larger the fall.
 """
 
 from __future__ import annotations
@@ -11,14 +11,13 @@ from __future__ import annotations
 import argparse
 import random
 from collections.abc import Sequence
-from typing import get_args
 
 import torch
 from torch import Tensor
 
 from elmo_tasks.commands.console import print_table
-from elmo_tasks.extras.explain.saliency import Method, saliency
-from elmo_tasks.predictors.predictor import ExplainedPart, Predictor
+from elmo_tasks.extras.explain.saliency import saliency
+from elmo_tasks.predictors.predictor import Finding, Predictor
 from elmo_tasks.runs.experiment_data import read_examples
 from elmo_tasks.runs.load import load_run, run_predictor
 from elmo_tasks.tasks import Batch
@@ -35,22 +34,20 @@ def batch_of(predictor: Predictor, texts: Sequence[Sequence[str]]) -> Batch:
 
 
 @torch.inference_mode()
-def scores(predictor: Predictor, parts: Sequence[ExplainedPart], texts: Sequence[Sequence[str]]) -> Tensor:
+def scores(predictor: Predictor, parts: Sequence[Finding], texts: Sequence[Sequence[str]]) -> Tensor:
     """The scores of the parts of predictions for other texts."""
     batch = batch_of(predictor, texts)
     return predictor.model.prediction_scores(predictor.model(batch), batch, [part.prediction for part in parts])
 
 
-def orders(predictor: Predictor, parts: Sequence[ExplainedPart], shuffle: random.Random) -> dict[str, list[Order]]:
-    """The tokens of the texts, those that count most first, by each method, and in a random order."""
+def orders(predictor: Predictor, parts: Sequence[Finding], shuffle: random.Random) -> dict[str, list[Order]]:
+    """The tokens of the texts, those that count most first, as explained, and in a random order."""
     batch = batch_of(predictor, [part.example["tokens"] for part in parts])
     lengths = [len(part.example["tokens"]) for part in parts]
     found = {"random": [shuffle.sample(range(length), length) for length in lengths]}
-    for method in get_args(Method):
-        explained = saliency(predictor.model, batch, [part.prediction for part in parts], method)
-        rows = zip(explained.contributions["tokens"], lengths, strict=True)
-        found[method] = [row[:length].argsort(descending=True).tolist() for row, length in rows]
-    return found
+    explained = saliency(predictor.model, batch, [part.prediction for part in parts])
+    rows = zip(explained.contributions["tokens"], lengths, strict=True)
+    return found | {"explained": [row[:length].argsort(descending=True).tolist() for row, length in rows]}
 
 
 def without(tokens: Sequence[str], order: Order, share: float) -> list[str]:
@@ -58,7 +55,7 @@ def without(tokens: Sequence[str], order: Order, share: float) -> list[str]:
     return [REPLACEMENT if number in replaced else token for number, token in enumerate(tokens)]
 
 
-def falls(predictor: Predictor, parts: Sequence[ExplainedPart], seed: int) -> dict[str, list[float]]:
+def falls(predictor: Predictor, parts: Sequence[Finding], seed: int) -> dict[str, list[float]]:
     """By how much the score falls at each of the `SHARES`, by the names of the orders."""
     shuffle = random.Random(seed)
     sums: dict[str, Tensor] = {}
@@ -86,7 +83,7 @@ def main() -> None:
         {"tokens": each["tokens"]} for each in read_examples(run.reader, arguments.data).take(arguments.examples)
     ]
     pairs = zip(examples, predictor.predictions(examples), strict=True)
-    parts = [part for pair in pairs for part in predictor.explained_parts(*pair)]
+    parts = [part for pair in pairs for part in predictor.findings(*pair)]
     rows = [[name, *(f"{fall:.2f}" for fall in each)] for name, each in falls(predictor, parts, arguments.seed).items()]
     title = f"{arguments.run}: {len(parts)} predictions in {len(examples)} texts"
     print_table(title, ["first replaced", *(f"{share:.0%}" for share in SHARES)], rows)

@@ -18,14 +18,14 @@ from elmo_tasks.elmo.devices import Device
 from elmo_tasks.elmo.fast import Precision
 from elmo_tasks.elmo.shared_bilms import load_frozen
 from elmo_tasks.errors import ArgumentError, ElmoTasksError, check_argument, check_choice, check_several
-from elmo_tasks.extras.explain.saliency import Method
+from elmo_tasks.extras.allennlp.allennlp_format import AllenNlpPredictor
 from elmo_tasks.extras.html.html import END, Page, Sections, page_start
 from elmo_tasks.extras.pretraining.language_model import LanguageModel
 from elmo_tasks.extras.probes.similarity import WordSimilarities, word_similarities
 from elmo_tasks.extras.vectors.embed import Pooling, embed_sentences
 from elmo_tasks.files.hashes import file_state
 from elmo_tasks.modules.word_vectors import WordVectorFile
-from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, AllenNlpPredictor, Input, Predictor
+from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, Input, Predictor
 from elmo_tasks.progress import set_up_logging
 from elmo_tasks.rendering import describe
 from elmo_tasks.runs.evaluate import evaluate
@@ -128,12 +128,12 @@ def load(
     return AllenNlpPredictor(predictor) if format == "allennlp" else predictor
 
 
-def show(predictor: Predictor, inputs: Input | Sequence[Input], *, explain: Method | None = None) -> Page:
+def show(predictor: Predictor, inputs: Input | Sequence[Input], *, explain: bool | str = False) -> Page:
     """What a predictor finds, in colours, for notebooks.
 
     Arguments:
         inputs: a text, a dict, or a list of them.
-        explain: also shows how much each token counts, by the `gradient` or by `integrated` gradients.
+        explain: also shows how much each token counts.
 
     Returns:
         a page, which notebooks show; its `html` is that of `elmo-tasks predict --html`.

@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import io
-import itertools
 import logging
 import os
 import shutil
@@ -183,10 +182,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 class _CommandParser(_Parser):
-    """The parser of a command, which also takes positional arguments after options: `evaluate A --device cpu FILE`.
-
-    What follows an option whose value can be left out, such as `--explain`, is only its value if it is one of those.
-    """
+    """The parser of a command, which also takes positional arguments after options: `evaluate A --device cpu FILE`."""
 
     _is_called = False
 
@@ -197,17 +193,9 @@ class _CommandParser(_Parser):
             return super().parse_known_args(args, namespace)
         self._is_called = True
         try:
-            return self.parse_known_intermixed_args(self._with_values(args), namespace)
+            return self.parse_known_intermixed_args(args, namespace)
         finally:
             self._is_called = False
-
-    def _with_values(self, words: Sequence[str]) -> list[str]:
-        """The words, with the values that were left out."""
-        choices = {name: action for action in self._actions for name in action.option_strings if action.nargs == "?"}
-        return [
-            f"{word}={choices[word].const}" if word in choices and after not in (choices[word].choices or ()) else word
-            for word, after in itertools.pairwise([*words, ""])
-        ]
 
 
 def _list_of_commands() -> str:

@@ -16,6 +16,8 @@ repeated_training: a training that is repeated, by "seeds" or "folds": `(config,
     **arguments of runs.train.train) -> the summary`.
 
 PLACES
+explanation: what each token counts for predictions, `(predictor, examples, predictions) -> a dict for each example`,
+    whose items are added to the result; the core asks for "saliency".
 foreign_config: a `config.problems.ForeignConfigs`, which recognizes configs of another project and answers their keys.
 """
 
@@ -26,6 +28,8 @@ import importlib
 import importlib.util
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
+
+from elmo_tasks.errors import ElmoTasksError
 
 RESUMED = "the same command with --resume, and without --force, goes on"
 GOES_ON = "the same command goes on"
@@ -103,6 +107,22 @@ def find(place: str, name: str) -> Any:
         value = getattr(importlib.import_module(module), attribute)
         _registered.setdefault(place, {}).setdefault(name, value)
     return _registered.get(place, {}).get(name)
+
+
+def required(place: str, name: str, what: str = "") -> Any:
+    """What is registered at a place under a name.
+
+    Arguments:
+        what: what is asked for, in the message; by default the name.
+
+    Raises:
+        ElmoTasksError: there is nothing; the extra that has it is named.
+    """
+    if (value := find(place, name)) is None:
+        table = importlib.import_module(_TABLE).EXTRAS if importlib.util.find_spec(_TABLE) else {}
+        owner = next((f"the extra {extra!r}" for extra, row in table.items() if name in row.adds.get(place, {})), "")
+        raise ElmoTasksError(f"{what or name}: is in {owner or 'an extra'}, which is not installed here")
+    return value
 
 
 def everything(place: str) -> Iterator[Any]:

@@ -16,15 +16,14 @@ import pytest
 import torch
 
 import elmo_tasks
-from elmo_tasks import cli
+from elmo_tasks import cli, compat
 from elmo_tasks.config import load_config
 from elmo_tasks.data_readers import Conll2003Config
 from elmo_tasks.elmo import TINY_OPTIONS, BiLM, FastBiLM, ScalarMix, random_bilm
 from elmo_tasks.errors import ConfigError, DataError, ElmoTasksError
-from elmo_tasks.extras import allennlp as migration
-from elmo_tasks.extras.explain.saliency import Method
+from elmo_tasks.extras.allennlp.allennlp_format import AllenNlpPredictor
 from elmo_tasks.models import TaskModel
-from elmo_tasks.predictors import AllenNlpPredictor, Predictor, build_predictor
+from elmo_tasks.predictors import Predictor, build_predictor
 from elmo_tasks.runs import load
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 
@@ -140,16 +139,16 @@ def test_predictions_as_allennlp_has_them(run: Path, tmp_path: Path, capsys: pyt
     assert cli.main(["predict", str(run), str(source), "--format", "allennlp", "--html", str(tmp_path / "page")]) == 2
     assert "no --format allennlp" in capsys.readouterr().err
 
-    predictor = migration.Predictor.from_path(str(run), "sentence-tagger", cuda_device=-1)
+    predictor = compat.Predictor.from_path(str(run), "sentence-tagger", cuda_device=-1)
     assert predictor.predict_batch_json(inputs) == expected
     assert predictor.predict_tokenized(expected[0]["words"]) == expected[0]
     with pytest.raises(DataError, match="'sentence' is ''"):
         predictor.predict("")
     with pytest.raises(ElmoTasksError, match="predictor_name is 'textual_entailment'; expected 'sentence_tagger' for "):
-        migration.Predictor.from_path(run, "textual_entailment")
+        compat.Predictor.from_path(run, "textual_entailment")
     for predicates in (run, lambda tokens: [0]):  # a run that does not find predicates, and for another task
         with pytest.raises(ElmoTasksError, match="predicates"):
-            migration.Predictor.from_path(run, predicates=predicates)
+            compat.Predictor.from_path(run, predicates=predicates)
 
 
 @pytest.mark.slow
@@ -253,7 +252,7 @@ def test_results_are_explained(
     tagger, source = elmo_tasks.load(run), tmp_path / "in.jsonl"
     favour_spans(tagger.model)
     inputs = [{"tokens": sentence, "saliency": 3} for sentence in SENTENCES]
-    plain, explained = tagger(inputs), tagger(inputs, explain="gradient")
+    plain, explained = tagger(inputs), tagger(inputs, explain=True)
     items = [result.pop("saliency") for result in explained]
     assert explained == plain
     assert plain[0]["input_saliency"] == 3
@@ -265,16 +264,17 @@ def test_results_are_explained(
         assert all([token for token, _ in each["tokens"]] == result["tokens"] for each in found)
     assert " shaded" not in elmo_tasks.show(tagger, TEXT).html.partition("</style>")[2]
     assert 'class="heat shaded"' in elmo_tasks.show(tagger, TEXT, explain="integrated").html
-    (as_allennlp, _) = AllenNlpPredictor(tagger)(inputs, explain="gradient")
+    (as_allennlp, _) = AllenNlpPredictor(tagger)(inputs, explain=True)
     assert as_allennlp["saliency"] == items[0]
 
     monkeypatch.setattr(load, "load_predictor", lambda *_, **__: tagger)
     source.write_text("\n".join(map(json.dumps, inputs)))
-    methods: dict[Method, list[str]] = {"integrated": ["--explain"], "gradient": ["--explain", "gradient"]}
-    for method, words in methods.items():
-        assert cli.main(["predict", str(run), str(source), *words]) == 0
-        lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-        assert lines == tagger(inputs, explain=method)
+    assert cli.main(["predict", str(run), str(source), "--explain"]) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert lines == tagger(inputs, explain=True) == tagger(inputs, explain="integrated")
+    for method in ("gradient", "integrated"):
+        assert cli.main(["predict", str(run), str(source), "--explain", method]) == 2
+        assert "--explain takes no value: integrated gradients are the only method" in capsys.readouterr().err
     assert cli.main(["predict", str(run), "-", "--format", "reader", "--output-format", "reader", "--explain"]) == 2
     assert "--explain adds to results, not to data" in capsys.readouterr().err
 
@@ -284,15 +284,15 @@ def test_what_cannot_be_explained_is_said(
 ) -> None:
     tagger = elmo_tasks.load(run)
     favour_spans(tagger.model)
-    with pytest.raises(ElmoTasksError, match="explain is 'lime'; expected gradient or integrated"):
-        tagger(TEXT, explain="lime")  # type: ignore[arg-type]
-    monkeypatch.setattr(tagger, "most_explained", 100)
-    results = tagger.predict([{"tokens": ["Boeing"]}, {"tokens": [*SENTENCES[0]] * 20}], explain="gradient")
+    with pytest.raises(ElmoTasksError, match="explain is 'gradient'; expected True or False: integrated"):
+        tagger(TEXT, explain="gradient")
+    monkeypatch.setattr(tagger, "most_explained", 100 * 32)
+    results = tagger.predict([{"tokens": ["Boeing"]}, {"tokens": [*SENTENCES[0]] * 20}], explain=True)
     assert next(results)["tokens"] == ["Boeing"]
     with pytest.raises(
-        DataError, match=r"inputs:2: to explain \d+ parts, the model reads .* tokens; expected at most 100"
+        DataError, match=r"inputs:2: to explain \d+ parts, the model reads .* tokens; expected at most 3,200"
     ):
         next(results)
     monkeypatch.setattr(tagger.model, "prediction_scores", functools.partial(TaskModel.prediction_scores, tagger.model))
     with pytest.raises(ElmoTasksError, match="CrfTagger has no prediction_scores"):
-        tagger(TEXT, explain="gradient")
+        tagger(TEXT, explain=True)

@@ -90,7 +90,7 @@ def test_a_predictor(short_run: Path, predictor: Predictor) -> None:
     check(predictor.predict, ("A dog.", {"text": "A dog."}, 3))
     with pytest.raises(ElmoTasksError, match="predicates are for semantic roles"):
         elmo_tasks.load(short_run, predicates=short_run)
-    check(lambda value: predictor("A dog.", explain=value), NO_PATH[1:])
+    check(lambda value: predictor("A dog.", explain=value), (5, "", "gradient", [], object()))
     check(lambda value: elmo_tasks.show(predictor, value), (None, 5, [None]))
     check(lambda value: elmo_tasks.load(short_run, batch_tokens=value), NO_NUMBER)
     check(

@@ -180,13 +180,8 @@ def add_predict(parser: argparse.ArgumentParser) -> None:
         "what to do with an unusable input. fail: stop with an error; output files keep the results so far. skip: "
         "continue, and list the skipped inputs at the end. record: in a folder, write the error to its column",
     )
-    parser.add_argument(
-        "--explain",
-        nargs="?",
-        choices=("gradient", "integrated"),
-        const="integrated",
-        help="also show how much each token counts for each result: by integrated gradients, or by gradient times "
-        "input, which is less exact but up to 32 times as fast (default without a value: integrated)",
+    options.add_flag(
+        parser, "--explain", "also show how much each token counts for each result, by integrated gradients"
     )
     options.add_flag(
         parser,
@@ -233,9 +228,10 @@ def _add_formats(parser: argparse.ArgumentParser) -> None:
 
 def run_predict(arguments: argparse.Namespace) -> None:
     from elmo_tasks.commands.prediction import predict_for_tool, predict_stream
+    from elmo_tasks.extras.allennlp.allennlp_format import AllenNlpPredictor
     from elmo_tasks.extras.engines.units import find_files
     from elmo_tasks.extras.tables.sheets import SHEETS
-    from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, AllenNlpPredictor
+    from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS
     from elmo_tasks.runs.load import load_predictor, load_run, run_predictor
 
     _check_formats(arguments)
@@ -285,6 +281,8 @@ def run_predict(arguments: argparse.Namespace) -> None:
 
 def _check_formats(arguments: argparse.Namespace) -> None:
     """Raises an `ElmoTasksError` for options of `predict` that do not go together."""
+    if arguments.explain and {"gradient", "integrated"} & {*arguments.run_paths, *arguments.input}:
+        raise ElmoTasksError("--explain takes no value: integrated gradients are the only method")
     if arguments.output_format == "reader" and arguments.format != "reader":
         raise ElmoTasksError("--output-format reader adds predictions to the data; expected --format reader as well")
     if arguments.format == "allennlp" and (arguments.html or is_table(arguments.output)):

@@ -21,7 +21,7 @@ from elmo_tasks.files.overwriting import JSON, JSON_LINES, is_table
 if TYPE_CHECKING:
     from elmo_tasks.data_readers.reader import DatasetReader
     from elmo_tasks.predictors import Predictor
-    from elmo_tasks.predictors.inputs import InputFormat, LiveLines
+    from elmo_tasks.predictors.inputs import LineFormat, LiveLines
     from elmo_tasks.tasks import Task
 
 logger = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ def predict_stream(predictor: Predictor, arguments: argparse.Namespace, reader: 
     """
     from elmo_tasks.predictors.inputs import LiveLines, input_name, inputs_of_files, read_inputs, reader_inputs
 
-    input_format: InputFormat = "auto" if arguments.format == "allennlp" else arguments.format
+    input_format: LineFormat = "auto" if arguments.format == "allennlp" else arguments.format
     results = Results((arguments.output, arguments.html))
     typed = not reader and arguments.input == _STANDARD_INPUT and sys.stdin is not None and sys.stdin.isatty()
     skipped = _Skipped()

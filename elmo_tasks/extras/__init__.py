@@ -212,7 +212,7 @@ EXTRAS = {
         "Arrow functions for Ray Data and Spark, and folders of Parquet parts", needs=("advice", "explain", "vectors")
     ),
     "ensembles": Extra("several runs as one", adds={"several_runs": {"mean": "ensemble:load_ensemble"}}),
-    "explain": Extra("which tokens count for a result"),
+    "explain": Extra("which tokens count for a result", adds={"explanation": {"saliency": "saliency:explain"}}),
     "html": Extra("results as pages for browsers and notebooks"),
     "resolve": Extra("texts with each mention replaced by the name that it stands for"),
     "augment": Extra(

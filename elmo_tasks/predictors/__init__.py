@@ -6,18 +6,17 @@ from typing import Any
 
 from elmo_tasks import tasks
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.extras.allennlp.allennlp_format import AllenNlpPredictor
 from elmo_tasks.models.model import TaskModel
 from elmo_tasks.predictors.classifier import ClassifierPredictor, InferencePredictor
 from elmo_tasks.predictors.coreference import CoreferencePredictor
-from elmo_tasks.predictors.predictor import DEFAULT_BATCH_TOKENS, Input, Predictor
+from elmo_tasks.predictors.predictor import DEFAULT_BATCH_TOKENS, Input, Origin, Predictor
 from elmo_tasks.predictors.reading import ReadingPredictor
 from elmo_tasks.predictors.semantic_roles import SemanticRolesPredictor
 from elmo_tasks.predictors.tagger import TaggerPredictor
 from elmo_tasks.text.tokenizers import TREEBANK, Tokenizer
 from elmo_tasks.text.vocabulary import Vocabulary
 
-__all__ = ["DEFAULT_BATCH_TOKENS", "AllenNlpPredictor", "Input", "Predictor", "build_predictor", "register_predictor"]
+__all__ = ["DEFAULT_BATCH_TOKENS", "Input", "Origin", "Predictor", "build_predictor", "register_predictor"]
 
 PREDICTORS = tasks.TaskRegistry[type[Predictor]](
     {
@@ -46,6 +45,7 @@ def build_predictor(
     batch_tokens: int = DEFAULT_BATCH_TOKENS,
     tokenizer: Tokenizer = TREEBANK,
     predicates: Predictor | None = None,
+    **settings: Any,
 ) -> Predictor:
     """Makes the predictor that is registered for a model's task or, if there is none, for the nearest base class.
 
@@ -54,6 +54,7 @@ def build_predictor(
         batch_tokens: the most tokens of a batch.
         tokenizer: splits raw text.
         predicates: the predictor of a tagger, which finds the predicates for a model of semantic roles.
+        settings: other arguments of the predictor, such as its `origin`.
 
     Raises:
         TypeError: no predictor is registered for such a task.
@@ -62,9 +63,9 @@ def build_predictor(
     chosen = PREDICTORS.find(model.task)
     if chosen is None:
         raise TypeError(f"no predictor for the task {type(model.task).__name__}; see register_predictor")
-    predictor = chosen(model, vocabulary, batch_tokens=batch_tokens, tokenizer=tokenizer)
-    if predicates is None:
-        return predictor
-    if not isinstance(predictor, SemanticRolesPredictor):
-        raise ElmoTasksError(f"predicates are for semantic roles; the model of the run is a {type(model).__name__}")
-    return predictor.with_predicates(predicates)
+    settings |= {"batch_tokens": batch_tokens, "tokenizer": tokenizer}
+    if predicates is not None:
+        if not issubclass(chosen, SemanticRolesPredictor):
+            raise ElmoTasksError(f"predicates are for semantic roles; the model of the run is a {type(model).__name__}")
+        settings["predicates"] = predicates
+    return chosen(model, vocabulary, **settings)

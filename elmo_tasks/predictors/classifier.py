@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from types import MappingProxyType
 from typing import Any
-
-import pyarrow as pa
 
 from elmo_tasks.predictors.fields import one_of, string_field, tokens_field, words_field
 from elmo_tasks.predictors.predictor import Fields, Predictor
-from elmo_tasks.predictors.result_types import BY_LABEL, MATRIX, NUMBERS, PAIRS, WORDS
 from elmo_tasks.text.tokenizers import Tokenizer
 
 
@@ -32,10 +28,6 @@ class ClassifierPredictor(Predictor):
 
     read_keys = frozenset({"text", "tokens"})
     most_tokens = 10_000
-    result_types = MappingProxyType(
-        {"text": pa.string(), "tokens": WORDS, "offsets": PAIRS, "label": pa.string(), "labels": WORDS}
-        | {"score": pa.float64(), "probabilities": BY_LABEL, "attention": NUMBERS}
-    )
 
     def examples(self, fields: Fields) -> Iterator[dict[str, Any]]:
         if one_of(fields, "text", "tokens") == "tokens":
@@ -69,11 +61,6 @@ class InferencePredictor(Predictor):
 
     read_keys = frozenset({"premise_tokens", "hypothesis_tokens"})  # raw texts are carried over
     most_tokens = 10_000
-    result_types = MappingProxyType(
-        {"premise_tokens": WORDS, "hypothesis_tokens": WORDS}
-        | {"label": pa.string(), "score": pa.float64(), "probabilities": BY_LABEL}
-        | {"premise_attention": MATRIX, "hypothesis_attention": MATRIX}
-    )
     sample = {"premise": "A man sleeps.", "hypothesis": "Nobody is awake."}  # noqa: RUF012
 
     def examples(self, fields: Fields) -> Iterator[dict[str, Any]]:

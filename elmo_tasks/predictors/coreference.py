@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from types import MappingProxyType
 from typing import Any
-
-import pyarrow as pa
 
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.predictors.fields import one_of, string_field, tokens_field
-from elmo_tasks.predictors.predictor import ExplainedPart, Fields, Predictor, rounded
-from elmo_tasks.predictors.result_types import NUMBERS, PAIRS, WORDS, spans
+from elmo_tasks.predictors.predictor import Fields, Finding, Predictor, rounded
 from elmo_tasks.rendering.drawing import nested_pieces
 from elmo_tasks.rendering.tasks import located
 from elmo_tasks.tasks.coreference import GENRES, token_speakers
@@ -50,12 +46,6 @@ class CoreferencePredictor(Predictor):
     """
 
     read_keys = frozenset({"text", "sentences", "tokens", "speakers", "genre"})
-    result_types = MappingProxyType(
-        {"text": pa.string(), "sentences": pa.list_(WORDS), "offsets": pa.list_(PAIRS), "clusters": pa.list_(PAIRS)}
-        | {"cluster_probabilities": NUMBERS}
-        | {"mentions": spans({"cluster": pa.int64(), "antecedent": pa.int64()})}
-        | {"description": pa.string()}
-    )
 
     def examples(self, fields: Fields) -> Iterator[dict[str, Any]]:
         kind = one_of(fields, "text", "sentences", "tokens")
@@ -74,7 +64,7 @@ class CoreferencePredictor(Predictor):
         genre = {"genre": example["genre"]} if example["genre"] in self.vocabulary.labels[GENRES] else {}
         return {**{name: example[name] for name in ("document", "sentences", "speakers")}, **genre}
 
-    def explained_parts(self, example: Fields, prediction: Fields) -> Iterator[ExplainedPart]:
+    def findings(self, example: Fields, prediction: Fields) -> Iterator[Finding]:
         """The link of each mention that has an antecedent; `mention` is its number in the result."""
         tokens = [token for sentence in example["sentences"] for token in sentence]
         mentions = prediction["mentions"]
@@ -82,7 +72,7 @@ class CoreferencePredictor(Predictor):
             if antecedent is not None:
                 link = (mentions[number], mentions[antecedent])
                 names = (" ".join(tokens[first : last + 1]) for first, last in link)
-                yield ExplainedPart({"of": " → ".join(names), "mention": number}, example, {"link": link})
+                yield Finding({"of": " → ".join(names), "mention": number}, example, {"link": link})
 
     def result(self, example: Fields, prediction: Fields) -> dict[str, Any]:
         text, offsets = located(example)

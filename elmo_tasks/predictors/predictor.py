@@ -10,22 +10,20 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeVar, get_args
+from typing import Any, NamedTuple, TypeVar
 
-import pyarrow as pa
 import torch
 
+from elmo_tasks import hooks
 from elmo_tasks.data_readers.sources import task_keys
 from elmo_tasks.errors import (
     ArgumentError,
     DataError,
     ElmoTasksError,
     OnError,
-    check_choice,
     check_count,
     one_line_of,
 )
-from elmo_tasks.extras.explain.saliency import Method, num_gradients, saliency
 from elmo_tasks.files.limits import ADVICE, limit
 from elmo_tasks.models.model import TaskModel
 from elmo_tasks.text.prose import warn_of_blank
@@ -37,8 +35,6 @@ logger = logging.getLogger(__name__)
 
 Fields = Mapping[str, Any]
 Input = str | Fields
-InnerValues = Callable[[Any, Any, Any], list[dict[str, Any]]]
-"""What a model's output has for each example, from the model, its output and the batch, as values for JSON."""
 
 DEFAULT_BATCH_TOKENS = 2048
 _PredictorT = TypeVar("_PredictorT", bound="Predictor")
@@ -47,15 +43,31 @@ _BATCHES_AHEAD = 16  # inputs for this many batches are sorted by length, so tha
 _DIGITS = 6  # of probabilities in results
 _TOKENS_BETWEEN = 1 << 17  # of all predictors; giving memory back more often would take two percent of the time
 _POSITION_KEYS = frozenset({"sentences", "offsets", "spans", "saliency"})  # pictures read them where a result has them
-_EXPLAINED = "explained prediction"  # the key of what is explained, in an example of its own
 
 
-class ExplainedPart(NamedTuple):
-    """A part of a prediction whose score is explained."""
+class Finding(NamedTuple):
+    """Something that a prediction says, whose score can be explained."""
 
     about: dict[str, Any]  # what the result says of it
     example: Fields  # what the model reads
     prediction: Fields  # what `TaskModel.prediction_scores` scores
+
+
+class Origin(NamedTuple):
+    """Where a predictor comes from.
+
+    Attributes:
+        about: the run, for the predictor's repr; empty without a run.
+        own_columns: other names of an input's keys, as the data of the run have them: `{"review": "text"}`.
+        load: how another process loads the predictor; None if it cannot.
+    """
+
+    about: str = ""
+    own_columns: Mapping[str, str] = MappingProxyType({})
+    load: Callable[[], Predictor] | None = None
+
+
+_NO_RUN = Origin()
 
 
 class ExampleError(ElmoTasksError):
@@ -84,26 +96,22 @@ class Predictor(ABC):
         batch_tokens: the most tokens of a batch: the number of its examples times the length of the longest, as the
             task counts it. A longer example is a separate batch.
         tokenizer: splits raw text, as it did that of the training data.
-
-    Attributes:
-        inner_values: what predictions have in addition to what the model decodes, such as its scores.
+        origin: the run that has the model.
 
     Class attributes:
         read_keys: the keys of an input that are read, and so not carried over.
         sample: an input that works. An object is shown to those who give plain text.
         most_tokens: bound of an example's length, times `limits`' factor, where the time is quadratic.
-        result_types: the types of a result's keys in Arrow tables; keys that are not here are kept as JSON.
+        result_types: the types of a result's keys in Arrow tables; keys that are not here are kept as JSON. Those of
+            the predictors of this package are in the code that makes such tables.
         most_explained: bound of the tokens that the model reads to explain an example, times `limits`' factor.
     """
 
-    inner_values: InnerValues | None = None
-    origin = ""  # of the run that it was loaded from, for its repr
-    load_again: Callable[[], Predictor] | None = None  # how another process loads it; set where it was loaded
-    own_columns: Mapping[str, str] = MappingProxyType({})  # of the run's data: other names of keys, {review: text}
+    origin = _NO_RUN
     read_keys: frozenset[str]
     sample: Input = "Orla sold the mill. Nobody had asked her to."
     most_tokens: int | None = None
-    result_types: Mapping[str, pa.DataType] = MappingProxyType({})
+    result_types: Mapping[str, Any] = MappingProxyType({})
     most_explained = 2_000_000  # a few minutes
 
     def __init__(
@@ -113,6 +121,7 @@ class Predictor(ABC):
         *,
         batch_tokens: int = DEFAULT_BATCH_TOKENS,
         tokenizer: Tokenizer = TREEBANK,
+        origin: Origin = _NO_RUN,
     ) -> None:
         check_count("batch_tokens", batch_tokens, 1)
         self.model = model.eval()
@@ -120,20 +129,24 @@ class Predictor(ABC):
         self.vocabulary = vocabulary
         self.batch_tokens = batch_tokens
         self.tokenizer = tokenizer
+        self.origin = origin
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.origin or f'task={type(self.task).__name__}'})"
+        return f"{type(self).__name__}({self.origin.about or f'task={type(self.task).__name__}'})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if self.load_again is None:
+        if self.origin.load is None:
             raise TypeError(f"{self!r} was not loaded from a run and cannot be pickled; load its run in each process")
-        return self.load_again, ()
+        return self.origin.load, ()
 
-    def with_inner_values(self: _PredictorT, inner_values: InnerValues | None) -> _PredictorT:
-        """A twin of this predictor with these `inner_values`; both have the same model."""
-        twin = object.__new__(type(self))
-        twin.__dict__ |= {**self.__dict__, "inner_values": inner_values}
-        return twin
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The keyword arguments that it was made with."""
+        return {"batch_tokens": self.batch_tokens, "tokenizer": self.tokenizer, "origin": self.origin}
+
+    def with_model(self: _PredictorT, model: TaskModel[Any, Any]) -> _PredictorT:
+        """The same predictor with another model of its task and vocabulary."""
+        return type(self)(model, self.vocabulary, **self.settings)
 
     @abstractmethod
     def examples(self, fields: Fields) -> Iterable[dict[str, Any]]:
@@ -160,7 +173,7 @@ class Predictor(ABC):
         """The result of one example, as values for JSON."""
 
     def __call__(
-        self, inputs: Input | Iterable[Input], *, on_error: OnError | None = None, explain: Method | None = None
+        self, inputs: Input | Iterable[Input], *, on_error: OnError | None = None, explain: bool | str = False
     ) -> list[dict[str, Any]]:
         """The results for a text, a dict, or several of them, all in one list; see `predict`."""
         several = [inputs] if isinstance(inputs, (str, Mapping)) else inputs
@@ -180,7 +193,7 @@ class Predictor(ABC):
         source: str = "inputs",
         waiting: Callable[[], bool] = lambda: False,
         on_error: OnError | None = None,
-        explain: Method | None = None,
+        explain: bool | str = False,
     ) -> Iterator[dict[str, Any]]:
         """Yields the results in the order of the inputs, while these are still being read.
 
@@ -192,7 +205,8 @@ class Predictor(ABC):
             waiting: whether the next input has not come yet; then the results of those before it are yielded first.
             on_error: called with the error of an input that is not usable, which is skipped then; by default the error
                 is raised.
-            explain: adds the tokens that each result depends on, as `saliency`; see the method `explain`.
+            explain: adds the tokens that each result depends on, as `saliency`; see the method `explain`. "integrated",
+                the name of the method, is the same as True.
 
         Raises:
             DataError: an input is not usable; the message names its number, from 1. The results of the inputs before it
@@ -202,8 +216,7 @@ class Predictor(ABC):
         if isinstance(inputs, (str, bytes, Mapping)) or not isinstance(inputs, Iterable):
             expected = "a list of strings or dicts; for a single one, call the predictor itself"
             raise ArgumentError(f"inputs is {one_line_of(inputs)}; expected {expected}")
-        check_choice("explain", explain, (*get_args(Method), None))
-        return self._results(inputs, source, waiting, on_error, explain)
+        return self._results(inputs, source, waiting, on_error, is_explained(explain))
 
     def _results(
         self,
@@ -211,7 +224,7 @@ class Predictor(ABC):
         source: str,
         waiting: Callable[[], bool],
         on_error: OnError | None,
-        explain: Method | None,
+        explain: bool,
     ) -> Iterator[dict[str, Any]]:
         for window in self._windows(inputs, source, waiting, on_error):
             refused: DataError | None = None
@@ -219,7 +232,7 @@ class Predictor(ABC):
                 try:
                     examples = [example for *_, example in window]
                     predictions = self.predictions(examples)
-                    added = self.explain(examples, predictions, explain) if explain else [{} for _ in examples]
+                    added = self.explain(examples, predictions) if explain else [{} for _ in examples]
                     break
                 except ExampleError as error:
                     number = window[error.row][0]
@@ -281,7 +294,7 @@ class Predictor(ABC):
             ElmoTasksError: the input is not usable; the message does not say which input.
         """
         try:
-            examples = list(self.examples(task_keys(fields, self.own_columns)))
+            examples = list(self.examples(task_keys(fields, self.origin.own_columns)))
         except ElmoTasksError as error:
             wants_fields = set(fields) == {"text"} and not isinstance(self.sample, str)
             hint = f"; expected JSON objects, such as {json.dumps(self.sample)}" if wants_fields else ""
@@ -308,7 +321,9 @@ class Predictor(ABC):
     def complete_result(self, fields: Fields, example: Fields, prediction: Fields) -> dict[str, Any]:
         """The `result` of an example, after the items of its input that are carried over, under names of their own."""
         result = self.result(example, prediction)
-        others = {key: each for key, each in task_keys(fields, self.own_columns).items() if key not in self.read_keys}
+        others = {
+            key: each for key, each in task_keys(fields, self.origin.own_columns).items() if key not in self.read_keys
+        }
         taken = result.keys() | _POSITION_KEYS
         return {_free_name(key, taken, fields): value for key, value in others.items()} | result
 
@@ -317,58 +332,34 @@ class Predictor(ABC):
 
         A predictor overrides this if the model reads something other than the examples, such as parts of them.
         """
-        return self._in_batches(examples, self._predict_batch)
+        return self.in_batches(examples, self._predict_batch)
 
-    def explained_parts(self, example: Fields, prediction: Fields) -> Iterable[ExplainedPart]:
+    def findings(self, example: Fields, prediction: Fields) -> Iterable[Finding]:
         """What `explain` explains of a prediction; by default its label or number, or each of its labels."""
         field = self.task.predicted_field
         value = prediction[field]
         if isinstance(value, list):
-            return [ExplainedPart({"of": label}, example, {field: [label]}) for label in value]
-        return [ExplainedPart({"of": value if isinstance(value, str) else field}, example, prediction)]
+            return [Finding({"of": label}, example, {field: [label]}) for label in value]
+        return [Finding({"of": value if isinstance(value, str) else field}, example, prediction)]
 
-    def cost_of_explaining(self, example: Fields, prediction: Fields, method: Method | None) -> int:
-        """How many tokens the model reads to explain a prediction."""
-        if method is None:
-            return 0
-        return len(list(self.explained_parts(example, prediction))) * num_gradients(method) * self.task.length(example)
-
-    def explain(
-        self, examples: Sequence[dict[str, Any]], predictions: Sequence[Fields], method: Method
-    ) -> list[dict[str, Any]]:
+    def explain(self, examples: Sequence[dict[str, Any]], predictions: Sequence[Fields]) -> list[dict[str, Any]]:
         """The tokens that the predictions depend on, `{"saliency": [...]}` for each example.
 
-        There is an item for each part that `explained_parts` names, with what it is `of`, its `score` and its texts as
-        lists of `[token, share]`; see `saliency`.
+        There is an item for each of its `findings`, with what it is `of`, its `score` and its texts as lists of
+        `[token, share]`.
 
         Raises:
             ExampleError: the model would read too many tokens for an example.
+            ElmoTasksError: explanations are not installed.
         """
-        found: list[dict[str, Any]] = [{"saliency": []} for _ in examples]
-        rows: list[tuple[int, ExplainedPart]] = []
-        for row, (example, prediction) in enumerate(zip(examples, predictions, strict=True)):
-            parts = list(self.explained_parts(example, prediction))
-            read = self.cost_of_explaining(example, prediction, method)
-            if read > (most := limit(self.most_explained)):
-                problem = f"to explain {len(parts)} parts, the model reads {read:,} tokens; expected at most {most:,}"
-                raise ExampleError(row, f"{problem}; {ADVICE}")
-            rows += [(row, part) for part in parts]
-        explained = [{**part.example, _EXPLAINED: part.prediction} for _, part in rows]
-        of_rows = self._in_batches(explained, functools.partial(self._explain_batch, method=method))
-        for (row, part), item in zip(rows, of_rows, strict=True):
-            found[row]["saliency"].append(part.about | item)
-        return found
-
-    def _explain_batch(self, examples: list[dict[str, Any]], method: Method) -> list[dict[str, Any]]:
-        batch = self._collate(examples)
-        found = saliency(self.model, batch, [example[_EXPLAINED] for example in examples], method)
-        return [{"score": score} | each for score, each in zip(found.scores.tolist(), found.shares(batch), strict=True)]
+        explained: list[dict[str, Any]] = hooks.required("explanation", "saliency")(self, examples, predictions)
+        return explained
 
     def details(self, examples: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """What pictures show of each example in addition to its result, under other keys; by default nothing."""
         return [{} for _ in examples]
 
-    def _in_batches(
+    def in_batches(
         self, examples: Sequence[dict[str, Any]], compute: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]
     ) -> list[dict[str, Any]]:
         """What a function of a batch's examples gives for each example, in their order, with rounded numbers."""
@@ -384,18 +375,22 @@ class Predictor(ABC):
 
     @torch.inference_mode()
     def _predict_batch(self, examples: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        batch = self._collate(examples)
+        batch = self.collate(examples)
         output = self.model(batch)
-        predictions = self.model.decode(output, batch)
-        if self.inner_values is None:
-            return predictions
-        return [
-            each | more for each, more in zip(predictions, self.inner_values(self.model, output, batch), strict=True)
-        ]
+        return self.model.decode(output, batch)
 
-    def _collate(self, examples: list[dict[str, Any]]) -> Any:
+    def collate(self, examples: list[dict[str, Any]]) -> Any:
         """A batch of the model's task, on the device of the model."""
         return self.task.collate(examples, self.vocabulary).to(next(self.model.parameters()).device)
+
+
+def is_explained(explain: object) -> bool:
+    """Whether an argument `explain` asks for explanations; raises an `ArgumentError` if it is something else."""
+    if explain is None or isinstance(explain, bool) or (isinstance(explain, str) and explain == "integrated"):
+        return bool(explain)
+    raise ArgumentError(
+        f"explain is {one_line_of(explain)}; expected True or False: integrated gradients are the only method"
+    )
 
 
 def rounded(value: Any) -> Any:

@@ -6,17 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from types import MappingProxyType
 from typing import Any
 
-import pyarrow as pa
 import torch
 
 from elmo_tasks.models.reading import ReadingModel, ReadingOutput
 from elmo_tasks.modules.overlapping_windows import overlapping_windows
 from elmo_tasks.predictors.fields import one_of, text_field
-from elmo_tasks.predictors.predictor import ExplainedPart, Fields, Predictor
-from elmo_tasks.predictors.result_types import ANSWER
+from elmo_tasks.predictors.predictor import Fields, Finding, Predictor
 from elmo_tasks.tasks.reading import Reading, unanswered
 from elmo_tasks.text.tokens import batches_of_like_lengths, mask_of_lengths
 
@@ -48,10 +45,6 @@ class ReadingPredictor(Predictor):
     model: ReadingModel
     task: Reading
     read_keys = frozenset({"passage", "context", "question"})
-    result_types = MappingProxyType(
-        {"question": pa.string(), "passage": pa.string(), **ANSWER, "best": pa.list_(pa.struct(ANSWER))}
-        | {"best_answer": pa.string(), "no_answer_score": pa.float64(), "no_answer_probability": pa.float64()}
-    )
     sample = {"passage": "The mill opened in 1912.", "question": "When did the mill open?"}  # noqa: RUF012
 
     def examples(self, fields: Fields) -> Iterator[dict[str, Any]]:
@@ -61,7 +54,7 @@ class ReadingPredictor(Predictor):
     def input_of(self, example: Fields) -> dict[str, Any]:
         return {name: example[name] for name in ("id", "question", "passage")}
 
-    def explained_parts(self, example: Fields, prediction: Fields) -> list[ExplainedPart]:
+    def findings(self, example: Fields, prediction: Fields) -> list[Finding]:
         """The answer. Of a passage longer than the model's window, only the window around the answer is read."""
         length, size = len(example["token_starts"]), self.model.window
         start, end = prediction["start"], prediction["end"]
@@ -71,7 +64,7 @@ class ReadingPredictor(Predictor):
             about["first_token"] = first
             example = {**example, **{key: example[key][first : first + size] for key in ("token_starts", "token_ends")}}
             start, end = (None if token is None else token - first for token in (start, end))
-        return [ExplainedPart(about, example, {"start": start, "end": end})]
+        return [Finding(about, example, {"start": start, "end": end})]
 
     def result(self, example: Fields, prediction: Fields) -> dict[str, Any]:
         return {**{key: example[key] for key in ("question", "passage")}, **prediction["best"][0], **prediction}
@@ -91,7 +84,7 @@ class ReadingPredictor(Predictor):
         logits = torch.zeros(2, len(examples), max(lengths))  # (2, B, T), of starts and of ends
         no_answer = torch.full((len(examples),), torch.inf) if self.task.no_answer else None  # (B,)
         for numbers in batches_of_like_lengths(list(map(self.task.length, parts)), max_padded=self.batch_tokens):
-            output = self.model(self._collate([parts[number] for number in numbers]))
+            output = self.model(self.collate([parts[number] for number in numbers]))
             scores = torch.stack([output.start_logits, output.end_logits]).to(logits.device)  # (2, W, S)
             for position, number in enumerate(numbers):
                 row, read, used = windows[number]

@@ -6,19 +6,17 @@ import itertools
 import logging
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from types import MappingProxyType
 from typing import Any
-
-import pyarrow as pa
 
 from elmo_tasks.errors import ElmoTasksError, some_of
 from elmo_tasks.files.limits import ADVICE, limit
 from elmo_tasks.metrics.srl import VERB
+from elmo_tasks.models.model import TaskModel
 from elmo_tasks.predictors.fields import labelled_spans, one_of, sentence_examples, tokens_field
-from elmo_tasks.predictors.predictor import ExampleError, ExplainedPart, Fields, Predictor, rounded
-from elmo_tasks.predictors.result_types import SENTENCE, WORDS, spans
+from elmo_tasks.predictors.predictor import ExampleError, Fields, Finding, Predictor, rounded
 from elmo_tasks.tasks.tagging import TAGS, Tagging
 from elmo_tasks.text.tag_schemes import spans_of_tags
+from elmo_tasks.text.vocabulary import Vocabulary
 
 logger = logging.getLogger(__name__)
 
@@ -28,18 +26,13 @@ _MOST_TIMES = 8  # a batch may have this many times `batch_tokens`, so that long
 _PREDICATES = {*(f"{letter}-{VERB}" for letter in "BUS"), "MD", "VB", "VBD", "VBG", "VBN", "VBP", "VBZ", "AUX", "VERB"}
 _MANY_PREDICATES = 100  # of a sentence: reported, since the sentence is read once for each
 
-_FRAME = pa.struct(
-    {"predicate": pa.int64(), "predicate_text": pa.string(), "probability": pa.float64(), "tags": WORDS}
-    | {"roles": spans({"role": pa.string()}), "description": pa.string()}
-)
-
 
 class SemanticRolesPredictor(Predictor):
     """Finds predicates, and who did what to whom.
 
     An input is `{"text": "..."}`, raw text that is split into sentences and tokens, or `{"tokens": ["...", ...]}`, one
-    tokenized sentence. Tokens may come with `"predicates": [index, ...]`; otherwise a tagger finds the predicates, see
-    `with_predicates`. There is one result for each sentence:
+    tokenized sentence. Tokens may come with `"predicates": [index, ...]`; otherwise a tagger finds the predicates.
+    There is one result for each sentence:
 
     - `tokens`;
     - `frames`, one for each predicate, with `predicate`, the index of its token, `predicate_text`, `probability`, the
@@ -50,6 +43,14 @@ class SemanticRolesPredictor(Predictor):
     - for raw text also `text`, the sentence as written, and positions in the input (characters, ends exclusive):
       `start_char` and `end_char` of the sentence and of each role, `offsets` of the tokens.
 
+    Arguments:
+        predicates: the predictor of a tagger that finds predicates: one that was trained with the reader `predicates`.
+            Or one of parts of speech, all of whose verbs are predicates then, as for AllenNLP's predictor.
+        settings: those of `Predictor`.
+
+    Raises:
+        ElmoTasksError: `predicates` is not the predictor of such a tagger.
+
     Raises (from `predict`):
         DataError: an input has neither text nor tokens, or both, or no tokens; its predicates are not indices of its
             tokens, or too many; or it has none and there is no tagger.
@@ -59,30 +60,25 @@ class SemanticRolesPredictor(Predictor):
     """
 
     read_keys = frozenset({"text", "tokens", "predicates"})
-    result_types = MappingProxyType({**SENTENCE, "frames": pa.list_(_FRAME)})
     most_tags = 200_000  # half a minute to a minute with a small model; 250 tokens x 40 predicates are 10,000
     sample = {"tokens": ["Orla", "sold", "the", "mill", "."], "predicates": [1]}  # noqa: RUF012
-    predicates: Predictor | None = None
 
-    def with_predicates(self, tagger: Predictor) -> SemanticRolesPredictor:
-        """This predictor, with a tagger that finds predicates: one that was trained with the reader `predicates`.
+    def __init__(
+        self,
+        model: TaskModel[Any, Any],
+        vocabulary: Vocabulary,
+        *,
+        predicates: Predictor | None = None,
+        **settings: Any,
+    ) -> None:
+        super().__init__(model, vocabulary, **settings)
+        if predicates is not None:
+            check_tagger(predicates)
+        self.predicates = predicates
 
-        Or one of parts of speech, all of whose verbs are predicates then, as for AllenNLP's predictor.
-
-        Raises:
-            ElmoTasksError: the predictor is not of such a tagger.
-        """
-        if tagger.task.mismatch(Tagging()):
-            model = type(tagger.model).__name__
-            raise ElmoTasksError(f"predicates are found by a tagger; the model of their run is a {model}")
-        labels = tagger.vocabulary.labels[TAGS]
-        if not any(tag in _PREDICATES for tag in labels):
-            raise ElmoTasksError(
-                f"the tagger for predicates has no tag B-{VERB}, only {some_of(labels)}; "
-                "expected one that was trained with the reader 'predicates', or of parts of speech"
-            )
-        self.predicates = tagger
-        return self
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {**super().settings, "predicates": self.predicates}
 
     def warm_up(self) -> None:
         super().warm_up()
@@ -155,11 +151,11 @@ class SemanticRolesPredictor(Predictor):
         frames = iter(super().predictions(rows))
         return [{"frames": [{"predicate": index, **next(frames)} for index in found]} for found in predicates]
 
-    def explained_parts(self, example: Fields, prediction: Fields) -> Iterator[ExplainedPart]:
+    def findings(self, example: Fields, prediction: Fields) -> Iterator[Finding]:
         """The roles of each predicate, that is, the tags of its frame."""
         for frame in prediction["frames"]:
             row = {"tokens": example["tokens"], "predicate": frame["predicate"]}
-            yield ExplainedPart({"of": row["tokens"][row["predicate"]], "predicate": row["predicate"]}, row, frame)
+            yield Finding({"of": row["tokens"][row["predicate"]], "predicate": row["predicate"]}, row, frame)
 
     def _most_padded(self, lengths: Sequence[int]) -> int:
         enough = _ENOUGH_ROWS * max(lengths, default=0)
@@ -168,6 +164,19 @@ class SemanticRolesPredictor(Predictor):
     def result(self, example: Fields, prediction: Fields) -> dict[str, Any]:
         sentence = {key: value for key, value in example.items() if key != "predicates"}
         return {**sentence, "frames": [_frame(example, **frame) for frame in prediction["frames"]]}
+
+
+def check_tagger(tagger: Predictor) -> None:
+    """Raises an `ElmoTasksError` if a predictor is not that of a tagger that finds predicates."""
+    if tagger.task.mismatch(Tagging()):
+        model = type(tagger.model).__name__
+        raise ElmoTasksError(f"predicates are found by a tagger; the model of their run is a {model}")
+    labels = tagger.vocabulary.labels[TAGS]
+    if not any(tag in _PREDICATES for tag in labels):
+        raise ElmoTasksError(
+            f"the tagger for predicates has no tag B-{VERB}, only {some_of(labels)}; "
+            "expected one that was trained with the reader 'predicates', or of parts of speech"
+        )
 
 
 def _checked_indices(indices: Any, num_tokens: int) -> list[int]:

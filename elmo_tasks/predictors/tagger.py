@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from types import MappingProxyType
 from typing import Any
 
-import pyarrow as pa
 import torch
 
 from elmo_tasks.predictors.fields import labelled_spans, sentence_examples
-from elmo_tasks.predictors.predictor import ExplainedPart, Fields, Predictor
-from elmo_tasks.predictors.result_types import NUMBERS, SENTENCE, WORDS, spans
+from elmo_tasks.predictors.predictor import Fields, Finding, Predictor
 from elmo_tasks.tasks import Tagging
 from elmo_tasks.text.tag_schemes import spans_of_tags
 
@@ -34,20 +31,17 @@ class TaggerPredictor(Predictor):
 
     task: Tagging
     read_keys = frozenset({"text", "tokens"})
-    result_types = MappingProxyType(
-        {**SENTENCE, "tags": WORDS, "probabilities": NUMBERS, "spans": spans({"label": pa.string()})}
-    )
 
     def examples(self, fields: Fields) -> Iterator[dict[str, Any]]:
         return sentence_examples(fields, self.tokenizer)
 
-    def explained_parts(self, example: Fields, prediction: Fields) -> list[ExplainedPart]:
+    def findings(self, example: Fields, prediction: Fields) -> list[Finding]:
         """Each span; or, if the tags are not spans, the tags of the whole sentence."""
         tags = prediction["tags"]
         if not self.task.tag_scheme:
-            return [ExplainedPart({"of": "tags"}, example, prediction)]
+            return [Finding({"of": "tags"}, example, prediction)]
         return [
-            ExplainedPart(
+            Finding(
                 {"of": label, "start": start, "end": end, "text": " ".join(example["tokens"][start : end + 1])},
                 example,
                 {"tags": [tag if start <= token <= end else None for token, tag in enumerate(tags)]},
@@ -57,11 +51,11 @@ class TaggerPredictor(Predictor):
 
     def details(self, examples: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """`tag_probabilities`: for each token its most probable tags, at most five; only of models that have them."""
-        return self._in_batches(examples, self._batch_details)
+        return self.in_batches(examples, self._batch_details)
 
     @torch.inference_mode()
     def _batch_details(self, examples: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        batch = self._collate(examples)
+        batch = self.collate(examples)
         return self.model.details(self.model(batch), batch)
 
     def result(self, example: Fields, prediction: Fields) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from elmo_tasks.files.installed_models import VERBS, About, model_named
 from elmo_tasks.files.json_files import read_json
 from elmo_tasks.files.tensor_files import read_tensors
 from elmo_tasks.models.model import TaskModel
-from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, Predictor, build_predictor
+from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, Origin, Predictor, build_predictor
 from elmo_tasks.runs.archive import open_run
 from elmo_tasks.runs.experiment_config import Calibration, ExperimentConfig
 from elmo_tasks.tasks import SemanticRoles
@@ -126,10 +126,8 @@ def load_predictor(
         device = [each for each in override_list(overrides) if each.startswith(_DEVICE)]
         predicates = load_predictor(tagger, overrides=device, batch_tokens=batch_tokens)
     settings = {"overrides": overrides, "batch_tokens": batch_tokens, "predicates": predicates}
-    predictor = run_predictor(run, batch_tokens=batch_tokens, predicates=predicates)
-    packages = sorted(own_packages(run.config))
-    predictor.load_again = functools.partial(_load_again, packages, run.path, **settings)
-    return predictor
+    load = functools.partial(_load_again, sorted(own_packages(run.config)), run.path, **settings)
+    return run_predictor(run, batch_tokens=batch_tokens, predicates=predicates, load=load)
 
 
 def predicates_for(path: RunPaths) -> Path | None:
@@ -168,17 +166,21 @@ def _load_again(packages: Sequence[str], path: RunPaths, **settings: Any) -> Pre
 
 
 def run_predictor(
-    run: Run, *, batch_tokens: int = DEFAULT_BATCH_TOKENS, predicates: Predictor | None = None
+    run: Run,
+    *,
+    batch_tokens: int = DEFAULT_BATCH_TOKENS,
+    predicates: Predictor | None = None,
+    load: Callable[[], Predictor] | None = None,
 ) -> Predictor:
-    """The predictor of a loaded run, as `load_predictor`."""
-    model = run.model.to(run.config.trainer.torch_device())
-    tokenizer = build_tokenizer(run.config.dataset_reader.tokenizer)
-    predictor = build_predictor(
-        model, run.vocabulary, batch_tokens=batch_tokens, tokenizer=tokenizer, predicates=predicates
+    """The predictor of a loaded run, as `load_predictor`; `load` loads it in another process."""
+    return build_predictor(
+        run.model.to(run.config.trainer.torch_device()),
+        run.vocabulary,
+        batch_tokens=batch_tokens,
+        tokenizer=build_tokenizer(run.config.dataset_reader.tokenizer),
+        predicates=predicates,
+        origin=Origin(_described(run), run.config.dataset_reader.own_columns(), load),
     )
-    predictor.origin = _described(run)
-    predictor.own_columns = run.config.dataset_reader.own_columns()
-    return predictor
 
 
 def _described(run: Run) -> str:

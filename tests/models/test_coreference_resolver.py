@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 import torch
 
+from elmo_tasks.extras.allennlp.allennlp_format import AllenNlpPredictor
 from elmo_tasks.models.coreference_resolver import (
     CoreferenceOutput,
     CoreferenceResolver,
     CoreferenceResolverConfig,
     linked_clusters,
 )
-from elmo_tasks.predictors import AllenNlpPredictor
 from elmo_tasks.predictors.coreference import CoreferencePredictor
 from elmo_tasks.tasks.coreference import Coreference, CoreferenceBatch
 from elmo_tasks.text.vocabulary import SPECIAL, Vocabulary

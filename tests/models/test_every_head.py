@@ -6,7 +6,7 @@ import functools
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 import safetensors.torch
@@ -17,7 +17,7 @@ from torch import nn
 from elmo_tasks.config import to_json
 from elmo_tasks.errors import DataError, UnknownLabelError
 from elmo_tasks.extras.ensembles.ensemble import Member, ensemble
-from elmo_tasks.extras.explain.saliency import Method, saliency
+from elmo_tasks.extras.explain.saliency import saliency
 from elmo_tasks.files.tensor_files import write_tensors
 from elmo_tasks.models import ModelConfig, TaskModel
 from elmo_tasks.models.semantic_role_labeler import SemanticRoleLabeler
@@ -426,21 +426,20 @@ def test_predictions_are_explained_by_their_tokens(built: Built) -> None:
     ]
     predictions = predictor.predictions(examples)
     pairs = zip(examples, predictions, strict=True)
-    parts = [part for pair in pairs for part in predictor.explained_parts(*pair)]
+    parts = [part for pair in pairs for part in predictor.findings(*pair)]
     assert len(parts) >= 3
-    for method in get_args(Method):
-        explained = predictor.explain(examples, predictions, method)
-        items = [item for each in explained for item in each["saliency"]]
-        assert [item.items() >= part.about.items() for item, part in zip(items, parts, strict=True)]
-        for item, part in zip(items, parts, strict=True):
-            texts = [value for value in item.values() if isinstance(value, list)]
-            assert sum(abs(share) for text in texts for _, share in text) == pytest.approx(1, abs=1e-4)
-            words = {token for text in texts for token, _ in text}
-            assert words >= {token for text in built.model.task.texts(part.example) for token in text}
+    explained = predictor.explain(examples, predictions)
+    items = [item for each in explained for item in each["saliency"]]
+    for item, part in zip(items, parts, strict=True):
+        assert item.items() >= part.about.items()
+        texts = [value for value in item.values() if isinstance(value, list)]
+        assert sum(abs(share) for text in texts for _, share in text) == pytest.approx(1, abs=1e-4)
+        words = {token for text in texts for token, _ in text}
+        assert words >= {token for text in built.model.task.texts(part.example) for token in text}
 
     given = [part.prediction for part in parts]
     batch = built.batch([dict(part.example) for part in parts])
-    found = saliency(built.model, batch, given, "integrated", steps=48)  # layers with kinks need more than smooth ones
+    found = saliency(built.model, batch, given, steps=48)  # layers with kinks need more than smooth ones
     batch = built.model.with_choices([built.model(batch)], batch)
     tokens = {name: getattr(batch, name) for name in found.contributions}
     zeros = {name: dataclasses.replace(each, scales=torch.zeros(each.mask.shape)) for name, each in tokens.items()}

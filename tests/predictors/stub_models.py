@@ -173,8 +173,7 @@ def make_predicate_tagger(*tags: str) -> TaggerPredictor:
 
 
 def make_roles(tagger: TaggerPredictor | None) -> SemanticRolesPredictor:
-    predictor = SemanticRolesPredictor(Neighbours(), vocabulary("O"), batch_tokens=12)
-    return predictor if tagger is None else predictor.with_predicates(tagger)
+    return SemanticRolesPredictor(Neighbours(), vocabulary("O"), batch_tokens=12, predicates=tagger)
 
 
 def make_coreference() -> CoreferencePredictor:

@@ -6,6 +6,7 @@ import torch
 import elmo_tasks
 from elmo_tasks.errors import DataError
 from elmo_tasks.extras.allennlp.allennlp_format import AllenNlpPredictor
+from elmo_tasks.predictors import Origin
 from elmo_tasks.predictors.classifier import ClassifierPredictor
 from tests.predictors.stub_models import make_classifier
 
@@ -41,7 +42,7 @@ def test_tokens(predictor: ClassifierPredictor) -> None:
 def test_the_columns_of_the_training_data_are_read(
     predictor: ClassifierPredictor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(predictor, "own_columns", {"review": "text", "stars": "label"})
+    monkeypatch.setattr(predictor, "origin", Origin(own_columns={"review": "text", "stars": "label"}))
     (result,) = predictor({"review": "It rained.", "stars": 4, "id": 7})
     assert result == predictor({"text": "It rained.", "label": 4, "id": 7})[0]
     assert (result["text"], result["input_label"], result["id"]) == ("It rained.", 4, 7)

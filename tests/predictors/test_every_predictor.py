@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from elmo_tasks.errors import DataError
+from elmo_tasks.predictors import Origin
 from tests.predictors.stub_models import MAKERS
 
 GOOD: dict[str, dict[str, Any]] = {
@@ -115,5 +116,5 @@ def test_a_text_is_a_text_where_tokens_have_this_name(
 ) -> None:
     predictor = MAKERS[task]()
     expected = predictor(same_fields)
-    monkeypatch.setattr(predictor, "own_columns", own_columns)
+    monkeypatch.setattr(predictor, "origin", Origin(own_columns=own_columns))
     assert predictor(fields) == expected

@@ -10,14 +10,17 @@ from typing import Any, NamedTuple
 import torch
 
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.extras.explain.saliency import Method
+from elmo_tasks.models.model import TaskModel
 from elmo_tasks.models.text_classifier import TextClassifier
 from elmo_tasks.predictors.fields import one_of, text_field, words_field
-from elmo_tasks.predictors.predictor import Fields, InnerValues, Predictor
+from elmo_tasks.predictors.predictor import Fields, Origin, Predictor
 from elmo_tasks.tasks import Classification, Coreference, Reading, SemanticRoles, Tagging, TaskRegistry, TextPairs
 from elmo_tasks.tasks.classification import LABELS
 from elmo_tasks.tasks.reading import passage_tokens
 from elmo_tasks.text.tag_schemes import OUTSIDE, label_of_tag
+
+InnerValues = Callable[[Any, Any, Any], list[dict[str, Any]]]
+"""What a model's output has for each example, from the model, its output and the batch, as values for JSON."""
 
 FindPredicates = Callable[[list[str]], Iterable[int]]
 """Finds the predicates of a tokenized sentence: the indices of their tokens, from 0."""
@@ -49,9 +52,12 @@ class AllenNlpPredictor(Predictor):
     """
 
     def __init__(self, predictor: Predictor, find_predicates: FindPredicates | None = None) -> None:
-        tokenizer = predictor.tokenizer
         super().__init__(
-            predictor.model, predictor.vocabulary, batch_tokens=predictor.batch_tokens, tokenizer=tokenizer
+            predictor.model,
+            predictor.vocabulary,
+            batch_tokens=predictor.batch_tokens,
+            tokenizer=predictor.tokenizer,
+            origin=Origin(predictor.origin.about),
         )
         kind = FORMATS.find(self.task)
         if kind is None:
@@ -61,11 +67,8 @@ class AllenNlpPredictor(Predictor):
         self.arguments = kind.arguments
         self.names = kind.names
         self._format = kind
-        self.inner = predictor.with_inner_values(kind.inner_values)
-        self.inner.model = copy.copy(predictor.model)
-        self.inner.model.temperature = 1.0
+        self.inner = predictor.with_model(_uncalibrated(predictor.model, kind.inner_values))
         self._find_predicates = find_predicates
-        self.origin = predictor.origin
         self.most_tokens = predictor.most_tokens
         self.sample = predictor.sample
         self.read_keys = predictor.read_keys | set(kind.arguments) | {"text"}
@@ -97,16 +100,29 @@ class AllenNlpPredictor(Predictor):
     def predictions(self, examples: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         return self.inner.predictions(examples)
 
-    def explain(
-        self, examples: Sequence[dict[str, Any]], predictions: Sequence[Fields], method: Method
-    ) -> list[dict[str, Any]]:
-        return self.inner.explain(examples, predictions, method)
+    def explain(self, examples: Sequence[dict[str, Any]], predictions: Sequence[Fields]) -> list[dict[str, Any]]:
+        return self.inner.explain(examples, predictions)
 
     def result(self, example: Fields, prediction: Fields) -> dict[str, Any]:
         if isinstance(shares := prediction.get("probabilities"), Mapping):  # AllenNLP has them by the labels' ids
             ordered = {label: shares[label] for label in self.vocabulary.labels[LABELS]}
             prediction = {**prediction, "probabilities": ordered}
         return self._format.result(example, prediction)
+
+
+def _uncalibrated(model: TaskModel[Any, Any], inner_values: InnerValues | None) -> TaskModel[Any, Any]:
+    """The same model without its calibration, whose predictions have inner values in addition."""
+    twin = copy.copy(model)
+    twin.temperature = 1.0
+    if inner_values is not None:
+        decode = twin.decode
+
+        def decode_all(output: Any, batch: Any, **settings: Any) -> list[dict[str, Any]]:
+            values = inner_values(twin, output, batch)
+            return [each | more for each, more in zip(decode(output, batch, **settings), values, strict=True)]
+
+        twin.decode = decode_all  # type: ignore[method-assign]
+    return twin
 
 
 def _tags(example: Fields, prediction: Fields) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import torch
 
 from elmo_tasks import __version__, predictors
 from elmo_tasks.errors import AllenNlpArchiveError, ArgumentError, ElmoTasksError, RunError, did_you_mean
-from elmo_tasks.extras.allennlp.allennlp_format import FindPredicates
+from elmo_tasks.extras.allennlp.allennlp_format import AllenNlpPredictor, FindPredicates
 from elmo_tasks.extras.allennlp.archive import archive_hash
 from elmo_tasks.extras.allennlp.importing import import_allennlp, local_archive
 from elmo_tasks.extras.resolve.resolution import resolved_document, resolved_text
@@ -22,7 +22,6 @@ from elmo_tasks.files.atomic import atomic_folder
 from elmo_tasks.files.cache import used_cache
 from elmo_tasks.files.installed_models import VERBS, model_named
 from elmo_tasks.files.json_files import read_json
-from elmo_tasks.predictors import AllenNlpPredictor
 from elmo_tasks.runs import load
 
 logger = logging.getLogger(__name__)

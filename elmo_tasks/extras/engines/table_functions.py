@@ -31,13 +31,17 @@ from elmo_tasks.elmo.fast import FastBiLM, Precision
 from elmo_tasks.elmo.shared_bilms import load_frozen
 from elmo_tasks.errors import DataError, ElmoTasksError, check_argument, check_choice, check_count
 from elmo_tasks.extras.advice.language import language_check
-from elmo_tasks.extras.explain.saliency import Method
 from elmo_tasks.extras.vectors.embed import Pooling, embed_sentences, shape_of_layers
 from elmo_tasks.files.hashes import content_hash
 from elmo_tasks.files.json_files import json_text, parse_json, read_json
 from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, Predictor
+from elmo_tasks.predictors.classifier import ClassifierPredictor, InferencePredictor
+from elmo_tasks.predictors.coreference import CoreferencePredictor
 from elmo_tasks.predictors.fields import sentence_examples
-from elmo_tasks.predictors.predictor import ExampleError, Fields
+from elmo_tasks.predictors.predictor import ExampleError, Fields, is_explained
+from elmo_tasks.predictors.reading import ReadingPredictor
+from elmo_tasks.predictors.semantic_roles import SemanticRolesPredictor
+from elmo_tasks.predictors.tagger import TaggerPredictor
 from elmo_tasks.runs.archive import open_run
 from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.runs.load import RunPaths, load_predictor, predicates_for, run_paths, with_device
@@ -47,6 +51,40 @@ from elmo_tasks.text.tokenizers import Tokenizer
 
 _CARRIED = ("source", "line")
 _OFFSETS = pa.list_(pa.list_(pa.int32(), 2))
+
+_WORDS = pa.list_(pa.string())
+_NUMBERS = pa.list_(pa.float64())
+_MATRIX = pa.list_(_NUMBERS)
+_PAIRS = pa.list_(pa.list_(pa.int64(), 2))
+_BY_LABEL = pa.map_(pa.string(), pa.float64())
+_RANGE = {"start_char": pa.int64(), "end_char": pa.int64()}
+_ENDS = {"start": pa.int64(), "end": pa.int64(), **_RANGE, "text": pa.string(), "probability": pa.float64()}
+_SENTENCE = {"text": pa.string(), **_RANGE, "tokens": _WORDS, "offsets": _PAIRS}
+_ANSWER = {
+    "answer": pa.string(), "probability": pa.float64(), "start": pa.int64(), "end": pa.int64(), **_RANGE
+}  # fmt: skip
+_LABEL = {"label": pa.string(), "score": pa.float64(), "probabilities": _BY_LABEL}
+_FRAME = pa.struct(
+    {"predicate": pa.int64(), "predicate_text": pa.string(), "probability": pa.float64(), "tags": _WORDS}
+    | {"roles": pa.list_(pa.struct({"role": pa.string(), **_ENDS})), "description": pa.string()}
+)
+RESULT_TYPES: Mapping[type[Predictor], Mapping[str, pa.DataType]] = {
+    ClassifierPredictor: {"text": pa.string(), "tokens": _WORDS, "offsets": _PAIRS, "label": pa.string()}
+    | {"labels": _WORDS, "score": pa.float64(), "probabilities": _BY_LABEL, "attention": _NUMBERS},
+    InferencePredictor: {"premise_tokens": _WORDS, "hypothesis_tokens": _WORDS, **_LABEL}
+    | {"premise_attention": _MATRIX, "hypothesis_attention": _MATRIX},
+    CoreferencePredictor: {"text": pa.string(), "sentences": pa.list_(_WORDS), "offsets": pa.list_(_PAIRS)}
+    | {"clusters": pa.list_(_PAIRS), "cluster_probabilities": _NUMBERS}
+    | {"mentions": pa.list_(pa.struct({"cluster": pa.int64(), "antecedent": pa.int64(), **_ENDS}))}
+    | {"description": pa.string()},
+    ReadingPredictor: {"question": pa.string(), "passage": pa.string(), **_ANSWER}
+    | {"best": pa.list_(pa.struct(_ANSWER)), "best_answer": pa.string()}
+    | {"no_answer_score": pa.float64(), "no_answer_probability": pa.float64()},
+    SemanticRolesPredictor: {**_SENTENCE, "frames": pa.list_(_FRAME)},
+    TaggerPredictor: {**_SENTENCE, "tags": _WORDS, "probabilities": _NUMBERS}
+    | {"spans": pa.list_(pa.struct({"label": pa.string(), **_ENDS}))},
+}
+"""The types of the keys of results. Other predictors have their own `result_types`."""
 
 Result = dict[str, Any]
 Fail = Callable[[int, str], None]
@@ -266,7 +304,7 @@ class Embed(TableFunction):
 class Predict(TableFunction):
     """The results of a trained run for each row, as `elmo-tasks predict` gives them.
 
-    Their keys are columns; see `Predictor.result_types`. `other` has the keys of the input that are carried over, and
+    Their keys are columns; see `RESULT_TYPES`. `other` has the keys of the input that are carried over, and
     those of a predictor without such types, as JSON. `saliency` is JSON, too.
 
     Arguments:
@@ -281,10 +319,14 @@ class Predict(TableFunction):
 
     run: RunPaths
     predicates: str | Path | None = None
-    explain: Method | None = None
+    explain: bool | str = False
     device: Device | None = None
     batch_tokens: int = DEFAULT_BATCH_TOKENS
     overrides: Overrides = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        is_explained(self.explain)
 
     @functools.cached_property
     def _predictor(self) -> Predictor:
@@ -310,7 +352,7 @@ class Predict(TableFunction):
         return {
             "run": [content_hash(file) for file in files if file.is_file()],
             "predicates": content_hash(predicates.model) if predicates else None,
-            "explain": self.explain,
+            "explain": "integrated" if self.explain else None,
             "overrides": override_list(self.overrides),
             "batch_tokens": self.batch_tokens,
         }
@@ -318,7 +360,13 @@ class Predict(TableFunction):
     @functools.cached_property
     def result_types(self) -> Mapping[str, pa.DataType]:
         saliency = {"saliency": pa.string()} if self.explain else {}
-        return {**self._predictor.result_types, **saliency, "other": pa.string()}
+        return {**self._own_types, **saliency, "other": pa.string()}
+
+    @functools.cached_property
+    def _own_types(self) -> Mapping[str, pa.DataType]:
+        """The types of what the predictor finds."""
+        kinds = type(self._predictor).__mro__
+        return self._predictor.result_types or next((RESULT_TYPES[kind] for kind in kinds if kind in RESULT_TYPES), {})
 
     def compute(self, inputs: Mapping[int, Fields], fail: Fail) -> Iterator[tuple[int, Result]]:
         examples: list[tuple[int, Fields, dict[str, Any]]] = []
@@ -332,7 +380,7 @@ class Predict(TableFunction):
             given = [example for *_, example in examples]
             try:
                 found = self._predictor.predictions(given)
-                explained = self._predictor.explain(given, found, self.explain) if self.explain else [{}] * len(given)
+                explained = self._predictor.explain(given, found) if self.explain else [{}] * len(given)
                 predictions = found
             except ExampleError as error:
                 refused = examples[error.row][0]
@@ -340,7 +388,7 @@ class Predict(TableFunction):
                 examples = [each for each in examples if each[0] != refused]
         for (row, fields, example), prediction, saliency in zip(examples, predictions, explained, strict=True):
             result = self._predictor.complete_result(fields, example, prediction)
-            types = self._predictor.result_types
+            types = self._own_types
             own = {key: value for key, value in result.items() if key in types}
             other = {key: value for key, value in result.items() if key not in {"id", *types}}
             as_json = {key: json_text(value) for key, value in saliency.items()}

@@ -1,4 +1,4 @@
-"""How much each token counts for a prediction, by the gradient of its score at the vectors of the tokens.
+"""How much each token counts for a prediction, by integrated gradients of its score at the vectors of the tokens.
 
 # B batch, T tokens of the longest text
 """
@@ -9,27 +9,53 @@ import copy
 import dataclasses
 import itertools
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from elmo_tasks.elmo.fast.bilm import layers_kept
+from elmo_tasks.files.limits import ADVICE, limit
 from elmo_tasks.models.model import Prediction, TaskModel
 from elmo_tasks.modules.embedder import EmbeddedTokens, Embedder
+from elmo_tasks.predictors.predictor import ExampleError, Fields, Finding, Predictor
 from elmo_tasks.tasks import Batch
 from elmo_tasks.text.tokens import Tokens
 
-Method = Literal["gradient", "integrated"]
-
 STEPS = 32
-"""The points at which integrated gradients compute a gradient."""
+"""The points at which a gradient is computed."""
+_EXPLAINED = "explained prediction"  # the key of what is explained, in an example of its own
 
 
-def num_gradients(method: Method | None) -> int:
-    """How often a model computes a gradient; not at all where nothing is explained."""
-    return {None: 0, "gradient": 1, "integrated": STEPS}[method]
+def explain(
+    predictor: Predictor, examples: Sequence[dict[str, Any]], predictions: Sequence[Fields]
+) -> list[dict[str, Any]]:
+    """The tokens that predictions depend on; see `Predictor.explain`."""
+    explained: list[dict[str, Any]] = [{"saliency": []} for _ in examples]
+    rows: list[tuple[int, Finding]] = []
+    for row, (example, prediction) in enumerate(zip(examples, predictions, strict=True)):
+        findings = list(predictor.findings(example, prediction))
+        read = cost_of_explaining(predictor, example, prediction)
+        if read > (most := limit(predictor.most_explained)):
+            problem = f"to explain {len(findings)} parts, the model reads {read:,} tokens; expected at most {most:,}"
+            raise ExampleError(row, f"{problem}; {ADVICE}")
+        rows += [(row, finding) for finding in findings]
+
+    def of_batch(given: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        batch = predictor.collate(given)
+        found = saliency(predictor.model, batch, [example[_EXPLAINED] for example in given])
+        return [{"score": score} | each for score, each in zip(found.scores.tolist(), found.shares(batch), strict=True)]
+
+    items = predictor.in_batches([{**each.example, _EXPLAINED: each.prediction} for _, each in rows], of_batch)
+    for (row, finding), item in zip(rows, items, strict=True):
+        explained[row]["saliency"].append(finding.about | item)
+    return explained
+
+
+def cost_of_explaining(predictor: Predictor, example: Fields, prediction: Fields) -> int:
+    """How many tokens the model reads to explain a prediction."""
+    return len(list(predictor.findings(example, prediction))) * STEPS * predictor.task.length(example)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,7 +90,6 @@ def saliency(
     model: TaskModel[Any, Any],
     batch: Batch,
     predictions: Sequence[Prediction],
-    method: Method = "gradient",
     steps: int = STEPS,
 ) -> Saliency:
     """What the tokens contribute to the scores of predictions (see `TaskModel.prediction_scores`).
@@ -72,10 +97,9 @@ def saliency(
     The gradient is taken at the embedder's output, the vectors of words and ELMo's mixes, so that frozen networks run
     once and need no gradient. A contribution is summed over the features of a token, and may be negative.
 
-    Source: `gradient` multiplies the gradient by the input, after Simonyan et al. (2013), "Deep Inside Convolutional
-    Networks", who take the gradient's size only. `integrated` takes the mean of the gradient on the straight way from
-    zero vectors to the input: Sundararajan et al. (2017), "Axiomatic Attribution for Deep Networks". Its contributions
-    sum to the score, less the score of zero vectors. The integral is a Gauss-Legendre quadrature.
+    Source: Sundararajan et al. (2017), "Axiomatic Attribution for Deep Networks". The gradient's mean on the straight
+    way from zero vectors to the input is multiplied by the input. The contributions sum to the score, less the score of
+    zero vectors. The integral is a Gauss-Legendre quadrature.
 
     Arguments:
         model: in evaluation.
@@ -99,7 +123,7 @@ def saliency(
             output = model(batch)
             scores = model.prediction_scores(output, batch, predictions)
             batch = model.with_choices([output], batch)
-        for point, weight in _weighted_points(method, steps):
+        for point, weight in _weighted_points(steps):
             scales = {name: torch.full_like(each, point, requires_grad=True) for name, each in contributions.items()}
             scaled = {name: dataclasses.replace(tokens, scales=scales[name]) for name, tokens in texts.items()}
             at_point: Batch = dataclasses.replace(batch, **scaled)  # type: ignore[arg-type]  # these fields are tokens
@@ -111,10 +135,8 @@ def saliency(
     return Saliency(scores, contributions)
 
 
-def _weighted_points(method: Method, steps: int) -> Iterable[tuple[float, float]]:
+def _weighted_points(steps: int) -> Iterable[tuple[float, float]]:
     """Where gradients are taken, as shares of the input, and their weights."""
-    if method == "gradient":
-        return [(1.0, 1.0)]
     points, weights = np.polynomial.legendre.leggauss(steps)  # from -1 to 1
     return zip(((points + 1) / 2).tolist(), (weights / 2).tolist(), strict=True)
 

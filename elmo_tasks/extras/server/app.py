@@ -239,10 +239,10 @@ def _add_runs(router: APIRouter, service: Service) -> None:
         name: str,
         body: Annotated[dict[str, Any], Body(examples=[{"text": "Orla sold the mill."}])],
         details: Details = False,
-        explain: Explain = None,
+        explain: Explain = False,
     ) -> Response:
         """Predicts one input, in the form of a JSON line for `elmo-tasks predict`."""
-        run, added = service.run(name), Additions(details, explain)
+        run, added = service.run(name), Additions(details, bool(explain))
         return await service.predict(request, run, lambda: run.prepare([body], added, numbered=False))
 
     @router.post("/api/runs/{name}/predict-batch", response_model=bodies.Answer)
@@ -251,10 +251,10 @@ def _add_runs(router: APIRouter, service: Service) -> None:
         name: str,
         body: bodies.BatchBody,
         details: Details = False,
-        explain: Explain = None,
+        explain: Explain = False,
     ) -> Response:
         """Predicts several inputs, and returns their results in the same order."""
-        run, added = service.run(name), Additions(details, explain)
+        run, added = service.run(name), Additions(details, bool(explain))
         return await service.predict(request, run, lambda: run.prepare(body.inputs, added, numbered=True))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import logging
 import re
@@ -16,17 +17,19 @@ from elmo_tasks.data_readers.sources import HUB_PREFIX
 from elmo_tasks.elmo import ElmoConfig
 from elmo_tasks.elmo.options import BiLMOptions
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.extras.explain.saliency import Method, num_gradients
+from elmo_tasks.extras.explain.saliency import STEPS, cost_of_explaining
 from elmo_tasks.extras.server.bounds import Limits
 from elmo_tasks.files.installed_models import About
 from elmo_tasks.files.json_files import json_text, read_json
+from elmo_tasks.predictors import Predictor
 from elmo_tasks.predictors.predictor import ExampleError, Fields, release_memory_after
-from elmo_tasks.predictors.semantic_roles import SemanticRolesPredictor
+from elmo_tasks.predictors.semantic_roles import check_tagger
 from elmo_tasks.rendering.drawing import legend
 from elmo_tasks.runs.archive import open_run
 from elmo_tasks.runs.experiment_config import Results
 from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.runs.load import Run, load_predictor, load_run, predicates_for, run_predictor
+from elmo_tasks.tasks import SemanticRoles
 from elmo_tasks.tasks.classification import LABELS
 from elmo_tasks.tasks.tagging import TAGS
 from elmo_tasks.text.tag_schemes import OUTSIDE
@@ -45,7 +48,7 @@ class Additions(NamedTuple):
     """What a request's results have in addition."""
 
     details: bool = False  # what only pictures need
-    explain: Method | None = None  # how much each token counts
+    explain: bool = False  # how much each token counts
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,11 +76,13 @@ class ServedRun:
 
     most_cost = Limits.queue_tokens
 
-    def __init__(self, name: str, path: str | Path, *, batch_tokens: int, overrides: Sequence[str] = ()) -> None:
-        run, folder = load_run(path, overrides=overrides), open_run(path)
+    def __init__(
+        self, name: str, path: str | Path, run: Run, predictor: Predictor, predicates: str | None = None
+    ) -> None:
+        folder = open_run(path)
         self.name = name
         self.card = _card(folder)
-        self.predictor = run_predictor(run, batch_tokens=batch_tokens)
+        self.predictor = predictor
         elmo = run.config.elmo()
         self.elmo: ElmoConfig | None = elmo if elmo and not elmo.requires_grad else None
         self.device = run.config.trainer.torch_device()
@@ -88,6 +93,7 @@ class ServedRun:
             "bilm": self.elmo.files().fingerprint() if self.elmo else None,
             "bilm_size": BiLMOptions.load(self.elmo.files().options).summary() if self.elmo else None,
             "has_card": self.card is not None,
+            "predicates": predicates,
             "facts": {"data": known.data, "licence": known.licence, "score": known.score and str(known.score)},
         }
 
@@ -122,7 +128,7 @@ class ServedRun:
         examples = [example for *_, example in rows]
         tokens, cost = (sum(map(count, examples)) for count in (self.predictor.task.length, self.predictor.cost))
         is_complete = all(map(self.predictor.is_complete, examples))
-        return PredictionRequest(rows, added, tokens, cost * (1 + num_gradients(added.explain)), is_complete)
+        return PredictionRequest(rows, added, tokens, cost * (1 + STEPS * added.explain), is_complete)
 
     def complete(self, requests: list[PredictionRequest]) -> list[PredictionRequest]:
         """The requests with all that decides their cost, which a model may have to find."""
@@ -146,8 +152,11 @@ class ServedRun:
             try:
                 examples = [example for *_, example in rows]
                 predictions = self.predictor.predictions(examples)
-                methods = [each.explain for each in wanted]
-                self._check_cost(numbers, map(self.predictor.cost_of_explaining, examples, predictions, methods))
+                costs = [
+                    cost_of_explaining(self.predictor, example, prediction) if each.explain else 0
+                    for each, example, prediction in zip(wanted, examples, predictions, strict=True)
+                ]
+                self._check_cost(numbers, costs)
                 additions = self._additions(wanted, examples, predictions)
                 break
             except ExampleError as error:
@@ -183,11 +192,10 @@ class ServedRun:
         detailed = [row for row, each in enumerate(wanted) if each.details]
         for row, details in zip(detailed, self.predictor.details([examples[row] for row in detailed]), strict=True):
             found[row] |= details
-        for method in {each.explain for each in wanted if each.explain}:
-            rows = [row for row, each in enumerate(wanted) if each.explain == method]
-            chosen = [examples[row] for row in rows], [predictions[row] for row in rows]
+        rows = [row for row, each in enumerate(wanted) if each.explain]
+        if rows:
             try:
-                explained = self.predictor.explain(*chosen, method)
+                explained = self.predictor.explain([examples[row] for row in rows], [predictions[row] for row in rows])
             except ExampleError as error:
                 raise ExampleError(rows[error.row], str(error)) from None
             for row, each in zip(rows, explained, strict=True):
@@ -218,26 +226,34 @@ def load_runs(paths: Sequence[str], *, batch_tokens: int, overrides: Sequence[st
         named[name] = path
     if not named:
         raise ElmoTasksError(f"{', '.join(paths)}: none of them is a run that has finished an epoch")
-    runs = {name: ServedRun(name, path, batch_tokens=batch_tokens, overrides=overrides) for name, path in named.items()}
-    for run in runs.values():
-        run.about["predicates"] = None
-        if isinstance(run.predictor, SemanticRolesPredictor):
-            run.about["predicates"] = _find_predicates(run.predictor, runs)
-            if run.about["predicates"] is None and (tagger := predicates_for(named[run.name])):
-                found = load_predictor(tagger, overrides=overrides, batch_tokens=batch_tokens)
-                run.predictor.with_predicates(found)
-                run.about["predicates"] = tagger.name
-    return runs
-
-
-def _find_predicates(predictor: SemanticRolesPredictor, runs: Mapping[str, ServedRun]) -> str | None:
-    """Gives a predictor of semantic roles the first run that finds predicates, and returns its name."""
-    for other in runs.values():
-        try:
-            predictor.with_predicates(other.predictor)
-        except ElmoTasksError:  # another task, or other tags
+    loaded = {name: load_run(path, overrides=overrides) for name, path in named.items()}
+    predictors = {
+        name: run_predictor(run, batch_tokens=batch_tokens)
+        for name, run in loaded.items()
+        if not isinstance(run.model.task, SemanticRoles)
+    }
+    served: dict[str, ServedRun] = {}
+    for name, run in loaded.items():
+        if name in predictors:
+            served[name] = ServedRun(name, named[name], run, predictors[name])
             continue
-        return other.name
+        tagger, predicates = _first_tagger(predictors), None
+        if tagger:
+            predicates = predictors[tagger]
+        elif installed := predicates_for(named[name]):
+            tagger = installed.name
+            predicates = load_predictor(installed, overrides=overrides, batch_tokens=batch_tokens)
+        predictor = run_predictor(run, batch_tokens=batch_tokens, predicates=predicates)
+        served[name] = ServedRun(name, named[name], run, predictor, tagger)
+    return served
+
+
+def _first_tagger(predictors: Mapping[str, Predictor]) -> str | None:
+    """The name of the first run that finds predicates."""
+    for name, predictor in predictors.items():
+        with contextlib.suppress(ElmoTasksError):  # another task, or other tags
+            check_tagger(predictor)
+            return name
     return None
 
 

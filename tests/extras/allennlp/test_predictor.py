@@ -27,9 +27,9 @@ from elmo_tasks.errors import (
     RunError,
 )
 from elmo_tasks.extras.allennlp import predictor
+from elmo_tasks.extras.allennlp.allennlp_format import AllenNlpPredictor
 from elmo_tasks.extras.allennlp.importing import import_allennlp
 from elmo_tasks.extras.allennlp.predictor import Predictor
-from elmo_tasks.predictors import AllenNlpPredictor
 from elmo_tasks.runs import load
 from elmo_tasks.runs.archive import open_run
 from tests.extras.allennlp.archives import write_archive

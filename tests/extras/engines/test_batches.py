@@ -12,6 +12,7 @@ import pytest
 import elmo_tasks
 from elmo_tasks.batches import Embed, Predict
 from elmo_tasks.errors import DataError
+from elmo_tasks.extras.engines.table_functions import RESULT_TYPES
 from elmo_tasks.predictors import Predictor
 from tests.extras.engines.conftest import LEARNED
 from tests.predictors.stub_models import MAKERS
@@ -98,15 +99,16 @@ def test_tables_hold_all_of_the_results(task: str) -> None:
     predictor: Predictor = MAKERS[task]()
     results = predictor(INPUTS.get(task, [{"text": "Orla left. She sang."}, {"tokens": ["Ann", "left", "Ann"]}]))
     assert results
-    schema = pa.schema(list(predictor.result_types.items()))
-    known = [{key: value for key, value in each.items() if key in predictor.result_types} for each in results]
+    types = RESULT_TYPES[type(predictor)]
+    schema = pa.schema(list(types.items()))
+    known = [{key: value for key, value in each.items() if key in types} for each in results]
     assert [plain(each) for each in pa.Table.from_pylist(known, schema).to_pylist()] == [plain(each) for each in known]
     carried = {"premise", "hypothesis"}  # raw texts of pairs
-    assert {key for each in results for key in each} - set(predictor.result_types) <= carried
+    assert {key for each in results for key in each} - set(types) <= carried
 
 
 def test_rows_that_cannot_be_predicted_have_an_error(runs: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Predictor, "most_explained", 5)
+    monkeypatch.setattr(Predictor, "most_explained", 5 * 32)
     rows: list[dict[str, Any]] = [
         {"line": 7, "id": 3, "tokens": ["Orla", "sold", "it", "."], "price": 2},
         {"line": 8, "tokens": ["Orla", ""]},
@@ -116,7 +118,7 @@ def test_rows_that_cannot_be_predicted_have_an_error(runs: list[Path], monkeypat
         {"line": 12, "error": "line 12: byte 0xe4"},
     ]
     table = pa.Table.from_pylist([{**dict.fromkeys(("id", "tokens", "price", "error")), **row} for row in rows])
-    predict = Predict(run=runs[0], explain="gradient", on_error="record")
+    predict = Predict(run=runs[0], explain=True, on_error="record")
     result = predict(table)
     assert result.schema == predict.schema(table.schema)
     found = result.to_pylist()
@@ -139,7 +141,7 @@ def test_rows_that_cannot_be_predicted_have_an_error(runs: list[Path], monkeypat
         assert (item["of"], [token for token, _ in item["tokens"]]) == ("PER", plain)
     for first, problem in ((1, "table:8: "), (2, "table:9: "), (3, "table:10: ")):
         with pytest.raises(DataError, match=f"^{problem}"):
-            Predict(run=runs[0], explain="gradient")(table.slice(first, 4))
+            Predict(run=runs[0], explain=True)(table.slice(first, 4))
     plain_result = Predict(run=runs[0])(table.slice(2, 1))
     assert (plain_result["tokens"].to_pylist(), "saliency" in plain_result.column_names) == ([rows[2]["tokens"]], False)
 
@@ -177,10 +179,10 @@ def test_settings_are_what_decides_about_results(runs: list[Path], sample_folder
     one, two = ([hashlib.sha256((run / name).read_bytes()).hexdigest() for name in names] for run in runs)
     plain = {"run": one, "predicates": None, "explain": None, "overrides": [], "batch_tokens": 2048}
     assert Predict(run=runs[0]).settings() == plain
-    changes: dict[str, Any] = {"explain": "gradient", "batch_tokens": 7}
-    predict = Predict(run=runs, predicates=runs[1], overrides={"model.dropout": 0.5}, **changes)
+    predict = Predict(run=runs, predicates=runs[1], overrides={"model.dropout": 0.5}, explain=True, batch_tokens=7)
     assert predict.settings() == {
-        "run": [*one, *two], "predicates": two[2], "overrides": ["model.dropout=0.5"], **changes
+        "run": [*one, *two], "predicates": two[2], "overrides": ["model.dropout=0.5"], "explain": "integrated",
+        "batch_tokens": 7,
     }  # fmt: skip
     settings: dict[str, Any] = {"layers": "top", "pool": "max", "number_type": "float32", "batch_tokens": 7}
     found = Embed(bilm=sample_folder / "bilm", precision="int8", tokenizer="unicode", **settings).settings()

@@ -243,13 +243,13 @@ def test_one_file_has_no_parts(
 
 
 def test_predictions_of_an_ensemble_with_the_tokens_that_count(runs: list[Path], texts: Path, tmp_path: Path) -> None:
-    command = ["predict", *map(str, runs), str(texts), "--explain", "gradient", "--quiet"]
+    command = ["predict", *map(str, runs), str(texts), "--explain", "--quiet"]
     assert cli.main([*command, "--output", f"{tmp_path / 'out'}/"]) == 0
     assert cli.main([*command, "--output", f"{tmp_path / 'out'}/", "--check"]) == 0
-    assert cli.main([*command[:-3], "--output", f"{tmp_path / 'out'}/"]) == 2  # other settings
+    assert cli.main([*command[:-2], "--output", f"{tmp_path / 'out'}/"]) == 2  # other settings
     rows = pyarrow.dataset.dataset(tmp_path / "out").to_table().to_pylist()
     (row,) = (row for row in rows if row["tokens"] == ["Orla", "left"])
-    (expected,) = elmo_tasks.load(runs)([{"tokens": ["Orla", "left"]}], explain="gradient")
+    (expected,) = elmo_tasks.load(runs)([{"tokens": ["Orla", "left"]}], explain=True)
     ((item,), (other,)) = json.loads(row["saliency"]), expected["saliency"]
     assert (item["of"], item["score"]) == ("PER", pytest.approx(other["score"], abs=1e-3))
     assert item["tokens"] == [[token, pytest.approx(share, abs=1e-3)] for token, share in other["tokens"]]

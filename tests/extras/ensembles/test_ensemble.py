@@ -77,7 +77,7 @@ def test_words_are_looked_up_in_each_members_own_vocabulary() -> None:
     one, other = (member(CLASSIFIER, {"labels": LABELS}, seed) for seed in range(2))
     expected = together(one, other)
     batch, chosen = one.model.task.collate(TEXTS, one.vocabulary), [{"label": "yes"}] * len(TEXTS)
-    contributions = saliency(ensemble((one, other)), batch, chosen, "gradient").contributions["tokens"]
+    contributions = saliency(ensemble((one, other)), batch, chosen).contributions["tokens"]
     words = other.vocabulary.words
     order = [0, 1, *range(len(words) - 1, 1, -1)]
     vocabulary = dataclasses.replace(other.vocabulary, words=tuple(words[row] for row in order))
@@ -85,7 +85,7 @@ def test_words_are_looked_up_in_each_members_own_vocabulary() -> None:
     trained.data = trained.data[order]
     reordered = other._replace(vocabulary=vocabulary)
     assert together(one, reordered) == expected
-    found = saliency(ensemble((one, reordered)), batch, chosen, "gradient").contributions["tokens"]
+    found = saliency(ensemble((one, reordered)), batch, chosen).contributions["tokens"]
     torch.testing.assert_close(found, contributions)
 
 
@@ -127,7 +127,7 @@ def test_a_shared_bilm_computes_a_batch_once(bilm_files: dict[str, str], monkeyp
     for computed in (2, 4):  # both sides, and again for the next batch
         combined(batch)
         assert len(calls) == computed
-    saliency(combined, batch, [{"label": "yes"}] * len(TEXTS), "integrated")
+    saliency(combined, batch, [{"label": "yes"}] * len(TEXTS))
     assert len(calls) == 6
 
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from elmo_tasks.extras.explain.saliency import Method, Saliency, num_gradients, saliency
+from elmo_tasks.extras.explain.saliency import STEPS, Saliency, saliency
 from elmo_tasks.models.model import TaskModel
 from elmo_tasks.tasks import TextPairs
 from tests.models.small import make_head
@@ -18,14 +18,13 @@ PAIRS = [
     {"premise": ["tarn", "vale"], "hypothesis": ["moro"]},
     {"premise": ["orla"], "hypothesis": ["vale", "tarn", "orla"]},
 ]
-# What a token that contributes 1 to a sum s contributes to the function of s: by the gradient at s, and by the mean of
-# the gradients between 0 and s.
-CLOSED_FORMS: dict[str, tuple[Function, Function, Function]] = {
-    "linear": (lambda s: 3 * s, lambda s: 3 + 0 * s, lambda s: 3 + 0 * s),
-    "quadratic": (lambda s: s**2, lambda s: 2 * s, lambda s: s),
-    "cubic": (lambda s: s**3, lambda s: 3 * s**2, lambda s: s**2),
-    "exponential": (torch.exp, torch.exp, lambda s: (s.exp() - 1) / s),
-    "only from 0 to s": (lambda s: s.sqrt() * s, lambda s: 1.5 * s.sqrt(), lambda s: s.sqrt()),
+# What a token that contributes 1 to a sum s contributes to the function of s: the mean of the gradients from 0 to s.
+CLOSED_FORMS: dict[str, tuple[Function, Function]] = {
+    "linear": (lambda s: 3 * s, lambda s: 3 + 0 * s),
+    "quadratic": (lambda s: s**2, lambda s: s),
+    "cubic": (lambda s: s**3, lambda s: s**2),
+    "exponential": (torch.exp, lambda s: (s.exp() - 1) / s),
+    "only from 0 to s": (lambda s: s.sqrt() * s, lambda s: s.sqrt()),
 }
 
 
@@ -54,9 +53,8 @@ class FunctionOfSum(TaskModel[Any, Any]):
 
 
 @pytest.mark.parametrize("name", CLOSED_FORMS)
-@pytest.mark.parametrize("method", ["gradient", "integrated"])
-def test_contributions_are_those_of_closed_forms(name: str, method: Method) -> None:
-    function, gradient, integral = CLOSED_FORMS[name]
+def test_contributions_are_those_of_closed_forms(name: str) -> None:
+    function, integral = CLOSED_FORMS[name]
     head, vocabulary = make_head({"type": "text_classifier", "task": "text_pairs"}, {"labels": ("no", "yes")})
     with torch.no_grad():
         head.embedder.words.trained.abs_()  # so that no sum is below zero
@@ -64,21 +62,21 @@ def test_contributions_are_those_of_closed_forms(name: str, method: Method) -> N
     embedded: list[Any] = []
     head.embedder.register_forward_hook(lambda *_: embedded.append(1))
     batch = model.task.collate(PAIRS, vocabulary)
-    found = saliency(model, batch, [{}] * 2, method)
+    found = saliency(model, batch, [{}] * 2)
     for row, pair in enumerate(PAIRS):
         values = [
             [head.embedder.words.trained[vocabulary.words.index(token)].sum() for token in tokens]
             for tokens in pair.values()
         ]
         total = torch.stack([value for own in values for value in own]).sum().detach()
-        factor = (gradient if method == "gradient" else integral)(total).item()
+        factor = integral(total).item()
         assert found.scores[row].item() == pytest.approx(function(total).item(), rel=1e-5)
         for side, own in zip(pair, values, strict=True):
             expected = [factor * value.item() for value in own]
             assert found.contributions[side][row, : len(own)].tolist() == pytest.approx(expected, rel=1e-4)
     assert model.embedder is head.embedder  # the model is as it was
     assert len(embedded) == 2  # each side of the pairs once
-    assert num_gradients(method) == sum(model.has_gradient)  # what requests are limited by
+    assert sum(model.has_gradient) == STEPS  # what requests are limited by
 
 
 def test_shares_are_parts_of_the_sum_of_sizes() -> None:

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 import torch
@@ -16,7 +16,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import elmo_tasks
-from elmo_tasks.extras.explain.saliency import Method
 from elmo_tasks.extras.server.bounds import Limits
 from elmo_tasks.extras.server.served_runs import ServedRun
 from elmo_tasks.rendering.drawing import INK, PALETTE
@@ -50,17 +49,16 @@ def test_details_are_the_most_probable_tags(client: TestClient, runs: dict[str, 
         assert sum(token.values()) <= 1 + 1e-5
 
 
-@pytest.mark.parametrize("method", get_args(Method))
 def test_results_are_explained(
-    method: Method, client: TestClient, runs: dict[str, ServedRun], favour_spans: Callable[[Any], None]
+    client: TestClient, runs: dict[str, ServedRun], favour_spans: Callable[[Any], None]
 ) -> None:
     favour_spans(runs["ner"].predictor.model)
     single = {"tokens": TEXT.split()[:4]}
-    expected = runs["ner"].predictor(single, explain=method)
+    expected = runs["ner"].predictor(single, explain=True)
     assert expected[0]["saliency"]
-    assert post(client, f"/api/runs/ner/predict?explain={method}", single)["results"] == expected
+    assert post(client, "/api/runs/ner/predict?explain=true", single)["results"] == expected
     several = {"inputs": [single, "Karvel"]}
-    (first, *_) = post(client, f"/api/runs/ner/predict-batch?explain={method}&details=true", several)["results"]
+    (first, *_) = post(client, "/api/runs/ner/predict-batch?explain=integrated&details=true", several)["results"]
     assert first["saliency"][0]["tokens"] == [
         [token, pytest.approx(share, abs=1e-4)] for token, share in expected[0]["saliency"][0]["tokens"]
     ]
@@ -73,16 +71,16 @@ def test_too_much_to_explain_is_refused(
     long = {"tokens": TEXT.split() * 2}
     with serve(Limits(request_tokens=50, queue_tokens=50)) as client:
         post(client, "/api/runs/ner/predict", long)
-        assert "to explain" in post(client, "/api/runs/ner/predict?explain=gradient", long, 422)
-        problem = post(client, "/api/runs/ner/predict?explain=integrated", long, 422)
+        problem = post(client, "/api/runs/ner/predict?explain=true", long, 422)
         assert problem.startswith("the work of 660 tokens; expected at most 50: sentences are read once for each")
-        assert "explain: Input should be 'gradient'" in post(client, "/api/runs/ner/predict?explain=lime", long, 422)
-        post(client, "/api/runs/ner/predict?explain=gradient", {"tokens": ["the"]})
+        problem = post(client, "/api/runs/ner/predict?explain=gradient", long, 422)
+        assert "integrated gradients are the only method; expected true or false" in problem
+    with serve(Limits(request_tokens=600, queue_tokens=1600)) as client:
         short = {"tokens": TEXT.split()[:4]}  # has four spans, for which 16 tokens are read
-        path = "/api/runs/ner/predict-batch?explain=gradient"
+        path = "/api/runs/ner/predict-batch?explain=true"
         assert len(post(client, path, {"inputs": [short] * 3})["results"]) == 3
         problem = post(client, path, {"inputs": [short] * 4}, 422)
-        assert problem.startswith("inputs:4: so far the work of 64 tokens; expected at most 50 in a request: ")
+        assert problem.startswith("inputs:4: so far the work of 2,048 tokens; expected at most 1,600 in a request: ")
 
 
 def test_the_runs_are_described_without_places_on_the_machine(

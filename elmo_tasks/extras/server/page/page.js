@@ -20,14 +20,13 @@ const TABS = [
   ["text_pairs", "Inference", textPairs],
   ["sentiment", "Sentiment", { ...classification, about: "Rates how positive or negative a text is." }],
   ["classification", "Classification", classification],
-  ["predicates", "Predicates", { ...tagging, about: "Finds predicates: the words that say what happens." }],
   ["tagging", "Tags", tagging],
   ["multi_label", "Labels", { ...classification, about: "Assigns any number of labels to a text." }],
   ["regression", "Regression", { ...classification, about: "Predicts a number for a text, such as a rating." }],
   ["pair_regression", "Pairs", { ...textPairs, about: "Predicts a number for two texts, such as their similarity." }],
 ];
 
-const SAME_EXAMPLES = { predicates: "semantic_roles", tagging: "names", classification: "sentiment" };
+const SAME_EXAMPLES = { tagging: "names", classification: "sentiment" };
 
 const panels = document.getElementById("panels");
 const tablist = document.getElementById("tabs");
@@ -44,7 +43,8 @@ async function start() {
   const keys = runs.map((run) => ({ tagging, classification })[run.task]?.tabOf(run) ?? run.task);
   const unknown = [...new Set(keys)].filter((key) => !known.includes(key));
   for (const [key, title, picture] of [...TABS, ...unknown.map((task) => [task, task, other])]) {
-    const own = runs.filter((_, place) => keys[place] === key);
+    // A run that finds the predicates for another one has no tab.
+    const own = runs.filter(({ name }, place) => keys[place] === key && !runs.some((run) => run.predicates === name));
     const shown = examples[SAME_EXAMPLES[key] ?? key] ?? [];
     if (own.length) addTab(title, new TaskPanel(picture, title, own, shown, go), own);
   }

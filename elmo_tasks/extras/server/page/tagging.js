@@ -8,11 +8,10 @@ export const fields = [{ name: "text", label: "Text", rows: 2 }];
 export function tabOf(run) {
   const kinds = kindsOfLabels(run);
   if (kinds.includes("NOUN") || kinds.includes("NN")) return "parts_of_speech";
-  if (kinds.includes("PER") || kinds.includes("PERSON")) return "names";
-  return kinds.length === 1 && kinds[0] === "V" ? "predicates" : "tagging";
+  return kinds.includes("PER") || kinds.includes("PERSON") ? "names" : "tagging";
 }
 
-const FOUND = { names: "name", parts_of_speech: "tagged word", predicates: "predicate", tagging: "span" };
+const FOUND = { names: "name", parts_of_speech: "tagged word", tagging: "span" };
 
 const keyOf = (span, result) => `${span.label} ${result.start_char + span.start} ${result.start_char + span.end}`;
 

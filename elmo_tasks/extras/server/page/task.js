@@ -95,7 +95,7 @@ export class TaskPanel {
     const labels = Object.fromEntries(this.inputs.map((field) => [field.name, nameOf(field)]));
     const answer = await ask(`${address}?details=true`, input, signal, labels);
     const milliseconds = performance.now() - begin;
-    const explained = explanation((method, signal) => ask(`${address}?explain=${method}`, input, signal));
+    const explained = explanation(() => ask(`${address}?explain=true`, input));
     return { run, answer, milliseconds, explained };
   }
 

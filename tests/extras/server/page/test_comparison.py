@@ -69,7 +69,6 @@ def test_only_runs_with_labels_in_common_are_compared(visit: Visit) -> None:
     panel = open_tab(visit.page, "Names")
     other = panel.get_by_label("Compare with")
     expect(other.locator("option")).to_have_text(["no other run", "again_ner_conll03"])
-    expect(open_tab(visit.page, "Predicates").get_by_label("Compare with")).to_be_hidden()
 
 
 TEXT = "They can turn wheels"

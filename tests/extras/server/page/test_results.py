@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from elmo_tasks.extras.explain.saliency import Method
 from elmo_tasks.extras.html.html import Sections
 from elmo_tasks.rendering.drawing import PALETTE, legend
 from elmo_tasks.rendering.tasks import describe
@@ -41,8 +40,6 @@ def html_percents(task: Task, result: dict[str, Any]) -> set[str]:
 def test_there_is_a_tab_for_each_task_and_the_note_is_shown(visit: Visit) -> None:
     expect(visit.page.get_by_role("tab")).to_have_text(ALL_TABS)
     expect(visit.page.get_by_role("note")).to_have_text(NOTE)
-    example = EXAMPLES["semantic_roles"][0]["text"]
-    expect(open_tab(visit.page, "Predicates").locator(".example").first).to_contain_text(example)
 
 
 def test_the_first_example_runs_by_itself_and_the_result_stands_above_the_examples(visit: Visit) -> None:
@@ -251,39 +248,18 @@ def test_a_result_is_explained_token_by_token(tab: str, visit: Visit, served: Se
     panel = open_tab(visit.page, tab)
     first_example(panel).get_by_text("Explain: which tokens count").click()
     predictor, example = served.of(tab).predictor, first_input(tab)
-    methods: dict[str, Method] = {"Gradient times input": "gradient", "Integrated gradients": "integrated"}
-    for name, method in methods.items():
-        panel.get_by_role("button", name=name).click()
-        items = predictor(example, explain=method)[0]["saliency"]
-        tokens = [each for item in items for value in item.values() if isinstance(value, list) for each in value]
-        shown = panel.locator(".explained .token")
-        expect(shown.locator(".word")).to_have_text([token for token, _ in tokens])
-        expect(shown.locator(".sure")).to_have_text([share(value) for _, value in tokens])
-        expect(panel.locator(".explained .against")).to_have_count(sum(value < 0 for _, value in tokens))
+    items = predictor(example, explain=True)[0]["saliency"]
+    tokens = [each for item in items for value in item.values() if isinstance(value, list) for each in value]
+    shown = panel.locator(".explained .token")
+    expect(shown.locator(".word")).to_have_text([token for token, _ in tokens])
+    expect(shown.locator(".sure")).to_have_text([share(value) for _, value in tokens])
+    expect(panel.locator(".explained .against")).to_have_count(sum(value < 0 for _, value in tokens))
 
 
 def test_what_cannot_be_explained_is_said(visit: Visit) -> None:
     visit.expected_status = (422,)
     answer = {"status": 422, "json": {"error": "too much to explain"}}
-    visit.page.route("**/predict?explain=gradient", lambda route: route.fulfill(**answer))
+    visit.page.route("**/predict?explain=true", lambda route: route.fulfill(**answer))
     shown = first_example(open_tab(visit.page, "Names"))
     shown.get_by_text("Explain: which tokens count").click()
-    shown.get_by_role("button", name="Gradient times input").click()
     expect(shown.get_by_role("alert")).to_have_text("too much to explain")
-
-
-def test_a_slow_explanation_does_not_replace_a_newer_one(visit: Visit) -> None:
-    fast = {"results": [{"saliency": [{"of": "fast", "tokens": [["Orla", 1.0]]}]}]}
-    visit.page.route("**/predict?explain=integrated", lambda _: None)  # never answered
-    visit.page.route("**/predict?explain=gradient", lambda route: route.fulfill(json=fast))
-    shown = first_example(open_tab(visit.page, "Names"))
-    shown.get_by_text("Explain: which tokens count").click()
-    older, newer = (shown.get_by_role("button", name=name) for name in ("Integrated gradients", "Gradient times input"))
-    with visit.page.expect_event("requestfailed") as dropped:
-        older.click()
-        expect(older).to_have_attribute("aria-pressed", "true")
-        newer.click()
-    assert dropped.value.url.endswith("?explain=integrated")
-    expect(shown.locator(".explained .caption")).to_have_text(re.compile("^fast"))
-    expect(newer).to_have_attribute("aria-pressed", "true")
-    expect(older).to_have_attribute("aria-pressed", "false")

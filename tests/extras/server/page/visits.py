@@ -33,7 +33,7 @@ TASKS = {
     "Sentiment": "sentiment",
     "ELMo": "elmo",
 }
-ALL_TABS = [*TABS, "Predicates", "ELMo"]
+ALL_TABS = [*TABS, "ELMo"]
 
 
 _TEXT = "Orla sold her boat. It sank."
