@@ -376,11 +376,3 @@ class DatasetReader(abc.ABC):
             ElmoTasksError: the rows lack what the reader needs.
         """
         raise NotImplementedError
-
-
-def examples_hash(examples: datasets.Dataset, task: Task) -> str:
-    """The SHA-256 of the examples, in their order, in hexadecimal. It does not depend on where they come from."""
-    digest = hashlib.sha256()
-    for example in examples.select_columns(sorted(task.features)):
-        digest.update(json.dumps(example).encode())
-    return digest.hexdigest()

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import array
 import dataclasses
 import functools
+import hashlib
+import json
 import logging
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import datasets
 
 from elmo_tasks.config import Overrides, override_list
-from elmo_tasks.data_readers.reader import DatasetReader, examples_hash
+from elmo_tasks.data_readers.reader import DatasetReader
 from elmo_tasks.data_readers.sources import HUB_PREFIX, Source, source_name
 from elmo_tasks.errors import DataError, counted
 from elmo_tasks.files.paths import matching_paths, stored_file
 from elmo_tasks.models.model import TaskModel
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.folder import WORD_VECTORS
+from elmo_tasks.tasks import Task
 from elmo_tasks.tasks.classification import LABELS
 from elmo_tasks.text.vocabulary import Counts, Vocabulary
 from elmo_tasks.training.data_splits import split_off
@@ -51,6 +54,33 @@ def with_columns(config: ExperimentConfig) -> ExperimentConfig:
     if not isinstance(path, str) or not (file := stored_file(Path(path))).is_file():
         return config
     return config.model_copy(update={"dataset_reader": config.dataset_reader.trained_on(file)})
+
+
+@dataclasses.dataclass(frozen=True)
+class PartCounts(Counts):
+    """What one pass over the training, validation or test data finds: all that a start needs of it."""
+
+    sha256: str  # of the examples, in their order; it does not depend on where they come from
+    batch_lengths: array.array[int]  # of each example, as `Task.length` counts it
+
+    @classmethod
+    def of_part(cls, examples: datasets.Dataset, task: Task, loaded_as: Task) -> PartCounts:
+        """Reads the examples once.
+
+        Arguments:
+            task: of the training data, whose columns are hashed, and whose texts and labels are counted.
+            loaded_as: of the reader of the part, which says how long an example is.
+        """
+        digest, lengths, columns = hashlib.sha256(), array.array("q"), sorted(task.features)
+
+        def noted() -> Iterator[dict[str, Any]]:
+            for example in examples:
+                digest.update(json.dumps({column: example[column] for column in columns}).encode())
+                lengths.append(loaded_as.length(example))
+                yield example
+
+        counts = Counts.of(task, noted())
+        return cls(**vars(counts), sha256=digest.hexdigest(), batch_lengths=lengths)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,9 +139,13 @@ class Data:
         return {TRAINING: self.training, **self.held_out}
 
     @functools.cached_property
-    def counts(self) -> dict[str, Counts]:
+    def counts(self) -> dict[str, PartCounts]:
         """What each part has."""
-        return {name: Counts.of(self.reader.task, examples) for name, examples in self.parts.items()}
+        counts: dict[str, PartCounts] = {}
+        for name, examples in self.parts.items():
+            reader = self.reader if name == TRAINING else self.evaluation_reader
+            counts[name] = PartCounts.of_part(examples, self.reader.task, loaded_as=reader.task)
+        return counts
 
     def check_labels(self, config: ExperimentConfig) -> None:
         """Raises `DataError` if all texts of the training data have the same label."""
@@ -120,18 +154,6 @@ class Data:
             problem = f"all {counted(len(self.training), 'training example')} have the label {labels[0]!r}"
             remedy = "expected at least two labels: is it the right column, and the whole file?"
             raise DataError(source_name(config.train_data_path), f"{problem}; {remedy}")
-
-    def words(self, config: ExperimentConfig, part: str) -> Counter[str]:
-        """How often a part has each word, in the form in which it is looked up."""
-        words: Counter[str] = Counter()
-        for token, number in self.counts[part].tokens.items():
-            words[config.vocabulary.key(token)] += number
-        return words
-
-    def same_texts(self, part: str) -> int:
-        """The examples of a part whose texts are those of a training example."""
-        known = set(self.counts[TRAINING].keys)
-        return sum(key in known for key in self.counts[part].keys)
 
     def origin(self, config: ExperimentConfig, part: str) -> tuple[DatasetReader, Source]:
         """The reader and the source of a part."""
@@ -142,7 +164,7 @@ class Data:
 
     def hashes(self, config: ExperimentConfig) -> dict[str, str]:
         """Hashes of the contents on which a run depends, by their names in messages."""
-        hashes = {f"{name} data": examples_hash(part, self.reader.task) for name, part in self.parts.items()}
+        hashes = {f"{name} data": counts.sha256 for name, counts in self.counts.items()}
         vectors = config.model.embedder.word_vectors_hash()
         return {**hashes, WORD_VECTORS: vectors} if vectors else hashes
 
@@ -152,7 +174,7 @@ class Data:
         return list(reader.locations(source, self.held_out["validation"]))
 
     def texts(self, model: TaskModel[Any, Any]) -> list[Sequence[str]]:
-        """Every sequence of tokens that the model embeds, each once."""
+        """Every sequence of tokens that the model embeds, each once. Not counted before: they need much memory."""
         examples = (example for data in self.parts.values() for example in data)
         return list(dict.fromkeys(tuple(tokens) for example in examples for tokens in model.embedded_texts(example)))
 

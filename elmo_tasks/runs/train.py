@@ -10,6 +10,7 @@ from typing import Any
 
 from elmo_tasks import hooks
 from elmo_tasks.config import Overrides, load_config, own_packages, to_json
+from elmo_tasks.data_readers.reader import DatasetReader
 from elmo_tasks.data_readers.sources import Source, config_value
 from elmo_tasks.elmo import BiLM
 from elmo_tasks.elmo.options import BiLMOptions
@@ -21,12 +22,12 @@ from elmo_tasks.files.locks import locked
 from elmo_tasks.files.tensor_files import BEGIN_AGAIN, read_tensors, tensor_metadata, write_tensors
 from elmo_tasks.models.model import TaskModel
 from elmo_tasks.runs.experiment_config import BestEpoch, ExperimentConfig, Results
-from elmo_tasks.runs.experiment_data import Data, with_columns, with_validation
+from elmo_tasks.runs.experiment_data import TRAINING, Data, with_columns, with_validation
 from elmo_tasks.runs.folder import LENGTH, RunFolder, Split
 from elmo_tasks.runs.plan import Plan, plan_run
 from elmo_tasks.tasks import Task
 from elmo_tasks.text.vocabulary import Vocabulary
-from elmo_tasks.training.batching import BatchLoader
+from elmo_tasks.training.batching import BatchLoader, DataLoaderConfig
 from elmo_tasks.training.callbacks import Callback
 from elmo_tasks.training.evaluation import evaluate, ordered_lines, pairs_to
 from elmo_tasks.training.processes import RunAccelerator, start_accelerator
@@ -100,7 +101,8 @@ def train(
             callbacks=callbacks,
         )
         _log_sizes(experiment, model, data)
-        model.embedder.prepare(data.texts(model))
+        if experiment.elmo() or experiment.transformer():
+            model.embedder.prepare(data.texts(model))
         if not plan.begins:
             _write_changes(plan, run, experiment, trainer)
         elif accelerator.is_main_process:
@@ -128,12 +130,21 @@ def make_loaders(
     config: ExperimentConfig, data: Data, vocabulary: Vocabulary, accelerator: RunAccelerator
 ) -> tuple[BatchLoader, dict[str, BatchLoader]]:
     """The batches of this process: of the training data, and of the data that is held out."""
-    share = {"rank": accelerator.process_index, "num_processes": accelerator.num_processes}
-    task, evaluation_task, seed = data.reader.task, data.evaluation_reader.task, config.random_seed
-    return BatchLoader(config.data_loader, data.training, task, vocabulary, seed=seed, **share), {
-        name: BatchLoader(config.evaluation_loader(), part, evaluation_task, vocabulary, **share)
-        for name, part in data.held_out.items()
-    }
+
+    def loader(name: str, loader_config: DataLoaderConfig, reader: DatasetReader, seed: int = 0) -> BatchLoader:
+        return BatchLoader(
+            loader_config,
+            data.parts[name],
+            reader.task,
+            vocabulary,
+            seed=seed,
+            rank=accelerator.process_index,
+            num_processes=accelerator.num_processes,
+            lengths=data.counts[name].batch_lengths,
+        )
+
+    training = loader(TRAINING, config.data_loader, data.reader, config.random_seed)
+    return training, {name: loader(name, config.evaluation_loader(), data.evaluation_reader) for name in data.held_out}
 
 
 def _load_first_weights(

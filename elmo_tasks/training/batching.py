@@ -7,7 +7,7 @@ import functools
 import math
 import random
 from collections import Counter
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 from typing import Annotated, Any, Literal
 
 import datasets
@@ -64,6 +64,7 @@ class BatchLoader:
     Arguments:
         without_gold: rows with gold labels that the vocabulary lacks. They are in batches of their own, which have no
             gold labels as tensors; only for data that is not shuffled.
+        lengths: of the examples, where they are known; by default the task counts them, in a pass over the data.
     """
 
     def __init__(
@@ -77,6 +78,7 @@ class BatchLoader:
         rank: int = 0,
         num_processes: int = 1,
         without_gold: Set[int] = frozenset(),
+        lengths: Sequence[int] | None = None,
     ) -> None:
         self.config = config
         self.data = data
@@ -87,7 +89,7 @@ class BatchLoader:
         self.without_gold = without_gold
         collate = functools.partial(_collate_without_gold, task) if without_gold else task.collate
         self._collate = functools.partial(collate, vocabulary=vocabulary)
-        self._lengths = [task.length(example) for example in data]
+        self._lengths = [task.length(example) for example in data] if lengths is None else lengths
         self._shares = balanced_shares(task, data) if config.sampling else None
         self._passes = math.ceil(config.min_batches / max(1, len(self._pass(0)))) if config.min_batches > 1 else 1
 

@@ -235,7 +235,7 @@ def test_a_run_keeps_its_balanced_weights_and_a_run_from_it_has_its_own(
 def test_an_extended_run_that_is_killed_goes_on(run: SmallRun) -> None:
     longer = (NOT_SPANNING, "trainer.num_epochs=3")
     run.train(NOT_SPANNING, "trainer.num_epochs=1")
-    with killed_at(Trainer, "step"):
+    with killed_at(Trainer, "fit"):
         run.resume(*longer)
     assert "metrics.json" not in run.files()
     run.resume(*longer)

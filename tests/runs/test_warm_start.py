@@ -234,7 +234,7 @@ def test_a_run_that_was_stopped_before_its_first_epoch_starts_from_the_same_run_
     whole = SmallRun(tmp_path / "whole", run.config)
     whole.train(*SHORT, from_run=earlier)
     for again in ({"from_run": earlier}, {}):
-        with killed_at(Trainer, "step"):
+        with killed_at(Trainer, "fit"):
             run.train(*SHORT, from_run=earlier, force=run.path.exists())
         assert "training.pt" not in run.files()
         run.resume(*SHORT, **again)
@@ -246,7 +246,7 @@ def test_a_run_does_not_start_again_from_another_run(run: SmallRun, earlier: Pat
     other = shutil.copytree(earlier, tmp_path / "other")
     tensors = read_tensors(other / "model.safetensors")
     write_tensors(other / "model.safetensors", {name: tensor + 1 for name, tensor in tensors.items()})
-    with killed_at(Trainer, "step"):
+    with killed_at(Trainer, "fit"):
         run.train(*SHORT, from_run=earlier)
     problem = r"other: not the run that .*run began from; --force \(force=True\) begins it again"
     run.refuses(problem, *SHORT, from_run=other)

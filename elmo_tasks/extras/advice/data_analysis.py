@@ -107,12 +107,12 @@ def training_warnings(
             text = f"labels of the {name} data that the training data lacks, so no model learns them: {shown}"
             yield DataWarning("unseen_labels", f"{text}; correct them, or add training examples with them")
     for name, examples in data.held_out.items():
-        if 100 * (same := data.same_texts(name)) >= _SAME * len(examples):
+        if 100 * (same := _same_texts(data, name)) >= _SAME * len(examples):
             text = f"{same:,} of {counted(len(examples), f'{name} example')} have the same texts as a training example"
             yield DataWarning("same_texts", f"{text}, which may raise the score; in your own data, remove them")
     if num_steps is not None and (problem := few_steps(config.trainer, loader, num_steps)):
         yield DataWarning("few_steps", problem)
-    words = data.words(config, TRAINING)
+    words = _words(config, data, TRAINING)
     lacking, in_lower_case = config.model.embedder.words_without_vector(words) or (set(), set())
     if 100 * (len(words) - len(lacking)) < _WITH_VECTOR * len(words):
         share = f"{len(words) - len(lacking)} of the {len(words)} words of the training data"
@@ -140,7 +140,7 @@ def _report(config: ExperimentConfig, data: Data, name: str) -> dict[str, Any]:
     lengths = np.array(counts.lengths)
     rows = np.argsort(-lengths, kind="stable")[:3].tolist()
     locations = reader.locations(source, (examples[row] for row in rows))
-    words, records = data.words(config, name), records_of(examples, source)
+    words, records = _words(config, data, name), records_of(examples, source)
     without = config.model.embedder.words_without_vector(words)
     return {
         "examples": len(examples),
@@ -150,15 +150,29 @@ def _report(config: ExperimentConfig, data: Data, name: str) -> dict[str, Any]:
         "mean_length": float(lengths.mean()),  # of an example, in tokens
         "length_of_95_percent": int(np.percentile(lengths, 95, method="inverted_cdf")),  # at most
         "longest_length": int(lengths.max()),
-        "percent_of_tokens_not_in_training": _percentage(words, words.keys() - data.words(config, TRAINING)),
+        "percent_of_tokens_not_in_training": _percentage(words, words.keys() - _words(config, data, TRAINING)),
         "percent_of_tokens_without_vector": None if without is None else _percentage(words, without[0]),
-        "examples_with_training_texts": 0 if name == TRAINING else data.same_texts(name),
+        "examples_with_training_texts": 0 if name == TRAINING else _same_texts(data, name),
         "longest": {location: int(lengths[row]) for location, row in zip(locations, rows, strict=True)},
         # For tags in a scheme, the tokens with each label.
         "labels": dict(Counter(label for each in examples for label in _labels(reader.task, each)).most_common()),
         "skipped": [error for record in records for error in record.skipped],
         "warnings": [text for record in records for text in record.warnings],
     }
+
+
+def _words(config: ExperimentConfig, data: Data, part: str) -> Counter[str]:
+    """How often a part has each word, in the form in which it is looked up."""
+    words: Counter[str] = Counter()
+    for token, number in data.counts[part].tokens.items():
+        words[config.vocabulary.key(token)] += number
+    return words
+
+
+def _same_texts(data: Data, part: str) -> int:
+    """The examples of a part whose texts are those of a training example."""
+    known = set(data.counts[TRAINING].keys)
+    return sum(key in known for key in data.counts[part].keys)
 
 
 def _percentage(words: Mapping[str, int], some: set[str]) -> float:
