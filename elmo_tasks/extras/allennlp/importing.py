@@ -18,8 +18,7 @@ from elmo_tasks.config import load_config, to_json
 from elmo_tasks.elmo.bilm_files import BiLMFiles
 from elmo_tasks.elmo.shapes_only import shapes_only
 from elmo_tasks.errors import ElmoTasksError, MigrationError, RemoteError, RunError, one_line, some_of
-from elmo_tasks.extras.allennlp.archive import Archive, opened
-from elmo_tasks.extras.allennlp.contents import Params, Weights
+from elmo_tasks.extras.allennlp.archive import Archive, Params, Weights, opened
 from elmo_tasks.extras.allennlp.embedder import ConvertedEmbedder, WriteTransformer, convert_embedder
 from elmo_tasks.extras.allennlp.heads import KINDS
 from elmo_tasks.extras.allennlp.heads.head import Head

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from elmo_tasks.errors import MigrationError
-from elmo_tasks.extras.allennlp.contents import Params, Weights
+from elmo_tasks.extras.allennlp.archive import Params, Weights
 
 _PARAMETERS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 _TORCH = {"lstm": "stacked_bilstm", "gru": "stacked_bigru"}

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from elmo_tasks.errors import ElmoTasksError, MigrationError, WeightsError, one_line
-from elmo_tasks.extras.allennlp.contents import Params, Weights
+from elmo_tasks.extras.allennlp.archive import Params, Weights
 from elmo_tasks.extras.transformers.transformer_files import CONFIG, TOKENIZER, WEIGHTS, TransformerFiles
 from elmo_tasks.files.hub import HUB, hub_folder
 from elmo_tasks.files.json_files import read_json, write_json

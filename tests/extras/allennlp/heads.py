@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from elmo_tasks.extras.allennlp.contents import AllenNlpVocabulary, Params, Weights
+from elmo_tasks.extras.allennlp.archive import AllenNlpVocabulary, Params, Weights
 from elmo_tasks.extras.allennlp.heads import KINDS
 from elmo_tasks.extras.allennlp.heads.head import Head
 from elmo_tasks.models import ModelConfig, TaskModel

@@ -8,6 +8,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+import torch
 
 from elmo_tasks.compat import ElmoEmbedder
 from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
@@ -55,6 +56,31 @@ def test_without_files_it_says_which_bilm_it_is(caplog: pytest.LogCaptureFixture
     assert "the biLM in the package is used, not AllenNLP's" in caplog.text
 
 
-def test_a_gpu_that_is_not_there(files: tuple[Path, Path]) -> None:
-    with pytest.raises(ElmoTasksError, match="cuda_device is 99; expected one of"):
-        ElmoEmbedder(*files, cuda_device=99)
+@pytest.mark.parametrize(("number", "count"), [(0, 0), (1, 1), (99, 1)])
+def test_a_gpu_that_is_not_there(
+    number: int, count: int, files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
+    with pytest.raises(ElmoTasksError, match=rf"cuda_device is {number}; expected one of {count} GPU\(s\)"):
+        ElmoEmbedder(*files, cuda_device=number)
+
+
+@pytest.mark.parametrize(("number", "device"), [(-1, "cpu"), (0, "cuda:0"), (1, "cuda:1")])
+def test_the_device_of_a_number(
+    number: int, device: str, files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moved: list[str] = []
+
+    def to(module: torch.nn.Module, place: torch.device) -> torch.nn.Module:
+        moved.append(str(place))
+        return module
+
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.nn.Module, "to", to)
+    assert ElmoEmbedder(*files, cuda_device=number).cuda_device == number
+    assert moved[-1] == device
+
+
+def test_no_device_has_a_number_below_minus_one(files: tuple[Path, Path]) -> None:
+    with pytest.raises(ElmoTasksError, match="cuda_device is -2; expected a whole number of at least -1"):
+        ElmoEmbedder(*files, cuda_device=-2)

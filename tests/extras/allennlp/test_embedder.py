@@ -11,8 +11,7 @@ import torch
 from torch import Tensor
 
 from elmo_tasks.errors import MigrationError
-from elmo_tasks.extras.allennlp.archive import Archive
-from elmo_tasks.extras.allennlp.contents import AllenNlpVocabulary, Params, Weights
+from elmo_tasks.extras.allennlp.archive import AllenNlpVocabulary, Archive, Params, Weights
 from elmo_tasks.extras.allennlp.embedder import ConvertedEmbedder, convert_embedder
 from elmo_tasks.extras.allennlp.transformer import write_transformer
 from elmo_tasks.text.vocabulary import BEGIN_WORD, END_WORD, SPECIAL

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from elmo_tasks.errors import MigrationError
-from elmo_tasks.extras.allennlp.contents import Params, Weights
+from elmo_tasks.extras.allennlp.archive import Params, Weights
 from elmo_tasks.extras.allennlp.layers import convert_encoder
 from elmo_tasks.modules.encoders import EncoderConfig
 

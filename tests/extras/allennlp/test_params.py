@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from elmo_tasks.errors import MigrationError
-from elmo_tasks.extras.allennlp.contents import Params, Weights
+from elmo_tasks.extras.allennlp.archive import Params, Weights
 
 VALUES = {"a": 1, "b": {"c": 2, "d": None, "e": {"f": [1, 2]}}, "g": "text"}
 

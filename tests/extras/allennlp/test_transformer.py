@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,16 @@ from elmo_tasks.files import hub  # noqa: E402
 from elmo_tasks.runs.archive import archive  # noqa: E402
 from elmo_tasks.runs.load import load_predictor, load_run  # noqa: E402
 from tests.extras.allennlp.archives import with_changes  # noqa: E402
-from tests.extras.allennlp.transformers import TAGGER, fine_tuned, published, tagger  # noqa: E402
+from tests.extras.allennlp.transformers import (  # noqa: E402
+    CLASSIFIER,
+    SRL,
+    TAGGER,
+    classifier,
+    fine_tuned,
+    published,
+    roles,
+    tagger,
+)
 from tests.extras.transformers.tiny_bert import states  # noqa: E402
 
 WORDS = ["Mary", "went", "to", "Boeing", "."]
@@ -33,8 +44,8 @@ def logits(run: Path, example: dict[str, Any]) -> torch.Tensor:
         return loaded.model(loaded.model.task.collate([example], loaded.vocabulary)).logits[0]
 
 
-def imported(path: Path, made: Path, **settings: Any) -> Path:
-    import_allennlp(made, path / "run", transformer=str(path / "bert"), **settings)
+def imported(path: Path, made: Path, bert: Path | None = None) -> Path:
+    import_allennlp(made, path / "run", transformer=str(bert or path / "bert"))
     return path / "run"
 
 
@@ -95,6 +106,38 @@ def test_the_hub_has_the_config_and_the_tokenizer(tmp_path: Path, monkeypatch: p
     copied = imported(tmp_path, made)
     for run in (tmp_path / "named", tmp_path / "given"):  # the pieces are enough for a tokenizer
         torch.testing.assert_close(logits(run, {"tokens": WORDS}), logits(copied, {"tokens": WORDS}))
+
+
+@pytest.mark.parametrize("lowercase", [None, True, False])
+def test_word_pieces_come_with_whether_they_are_lowercase(tmp_path: Path, lowercase: bool | None) -> None:
+    made, _ = tagger(tmp_path)
+    folder = published(tmp_path / "bert", tmp_path / "pieces", vocabulary=True)
+    if lowercase is not None:
+        (folder / "tokenizer_config.json").write_text(json.dumps({"do_lower_case": lowercase}))
+    import_allennlp(made, tmp_path / "run", transformer=str(folder))
+    name, unknown = (logits(tmp_path / "run", {"tokens": [word]}) for word in ("Mary", "?"))
+    assert torch.equal(name, unknown) == (lowercase is False)
+    if lowercase is not False:
+        torch.testing.assert_close(
+            name, logits(imported(tmp_path / "other", made, tmp_path / "bert"), {"tokens": ["Mary"]})
+        )
+
+
+@pytest.mark.parametrize(
+    ("make", "config", "unread"),
+    [
+        (tagger, TAGGER, {"dataset_reader.coding_scheme"}),
+        (roles, SRL, {"data_loader"}),
+        (classifier, CLASSIFIER, {"dataset_reader.tokenizer"}),
+    ],
+)
+def test_what_has_no_meaning_here_is_named(
+    make: Callable[..., tuple[Path, Any]], config: dict[str, Any], unread: set[str], tmp_path: Path
+) -> None:
+    changes = {f"{part}.no_such_key": 1 for part in ("model", "dataset_reader")}
+    made, _ = make(tmp_path, with_changes(config, changes))
+    found = import_allennlp(made, tmp_path / "run", transformer=str(tmp_path / "bert"))
+    assert set(found.unread) == {*changes, *unread}
 
 
 def test_problems_are_one_line_and_leave_nothing(

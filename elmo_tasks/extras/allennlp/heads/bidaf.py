@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from elmo_tasks.extras.allennlp.contents import AllenNlpVocabulary, Params, Weights
+from elmo_tasks.extras.allennlp.archive import AllenNlpVocabulary, Params, Weights
 from elmo_tasks.extras.allennlp.heads.head import Head, other_reader
 
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from elmo_tasks.errors import MigrationError
-from elmo_tasks.extras.allennlp.contents import AllenNlpVocabulary, Params, Weights
+from elmo_tasks.extras.allennlp.archive import AllenNlpVocabulary, Params, Weights
 from elmo_tasks.extras.allennlp.heads.head import Head, other_reader
 from elmo_tasks.extras.allennlp.layers import Layer, feed_forward, read_layers
 

@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from elmo_tasks.errors import MigrationError
-from elmo_tasks.extras.allennlp.contents import Params, Weights
+from elmo_tasks.extras.allennlp.archive import Params, Weights
 from elmo_tasks.extras.allennlp.layers import Layer, convert_encoder, feed_forward
 
 

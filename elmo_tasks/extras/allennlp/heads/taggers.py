@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from elmo_tasks.errors import MigrationError
-from elmo_tasks.extras.allennlp.contents import AllenNlpVocabulary, Params, Weights
+from elmo_tasks.extras.allennlp.archive import AllenNlpVocabulary, Params, Weights
 from elmo_tasks.extras.allennlp.heads.head import Head
 from elmo_tasks.extras.allennlp.layers import read_layers
 from elmo_tasks.modules.crf import TransitionConstraints

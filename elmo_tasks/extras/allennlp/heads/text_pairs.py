@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from elmo_tasks.extras.allennlp.contents import AllenNlpVocabulary, Params, Weights
+from elmo_tasks.extras.allennlp.archive import AllenNlpVocabulary, Params, Weights
 from elmo_tasks.extras.allennlp.heads.head import Head, other_reader, tokenizer_settings
 from elmo_tasks.extras.allennlp.layers import read_layers, with_columns
 
