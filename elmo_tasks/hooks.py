@@ -39,6 +39,7 @@ NO_RESULT_YET = "there was no result yet"
 
 _TABLE = "elmo_tasks.extras"
 _registered: dict[str, dict[str, Any]] = {}
+_announced: dict[str, dict[str, str]] = {}
 
 
 class ExtraCommand(NamedTuple):
@@ -94,15 +95,20 @@ def register(place: str, name: str, value: Any) -> None:
     _registered.setdefault(place, {})[name] = value
 
 
+def announce(place: str, references: Mapping[str, str]) -> None:
+    """Adds objects to a place, by name as "module:attribute", that are imported when they are asked for."""
+    _announced.setdefault(place, {}).update(references)
+
+
 def names(place: str) -> list[str]:
     """The names at a place. Imports nothing."""
-    return list(dict.fromkeys([*_registered.get(place, {}), *_added(place)]))
+    return list(dict.fromkeys([*_registered.get(place, {}), *_announced.get(place, {}), *_added(place)]))
 
 
 def find(place: str, name: str) -> Any:
     """What is registered at a place under a name, imported if need be; None if there is nothing."""
     known = _registered.get(place, {})
-    if name not in known and (reference := _added(place).get(name)):
+    if name not in known and (reference := home(place, name)):
         module, _, attribute = reference.partition(":")
         value = getattr(importlib.import_module(module), attribute)
         _registered.setdefault(place, {}).setdefault(name, value)
@@ -123,6 +129,11 @@ def required(place: str, name: str, what: str = "") -> Any:
         owner = next((f"the extra {extra!r}" for extra, row in table.items() if name in row.adds.get(place, {})), "")
         raise ElmoTasksError(f"{what or name}: is in {owner or 'an extra'}, which is not installed here")
     return value
+
+
+def home(place: str, name: str) -> str | None:
+    """Where what has a name at a place is defined, as "module:attribute", if it is imported on demand."""
+    return _announced.get(place, {}).get(name) or _added(place).get(name)
 
 
 def everything(place: str) -> Iterator[Any]:

@@ -107,11 +107,12 @@ class Part(Config):
         if field is None or get_origin(field.annotation) is not Literal:
             return  # an abstract step between the kind and its alternatives
         (name,) = get_args(field.annotation)
+        own = f"{cls.__module__}:{cls.__qualname__}"
         known = cls.alternatives.setdefault(name, cls)
-        if known is not cls and known.__qualname__ != cls.__qualname__:
-            raise TypeError(
-                f"{cls.__name__}: the type {name!r} is already taken by {known.__module__}.{known.__name__}"
-            )
+        home = hooks.home(cls._kind().__name__, name) or own  # of one that may not be imported yet
+        if home != own or (known is not cls and known.__qualname__ != cls.__qualname__):
+            taken = home.replace(":", ".") if home != own else f"{known.__module__}.{known.__name__}"
+            raise TypeError(f"{cls.__name__}: the type {name!r} is already taken by {taken}")
         cls.alternatives[name] = cls
 
     @classmethod

@@ -1,16 +1,22 @@
-"""One file per head: forward, loss, decode. Importing this package registers the `"type"` of every head."""
+"""One file per head: forward, loss, decode. A head is imported when a config has its `"type"`."""
 
-from elmo_tasks.models import (  # noqa: F401
-    biattentive_classifier,
-    bidaf,
-    coreference_resolver,
-    crf_tagger,
-    decomposable_attention,
-    esim,
-    semantic_role_labeler,
-    simple_tagger,
-    text_classifier,
-)
+from elmo_tasks import hooks
 from elmo_tasks.models.model import ModelConfig, TaskModel
+
+HEADS = {
+    "bcn": "elmo_tasks.models.biattentive_classifier:BiattentiveClassifierConfig",
+    "bidaf": "elmo_tasks.models.bidaf:BidafConfig",
+    "bidaf_self_attention": "elmo_tasks.models.bidaf:BidafSelfAttentionConfig",
+    "coref": "elmo_tasks.models.coreference_resolver:CoreferenceResolverConfig",
+    "crf_tagger": "elmo_tasks.models.crf_tagger:CrfTaggerConfig",
+    "decomposable_attention": "elmo_tasks.models.decomposable_attention:DecomposableAttentionConfig",
+    "esim": "elmo_tasks.models.esim:EsimConfig",
+    "simple_tagger": "elmo_tasks.models.simple_tagger:SimpleTaggerConfig",
+    "srl": "elmo_tasks.models.semantic_role_labeler:SemanticRoleLabelerConfig",
+    "text_classifier": "elmo_tasks.models.text_classifier:TextClassifierConfig",
+}
+"""The configs of the heads, by `"type"`."""
+
+hooks.announce(ModelConfig.__name__, HEADS)
 
 __all__ = ["ModelConfig", "TaskModel"]

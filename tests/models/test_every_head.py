@@ -323,7 +323,7 @@ def test_half_precision_is_close_and_weights_may_be_of_any_type(built: Built) ->
 
 def test_every_head_is_in_the_table() -> None:
     tested = {head.model["type"] for head in HEADS.values()}
-    own = {name for name, config in ModelConfig.alternatives.items() if config.__module__.startswith("elmo_tasks.")}
+    own = {name for name, config in ModelConfig.choices().items() if config.__module__.startswith("elmo_tasks.")}
     assert tested == own - {"srl_bert"}  # only reads a transformer; see test_srl_bert.py
 
 
