@@ -21,8 +21,7 @@ from benchmarks.common import Clock, Measurement
 from elmo_tasks.elmo import PUBLISHED_OPTIONS, BiLMOptions
 from elmo_tasks.extras.pretraining.corpus import CorpusPart
 from elmo_tasks.extras.pretraining.language_model import LanguageModel
-from elmo_tasks.extras.pretraining.output_vocabulary import OutputVocabulary
-from elmo_tasks.extras.pretraining.softmax import SampledSoftmax
+from elmo_tasks.extras.pretraining.softmax import OutputVocabulary, SampledSoftmax
 from elmo_tasks.extras.pretraining.windows import SlotReader, TokenStreams, Window
 from elmo_tasks.training.optimizers import AdamW
 

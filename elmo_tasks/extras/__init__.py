@@ -117,7 +117,7 @@ EXTRAS = {
                 "language models",
                 "show how surprising a biLM finds each word of a text, and which words it expects instead",
                 "echo 'The keys to the cabinet is here.' | elmo-tasks score - --substitutes 5",
-                "score_command",
+                "commands",
                 unwritten=NO_RESULT_YET,
             ),
         },

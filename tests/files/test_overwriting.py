@@ -10,7 +10,7 @@ import pytest
 
 from elmo_tasks import cli
 from elmo_tasks.errors import ElmoTasksError, RunError
-from elmo_tasks.extras.pretraining.run_files import PretrainingFolder
+from elmo_tasks.extras.pretraining.pretrain import PretrainingFolder
 from elmo_tasks.extras.studies.study_training import run_study
 from elmo_tasks.extras.studies.tuning import Tuning
 from elmo_tasks.files.overwriting import check_folder, check_output

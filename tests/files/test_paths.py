@@ -13,7 +13,7 @@ from elmo_tasks.data_readers.rows import JsonlConfig
 from elmo_tasks.elmo.bilm_files import BiLMFiles
 from elmo_tasks.errors import ConfigError, DataError
 from elmo_tasks.extras.pretraining.pretraining_config import PretrainingConfig
-from elmo_tasks.extras.pretraining.text_files import find_files
+from elmo_tasks.extras.pretraining.tokenize_files import find_files
 from elmo_tasks.extras.transformers.transformer_files import TransformerFiles
 from elmo_tasks.files.cache import cache_folder
 from elmo_tasks.files.paths import local_path

@@ -14,7 +14,7 @@ import pytest
 
 from elmo_tasks.config.jsonnet import evaluate
 from elmo_tasks.errors import DataError, ElmoTasksError
-from elmo_tasks.extras.pretraining.text_files import read_chunks
+from elmo_tasks.extras.pretraining.tokenize_files import read_chunks
 from elmo_tasks.files import limits
 from elmo_tasks.files.cache import cache_folder
 from elmo_tasks.files.hashes import content_hash, kept_hash

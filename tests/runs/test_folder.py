@@ -9,7 +9,7 @@ import torch
 
 from elmo_tasks.elmo.bilm_files import BiLMFiles
 from elmo_tasks.errors import RunError, WeightsError
-from elmo_tasks.extras.pretraining.run_files import PretrainingFolder
+from elmo_tasks.extras.pretraining.pretrain import PretrainingFolder
 from elmo_tasks.files import hashes
 from elmo_tasks.files.tensor_files import write_tensors
 from elmo_tasks.runs.folder import Folder, RunFolder

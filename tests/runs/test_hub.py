@@ -15,7 +15,7 @@ from elmo_tasks.elmo import TINY_OPTIONS
 from elmo_tasks.elmo.bilm_files import BiLMFiles, bilm_folder
 from elmo_tasks.errors import RemoteError, RunError
 from elmo_tasks.extras.pretraining.language_model import LanguageModel
-from elmo_tasks.extras.pretraining.output_vocabulary import OutputVocabulary
+from elmo_tasks.extras.pretraining.softmax import OutputVocabulary
 from elmo_tasks.extras.server.served_runs import load_runs
 from elmo_tasks.runs import load
 from elmo_tasks.runs.archive import archive

@@ -24,10 +24,9 @@ from elmo_tasks.elmo.options import VOCABULARY_FILE, BiLMOptions
 from elmo_tasks.elmo.token_encoder import TokenEncoder
 from elmo_tasks.errors import ElmoTasksError, WeightsError, check_argument, check_count
 from elmo_tasks.extras.pretraining.corpus import CorpusPart
-from elmo_tasks.extras.pretraining.output_vocabulary import OutputVocabulary
 from elmo_tasks.extras.pretraining.recurrence import run_layer
 from elmo_tasks.extras.pretraining.scores import SentenceScores, score_sentences
-from elmo_tasks.extras.pretraining.softmax import Candidates, softmax_losses
+from elmo_tasks.extras.pretraining.softmax import Candidates, OutputVocabulary, softmax_losses
 from elmo_tasks.extras.pretraining.token_encoding import encode_tokens
 from elmo_tasks.extras.pretraining.windows import NO_TARGET, SlotReader, Window
 from elmo_tasks.files.atomic import atomic_folder

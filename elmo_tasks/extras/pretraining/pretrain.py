@@ -6,30 +6,33 @@ import contextlib
 import dataclasses
 import itertools
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import pydantic
 import torch
+from accelerate.utils import gather_object
 
 from elmo_tasks.config import Config, load_config, to_json
 from elmo_tasks.elmo.bilm import BiLM
 from elmo_tasks.elmo.bilm_files import bilm_folder
+from elmo_tasks.elmo.options import VOCABULARY_FILE
 from elmo_tasks.errors import RunError, WeightsError, counted, some_of
 from elmo_tasks.extras.pretraining.corpus import Corpus
-from elmo_tasks.extras.pretraining.language_model import LanguageModel
+from elmo_tasks.extras.pretraining.language_model import SOFTMAX_FILE, LanguageModel
 from elmo_tasks.extras.pretraining.objective import StreamObjective
-from elmo_tasks.extras.pretraining.output_vocabulary import OutputVocabulary, most_frequent
-from elmo_tasks.extras.pretraining.perplexity import evaluate_perplexity, unigram_perplexity
-from elmo_tasks.extras.pretraining.plan import make_plan
 from elmo_tasks.extras.pretraining.prepare import read_text
 from elmo_tasks.extras.pretraining.pretraining_config import PretrainerConfig, PretrainingConfig
-from elmo_tasks.extras.pretraining.run_files import PretrainingFolder
-from elmo_tasks.extras.pretraining.windows import SlotReader, TokenStreams
+from elmo_tasks.extras.pretraining.scores import evaluate_perplexity, unigram_perplexity
+from elmo_tasks.extras.pretraining.softmax import UNKNOWN_NUMBER, OutputVocabulary, most_frequent
+from elmo_tasks.extras.pretraining.windows import SlotReader, TokenStreams, Window
 from elmo_tasks.files.json_files import Number, read_json, write_json
 from elmo_tasks.files.json_lines import read_record
 from elmo_tasks.files.locks import locked
+from elmo_tasks.runs.folder import Folder
 from elmo_tasks.runs.plan import Plan, plan_folder
 from elmo_tasks.text.tokenizer_config import tokenizer_of_bilm
 from elmo_tasks.text.tokenizers import Tokenizer
@@ -44,6 +47,42 @@ logger = logging.getLogger(__name__)
 Perplexities = dict[Literal["forward", "backward", "mean", "unknown_percent", "targets"], int | Number]
 
 _EVALUATIONS = 20  # where the config does not say how often
+_STEPS_TRIED = 4  # to estimate the time; the first takes far longer
+
+
+class PretrainingFolder(Folder):
+    """The folder of a pretraining and its files.
+
+    config.json           the resolved config, with all defaults
+    versions.json         the versions of Python and of the packages that made the run
+    text.json             the prepared corpus and the vocabulary, by their hashes
+    options.json          the biLM's architecture  )
+    weights.hdf5          and weights              ) in the layout of bilm-tf and AllenNLP
+    vocabulary.txt        the words that the softmax predicts, one per line, as in bilm-tf
+    softmax.safetensors   the softmax's weights and biases
+    log.jsonl             a line for each evaluation on held-out text
+    results.json          the amount of text, the hours, and the final perplexities
+    training.pt           the state from which training resumes
+    tensorboard/          curves
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        super().__init__(path)
+        self.text = self.path / "text.json"
+        self.options = self.path / "options.json"
+        self.weights = self.path / "weights.hdf5"
+        self.vocabulary = self.path / VOCABULARY_FILE
+        self.softmax = self.path / SOFTMAX_FILE
+        self.records = self.path / "log.jsonl"
+        self.results = self.summary = self.path / "results.json"
+        self.files += (self.text, self.options, self.weights, self.vocabulary, self.softmax)
+        self.files += (self.records, self.results)
+        self.begun += (self.text,)
+
+    def adjustable(self) -> Collection[str]:
+        """Where the text is: its content is checked."""
+        names = ("paths", "train_data_path", "validation_data_path", "vocabulary")
+        return tuple(f"corpus.{name}" for name in names) if self.text.is_file() else ()
 
 
 class Evaluation(Config):
@@ -349,3 +388,36 @@ def perplexity_of_text(
     device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
     model = LanguageModel.load(bilm).to(device)
     return evaluate_perplexity(model, model.reader(part, types))
+
+
+def make_plan(corpus: Corpus, streams: TokenStreams, trainer: Trainer, objective: StreamObjective) -> dict[str, str]:
+    """Names and values for a table. All processes try out their first window; training is not affected."""
+    seconds = max(gather_object([_try_out(trainer, objective, next(streams.windows(0)))]))
+    num_words, num_tokens = len(objective.model.vocabulary), len(corpus.training.tokens)
+    unknown = 100.0 * float(streams.reader.count_targets(num_words)[UNKNOWN_NUMBER]) / num_tokens
+    parameters = sum(parameter.numel() for parameter in trainer.parameters.values())
+    precision = str(objective.dtype).removeprefix("torch.")
+    hours, rate = trainer.agenda.total * seconds / 3600, streams.slots_per_window / seconds
+    return {
+        "corpus": str(corpus.folder),
+        "tokens": f"{num_tokens:,} ({len(corpus.types):,} distinct), {len(corpus.held_out.tokens):,} held out",
+        "vocabulary": f"{num_words:,} words; {unknown:.2f} % of the tokens are not among them",
+        "parameters": f"{parameters:,}, products in {precision}",
+        "steps": f"{trainer.agenda.total:,}",
+        "estimated time": f"{hours:.1f} hours, {rate:,.0f} tokens/s",
+    }
+
+
+def _try_out(trainer: Trainer, objective: StreamObjective, window: Window) -> float:
+    """The seconds of the fastest of some steps, without the update."""
+    states, seconds = objective.states, math.inf
+    for _ in range(_STEPS_TRIED):
+        objective.states = states
+        started = time.monotonic()
+        loss = trainer.loss_of(window)
+        trainer.accelerator.backward(loss)
+        loss.item()
+        seconds = min(seconds, time.monotonic() - started)
+        trainer.optimizer.zero_grad()
+    objective.states = states
+    return seconds

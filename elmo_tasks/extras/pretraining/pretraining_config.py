@@ -9,7 +9,6 @@ from pydantic import Field, field_validator
 
 from elmo_tasks.config import Config
 from elmo_tasks.elmo.options import PUBLISHED_OPTIONS, TINY_OPTIONS, BiLMOptions
-from elmo_tasks.extras.pretraining import dataset_corpus  # noqa: F401 - registers its type
 from elmo_tasks.extras.pretraining.prepare import CorpusConfig
 from elmo_tasks.extras.pretraining.softmax import SampledSoftmax, SoftmaxConfig
 from elmo_tasks.extras.pretraining.tokenize_files import num_processors

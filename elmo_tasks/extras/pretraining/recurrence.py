@@ -22,7 +22,7 @@ from torch.autograd.function import once_differentiable
 
 from elmo_tasks.elmo.lstm import LstmState, ProjectedLstm
 from elmo_tasks.elmo.tanh_by_sigmoid import DoubledWeights
-from elmo_tasks.extras.pretraining.fused import fused
+from elmo_tasks.extras.pretraining.softmax import fused
 
 
 class _Pass:

@@ -22,7 +22,7 @@ from torch.utils.data import DataLoader, Dataset
 from elmo_tasks.elmo.characters import BEGIN_SENTENCE, END_SENTENCE
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.extras.pretraining.corpus import CorpusPart
-from elmo_tasks.extras.pretraining.output_vocabulary import OutputVocabulary
+from elmo_tasks.extras.pretraining.softmax import OutputVocabulary
 from elmo_tasks.extras.pretraining.token_encoding import WordsByLength
 from elmo_tasks.text.tokens import TensorRecord, batches_of_like_lengths
 

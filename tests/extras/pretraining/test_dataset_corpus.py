@@ -12,9 +12,8 @@ import pytest
 
 from elmo_tasks.errors import WriteError
 from elmo_tasks.extras.pretraining import corpus as prepared
-from elmo_tasks.extras.pretraining import text_files
-from elmo_tasks.extras.pretraining.dataset_corpus import DatasetCorpus
-from elmo_tasks.extras.pretraining.prepare import TextCorpus, prepare_documents
+from elmo_tasks.extras.pretraining import tokenize_files
+from elmo_tasks.extras.pretraining.prepare import DatasetCorpus, TextCorpus, prepare_documents
 
 PAIRS = [("she sang", "it is"), ("she sang", "she left"), ("it is", "she sang"), ("she left", "it rains")]
 ROLES = [("Orla sang", 1), ("Orla sang", 0), ("She left", 1), ("Orla sang", 1)]
@@ -88,7 +87,7 @@ def fill_disk(monkeypatch: pytest.MonkeyPatch, writes: int) -> None:
 @pytest.mark.parametrize("writes", [0, 3, 4, 6, 9])
 def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path, writes: int) -> None:
     """At whatever point of the work the disk is full, one line says how much is needed and nothing is left behind."""
-    monkeypatch.setattr(text_files, "_CHUNK_CHARACTERS", 200_000)
+    monkeypatch.setattr(tokenize_files, "_CHUNK_CHARACTERS", 200_000)
     fill_disk(monkeypatch, writes)
     text = tmp_path / "text"
     text.write_text(("a " * 999 + "a\n") * 400)  # 400 documents of 1,000 tokens of 4 bytes, twice on the disk: 3.2 MB

@@ -12,7 +12,7 @@ from elmo_tasks.elmo.random_weights import random_bilm
 from elmo_tasks.errors import WeightsError
 from elmo_tasks.extras.pretraining import language_model
 from elmo_tasks.extras.pretraining.language_model import SOFTMAX_FILE, LanguageModel
-from elmo_tasks.extras.pretraining.output_vocabulary import OutputVocabulary
+from elmo_tasks.extras.pretraining.softmax import OutputVocabulary
 from elmo_tasks.extras.pretraining.token_encoding import WordsByLength
 from elmo_tasks.extras.pretraining.windows import NO_TARGET, Window
 

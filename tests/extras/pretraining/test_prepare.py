@@ -14,7 +14,7 @@ import pytest
 
 from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.extras.pretraining import corpus as prepared
-from elmo_tasks.extras.pretraining import prepare, text_files
+from elmo_tasks.extras.pretraining import prepare, tokenize_files
 from elmo_tasks.extras.pretraining.corpus import Corpus, CorpusPart
 from elmo_tasks.extras.pretraining.prepare import TextCorpus, choose_held_out, prepare_documents, read_text
 from elmo_tasks.text import tokenization
@@ -106,7 +106,7 @@ def test_neither_processes_nor_chunks_change_the_result(tmp_path: Path, monkeypa
     expected = everything(config.build())
     monkeypatch.setattr(prepare, "_MIN_PARALLEL_BYTES", 0)
     for size, workers in ((64, 1), (300, 2), (1000, 3)):
-        monkeypatch.setattr(text_files, "_CHUNK_CHARACTERS", size)
+        monkeypatch.setattr(tokenize_files, "_CHUNK_CHARACTERS", size)
         monkeypatch.setenv("ELMO_TASKS_CACHE", str(tmp_path / f"cache{size}"))
         assert everything(config.build(workers)) == expected
 
@@ -122,7 +122,7 @@ def test_every_file_begins_a_document(tmp_path: Path) -> None:
 
 
 def test_deduplication(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_files, "_CHUNK_CHARACTERS", 6)
+    monkeypatch.setattr(tokenize_files, "_CHUNK_CHARACTERS", 6)
     write(tmp_path, "1.txt", "A.\nB.\n\nB. \nC.\n\nA.\n")
     write(tmp_path, "2.txt", "C.\nD.\n")
     config = TextCorpus(paths=(str(tmp_path / "*.txt"),), deduplicate=True)
@@ -277,7 +277,7 @@ def test_bad_text_late_in_the_corpus(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path, workers: int
 ) -> None:
     monkeypatch.setattr(prepare, "_MIN_PARALLEL_BYTES", 0)
-    monkeypatch.setattr(text_files, "_CHUNK_CHARACTERS", 100)
+    monkeypatch.setattr(tokenize_files, "_CHUNK_CHARACTERS", 100)
     write(tmp_path, "1.txt", make_text(20))
     (tmp_path / "2.txt").write_bytes(b"A.\n\nB.\n" * 100 + b"\xff\xfe\n")
     with pytest.raises(DataError, match=r"2\.txt:301: byte 0xff at column 1 is not UTF-8"):

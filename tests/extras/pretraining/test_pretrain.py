@@ -22,9 +22,8 @@ from elmo_tasks.elmo.options import PUBLISHED_OPTIONS, LexiconOptions
 from elmo_tasks.errors import ConfigError, ElmoTasksError, RunError, WeightsError, WriteError
 from elmo_tasks.extras.pretraining.corpus import Corpus
 from elmo_tasks.extras.pretraining.language_model import LanguageModel
-from elmo_tasks.extras.pretraining.pretrain import dry_run, perplexity_of_text, pretrain
+from elmo_tasks.extras.pretraining.pretrain import PretrainingFolder, dry_run, perplexity_of_text, pretrain
 from elmo_tasks.extras.pretraining.pretraining_config import PretrainingConfig
-from elmo_tasks.extras.pretraining.run_files import PretrainingFolder
 from elmo_tasks.files.locks import locked
 from elmo_tasks.files.tensor_files import read_state
 from elmo_tasks.text.tokenizers import WhitespaceTokenizer
@@ -150,13 +149,14 @@ def test_a_callback_that_stops_it_has_it_evaluated_on_all_held_out_text(config_f
     assert results["trained_targets"] == 33 * 8 * 16
 
 
-@pytest.mark.parametrize("chosen", ["bfloat16", "float32"])
+@pytest.mark.parametrize(("chosen", "others"), [("bfloat16", []), ("float32", [1.0, 4.0, 3.0])])
 def test_the_plan_says_what_there_is_and_how_long_it_takes(
     config_file: Path,
     text_file: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     chosen: str,
+    others: list[float],
 ) -> None:
     def clock(durations: list[float]) -> Callable[[], float]:
         """Begins and ends of what takes so long, one after another."""
@@ -169,7 +169,10 @@ def test_the_plan_says_what_there_is_and_how_long_it_takes(
 
     monkeypatch.setattr("elmo_tasks.extras.pretraining.pretrain.product_type", fastest)
     # The fastest of the steps that are tried counts.
-    monkeypatch.setattr("elmo_tasks.extras.pretraining.plan.time", SimpleNamespace(monotonic=clock([10, 2, 4, 8])))
+    monkeypatch.setattr("elmo_tasks.extras.pretraining.pretrain.time", SimpleNamespace(monotonic=clock([10, 2, 4, 8])))
+    # The other processes' seconds; all wait for the slowest one.
+    monkeypatch.setattr("elmo_tasks.extras.pretraining.pretrain.gather_object", lambda own: [*own, *others])
+    seconds = max([2.0, *others])
     with text_file.open("a") as file:
         file.write("\nonce\n" * 5)
     source = tmp_path / "config.jsonnet"
@@ -192,7 +195,7 @@ def test_the_plan_says_what_there_is_and_how_long_it_takes(
         "vocabulary": f"5 words; {unknown:.2f} % of the tokens are not among them",
         "parameters": f"{parameters:,}, products in {chosen}",
         "steps": f"{steps:,}",
-        "estimated time": f"{steps * 2 / 3600:.1f} hours, 64 tokens/s",
+        "estimated time": f"{steps * seconds / 3600:.1f} hours, {128 / seconds:.0f} tokens/s",
     }
 
 

@@ -13,9 +13,8 @@ from elmo_tasks.elmo.options import LstmOptions
 from elmo_tasks.extras.pretraining.corpus import CorpusPart
 from elmo_tasks.extras.pretraining.language_model import LanguageModel
 from elmo_tasks.extras.pretraining.objective import StreamObjective
-from elmo_tasks.extras.pretraining.output_vocabulary import OutputVocabulary
 from elmo_tasks.extras.pretraining.recurrence import run_layer
-from elmo_tasks.extras.pretraining.softmax import FullSoftmax, SampledSoftmax, SoftmaxConfig
+from elmo_tasks.extras.pretraining.softmax import FullSoftmax, OutputVocabulary, SampledSoftmax, SoftmaxConfig
 from elmo_tasks.extras.pretraining.windows import SlotReader, TokenStreams, Window
 
 STEPS, ROWS, SIZE, CELLS = 5, 3, 4, 6

@@ -15,12 +15,17 @@ import elmo_tasks
 from elmo_tasks import cli
 from elmo_tasks.elmo import TINY_OPTIONS, batch_to_ids
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.extras.pretraining import perplexity, scores
+from elmo_tasks.extras.pretraining import scores
 from elmo_tasks.extras.pretraining.corpus import CorpusPart
 from elmo_tasks.extras.pretraining.language_model import LanguageModel
-from elmo_tasks.extras.pretraining.output_vocabulary import OutputVocabulary
-from elmo_tasks.extras.pretraining.perplexity import evaluate_perplexity, unigram_perplexity
-from elmo_tasks.extras.pretraining.scores import SentenceScores, TokenScores, score_sentences
+from elmo_tasks.extras.pretraining.scores import (
+    SentenceScores,
+    TokenScores,
+    evaluate_perplexity,
+    score_sentences,
+    unigram_perplexity,
+)
+from elmo_tasks.extras.pretraining.softmax import OutputVocabulary
 from elmo_tasks.extras.pretraining.tokenize_files import number_tokens
 from elmo_tasks.extras.pretraining.windows import SlotReader
 
@@ -226,7 +231,7 @@ def make_model(dropout: float = 0.0) -> LanguageModel:
 
 @pytest.mark.parametrize("slots", [4, 4096])
 def test_of_a_model_that_knows_only_frequencies_by_hand(slots: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(perplexity, "_SLOTS_AT_ONCE", slots)
+    monkeypatch.setattr(scores, "_PERPLEXITY_SLOTS_AT_ONCE", slots)
     model = make_model()
     probabilities = [1 / 16, 1 / 4, 1 / 8, 1 / 2, 1 / 16]  # of <S>, </S>, <UNK>, a, b
     with torch.no_grad():

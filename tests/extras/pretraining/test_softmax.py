@@ -9,8 +9,14 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from elmo_tasks.errors import DataError
 from elmo_tasks.extras.pretraining import softmax
-from elmo_tasks.extras.pretraining.output_vocabulary import OutputVocabulary, most_frequent
-from elmo_tasks.extras.pretraining.softmax import Candidates, FullSoftmax, SampledSoftmax, softmax_losses
+from elmo_tasks.extras.pretraining.softmax import (
+    Candidates,
+    FullSoftmax,
+    OutputVocabulary,
+    SampledSoftmax,
+    most_frequent,
+    softmax_losses,
+)
 
 TOKENS, SIZE, WORDS = 7, 4, 30
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from elmo_tasks.errors import DataError
-from elmo_tasks.extras.pretraining import text_files
-from elmo_tasks.extras.pretraining.text_files import find_files, read_chunks, separates_documents
+from elmo_tasks.extras.pretraining import tokenize_files
+from elmo_tasks.extras.pretraining.tokenize_files import find_files, read_chunks, separates_documents
 
 COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.compress, ".xz": lzma.compress, ".bz2": bz2.compress}
 
@@ -58,7 +58,7 @@ def test_paths_without_files(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", [1, 7, 1 << 20])
 def test_chunks_are_whole_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    monkeypatch.setattr(text_files, "_CHUNK_CHARACTERS", size)
+    monkeypatch.setattr(tokenize_files, "_CHUNK_CHARACTERS", size)
     text = "a först line\n\nthe ß second\r\nx\n\n\nthe last, without an end"
     path = write(tmp_path / "text", text.encode())
     chunks = list(read_chunks(path))
@@ -104,7 +104,7 @@ def test_damaged_files(tmp_path: Path, ending: str, damage: str) -> None:
     ],
 )
 def test_binary_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, problem: str, size: int) -> None:
-    monkeypatch.setattr(text_files, "_CHUNK_CHARACTERS", size)
+    monkeypatch.setattr(tokenize_files, "_CHUNK_CHARACTERS", size)
     with pytest.raises(DataError, match=problem):
         text_of(write(tmp_path / "text", content))
 
@@ -130,5 +130,5 @@ def test_endless_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_separates_documents(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, expected: bool, size: int
 ) -> None:
-    monkeypatch.setattr(text_files, "_CHUNK_CHARACTERS", size)
+    monkeypatch.setattr(tokenize_files, "_CHUNK_CHARACTERS", size)
     assert separates_documents(write(tmp_path / "text", content)) == expected

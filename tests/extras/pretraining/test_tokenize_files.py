@@ -30,17 +30,20 @@ def test_workers_are_light() -> None:
 SCRIPT = """
 import multiprocessing, os, signal, sys, time
 from pathlib import Path
-from elmo_tasks.extras.pretraining import text_files, tokenize_files
+from elmo_tasks.extras.pretraining import tokenize_files
 from elmo_tasks.text.tokenizers import WhitespaceTokenizer
 
+read_chunks = tokenize_files.read_chunks
+
 def noting(path):
-    for chunk in text_files.read_chunks(path):
+    for chunk in read_chunks(path):
         chunks.append(chunk)
         yield chunk
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # also where a shell has it ignored
-    text_files._CHUNK_CHARACTERS, chunks = 10, []
+    tokenize_files._CHUNK_CHARACTERS, chunks = 10, []
+    tokenize_files.separates_documents = lambda path: False  # it reads the file, too
     tokenize_files.read_chunks = noting
     texts = tokenize_files.tokenize_files([Path(sys.argv[1])], WhitespaceTokenizer(), workers=2)
     tokens, waiting = len(next(texts).tokens), len(chunks)

@@ -12,7 +12,7 @@ from elmo_tasks.elmo.token_encoder import TokenEncoder
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.extras.pretraining import windows
 from elmo_tasks.extras.pretraining.corpus import CorpusPart
-from elmo_tasks.extras.pretraining.output_vocabulary import OutputVocabulary
+from elmo_tasks.extras.pretraining.softmax import OutputVocabulary
 from elmo_tasks.extras.pretraining.token_encoding import WordsByLength, encode_tokens
 from elmo_tasks.extras.pretraining.windows import NO_TARGET, SlotReader, TokenStreams, Window, sentence_windows
 
