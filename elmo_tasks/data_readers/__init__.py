@@ -11,6 +11,7 @@ from elmo_tasks.data_readers.predicates import PredicatesConfig
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
 from elmo_tasks.data_readers.rows import HubConfig, JsonlConfig
 from elmo_tasks.data_readers.snli import SnliConfig
+from elmo_tasks.data_readers.sources import Parsing
 from elmo_tasks.data_readers.squad import SquadConfig
 from elmo_tasks.data_readers.srl import SrlConll2005Config, SrlConll2012Config
 from elmo_tasks.data_readers.sst import SstConfig
@@ -24,6 +25,7 @@ __all__ = [
     "HubConfig",
     "JsonlConfig",
     "NerConll2012Config",
+    "Parsing",
     "PredicatesConfig",
     "SnliConfig",
     "SquadConfig",

@@ -1,18 +1,21 @@
-"""Files of one token per line, with columns separated by tabs or by spaces, and an empty line after each sentence."""
+"""Files of one token per line, with columns separated by tabs or by spaces, and an empty line after each sentence.
+
+Their tags are checked, and those of spans are converted to another scheme.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import Literal, TypeAlias, get_args
 
-from elmo_tasks.data_readers.bad_units import BadUnits
+from elmo_tasks.data_readers.sources import Parsing
 from elmo_tasks.errors import DataError
-from elmo_tasks.files.text import read_lines
+from elmo_tasks.files.text import BYTE_ORDER_MARK, read_lines
+from elmo_tasks.text.tag_schemes import TagScheme, convert_tags, detect_scheme, find_fault, is_tag
 
 DOCUMENT_BORDER = "-DOCSTART-"
-
-
+InputScheme = Literal["auto", "IOB1", "IOB2", "BIOUL", "BIOES", "BMES"]
 Line: TypeAlias = tuple[int, str, list[str]]
 """A line of a table: its number, its text as messages show it, and its cells."""
 
@@ -48,13 +51,13 @@ class LineWidths:
         self,
         path: Path,
         least: int,
-        bad_units: BadUnits,
+        parsing: Parsing,
         *,
         needed: Sequence[int] = (),
         same_in_file: bool = True,
         known: Line | None = None,
     ) -> None:
-        self._path, self._least, self._bad_units = path, least, bad_units
+        self._path, self._least, self._parsing = path, least, parsing
         self._needed, self._same_in_file, self._known = needed, same_in_file, known
 
     def check(self, sentence: list[Line]) -> list[Line]:
@@ -64,7 +67,7 @@ class LineWidths:
             DataError: a line has too few cells, not as many as the others, or an empty one that is needed. The
                 line is named.
         """
-        with self._bad_units.caught():
+        with self._parsing.caught():
             like = self._known or sentence[0]
             width = len(like[2])
             for line in sentence:
@@ -88,7 +91,7 @@ class LineWidths:
 def read_rows(
     path: Path,
     least: int,
-    bad_units: BadUnits,
+    parsing: Parsing,
     *,
     borders: tuple[str, ...] = (),
     same_in_file: bool = False,
@@ -104,7 +107,7 @@ def read_rows(
     Arguments:
         path: the file, compressed or not.
         least: the lowest number of columns of a line.
-        bad_units: gets the error of a sentence with a wrong line. If it is skipped, it comes without rows.
+        parsing: gets the error of a sentence with a wrong line. If it is skipped, it comes without rows.
         borders: first words of the lines between documents. Such a line ends a sentence, and comes as the only row,
             `[[line]]`.
         same_in_file: all lines have the same number of columns, not only those of a sentence: as many as the first
@@ -118,7 +121,7 @@ def read_rows(
         DataError: a line has too few columns, not as many as those before, or a needed one is empty. File and line are
             named.
     """
-    widths = LineWidths(path, least, bad_units, needed=needed, same_in_file=same_in_file)
+    widths = LineWidths(path, least, parsing, needed=needed, same_in_file=same_in_file)
     for sentence in _sentences(path, borders, filler, comment):
         number, text, cells = sentence[0]
         if not cells:
@@ -155,3 +158,48 @@ def _cells(text: str) -> list[str]:
         return [cell.strip(" ") for cell in text.split("\t")]
     # not at every white space: a token may contain a no-break space
     return [cell for cell in text.split(" ") if cell] if "  " in text or text[0] == " " else text.split(" ")
+
+
+def clean(label: str) -> str:
+    """A label or a tag without the white space around it and without byte order marks."""
+    return (label if label.isascii() else label.replace(BYTE_ORDER_MARK, "")).strip()
+
+
+class TagReader:
+    """Reads the tags of one source, sentence by sentence.
+
+    Arguments:
+        scheme: the scheme of the results; None if tags are not spans, then they are returned as they are.
+        input_scheme: the scheme of the source; 'auto' finds it from the first span that shows it.
+    """
+
+    def __init__(self, scheme: TagScheme | None, input_scheme: InputScheme) -> None:
+        self._scheme = scheme
+        self._input: TagScheme | None = None if input_scheme == "auto" else input_scheme
+        hint = " (the scheme of the first span; set input_scheme if it is another)"
+        self._hint = "" if self._input else hint
+
+    def convert(self, tags: Sequence[str], location: str, first: int) -> list[str]:
+        """The tags of a sentence in the scheme of the results.
+
+        Arguments:
+            location, first: errors name a tag by `location` and its number, counted from `first`, such as its line.
+
+        Raises:
+            DataError: something is not a tag, or not allowed where it is.
+        """
+        if "" in tags:
+            raise DataError(f"{location}{first + tags.index('')}", "the tag is empty; expected one for each token")
+        if self._scheme is None:
+            return list(tags)
+        scheme = self._input
+        if scheme is None:
+            for number, tag in enumerate(tags, first):
+                if not any(is_tag(tag, known) for known in get_args(TagScheme)):
+                    raise DataError(f"{location}{number}", f"{tag!r} is not a tag; expected O or a tag such as B-LOC")
+            detected = detect_scheme(tags)
+            scheme = detected or "BIOES"  # without a longer span it has the same tags as BMES
+        if fault := find_fault(tags, scheme):
+            raise DataError(f"{location}{first + fault[0]}", fault[1] + self._hint)
+        self._input = self._input or detected
+        return convert_tags(tags, self._scheme)

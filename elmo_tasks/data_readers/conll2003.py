@@ -14,11 +14,17 @@ import datasets
 import pydantic
 from pydantic import Field
 
-from elmo_tasks.data_readers.columns import DOCUMENT_BORDER, DocumentNumbers, read_rows
+from elmo_tasks.data_readers.columns import (
+    DOCUMENT_BORDER,
+    DocumentNumbers,
+    InputScheme,
+    TagReader,
+    clean,
+    read_rows,
+)
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig, Predicted
-from elmo_tasks.data_readers.records import Record, class_names, hub_records, read_tagged_tokens, require_columns
-from elmo_tasks.data_readers.sources import Examples
-from elmo_tasks.data_readers.tag_reading import InputScheme, TagReader, clean
+from elmo_tasks.data_readers.records import Record, hub_records, read_tagged_tokens, require_columns
+from elmo_tasks.data_readers.sources import Examples, Parsing, class_names
 from elmo_tasks.files.text import read_lines
 from elmo_tasks.tasks import Tagging
 from elmo_tasks.text.tag_schemes import TagScheme
@@ -82,16 +88,16 @@ class Conll2003Reader(DatasetReader):
 
     config: Conll2003Config
 
-    def examples(self, path: Path) -> Iterator[dict[str, Any]]:
-        word, tag = self.config.columns if self.needs_labels else (self.config.columns[0],) * 2
-        fewest = 2 if self.needs_labels else 1
+    def examples(self, path: Path, parsing: Parsing) -> Iterator[dict[str, Any]]:
+        word, tag = self.config.columns if parsing.needs_labels else (self.config.columns[0],) * 2
+        fewest = 2 if parsing.needs_labels else 1
         least = max(fewest, *(column + 1 if column >= 0 else -column for column in (word, tag)))
         tag_reader = TagReader(self.config.tag_scheme, self.config.input_scheme)
         numbers, comment = DocumentNumbers(), self.config.comment
         sentences = read_rows(
             path,
             least,
-            self.bad_units,
+            parsing,
             borders=(DOCUMENT_BORDER,),
             same_in_file=True,
             needed=(word, tag),
@@ -102,9 +108,9 @@ class Conll2003Reader(DatasetReader):
                 numbers.border()
                 continue
             location = (f"{path}:{line}, token ", 0) if comment else (f"{path}:", line)  # comments have lines too
-            with self.bad_units.caught():
+            with parsing.caught():
                 if rows:
-                    tags = [clean(row[tag]) for row in rows] if self.needs_labels else []
+                    tags = [clean(row[tag]) for row in rows] if parsing.needs_labels else []
                     tags = tag_reader.convert(tags, *location)
                     yield {"tokens": [row[word] for row in rows], "tags": tags, **numbers.sentence(), "line": line}
 
@@ -117,24 +123,28 @@ class Conll2003Reader(DatasetReader):
                 text += ("\t" if "\t" in text else " ") + predicted(number)
             yield text
 
-    def hub_examples(self, rows: datasets.Dataset, source: str) -> Iterator[dict[str, Any]]:
-        tokens, tags = self.config.hub_columns[0], self.config.hub_columns[1] if self.needs_labels else None
+    def hub_examples(self, rows: datasets.Dataset, source: str, parsing: Parsing) -> Iterator[dict[str, Any]]:
+        tokens, tags = self.config.hub_columns[0], self.config.hub_columns[1] if parsing.needs_labels else None
         needed = [tokens, tags] if tags else [tokens]
         require_columns(needed, rows.column_names, source, "name the columns of tokens and tags in hub_columns")
         names = class_names(rows.features[tags]) if tags else None
-        return self._row_examples(hub_records(rows, source), (tokens, tags), names, source)
+        return self._row_examples(hub_records(rows, source), (tokens, tags), names, parsing)
 
-    def memory_examples(self, examples: Examples, name: str) -> Iterator[dict[str, Any]]:
+    def memory_examples(self, examples: Examples, name: str, parsing: Parsing) -> Iterator[dict[str, Any]]:
         """See `DatasetReader`. Tags may be in any scheme, as in files; documents and sentences are numbered anew."""
-        given, columns = super().memory_examples(examples, name), ("tokens", "tags")
+        given, columns = super().memory_examples(examples, name, parsing), ("tokens", "tags")
         records = (
             Record({key: list(each[key]) for key in columns}, each["line"], f"{name}: example {each['line']}")
             for each in given
         )
-        return self._row_examples(records, columns, None, name)
+        return self._row_examples(records, columns, None, parsing)
 
     def _row_examples(
-        self, records: Iterable[Record], columns: tuple[str, str | None], names: Sequence[str] | None, source: str
+        self,
+        records: Iterable[Record],
+        columns: tuple[str, str | None],
+        names: Sequence[str] | None,
+        parsing: Parsing,
     ) -> Iterator[dict[str, Any]]:
         """The examples of rows with lists of tokens and tags; `names` are those of the tags if they are class ids.
 
@@ -143,7 +153,7 @@ class Conll2003Reader(DatasetReader):
         tag_reader = TagReader(self.config.tag_scheme, self.config.input_scheme)
         numbers = DocumentNumbers()
         for record in records:
-            with self.bad_units.caught():
+            with parsing.caught():
                 tokens, given = read_tagged_tokens(record, *columns, names)
                 if tokens[:1] == [DOCUMENT_BORDER]:
                     numbers.border()
@@ -151,4 +161,4 @@ class Conll2003Reader(DatasetReader):
                     tags = tag_reader.convert(given, *record.token_location)
                     yield {"tokens": tokens, "tags": tags, **numbers.sentence(), "line": record.number}
                 else:
-                    self.left_out["row(s) without tokens"] += 1
+                    parsing.left_out["row(s) without tokens"] += 1

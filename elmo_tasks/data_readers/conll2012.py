@@ -25,9 +25,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from elmo_tasks.config.data_folder import MissingDataError
-from elmo_tasks.data_readers.bad_units import BadUnits
 from elmo_tasks.data_readers.columns import read_rows
-from elmo_tasks.data_readers.several_sources import without_copies
+from elmo_tasks.data_readers.sources import Parsing, without_copies
 from elmo_tasks.errors import DataError
 from elmo_tasks.files.paths import is_clutter, plain_name, refuse_stream, stored_file
 from elmo_tasks.text.tag_schemes import Span
@@ -115,19 +114,19 @@ def read_conll2012(path: Path) -> Iterator[Conll2012Document]:
         yield from _documents(file)
 
 
-def faultless_documents(path: Path, bad_units: BadUnits) -> Iterator[Conll2012Document]:
+def faultless_documents(path: Path, parsing: Parsing) -> Iterator[Conll2012Document]:
     """The documents of `read_conll2012` that have no fault; adds what is wrong with others and with sentences."""
     for document in read_conll2012(path):
         for error in document.bad_sentences:
-            bad_units.add(error)
+            parsing.add(error)
         if document.fault:
-            bad_units.add(document.fault)
+            parsing.add(document.fault)
         else:
             yield document
 
 
 def _documents(file: Path) -> Iterator[Conll2012Document]:
-    bad_sentences = BadUnits(skip=True)
+    bad_sentences = Parsing(skip=True)
     name, begin = "", 0  # of the open document; line 0: none is open
     sentences: list[Conll2012Sentence] = []
     fault: DataError | None = None
@@ -147,7 +146,8 @@ def _documents(file: Path) -> Iterator[Conll2012Document]:
         elif begins and begin:
             fault = fault or DataError(file, f"a document begins inside the one of line {begin}", number)
         if begin or fault:
-            yield Conll2012Document(file, name, sentences, bad_sentences.take(), fault)
+            yield Conll2012Document(file, name, sentences, bad_sentences.skipped, fault)
+            bad_sentences.skipped = []
         name, begin, sentences, fault = "", number if begins else 0, [], None
         if begins and (header := _HEADER.fullmatch(border)):
             name = f"{header['name']}; part {int(header['part'] or 0):03}"
@@ -155,7 +155,7 @@ def _documents(file: Path) -> Iterator[Conll2012Document]:
             fault = DataError(file, f"{border[:80]!r}; expected {_EXPECTED_HEADER}", number)
     if begin:
         fault = fault or DataError(file, f"the document {name!r} is never closed; expected '#end document'", begin)
-        yield Conll2012Document(file, name, sentences, bad_sentences.take(), fault)
+        yield Conll2012Document(file, name, sentences, bad_sentences.skipped, fault)
 
 
 def bracketed_spans(cells: Sequence[str], path: Path, first_line: int) -> list[Span]:

@@ -18,6 +18,7 @@ from pydantic import Field
 
 from elmo_tasks.data_readers.columns import DocumentNumbers
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig, Predicted
+from elmo_tasks.data_readers.sources import Parsing
 from elmo_tasks.errors import DataError
 from elmo_tasks.files.text import BYTE_ORDER_MARK, read_lines
 from elmo_tasks.tasks import Tagging, Task
@@ -52,7 +53,7 @@ class ConlluReader(DatasetReader):
 
     config: ConlluConfig
 
-    def examples(self, path: Path) -> Iterator[dict[str, Any]]:
+    def examples(self, path: Path, parsing: Parsing) -> Iterator[dict[str, Any]]:
         numbers = DocumentNumbers()
         for is_empty, lines in itertools.groupby(read_lines(path), key=lambda line: not line[1].strip()):
             if is_empty:
@@ -60,8 +61,8 @@ class ConlluReader(DatasetReader):
             numbered = list(lines)
             if any(line[0] == "#" and _NEW_DOCUMENT.match(line) for _, line in numbered):
                 numbers.border()
-            with self.bad_units.caught():
-                forms, tags, first_line = self._parse(numbered, path)
+            with parsing.caught():
+                forms, tags, first_line = self._parse(numbered, path, parsing.needs_labels)
                 if first_line:
                     yield {"tokens": forms, "tags": tags, **numbers.sentence(), "line": first_line}
 
@@ -74,7 +75,7 @@ class ConlluReader(DatasetReader):
                 cells[column : column + 1] = [predicted(number)]
             yield "\t".join(cells)
 
-    def _parse(self, lines: list[tuple[int, str]], path: Path) -> tuple[list[str], list[str], int]:
+    def _parse(self, lines: list[tuple[int, str]], path: Path, needs_tags: bool) -> tuple[list[str], list[str], int]:
         """The forms and the tags of numbered lines, and the first line of the sentence; 0 without words."""
         forms, tags, first_line = list[str](), list[str](), 0
         for number, line in lines:
@@ -83,14 +84,14 @@ class ConlluReader(DatasetReader):
                     raise DataError(path, "a comment inside a sentence; expected an empty line before it", number)
                 continue
             first_line = first_line or number
-            if word := self._word(line, len(forms) + 1, path, number):
+            if word := self._word(line, len(forms) + 1, path, number, needs_tags):
                 forms.append(word[0])
                 tags.append(word[1])
         if first_line and not forms:
             raise DataError(path, "a sentence without words", lines[-1][0])
         return forms, tags, first_line
 
-    def _word(self, line: str, expected: int, path: Path, number: int) -> tuple[str, str] | None:
+    def _word(self, line: str, expected: int, path: Path, number: int, needs_tag: bool) -> tuple[str, str] | None:
         """The form and the tag of a line; None for a range of words and for an empty node."""
         fields = (line if line.isascii() else line.replace(BYTE_ORDER_MARK, "")).split("\t")
         problem = None
@@ -104,7 +105,7 @@ class ConlluReader(DatasetReader):
             problem = f"word {int(fields[0])} where word {expected} was expected; is an empty line missing?"
         elif not fields[1]:
             problem = f"word {expected} has no form"
-        elif (tag := fields[_TAG_COLUMNS[self.config.tag_column]].strip()) in ("", "_") and self.needs_labels:
+        elif (tag := fields[_TAG_COLUMNS[self.config.tag_column]].strip()) in ("", "_") and needs_tag:
             problem = f"word {expected} ({fields[1]!r}) has no {self.config.tag_column}"
         if problem:
             raise DataError(path, problem, number)

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Literal
 
 from elmo_tasks.data_readers.conll2012 import conll2012_files, read_conll2012
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
+from elmo_tasks.data_readers.sources import Parsing
 from elmo_tasks.errors import DataError
 from elmo_tasks.tasks import Coreference, Task
 
@@ -53,15 +54,15 @@ class CoreferenceConll2012Reader(DatasetReader):
     def files(self, path: Path) -> Sequence[Path]:
         return conll2012_files(path)
 
-    def examples(self, path: Path) -> Iterator[dict[str, Any]]:
+    def examples(self, path: Path, parsing: Parsing) -> Iterator[dict[str, Any]]:
         files = {file: number for number, file in enumerate(self.files(path))}
         for document in read_conll2012(path):
-            with self.bad_units.caught():
+            with parsing.caught():
                 for error in (*document.bad_sentences, document.fault):
                     if error:
                         raise error
                 if not document.sentences:
-                    self.left_out["document(s) without any token"] += 1
+                    parsing.left_out["document(s) without any token"] += 1
                     continue
                 lines = [line for each in document.sentences for line in enumerate(each.coreference, each.first_line)]
                 genre, slash, _ = document.name.partition("/")

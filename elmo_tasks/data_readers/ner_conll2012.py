@@ -16,6 +16,7 @@ from pydantic import Field
 from elmo_tasks.data_readers.columns import DocumentNumbers
 from elmo_tasks.data_readers.conll2012 import bracketed_spans, conll2012_files, faultless_documents
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
+from elmo_tasks.data_readers.sources import Parsing
 from elmo_tasks.tasks import Tagging
 from elmo_tasks.text.tag_schemes import TagScheme, tags_of_spans
 
@@ -54,16 +55,16 @@ class NerConll2012Reader(DatasetReader):
     def files(self, path: Path) -> Sequence[Path]:
         return conll2012_files(path)
 
-    def examples(self, path: Path) -> Iterator[dict[str, Any]]:
+    def examples(self, path: Path, parsing: Parsing) -> Iterator[dict[str, Any]]:
         files = {file: number for number, file in enumerate(self.files(path))}
         numbers = DocumentNumbers()
-        for document in faultless_documents(path, self.bad_units):
+        for document in faultless_documents(path, parsing):
             if document.name.partition("/")[0] in self.config.left_out_genres:
-                self.left_out["document(s) whose names are not annotated"] += 1
+                parsing.left_out["document(s) whose names are not annotated"] += 1
                 continue
             numbers.border()
             for sentence in document.sentences:
-                with self.bad_units.caught():
+                with parsing.caught():
                     spans = bracketed_spans(sentence.entities, document.path, sentence.first_line)
                     yield {
                         "tokens": list(sentence.words),

@@ -14,6 +14,7 @@ from pydantic import Field
 
 from elmo_tasks.data_readers.columns import DocumentNumbers
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
+from elmo_tasks.data_readers.sources import Parsing
 from elmo_tasks.data_readers.srl import SrlReaderConfig
 from elmo_tasks.metrics.srl import VERB
 from elmo_tasks.tasks import Tagging
@@ -57,11 +58,10 @@ class PredicatesReader(DatasetReader):
     def files(self, path: Path) -> Sequence[Path]:
         return self._source.files(path)
 
-    def examples(self, path: Path) -> Iterator[dict[str, Any]]:
-        self._source.bad_units = self.bad_units  # what is skipped is decided and counted here
+    def examples(self, path: Path, parsing: Parsing) -> Iterator[dict[str, Any]]:
         files = {file: number for number, file in enumerate(self.files(path))}
         numbers, document = DocumentNumbers(), None
-        for sentence in self._source.sentences(path):
+        for sentence in self._source.sentences(path, parsing):
             if sentence.document != document:
                 numbers.border()
             document = sentence.document

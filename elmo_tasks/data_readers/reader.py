@@ -3,42 +3,44 @@
 from __future__ import annotations
 
 import abc
+import contextlib
 import dataclasses
 import hashlib
 import itertools
 import json
 import logging
+import re
+import shutil
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 import datasets
-from datasets.arrow_writer import ArrowWriter
+import pyarrow as pa
+import pydantic
 from pydantic import Field
 
 from elmo_tasks.config import Part, own_code, to_json
 from elmo_tasks.config.data_folder import MissingDataError
-from elmo_tasks.data_readers.bad_units import BadUnits
-from elmo_tasks.data_readers.cache_records import CacheRecord, is_intact
-from elmo_tasks.data_readers.hub import load_from_hub
-from elmo_tasks.data_readers.several_sources import joined, single_sources
+from elmo_tasks.data_readers.records import checked_examples, with_task_columns
 from elmo_tasks.data_readers.sources import (
     HUB_PREFIX,
     MEMORY_PREFIX,
     Examples,
+    Parsing,
     Source,
-    checked_examples,
+    joined,
+    load_from_hub,
     path_list,
+    single_sources,
     source_name,
-    with_task_columns,
 )
-from elmo_tasks.data_readers.suspicions import is_header, long_sentences
-from elmo_tasks.errors import DataError, ElmoTasksError, OnError, UnknownLabelError, counted
-from elmo_tasks.files.atomic import atomic_write
+from elmo_tasks.errors import DataError, ElmoTasksError, OnError, UnknownLabelError, counted, one_line
+from elmo_tasks.files.atomic import write_errors
 from elmo_tasks.files.cache import used_cache
 from elmo_tasks.files.hashes import content_hash
+from elmo_tasks.files.json_files import write_json
 from elmo_tasks.files.paths import refuse_stream, stored_file
 from elmo_tasks.tasks import Task
 from elmo_tasks.text.tokenizer_config import TokenizerChoice, build_tokenizer
@@ -50,6 +52,43 @@ Predicted = Callable[[int], str]
 # Where an example begins: its file, as an index into `DatasetReader.files`, and its line there, from 1; in a hub data
 # set or one in memory its row, from 0. The line is None if the reader does not say it.
 PLACE_FEATURES = datasets.Features({"file": datasets.Value("int32"), "line": datasets.Value("int32")})
+_MAX_SENTENCE = 1000  # tokens; what is longer is hardly one sentence
+_COLUMN_NAMES = re.compile(
+    "(gold_)?labels?|class|category|(ner_?)?tags?|ner|[ux]?pos|rating|score|sentiment|stars|premise|hypothesis|review|"
+    "sentence[12]?|text|tweet|tokens?|words?|form",
+    re.IGNORECASE,
+)
+_SHOWN_ERRORS = 10  # of what was skipped, in the warning; the file of the notes has all
+_NOTES = "notes.json"
+
+
+class Notes(pydantic.BaseModel):
+    """What was noticed when a source was read. The notes are kept with the cached examples."""
+
+    source: str
+    skipped: list[str] = []  # the errors of the parts that do not follow the format
+    warnings: list[str] = []  # of what is read but is probably not what it seems
+
+    def about(self, source: str) -> Notes:
+        """The same notes; their messages name this source, which has the content of the one that was read."""
+        before = self.source
+
+        def renamed(message: str) -> str:
+            return f"{source}{message.removeprefix(before)}" if message.startswith(before) else message
+
+        skipped, warnings = list(map(renamed, self.skipped)), list(map(renamed, self.warnings))
+        return Notes(source=source, skipped=skipped, warnings=warnings)
+
+    def log(self, file: Path) -> None:
+        """Logs the notes as warnings; `file` has them all."""
+        for message in self.warnings:
+            logger.warning("%s", message)
+        if self.skipped:
+            shown = "".join(f"\n  {error}" for error in self.skipped[:_SHOWN_ERRORS])
+            number = len(self.skipped) - _SHOWN_ERRORS
+            rest = f"\n  and {number} more, see {file}" if number > 0 else ""
+            problem = f"skipped {len(self.skipped)} part(s) that do not follow the format"
+            logger.warning("%s: %s:%s%s", self.source, problem, shown, rest)
 
 
 class DatasetReaderConfig(Part):
@@ -135,9 +174,8 @@ class DatasetReaderConfig(Part):
 class DatasetReader(abc.ABC):
     """Reads a publisher's files (or a hub data set) into examples of a task.
 
-    A reader parses each unit of its source, the smallest part that can be left out, in a block `with
-    self.bad_units.caught()`: an error in it is raised, or the unit is skipped, as `on_error` says. It counts what it
-    leaves out although it is right in `self.left_out`, for example under `pair(s) without a gold label`.
+    The reading of one source is a `Parsing`: what is skipped and left out, and whether gold labels are needed. A reader
+    does not change when it reads.
 
     Arguments:
         config: the reader's settings. They are part of the cache's key.
@@ -146,62 +184,118 @@ class DatasetReader(abc.ABC):
         version: raise it when a change of the code gives other examples, so that no cached file is used. A reader of
             your own needs it only in a notebook: otherwise a change of your files is seen.
         reads_text: whether the tokenizer makes tokens of the source, so that its version is part of the cache's key.
-        needs_labels: whether an example must have gold labels; False where `unlabelled` reads examples to predict.
     """
 
     version: ClassVar[int] = 3
     reads_text: ClassVar[bool] = False
-    needs_labels = True
 
     def __init__(self, config: DatasetReaderConfig) -> None:
         self.config = config
         self.task = config.task
-        self.left_out: Counter[str] = Counter()
-        self.bad_units = BadUnits(skip=config.on_error == "skip")
-        self.quiet = False  # whether warnings, and what is skipped, are only kept; see `records_of`
         self.tokenizer = build_tokenizer(config.tokenizer)
 
-    def read(self, source: Source) -> datasets.Dataset:
+    def read(self, source: Source, notes: list[Notes] | None = None) -> datasets.Dataset:
         """The whole data set, memory-mapped.
 
-        The examples are cached in `<cache folder>/datasets`, by the content of the source, `cache_key` and the code of
-        users' own parts. Several processes can read the same source at once. A damaged cache file is made again.
+        The examples are cached by `datasets` in `<cache folder>/datasets`, by the content of the source, `cache_key`
+        and the code of users' own parts. Several processes can read the same source at once. Cached files that cannot
+        be read are made again.
 
         Arguments:
             source: a file, see `stored_file`, or for some readers a folder; a pattern such as `data/*.csv`; or
                 `hub:NAME[#CONFIG][:SPLIT]`; or a list of them; or the examples themselves, as a list of dicts or a
                 `datasets.Dataset` with the columns of the task.
+            notes: gets what is noticed, one item for each file; by default it is logged as warnings.
 
         Raises:
             DataError: the file is missing, has no example or does not follow its format; or the hub data set does not;
                 or an example in memory lacks a column or has a wrong value.
             ElmoTasksError: the hub data set cannot be loaded.
+            WriteError: the cache cannot be written to, for example because its disk is full.
         """
         if path_list(source) and (parts := single_sources(source)) != [str(source)]:
             counts = [len(self.origins(part)) for part in parts[:-1]]
-            return joined([self.read(part) for part in parts], [0, *itertools.accumulate(counts)])
+            return joined([self.read(part, notes) for part in parts], [0, *itertools.accumulate(counts)])
+        parsing = Parsing(skip=self.config.on_error == "skip")
         if not isinstance(source, (str, Path)):
-            given, source = source, source_name(source)
-            content, examples = [source, self.tokenizer.version], self.memory_examples(given, source)
+            name = source_name(source)
+            content, examples = [name, self.tokenizer.version], self.memory_examples(source, name, parsing)
         elif str(source).startswith(MEMORY_PREFIX):
             raise DataError(source, "the examples were given in memory, and are not kept; give them again, or a file")
         elif str(source).startswith(HUB_PREFIX):
-            rows = self._hub_rows(str(source))
-            content = [str(source), *(content_hash(file["filename"]) for file in rows.cache_files)]
-            examples = self.hub_examples(rows, str(source))
+            name, rows = str(source), self._hub_rows(str(source))
+            content = [name, *(content_hash(file["filename"]) for file in rows.cache_files)]
+            examples = self.hub_examples(rows, name, parsing)
         else:
-            source = stored_file(Path(source))
-            content = self.file_key(source)
-            examples = self.examples(source)
+            path = stored_file(Path(source))
+            name, content, examples = str(path), self.file_key(path, parsing), self.examples(path, parsing)
         key = json.dumps([*self.cache_key(), *own_code(self.config, type(self)), *content])
-        path = used_cache("datasets") / f"{hashlib.sha256(key.encode()).hexdigest()}.arrow"
-        if is_intact(path):
-            logger.debug("%s: read from %s", source, path)
+        folder = used_cache("datasets") / hashlib.sha256(key.encode()).hexdigest()
+        data, noticed = self._cached(folder, lambda: self._noting(name, examples, parsing, folder / _NOTES))
+        if notes is None:
+            noticed.about(name).log(folder / _NOTES)
         else:
-            self._write(source, examples, path)
-        if not self.quiet:
-            CacheRecord.read(path, source).warn(path)
-        return datasets.Dataset.from_file(str(path))
+            notes.append(noticed.about(name))
+        return data
+
+    def _cached(self, folder: Path, rows: Callable[[], Iterator[dict[str, Any]]]) -> tuple[datasets.Dataset, Notes]:
+        """The data set in a folder of the cache, with its notes; what is missing or damaged is made of the rows."""
+        features = datasets.Features({**self.task.features, **PLACE_FEATURES})
+        was_there = folder.exists()
+        with write_errors(folder):
+            try:
+                with _without_progress_bars():
+                    data = datasets.Dataset.from_generator(
+                        rows, features=features, cache_dir=str(folder), fingerprint=folder.name
+                    )
+                return data, Notes.model_validate_json((folder / _NOTES).read_text(encoding="utf-8"))
+            except datasets.exceptions.DatasetGenerationError as error:
+                raise error.__cause__ or error from None
+            except (pa.ArrowException, OSError, TypeError, ValueError) as error:
+                if not was_there:
+                    raise
+                logger.warning("%s: the cached data set is damaged and is built again (%s)", folder, one_line(error))
+            shutil.rmtree(folder)
+        return self._cached(folder, rows)
+
+    def _noting(
+        self, source: str, examples: Iterator[dict[str, Any]], parsing: Parsing, file: Path
+    ) -> Iterator[dict[str, Any]]:
+        """The rows of examples. After the last one, a file gets the notes.
+
+        Raises:
+            DataError: there is no example.
+        """
+        logger.info("reading %s", source)
+        begin, count, warnings = time.monotonic(), 0, list[str]()
+        long: list[tuple[dict[str, Any], int, int]] = []  # example, sentence, tokens
+        for count, example in enumerate(examples, start=1):
+            row = {"file": 0, "line": None, **example}
+            yield row
+            if count == 1 and _is_header(row):
+                warnings.append(
+                    f"{self.location(source, row)}: what looks like the names of columns is read as data; delete the "
+                    "line, or for a table set header: true"
+                )
+            long += [(row, *found) for found in _long_sentences(row, self.task.sentence_columns)]
+        left_out = [f"{number} {what} left out" for what, number in (+parsing.left_out).items()]
+        skipped = [str(error) for error in parsing.skipped]
+        if count == 0:
+            first = [f"{len(skipped)} were skipped, the first because of {skipped[0]}"] if skipped else []
+            raise DataError(source, "; ".join(["has no example", *left_out, *first]))
+        if long:
+            row, sentence, length = long[0]
+            inside = f" (sentence {sentence + 1} of the example)" if sentence else ""
+            others = f" (and {len(long) - 1} more like it)" if len(long) > 1 else ""
+            warnings.append(
+                f"{self.location(source, row)}: a sentence of {length:,} tokens{inside}{others}. Real sentences are "
+                "shorter: is there no empty line after each sentence, no column named that numbers them, or a quote "
+                "that is never closed?"
+            )
+        for text in left_out:
+            logger.info("%s: %s", source, text)
+        write_json(file, Notes(source=source, skipped=skipped, warnings=warnings).model_dump())
+        logger.info("%s: %s in %.1f s", source, counted(count, "example"), time.monotonic() - begin)
 
     def unlabelled(self, source: str, on_error: OnError | None = None) -> Iterator[dict[str, Any]]:
         """The examples of a file or a hub data set to predict, one by one: those before an error come first.
@@ -215,14 +309,14 @@ class DatasetReader(abc.ABC):
         Raises:
             DataError, ElmoTasksError: see `read`.
         """
-        self.needs_labels, self.bad_units = False, BadUnits(on_error=on_error)
-        is_hub = source.startswith(HUB_PREFIX)
-        examples = (
-            self.hub_examples(self._hub_rows(source), source) if is_hub else self.examples(stored_file(Path(source)))
-        )
+        parsing = Parsing(on_error=on_error, needs_labels=False)
+        if source.startswith(HUB_PREFIX):
+            examples = self.hub_examples(self._hub_rows(source), source, parsing)
+        else:
+            examples = self.examples(stored_file(Path(source)), parsing)
         for example in examples:
             yield {"line": None, **example}
-        for what, number in (+self.left_out).items():
+        for what, number in (+parsing.left_out).items():
             logger.warning("%s: %d %s left out", source, number, what)
 
     def with_predictions(self, path: Path, predicted: Predicted) -> Iterator[str]:
@@ -250,54 +344,9 @@ class DatasetReader(abc.ABC):
         key = [type(self).__module__, type(self).__name__, self.version, to_json(self.config), sorted(PLACE_FEATURES)]
         return [*key, self.tokenizer.version] if self.reads_text else key
 
-    def file_key(self, path: Path) -> list[str]:
+    def file_key(self, path: Path, parsing: Parsing) -> list[str]:
         """What the examples of a file or folder depend on: the content of its files."""
         return [content_hash(file) for file in self.files(path)]
-
-    def _write(self, source: str | Path, examples: Iterator[dict[str, Any]], path: Path) -> None:
-        """Streams the examples into a cache file, and writes its checksum and what was skipped next to it."""
-        logger.info("reading %s", source)
-        begin = time.monotonic()
-        self.bad_units.take()  # of an earlier source, which was given up
-        self.left_out.clear()
-        long: list[tuple[dict[str, Any], int, int]] = []
-        with atomic_write(path) as stream:
-            features = datasets.Features({**self.task.features, **PLACE_FEATURES})
-            with ArrowWriter(features=features, stream=stream) as writer:
-                for example in examples:
-                    writer.write(row := {"file": 0, "line": None, **example})
-                    long += [(row, *found) for found in long_sentences(row, self.task.sentence_columns)]
-                count, _ = writer.finalize()
-            skipped = [str(error) for error in self.bad_units.take()]
-            if count == 0:
-                reasons = [f"{number} {what} left out" for what, number in (+self.left_out).items()]
-                reasons += [f"{len(skipped)} were skipped, the first because of {skipped[0]}"] if skipped else []
-                raise DataError(source, "; ".join(["has no example", *reasons]))
-        warnings = [*self._suspicions(datasets.Dataset.from_file(str(path))[0], long, source)]
-        for what, number in (+self.left_out).items():
-            logger.info("%s: %d %s left out", source, number, what)
-        record = CacheRecord(sha256=content_hash(path), source=str(source), skipped=skipped, warnings=warnings)
-        record.write(path)
-        logger.info("%s: %s in %.1f s", source, counted(count, "example"), time.monotonic() - begin)
-
-    def _suspicions(
-        self, first: Mapping[str, Any], long: Sequence[tuple[Mapping[str, Any], int, int]], source: str | Path
-    ) -> Iterator[str]:
-        """Warns of a header row that is read as the first example, and of sentences that are too long."""
-        if is_header(first):
-            yield (
-                f"{self.location(source, first)}: what looks like the names of columns is read as data; delete "
-                "the line, or for a table set header: true"
-            )
-        if long:
-            example, sentence, length = long[0]
-            inside = f" (sentence {sentence + 1} of the example)" if sentence else ""
-            others = f" (and {len(long) - 1} more like it)" if len(long) > 1 else ""
-            yield (
-                f"{self.location(source, example)}: a sentence of {length:,} tokens{inside}{others}. Real "
-                "sentences are shorter: is there no empty line after each sentence, no column named that numbers them, "
-                "or a quote that is never closed?"
-            )
 
     def location(self, source: Source, example: Mapping[str, Any]) -> str:
         """Where an example begins, as far as the reader says it."""
@@ -354,7 +403,7 @@ class DatasetReader(abc.ABC):
         return (file,)
 
     @abc.abstractmethod
-    def examples(self, path: Path) -> Iterator[dict[str, Any]]:
+    def examples(self, path: Path, parsing: Parsing) -> Iterator[dict[str, Any]]:
         """Parses a file, or all files of a folder, one example at a time.
 
         In addition to the columns of the task's `features`, an example may have those of `PLACE_FEATURES`: errors about
@@ -364,15 +413,49 @@ class DatasetReader(abc.ABC):
             DataError: the file does not follow its format; file and line are named.
         """
 
-    def memory_examples(self, examples: Examples, name: str) -> Iterator[dict[str, Any]]:
+    def memory_examples(self, examples: Examples, name: str, parsing: Parsing) -> Iterator[dict[str, Any]]:
         """The examples of a data set in memory, with the columns of the task or its own; errors name it by `name`."""
         examples = with_task_columns(examples, self.config.own_columns())
-        return checked_examples(examples, self.task, name, self.bad_units, self.left_out, self.tokenizer)
+        return checked_examples(examples, self.task, name, parsing, self.tokenizer)
 
-    def hub_examples(self, rows: datasets.Dataset, source: str) -> Iterator[dict[str, Any]]:
+    def hub_examples(self, rows: datasets.Dataset, source: str, parsing: Parsing) -> Iterator[dict[str, Any]]:
         """The examples of a hub data set's rows. A reader that does not override this only reads files.
 
         Raises:
             ElmoTasksError: the rows lack what the reader needs.
         """
         raise NotImplementedError
+
+
+@contextlib.contextmanager
+def _without_progress_bars() -> Iterator[None]:
+    """For a block in which `datasets` shows no bars of its own."""
+    had_bars = not datasets.are_progress_bars_disabled()
+    datasets.disable_progress_bars()
+    try:
+        yield
+    finally:
+        if had_bars:
+            datasets.enable_progress_bars()
+
+
+def _long_sentences(example: Mapping[str, Any], columns: Iterable[str]) -> Iterator[tuple[int, int]]:
+    """The sentences of more than `_MAX_SENTENCE` tokens: the number of the sentence in the example, and its tokens."""
+    for column in columns:
+        texts = example.get(column) or []
+        is_nested = bool(texts) and not isinstance(texts[0], str)  # a list of sentences
+        for number, sentence in enumerate(texts if is_nested else [texts]):
+            if len(sentence) > _MAX_SENTENCE:
+                yield number, len(sentence)
+
+
+def _is_header(example: Mapping[str, Any]) -> bool:
+    """Whether an example is a header row: its only words and its label, or its first word and tag, name columns."""
+    texts = [example[column] for column in ("tokens", "premise", "hypothesis") if column in example]
+    if "tags" in example:
+        words = [*texts[0][:1], *example["tags"][:1]]
+    elif "label" in example and all(len(text) == 1 for text in texts):
+        words = [*(text[0] for text in texts), example["label"]]
+    else:
+        return False
+    return all(_COLUMN_NAMES.fullmatch(word) for word in words)

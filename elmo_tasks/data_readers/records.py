@@ -1,23 +1,29 @@
 """Records: rows of tables, JSON lines and hub data sets, and objects in JSON files, with their locations for errors.
 
+Also examples in memory, which must have the columns of their task.
+
 Their values are read as tokens, tags and labels: lists or strings, numbers, class ids.
 """
 
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 
 import datasets
 
-from elmo_tasks.data_readers.bad_units import BadUnits
-from elmo_tasks.data_readers.tag_reading import clean
+from elmo_tasks.data_readers.columns import clean
+from elmo_tasks.data_readers.sources import Examples, Parsing, class_columns
 from elmo_tasks.errors import DataError
 from elmo_tasks.files.json_files import parse_json
 from elmo_tasks.files.text import BYTE_ORDER_MARK
+from elmo_tasks.tasks import Task
+from elmo_tasks.tasks.task import NUMBER
+from elmo_tasks.text.tokenizers import Tokenizer
 
 # What Python, JSON or numpy print of a list of strings or whole numbers.
 _PRINTED_LIST = re.compile(r"""\[(?:'.*'|".*"|[0-9]+(?:,?\s+[0-9]+)+),?\]""", re.DOTALL)
@@ -26,6 +32,20 @@ _KINDS = {dict: "an object", list: "a list", str: "a string", int: "a whole numb
 Decimal = Literal[",", "."]
 # What separates thousands, by what separates the fraction.
 THOUSANDS = {",": re.compile(r"(?<=\d)\.(?=\d{3}(\D|$))"), ".": re.compile(r"(?<=\d),(?=\d{3}(\D|$))")}
+
+_INTEGER_BOUND = 2**31  # the columns of whole numbers have at least 32 bits
+# What the Penn Treebank writes, and what a text has.
+_AS_WRITTEN = {
+    "-LRB-": "(",
+    "-RRB-": ")",
+    "-LSB-": "[",
+    "-RSB-": "]",
+    "-LCB-": "{",
+    "-RCB-": "}",
+    "``": '"',
+    "''": '"',
+    "`": "'",
+}
 
 UNLABELLED = "row(s) without a gold label"  # what is left out
 
@@ -75,12 +95,12 @@ class Record(NamedTuple):
             yield Record(value, index, f"{self.location}{separator}{column}[{index}]")
 
 
-def json_records(lines: Iterable[tuple[int, str]], path: Path, bad_units: BadUnits) -> Iterator[Record]:
+def json_records(lines: Iterable[tuple[int, str]], path: Path, parsing: Parsing) -> Iterator[Record]:
     """The objects of numbered JSON lines; blank lines are left out."""
     for number, line in lines:
         if not line.strip():
             continue
-        with bad_units.caught():
+        with parsing.caught():
             value = parse_json(line, path, "one JSON object per line", number)
             if not isinstance(value, dict):
                 raise DataError(path, f"a JSON {type(value).__name__}; expected an object", number)
@@ -108,12 +128,6 @@ def check_distinct(names: Collection[str], path: Path, line: int) -> None:
 def plain_number(text: str, decimal: Decimal) -> str:
     """A number as Python writes it, without what separates thousands."""
     return THOUSANDS[decimal].sub("", text).replace(decimal, ".")
-
-
-def class_names(feature: Any) -> list[str] | None:
-    """The names of the class ids in a column of a `datasets.Dataset`, or of lists of ids; None if it has none."""
-    label = getattr(feature, "feature", feature)
-    return list(label.names) if isinstance(label, datasets.ClassLabel) else None
 
 
 def is_no_label(value: Any) -> bool:
@@ -206,3 +220,117 @@ def read_tagged_tokens(
     return tokens, [
         read_label(value, f"{location}{number}", what="tag", names=names) for number, value in enumerate(values, first)
     ]
+
+
+def unescape(token: str) -> str:
+    r"""The token as a text has it, and as `elmo_tasks.text.tokenization` would make it of that text.
+
+    Brackets, quotes, and the backslash before a slash or a star are undone: `-LRB-`, ` `` ` and `and\/or` become `(`,
+    `"` and `and/or`. Any other token, one already unescaped included, stays as it is.
+    """
+    return _AS_WRITTEN.get(token) or token.replace("\\/", "/").replace("\\*", "*")
+
+
+def with_task_columns(examples: Examples, own_columns: Mapping[str, str]) -> Examples:
+    """The examples with the task's names of columns. As in files, the data's own columns come before those."""
+    if isinstance(examples, datasets.Dataset):
+        names, replaced = _renaming(examples.column_names, own_columns)
+        return examples.remove_columns(replaced).rename_columns(names)
+    return [_in_task_columns(example, own_columns) for example in examples]
+
+
+def _in_task_columns(example: Mapping[str, Any], own_columns: Mapping[str, str]) -> dict[str, Any]:
+    names, replaced = _renaming(example, own_columns)
+    return {names.get(column, column): value for column, value in example.items() if column not in replaced}
+
+
+def _renaming(columns: Collection[str], own_columns: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+    """The new names of the data's own columns, and the columns that they replace; a text also replaces tokens."""
+    names = {own: name for own, name in own_columns.items() if own in columns}
+    given = {*names.values(), *(["tokens"] if "text" in names.values() else [])}
+    return names, [column for column in columns if column in given and column not in names]
+
+
+def checked_examples(
+    examples: Examples,
+    task: Task,
+    name: str,
+    parsing: Parsing,
+    tokenizer: Tokenizer | None = None,
+) -> Iterator[dict[str, Any]]:
+    """The examples with the columns of the task, with their number, from 0, as their `line`.
+
+    Class ids of a `datasets.Dataset` become their names, a column in `task.optional` may be missing, and other columns
+    are ignored. Examples whose label is the class id -1 are left out and counted.
+
+    Arguments:
+        tokenizer: makes tokens of texts: `text` may take the place of `tokens`, and a column of tokens with another
+            name, such as `premise`, may be a text.
+
+    Raises:
+        DataError: an example lacks a column, or has a value of the wrong type. The example is named.
+    """
+    names = class_columns(examples)
+    for number, given in enumerate(examples):
+        with parsing.caught():
+            if "label" in names and is_no_label(given.get("label")):
+                parsing.left_out[UNLABELLED] += 1
+            else:
+                example = _with_tokens(given, task, tokenizer) if tokenizer else given
+                yield {**_checked(example, task, names, f"{name}: example {number}"), "line": number}
+
+
+def _with_tokens(given: Mapping[str, Any], task: Task, tokenizer: Tokenizer) -> Mapping[str, Any]:
+    """An example with the tokens of its texts."""
+    texts = {}
+    for column in task.sentence_columns:
+        key = "text" if column == "tokens" else column
+        if isinstance(text := given.get(key), str) and (key == column or column not in given):
+            texts[column] = [token.text for token in tokenizer.words(text)]
+        elif isinstance(text, list) and column not in given:  # as in files, a text may be its tokens
+            texts[column] = text
+    return {**given, **texts}
+
+
+def _checked(given: Mapping[str, Any], task: Task, names: Mapping[str, Sequence[str]], location: str) -> dict[str, Any]:
+    """The columns of the task; raises a DataError that names `location` if one is missing or has a wrong value."""
+    example = {}
+    for column, feature in task.features.items():
+        example[column] = value = _named(given.get(column), names.get(column), column, location)
+        if not (_fits(value, feature) or (value is None and column in task.optional)):
+            found = f"{column!r} is {value!r}" if column in given else f"there is no {column!r}"
+            raise DataError(location, f"{found}; expected {_described(feature)}")
+        if feature == NUMBER and value is not None:  # Arrow does not take every whole number as one with a fraction
+            example[column] = float(value)
+    if fault := task.fault(example):
+        raise DataError(location, fault)
+    return example
+
+
+def _named(value: Any, names: Sequence[str] | None, column: str, location: str) -> Any:
+    """A class id, or a list of them, as names. Raises a DataError for an id without a name."""
+    if names is None or value is None:
+        return value
+    if isinstance(value, list):
+        return [_named(each, names, column, location) for each in value]
+    return read_label(value, location, what=column, names=names)
+
+
+def _fits(value: Any, feature: Any) -> bool:
+    if (item := getattr(feature, "feature", None)) is not None:  # a list of these
+        return isinstance(value, (list, tuple)) and all(_fits(each, item) for each in value)
+    if feature.dtype == "string":
+        return isinstance(value, str) and value != ""
+    if feature.dtype == "float64":
+        return type(value) in (int, float) and abs(value) <= sys.float_info.max
+    return type(value) is int and abs(value) < _INTEGER_BOUND
+
+
+def _described(feature: Any) -> str:
+    depth = 0
+    while hasattr(feature, "feature"):
+        feature, depth = feature.feature, depth + 1
+    is_string = feature.dtype == "string"
+    kind = "string" if is_string else "number" if feature.dtype == "float64" else "whole number"
+    what = f"a {'list of ' + 'lists of ' * (depth - 1) + kind + 's' if depth else kind}"
+    return f"{what} that {'are' if depth else 'is'} not empty" if is_string else what

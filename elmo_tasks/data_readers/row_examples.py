@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from elmo_tasks import tasks
-from elmo_tasks.data_readers.columns import DOCUMENT_BORDER, DocumentNumbers
+from elmo_tasks.data_readers.columns import DOCUMENT_BORDER, DocumentNumbers, InputScheme, TagReader
 from elmo_tasks.data_readers.records import (
     Decimal,
     Record,
@@ -20,7 +20,6 @@ from elmo_tasks.data_readers.records import (
     split_items,
 )
 from elmo_tasks.data_readers.squad import QuestionBuilder, at_location, with_answers_as_in_files
-from elmo_tasks.data_readers.tag_reading import InputScheme, TagReader
 from elmo_tasks.errors import DataError
 from elmo_tasks.files.text import BYTE_ORDER_MARK
 from elmo_tasks.tasks.coreference import token_speakers

@@ -15,21 +15,20 @@ import datasets
 import pydantic
 from pydantic import Field
 
+from elmo_tasks.data_readers.columns import InputScheme, TagReader
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
 from elmo_tasks.data_readers.records import (
     UNLABELLED,
     Decimal,
     Record,
-    class_names,
     hub_records,
     json_records,
     read_label,
     require_columns,
 )
 from elmo_tasks.data_readers.row_examples import GOLD, ROW_TASKS, RowExamples
-from elmo_tasks.data_readers.sources import Examples
+from elmo_tasks.data_readers.sources import Examples, Parsing, class_names
 from elmo_tasks.data_readers.squad import NoAnswer
-from elmo_tasks.data_readers.tag_reading import InputScheme, TagReader
 from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.files.text import read_lines
 from elmo_tasks.tasks import Reading, Tagging, Task
@@ -130,30 +129,30 @@ class RowReader(DatasetReader):
     config: RowReaderConfig
     reads_text = True
 
-    def columns(self) -> dict[str, str | int]:
+    def columns(self, parsing: Parsing) -> dict[str, str | int]:
         """The column of each thing that is read: `row_columns`, without gold labels if they are not needed."""
         columns = self.config.row_columns().items()
-        return {name: column for name, column in columns if self.needs_labels or name not in GOLD}
+        return {name: column for name, column in columns if parsing.needs_labels or name not in GOLD}
 
     @abstractmethod
-    def records(self, path: Path) -> Iterator[Record]:
+    def records(self, path: Path, parsing: Parsing) -> Iterator[Record]:
         """The rows of a file."""
 
-    def examples(self, path: Path) -> Iterator[dict[str, Any]]:
-        return self._examples(lambda reader: reader.records(path), str(path), None, self.columns())
+    def examples(self, path: Path, parsing: Parsing) -> Iterator[dict[str, Any]]:
+        return self._examples(lambda each: self.records(path, each), str(path), None, self.columns(parsing), parsing)
 
-    def hub_examples(self, rows: datasets.Dataset, source: str) -> Iterator[dict[str, Any]]:
+    def hub_examples(self, rows: datasets.Dataset, source: str, parsing: Parsing) -> Iterator[dict[str, Any]]:
         task = ROW_TASKS[self.config.task_name]
-        columns = self.columns()
+        columns = self.columns(parsing)
         require_columns(map(str, columns.values()), rows.column_names, source, "name them in 'columns'")
         names = class_names(rows.features[str(columns[task.labels])]) if task.labels in columns else None
-        return self._examples(lambda _: hub_records(rows, source), source, names, columns)
+        return self._examples(lambda _: hub_records(rows, source), source, names, columns, parsing)
 
-    def memory_examples(self, examples: Examples, name: str) -> Iterator[dict[str, Any]]:
+    def memory_examples(self, examples: Examples, name: str, parsing: Parsing) -> Iterator[dict[str, Any]]:
         """See `DatasetReader`. Tags may be in any scheme, as in files."""
         tag_reader = TagReader(self.config.tag_scheme, self.config.input_scheme)
-        for example in super().memory_examples(examples, name):
-            with self.bad_units.caught():
+        for example in super().memory_examples(examples, name, parsing):
+            with parsing.caught():
                 if self.config.task_name == "tagging":
                     location = f"{name}: example {example['line']}, token "
                     example["tags"] = tag_reader.convert(example["tags"], location, 0)
@@ -161,10 +160,11 @@ class RowReader(DatasetReader):
 
     def _examples(
         self,
-        records: Callable[[RowReader], Iterator[Record]],
+        records: Callable[[Parsing], Iterator[Record]],
         source: str,
         names: list[str] | None,
         columns: Mapping[str, str | int],
+        parsing: Parsing,
         decimal: Decimal = ".",
     ) -> Iterator[dict[str, Any]]:
         task, config = ROW_TASKS[self.config.task_name], self.config
@@ -176,18 +176,19 @@ class RowReader(DatasetReader):
         def means_no_label(label: str) -> bool:
             if config.no_label is not None or label != "-1":
                 return label in (config.no_label or ())
-            # The whole source decides. Another reader reads it, so that errors are found only once.
-            return _minus_one_means_no_label(records(type(self)(config)), columns["label"], source)
+            # The whole source decides. It is parsed once more, so that errors are found only once.
+            again = Parsing(skip=parsing.skip, found=parsing.found)
+            return _minus_one_means_no_label(records(again), columns["label"], source)
 
         settings |= {"label_names": names, "means_no_label": means_no_label, "decimal": decimal}
         rows = RowExamples(columns, self.tokenizer, **settings)
-        for record in records(self):
-            with self.bad_units.caught():
+        for record in records(parsing):
+            with parsing.caught():
                 example = task.make(rows, record)
-                if example and not self.needs_labels and (given := rows.raw_texts(record)):
+                if example and not parsing.needs_labels and (given := rows.raw_texts(record)):
                     example["input"] = given
-                if example and example.get("label", "") is None and self.needs_labels:
-                    self.left_out[UNLABELLED] += 1
+                if example and example.get("label", "") is None and parsing.needs_labels:
+                    parsing.left_out[UNLABELLED] += 1
                 elif example:
                     yield {**example, "line": record.number}
 
@@ -223,11 +224,11 @@ class JsonlConfig(RowReaderConfig):
 class JsonlReader(RowReader):
     """Reads an object of each line; blank lines are left out."""
 
-    def records(self, path: Path) -> Iterator[Record]:
+    def records(self, path: Path, parsing: Parsing) -> Iterator[Record]:
         lines = read_lines(path)
         if self.config.on_error != "skip":  # an error says if the file is an array, or objects over several lines
             lines = prose_lines(lines, path, "convert the file", json_lines=True)
-        return json_records(lines, path, self.bad_units)
+        return json_records(lines, path, parsing)
 
 
 class HubConfig(RowReaderConfig):
@@ -243,5 +244,5 @@ class HubConfig(RowReaderConfig):
 class HubReader(RowReader):
     """Reads hub data sets, and no files."""
 
-    def records(self, path: Path) -> Iterator[Record]:
+    def records(self, path: Path, parsing: Parsing) -> Iterator[Record]:
         raise ElmoTasksError(f"{path}: the reader 'hub' reads hub:NAME[#CONFIG][:SPLIT]; for files, use another reader")

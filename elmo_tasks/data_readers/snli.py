@@ -16,17 +16,17 @@ from typing import Annotated, Any, Literal, get_args
 import datasets
 from pydantic import Field
 
+from elmo_tasks.data_readers.columns import clean
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
 from elmo_tasks.data_readers.records import (
     Record,
     check_distinct,
-    class_names,
     hub_records,
     json_records,
     require_columns,
+    unescape,
 )
-from elmo_tasks.data_readers.tag_reading import clean
-from elmo_tasks.data_readers.treebank import unescape
+from elmo_tasks.data_readers.sources import Parsing, class_names
 from elmo_tasks.errors import DataError
 from elmo_tasks.files.text import BYTE_ORDER_MARK, read_lines
 from elmo_tasks.tasks import Task, TextPairs
@@ -95,37 +95,38 @@ class SnliReader(DatasetReader):
     config: SnliConfig
     reads_text = True
 
-    def examples(self, path: Path) -> Iterator[dict[str, Any]]:
-        return self._pairs(self._records(path))
+    def examples(self, path: Path, parsing: Parsing) -> Iterator[dict[str, Any]]:
+        return self._pairs(self._records(path, parsing), parsing)
 
-    def hub_examples(self, rows: datasets.Dataset, source: str) -> Iterator[dict[str, Any]]:
-        *_, label = self._find_columns(rows.column_names, source)
-        if not self.needs_labels:
-            return self._pairs(hub_records(rows, source))
+    def hub_examples(self, rows: datasets.Dataset, source: str, parsing: Parsing) -> Iterator[dict[str, Any]]:
+        *_, label = self._find_columns(rows.column_names, source, parsing)
+        if not parsing.needs_labels:
+            return self._pairs(hub_records(rows, source), parsing)
         names = class_names(rows.features[label])
         labels: dict[Any, str] = {None: NO_LABEL, -1: NO_LABEL, **dict(enumerate(names or ()))}
-        return self._pairs(
+        records = (
             row._replace(columns={**row.columns, label: labels.get(row.columns[label], row.columns[label])})
             for row in hub_records(rows, source)
         )
+        return self._pairs(records, parsing)
 
-    def _pairs(self, records: Iterator[Record]) -> Iterator[dict[str, Any]]:
+    def _pairs(self, records: Iterator[Record], parsing: Parsing) -> Iterator[dict[str, Any]]:
         sample = list(itertools.islice(records, SAMPLE_PAIRS))
         if not sample:
             return
-        *sentences, label_column = self._columns_of(sample)
+        *sentences, label_column = self._columns_of(sample, parsing)
         is_tokenized = self._is_tokenized(sentences, sample)
         for record in itertools.chain(sample, records):
-            with self.bad_units.caught():
+            with parsing.caught():
                 if not self._is_in_set(record):
-                    self.left_out["pair(s) of other sets"] += 1
+                    parsing.left_out["pair(s) of other sets"] += 1
                     continue
-                label = _label(record, label_column) if self.needs_labels else None
+                label = _label(record, label_column) if parsing.needs_labels else None
                 premise, hypothesis = (self._tokens(record, column, is_tokenized) for column in sentences)
-                if label is None and self.needs_labels:
-                    self.left_out["pair(s) without a gold label"] += 1
+                if label is None and parsing.needs_labels:
+                    parsing.left_out["pair(s) without a gold label"] += 1
                 elif not (premise and hypothesis):
-                    self.left_out["pair(s) with an empty sentence"] += 1
+                    parsing.left_out["pair(s) with an empty sentence"] += 1
                 else:
                     yield {"premise": premise, "hypothesis": hypothesis, "label": label, "line": record.number}
 
@@ -139,7 +140,7 @@ class SnliReader(DatasetReader):
             raise DataError(record.location, f"{SET_COLUMN} {semeval_set!r}; expected {expected}")
         return semeval_set == self.config.semeval_set
 
-    def _records(self, path: Path) -> Iterator[Record]:
+    def _records(self, path: Path, parsing: Parsing) -> Iterator[Record]:
         """Yields the records of a file, without its blank lines.
 
         It is jsonl if its first line begins with a brace, else tab-separated, without quoting.
@@ -149,11 +150,11 @@ class SnliReader(DatasetReader):
         if not header:
             return
         if first.lstrip().startswith("{"):
-            yield from json_records(itertools.chain([(header, first)], lines), path, self.bad_units)
+            yield from json_records(itertools.chain([(header, first)], lines), path, parsing)
             return
         names = [clean(name) for name in first.split("\t")]
         check_distinct(names, path, header)
-        self._find_columns(names, f"{path}:{header}")
+        self._find_columns(names, f"{path}:{header}", parsing)
         needed = len(names)
         while needed and _OPTIONAL_COLUMN.fullmatch(names[needed - 1]):
             needed -= 1
@@ -164,24 +165,24 @@ class SnliReader(DatasetReader):
             else:
                 expected = f"{needed} to {len(names)}" if needed < len(names) else f"{needed}"
                 problem = f"{len(fields)} column(s); expected {expected} as in the header row: {line[:80]!r}"
-                self.bad_units.add(DataError(path, problem, number))
+                parsing.add(DataError(path, problem, number))
 
-    def _columns_of(self, sample: Sequence[Record]) -> tuple[str, str, str]:
+    def _columns_of(self, sample: Sequence[Record], parsing: Parsing) -> tuple[str, str, str]:
         """The columns of premise, hypothesis and label in the first record that has them."""
         for record in sample:
             with contextlib.suppress(DataError):
-                return self._find_columns(record.columns, record.location)
-        return self._find_columns(sample[0].columns, sample[0].location)  # raises the error
+                return self._find_columns(record.columns, record.location, parsing)
+        return self._find_columns(sample[0].columns, sample[0].location, parsing)  # raises the error
 
-    def _find_columns(self, names: Iterable[str], location: str) -> tuple[str, str, str]:
+    def _find_columns(self, names: Iterable[str], location: str, parsing: Parsing) -> tuple[str, str, str]:
         """The columns of premise, hypothesis and label among those of the source; errors name `location`."""
         names = list(names)
         if self.config.columns != "auto":
-            needed = self.config.columns if self.needs_labels else self.config.columns[:2]
+            needed = self.config.columns if parsing.needs_labels else self.config.columns[:2]
             require_columns(needed, names, location, "expected those of the setting 'columns'")
             return self.config.columns
         sentences = next((pair for pair in SENTENCE_COLUMNS if set(pair) <= set(names)), None)
-        label = next((name for name in LABEL_COLUMNS if name in names), None if self.needs_labels else "")
+        label = next((name for name in LABEL_COLUMNS if name in names), None if parsing.needs_labels else "")
         if sentences is None or label is None:
             known = " or ".join("/".join(pair) for pair in SENTENCE_COLUMNS)
             raise DataError(

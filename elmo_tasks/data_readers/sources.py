@@ -1,30 +1,68 @@
-"""Data sets as users give them: paths, hub data sets or examples in memory; their names, and the check of examples."""
+"""Data sets as users give them: files, patterns of names, hub data sets or examples; and the reading of one of them."""
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
+import glob
 import hashlib
 import json
-import sys
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import datasets
+import numpy as np
 
-from elmo_tasks.data_readers.bad_units import BadUnits
-from elmo_tasks.data_readers.records import UNLABELLED, class_names, is_no_label, read_label
-from elmo_tasks.errors import ArgumentError, DataError, some_of
-from elmo_tasks.tasks import Task
-from elmo_tasks.tasks.task import NUMBER
-from elmo_tasks.text.tokenizers import Tokenizer
+from elmo_tasks.errors import ArgumentError, DataError, ElmoTasksError, OnError, some_of
+from elmo_tasks.files.paths import each_once, is_clutter, matching_paths, plain_name, stored_file
 
 HUB_PREFIX, MEMORY_PREFIX = "hub:", "memory:"
-_INTEGER_BOUND = 2**31  # the columns of whole numbers have at least 32 bits
 
 Examples: TypeAlias = datasets.Dataset | Sequence[Mapping[str, Any]]
 Source: TypeAlias = str | Path | Sequence[str | Path] | Examples
 """A data set: a file, a hub data set (`hub:NAME`), several of them, or its examples with the columns of the task."""
+
+
+@dataclasses.dataclass
+class Parsing:
+    """One reading of a source: how it is read, and what does not become an example.
+
+    A reader parses each unit of its source, the smallest part that can be left out, in a block `with
+    parsing.caught()`: an error in it is raised, or the unit is skipped. It counts what it leaves out although it is
+    right in `left_out`, for example under `pair(s) without a gold label`.
+
+    Arguments:
+        skip: keeps the errors of units in `skipped`, and goes on with the next one; otherwise they are raised.
+        on_error: is called with the errors instead, and reading goes on.
+        needs_labels: whether an example must have gold labels; False for examples to predict.
+        found: what a reader finds out about the source, and needs again.
+    """
+
+    skip: bool = False
+    on_error: OnError | None = None
+    needs_labels: bool = True
+    skipped: list[DataError] = dataclasses.field(default_factory=list)
+    left_out: Counter[str] = dataclasses.field(default_factory=Counter)
+    found: dict[Any, Any] = dataclasses.field(default_factory=dict)
+
+    def add(self, error: DataError) -> None:
+        """Raises the error of a unit, or keeps it."""
+        if self.on_error:
+            self.on_error(error)
+        elif self.skip:
+            self.skipped.append(error)
+        else:
+            raise error
+
+    @contextlib.contextmanager
+    def caught(self) -> Iterator[None]:
+        """For a block that reads one unit: an error ends the block, and is raised or kept."""
+        try:
+            yield
+        except DataError as error:
+            self.add(error)
 
 
 def path_list(source: Source) -> list[str] | None:
@@ -51,7 +89,7 @@ def source_name(source: Source) -> str:
             f"got {type(source).__name__} as a data set; expected a path, a list of dicts or a datasets.Dataset"
         )
     digest = hashlib.sha256()
-    if names := _class_names(source):  # the rows have only their ids
+    if names := class_columns(source):  # the rows have only their ids
         digest.update(json.dumps(names, sort_keys=True).encode())
     for number, example in enumerate(source):
         try:
@@ -89,113 +127,84 @@ def _task_key(key: str, value: Any, own_columns: Mapping[str, str]) -> str:
     return "tokens" if name == "text" != key and isinstance(value, list) else name
 
 
-def with_task_columns(examples: Examples, own_columns: Mapping[str, str]) -> Examples:
-    """The examples with the task's names of columns. As in files, the data's own columns come before those."""
-    if isinstance(examples, datasets.Dataset):
-        names, replaced = _renaming(examples.column_names, own_columns)
-        return examples.remove_columns(replaced).rename_columns(names)
-    return [_in_task_columns(example, own_columns) for example in examples]
+def class_names(feature: Any) -> list[str] | None:
+    """The names of the class ids in a column of a `datasets.Dataset`, or of lists of ids; None if it has none."""
+    label = getattr(feature, "feature", feature)
+    return list(label.names) if isinstance(label, datasets.ClassLabel) else None
 
 
-def _in_task_columns(example: Mapping[str, Any], own_columns: Mapping[str, str]) -> dict[str, Any]:
-    names, replaced = _renaming(example, own_columns)
-    return {names.get(column, column): value for column, value in example.items() if column not in replaced}
-
-
-def _renaming(columns: Collection[str], own_columns: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """The new names of the data's own columns, and the columns that they replace; a text also replaces tokens."""
-    names = {own: name for own, name in own_columns.items() if own in columns}
-    given = {*names.values(), *(["tokens"] if "text" in names.values() else [])}
-    return names, [column for column in columns if column in given and column not in names]
-
-
-def checked_examples(
-    examples: Examples,
-    task: Task,
-    name: str,
-    bad_units: BadUnits,
-    left_out: Counter[str],
-    tokenizer: Tokenizer | None = None,
-) -> Iterator[dict[str, Any]]:
-    """The examples with the columns of the task, with their number, from 0, as their `line`.
-
-    Class ids of a `datasets.Dataset` become their names, a column in `task.optional` may be missing, and other columns
-    are ignored. Examples whose label is the class id -1 are left out and counted.
-
-    Arguments:
-        tokenizer: makes tokens of texts: `text` may take the place of `tokens`, and a column of tokens with another
-            name, such as `premise`, may be a text.
-
-    Raises:
-        DataError: an example lacks a column, or has a value of the wrong type. The example is named.
-    """
-    names = _class_names(examples)
-    for number, given in enumerate(examples):
-        with bad_units.caught():
-            if "label" in names and is_no_label(given.get("label")):
-                left_out[UNLABELLED] += 1
-            else:
-                example = _with_tokens(given, task, tokenizer) if tokenizer else given
-                yield {**_checked(example, task, names, f"{name}: example {number}"), "line": number}
-
-
-def _with_tokens(given: Mapping[str, Any], task: Task, tokenizer: Tokenizer) -> Mapping[str, Any]:
-    """An example with the tokens of its texts."""
-    texts = {}
-    for column in task.sentence_columns:
-        key = "text" if column == "tokens" else column
-        if isinstance(text := given.get(key), str) and (key == column or column not in given):
-            texts[column] = [token.text for token in tokenizer.words(text)]
-        elif isinstance(text, list) and column not in given:  # as in files, a text may be its tokens
-            texts[column] = text
-    return {**given, **texts}
-
-
-def _class_names(examples: Iterable[Any]) -> dict[str, list[str]]:
+def class_columns(examples: Iterable[Any]) -> dict[str, list[str]]:
     """The names of the class ids in the columns of a `datasets.Dataset` that have such ids, or lists of them."""
     features = examples.features if isinstance(examples, datasets.Dataset) else {}
     return {column: names for column, feature in features.items() if (names := class_names(feature))}
 
 
-def _checked(given: Mapping[str, Any], task: Task, names: Mapping[str, Sequence[str]], location: str) -> dict[str, Any]:
-    """The columns of the task; raises a DataError that names `location` if one is missing or has a wrong value."""
-    example = {}
-    for column, feature in task.features.items():
-        example[column] = value = _named(given.get(column), names.get(column), column, location)
-        if not (_fits(value, feature) or (value is None and column in task.optional)):
-            found = f"{column!r} is {value!r}" if column in given else f"there is no {column!r}"
-            raise DataError(location, f"{found}; expected {_described(feature)}")
-        if feature == NUMBER and value is not None:  # Arrow does not take every whole number as one with a fraction
-            example[column] = float(value)
-    if fault := task.fault(example):
-        raise DataError(location, fault)
-    return example
+def single_sources(source: Source) -> list[Source]:
+    """The sources that a source consists of, in their order: those of a list, and what a pattern of names matches.
+
+    A file comes only once, also if a list names it in several ways. The matches of a pattern are in the order of their
+    names: files (see `without_copies`) or, if it matches no file, folders.
+
+    Raises:
+        DataError: no file's name matches a pattern.
+    """
+    if (paths := path_list(source)) is None:
+        return [source]
+    return [*each_once(each for path in paths for each in _matches(path))]
 
 
-def _named(value: Any, names: Sequence[str] | None, column: str, location: str) -> Any:
-    """A class id, or a list of them, as names. Raises a DataError for an id without a name."""
-    if names is None or value is None:
-        return value
-    if isinstance(value, list):
-        return [_named(each, names, column, location) for each in value]
-    return read_label(value, location, what=column, names=names)
+def _matches(path: str) -> list[str]:
+    if glob.escape(path) == path or path.startswith((HUB_PREFIX, MEMORY_PREFIX)) or stored_file(Path(path)).exists():
+        return [path]
+    found = [each for each in matching_paths(path) if not is_clutter(each.name)]
+    if not found:
+        raise DataError(path, "no such file, and no file's name matches this pattern")
+    return [str(each) for each in without_copies(each for each in found if each.is_file()) or found]
 
 
-def _fits(value: Any, feature: Any) -> bool:
-    if (item := getattr(feature, "feature", None)) is not None:  # a list of these
-        return isinstance(value, (list, tuple)) and all(_fits(each, item) for each in value)
-    if feature.dtype == "string":
-        return isinstance(value, str) and value != ""
-    if feature.dtype == "float64":
-        return type(value) in (int, float) and abs(value) <= sys.float_info.max
-    return type(value) is int and abs(value) < _INTEGER_BOUND
+def without_copies(files: Iterable[Path]) -> list[Path]:
+    """The files in the order of their names; of one that is there compressed too, only the one that is not."""
+    kept: dict[Path, Path] = {}
+    for file in sorted(files):
+        kept.setdefault(file.with_name(plain_name(file)), file)
+    return list(kept.values())
 
 
-def _described(feature: Any) -> str:
-    depth = 0
-    while hasattr(feature, "feature"):
-        feature, depth = feature.feature, depth + 1
-    is_string = feature.dtype == "string"
-    kind = "string" if is_string else "number" if feature.dtype == "float64" else "whole number"
-    what = f"a {'list of ' + 'lists of ' * (depth - 1) + kind + 's' if depth else kind}"
-    return f"{what} that {'are' if depth else 'is'} not empty" if is_string else what
+def joined(parts: Sequence[datasets.Dataset], first_files: Sequence[int]) -> datasets.Dataset:
+    """Data sets one after the other. The numbers in the column `file` of each continue from its `first_files`."""
+    numbered = []
+    for part, first in zip(parts, first_files, strict=True):
+        if first:  # otherwise the numbers are right, and the column stays on disk
+            files: Any = part.data.column("file").to_numpy().astype(np.int32) + np.int32(first)
+            part = part.remove_columns("file").add_column("file", files).select_columns(part.column_names)
+        numbered.append(part)
+    return datasets.concatenate_datasets(numbered)
+
+
+def parse_hub_source(source: str) -> tuple[str, str | None, str | None]:
+    """The name, config and split of `hub:NAME[#CONFIG][:SPLIT]`, for example `hub:owner/conll#english:train[:10%]`."""
+    name, _, split = source.removeprefix(HUB_PREFIX).partition(":")
+    name, _, config = name.partition("#")
+    if not name:
+        raise ElmoTasksError(f"{source}: not the name of a data set; expected {HUB_PREFIX}NAME[#CONFIG][:SPLIT]")
+    return name, config or None, split or None
+
+
+def load_from_hub(source: str) -> datasets.Dataset:
+    """The rows of a hub source; without a split, those of its only one.
+
+    Raises:
+        ElmoTasksError: the data set cannot be loaded, or has several splits and none is named.
+    """
+    name, config, split = parse_hub_source(source)
+    try:
+        # In memory it would have no files, whose content is the cache's key.
+        loaded = datasets.load_dataset(name, config, split=split, keep_in_memory=False)
+    except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
+        # Data sets that need a script raise a RuntimeError: `datasets` does not run scripts any more.
+        raise ElmoTasksError(f"{source}: cannot be loaded: {error}") from error
+    if isinstance(loaded, datasets.Dataset):
+        return loaded
+    if len(loaded) != 1:
+        raise ElmoTasksError(f"{source}: say which split: {', '.join(f'{source}:{key}' for key in loaded)}")
+    return next(iter(loaded.values()))

@@ -24,6 +24,7 @@ from pydantic import Field
 
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
 from elmo_tasks.data_readers.records import Record, hub_records, require_columns
+from elmo_tasks.data_readers.sources import Parsing
 from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.files.json_files import parse_json
 from elmo_tasks.files.text import read_lines
@@ -78,39 +79,36 @@ class SquadReader(DatasetReader):
     config: SquadConfig
     reads_text = True
 
-    def examples(self, path: Path) -> Iterator[dict[str, Any]]:
-        builder, is_taken = self._builder(), _evenly_spread(self.config.share)
+    def examples(self, path: Path, parsing: Parsing) -> Iterator[dict[str, Any]]:
+        builder, is_taken = self._builder(parsing), _evenly_spread(self.config.share)
         document = parse_json("\n".join(line for _, line in read_lines(path)), path, "JSON")
         for article in Record(document, 0, str(path)).objects("data", separator=": "):
-            with self.bad_units.caught():
+            with parsing.caught():
                 for paragraph in article.objects("paragraphs"):
-                    if next(is_taken):
-                        yield from self._questions(paragraph, builder)
+                    if not next(is_taken):
+                        continue
+                    with parsing.caught():
+                        passage = builder.passage(paragraph.get("context", str), paragraph.location)
+                        for question in paragraph.objects("qas"):
+                            with parsing.caught():
+                                yield builder.build(question, passage)
 
-    def hub_examples(self, rows: datasets.Dataset, source: str) -> Iterator[dict[str, Any]]:
-        needed = _HUB_COLUMNS if self.needs_labels else _HUB_COLUMNS[:-1]
+    def hub_examples(self, rows: datasets.Dataset, source: str, parsing: Parsing) -> Iterator[dict[str, Any]]:
+        needed = _HUB_COLUMNS if parsing.needs_labels else _HUB_COLUMNS[:-1]
         require_columns(needed, rows.column_names, source, "expected the columns of SQuAD v1.1")
-        builder, is_taken = self._builder(), _evenly_spread(self.config.share)
+        builder, is_taken = self._builder(parsing), _evenly_spread(self.config.share)
         passage = None  # that of the row before: all questions about a passage are next to each other
         is_read = False
         for row in hub_records(rows, source):
-            with self.bad_units.caught():
+            with parsing.caught():
                 context = row.get("context", str)
                 if passage is None or passage.text != context:
                     passage, is_read = builder.passage(context, row.location), next(is_taken)
                 if is_read:
-                    yield builder.build(with_answers_as_in_files(row) if self.needs_labels else row, passage)
+                    yield builder.build(with_answers_as_in_files(row) if parsing.needs_labels else row, passage)
 
-    def _builder(self) -> QuestionBuilder:
-        return QuestionBuilder(self.tokenizer, self.config.no_answer if self.needs_labels else None)
-
-    def _questions(self, paragraph: Record, builder: QuestionBuilder) -> Iterator[dict[str, Any]]:
-        """The examples of the questions about a passage."""
-        with self.bad_units.caught():
-            passage = builder.passage(paragraph.get("context", str), paragraph.location)
-            for question in paragraph.objects("qas"):
-                with self.bad_units.caught():
-                    yield builder.build(question, passage)
+    def _builder(self, parsing: Parsing) -> QuestionBuilder:
+        return QuestionBuilder(self.tokenizer, self.config.no_answer if parsing.needs_labels else None)
 
 
 def at_location(make: Callable[[], _ValueT], location: str) -> _ValueT:

@@ -20,7 +20,7 @@ from pydantic import Field
 from elmo_tasks.data_readers.columns import read_rows
 from elmo_tasks.data_readers.conll2012 import Conll2012Sentence, bracketed_spans, conll2012_files, faultless_documents
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
-from elmo_tasks.data_readers.several_sources import without_copies
+from elmo_tasks.data_readers.sources import Parsing, without_copies
 from elmo_tasks.errors import DataError, counted
 from elmo_tasks.files.paths import is_clutter, plain_name
 from elmo_tasks.metrics.srl import VERB
@@ -52,17 +52,17 @@ class SrlReader(DatasetReader):
     """
 
     @abc.abstractmethod
-    def sentences(self, path: Path) -> Iterator[SrlSentence]:
+    def sentences(self, path: Path, parsing: Parsing) -> Iterator[SrlSentence]:
         """Parses every sentence, also those without predicates.
 
         Raises:
             DataError: the file does not follow its format; file and line are named.
         """
 
-    def examples(self, path: Path) -> Iterator[dict[str, Any]]:
+    def examples(self, path: Path, parsing: Parsing) -> Iterator[dict[str, Any]]:
         files = {file: number for number, file in enumerate(self.files(path))}
         count = without = 0
-        for count, sentence in enumerate(self.sentences(path), start=1):
+        for count, sentence in enumerate(self.sentences(path, parsing), start=1):
             without += not sentence.predicates
             for predicate, roles in zip(sentence.predicates, sentence.roles, strict=True):
                 if roles is None:
@@ -79,12 +79,14 @@ class SrlReader(DatasetReader):
                 }
         logger.info("%s: %s, %d of them without a predicate", path, counted(count, "sentence"), without)
 
-    def read_roles(self, columns: Iterable[Sequence[str]], path: Path, first_line: int) -> list[list[Span] | None]:
+    def read_roles(
+        self, columns: Iterable[Sequence[str]], path: Path, first_line: int, parsing: Parsing
+    ) -> list[list[Span] | None]:
         """The spans of each column of roles, None for a wrong one that is skipped."""
         roles: list[list[Span] | None] = []
         for column in columns:
             roles.append(None)
-            with self.bad_units.caught():
+            with parsing.caught():
                 roles[-1] = bracketed_spans(column, path, first_line)
         return roles
 
@@ -122,11 +124,11 @@ class SrlConll2012Reader(SrlReader):
     def files(self, path: Path) -> Sequence[Path]:
         return conll2012_files(path)
 
-    def sentences(self, path: Path) -> Iterator[SrlSentence]:
-        for document in faultless_documents(path, self.bad_units):
+    def sentences(self, path: Path, parsing: Parsing) -> Iterator[SrlSentence]:
+        for document in faultless_documents(path, parsing):
             for sentence in document.sentences:
-                with self.bad_units.caught():
-                    roles = self.read_roles(sentence.roles, document.path, sentence.first_line)
+                with parsing.caught():
+                    roles = self.read_roles(sentence.roles, document.path, sentence.first_line, parsing)
                     predicates = _predicates(sentence, roles, document.path)
                     source = document.name, document.path, sentence.first_line
                     yield SrlSentence(sentence.words, sentence.lemmas, predicates, roles, *source)
@@ -172,31 +174,34 @@ class SrlConll2005Reader(SrlReader):
     def files(self, path: Path) -> Sequence[Path]:
         return [file for pair in _file_pairs(path) for file in pair] if path.is_dir() else super().files(path)
 
-    def sentences(self, path: Path) -> Iterator[SrlSentence]:
+    def sentences(self, path: Path, parsing: Parsing) -> Iterator[SrlSentence]:
         if path.is_dir():
             for words_file, props_file in _file_pairs(path):
-                yield from self._read_pair(words_file, props_file)
+                yield from self._read_pair(words_file, props_file, parsing)
             return
         word_column, lemma_column = self.config.columns
-        for first_line, rows in read_rows(path, lemma_column + 1, self.bad_units, needed=(word_column,)):
-            with self.bad_units.caught():
+        for first_line, rows in read_rows(path, lemma_column + 1, parsing, needed=(word_column,)):
+            with parsing.caught():
                 if rows:
                     words = [row[word_column] for row in rows]
-                    yield self._sentence(words, [row[lemma_column:] for row in rows], path, first_line)
+                    props = [row[lemma_column:] for row in rows]
+                    yield self._sentence(words, props, path, first_line, parsing)
 
-    def _sentence(self, words: Sequence[str], props: list[list[str]], path: Path, first_line: int) -> SrlSentence:
+    def _sentence(
+        self, words: Sequence[str], props: list[list[str]], path: Path, first_line: int, parsing: Parsing
+    ) -> SrlSentence:
         """`props` are rows of a lemma and the cells of each column of roles."""
         lemmas, *columns = zip(*props, strict=True)
         predicates = [index for index, lemma in enumerate(lemmas) if lemma != "-"]
         if len(predicates) != len(columns):
             problem = f"{len(columns)} column(s) of roles for {len(predicates)} predicate(s) in the column of lemmas"
             raise DataError(path, f"{problem}; expected one for each, after the words and the lemmas", first_line)
-        roles = self.read_roles(columns, path, first_line)
+        roles = self.read_roles(columns, path, first_line, parsing)
         return SrlSentence(words, lemmas, predicates, roles, None, path, first_line)
 
-    def _read_pair(self, words_file: Path, props_file: Path) -> Iterator[SrlSentence]:
+    def _read_pair(self, words_file: Path, props_file: Path, parsing: Parsing) -> Iterator[SrlSentence]:
         """The sentences of a file of words and a file of props that have the same lines."""
-        files = (read_rows(file, 1, self.bad_units, needed=(0,)) for file in (words_file, props_file))
+        files = (read_rows(file, 1, parsing, needed=(0,)) for file in (words_file, props_file))
         for words, props in itertools.zip_longest(*files):
             if words is None:
                 raise DataError(props_file, f"one more sentence than {words_file}", props[0])
@@ -204,13 +209,13 @@ class SrlConll2005Reader(SrlReader):
                 raise DataError(words_file, f"one more sentence than {props_file}", words[0])
             if not words[1] or not props[1]:  # one of them is skipped
                 continue
-            with self.bad_units.caught():
+            with parsing.caught():
                 if len(words[1]) != len(props[1]):
                     expected = f"{len(words[1])} as in {words_file}:{words[0]}"
                     raise DataError(
                         props_file, f"the sentence has {len(props[1])} token(s); expected {expected}", props[0]
                     )
-                yield self._sentence([row[0] for row in words[1]], props[1], props_file, props[0])
+                yield self._sentence([row[0] for row in words[1]], props[1], props_file, props[0], parsing)
 
 
 def _predicates(sentence: Conll2012Sentence, spans: Sequence[Sequence[Span] | None], path: Path) -> Sequence[int]:

@@ -14,7 +14,8 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 from pydantic import Field
 
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
-from elmo_tasks.data_readers.treebank import unescape
+from elmo_tasks.data_readers.records import unescape
+from elmo_tasks.data_readers.sources import Parsing
 from elmo_tasks.errors import DataError
 from elmo_tasks.files.text import read_lines
 from elmo_tasks.tasks import Classification, Task
@@ -81,28 +82,28 @@ class SstReader(DatasetReader):
 
     config: SstConfig
 
-    def examples(self, path: Path) -> Iterator[dict[str, Any]]:
+    def examples(self, path: Path, parsing: Parsing) -> Iterator[dict[str, Any]]:
         names = SENTIMENTS[self.config.granularity]
         seen: set[tuple[str, ...]] = set()
-        for line, tokens, sentiment in self._phrases(path):
+        for line, tokens, sentiment in self._phrases(path, parsing):
             if sentiment not in names:
-                self.left_out["neutral example(s)"] += 1
+                parsing.left_out["neutral example(s)"] += 1
                 continue
             label = names[sentiment]
             if self.config.deduplicate:
                 before = len(seen)
                 seen.add((label, *tokens))
                 if len(seen) == before:
-                    self.left_out["example(s) seen before"] += 1
+                    parsing.left_out["example(s) seen before"] += 1
                     continue
             yield {"tokens": tokens, "label": label, "line": line}
 
-    def _phrases(self, path: Path) -> Iterator[tuple[int, list[str], int]]:
+    def _phrases(self, path: Path, parsing: Parsing) -> Iterator[tuple[int, list[str], int]]:
         """Yields the line, the tokens and the sentiment of each phrase that is read."""
         for number, line in read_lines(path, columns=True):
             if not line.strip():
                 continue
-            with self.bad_units.caught():
+            with parsing.caught():
                 tokens, (root, *inner) = parse_tree(line.rstrip(), f"{path}:{number}")
                 yield number, tokens, root.sentiment
                 for sentiment, start, length in inner if self.config.subtrees else ():

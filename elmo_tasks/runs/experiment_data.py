@@ -15,7 +15,7 @@ from typing import Any
 import datasets
 
 from elmo_tasks.config import Overrides, override_list
-from elmo_tasks.data_readers.reader import DatasetReader
+from elmo_tasks.data_readers.reader import DatasetReader, Notes
 from elmo_tasks.data_readers.sources import HUB_PREFIX, Source, source_name
 from elmo_tasks.errors import DataError, counted
 from elmo_tasks.files.paths import matching_paths, stored_file
@@ -94,26 +94,32 @@ class Data:
 
     @classmethod
     def read(
-        cls, config: ExperimentConfig, given: Mapping[str, Source | None] | None = None, *, quiet: bool = False
+        cls,
+        config: ExperimentConfig,
+        given: Mapping[str, Source | None] | None = None,
+        notes: dict[str, list[Notes]] | None = None,
     ) -> Data:
         """Reads the data sets: those in `given`, by their key in the config, and the config's.
 
         Arguments:
-            quiet: the readers log no warnings; see `records_of`.
+            notes: gets what the readers notice, by the name of the part; by default it is logged as warnings.
         """
+
+        def read(part: str, reader: DatasetReader, source: Source) -> datasets.Dataset:
+            return read_examples(reader, source, None if notes is None else notes.setdefault(part, []))
+
         reader, evaluation_reader = config.dataset_reader.build(), config.evaluation_reader().build()
-        reader.quiet = evaluation_reader.quiet = quiet
         keys = ("train_data_path", "validation_data_path", "test_data_path")
         source, validation, test = ((given or {}).get(key, getattr(config, key)) for key in keys)
         held_out: dict[str, datasets.Dataset] = {}
         if validation is not None:
-            held_out["validation"] = read_examples(evaluation_reader, validation)
+            held_out["validation"] = read("validation", evaluation_reader, validation)
         if test is not None and config.has_test() and not config.fold:
-            held_out["test"] = read_examples(evaluation_reader, test)
-        training = read_examples(reader, source)
+            held_out["test"] = read("test", evaluation_reader, test)
+        training = read(TRAINING, reader, source)
         again = training
         if (config.fold or config.validation_share) and evaluation_reader.config != reader.config:
-            again = read_examples(evaluation_reader, source)
+            again = read("validation", evaluation_reader, source)
         if config.fold:
             rest, _ = config.fold.split(again, again, reader.task)
             training, held_out["test"] = config.fold.split(training, again, reader.task)
@@ -179,9 +185,13 @@ class Data:
         return list(dict.fromkeys(tuple(tokens) for example in examples for tokens in model.embedded_texts(example)))
 
 
-def read_examples(reader: DatasetReader, source: Source) -> datasets.Dataset:
-    """A data set to learn from or to score; raises `DataError` if it has no gold labels that could be found."""
-    examples = reader.read(source)
+def read_examples(reader: DatasetReader, source: Source, notes: list[Notes] | None = None) -> datasets.Dataset:
+    """A data set to learn from or to score; raises `DataError` if it has no gold labels that could be found.
+
+    Arguments:
+        notes: see `DatasetReader.read`.
+    """
+    examples = reader.read(source, notes)
     if problem := reader.task.nothing_to_learn(examples):
         raise DataError(source_name(source), problem)
     return examples

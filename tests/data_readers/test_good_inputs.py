@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from elmo_tasks.data_readers.tag_reading import TagReader
-from elmo_tasks.data_readers.treebank import unescape
+from elmo_tasks.data_readers.columns import TagReader
+from elmo_tasks.data_readers.records import unescape
 from elmo_tasks.errors import DataError
 from tests.data_readers.readers import (
     CONLLU,

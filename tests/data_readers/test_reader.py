@@ -16,9 +16,8 @@ import pytest
 
 from elmo_tasks.data_readers import Conll2003Config, SnliConfig, SquadConfig
 from elmo_tasks.data_readers.conll2003 import Conll2003Reader
-from elmo_tasks.data_readers.hub import parse_hub_source
 from elmo_tasks.data_readers.reader import DatasetReader
-from elmo_tasks.data_readers.sources import Source
+from elmo_tasks.data_readers.sources import Parsing, Source, parse_hub_source
 from elmo_tasks.errors import DataError, ElmoTasksError, UnknownLabelError
 from elmo_tasks.extras.compare.systems import is_data_file
 from elmo_tasks.modules.word_vectors import WordVectorFile
@@ -51,9 +50,9 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     paths: list[Path] = []
     parse = Conll2003Reader.examples
 
-    def examples(self: Conll2003Reader, path: Path) -> Iterator[dict[str, Any]]:
+    def examples(self: Conll2003Reader, path: Path, parsing: Parsing) -> Iterator[dict[str, Any]]:
         paths.append(path)
-        yield from parse(self, path)
+        yield from parse(self, path, parsing)
 
     monkeypatch.setattr(Conll2003Reader, "examples", examples)
     return paths
@@ -67,7 +66,7 @@ def test_what_is_parsed_again(cache: Path, path: Path, parsed: list[Path], monke
     assert parsed == [path]
     assert first.to_list() == second.to_list()
     (mapped,) = {Path(file["filename"]) for file in second.cache_files}
-    assert mapped.parent == cache / "datasets"
+    assert mapped.is_relative_to(cache / "datasets")
     path = path.rename(path.with_name("other.txt"))  # the name does not matter
     read(path)
     assert len(parsed) == 1
@@ -94,12 +93,15 @@ def test_readers_that_tokenize_read_anew_with_another_tokenizer(monkeypatch: pyt
 
 
 DAMAGE: dict[str, Callable[[Path, Path], object]] = {
-    "cut short": lambda arrow, checksum: arrow.write_bytes(arrow.read_bytes()[:-100]),
-    "other bytes": lambda arrow, checksum: arrow.write_bytes(arrow.read_bytes().replace(b"Oslo", b"Brno")),
-    "no data": lambda arrow, checksum: arrow.unlink(),
-    "no checksum": lambda arrow, checksum: checksum.unlink(),
-    "broken checksum": lambda arrow, checksum: checksum.write_text("{"),
-    "skipped is a number": lambda arrow, checksum: checksum.write_text(checksum.read_text().replace("[]", "3")),
+    "cut short": lambda arrow, notes: arrow.write_bytes(arrow.read_bytes()[:-100]),
+    "no bytes": lambda arrow, notes: arrow.write_bytes(b""),
+    "other bytes": lambda arrow, notes: arrow.write_bytes(b"x" * 1000),
+    "no data": lambda arrow, notes: arrow.unlink(),
+    "no notes": lambda arrow, notes: notes.unlink(),
+    "broken notes": lambda arrow, notes: notes.write_text("{"),
+    "skipped is a number": lambda arrow, notes: notes.write_text(notes.read_text().replace("[]", "3")),
+    "broken description": lambda arrow, notes: arrow.with_name("dataset_info.json").write_text("{"),
+    "no description": lambda arrow, notes: arrow.with_name("dataset_info.json").unlink(),
 }
 
 
@@ -108,8 +110,8 @@ def test_a_damaged_cache_file_is_made_anew(
     cache: Path, path: Path, parsed: list[Path], damage: Callable[[Path, Path], object]
 ) -> None:
     READER.read(path)
-    (arrow,) = (cache / "datasets").glob("*.arrow")
-    damage(arrow, arrow.with_suffix(".json"))
+    (arrow,), (notes,) = cache.rglob("*.arrow"), cache.rglob("notes.json")
+    damage(arrow, notes)
     for _ in range(2):
         assert READER.read(path)["tokens"][:] == TOKENS
         assert len(parsed) == 2
@@ -123,7 +125,7 @@ def test_what_was_skipped_in_a_source_that_was_given_up_does_not_count(
     broken.write_bytes(TEXT.replace("runs O", "runs").encode() + b"\n\xff\n")
     with pytest.raises(DataError, match="not UTF-8"):
         reader.read(broken)
-    assert list((cache / "datasets").iterdir()) == []
+    assert list(cache.rglob("*.arrow")) == []
     assert reader.read(path)["tokens"][:] == TOKENS
     assert "skipped" not in caplog.text
 
@@ -146,7 +148,7 @@ def test_several_processes_at_once(cache: Path, tmp_path: Path) -> None:
     with multiprocessing.get_context("spawn").Pool(2) as pool:
         results = pool.map(_read_tokens, [str(path)] * 4, chunksize=1)
     assert results == [TOKENS * 500] * 4
-    assert len(list((cache / "datasets").iterdir())) == 2
+    assert len(list(cache.rglob("*.arrow"))) == len(list((cache / "datasets").iterdir())) == 1
 
 
 @pytest.mark.parametrize("read", [WordVectorFile, is_data_file])
@@ -238,8 +240,8 @@ def test_without_lines_an_unknown_label_is_named_with_its_example(
 ) -> None:
     parse = Conll2003Reader.examples
 
-    def examples(self: Conll2003Reader, path: Path) -> Iterator[dict[str, Any]]:
-        return ({**example, "line": None} for example in parse(self, path))
+    def examples(self: Conll2003Reader, path: Path, parsing: Parsing) -> Iterator[dict[str, Any]]:
+        return ({**example, "line": None} for example in parse(self, path, parsing))
 
     monkeypatch.setattr(Conll2003Reader, "examples", examples)
     message = unknown_label(READER, path, "tags", "U-PER")
@@ -260,7 +262,7 @@ class MineConfig(DatasetReaderConfig):
         return MineReader(self)
 
 class MineReader(DatasetReader):
-    def examples(self, path):
+    def examples(self, path, parsing):
         for number, line in read_lines(path):
             yield {"tokens": words(line), "label": "LABEL", "line": number}
 """

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from elmo_tasks.data_readers import Parsing
 from elmo_tasks.data_readers.conll2012 import read_conll2012
 from elmo_tasks.data_readers.srl import SrlConll2012Config
 from elmo_tasks.tasks.reading import character_span
@@ -39,7 +40,7 @@ def test_conll_2003(data_folder: Path, name: str, sentences: int, tokens: int, e
 )
 def test_english_ewt(data_folder: Path, name: str, sentences: int, tokens: int, column: str) -> None:
     path = data_folder / "pos_ud_ewt" / f"en_ewt-ud-{name}"
-    lengths = [len(example["tokens"]) for example in build(CONLLU | {"tag_column": column}).examples(path)]
+    lengths = [len(example["tokens"]) for example in build(CONLLU | {"tag_column": column}).examples(path, Parsing())]
     assert (len(lengths), sum(lengths)) == (sentences, tokens)
 
 
@@ -70,7 +71,7 @@ def test_ontogum(data_folder: Path, name: str, documents: int, mentions: int) ->
     ],
 )
 def test_semantic_roles(data_folder: Path, name: str, sentences: int, predicates: int) -> None:
-    found = list(SrlConll2012Config().build().sentences(data_folder / "srl_ewt" / name))
+    found = list(SrlConll2012Config().build().sentences(data_folder / "srl_ewt" / name, Parsing()))
     assert len(found) == sentences
     assert sum(len(sentence.predicates) for sentence in found) == predicates
     assert all(any(span.label == "V" for span in roles or ()) for sentence in found for roles in sentence.roles)
@@ -92,10 +93,10 @@ def test_predicates_are_those_of_the_examples_of_roles(data_folder: Path) -> Non
 )
 def test_sst(data_folder: Path, name: str, sentences: int, not_neutral: int, nodes: int) -> None:
     path = data_folder / "sst5" / f"{name}.txt"
-    labels = [example["label"] for example in build(SST).examples(path)]
+    labels = [example["label"] for example in build(SST).examples(path, Parsing())]
     assert len(labels) == sentences
     assert sum(label != "neutral" for label in labels) == not_neutral
-    phrases = [example["tokens"] for example in build(SST | {"subtrees": True}).examples(path)]
+    phrases = [example["tokens"] for example in build(SST | {"subtrees": True}).examples(path, Parsing())]
     assert len(phrases) == nodes
     assert not any(token in ("-LRB-", "-RRB-", "``", "''") or "\\" in token for each in phrases for token in each)
 

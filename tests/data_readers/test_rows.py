@@ -7,6 +7,7 @@ from typing import Any
 import datasets
 import pytest
 
+from elmo_tasks.data_readers import Parsing
 from elmo_tasks.errors import DataError
 from tests.data_readers.readers import (
     LINES,
@@ -184,7 +185,7 @@ def test_a_class_id_out_of_range(tag: int | None) -> None:
     rows = datasets.Dataset(datasets.Dataset.from_dict(data).data, info=info)
     message = f"hub:some: row 1, token 1: the tag is {tag}(; expected a class id from 0 to 2|, the mark of)"
     with pytest.raises(DataError, match=message):
-        list(build(NER).hub_examples(rows, "hub:some"))
+        list(build(NER).hub_examples(rows, "hub:some", Parsing()))
 
 
 def test_a_bad_row_or_sentence_can_be_skipped(tmp_path: Path) -> None:

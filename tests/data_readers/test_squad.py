@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from elmo_tasks.data_readers import Parsing
 from elmo_tasks.tasks.reading import character_span, passage_tokens
 from tests.data_readers.readers import (
     ODD_FILES,
@@ -47,7 +48,7 @@ def test_the_covering_span_is_the_smallest(text: str, start: int, length: int) -
     if not gold.strip():
         return
     rows = [{"id": "q", "question": "?", "context": text, "answers": {"text": [gold], "answer_start": [start]}}]
-    (example,) = build(SQUAD).hub_examples(datasets.Dataset.from_list(rows), "hub:made")
+    (example,) = build(SQUAD).hub_examples(datasets.Dataset.from_list(rows), "hub:made", Parsing())
     ((first, last),) = example["answer_spans"]
     spans = list(zip(example["token_starts"], example["token_ends"], strict=True))
     touched = [i for i, (begin, end) in enumerate(spans) if begin < start + len(gold) and end > start]

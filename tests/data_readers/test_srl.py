@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from elmo_tasks.data_readers import Parsing
 from elmo_tasks.data_readers.conll2012 import Conll2012Document, conll2012_files, read_conll2012
 from elmo_tasks.data_readers.srl import SrlConll2005Config, SrlConll2005Reader, SrlConll2012Config
 from elmo_tasks.errors import DataError
@@ -39,9 +40,9 @@ def write_pair(folder: Path, name: str, words: str = WORDS, props: str = CELLS) 
 def test_sentences_without_a_predicate_are_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = write(tmp_path / "data.conll", ROLES_TEXT)
     reader = SrlConll2012Config().build()
-    assert [len(sentence.predicates) for sentence in reader.sentences(path)] == [0, 2, 1]
+    assert [len(sentence.predicates) for sentence in reader.sentences(path, Parsing())] == [0, 2, 1]
     caplog.set_level("INFO", "elmo_tasks")
-    assert len(list(reader.examples(path))) == 3
+    assert len(list(reader.examples(path, Parsing()))) == 3
     assert "3 sentences, 1 of them without a predicate" in caplog.text
 
 
@@ -73,7 +74,7 @@ def test_conll_2005_as_distributed(tmp_path: Path) -> None:
     names = ["train.02.words.gz", "train.02.props", "train.03.words", "train.03.props"]
     assert [file.name for file in reader.files(tmp_path)] == names
     assert read(tmp_path, PROPS) == [{**example, "file": 1} for example in sample_examples("srl_conll2005.txt")]
-    assert [sentence.tokens for sentence in reader.sentences(tmp_path)][-1] == ["He"]
+    assert [sentence.tokens for sentence in reader.sentences(tmp_path, Parsing())][-1] == ["He"]
 
 
 @pytest.mark.parametrize(

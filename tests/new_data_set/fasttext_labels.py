@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from elmo_tasks.data_readers import DatasetReader, DatasetReaderConfig
+from elmo_tasks.data_readers import DatasetReader, DatasetReaderConfig, Parsing
 from elmo_tasks.errors import DataError
 from elmo_tasks.files.text import read_lines
 from elmo_tasks.tasks import Classification, Task
@@ -27,9 +27,9 @@ class FastTextConfig(DatasetReaderConfig):
 class FastTextReader(DatasetReader):
     """Makes examples of `Classification`, one of each line."""
 
-    def examples(self, path: Path) -> Iterator[dict[str, Any]]:
+    def examples(self, path: Path, parsing: Parsing) -> Iterator[dict[str, Any]]:
         for number, line in read_lines(path):
-            with self.bad_units.caught():  # an error ends the reading, or only skips the line, as `on_error` says
+            with parsing.caught():  # an error ends the reading, or only skips the line, as `on_error` says
                 label, *tokens = line.split() or [""]
                 if not label.startswith(PREFIX) or not tokens:
                     raise DataError(path, f"{line[:80]!r}; expected {PREFIX}LABEL and a text", number)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from elmo_tasks.config.data_folder import MissingDataError
-from elmo_tasks.data_readers.cache_records import records_of
+from elmo_tasks.data_readers.reader import Notes
 from elmo_tasks.errors import DataError, WeightsError, counted, some_of
 from elmo_tasks.extras.advice.advice import few_steps
 from elmo_tasks.extras.advice.language import language_problem
@@ -58,14 +58,16 @@ def analyse(config: ExperimentConfig) -> dict[str, Any]:
     config = config.model_copy(update={"augment": None})
     keys = ("dataset_reader", "validation_dataset_reader")
     readers = {key: reader.model_copy(update={"on_error": "skip"}) for key in keys if (reader := getattr(config, key))}
+    notes = dict[str, list[Notes]]()
     try:
-        data = Data.read(config, quiet=True)
+        data = Data.read(config, notes=notes)
     except MissingDataError:
         raise
     except DataError:
-        data = Data.read(config.model_copy(update=readers), quiet=True)
+        notes.clear()
+        data = Data.read(config.model_copy(update=readers), notes=notes)
     loader = BatchLoader(config.data_loader, data.training, data.reader.task, data.vocabulary(config))
-    parts = {name: _report(config, data, name) for name in data.parts}
+    parts = {name: _report(config, data, name, notes.get(name, notes[TRAINING])) for name in data.parts}
     found = [*training_warnings(config, data, loader, TaskAgenda(loader, config.trainer).total)]
     found += [*_contradictions(config, data), *_label_warnings(data, parts)]
     for name, part in parts.items():
@@ -134,13 +136,17 @@ def check_before_training(
         yield warning.text
 
 
-def _report(config: ExperimentConfig, data: Data, name: str) -> dict[str, Any]:
-    """What the training, validation or test data is like."""
+def _report(config: ExperimentConfig, data: Data, name: str, notes: Sequence[Notes]) -> dict[str, Any]:
+    """What the training, validation or test data is like.
+
+    Arguments:
+        notes: of the files that the data is from.
+    """
     (reader, source), examples, counts = data.origin(config, name), data.parts[name], data.counts[name]
     lengths = np.array(counts.lengths)
     rows = np.argsort(-lengths, kind="stable")[:3].tolist()
     locations = reader.locations(source, (examples[row] for row in rows))
-    words, records = _words(config, data, name), records_of(examples, source)
+    words = _words(config, data, name)
     without = config.model.embedder.words_without_vector(words)
     return {
         "examples": len(examples),
@@ -156,8 +162,8 @@ def _report(config: ExperimentConfig, data: Data, name: str) -> dict[str, Any]:
         "longest": {location: int(lengths[row]) for location, row in zip(locations, rows, strict=True)},
         # For tags in a scheme, the tokens with each label.
         "labels": dict(Counter(label for each in examples for label in _labels(reader.task, each)).most_common()),
-        "skipped": [error for record in records for error in record.skipped],
-        "warnings": [text for record in records for text in record.warnings],
+        "skipped": [error for each in notes for error in each.skipped],
+        "warnings": [text for each in notes for text in each.warnings],
     }
 
 

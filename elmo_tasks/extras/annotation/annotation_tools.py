@@ -9,14 +9,13 @@ import dataclasses
 import itertools
 import re
 import zlib
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from elmo_tasks.data_readers.bad_units import BadUnits
 from elmo_tasks.data_readers.columns import read_rows
 from elmo_tasks.data_readers.records import Record, json_records
+from elmo_tasks.data_readers.sources import Parsing
 from elmo_tasks.errors import DataError, ElmoTasksError, one_line
 from elmo_tasks.files.json_files import parse_json
 from elmo_tasks.files.text import open_binary, read_lines
@@ -60,8 +59,7 @@ class Export(NamedTuple):
 
     path: Path
     columns: Mapping[Any, str]  # the keys of `text` and `label` if they are not the usual ones
-    bad_units: BadUnits  # gets the errors of records
-    left_out: Counter[str]  # counts what is not read
+    parsing: Parsing  # gets the errors of records, and counts what is not read
 
     def texts(self) -> Iterator[AnnotatedText]:
         """The texts of the file. Its name, its first line or the keys of a record say which tool wrote it."""
@@ -71,12 +69,12 @@ class Export(NamedTuple):
         first = next((line.strip() for _, line in read_lines(self.path) if line.strip()), "")
         is_brat = self.path.suffix == ".txt" and self.path.with_suffix(".ann").is_file()
         if is_brat or first.startswith("#FORMAT=WebAnno TSV 3"):
-            with self.bad_units.caught(), _as_written(self.path):
+            with self.parsing.caught(), _as_written(self.path):
                 yield self._brat() if is_brat else self._tsv()
         elif first.startswith(("{", "[")):
-            lines = json_records(read_lines(self.path), self.path, self.bad_units)
+            lines = json_records(read_lines(self.path), self.path, self.parsing)
             for record in lines if first.startswith("{") and first != "{" else _items(self.path):
-                with self.bad_units.caught(), _as_written(record.location):
+                with self.parsing.caught(), _as_written(record.location):
                     yield self._annotated(record)
         else:
             for number, line in read_lines(self.path):
@@ -100,8 +98,8 @@ class Export(NamedTuple):
                 tool = "Label Studio"
                 annotations = row.get("annotations", row.get("completions")) or ()
                 results = [each["result"] for each in annotations if not each.get("was_cancelled")]
-                self.left_out["cancelled annotation(s)"] += len(annotations) - len(results)
-                self.left_out["annotation(s) of other annotators"] += len(results[1:])
+                self.parsing.left_out["cancelled annotation(s)"] += len(annotations) - len(results)
+                self.parsing.left_out["annotation(s) of other annotators"] += len(results[1:])
                 text, missing = fields.get(key), "" if results else _UNFINISHED
                 found = [each for each in (results or [[]])[0] if control in (None, each.get("from_name", control))]
             case dict():  # annotations next to their text
@@ -113,7 +111,7 @@ class Export(NamedTuple):
                 fields = {name: row[name] for name in row if name not in (key, "data", *names, *_FLAT, "relations")}
                 missing = "" if given or "answer" in row else _UNFINISHED
                 missing = missing if answer == "accept" else f"text(s) with the answer {answer!r}"
-                self.left_out[_RELATIONS] += len(row.get("relations") or ())
+                self.parsing.left_out[_RELATIONS] += len(row.get("relations") or ())
         if not isinstance(text, str):
             keys = ", ".join(fields or row) if isinstance(row, dict) else repr(row)[:80]
             expected = "a text of doccano, Label Studio, Prodigy, spaCy or GLiNER, or 'columns' that name its key"
@@ -140,9 +138,9 @@ class Export(NamedTuple):
                 case str() | int():
                     labels.append(value)
                 case {"type": "relation"}:
-                    self.left_out[_RELATIONS] += 1
+                    self.parsing.left_out[_RELATIONS] += 1
                 case dict() if is_result and "start" not in value:
-                    self.left_out["annotation(s) of other kinds"] += 1
+                    self.parsing.left_out["annotation(s) of other kinds"] += 1
                 case _:
                     problem = f"the annotation is {value!r:.80}; expected a label, or a start, an end and a label"
                     raise DataError(record.location, problem)
@@ -155,7 +153,7 @@ class Export(NamedTuple):
             text = stream.read().decode()
         for number, line in read_lines(notes):
             if not line.startswith("T"):
-                self.left_out[_BRAT_KINDS.get(line[:1], "note(s)")] += bool(line)
+                self.parsing.left_out[_BRAT_KINDS.get(line[:1], "note(s)")] += bool(line)
             elif found := _BRAT_SPAN.fullmatch(line):
                 ends = [int(each) for each in re.split("[ ;]", found["pieces"])]
                 gaps = [text[end:start] for end, start in zip(ends[1:-1:2], ends[2::2], strict=True)]
@@ -173,9 +171,9 @@ class Export(NamedTuple):
         if (chosen := self.columns.get("label", "NamedEntity.value")) not in names:
             expected = f"expected {chosen}, or another as 'label' in 'columns'"
             raise DataError(self.path, f"the layers and features are {', '.join(names) or 'missing'}; {expected}")
-        self.left_out["other layer(s)"] += len(layers) - 1
+        self.parsing.left_out["other layer(s)"] += len(layers) - 1
         column, last, sentences, spans = 3 + names.index(chosen), -1, list[list[str]](), dict[str, TextSpan]()
-        for first, rows in read_rows(self.path, column + 1, self.bad_units, comment="#"):
+        for first, rows in read_rows(self.path, column + 1, self.parsing, comment="#"):
             sentences.append([cells[2] for cells in rows if "." not in cells[0]])  # others are parts of a token
             for number, cells in enumerate(rows, first):
                 fault = "is a part of a token" if "." in cells[0] else ""

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from elmo_tasks.data_readers.bad_units import BadUnits
+from elmo_tasks.data_readers.sources import Parsing
 from elmo_tasks.errors import ElmoTasksError, OnError
 from elmo_tasks.extras.annotation.annotation_tools import AnnotatedText, import_spacy
 from elmo_tasks.extras.annotation.spans import SpansReader, character_places
@@ -39,14 +39,14 @@ def pre_annotate(
     Raises:
         ElmoTasksError: the tool that gets them has no place for what the model finds.
     """
-    task, texts, reader.bad_units = predictor.task, list[PreAnnotated](), BadUnits(on_error=on_error)
+    task, texts = predictor.task, list[PreAnnotated]()
     if not getattr(task, "tag_scheme", None) and (tool == "brat" or not isinstance(task, (Classification, MultiLabel))):
         expected = f"spans{'' if tool == 'brat' else ', or the labels of texts'}"
         problem = f"the model learned from {task.summary}; expected one that finds {expected}"
         raise ElmoTasksError(f"--output-format {tool}: {problem}")
 
     def inputs() -> Iterator[dict[str, Any]]:
-        for text in reader.texts(Path(source)):
+        for text in reader.texts(Path(source), Parsing(on_error=on_error)):
             texts.append(PreAnnotated(text))
             yield {"text": text.text, _POSITION: len(texts) - 1}
 

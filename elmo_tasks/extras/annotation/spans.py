@@ -15,6 +15,7 @@ from elmo_tasks.data_readers.reader import DatasetReader
 from elmo_tasks.data_readers.records import UNLABELLED, Record, read_label
 from elmo_tasks.data_readers.row_examples import ROW_TASKS
 from elmo_tasks.data_readers.rows import RowReader, RowReaderConfig
+from elmo_tasks.data_readers.sources import Parsing
 from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.extras.annotation.annotation_tools import AnnotatedText, Export, TextSpan
 from elmo_tasks.files.hashes import content_hash
@@ -77,7 +78,6 @@ class SpansReader(RowReader):
     version = 1
     config: SpansConfig
     hub_examples = DatasetReader.hub_examples
-    _file = 0  # the number of the file that is read
 
     def files(self, path: Path) -> Sequence[Path]:
         """A file; or those of a folder, the texts of brat or else the TSV files."""
@@ -85,46 +85,48 @@ class SpansReader(RowReader):
         found = sorted(path.rglob("*.txt")) or sorted(path.rglob("*.tsv"))
         return found or super().files(stored_file(path.with_suffix(".txt")) if path.suffix == ".ann" else path)
 
-    def file_key(self, path: Path) -> list[str]:
+    def file_key(self, path: Path, parsing: Parsing) -> list[str]:
         notes = (text.with_suffix(".ann") for text in self.files(path))
-        return [*super().file_key(path), *(content_hash(file) for file in notes if file.is_file())]
+        return [*super().file_key(path, parsing), *(content_hash(file) for file in notes if file.is_file())]
 
-    def texts(self, path: Path) -> Iterator[AnnotatedText]:
+    def texts(self, path: Path, parsing: Parsing) -> Iterator[AnnotatedText]:
         """The texts of a file or folder, with their annotations as the tool has them. The log names the tool."""
         tools = {""}
         for number, file in enumerate(self.files(path)):
-            self._file = number
-            for text in Export(file, self.config.columns, self.bad_units, self.left_out).texts():
+            parsing.found["file"] = number
+            for text in Export(file, self.config.columns, parsing).texts():
                 if text.tool not in tools:
                     logger.info("%s: read as an export of %s", path, text.tool)
                     tools.add(text.tool)
                 yield text
 
-    def examples(self, path: Path) -> Iterator[dict[str, Any]]:
-        for example in super().examples(path):
-            yield {**example, "file": self._file, "line": example["line"] or None}
+    def examples(self, path: Path, parsing: Parsing) -> Iterator[dict[str, Any]]:
+        for example in super().examples(path, parsing):
+            yield {**example, "file": parsing.found["file"], "line": example["line"] or None}
 
-    def records(self, path: Path) -> Iterator[Record]:
+    def records(self, path: Path, parsing: Parsing) -> Iterator[Record]:
         task = self.config.task_name
-        for text in self.texts(path):
+        for text in self.texts(path, parsing):
             sentences = list((WhitespaceTokenizer() if text.is_tokenized else self.tokenizer).spans(text.text))
             missing = text.missing or (UNLABELLED if task == "classification" and not text.labels else "")
-            if not sentences or (missing and self.needs_labels):
-                self.left_out[missing if sentences else "text(s) without a token"] += 1
+            if not sentences or (missing and parsing.needs_labels):
+                parsing.left_out[missing if sentences else "text(s) without a token"] += 1
                 continue
             unread = ("label(s) of whole texts", text.labels) if task == "tagging" else ("span(s)", text.spans)
-            self.left_out[unread[0]] += len(unread[1])
-            with self.bad_units.caught():
+            parsing.left_out[unread[0]] += len(unread[1])
+            with parsing.caught():
                 if task == "tagging":
-                    yield from self._tagged(text, sentences)
+                    yield from self._tagged(text, sentences, parsing)
                 else:
                     label = text.labels[0] if len(text.labels) == 1 else text.labels
                     yield Record({"text": text.text, "label": label, "labels": text.labels}, text.number, text.location)
 
-    def _tagged(self, text: AnnotatedText, sentences: Sequence[list[tuple[int, int]]]) -> list[Record]:
+    def _tagged(
+        self, text: AnnotatedText, sentences: Sequence[list[tuple[int, int]]], parsing: Parsing
+    ) -> list[Record]:
         """The rows of a text's sentences, after the border of a document."""
         tokens = list(itertools.chain.from_iterable(sentences))
-        spans = self._whole_tokens(text, tokens) if self.needs_labels else []
+        spans = self._whole_tokens(text, tokens, parsing) if parsing.needs_labels else []
         crossed = {token for span in spans for token in range(span.start + 1, span.end + 1)}
         borders = [token for token in itertools.accumulate(map(len, sentences), initial=0) if token not in crossed]
         rows = [{"tokens": [DOCUMENT_BORDER], "tags": [OUTSIDE]}]
@@ -134,7 +136,7 @@ class SpansReader(RowReader):
             rows.append({"tokens": words, "tags": tags[start:end]})
         return [Record(row, text.number, text.location) for row in rows]
 
-    def _whole_tokens(self, text: AnnotatedText, tokens: Sequence[tuple[int, int]]) -> list[Span]:
+    def _whole_tokens(self, text: AnnotatedText, tokens: Sequence[tuple[int, int]], parsing: Parsing) -> list[Span]:
         """The spans of a text in tokens. Those that do not fit are treated as `on_error` says."""
         action, found, before, widened = self.config.on_error, list[Span](), "", 0
         places = character_places(text.text, "characters" if text.is_tokenized else self.config.offsets)
@@ -152,7 +154,7 @@ class SpansReader(RowReader):
                 before = name
                 widened += (passage.starts[first], passage.ends[last]) != (start, end)
             elif action in ("drop", "widen"):
-                self.left_out["span(s) that do not fit the tokens"] += 1
+                parsing.left_out["span(s) that do not fit the tokens"] += 1
             else:
                 remedies = _REMEDIES if action == "fail" else ""
                 if self.config.offsets == "characters" and max(text.text[: given.end], default="") > "\uffff":

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
@@ -17,8 +16,8 @@ from numpy.typing import NDArray
 
 from elmo_tasks.config import Overrides
 from elmo_tasks.config.data_folder import in_data_folder
-from elmo_tasks.data_readers.bad_units import BadUnits
-from elmo_tasks.data_readers.sources import Source, checked_examples, path_list
+from elmo_tasks.data_readers.records import checked_examples
+from elmo_tasks.data_readers.sources import Parsing, Source, path_list
 from elmo_tasks.errors import DataError, ElmoTasksError, RunError, one_line
 from elmo_tasks.files.installed_models import package_of
 from elmo_tasks.files.json_files import parse_json
@@ -198,11 +197,11 @@ def _read_file(path: Path) -> Predictions:
     if not (pairs := list(_records(path))):
         raise DataError(path, f"no examples; expected {_EXPECTED}")
     task = _task_of(path, [example for example, _ in pairs])
-    examples = list(checked_examples([example for example, _ in pairs], task, str(path), BadUnits(), Counter()))
+    examples = list(checked_examples([example for example, _ in pairs], task, str(path), Parsing()))
     found = _checked(str(path), task, examples, [prediction for _, prediction in pairs])
     # What is predicted has the columns of what is gold.
     predicted = ({**example, **each} for example, each in zip(examples, found.predictions, strict=True))
-    for _ in checked_examples(list(predicted), task, f"{path}, predictions", BadUnits(), Counter()):
+    for _ in checked_examples(list(predicted), task, f"{path}, predictions", Parsing()):
         pass
     return found
 

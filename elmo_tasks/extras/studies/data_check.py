@@ -9,8 +9,7 @@ from pathlib import Path
 from elmo_tasks.config.data_folder import MissingDataError
 from elmo_tasks.data_readers import DatasetReaderConfig
 from elmo_tasks.data_readers.reader import DatasetReader
-from elmo_tasks.data_readers.several_sources import single_sources
-from elmo_tasks.data_readers.sources import HUB_PREFIX, Source, path_list
+from elmo_tasks.data_readers.sources import HUB_PREFIX, Parsing, Source, path_list, single_sources
 from elmo_tasks.data_readers.srl import SrlReader
 from elmo_tasks.errors import ElmoTasksError, WeightsError, some_of
 from elmo_tasks.extras.studies.study import Study
@@ -83,7 +82,6 @@ def _check_data(kind: str, source: Source, config: DatasetReaderConfig) -> FileC
     path, reader = ", ".join(paths), config.build()
     plain = path.removesuffix(Path(path).name) + plain_name(Path(path))
     published = next((counts for end, counts in PUBLISHED.items() if plain.endswith(f"/{end}")), {})
-    reader.quiet = True
     try:
         found = _count(reader, source)
     except MissingDataError:
@@ -98,9 +96,10 @@ def _check_data(kind: str, source: Source, config: DatasetReaderConfig) -> FileC
 
 def _count(reader: DatasetReader, source: Source) -> Counts:
     """The examples of a data set and what they consist of, in the units of publications."""
-    data, task = reader.read(source), reader.task
+    data, task = reader.read(source, notes=[]), reader.task
     if isinstance(reader, SrlReader):  # sentences without a predicate make no example
-        sentences = sum(1 for each in single_sources(source) for _ in reader.sentences(Path(str(each))))
+        parsing = Parsing(skip=reader.config.on_error == "skip")
+        sentences = sum(1 for each in single_sources(source) for _ in reader.sentences(Path(str(each)), parsing))
         return {"sentences": sentences, "predicates": len(data)}
     if isinstance(task, Coreference):
         mentions = sum(len(cluster) for clusters in data["clusters"] for cluster in clusters)

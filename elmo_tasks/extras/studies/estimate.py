@@ -34,7 +34,7 @@ def estimate(config: ExperimentConfig) -> tuple[float, float, int]:
         those of computing the layers that the cache lacks; and the bytes of these.
     """
     began = time.monotonic()
-    data = Data.read(config, quiet=True)
+    data = Data.read(config, notes={})
     vocabulary = data.vocabulary(config)
     model = config.build_model(vocabulary, pretrained=True)
     model.prepare_training(data.training)

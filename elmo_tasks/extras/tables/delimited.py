@@ -19,6 +19,7 @@ from elmo_tasks.data_readers.columns import DOCUMENT_BORDER, Line, LineWidths
 from elmo_tasks.data_readers.records import Decimal, Record, check_distinct
 from elmo_tasks.data_readers.row_examples import ROW_TASKS
 from elmo_tasks.data_readers.rows import RowReader, RowReaderConfig, TableTaskName
+from elmo_tasks.data_readers.sources import Parsing
 from elmo_tasks.errors import DataError, ElmoTasksError, did_you_mean
 from elmo_tasks.extras.tables.sheets import SHEETS, sheet_rows
 from elmo_tasks.extras.tables.table_columns import find_columns, find_decimal
@@ -104,9 +105,8 @@ class DelimitedConfig(RowReaderConfig):
     def trained_on(self, path: Path) -> DelimitedConfig:
         if self.columns or not self.header:
             return self
-        found = {
-            name: column for name, column in self.build().find_layout(path).columns.items() if isinstance(column, str)
-        }
+        columns = self.build().find_layout(path, Parsing()).columns
+        found = {name: column for name, column in columns.items() if isinstance(column, str)}
         return self.model_copy(update={"trained_columns": found})
 
     def build(self) -> DelimitedReader:
@@ -126,44 +126,43 @@ class DelimitedReader(RowReader):
 
     config: DelimitedConfig
 
-    def __init__(self, config: DelimitedConfig) -> None:
-        super().__init__(config)
-        self._layouts: dict[tuple[Any, ...], _Layout] = {}
-
-    def file_key(self, path: Path) -> list[str]:
+    def file_key(self, path: Path, parsing: Parsing) -> list[str]:
         (file,) = self.files(path)
-        return [str(self._layout(file)), *super().file_key(path)]
+        return [str(self._layout(file, parsing)), *super().file_key(path, parsing)]
 
-    def hub_examples(self, rows: datasets.Dataset, source: str) -> Iterator[dict[str, Any]]:
+    def hub_examples(self, rows: datasets.Dataset, source: str, parsing: Parsing) -> Iterator[dict[str, Any]]:
         if SENTENCE in self.config.columns:
             raise ElmoTasksError(
                 f"{source}: 'columns' names one of the sentence; a row of a hub data set is a sentence"
             )
-        return super().hub_examples(rows, source)
+        return super().hub_examples(rows, source, parsing)
 
-    def examples(self, path: Path) -> Iterator[dict[str, Any]]:
-        layout = self._layout(path)
-        return self._examples(lambda reader: reader.records(path), str(path), None, layout.columns, layout.decimal)
+    def examples(self, path: Path, parsing: Parsing) -> Iterator[dict[str, Any]]:
+        layout, name = self._layout(path, parsing), str(path)
+        return self._examples(
+            lambda each: self.records(path, each), name, None, layout.columns, parsing, layout.decimal
+        )
 
-    def _layout(self, path: Path) -> _Layout:
+    def _layout(self, path: Path, parsing: Parsing) -> _Layout:
         """What is found out from a file, which the log says once; errors as of `find_layout`."""
-        key = (path, path.stat().st_mtime_ns, self.needs_labels)
-        if key not in self._layouts:
-            self._layouts[key] = layout = self.find_layout(path)
+        if "layout" not in parsing.found:
+            parsing.found["layout"] = layout = self.find_layout(path, parsing)
             found = [str(layout.format)] if layout.format else []
             found += ["decimal commas"] if layout.decimal == "," else []
-            found += [f"{name} from {each!r}" for name, each in layout.columns.items() if each != self.columns()[name]]
+            usual = self.columns(parsing)
+            found += [f"{name} from {each!r}" for name, each in layout.columns.items() if each != usual[name]]
             if found:
                 logger.info("%s: %s", path, ", ".join(found))
-        return self._layouts[key]
+        found_layout: _Layout = parsing.found["layout"]
+        return found_layout
 
-    def find_layout(self, path: Path) -> _Layout:
+    def find_layout(self, path: Path, parsing: Parsing) -> _Layout:
         """What the settings say of a table and, where they say nothing, what its first rows show.
 
         Raises:
             DataError: the rows show nothing, or several things; the settings that choose are named.
         """
-        columns, config, format = self.columns(), self.config, None
+        columns, config, format = self.columns(parsing), self.config, None
         if path.suffix.lower() not in SHEETS:
             named = [column for column in columns.values() if config.header and isinstance(column, str)]
             format = find_format(path, config, named)
@@ -180,23 +179,23 @@ class DelimitedReader(RowReader):
             decimal = find_decimal([cells[index] for cells in sample if index < len(cells)], location)
         return _Layout(format, columns, decimal)
 
-    def records(self, path: Path) -> Iterator[Record]:
-        layout, by_token = self._layout(path), self.config.by_token
+    def records(self, path: Path, parsing: Parsing) -> Iterator[Record]:
+        layout, by_token = self._layout(path, parsing), self.config.by_token
         rows = self._rows(path, layout.format)
         header = _header(rows, path) if self.config.header else None
         names = header[2] if header else None
         numbers = [column for column in layout.columns.values() if isinstance(column, int)]
         least = max([1, *(column + 1 if column >= 0 else -column for column in numbers)])
-        widths = LineWidths(path, least, self.bad_units, known=header)
+        widths = LineWidths(path, least, parsing, known=header)
         indices: dict[str | int, int] = {}
-        others = () if self.needs_labels or by_token else tuple(filter(None, names or ()))  # predictions keep them
+        others = () if parsing.needs_labels or by_token else tuple(filter(None, names or ()))  # predictions keep them
         for group in self._groups(rows, names, path):
             first, _, cells = group[0]
             if by_token and isinstance(cells, list) and DOCUMENT_BORDER in cells:
                 border = {column: [DOCUMENT_BORDER] for column in layout.columns.values()}
                 yield Record(border, first, f"{path}:{first}")
                 continue
-            with self.bad_units.caught():
+            with parsing.caught():
                 lines = widths.check(_without_errors(group))
                 if not lines:
                     continue

@@ -8,6 +8,7 @@ import pytest
 
 import elmo_tasks
 from elmo_tasks import cli
+from elmo_tasks.data_readers import Parsing
 from elmo_tasks.extras.annotation.spans import SpansConfig
 from tests.extras.annotation.annotation_exports import EXPORTS, TEXTS, label_studio, places
 
@@ -63,7 +64,7 @@ def test_from_a_tool_to_a_model_and_back(tmp_path: Path) -> None:
     for number, export in enumerate(EXPORTS):
         given = export(tmp_path)
         assert elmo_tasks.evaluate(run, given)["f1"] == 100, export
-        texts = [text for text in SpansConfig().build().texts(given) if not text.missing]
+        texts = [text for text in SpansConfig().build().texts(given, Parsing()) if not text.missing]
         expected = [(text.text, [span[:3] for span in text.spans]) for text in texts]
         assert expected == gold or export.__name__ in ("gliner", "webanno")  # whose texts are tokens
         for tool, name in FILES.items():
@@ -72,5 +73,8 @@ def test_from_a_tool_to_a_model_and_back(tmp_path: Path) -> None:
             assert cli.main(command) == 0
             if tool == "label-studio":
                 written.write_bytes(written.read_bytes().replace(b'"predictions"', b'"annotations"'))
-            found = [(text.text, [span[:3] for span in text.spans]) for text in SpansConfig().build().texts(written)]
+            found = [
+                (text.text, [span[:3] for span in text.spans])
+                for text in SpansConfig().build().texts(written, Parsing())
+            ]
             assert found[: len(expected)] == expected, (export, tool)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from elmo_tasks.data_readers import Parsing
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.extras.annotation.pre_annotations import brat_files, json_content, pre_annotate
 from elmo_tasks.extras.annotation.spans import SpansConfig
@@ -89,7 +90,7 @@ def test_labels_of_lines_of_text(model: StubModel, certainty: float, tmp_path: P
         content = json_content(tool, found, reader, "m").replace(b"predictions", b"annotations")
         written = tmp_path / f"{tool}.json"
         written.write_bytes(content)
-        assert [(text.text, text.labels) for text in reader.texts(written)] == [
+        assert [(text.text, text.labels) for text in reader.texts(written, Parsing())] == [
             ("Warm soup.", ["good"]), ("Cold rain.", ["good"])]  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from elmo_tasks.data_readers import DatasetReader, DatasetReaderConfig
+from elmo_tasks.data_readers import DatasetReader, DatasetReaderConfig, Parsing
 from elmo_tasks.errors import DataError
 from elmo_tasks.files.text import read_lines
 from elmo_tasks.tasks import Task
@@ -26,7 +26,7 @@ class TopicsConfig(DatasetReaderConfig):
 class TopicsReader(DatasetReader):
     """Makes examples of `Topics`, one of each line."""
 
-    def examples(self, path: Path) -> Iterator[dict[str, Any]]:
+    def examples(self, path: Path, parsing: Parsing) -> Iterator[dict[str, Any]]:
         for number, line in read_lines(path):
             topic, _, sentence = line.partition("\t")
             if not sentence.strip():
