@@ -23,6 +23,7 @@ import torch
 from benchmarks import common
 from elmo_tasks.config import load_config
 from elmo_tasks.config.data_folder import DATA_VARIABLE
+from elmo_tasks.data_readers import Parsing
 from elmo_tasks.extras.samples import ALL_TASKS, write_sample_data
 from elmo_tasks.extras.samples.first_sentences import first_sentences
 from elmo_tasks.files.paths import plain_name
@@ -94,7 +95,7 @@ def time_reader(name: str, sizes: Sequence[int]) -> list[float]:
         beginning = Path(folder, plain_name(path))
         for size in sizes:
             beginning.write_text(first_sentences(path, text, size), encoding="utf-8")
-            seconds.append(common.best_seconds(lambda: sum(1 for _ in reader.examples(beginning))))
+            seconds.append(common.best_seconds(lambda: sum(1 for _ in reader.examples(beginning, Parsing()))))
     return seconds
 
 

@@ -60,6 +60,8 @@ _COLUMN_NAMES = re.compile(
 )
 _SHOWN_ERRORS = 10  # of what was skipped, in the warning; the file of the notes has all
 _NOTES = "notes.json"
+# What reading damaged files of the cache raises.
+_DAMAGE_ERRORS = (pa.ArrowException, OSError, AttributeError, LookupError, TypeError, ValueError)
 
 
 class Notes(pydantic.BaseModel):
@@ -248,10 +250,11 @@ class DatasetReader(abc.ABC):
                     data = datasets.Dataset.from_generator(
                         rows, features=features, cache_dir=str(folder), fingerprint=folder.name
                     )
+                data.data.validate(full=True)  # damaged offsets would read outside of the file
                 return data, Notes.model_validate_json((folder / _NOTES).read_text(encoding="utf-8"))
             except datasets.exceptions.DatasetGenerationError as error:
                 raise error.__cause__ or error from None
-            except (pa.ArrowException, OSError, TypeError, ValueError) as error:
+            except _DAMAGE_ERRORS as error:
                 if not was_there:
                     raise
                 logger.warning("%s: the cached data set is damaged and is built again (%s)", folder, one_line(error))
