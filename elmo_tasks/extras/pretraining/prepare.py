@@ -262,13 +262,19 @@ class DatasetCorpus(CorpusConfig):
         """The corpus; see `prepare_documents`. It uses one process."""
         reader = self.dataset_reader.build()
         training, held_out = reader.read(self.train_data_path), reader.read(self.validation_data_path)
-        # The readers' cache names its files by reader, settings and content.
-        names = ["+".join(Path(file["filename"]).stem for file in data.cache_files) for data in (training, held_out)]
+        names = map(_examples_hash, (training, held_out))
         return prepare_documents(
             _documents(reader.task, training),
             _documents(reader.task, held_out),
             f"data set {'-'.join(names)}, shared texts once",
         )
+
+
+def _examples_hash(data: datasets.Dataset) -> str:
+    digest = hashlib.sha256()
+    for example in data:
+        digest.update(json.dumps(example).encode())
+    return digest.hexdigest()
 
 
 def _documents(task: Task, data: datasets.Dataset) -> Iterator[Document]:
