@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from benchmarks import common
 from elmo_tasks.elmo import BiLM, FastBiLM
-from elmo_tasks.elmo.layers import LayerSource
+from elmo_tasks.elmo.frozen_layers import LayerSource
 from elmo_tasks.extras.transformers.transformer import FrozenTransformer
 from elmo_tasks.extras.transformers.transformer_files import TransformerFiles
 

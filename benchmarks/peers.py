@@ -26,8 +26,8 @@ from torch import Tensor, nn
 from benchmarks import common
 from elmo_tasks.config import load_config
 from elmo_tasks.config.data_folder import DATA_VARIABLE
+from elmo_tasks.elmo.fast import forget_words
 from elmo_tasks.elmo.fast.products import Precision, build_product
-from elmo_tasks.elmo.shared_bilms import forget_words
 from elmo_tasks.extras.samples import write_sample_data
 from elmo_tasks.files.text import read_lines
 from elmo_tasks.predictors import build_predictor

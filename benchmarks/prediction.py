@@ -22,7 +22,7 @@ from typing import Any
 
 from benchmarks.large_texts import write_text
 from elmo_tasks.elmo import FastBiLM
-from elmo_tasks.elmo.shared_bilms import forget_words
+from elmo_tasks.elmo.fast import forget_words
 from elmo_tasks.files.json_files import json_text
 from elmo_tasks.predictors import Predictor
 from elmo_tasks.predictors.inputs import read_inputs

@@ -16,8 +16,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from benchmarks import common
-from elmo_tasks.elmo import BiLM
-from elmo_tasks.elmo.layers import LayerSource
+from elmo_tasks.elmo import BiLM, FastBiLM
+from elmo_tasks.elmo.frozen_layers import LayerSource
 from elmo_tasks.extras.probes.neighbors import nearest_tokens
 from elmo_tasks.text.tokenization import find_token
 
@@ -41,7 +41,7 @@ def main() -> None:
     words = json.loads(Path(__file__).with_name("senses.json").read_text(encoding="utf-8"))
     rows = []
     for folder in arguments.bilm:
-        bilm = BiLM.load(folder)
+        bilm = FastBiLM(BiLM.load(folder))
         found = [same_sense(bilm, word, senses) for word, senses in words.items()]
         rows += [
             [folder, str(layer), *(f"{mean:.1f}" for mean in means)]

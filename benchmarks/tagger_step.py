@@ -25,8 +25,9 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from benchmarks import common
 from benchmarks.common import Measurement
 from benchmarks.heads import Step, run
-from elmo_tasks.elmo import ElmoEmbedder, ScalarMix
-from elmo_tasks.elmo.layers import LayerOutput
+from elmo_tasks.elmo import ScalarMix
+from elmo_tasks.elmo.bilm import LayerOutput
+from elmo_tasks.elmo.frozen_layers import FrozenLayers, LayerProvider, LayerSource
 from elmo_tasks.models.crf_tagger import CrfTagger, CrfTaggerConfig
 from elmo_tasks.modules import Embedder
 from elmo_tasks.modules.character_cnn import CharacterCnnConfig
@@ -64,13 +65,19 @@ class PackedLstm(nn.LSTM):
         return pad_packed_sequence(super().forward(packed)[0], batch_first=True, total_length=mask.shape[1])[0]
 
 
-class CopiedLayers:
+class CopiedLayers(LayerProvider):
     """A stand-in for a biLM, whose layers are only copied."""
 
     def __init__(self) -> None:
         self._layers = torch.randn(4096, NUM_LAYERS, ELMO_SIZE)
 
-    def layers(self, sentences: Sequence[Sequence[str]]) -> LayerOutput:
+    def load(self, device: torch.device) -> LayerSource:
+        raise NotImplementedError
+
+    def open_store(self) -> None:
+        return None
+
+    def layers(self, sentences: Sequence[Sequence[str]], device: torch.device) -> LayerOutput:
         lengths = torch.tensor([len(sentence) for sentence in sentences])
         mask = torch.arange(int(lengths.max())) < lengths.unsqueeze(1)  # (B, T)
         layers = torch.zeros(*mask.shape, NUM_LAYERS, ELMO_SIZE)
@@ -100,7 +107,7 @@ def make_trainer(vocabulary: Vocabulary, loader: BatchLoader, elmo: bool, packed
     embedder = Embedder(
         WordEmbedding(vocabulary.num_trained_words, NUM_FIXED_WORDS, WordEmbeddingConfig(size=50)),
         CharacterCnnConfig().build(len(vocabulary.characters)),
-        ElmoEmbedder(lambda _: CopiedLayers(), ELMO_SIZE, {"input": ScalarMix(NUM_LAYERS)}) if elmo else None,
+        FrozenLayers(CopiedLayers(), ELMO_SIZE, {"input": ScalarMix(NUM_LAYERS)}) if elmo else None,
     )
     encoder_config = StackedBiLstmConfig(hidden_sizes=(200, 100), dropout=0.5)
     model_config = CrfTaggerConfig.model_construct(encoder=encoder_config, dropout=0.5)  # type: ignore[call-arg]

@@ -14,7 +14,7 @@ import gc
 import time
 from pathlib import Path
 
-from elmo_tasks.elmo.shared_bilms import forget_words
+from elmo_tasks.elmo.fast import forget_words
 from elmo_tasks.files.installed_models import installed_models
 from elmo_tasks.runs.load import load_predictor, load_run
 

@@ -14,9 +14,7 @@ from elmo_tasks.config import Overrides, include_packages
 from elmo_tasks.data_readers.sources import Source
 from elmo_tasks.elmo import BiLM, FastBiLM
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
-from elmo_tasks.elmo.devices import Device
-from elmo_tasks.elmo.fast import Precision
-from elmo_tasks.elmo.shared_bilms import load_frozen
+from elmo_tasks.elmo.fast import Precision, load_frozen
 from elmo_tasks.errors import ArgumentError, ElmoTasksError, check_argument, check_choice, check_several
 from elmo_tasks.extras.allennlp.allennlp_format import AllenNlpPredictor
 from elmo_tasks.extras.html.html import END, Page, Sections, page_start
@@ -24,6 +22,7 @@ from elmo_tasks.extras.pretraining.language_model import LanguageModel
 from elmo_tasks.extras.probes.similarity import WordSimilarities, word_similarities
 from elmo_tasks.extras.vectors.embed import Pooling, embed_sentences
 from elmo_tasks.files.hashes import file_state
+from elmo_tasks.modules.devices import Device
 from elmo_tasks.modules.word_vectors import WordVectorFile
 from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, Input, Predictor
 from elmo_tasks.progress import set_up_logging
@@ -162,7 +161,8 @@ def embed(
     Arguments:
         sentences: a text, which is split into sentences as that of the biLM was (a biLM that is already loaded: in
             English, see `tokenize`); or sentences as lists of tokens.
-        bilm: the folder of a biLM, `default` for the one in the package, or a biLM that is already loaded.
+        bilm: the folder of a biLM, `default` for the one in the package, or a biLM that is already loaded: a `FastBiLM`
+            computes a frozen one's vectors faster than the `BiLM` that it was made of.
         layers: "all"; "mix", the mean of all; "top"; or one layer's number, 0 being the token layer.
         pool: what is kept of a sentence's tokens: "none" keeps each, "mean" and "max" make one vector of them.
         precision: of the products, if the biLM is loaded here; bfloat16 and int8 are less exact, and faster on

@@ -15,6 +15,10 @@ several_runs: how several runs are used as one, `(paths, overrides) -> Run`; the
 repeated_training: a training that is repeated, by "seeds" or "folds": `(config, folder, seeds or number of folds,
     **arguments of runs.train.train) -> the summary`.
 
+bilm_format: a `elmo.bilm_files.BiLMFormat`, another form in which biLMs are published; zip archives come first.
+text_check: `(files of a biLM) -> an object with see(sentences)`, which sees what the biLM reads, and may warn.
+frozen_model: a subclass of `runs.frozen_models.FrozenModel`, whose files a run refers to.
+
 PLACES
 explanation: what each token counts for predictions, `(predictor, examples, predictions) -> a dict for each example`,
     whose items are added to the result; the core asks for "saliency".

@@ -204,7 +204,7 @@ def add_device(parser: argparse.ArgumentParser, default: str | None = None) -> N
 
 def chosen_device(arguments: argparse.Namespace) -> torch.device:
     """The device of `--device`; raises an `ElmoTasksError` if it is a GPU, and there is none."""
-    from elmo_tasks.elmo.devices import torch_device
+    from elmo_tasks.modules.devices import torch_device
 
     return torch_device(arguments.device, "--device")
 

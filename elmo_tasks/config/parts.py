@@ -80,7 +80,9 @@ def to_json(config: Config) -> dict[str, Any]:
 class Part(Config):
     """The base of every kind of part. A direct subclass is a kind; see the module's text.
 
-    A kind may name the alternative that is meant where `"type"` is left out: `default_type: ClassVar[str] = "..."`.
+    A kind may name the alternative that is meant where `"type"` is left out: `default_type: ClassVar[str] = "..."`. If
+    this can be the only alternative, such as one that an extra adds, it may have no key `"type"`: its `type` is then a
+    class variable, `type: ClassVar[str] = "..."`.
     """
 
     default_type: ClassVar[str | None] = None
@@ -103,10 +105,8 @@ class Part(Config):
         if Part in cls.__bases__:
             cls.alternatives = {}
             return
-        field = cls.model_fields.get("type")
-        if field is None or get_origin(field.annotation) is not Literal:
+        if (name := cls._type_name()) is None:
             return  # an abstract step between the kind and its alternatives
-        (name,) = get_args(field.annotation)
         own = f"{cls.__module__}:{cls.__qualname__}"
         known = cls.alternatives.setdefault(name, cls)
         home = hooks.home(cls._kind().__name__, name) or own  # of one that may not be imported yet
@@ -116,9 +116,20 @@ class Part(Config):
         cls.alternatives[name] = cls
 
     @classmethod
+    def _type_name(cls) -> str | None:
+        """The `type` of an alternative; None for a kind or an abstract step."""
+        if "type" in cls.__class_vars__:
+            return str(vars(cls)["type"])
+        field = cls.model_fields.get("type")
+        if field is None or get_origin(field.annotation) is not Literal:
+            return None
+        (name,) = get_args(field.annotation)
+        return str(name)
+
+    @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: pydantic.GetCoreSchemaHandler) -> CoreSchema:
         schema = handler(source)
-        if "type" in cls.model_fields:
+        if "type" in cls.model_fields or "type" in cls.__class_vars__:
             return schema  # a validator in Python around an alternative would make lists of JSON's tuples
         return core_schema.with_info_wrap_validator_function(cls._choose, schema, metadata={_KIND_KEY: cls})
 
@@ -135,6 +146,11 @@ class Part(Config):
         if isinstance(name, str) and name not in cls.alternatives:
             hooks.find(cls._kind().__name__, name)  # imports the extra that has it
         chosen = cls.alternatives.get(name) if isinstance(name, str) else None
+        if chosen is None and "type" not in value:
+            try:
+                hooks.required(cls._kind().__name__, str(name))
+            except ElmoTasksError as error:
+                raise ValueError(str(error)) from None
         if chosen is None or not issubclass(chosen, cls):
             raise PydanticCustomError("part_unknown", "unknown type", {"known": list(cls.choices())})
         # Errors of the chosen alternative keep their own places. Only JSON mode takes lists for tuples.
@@ -197,6 +213,9 @@ class _SchemaWriter(GenerateJsonSchema):
                 | ({} if choice == kind.default_type else {"required": ["type"]})
                 for choice, part in kind.choices().items()
             ]
+            if len(alternatives) == 1 and "type" in next(iter(kind.choices().values())).__class_vars__:
+                self.definitions[name] = alternatives[0]
+                return alternatives[0]
             description = inspect.cleandoc(kind.__doc__ or "")
             self.definitions[name] = {"title": kind.__name__, "description": description, "oneOf": alternatives}
         return reference

@@ -1,13 +1,11 @@
 """ELMo, usable by itself: from a biLM's weights to vectors of tokens. For AllenNLP's users: `Elmo`, `batch_to_ids`."""
 
-from elmo_tasks.elmo.bilm import BiLM
+from elmo_tasks.elmo.bilm import BiLM, LayerOutput, random_bilm
 from elmo_tasks.elmo.characters import batch_to_ids
 from elmo_tasks.elmo.elmo import Elmo
 from elmo_tasks.elmo.embedder import ElmoConfig, ElmoEmbedder
 from elmo_tasks.elmo.fast import FastBiLM
-from elmo_tasks.elmo.layers import LayerOutput
 from elmo_tasks.elmo.options import PUBLISHED_OPTIONS, TINY_OPTIONS, BiLMOptions
-from elmo_tasks.elmo.random_weights import random_bilm
 from elmo_tasks.elmo.scalar_mix import ScalarMix
 
 __all__ = [

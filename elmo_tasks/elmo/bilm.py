@@ -6,7 +6,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import dataclasses
+import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,16 +19,21 @@ from elmo_tasks.elmo import weights as weights_file
 from elmo_tasks.elmo.allennlp_names import rename_bilm
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
 from elmo_tasks.elmo.characters import BEGIN_SENTENCE, END_SENTENCE, check_sentences, tokens_to_ids
-from elmo_tasks.elmo.fast import FastBiLM
-from elmo_tasks.elmo.layers import LayerOutput
-from elmo_tasks.elmo.lexicon import LexiconEncoder
-from elmo_tasks.elmo.lstm import LstmStack, LstmState, run_both_directions
+from elmo_tasks.elmo.lstm import LstmStack, LstmState, ProjectedLstm, run_both_directions
 from elmo_tasks.elmo.options import BiLMOptions
-from elmo_tasks.elmo.shapes_only import shapes_only
-from elmo_tasks.elmo.token_encoder import TokenEncoder
-from elmo_tasks.text.tokens import mask_of_lengths
+from elmo_tasks.elmo.token_encoder import LexiconEncoder, TokenEncoder
+from elmo_tasks.modules.devices import shapes_only
+from elmo_tasks.text.tokens import TensorRecord, mask_of_lengths
 
 _BEGIN_ROW, _END_ROW = 0, 1  # the sentence borders' rows in every table of token vectors
+
+
+@dataclasses.dataclass(frozen=True)
+class LayerOutput(TensorRecord):
+    """All layers of a batch: the token layer (doubled to D features), then LSTM layers 1 to L; zero at padding."""
+
+    layers: Tensor  # (B, L+1, T, D)
+    mask: Tensor  # (B, T) bool, True where a token is real
 
 
 class BiLM(nn.Module):
@@ -37,9 +44,8 @@ class BiLM(nn.Module):
 
     `load_state_dict` also takes the state dict of AllenNLP's `_ElmoBiLm`.
 
-    `layers` and `layers_of_ids` use `FastBiLM` if they can: if all weights are frozen and in float32 and no state
-    is carried. It copies the weights, and copies them again after they change.
-    A change through `.data` is not noticed; `bilm.float()` makes it copy them.
+    It computes with torch's usual operations, also where weights are trained. `FastBiLM` computes the layers of a
+    frozen one several times as fast, from a copy of the weights.
 
     Arguments:
         options: the architecture.
@@ -59,7 +65,6 @@ class BiLM(nn.Module):
         directions = nn.ModuleList(LstmStack(options.lstm) for _ in range(2))
         self.directions = cast("Sequence[LstmStack]", directions)  # a ModuleList has no type for its items
         self._carried: list[Tensor] = []  # (2L, B, P), (2L, B, H): each layer's state in both directions
-        self._fast: tuple[list[tuple[int, int]], FastBiLM] | None = None  # the weights' state, and their copy
 
     @classmethod
     def load(
@@ -107,7 +112,7 @@ class BiLM(nn.Module):
     def layers(self, sentences: Sequence[Sequence[str]]) -> LayerOutput:
         """The layers of tokenized sentences of any length and in any order, empty ones included.
 
-        The result is without sentence borders.
+        The result is without sentence borders. Each distinct token goes through the character convolutions once.
 
         Arguments:
             sentences: B lists of tokens.
@@ -115,8 +120,16 @@ class BiLM(nn.Module):
         Raises:
             TypeError: a sentence is a string, or a token is not.
         """
-        fast = self._fast_path()
-        return self.plain_layers(sentences) if fast is None else fast.layers(sentences)
+        check_sentences(sentences)
+        rows: dict[str, int] = {BEGIN_SENTENCE: _BEGIN_ROW, END_SENTENCE: _END_ROW}
+        padded_length = max(map(len, sentences), default=0) + 2
+        index = torch.zeros(len(sentences), padded_length, dtype=torch.int64)  # (B, S)
+        for row, tokens in zip(index, sentences, strict=True):
+            numbers = [rows.setdefault(token, len(rows)) for token in tokens]
+            row[: len(tokens) + 2] = torch.tensor([_BEGIN_ROW, *numbers, _END_ROW])
+        lengths = torch.tensor([len(tokens) for tokens in sentences], dtype=torch.int64)
+        table = self.token_vectors(list(rows))
+        return without_borders(self.contextualize(table, index.to(table.device), lengths.to(table.device)))
 
     def layers_of_ids(self, character_ids: Tensor) -> LayerOutput:
         """Like `layers`, of sentences given as character ids.
@@ -127,26 +140,7 @@ class BiLM(nn.Module):
         Raises:
             ValueError: padding comes before a real token.
         """
-        fast = self._fast_path()
-        if fast is None or not fast.reads(character_ids):
-            return without_borders(self(character_ids))
-        _check_padding((character_ids > 0).any(dim=-1))
-        return fast.layers_of_ids(character_ids)
-
-    def plain_layers(self, sentences: Sequence[Sequence[str]]) -> LayerOutput:
-        """What `layers` computes, with torch's usual operations: also where weights are trained or state is carried.
-
-        Each distinct token goes through the character convolutions once.
-        """
-        check_sentences(sentences)
-        rows: dict[str, int] = {BEGIN_SENTENCE: _BEGIN_ROW, END_SENTENCE: _END_ROW}
-        padded_length = max(map(len, sentences), default=0) + 2
-        index = torch.zeros(len(sentences), padded_length, dtype=torch.int64)  # (B, S)
-        for row, tokens in zip(index, sentences, strict=True):
-            row[: len(tokens) + 2] = torch.tensor(_numbered(tokens, rows))
-        lengths = torch.tensor([len(tokens) for tokens in sentences], dtype=torch.int64)
-        table = self.token_vectors(list(rows))
-        return without_borders(self.contextualize(table, index.to(table.device), lengths.to(table.device)))
+        return without_borders(self(character_ids))
 
     def forward(self, character_ids: Tensor) -> LayerOutput:
         """The layers of sentences given as character ids, with those of the sentence borders.
@@ -188,32 +182,10 @@ class BiLM(nn.Module):
         self._keep_states(final)
         return LayerOutput(layers.transpose(1, 2), mask_of_lengths(lengths + 2, padded_length))
 
-    def _fast_path(self) -> FastBiLM | None:
-        """The fast path of the weights as they are now, None if they need the plain one; see the class."""
-        weights = list(self.parameters())
-        if self.stateful or any(weight.requires_grad or weight.dtype != torch.float32 for weight in weights):
-            return None
-        # Tensors of inference mode have no version, and cannot change outside it.
-        state = [(weight.data_ptr(), 0 if weight.is_inference() else weight._version) for weight in weights]
-        if self._fast is None or self._fast[0] != state:
-            device = weights[0].device.type
-            with torch.inference_mode(False), torch.no_grad(), torch.autocast(device, enabled=False):
-                self._fast = state, FastBiLM(self)
-        return self._fast[1]
-
-    def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> BiLM:
-        """What `to` and `half` call: the weights change."""
-        self._fast = None
-        return super()._apply(fn, recurse)
-
     def _load_from_state_dict(self, state_dict: dict[str, Tensor], prefix: str, *arguments: Any) -> None:
         """What `load_state_dict` calls: it also takes tensors under AllenNLP's names."""
         rename_bilm(state_dict, prefix, self.state_dict())
         super()._load_from_state_dict(state_dict, prefix, *arguments)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """For copies and pickles: without the fast path, which is made again."""
-        return {**self.__dict__, "_fast": None}
 
     def _initial_states(self, rows: int) -> tuple[list[LstmState], list[LstmState]]:
         """Where the layers of each direction start in each row: at zero, or where the row's last sentence ended."""
@@ -243,12 +215,12 @@ def with_borders(index: Tensor, mask: Tensor) -> Tensor:
     Raises:
         ValueError: padding comes before a real token.
     """
-    lengths = _check_padding(mask)
+    lengths = check_padding(mask)
     bordered = nn.functional.pad(index, (1, 1), value=_BEGIN_ROW)  # (B, T+2)
     return bordered.scatter(1, lengths[:, None] + 1, _END_ROW)
 
 
-def _check_padding(mask: Tensor) -> Tensor:
+def check_padding(mask: Tensor) -> Tensor:
     """The lengths (B,) of sentences; raises `ValueError` unless all padding comes after the last token."""
     lengths = mask.sum(dim=1)
     if not torch.equal(mask, mask_of_lengths(lengths, mask.shape[1])):
@@ -263,6 +235,40 @@ def without_borders(output: LayerOutput) -> LayerOutput:
     return LayerOutput(layers.masked_fill(~mask[:, None, :, None], 0.0), mask)
 
 
-def _numbered(tokens: Sequence[str], rows: dict[str, int]) -> list[int]:
-    """The rows of a sentence's tokens, with borders around them. New tokens get the next rows."""
-    return [_BEGIN_ROW, *(rows.setdefault(token, len(rows)) for token in tokens), _END_ROW]
+def random_bilm(options: BiLMOptions, seed: int = 0, scale: float = 1.0) -> BiLM:
+    """A biLM whose weights are drawn from normal distributions, frozen like a loaded one.
+
+    Every layer's variance follows the number of its inputs, so that activations keep their size from layer to layer;
+    highway layers pass most of their input through at first, as in bilm-tf. Such a biLM distinguishes words by spelling
+    and context, but knows no language.
+
+    Arguments:
+        options: the architecture.
+        seed: the same seed gives the same weights, whatever else draws random numbers.
+        scale: a factor on the LSTMs' weights. At 1 the published clips change few values, at 1.5 a few percent; far
+            above that, rounding errors grow from token to token.
+    """
+    with shapes_only():
+        bilm = BiLM(options)
+    bilm.to_empty(device="cpu")
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for module in bilm.modules():
+            for name, parameter in module.named_parameters(recurse=False):
+                parameter.normal_(0.0, _spread(module, name, parameter, scale), generator=generator)
+        for highway in bilm.token_encoder.highways:
+            highway.carry.bias.sub_(2.0)
+        bilm.token_encoder.embedding.weight[0] = 0.0
+    return bilm.requires_grad_(False).eval()
+
+
+def _spread(module: nn.Module, name: str, parameter: nn.Parameter, scale: float) -> float:
+    """The standard deviation of a parameter of a module."""
+    if name == "bias":
+        return 0.1
+    if isinstance(module, nn.Embedding):
+        return 1.0
+    gain = scale if isinstance(module, ProjectedLstm) else 1.0
+    if name == "projection_weight":
+        gain *= 2.0  # outputs of cells are about a half, inputs are about 1
+    return gain * (1.0 / math.sqrt(parameter[0].numel()))

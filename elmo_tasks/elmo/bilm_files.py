@@ -1,19 +1,20 @@
-"""Where a biLM is on disk."""
+"""Where a biLM, or another frozen network, is on disk."""
 
 from __future__ import annotations
 
+import abc
 import dataclasses
-import zipfile
+import hashlib
+from collections.abc import Callable
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
-from elmo_tasks.elmo.frozen_files import FrozenFiles
+from elmo_tasks import hooks
 from elmo_tasks.errors import WeightsError
-from elmo_tasks.extras.weights import many_langs
-from elmo_tasks.extras.weights.bilm_zip import unzipped
 from elmo_tasks.files.downloads import downloaded, is_address
+from elmo_tasks.files.hashes import kept_hash
 from elmo_tasks.files.hub import HUB, hub_folder
-from elmo_tasks.files.paths import is_clutter, local_path
+from elmo_tasks.files.paths import is_clutter, local_path, why_no_file
 
 DEFAULT_BILM = "default"
 """The name of the biLM that is installed with the package. It can be given instead of a folder."""
@@ -22,7 +23,26 @@ LASTING_NAMES = rf"{DEFAULT_BILM}|{HUB}.*|https?:/.*"
 """A pattern of the names of biLMs that stay valid when files are moved, and on other machines."""
 
 _NLPL_WEIGHTS = "model.hdf5"  # next to an options.json, in the NLPL vectors repository
-_FILES = ("*options.json", "*weights.hdf5", _NLPL_WEIGHTS, *many_langs.FILES)
+
+
+class BiLMFormat(NamedTuple):
+    """Another form in which biLMs are published.
+
+    Attributes:
+        files: the names of its files, with wildcards.
+        is_one: whether a path is a biLM of this form.
+        read: makes its folder in the cache with an options.json and weights, or with a biLM of the next form.
+    """
+
+    files: tuple[str, ...]
+    is_one: Callable[[Path], bool]
+    read: Callable[[Path], Path]
+
+
+def file_patterns() -> tuple[str, ...]:
+    """The names of the files of biLMs, in any form that is known, with wildcards."""
+    formats: list[BiLMFormat] = list(hooks.everything("bilm_format"))
+    return ("*options.json", "*weights.hdf5", _NLPL_WEIGHTS, *(name for each in formats for name in each.files))
 
 
 def bilm_folder(name: str | Path, *others: str, local_only: bool = False) -> Path:
@@ -40,12 +60,48 @@ def bilm_folder(name: str | Path, *others: str, local_only: bool = False) -> Pat
     if str(name) == DEFAULT_BILM:
         return Path(__file__).parent / "default_bilm"
     if str(name).startswith(HUB):
-        return hub_folder(str(name), (*_FILES, *others), BiLMFiles.expected, local_only=local_only)
+        return hub_folder(str(name), (*file_patterns(), *others), BiLMFiles.expected, local_only=local_only)
     return _local_file(name, local_only)
 
 
 def _local_file(name: str | Path, local_only: bool) -> Path:
     return downloaded(name, local_only=local_only) if is_address(name) else local_path(name)
+
+
+class FrozenFiles(abc.ABC):
+    """The files of a biLM or of a transformer."""
+
+    names: ClassVar[tuple[str, ...]]  # of the files, where they are copied to
+    expected: ClassVar[str]  # what messages about missing files ask for
+
+    @property
+    @abc.abstractmethod
+    def paths(self) -> dict[str, Path]:
+        """The files by their `names`."""
+
+    @property
+    @abc.abstractmethod
+    def shown_path(self) -> Path:
+        """The path that messages name."""
+
+    @abc.abstractmethod
+    def location(self) -> dict[str, str]:
+        """The files as values of the config's keys."""
+
+    def fingerprint(self) -> str:
+        """The SHA-256 of all files' contents, in hexadecimal. It identifies the model without loading it.
+
+        A process reads the files once, and again only after they have changed.
+
+        Raises:
+            WeightsError: a file is missing.
+        """
+        digest = hashlib.sha256()
+        for path in self.paths.values():
+            if not path.is_file():
+                raise WeightsError(f"{path}: {why_no_file(path)}; {self.expected}")
+            digest.update(kept_hash(path).encode())
+        return digest.hexdigest()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,25 +128,27 @@ class BiLMFiles(FrozenFiles):
     def in_folder(cls, folder: str | Path, *, local_only: bool = False) -> BiLMFiles:
         """The files of the only biLM in a folder: `*options.json` and `*weights.hdf5`, as the published ones are named.
 
-        The weights may also be in `model.hdf5`, as in the NLPL vectors repository, or be those of ELMoForManyLangs,
-        which are converted into the cache, once. The folder may also be a zip archive, which is unpacked there.
+        The weights may also be in `model.hdf5`, as in the NLPL vectors repository. A biLM in another form, such as a
+        zip archive, is converted into the cache, once; see `BiLMFormat`.
 
         Arguments:
             folder: the folder, or another name of a biLM; see `bilm_folder`.
             local_only: never downloads anything.
 
         Raises:
-            WeightsError: the folder does not exist, or does not have exactly one file of each kind; or the archive or
-                the biLM of ELMoForManyLangs is damaged; or it cannot be downloaded (RemoteError).
+            WeightsError: the folder does not exist, or does not have exactly one file of each kind; or a file of
+                another form is damaged; or it cannot be downloaded (RemoteError).
         """
         folder = bilm_folder(folder, local_only=local_only)
-        if folder.is_file() and zipfile.is_zipfile(folder):
-            folder = unzipped(folder, _FILES)
+        formats: list[BiLMFormat] = list(hooks.everything("bilm_format"))
+        for form in formats:
+            if form.is_one(folder):
+                folder = form.read(folder)
         if not folder.is_dir():
+            if folder.exists() and not formats:
+                hooks.required("bilm_format", "zip", f"{folder}: no folder, and what reads zip archives")
             found = "neither a folder nor a zip archive" if folder.exists() else "no such folder"
             raise WeightsError(f"{folder}: {found}; expected one with a biLM's options.json and weights.hdf5")
-        if many_langs.is_many_langs(folder):
-            folder = many_langs.converted(folder)
         weights = "*weights.hdf5"
         if (folder / _NLPL_WEIGHTS).is_file() and not any(folder.glob(weights)):
             weights = _NLPL_WEIGHTS

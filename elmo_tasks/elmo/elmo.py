@@ -6,16 +6,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypedDict
 
 import torch
 from torch import Tensor, nn
 
-from elmo_tasks.elmo.bilm import BiLM, with_borders
+from elmo_tasks.elmo.bilm import BiLM, LayerOutput, with_borders
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM
 from elmo_tasks.elmo.characters import BEGIN_SENTENCE, END_SENTENCE
+from elmo_tasks.elmo.fast import FastBiLM, can_be_fast
 from elmo_tasks.elmo.scalar_mix import ScalarMix
 
 
@@ -41,8 +42,9 @@ class Elmo(nn.Module):
     vectors of a cached vocabulary are then computed anew, and not read. `scalar_mix_0`, ... and `_scalar_mixes` are the
     mixes under AllenNLP's names.
 
-    While the biLM is frozen and stateless, it runs on its fast path (see `BiLM`), unless sentence borders are needed
-    (`keep_sentence_boundaries`, `do_layer_norm`) or `word_inputs` are given.
+    While the biLM is frozen and stateless, a `FastBiLM` computes its layers, unless sentence borders are needed
+    (`keep_sentence_boundaries`, `do_layer_norm`) or `word_inputs` are given. It has a copy of the weights, which is
+    made again after `load_state_dict` and `to`. If frozen weights are changed in another way, call `elmo.float()`.
 
     Arguments:
         options_file: path or address of the options.json; or the folder of a biLM, or another name of it (see
@@ -89,6 +91,8 @@ class Elmo(nn.Module):
             raise ValueError("got weight_file without options_file; expected both")
         else:
             self.bilm = BiLM.load(options_file or DEFAULT_BILM, weight_file, stateful, requires_grad)
+        self._fast: FastBiLM | None = None
+        self.bilm.register_load_state_dict_post_hook(self._forget_fast)
         self.keep_sentence_boundaries = keep_sentence_boundaries
         # As in AllenNLP, the sentence borders count in the layer normalization.
         self._mixes_borders = keep_sentence_boundaries or do_layer_norm
@@ -175,7 +179,7 @@ class Elmo(nn.Module):
         else:
             outer = inputs.shape[:-2]
             ids = inputs.reshape(math.prod(outer), *inputs.shape[-2:])
-            output = self.bilm(ids) if self._mixes_borders else self.bilm.layers_of_ids(ids)
+            output = self.bilm(ids) if self._mixes_borders else self._layers_of_ids(ids)
         mixed = [mix(output.layers, output.mask) for mix in self.scalar_mixes]  # each (B, T, D) or (B, T+2, D)
         mask = output.mask
         if not self.keep_sentence_boundaries and (self._mixes_borders or word_inputs is not None):
@@ -185,6 +189,28 @@ class Elmo(nn.Module):
             "elmo_representations": [self.dropout(vectors).reshape(*outer, *vectors.shape[1:]) for vectors in mixed],
             "mask": mask.reshape(*outer, mask.shape[-1]),
         }
+
+    def _layers_of_ids(self, character_ids: Tensor) -> LayerOutput:
+        """What `BiLM.layers_of_ids` computes, with `FastBiLM` if the biLM is frozen."""
+        if not can_be_fast(self.bilm):
+            self._fast = None
+        elif self._fast is None or self._fast.device != character_ids.device:
+            self._fast = FastBiLM(self.bilm)
+        if self._fast is not None and self._fast.reads(character_ids):
+            return self._fast.layers_of_ids(character_ids)
+        return self.bilm.layers_of_ids(character_ids)
+
+    def _forget_fast(self, *_: object) -> None:
+        self._fast = None
+
+    def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> Elmo:
+        """What `to` and `float` call: the weights may change."""
+        self._forget_fast()
+        return super()._apply(fn, recurse)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For copies: without the copy of the weights, which is made again."""
+        return {**self.__dict__, "_fast": None}
 
 
 @torch.no_grad()

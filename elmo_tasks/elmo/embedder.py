@@ -6,25 +6,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Literal
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Annotated, Literal, Protocol
 
 import pydantic
 import torch
 from pydantic import Field
 
+from elmo_tasks import hooks
 from elmo_tasks.config import Config, ModelPath
-from elmo_tasks.elmo.bilm import BiLM
+from elmo_tasks.elmo.bilm import BiLM, LayerOutput
 from elmo_tasks.elmo.bilm_files import BiLMFiles
-from elmo_tasks.elmo.cached_layers import CachedLayers, LayerCacheConfig
-from elmo_tasks.elmo.fast import FastBiLM, Precision
-from elmo_tasks.elmo.layers import LayerOutput, LayerSource
-from elmo_tasks.elmo.mixed_layers import MixedLayers
+from elmo_tasks.elmo.fast import FastBiLM, Precision, load_frozen
+from elmo_tasks.elmo.frozen_layers import FrozenLayers, LayerCacheConfig, LayerProvider, LayerSource
+from elmo_tasks.elmo.layer_store import LayerStore
 from elmo_tasks.elmo.options import BiLMOptions
 from elmo_tasks.elmo.scalar_mix import GatedMix, LayerNormalization, ScalarMix
-from elmo_tasks.elmo.shared_bilms import load_frozen
 from elmo_tasks.errors import ConfigError
-from elmo_tasks.extras.advice.language import LanguageCheck, language_check
 
 MixName = Literal["input", "output"]
 
@@ -142,23 +140,8 @@ class ElmoConfig(Config):
         elif self.requires_grad:
             own = BiLM(options).requires_grad_(False)
 
-        def load(device: torch.device) -> LayerSource:
-            if self.stateful:
-                return BiLM.load(files.options, files.weights, stateful=True).to(device)
-            return load_frozen(files, self.precision, device)
-
-        def build_source(device: torch.device) -> LayerSource:
-            if self.precision == "int8" and device.type != "cpu" and not self.stateful:
-                raise ConfigError(
-                    f"elmo.precision: got int8, which is only for the CPU, on {device}; expected float32 or bfloat16"
-                )
-            if self.layer_cache is None or self.stateful:
-                return load(device)
-            settings = (files.fingerprint(), self.precision, options.num_layers, options.output_size)
-            return CachedLayers(lambda: load(device), self.layer_cache.build(*settings))
-
-        check = language_check(files)
-        return ElmoEmbedder(build_source, options.output_size, mixes, self.dropout, own, self.precision, check)
+        provider = ElmoLayers(self, files, options, own)
+        return ElmoEmbedder(provider, options.output_size, mixes, self.dropout)
 
     def _build_mix(self, num_layers: int, size: int) -> ScalarMix:
         layers = self.layers if self.layers is not None else tuple(range(num_layers))
@@ -184,51 +167,89 @@ class ElmoConfig(Config):
         )
 
 
-class ElmoEmbedder(MixedLayers):
+class TextCheck(Protocol):
+    """What sees the texts that a biLM reads, and may warn."""
+
+    def see(self, texts: Iterable[Sequence[str]]) -> None: ...
+
+
+def text_checks(files: BiLMFiles) -> list[TextCheck]:
+    """The checks of the texts that a biLM reads, which extras may add."""
+    return [check(files) for check in hooks.everything("text_check")]
+
+
+class ElmoLayers(LayerProvider):
+    """The layers of a biLM.
+
+    Arguments:
+        config: how they are computed, and whether they are kept.
+        files: the biLM's.
+        options: the biLM's.
+        bilm: the biLM, if its weights are a part of the model. If they are to be trained, it computes the layers
+            itself, also in evaluation.
+    """
+
+    def __init__(self, config: ElmoConfig, files: BiLMFiles, options: BiLMOptions, bilm: BiLM | None = None) -> None:
+        self.bilm = bilm
+        self.learns = bilm is not None and any(parameter.requires_grad for parameter in bilm.parameters())
+        self._config = config
+        self._files = files
+        self._options = options
+        self._checks = text_checks(files)
+
+    def load(self, device: torch.device) -> LayerSource:
+        if self.bilm is not None:
+            return FastBiLM(self.bilm, self._config.precision)
+        if self._config.stateful:
+            return BiLM.load(self._files.options, self._files.weights, stateful=True).to(device)
+        return load_frozen(self._files, self._config.precision, device)
+
+    def open_store(self) -> LayerStore | None:
+        config, options = self._config, self._options
+        if config.layer_cache is None or config.stateful:
+            return None
+        fingerprint = self._files.fingerprint()
+        return config.layer_cache.build(fingerprint, config.precision, options.num_layers, options.output_size)
+
+    def layers(self, sentences: Sequence[Sequence[str]], device: torch.device) -> LayerOutput:
+        for check in self._checks:
+            check.see(sentences)
+        if self.bilm is not None and self.learns:
+            # `FastBiLM` keeps vectors from batch to batch, which a resumed run would compute in other batches.
+            return self.bilm.layers(sentences)
+        self._check_device(device)
+        return super().layers(sentences, device)
+
+    def fill(
+        self,
+        sentences: Sequence[Sequence[str]],
+        device: torch.device,
+        progress: Callable[[int, int], object] = lambda done, total: None,
+    ) -> None:
+        self._checks = []  # the data of a training is checked by itself
+        self._check_device(device)
+        super().fill(sentences, device, progress)
+
+    def _check_device(self, device: torch.device) -> None:
+        is_rounded = self._config.precision == "int8" and self.bilm is None and not self._config.stateful
+        if is_rounded and device.type != "cpu":
+            raise ConfigError(
+                f"elmo.precision: got int8, which is only for the CPU, on {device}; expected float32 or bfloat16"
+            )
+
+
+class ElmoEmbedder(FrozenLayers):
     """One or more mixes of a biLM's layers, with dropout.
 
     Source: Peters et al. 2018, section 3.3. Its parameters are those of the mixes and, if the biLM is trained with the
     task (section 3.4), of the biLM.
 
     Arguments:
-        build_source: see `MixedLayers`; it is not called if there is a `bilm`.
-        output_size: D.
-        mixes: see `MixedLayers`.
-        dropout: see `MixedLayers`.
-        bilm: the biLM, if its weights are a part of the model. If they are to be trained, it computes the layers
-            itself, also in evaluation.
-        precision: of the computation, if the weights of `bilm` are frozen.
-        check: sees the texts, except those of a training, which come to `prepare` first.
+        provider, output_size, mixes, dropout: see `FrozenLayers`.
     """
 
     def __init__(
-        self,
-        build_source: Callable[[torch.device], LayerSource],
-        output_size: int,
-        mixes: Mapping[str, ScalarMix],
-        dropout: float = 0.5,
-        bilm: BiLM | None = None,
-        precision: Precision = "float32",
-        check: LanguageCheck | None = None,
+        self, provider: ElmoLayers, output_size: int, mixes: Mapping[str, ScalarMix], dropout: float = 0.5
     ) -> None:
-        super().__init__(build_source, output_size, mixes, dropout)
-        self.bilm = bilm
-        self._precision = precision
-        self._check = check
-        self.learns = bilm is not None and any(parameter.requires_grad for parameter in bilm.parameters())
-
-    def prepare(self, texts: Sequence[Sequence[str]]) -> None:
-        self._check = None
-        if not self.learns:
-            super().prepare(texts)
-
-    def _compute(self, texts: Sequence[Sequence[str]]) -> LayerOutput:
-        if self._check is not None:
-            self._check.see(texts)
-        if self.bilm is not None and self.learns:
-            # The fast path keeps vectors from batch to batch, which a resumed run would compute in other batches.
-            return self.bilm.plain_layers(texts)
-        return super()._compute(texts)
-
-    def _make_source(self, device: torch.device) -> LayerSource:
-        return super()._make_source(device) if self.bilm is None else FastBiLM(self.bilm, self._precision)
+        super().__init__(provider, output_size, mixes, dropout)
+        self.bilm = provider.bilm

@@ -17,6 +17,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import hashlib
+import json
 import logging
 import os
 import shutil
@@ -32,8 +33,7 @@ import torch
 import xxhash
 from torch import Tensor
 
-from elmo_tasks.elmo.layer_key import TORCH_TYPES, LayerKey
-from elmo_tasks.elmo.layers import LayerOutput
+from elmo_tasks.elmo.bilm import LayerOutput
 from elmo_tasks.errors import CacheError
 from elmo_tasks.files.atomic import atomic_folder
 from elmo_tasks.files.cache import cache_folder, folder_size, human_size
@@ -43,10 +43,15 @@ from elmo_tasks.text.tokens import mask_of_lengths
 
 logger = logging.getLogger(__name__)
 
+Storage = Literal["float16", "float32"]
+TORCH_TYPES: dict[Storage, torch.dtype] = {"float16": torch.float16, "float32": torch.float32}
+
+_FORMAT_VERSION = 3  # raise it when a change of the table makes old stores unreadable
+
 _ABOUT, _DATABASE = "about.json", "layers.sqlite"
 # The last one comes from messages that quote a damaged name.
 _DATABASE_ERRORS = (sqlite3.DatabaseError, UnicodeDecodeError)
-# A change of the table needs a new version in `layer_key`. The index of key and tokens shows what is missing. The
+# A change of the table needs a new version. The index of key and tokens shows what is missing. The
 # checksum covers key and layers.
 _TABLE = "sentences (key BLOB, tokens INTEGER, checksum INTEGER, layers BLOB, UNIQUE (key, tokens))"
 _SENTENCE_BYTES = 750  # of a sentence on average, in addition to its layers: keys and unused ends of pages
@@ -54,6 +59,41 @@ _KEYS_PER_QUERY = 500  # SQLite allows at least 999
 _LOCK_SECONDS = 60.0  # how long to wait for another process that is reading or writing
 _OFF = "or turn the layer cache off (layer_cache: null): the model is then run in every epoch"
 _ADVICE = f"Free some space on its disk, set ELMO_TASKS_CACHE to a folder of a local disk with file locks, {_OFF}"
+
+
+@dataclasses.dataclass(frozen=True)
+class LayerKey:
+    """What layers depend on in addition to the tokens, and how they are stored."""
+
+    fingerprint: str  # a hash of the biLM's weights and options, or of a transformer's files
+    precision: str  # of the computation, such as "float32" or "bfloat16"; of a transformer, also pooling and layers
+    num_layers: int  # L + 1, including the token layer
+    output_size: int  # D
+    storage: Storage = "float16"  # the type of the stored numbers
+    has_token_layer: bool = True  # whether layer 0 is a biLM's, with two equal halves
+
+    @property
+    def name(self) -> str:
+        """The name of the store."""
+        values = dataclasses.astuple(self)
+        # The stores of biLMs are older than the last value.
+        content = json.dumps([_FORMAT_VERSION, values[:-1] if self.has_token_layer else values])
+        return hashlib.sha256(content.encode()).hexdigest()[:32]
+
+    @property
+    def omitted(self) -> int:
+        """How many of a token's numbers are not stored: the halves of a biLM's token layer are equal."""
+        return self.output_size // 2 if self.has_token_layer else 0
+
+    @property
+    def features(self) -> int:
+        """The stored numbers F of a token."""
+        return self.num_layers * self.output_size - self.omitted
+
+    @property
+    def token_bytes(self) -> int:
+        """The size of a token's stored layers."""
+        return self.features * TORCH_TYPES[self.storage].itemsize
 
 
 class LayerStore:

@@ -29,10 +29,9 @@ import torch
 from torch import Tensor
 
 from elmo_tasks.elmo.characters import NUM_CHARACTERS
-from elmo_tasks.elmo.lexicon import LexiconEncoder
 from elmo_tasks.elmo.lstm import LstmStack
 from elmo_tasks.elmo.options import BiLMOptions
-from elmo_tasks.elmo.token_encoder import TokenEncoder
+from elmo_tasks.elmo.token_encoder import LexiconEncoder, TokenEncoder
 from elmo_tasks.errors import WeightsError, some_of
 from elmo_tasks.files.atomic import atomic_output
 from elmo_tasks.files.limits import ADVICE, unpacked_numbers

@@ -170,6 +170,7 @@ EXTRAS = {
                 "commands",
             ),
         },
+        adds={"bilm_format": {"zip": "bilm_zip:ZIP", "many_langs": "many_langs:MANY_LANGS"}},
     ),
     "advice": Extra(
         "what data are like, and warnings of what will hurt a training",
@@ -184,6 +185,7 @@ EXTRAS = {
         adds={
             "training_check": {"data": "data_analysis:check_before_training"},
             "result_check": {"floor": "advice:judge"},
+            "text_check": {"language": "language:language_check"},
         },
     ),
     "samples": Extra(
@@ -199,7 +201,11 @@ EXTRAS = {
     ),
     "transformers": Extra(
         "frozen transformers as embedders, and heads on them",
-        adds={"ModelConfig": {"srl_bert": "srl_bert:SrlBertConfig"}},
+        adds={
+            "ModelConfig": {"srl_bert": "srl_bert:SrlBertConfig"},
+            "FrozenLayersConfig": {"transformer": "transformer:TransformerConfig"},
+            "frozen_model": {"transformer": "run_transformer:RunTransformer"},
+        },
     ),
     "annotation": Extra(
         "exports of annotation tools, in and out", adds={"DatasetReaderConfig": {"spans": "spans:SpansConfig"}}

@@ -1,6 +1,7 @@
 """One file per head: forward, loss, decode. A head is imported when a config has its `"type"`."""
 
 from elmo_tasks import hooks
+from elmo_tasks.models.embedder import Embedder, EmbedderConfig
 from elmo_tasks.models.model import ModelConfig, TaskModel
 
 HEADS = {
@@ -19,4 +20,4 @@ HEADS = {
 
 hooks.announce(ModelConfig.__name__, HEADS)
 
-__all__ = ["ModelConfig", "TaskModel"]
+__all__ = ["Embedder", "EmbedderConfig", "ModelConfig", "TaskModel"]

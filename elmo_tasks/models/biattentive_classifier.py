@@ -12,11 +12,11 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from elmo_tasks.elmo.dropout import Dropout
+from elmo_tasks.models.embedder import Embedder
 from elmo_tasks.models.labels import LabelModel, LabelModelConfig, add_attention, label_predictions
 from elmo_tasks.models.model import Probability
 from elmo_tasks.modules.attention import align_with_itself
-from elmo_tasks.modules.embedder import Embedder
+from elmo_tasks.modules.dropout import Dropout
 from elmo_tasks.modules.encoders import EncoderConfig
 from elmo_tasks.modules.feed_forward import FeedForwardConfig, make_linear
 from elmo_tasks.modules.pooling import AttentivePooling, max_pool, mean_pool, min_pool

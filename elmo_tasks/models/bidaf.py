@@ -11,10 +11,10 @@ import torch
 from pydantic import Field, NonNegativeInt, PositiveInt
 from torch import Tensor, nn
 
+from elmo_tasks.models.embedder import Embedder
 from elmo_tasks.models.reading import NoAnswerScore, ReadingConfig, ReadingModel, ReadingOutput, TextEncoder
 from elmo_tasks.modules.attention import AttentionFlow, SelfAttention, masked_softmax
 from elmo_tasks.modules.dropout import VariationalDropout
-from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.modules.encoders import Encoder, EncoderConfig
 from elmo_tasks.modules.feed_forward import make_linear
 from elmo_tasks.tasks.reading import ReadingBatch

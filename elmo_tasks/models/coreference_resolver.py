@@ -18,9 +18,9 @@ from pydantic import Field, PositiveFloat, PositiveInt
 from torch import Tensor
 from torch.nn import functional
 
+from elmo_tasks.models.embedder import Embedder
 from elmo_tasks.models.model import ModelConfig, Prediction, Probability, TaskModel
 from elmo_tasks.modules.antecedents import AntecedentScorer, Spans
-from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.modules.encoders import EncoderConfig
 from elmo_tasks.modules.mentions import SpanRepresentation, best_crossing_spans, best_non_crossing_spans
 from elmo_tasks.modules.sentence_groups import GroupedSentenceEncoder

@@ -13,6 +13,7 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
+from elmo_tasks.models.embedder import Embedder
 from elmo_tasks.models.labels import (
     LabelWeights,
     TagScores,
@@ -24,7 +25,6 @@ from elmo_tasks.models.labels import (
 from elmo_tasks.models.model import ModelConfig, Prediction, Probability, TaskModel
 from elmo_tasks.modules.crf import ConditionalRandomField
 from elmo_tasks.modules.dropout import VariationalDropout
-from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.modules.encoders import EncoderConfig
 from elmo_tasks.modules.feed_forward import FeedForwardConfig, make_linear
 from elmo_tasks.tasks.tagging import TAGS, Tagging, TaggingBatch

@@ -12,10 +12,10 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
+from elmo_tasks.models.embedder import Embedder
 from elmo_tasks.models.inference import InferenceModel, InferenceOutput
 from elmo_tasks.models.labels import LabelModelConfig
 from elmo_tasks.modules.attention import align
-from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.modules.feed_forward import FeedForwardConfig, make_linear
 from elmo_tasks.tasks import Task
 from elmo_tasks.tasks.classification import LABELS

@@ -16,9 +16,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from elmo_tasks.errors import ElmoTasksError, did_you_mean
+from elmo_tasks.models.embedder import Embedder
 from elmo_tasks.models.model import BatchT, ModelConfig, OutputT, Prediction, TaskModel
 from elmo_tasks.modules.crf import TransitionConstraints
-from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.tasks.task import Example
 from elmo_tasks.text.tag_schemes import TagScheme, is_tag
 from elmo_tasks.text.tokens import TensorRecord

@@ -13,8 +13,7 @@ from torch import Tensor, nn
 
 from elmo_tasks.config import Part
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.extras.transformers.transformer import TransformerEmbedder
-from elmo_tasks.modules.embedder import Embedder, EmbedderConfig
+from elmo_tasks.models.embedder import Embedder, EmbedderConfig
 from elmo_tasks.tasks import Batch, Task
 from elmo_tasks.tasks.task import Example
 from elmo_tasks.text.tokens import TensorRecord
@@ -49,18 +48,6 @@ class ModelConfig(Part):
             embedder: made by `self.embedder`; it becomes part of the head.
         """
         raise NotImplementedError
-
-
-def pieces_transformer(embedder: nn.Module) -> TransformerEmbedder:
-    """The transformer of an embedder, for a head that reads its word pieces.
-
-    Raises:
-        ElmoTasksError: a prediction is explained, which needs vectors of words.
-    """
-    transformer = getattr(embedder, "transformer", None)
-    if not isinstance(transformer, TransformerEmbedder):
-        raise ElmoTasksError("the head reads pieces of a frozen transformer; its predictions are not explained")
-    return transformer
 
 
 class TaskModel(nn.Module, ABC, Generic[BatchT, OutputT]):

@@ -14,10 +14,10 @@ from pydantic import Field, PositiveInt, model_validator
 from torch import Tensor, nn
 
 from elmo_tasks.elmo.token_encoder import Highway
+from elmo_tasks.models.embedder import Embedder
 from elmo_tasks.models.model import ModelConfig, Prediction, Probability, TaskModel
 from elmo_tasks.modules.attention import masked_softmax
 from elmo_tasks.modules.dropout import VariationalDropout
-from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.modules.encoders import EncoderConfig
 from elmo_tasks.modules.feed_forward import make_linear
 from elmo_tasks.modules.pooling import AttentivePooling

@@ -11,6 +11,7 @@ import torch
 from pydantic import Field, PositiveInt
 from torch import Tensor, nn
 
+from elmo_tasks.models.embedder import Embedder
 from elmo_tasks.models.labels import (
     LabelModel,
     LabelModelConfig,
@@ -22,7 +23,6 @@ from elmo_tasks.models.labels import (
 from elmo_tasks.models.model import Probability
 from elmo_tasks.modules.crf import ConstrainedDecoder
 from elmo_tasks.modules.dropout import VariationalDropout
-from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.modules.encoders import EncoderConfig
 from elmo_tasks.modules.feed_forward import make_linear
 from elmo_tasks.tasks import Task

@@ -10,10 +10,10 @@ from typing import Any, Literal
 from pydantic import Field
 from torch import Tensor
 
+from elmo_tasks.models.embedder import Embedder
 from elmo_tasks.models.labels import LabelModel, LabelModelConfig, TagScores, tag_loss, tag_predictions
 from elmo_tasks.models.model import Probability
 from elmo_tasks.modules.dropout import VariationalDropout
-from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.modules.encoders import EncoderConfig
 from elmo_tasks.modules.feed_forward import make_linear
 from elmo_tasks.tasks.tagging import TAGS, Tagging, TaggingBatch

@@ -14,12 +14,11 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from elmo_tasks.elmo.dropout import Dropout
-from elmo_tasks.extras.transformers.transformer import Pieces
+from elmo_tasks.models.embedder import Embedder, piece_layers
 from elmo_tasks.models.labels import LabelModel, LabelModelConfig, add_attention, with_logits
-from elmo_tasks.models.model import ModelConfig, Prediction, Probability, pieces_transformer
+from elmo_tasks.models.model import ModelConfig, Prediction, Probability
 from elmo_tasks.models.targets import TARGETS
-from elmo_tasks.modules.embedder import Embedder
+from elmo_tasks.modules.dropout import Dropout
 from elmo_tasks.modules.encoders import EncoderConfig
 from elmo_tasks.modules.feed_forward import FeedForwardConfig, make_linear
 from elmo_tasks.modules.pooling import Pooling, PoolingName
@@ -130,7 +129,7 @@ class TextClassifier(LabelModel[ClassificationBatch | TextPairsBatch, TextClassi
     def forward(self, batch: ClassificationBatch | TextPairsBatch) -> TextClassifierOutput:
         attention = None
         if self.pooling is None:
-            pooled = pieces_transformer(self.embedder).read(self.pieces(batch))[0][:, 0]  # (B, D), the first piece's
+            pooled = piece_layers(self.embedder).first_pieces(self.texts(batch))  # (B, D)
         elif isinstance(batch, TextPairsBatch):
             (first, _), (second, _) = self._pool(batch.premise), self._pool(batch.hypothesis)
             pooled = torch.cat([first, second, (first - second).abs(), first * second], dim=1)  # (B, 4P)
@@ -140,11 +139,11 @@ class TextClassifier(LabelModel[ClassificationBatch | TextPairsBatch, TextClassi
         logits = self.scores(self.output(pooled) if self.output else pooled)
         return TextClassifierOutput(logits=logits, attention=attention)
 
-    def pieces(self, batch: ClassificationBatch | TextPairsBatch) -> list[Pieces]:
-        """The word pieces of each text or pair, for the pooling `cls`."""
-        transformer = pieces_transformer(self.embedder).frozen()
+    @staticmethod
+    def texts(batch: ClassificationBatch | TextPairsBatch) -> list[tuple[Sequence[str], ...]]:
+        """The tokens of each text, or of both texts of each pair."""
         both = (batch.premise, batch.hypothesis) if isinstance(batch, TextPairsBatch) else (batch.tokens,)
-        return [transformer.text_pieces(*each) for each in zip(*(tokens.texts for tokens in both), strict=True)]
+        return list(zip(*(tokens.texts for tokens in both), strict=True))
 
     def _pool(self, tokens: Tokens) -> tuple[Tensor, Tensor | None]:
         """The vector of each text, (B, P), and the weights of its tokens, (B, T), if the pooling has any."""

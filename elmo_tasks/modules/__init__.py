@@ -1,9 +1,11 @@
-"""The parts that heads are made of: embedders, encoders, dropout and the conditional random field.
+"""Layers that any network could use, and what all networks share: dropout, devices, the conditional random field."""
 
-Importing this package registers every encoder's `"type"`.
-"""
+import importlib
+from typing import Any
 
-from elmo_tasks.modules import alternating_lstm, encoders  # noqa: F401 - registers their types
-from elmo_tasks.modules.embedder import Embedder
 
-__all__ = ["Embedder"]
+def __getattr__(name: str) -> Any:
+    """Heads of users' packages import `Embedder` from here, where it was."""
+    if name == "Embedder":
+        return importlib.import_module("elmo_tasks.models.embedder").Embedder
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -16,8 +16,8 @@ from pydantic import Field, PositiveInt
 from torch import Tensor, nn
 from torch.nn import functional
 
-from elmo_tasks.elmo.dropout import dropout_factors
 from elmo_tasks.modules.bidirectional import reordered, reversal
+from elmo_tasks.modules.dropout import dropout_factors
 from elmo_tasks.modules.encoders import Encoder, EncoderConfig
 
 _GATES = 5

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from elmo_tasks.elmo.dropout import Dropout
+from elmo_tasks.modules.dropout import Dropout
 from elmo_tasks.modules.feed_forward import make_linear
 from elmo_tasks.modules.mentions import CHUNK_NUMBERS, PartwiseScorer, make_table
 from elmo_tasks.text.tokens import TensorRecord

@@ -17,8 +17,8 @@ from torch.nn import functional
 from torch.nn.utils.rnn import pack_padded_sequence
 
 from elmo_tasks.config import Part
-from elmo_tasks.elmo.dropout import Dropout
 from elmo_tasks.modules.bidirectional import lstm_inputs
+from elmo_tasks.modules.dropout import Dropout
 from elmo_tasks.modules.encoders import initialize_gates
 from elmo_tasks.text.tokens import Tokens
 

@@ -15,6 +15,7 @@ from pydantic import Field, PositiveInt
 from torch import Tensor, nn
 from torch.nn import functional
 
+from elmo_tasks import hooks
 from elmo_tasks.config import Part
 from elmo_tasks.modules.bidirectional import BiGru, BiLstm, lstm_inputs
 from elmo_tasks.modules.dropout import VariationalDropout
@@ -44,6 +45,16 @@ class EncoderConfig(Part):
     def build(self, input_size: int) -> Encoder:
         """Makes the encoder for inputs of `input_size` features."""
         raise NotImplementedError
+
+
+_LSTMS = "elmo_tasks.modules.alternating_lstm"
+hooks.announce(
+    EncoderConfig.__name__,
+    {
+        "alternating_lstm": f"{_LSTMS}:AlternatingLstmConfig",
+        "stacked_highway_bilstm": f"{_LSTMS}:StackedHighwayBiLstmConfig",
+    },
+)
 
 
 class StackedEncoder(Encoder):

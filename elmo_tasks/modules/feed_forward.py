@@ -12,7 +12,7 @@ from pydantic import Field, PositiveInt
 from torch import Tensor, nn
 
 from elmo_tasks.config import Config
-from elmo_tasks.elmo.dropout import Dropout
+from elmo_tasks.modules.dropout import Dropout
 
 Activation = Literal["relu", "tanh", "maxout"]
 

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from elmo_tasks.elmo.dropout import Dropout
 from elmo_tasks.modules.attention import masked_softmax
+from elmo_tasks.modules.dropout import Dropout
 from elmo_tasks.modules.feed_forward import FeedForward, make_linear
 from elmo_tasks.modules.sentence_groups import TokenVectors
 from elmo_tasks.text.tokens import TensorRecord

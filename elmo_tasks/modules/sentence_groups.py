@@ -12,9 +12,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from elmo_tasks.elmo.dropout import Dropout
-from elmo_tasks.modules.dropout import VariationalDropout
-from elmo_tasks.modules.embedder import Embedder
+from elmo_tasks.models.embedder import Embedder
+from elmo_tasks.modules.dropout import Dropout, VariationalDropout
 from elmo_tasks.modules.encoders import Encoder
 from elmo_tasks.text.tokens import TensorRecord, Tokens, batches_of_like_lengths
 

@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 from elmo_tasks.config import Overrides
 from elmo_tasks.data_readers.sources import Source, source_name
-from elmo_tasks.elmo.devices import Device
 from elmo_tasks.errors import UnknownLabelError, some_of
 from elmo_tasks.metrics.confusion import Confusion, label_scores
+from elmo_tasks.modules.devices import Device
 from elmo_tasks.runs.experiment_data import read_examples
 from elmo_tasks.runs.load import Run, RunPaths, load_run, with_device
 from elmo_tasks.tasks import Task

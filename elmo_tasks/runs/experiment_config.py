@@ -9,16 +9,15 @@ from pydantic import ConfigDict, Field, ValidationInfo, field_validator, model_v
 
 # Importing the packages of parts registers their types.
 import elmo_tasks.data_readers
-import elmo_tasks.models
-import elmo_tasks.modules  # noqa: F401
+import elmo_tasks.models  # noqa: F401
 from elmo_tasks.config import Config, DataPath
 from elmo_tasks.data_readers.reader import DatasetReaderConfig
 from elmo_tasks.elmo import ElmoConfig
-from elmo_tasks.elmo.shapes_only import shapes_only
+from elmo_tasks.elmo.frozen_layers import FrozenLayersConfig
 from elmo_tasks.errors import RunError, one_line
-from elmo_tasks.extras.transformers.transformer import TransformerConfig
 from elmo_tasks.files.json_files import Number
 from elmo_tasks.models.model import ModelConfig, TaskModel
+from elmo_tasks.modules.devices import shapes_only
 from elmo_tasks.tasks import Task
 from elmo_tasks.text.vocabulary import Vocabulary, VocabularyConfig
 from elmo_tasks.training.batching import DataLoaderConfig
@@ -155,7 +154,7 @@ class ExperimentConfig(Config):
     def elmo(self) -> ElmoConfig | None:
         return self.model.embedder.elmo
 
-    def transformer(self) -> TransformerConfig | None:
+    def transformer(self) -> FrozenLayersConfig | None:
         return self.model.embedder.transformer
 
 

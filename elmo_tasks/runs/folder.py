@@ -29,17 +29,18 @@ import importlib.metadata
 import platform
 import re
 import shutil
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
+from elmo_tasks import hooks
 from elmo_tasks.elmo.bilm_files import BiLMFiles
 from elmo_tasks.errors import RunError, some_of
 from elmo_tasks.files.json_files import read_json, write_json
 from elmo_tasks.files.paths import local_path
 from elmo_tasks.files.tensor_files import BEGIN_AGAIN, tensor_shapes
-from elmo_tasks.modules.embedder import EmbedderConfig
-from elmo_tasks.runs.frozen_models import FrozenModel, RunBiLM, RunTransformer
+from elmo_tasks.models.embedder import EmbedderConfig
+from elmo_tasks.runs.frozen_models import FrozenModel, RunBiLM
 from elmo_tasks.training.state import STATE_FILE
 
 _PACKAGES = ("elmo-tasks", "torch", "pytorch-crf", "datasets", "accelerate", "seqeval", "numpy")
@@ -52,7 +53,6 @@ _VECTORS, WORD_VECTORS = "model.embedder.words.vectors", "word vectors"  # a key
 LENGTH = ("trainer.num_epochs", "trainer.patience")  # what may change when a run is resumed
 # And the paths of files whose content is checked.
 _DATA = ("train_data_path", "validation_data_path", "test_data_path")
-_PATHS = (*_DATA, _VECTORS, *RunBiLM.keys(), *RunTransformer.keys())
 
 
 class Folder:
@@ -135,8 +135,8 @@ class RunFolder(Folder):
         self.data = self.path / "data.json"
         self.bilm_options = self.path / "bilm_options.json"
         self.bilm = RunBiLM(self.path, archive, BiLMFiles(self.bilm_options, self.model))
-        self.transformer = RunTransformer(self.path, archive)
-        self.frozen_models: tuple[FrozenModel, ...] = (self.bilm, self.transformer)
+        others: Iterator[type[FrozenModel]] = hooks.everything("frozen_model")
+        self.frozen_models: tuple[FrozenModel, ...] = (self.bilm, *(kind(self.path, archive) for kind in others))
         self.origin = self.path / "origin.json"
         self.validation_examples = self.path / "validation_examples.json"
         self.records = self.path / "metrics.jsonl"
@@ -151,7 +151,10 @@ class RunFolder(Folder):
         self.files += (*begun, self.model, self.records, *self.results)
 
     def adjustable(self) -> Collection[str]:
-        return (*LENGTH, *_PATHS) if self.data.is_file() else LENGTH
+        if not self.data.is_file():
+            return LENGTH
+        models = [key for frozen in self.frozen_models for key in frozen.located_by()]
+        return (*LENGTH, *_DATA, _VECTORS, *models)
 
     def check_data(self, hashes: Mapping[str, str], changed: Collection[str]) -> None:
         """Raises `RunError` if a resumed run began with other data, as far as its record says.
@@ -184,7 +187,9 @@ class RunFolder(Folder):
         """The files of the folder that an archive can have, by their names in it."""
         names = (self.config, self.versions, self.vocabulary, self.frozen, self.model, self.records, self.metrics)
         own = {path.name: path for path in (*names, self.calibration, self.bilm_options, self.origin)}
-        return own | self.bilm.archived_paths() | self.transformer.archived_paths()
+        for frozen in self.frozen_models:
+            own |= frozen.archived_paths()
+        return own
 
     def check_tensors(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
         """Compares the shapes of the run's tensors with those of a model, without reading the tensors.

@@ -18,16 +18,14 @@ from pydantic import Field
 
 from elmo_tasks.config import Config
 from elmo_tasks.elmo import BiLM, ElmoConfig
-from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, LASTING_NAMES, BiLMFiles
-from elmo_tasks.elmo.frozen_files import FrozenFiles
+from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, LASTING_NAMES, BiLMFiles, FrozenFiles
+from elmo_tasks.elmo.frozen_layers import FrozenLayersConfig
 from elmo_tasks.errors import RunError, WeightsError
-from elmo_tasks.extras.transformers.transformer import TransformerConfig
-from elmo_tasks.extras.transformers.transformer_files import TransformerFiles
 from elmo_tasks.files.atomic import atomic_folder, atomic_write
 from elmo_tasks.files.hub import HUB, pinned
 from elmo_tasks.files.installed_models import package_of
 from elmo_tasks.files.json_files import read_json, write_json
-from elmo_tasks.modules.embedder import EmbedderConfig
+from elmo_tasks.models.embedder import EmbedderConfig
 
 logger = logging.getLogger(__name__)
 
@@ -38,7 +36,7 @@ class Reference(Config):
     bilm: Annotated[str, Field(pattern=f"^({LASTING_NAMES})$")] | None = None  # other folders have the next two
     options: str | None = None
     weights: str | None = None
-    model: str | None = None  # the transformer's folder, or hub:NAME@COMMIT
+    model: str | None = None  # the folder of another network, or hub:NAME@COMMIT
     fingerprint: str
 
     def location(self) -> dict[str, str]:
@@ -46,7 +44,7 @@ class Reference(Config):
 
 
 class FrozenModel(abc.ABC):
-    """A model that a run refers to, or has a copy of.
+    """A model that a run refers to, or has a copy of. Extras add kinds of them at the place "frozen_model".
 
     Arguments:
         run: the folder of the run.
@@ -82,7 +80,7 @@ class FrozenModel(abc.ABC):
         """Reads the files; raises `WeightsError` if they are not those of a model of this kind."""
 
     @classmethod
-    def keys(cls) -> list[str]:
+    def located_by(cls) -> list[str]:
         """The keys of a run's config that can locate the files."""
         return [f"model.embedder.{cls.part}.{name}" for names in cls.locations for name in names]
 
@@ -116,7 +114,7 @@ class FrozenModel(abc.ABC):
         """Writes the reference to the config's model, if it has one."""
         if config := self._config(embedder):
             files = config.files()
-            keys = (key.rpartition(".")[2] for key in self.keys())
+            keys = (key.rpartition(".")[2] for key in self.located_by())
             named = {key: value for key in keys if (value := getattr(config, key))}
             lasts = all(re.fullmatch(self.lasting, value) for value in named.values())
             names = {key: pinned(value) if value.startswith(HUB) else value for key, value in named.items()}
@@ -195,7 +193,7 @@ class FrozenModel(abc.ABC):
         prefix = f"model.embedder.{self.part}"
         if not self.reference.is_file() or given & {"model", "model.embedder", prefix}:
             return {}
-        nowhere: dict[str, str | None] = dict.fromkeys(self.keys())
+        nowhere: dict[str, str | None] = dict.fromkeys(self.located_by())
         for names in self.locations:
             chosen = {f"{prefix}.{name}" for name in names}
             if given & chosen:
@@ -237,8 +235,8 @@ class FrozenModel(abc.ABC):
         is_same = self.read_reference().fingerprint == config.files().fingerprint()
         return None if is_same else f"was trained with another {self.title}, whose vectors differ"
 
-    def _config(self, embedder: EmbedderConfig) -> ElmoConfig | TransformerConfig | None:
-        config: ElmoConfig | TransformerConfig | None = getattr(embedder, self.part)
+    def _config(self, embedder: EmbedderConfig) -> ElmoConfig | FrozenLayersConfig | None:
+        config: ElmoConfig | FrozenLayersConfig | None = getattr(embedder, self.part)
         return config
 
     def _remedy(self, location: Mapping[str, str] | None = None) -> str:
@@ -264,21 +262,3 @@ class RunBiLM(FrozenModel):
     def load(files: FrozenFiles) -> object:
         options, weights = files.paths.values()
         return BiLM.load(options, weights)
-
-
-class RunTransformer(FrozenModel):
-    """The transformer of a run."""
-
-    title = "transformer"
-    part = "transformer"
-    locations = (("model",),)
-    files_type = TransformerFiles
-    lasting = f"{HUB}.*"
-
-    @staticmethod
-    def find(location: Mapping[str, str]) -> TransformerFiles:
-        return TransformerFiles.of(location["model"], local_only=True)
-
-    @staticmethod
-    def load(files: FrozenFiles) -> object:
-        return TransformerFiles(files.shown_path).load()

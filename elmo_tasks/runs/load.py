@@ -11,7 +11,6 @@ from typing import Any
 from elmo_tasks import hooks
 from elmo_tasks.config import Overrides, include_packages, load_config, override_list, own_packages
 from elmo_tasks.data_readers.reader import DatasetReader
-from elmo_tasks.elmo.devices import Device
 from elmo_tasks.errors import ArgumentError, RunError, UnknownTypeError, one_line_of
 from elmo_tasks.files.downloads import is_address
 from elmo_tasks.files.hub import HUB
@@ -19,6 +18,7 @@ from elmo_tasks.files.installed_models import VERBS, About, model_named
 from elmo_tasks.files.json_files import read_json
 from elmo_tasks.files.tensor_files import read_tensors
 from elmo_tasks.models.model import TaskModel
+from elmo_tasks.modules.devices import Device
 from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, Origin, Predictor, build_predictor
 from elmo_tasks.runs.archive import open_run
 from elmo_tasks.runs.experiment_config import Calibration, ExperimentConfig
@@ -70,7 +70,9 @@ def load_run(path: RunPaths, *, overrides: Overrides = ()) -> Run:
         combined: Run = load_several(paths, overrides)
         return combined
     folder, overrides = open_run(path), override_list(overrides)
-    locations = folder.bilm.location(overrides) | folder.transformer.location(overrides)
+    locations: dict[str, str | None] = {}
+    for frozen in folder.frozen_models:
+        locations |= frozen.location(overrides)
     try:
         config = load_config(folder.config, ExperimentConfig, overrides, replaced=locations)
     except UnknownTypeError:

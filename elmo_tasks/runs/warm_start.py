@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from elmo_tasks.errors import RunError, some_of
 from elmo_tasks.files.hashes import content_hash
 from elmo_tasks.files.tensor_files import read_tensors
-from elmo_tasks.modules.embedder import EmbedderConfig
+from elmo_tasks.models.embedder import EmbedderConfig
 from elmo_tasks.runs.archive import open_run
 from elmo_tasks.text.vocabulary import SPECIAL, Vocabulary
 

@@ -13,8 +13,8 @@ import torch
 from pydantic import Field, field_validator
 
 from elmo_tasks.config import Config
-from elmo_tasks.elmo.devices import Device, torch_device
 from elmo_tasks.errors import ConfigError
+from elmo_tasks.modules.devices import Device, torch_device
 from elmo_tasks.training.callbacks import Callback, MovingAverage, Patience
 from elmo_tasks.training.optimizers import Adam, OptimizerConfig, ParameterNames, find_parameters
 from elmo_tasks.training.schedules import Constant, SchedulerConfig

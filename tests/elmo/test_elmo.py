@@ -1,3 +1,4 @@
+import copy
 import functools
 from pathlib import Path
 from typing import Any
@@ -72,6 +73,31 @@ def test_what_is_trained(bilm_files: Files, requires_grad: bool) -> None:
     assert elmo.scalar_mixes[0].weights.grad is not None
     gradients = [parameter.grad is not None for parameter in elmo.bilm.parameters()]
     assert gradients == [requires_grad] * len(gradients)
+
+
+def test_the_copy_of_frozen_weights_is_made_again(bilm: BiLM, bilm_files: Files) -> None:
+    elmo, ids = Elmo(*bilm_files, dropout=0).eval(), batch_to_ids([["one", "two"]])
+    before = elmo(ids)["elmo_representations"][0]
+    other = {name: 0.5 * tensor for name, tensor in bilm.state_dict().items()}
+
+    def vectors(elmo: Elmo) -> torch.Tensor:
+        expected = elmo.bilm.layers_of_ids(ids).layers.mean(dim=1)
+        torch.testing.assert_close(elmo(ids)["elmo_representations"][0], expected, **CLOSE)
+        return expected
+
+    elmo.bilm.load_state_dict(other)
+    assert (vectors(elmo) - before).abs().max() > 0.01
+    elmo.load_state_dict(Elmo(*bilm_files).state_dict())
+    assert torch.equal(vectors(copy.deepcopy(elmo)), vectors(elmo))
+    torch.testing.assert_close(vectors(elmo), before, **CLOSE)
+    elmo.bilm.directions[0].layers[0].recurrent_weight.data.mul_(0.5)
+    vectors(elmo.float())
+    copied = copy.deepcopy(elmo)
+    copied.bilm.load_state_dict(other)
+    vectors(copied)
+    vectors(elmo)
+    elmo.bilm.requires_grad_(True)
+    assert elmo(ids)["elmo_representations"][0].requires_grad
 
 
 def test_by_default_it_is_one_mix_of_a_frozen_bilm_without_state_and_half_of_it_is_dropped(bilm_files: Files) -> None:

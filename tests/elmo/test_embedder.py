@@ -12,11 +12,9 @@ import torch
 from elmo_tasks.elmo import BiLM, ElmoConfig
 from elmo_tasks.elmo import embedder as embedder_module
 from elmo_tasks.elmo.bilm_files import BiLMFiles
-from elmo_tasks.elmo.dropout import Dropout, dropout_factors
-from elmo_tasks.elmo.fast import products
-from elmo_tasks.elmo.shared_bilms import load_frozen
+from elmo_tasks.elmo.fast import load_frozen, products
 from elmo_tasks.errors import ConfigError, ElmoTasksError
-from elmo_tasks.modules.dropout import VariationalDropout
+from elmo_tasks.modules.dropout import Dropout, VariationalDropout, dropout_factors
 
 Files = tuple[Path, Path]
 
@@ -195,7 +193,7 @@ def test_can_be_copied_after_use(bilm_files: Files, sentences: list[list[str]], 
 def test_models_share_a_frozen_bilm(bilm_files: Files, tmp_path: Path) -> None:
     copies = BiLMFiles(*(Path(shutil.copy(path, tmp_path / f"copied_{path.name}")) for path in bilm_files))
     embedders = [_config(files, layer_cache=None).build() for files in (bilm_files, (copies.options, copies.weights))]
-    sources = {id(embedder._source()) for embedder in embedders}
+    sources = {id(embedder.provider.network(torch.device("cpu"))) for embedder in embedders}
     bilm = load_frozen(copies)
     assert sources == {id(bilm)}
     assert load_frozen(copies, device=torch.device("cpu", 0)) is bilm  # another name of the same device

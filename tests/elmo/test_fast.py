@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from elmo_tasks.elmo import BiLM, BiLMOptions
+from elmo_tasks.elmo.bilm import LayerOutput
 from elmo_tasks.elmo.fast import FastBiLM, Precision, products
-from elmo_tasks.elmo.layers import LayerOutput
 
 CLOSE: dict[str, Any] = {"rtol": 0.0, "atol": 5e-5}
 PRECISIONS: tuple[Precision, ...] = ("float32", "bfloat16", "int8")
@@ -47,7 +47,7 @@ def test_accuracy_of_each_precision(
     if only_plain:
         request.getfixturevalue("plain_products")
     sentences = made_up_sentences(30)
-    found, expected = FastBiLM(bilm, precision).layers(sentences).layers, bilm.plain_layers(sentences).layers
+    found, expected = FastBiLM(bilm, precision).layers(sentences).layers, bilm.layers(sentences).layers
     assert relative_error(found, expected) < RELATIVE_ERRORS[precision]
     if precision != "float32":  # the token layer is rounded like the others
         assert relative_error(found, expected) > RELATIVE_ERRORS["float32"]
@@ -60,7 +60,7 @@ def test_several_callers_at_once(bilm: BiLM) -> None:
     with ThreadPoolExecutor(4) as callers:
         found = list(callers.map(fast.layers, texts * 5))
     for number, output in enumerate(found):
-        assert_same(output, bilm.plain_layers(texts[number % 4]))
+        assert_same(output, bilm.layers(texts[number % 4]))
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -71,11 +71,11 @@ def test_callers_in_and_out_of_inference_mode_take_turns(bilm: BiLM, threads: in
     try:
         fast = FastBiLM(bilm)
         with torch.inference_mode():
-            assert_same(fast.layers(sentences), bilm.plain_layers(sentences))
+            assert_same(fast.layers(sentences), bilm.layers(sentences))
         output = fast.layers([*sentences, *others])
     finally:
         torch.set_num_threads(before)
-    assert_same(output, bilm.plain_layers([*sentences, *others]))
+    assert_same(output, bilm.layers([*sentences, *others]))
     weight = torch.ones((), requires_grad=True)
     (weight * output.layers).sum().backward()  # not possible with tensors of inference mode
     assert weight.grad is not None
@@ -102,7 +102,7 @@ def test_same_layers_as_the_plain_path_with_any_bounds(bilm: BiLM, bounds: dict[
     fast = FastBiLM(bilm, **bounds)
     odd: list[list[list[str]]] = [[], [[]], [[], []]]
     for sentences in (*(made_up_sentences(number, seed=number) for number in (40, 7, 1)), *odd):
-        assert_same(fast.layers(sentences), bilm.plain_layers(sentences))
+        assert_same(fast.layers(sentences), bilm.layers(sentences))
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
@@ -136,7 +136,7 @@ def test_refuses_what_it_would_get_wrong(bilm: BiLM, options: BiLMOptions) -> No
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_on_a_gpu(bilm: BiLM, precision: Precision) -> None:
     sentences = made_up_sentences(30)
-    expected = bilm.plain_layers(sentences).layers
+    expected = bilm.layers(sentences).layers
     fast = FastBiLM(bilm.to("cuda"), precision)
     for _ in range(2):
         assert relative_error(fast.layers(sentences).layers.cpu(), expected) < max(1e-5, RELATIVE_ERRORS[precision])

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from elmo_tasks.elmo import PUBLISHED_OPTIONS, BiLM, BiLMOptions
-from elmo_tasks.elmo.shapes_only import shapes_only
 from elmo_tasks.errors import WeightsError
+from elmo_tasks.modules.devices import shapes_only
 
 
 @pytest.fixture

@@ -5,12 +5,14 @@ import pydantic
 import pytest
 import torch
 
-from elmo_tasks.elmo import TINY_OPTIONS, ElmoEmbedder, ScalarMix, random_bilm
+from elmo_tasks.elmo import TINY_OPTIONS, ScalarMix, random_bilm
+from elmo_tasks.elmo.frozen_layers import FrozenLayers
 from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.models.embedder import Embedder, EmbedderConfig
 from elmo_tasks.modules.character_cnn import CharacterCnnConfig
-from elmo_tasks.modules.embedder import Embedder, EmbedderConfig
 from elmo_tasks.modules.word_embedding import WordEmbedding, WordEmbeddingConfig
 from elmo_tasks.text.vocabulary import SPECIAL, Vocabulary
+from tests.elmo.layer_store.fillers import Provider
 
 VECTORS = {
     "vale": [1.0, 2.0, 3.0],
@@ -117,7 +119,7 @@ def make_embedder(*mixes: str) -> Embedder:
     words = WordEmbeddingConfig(size=5).build(VOCABULARY)
     characters = CharacterCnnConfig(filters=7).build(len(VOCABULARY.characters))
     bilm, learned = random_bilm(TINY_OPTIONS), {name: ScalarMix(3) for name in mixes}
-    elmo = ElmoEmbedder(lambda device: bilm, bilm.output_size, learned, dropout=0.0) if mixes else None
+    elmo = FrozenLayers(Provider(lambda: bilm), bilm.output_size, learned, dropout=0.0) if mixes else None
     return Embedder(words, characters, elmo)
 
 

@@ -225,8 +225,7 @@ def _layers(folder: Path) -> Any:
     """What the undamaged store holds."""
     import os
 
-    from elmo_tasks.elmo.layer_key import LayerKey
-    from elmo_tasks.elmo.layer_store import LayerStore
+    from elmo_tasks.elmo.layer_store import LayerKey, LayerStore
 
     before, os.environ["ELMO_TASKS_CACHE"] = os.environ["ELMO_TASKS_CACHE"], str(folder.parent.parent)
     try:

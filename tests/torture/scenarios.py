@@ -129,15 +129,17 @@ def fill(shop: Path, here: Path) -> None:
     """Fills a layer cache, and writes all of its layers to `layers.npy`."""
     import numpy as np
 
-    from elmo_tasks.elmo import BiLM
-    from elmo_tasks.elmo.cached_layers import CachedLayers, LayerCacheConfig
+    from elmo_tasks.elmo import BiLM, FastBiLM
+    from elmo_tasks.elmo.frozen_layers import LayerCacheConfig
+    from tests.elmo.layer_store.fillers import CPU, Provider
 
     sentences = [line.split() for line in (shop / "text.txt").read_text().splitlines() if line]
     bilm = BiLM.load(shop / "bilm" / "options.json", shop / "bilm" / "weights.hdf5")
-    layers = CachedLayers(lambda: bilm, LayerCacheConfig().build("f" * 64, "float32", 3, bilm.output_size))
+    store = LayerCacheConfig().build("f" * 64, "float32", 3, bilm.output_size)
+    layers = Provider(lambda: FastBiLM(bilm), store)
     for count in range(2, len(sentences) + 2, 2):
-        layers.fill(sentences[:count])
-    output, missing = layers.store.read(sentences)
+        layers.fill(sentences[:count], CPU)
+    output, missing = store.read(sentences)
     assert not missing
     np.save(here / "layers.npy", output.layers.numpy())
 

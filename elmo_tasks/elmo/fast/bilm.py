@@ -1,6 +1,6 @@
 """A frozen biLM's layers, as fast as the machine allows.
 
-The reference is `BiLM.plain_layers`; `recurrence.py` says how many times faster this is.
+The reference is `BiLM.layers`; `recurrence.py` says how many times faster this is.
 
 # B sentences, T tokens of the longest, N steps of a group in one direction, with borders, L LSTM layers,
 # P features of one direction, D = 2P features of a layer
@@ -12,15 +12,19 @@ import contextlib
 import copy
 import functools
 import itertools
+import threading
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
+from typing import get_args
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 from torch.nn.utils.rnn import pack_padded_sequence
 
+from elmo_tasks.elmo.bilm import BiLM, LayerOutput, check_padding
+from elmo_tasks.elmo.bilm_files import BiLMFiles
 from elmo_tasks.elmo.characters import (
     BEGIN_SENTENCE,
     END_SENTENCE,
@@ -33,14 +37,15 @@ from elmo_tasks.elmo.fast.products import Precision
 from elmo_tasks.elmo.fast.recurrence import LstmProducts
 from elmo_tasks.elmo.fast.threads import run_together
 from elmo_tasks.elmo.fast.words import Word, WordEncoder, WordVectors
-from elmo_tasks.elmo.layers import LayerOutput
+from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.text.tokens import batches_of_like_lengths, mask_of_lengths
-
-if TYPE_CHECKING:  # it uses this module
-    from elmo_tasks.elmo.bilm import BiLM
 
 _MOST_SENTENCES = 512  # of a group: bounds the memory of one step, and more rows make no product faster
 
+_CPU = torch.device("cpu")
+
+_loaded: weakref.WeakValueDictionary[tuple[str, Precision, str], FastBiLM] = weakref.WeakValueDictionary()
+_lock = threading.Lock()
 _kept: ContextVar[dict[tuple[FastBiLM, tuple[tuple[str, ...], ...]], LayerOutput] | None] = ContextVar(
     "_kept", default=None
 )
@@ -58,7 +63,7 @@ def layers_kept() -> Iterator[None]:
 
 
 class FastBiLM:
-    """The layers of a frozen biLM, several times as fast. `BiLM.layers` uses it by itself, in float32.
+    """The layers of a frozen biLM, several times as fast as `BiLM.layers`.
 
     Distinct words go through the character convolutions once, and their vectors are kept for later calls. Sentences
     are sorted and packed, so that nothing is computed for padding. Both directions are computed at once.
@@ -98,12 +103,13 @@ class FastBiLM:
         self.output_size = bilm.options.output_size
         self.device = bilm.token_encoder.embedding.weight.device
         self._token_budget = token_budget
-        token_encoder = copy.deepcopy(bilm.token_encoder)
-        encoder: Callable[[Sequence[Word]], Tensor] = token_encoder.of_tokens  # of lists, in float32
-        if bilm.options.lexicon is None:
-            encoder = WordEncoder(token_encoder, bilm.options.char_cnn, precision)
-        self._words = WordVectors(encoder, cached_words)
-        self._directions = [[LstmProducts(lstm, precision) for lstm in stack.layers] for stack in bilm.directions]
+        with torch.inference_mode(False), torch.no_grad(), torch.autocast(self.device.type, enabled=False):
+            token_encoder = copy.deepcopy(bilm.token_encoder)
+            encoder: Callable[[Sequence[Word]], Tensor] = token_encoder.of_tokens  # of lists, in float32
+            if bilm.options.lexicon is None:
+                encoder = WordEncoder(token_encoder, bilm.options.char_cnn, precision)
+            self._words = WordVectors(encoder, cached_words)
+            self._directions = [[LstmProducts(lstm, precision) for lstm in stack.layers] for stack in bilm.directions]
         self._repeated: tuple[list[tuple[str, ...]], LayerOutput] | None = None  # the last call's, if some occur twice
 
     def __repr__(self) -> str:
@@ -139,8 +145,12 @@ class FastBiLM:
 
         Arguments:
             character_ids: (B, T, C) int64, with padding after the last token only.
+
+        Raises:
+            ValueError: padding comes before a real token.
         """
         mask = (character_ids > 0).any(dim=-1)  # (B, T)
+        check_padding(mask)
         words = iter(ids_to_bytes(character_ids[mask]))
         output = self._layers([list(itertools.islice(words, length)) for length in mask.sum(dim=1).tolist()])
         missing = mask.shape[1] - output.mask.shape[1]  # columns of padding only
@@ -225,3 +235,35 @@ def plan_groups(lengths: Sequence[int], token_budget: int) -> list[list[int]]:
     expected = total / max(1, -(-total // token_budget))  # so that the last group is not much smaller than the others
     limits = {"max_rows": _MOST_SENTENCES, "max_tokens": token_budget, "enough_tokens": expected}
     return list(batches_of_like_lengths(lengths, order, **limits))
+
+
+def can_be_fast(bilm: BiLM) -> bool:
+    """Whether `FastBiLM` takes a biLM: it is stateless, frozen and in float32."""
+    weights = bilm.parameters()
+    return not bilm.stateful and all(each.dtype == torch.float32 and not each.requires_grad for each in weights)
+
+
+def load_frozen(files: BiLMFiles, precision: Precision = "float32", device: torch.device = _CPU) -> FastBiLM:
+    """A frozen, stateless biLM on a device. As long as it is in use, the same files give the same object.
+
+    Equal files in different folders are the same biLM. Several threads may use the object.
+
+    Raises:
+        WeightsError: a file is missing or damaged, or the two do not fit together.
+        ElmoTasksError: the precision is unknown.
+    """
+    if precision not in get_args(Precision):
+        raise ElmoTasksError(f"precision: got {precision!r}; expected float32, bfloat16 or int8")
+    device = torch.empty(0, device=device).device  # "cuda" may be "cuda:0"
+    key = (files.fingerprint(), precision, str(device))
+    with _lock:
+        bilm = _loaded.get(key)
+        if bilm is None:
+            _loaded[key] = bilm = FastBiLM(BiLM.load(files.options, files.weights).to(device), precision)
+        return bilm
+
+
+def forget_words() -> None:
+    """Makes all frozen biLMs that are in use compute as after they were loaded; see `FastBiLM.forget_words`."""
+    for bilm in list(_loaded.values()):
+        bilm.forget_words()

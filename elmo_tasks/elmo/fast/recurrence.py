@@ -19,8 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from elmo_tasks.elmo.fast.products import Precision, Product, build_product
-from elmo_tasks.elmo.lstm import ProjectedLstm
-from elmo_tasks.elmo.tanh_by_sigmoid import DoubledWeights
+from elmo_tasks.elmo.lstm import DoubledWeights, ProjectedLstm
 
 logger = logging.getLogger(__name__)
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import torch
 
 from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.models.embedder import piece_layers
 from elmo_tasks.models.model import TaskModel
 from elmo_tasks.models.text_classifier import TextClassifier
 from elmo_tasks.predictors.fields import one_of, text_field, words_field
@@ -151,7 +152,8 @@ def _label_values(model: Any, output: Any, batch: Any) -> list[dict[str, Any]]:
         return [{} for _ in batch.examples]
     ids: list[dict[str, Any]] = [{} for _ in batch.examples]
     if isinstance(model, TextClassifier) and model.pooling is None:
-        ids = [{"token_ids": pieces.ids} for pieces in model.pieces(batch)]
+        layers = piece_layers(model.embedder)
+        ids = [{"token_ids": layers.piece_ids(texts)} for texts in model.texts(batch)]
     elif hasattr(batch, "tokens"):
         rows = zip(batch.tokens.words.tolist(), batch.tokens.mask.sum(dim=1).tolist(), strict=True)
         ids = [{"token_ids": row[:length]} for row, length in rows]

@@ -22,11 +22,11 @@ from elmo_tasks.elmo.options import (
     CharacterEmbeddingOptions,
     LstmOptions,
 )
-from elmo_tasks.elmo.shapes_only import shapes_only
 from elmo_tasks.errors import MigrationError, one_line, some_of
 from elmo_tasks.extras.allennlp.archive import PADDING, UNKNOWN, Archive, Params, Weights
 from elmo_tasks.extras.allennlp.transformer import add_transformer, convert_transformer
 from elmo_tasks.extras.transformers.transformer_files import TransformerFiles
+from elmo_tasks.modules.devices import shapes_only
 from elmo_tasks.text.vocabulary import BEGIN_WORD, BYTES, END_WORD, SPECIAL, Vocabulary
 
 WriteTransformer = Callable[[Any, Weights], TransformerFiles]

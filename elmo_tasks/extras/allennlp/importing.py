@@ -16,19 +16,20 @@ from torch import Tensor
 
 from elmo_tasks.config import load_config, to_json
 from elmo_tasks.elmo.bilm_files import BiLMFiles
-from elmo_tasks.elmo.shapes_only import shapes_only
 from elmo_tasks.errors import ElmoTasksError, MigrationError, RemoteError, RunError, one_line, some_of
 from elmo_tasks.extras.allennlp.archive import Archive, Params, Weights, opened
 from elmo_tasks.extras.allennlp.embedder import ConvertedEmbedder, WriteTransformer, convert_embedder
 from elmo_tasks.extras.allennlp.heads import KINDS
 from elmo_tasks.extras.allennlp.heads.head import Head
 from elmo_tasks.extras.allennlp.transformer import write_transformer
+from elmo_tasks.extras.transformers.run_transformer import RunTransformer
 from elmo_tasks.extras.transformers.transformer_files import TransformerFiles
 from elmo_tasks.files.downloads import fetched, is_address, place_of
 from elmo_tasks.files.json_files import write_json
 from elmo_tasks.files.locks import locked
 from elmo_tasks.files.overwriting import check_folder, check_kind
 from elmo_tasks.files.tensor_files import write_tensors
+from elmo_tasks.modules.devices import shapes_only
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.text.vocabulary import Vocabulary
@@ -113,8 +114,9 @@ def import_allennlp(
             moved_bilm = BiLMFiles(run.bilm.copies / _OPTIONS, run.bilm.copies / _WEIGHTS)
             resolved["model"]["embedder"]["elmo"] |= run.bilm.refer_to(moved_bilm)
         if converted.transformer:
-            shutil.move(converted.transformer.folder, run.transformer.copies)
-            moved = run.transformer.refer_to(TransformerFiles(run.transformer.copies))
+            reference = RunTransformer(run.path)
+            shutil.move(converted.transformer.folder, reference.copies)
+            moved = reference.refer_to(TransformerFiles(reference.copies))
             resolved["model"]["embedder"]["transformer"] |= moved
         converted.vocabulary.save(run.vocabulary)
         write_tensors(run.frozen, converted.frozen)

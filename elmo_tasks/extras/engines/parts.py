@@ -16,7 +16,7 @@ from typing import IO, Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from elmo_tasks.elmo.shared_bilms import forget_words
+from elmo_tasks.elmo.fast import forget_words
 from elmo_tasks.errors import ElmoTasksError, IncompleteError, counted
 from elmo_tasks.extras.engines.units import Unit, read_units
 from elmo_tasks.files.atomic import atomic_write

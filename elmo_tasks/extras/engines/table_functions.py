@@ -26,14 +26,13 @@ from pydantic_core import to_jsonable_python
 
 from elmo_tasks.config import Overrides, override_list
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
-from elmo_tasks.elmo.devices import Device
-from elmo_tasks.elmo.fast import FastBiLM, Precision
-from elmo_tasks.elmo.shared_bilms import load_frozen
+from elmo_tasks.elmo.embedder import text_checks
+from elmo_tasks.elmo.fast import FastBiLM, Precision, load_frozen
 from elmo_tasks.errors import DataError, ElmoTasksError, check_argument, check_choice, check_count
-from elmo_tasks.extras.advice.language import language_check
 from elmo_tasks.extras.vectors.embed import Pooling, embed_sentences, shape_of_layers
 from elmo_tasks.files.hashes import content_hash
 from elmo_tasks.files.json_files import json_text, parse_json, read_json
+from elmo_tasks.modules.devices import Device
 from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, Predictor
 from elmo_tasks.predictors.classifier import ClassifierPredictor, InferencePredictor
 from elmo_tasks.predictors.coreference import CoreferencePredictor
@@ -287,7 +286,8 @@ class Embed(TableFunction):
                 continue
             for number, example in enumerate(sentences):
                 found.append((row, {"sentence": number, **example}))
-        language_check(self._files).see(result["tokens"] for _, result in found)
+        for check in text_checks(self._files):
+            check.see([result["tokens"] for _, result in found])
         vectors = embed_sentences(
             [result["tokens"] for _, result in found],
             self._bilm,

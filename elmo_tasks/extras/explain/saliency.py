@@ -17,8 +17,8 @@ from torch import Tensor, nn
 
 from elmo_tasks.elmo.fast.bilm import layers_kept
 from elmo_tasks.files.limits import ADVICE, limit
+from elmo_tasks.models.embedder import EmbeddedTokens, Embedder
 from elmo_tasks.models.model import Prediction, TaskModel
-from elmo_tasks.modules.embedder import EmbeddedTokens, Embedder
 from elmo_tasks.predictors.predictor import ExampleError, Fields, Finding, Predictor
 from elmo_tasks.tasks import Batch
 from elmo_tasks.text.tokens import Tokens

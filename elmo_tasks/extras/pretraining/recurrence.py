@@ -20,8 +20,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from elmo_tasks.elmo.lstm import LstmState, ProjectedLstm
-from elmo_tasks.elmo.tanh_by_sigmoid import DoubledWeights
+from elmo_tasks.elmo.lstm import DoubledWeights, LstmState, ProjectedLstm
 from elmo_tasks.extras.pretraining.softmax import fused
 
 

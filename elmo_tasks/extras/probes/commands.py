@@ -12,6 +12,7 @@ from elmo_tasks.config.data_folder import DATA_VARIABLE, data_folder
 from elmo_tasks.errors import ElmoTasksError
 
 if TYPE_CHECKING:
+    from elmo_tasks.elmo import FastBiLM
     from elmo_tasks.extras.probes.label_probes import LabelProbe
     from elmo_tasks.extras.probes.senses import SenseProbe
     from elmo_tasks.modules.word_vectors import WordVectorFile
@@ -73,20 +74,18 @@ def _word_vectors(path: str | None) -> WordVectorFile | None:
 
 
 def _probe_senses(arguments: argparse.Namespace) -> SenseProbe:
-    from elmo_tasks.elmo import BiLM
     from elmo_tasks.extras.probes.sense_data import read_sense_data
     from elmo_tasks.extras.probes.senses import probe_senses
 
     if given := [f"--{name}" for name in ("reader", "test") if getattr(arguments, name)]:
         raise ElmoTasksError(f"{', '.join(given)}: not for {_SENSES}")
-    bilm, data = BiLM.load(arguments.bilm).to(options.chosen_device(arguments)), read_sense_data(data_folder() / "wsd")
-    return probe_senses(bilm, data, vectors=_word_vectors(arguments.vectors))
+    data = read_sense_data(data_folder() / "wsd")
+    return probe_senses(_bilm(arguments), data, vectors=_word_vectors(arguments.vectors))
 
 
 def _probe_labels(arguments: argparse.Namespace) -> LabelProbe:
     from elmo_tasks.config import parse_part
     from elmo_tasks.data_readers import DatasetReaderConfig
-    from elmo_tasks.elmo import BiLM
     from elmo_tasks.extras.probes.label_probes import labelled_sentences, probe_labels, split_sentences
 
     train, test, reader_name = arguments.what, arguments.test, "conllu"
@@ -96,13 +95,20 @@ def _probe_labels(arguments: argparse.Namespace) -> LabelProbe:
         if arguments.test:
             raise ElmoTasksError(f"--test: not for {_PARTS_OF_SPEECH}, which has a test file; expected a FILE instead")
     reader = parse_part(DatasetReaderConfig, arguments.reader or reader_name, "reader", _POS_READER).build()
-    bilm = BiLM.load(arguments.bilm).to(options.chosen_device(arguments))
+    bilm = _bilm(arguments)
     training = labelled_sentences(reader, train)
     if test:
         tested = labelled_sentences(reader, test)
     else:
         training, tested = split_sentences(training, arguments.seed)
     return probe_labels(bilm, training, tested, vectors=_word_vectors(arguments.vectors), seed=arguments.seed)
+
+
+def _bilm(arguments: argparse.Namespace) -> FastBiLM:
+    from elmo_tasks.elmo.bilm_files import BiLMFiles
+    from elmo_tasks.elmo.fast import load_frozen
+
+    return load_frozen(BiLMFiles.in_folder(arguments.bilm), device=options.chosen_device(arguments))
 
 
 def _print(probe: SenseProbe | LabelProbe) -> None:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from elmo_tasks.data_readers import DatasetReader, DatasetReaderConfig
 from elmo_tasks.data_readers.sources import Source
-from elmo_tasks.elmo.layers import LayerSource
+from elmo_tasks.elmo.frozen_layers import LayerSource
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.extras.probes.span_vectors import TokenSpan, row_names, sources, span_vectors
 from elmo_tasks.files.atomic import OutputFile

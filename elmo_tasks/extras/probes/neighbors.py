@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from elmo_tasks.elmo.layers import LayerSource
+from elmo_tasks.elmo.frozen_layers import LayerSource
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.text.tokenization import TokenInContext
 from elmo_tasks.text.tokens import batches_of_like_lengths

@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from elmo_tasks.elmo.layers import LayerSource
+from elmo_tasks.elmo.frozen_layers import LayerSource
 from elmo_tasks.errors import ElmoTasksError, counted
 from elmo_tasks.extras.probes.sense_data import Instance, SenseData, SenseSentence, Word
 from elmo_tasks.extras.probes.span_vectors import row_names, sources, span_vectors

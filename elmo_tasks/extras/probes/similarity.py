@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from elmo_tasks.elmo.characters import check_sentences
-from elmo_tasks.elmo.layers import LayerSource
+from elmo_tasks.elmo.frozen_layers import LayerSource
 from elmo_tasks.errors import ElmoTasksError, check_argument
 from elmo_tasks.extras.probes.neighbors import TokenVectors
 from elmo_tasks.extras.probes.span_vectors import WordVectorLayer

@@ -12,7 +12,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from elmo_tasks.elmo.layers import LayerOutput, LayerSource
+from elmo_tasks.elmo.bilm import LayerOutput
+from elmo_tasks.elmo.frozen_layers import LayerSource
 from elmo_tasks.modules.word_vectors import WordVectorFile
 from elmo_tasks.progress import progress_bar
 from elmo_tasks.text.tokens import batches_of_like_lengths

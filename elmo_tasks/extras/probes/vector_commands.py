@@ -14,7 +14,7 @@ from elmo_tasks.commands.console import print_json, print_table
 from elmo_tasks.files.text import standard_input
 
 if TYPE_CHECKING:
-    from elmo_tasks.elmo import BiLM
+    from elmo_tasks.elmo import FastBiLM
     from elmo_tasks.extras.probes.similarity import WordSimilarities
     from elmo_tasks.modules.word_vectors import WordVectorFile
     from elmo_tasks.text.tokenizers import Tokenizer
@@ -127,10 +127,10 @@ def _static_vectors(arguments: argparse.Namespace) -> WordVectorFile:
     return WordVectorFile(arguments.static)
 
 
-def _bilm_and_tokenizer(arguments: argparse.Namespace) -> tuple[BiLM, Tokenizer]:
-    from elmo_tasks.elmo import BiLM
+def _bilm_and_tokenizer(arguments: argparse.Namespace) -> tuple[FastBiLM, Tokenizer]:
     from elmo_tasks.elmo.bilm_files import BiLMFiles
+    from elmo_tasks.elmo.fast import load_frozen
 
     files = BiLMFiles.in_folder(arguments.bilm)
     tokenizer = options.bilm_tokenizer(arguments, files.options.parent)
-    return BiLM.load(files.options, files.weights).to(options.chosen_device(arguments)), tokenizer
+    return load_frozen(files, device=options.chosen_device(arguments)), tokenizer

@@ -19,9 +19,8 @@ from torch.nn import functional
 
 from elmo_tasks.elmo import FastBiLM
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
-from elmo_tasks.elmo.fast import Precision
+from elmo_tasks.elmo.fast import Precision, load_frozen
 from elmo_tasks.elmo.options import BiLMOptions
-from elmo_tasks.elmo.shared_bilms import load_frozen
 from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.extras.pretraining.language_model import LanguageModel
 from elmo_tasks.extras.probes.neighbors import TokenVectors

@@ -23,12 +23,11 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 
 from elmo_tasks.config import Overrides, load_config, override_list
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
-from elmo_tasks.elmo.devices import Device, torch_device
-from elmo_tasks.elmo.fast import FastBiLM, Precision
-from elmo_tasks.elmo.shared_bilms import load_frozen
+from elmo_tasks.elmo.fast import FastBiLM, Precision, load_frozen
 from elmo_tasks.errors import ArgumentError, ElmoTasksError, RunError
 from elmo_tasks.extras.vectors.embed import embed_sentences
 from elmo_tasks.files.atomic import atomic_folder
+from elmo_tasks.modules.devices import Device, torch_device
 from elmo_tasks.predictors import Predictor
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.folder import RunFolder

@@ -28,14 +28,13 @@ from spacy.training import Example
 from spacy.util import minibatch
 
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
-from elmo_tasks.elmo.devices import Device, torch_device
-from elmo_tasks.elmo.fast import FastBiLM
-from elmo_tasks.elmo.shared_bilms import load_frozen
+from elmo_tasks.elmo.fast import FastBiLM, load_frozen
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.extras.vectors.embed import embed_sentences
 from elmo_tasks.files.atomic import atomic_folder, atomic_write
 from elmo_tasks.files.cache import used_cache
 from elmo_tasks.files.installed_models import model_named
+from elmo_tasks.modules.devices import Device, torch_device
 from elmo_tasks.predictors import Predictor
 from elmo_tasks.runs.archive import archive
 from elmo_tasks.runs.load import load_predictor, with_device

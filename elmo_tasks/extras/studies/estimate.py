@@ -65,7 +65,7 @@ def _layers(model: TaskModel, texts: Sequence[Sequence[str]]) -> tuple[float, in
     """The seconds and the bytes of the layers that the cache lacks, some of which are computed."""
     seconds, size = 0.0, 0
     for part in (model.embedder.elmo, model.embedder.transformer):
-        if part and (store := part.store) and (missing := store.missing(texts)):
+        if part and (store := part.provider.store) and (missing := store.missing(texts)):
             part.prepare(missing[-1:])  # loads the frozen network
             size += store.need(missing)[0]
             sample, began = missing[:: math.ceil(store.need(missing)[0] / _LAYER_BYTES)], time.monotonic()

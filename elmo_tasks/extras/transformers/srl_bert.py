@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 import pydantic
 import torch
 from pydantic import Field
 from torch import Tensor
 
-from elmo_tasks.extras.transformers.transformer import Pieces
+from elmo_tasks.extras.transformers.transformer import Pieces, TransformerEmbedder
+from elmo_tasks.models.embedder import Embedder, piece_layers
 from elmo_tasks.models.labels import (
     LabelModel,
     LabelModelConfig,
@@ -23,9 +24,7 @@ from elmo_tasks.models.labels import (
     tag_loss,
     tag_predictions,
 )
-from elmo_tasks.models.model import pieces_transformer
 from elmo_tasks.modules.crf import ConstrainedDecoder
-from elmo_tasks.modules.embedder import Embedder
 from elmo_tasks.modules.feed_forward import make_linear
 from elmo_tasks.tasks import Task
 from elmo_tasks.tasks.semantic_roles import SCHEME, SemanticRoles, SemanticRolesBatch
@@ -92,14 +91,17 @@ class SrlBert(LabelModel[SemanticRolesBatch, PieceScores]):
     def forward(self, batch: SemanticRolesBatch) -> PieceScores:
         rows = zip(batch.tokens.texts, batch.predicates.tolist(), strict=True)
         sequences, starts = zip(*(self._sequence(tokens, predicate) for tokens, predicate in rows), strict=True)
-        vectors, mask = pieces_transformer(self.embedder).read(sequences)  # (B, P, D)
+        vectors, mask = self._transformer().read(sequences)  # (B, P, D)
         longest = batch.tokens.mask.shape[1]
         padded = torch.tensor([[*row, *[0] * (longest - len(row))] for row in starts], device=mask.device)
         return PieceScores(self.projection(vectors), mask, padded, batch.tokens.mask)
 
+    def _transformer(self) -> TransformerEmbedder:
+        return cast(TransformerEmbedder, piece_layers(self.embedder))
+
     def _sequence(self, tokens: Sequence[str], predicate: int) -> tuple[Pieces, list[int]]:
         """The pieces of a sentence, and the place of each token's first one."""
-        before, after = pieces_transformer(self.embedder).frozen().special
+        before, after = self._transformer().frozen().special
         ids, types, starts = [*before], [0] * len(before), []
         for place, token in enumerate(tokens):
             starts.append(len(ids))
@@ -109,7 +111,7 @@ class SrlBert(LabelModel[SemanticRolesBatch, PieceScores]):
 
     def _pieces_of(self, token: str) -> list[int]:
         written = (token.lower() if self.lowercase else token).encode("utf-8", "replace").decode()
-        model = pieces_transformer(self.embedder).frozen().tokenizer.model
+        model = self._transformer().frozen().tokenizer.model
         return [piece.id for part in written.split() for piece in model.tokenize(part)]
 
     def loss(self, output: PieceScores, batch: SemanticRolesBatch) -> Tensor:

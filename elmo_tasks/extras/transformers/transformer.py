@@ -9,8 +9,8 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from typing import Annotated, Any, Literal
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, ClassVar, Literal
 
 import pydantic
 import torch
@@ -18,12 +18,11 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
-from elmo_tasks.config import Config, LocalPath
+from elmo_tasks.config import LocalPath
 from elmo_tasks.elmo import LayerOutput, ScalarMix
-from elmo_tasks.elmo.cached_layers import CachedLayers, LayerCacheConfig
 from elmo_tasks.elmo.fast.products import build_product
-from elmo_tasks.elmo.layers import LayerSource
-from elmo_tasks.elmo.mixed_layers import MixedLayers
+from elmo_tasks.elmo.frozen_layers import FrozenLayers, FrozenLayersConfig, LayerCacheConfig, LayerProvider
+from elmo_tasks.elmo.layer_store import LayerStore
 from elmo_tasks.errors import ConfigError, WeightsError
 from elmo_tasks.extras.transformers.transformer_files import CONFIG, TOKENIZER, TransformerFiles
 from elmo_tasks.modules.overlapping_windows import overlapping_windows
@@ -37,8 +36,10 @@ _BATCH_PIECES = 1 << 9  # of a batch of windows, padding included; larger ones a
 _LEAST_SHARE = 0.8  # of the longest, of a batch of parts, most of which are full and the last of which is not
 
 
-class TransformerConfig(Config):
+class TransformerConfig(FrozenLayersConfig):
     """The vectors of a frozen transformer."""
+
+    type: ClassVar[str] = "transformer"
 
     model: LocalPath = Field(
         description="Folder with config.json, model.safetensors and tokenizer.json; or hub:NAME[@REVISION]."
@@ -71,9 +72,8 @@ class TransformerConfig(Config):
             raise ValueError(f"layers: got {self.layers}; expected each layer once")
         return self
 
-    def files(self) -> TransformerFiles:
-        """The model's files; raises `WeightsError` if there is no such model."""
-        return TransformerFiles.of(self.model)
+    def files(self, *, local_only: bool = False) -> TransformerFiles:
+        return TransformerFiles.of(self.model, local_only=local_only)
 
     def build(self) -> TransformerEmbedder:
         """Makes the mix. The transformer is loaded for the first sentence that the cache does not have.
@@ -87,23 +87,8 @@ class TransformerConfig(Config):
         config = files.read_config()
         layers, size = self._chosen(config.num_hidden_layers + 1), int(config.hidden_size)
 
-        def load(device: torch.device) -> FrozenTransformer:
-            model, tokenizer = files.load()
-            if not self.prefix_space and hasattr(tokenizer.pre_tokenizer, "add_prefix_space"):
-                tokenizer.pre_tokenizer.add_prefix_space = False
-            return FrozenTransformer(model, tokenizer, layers, self.pooling, device, self.window)
-
-        def build_source(device: torch.device) -> LayerSource:
-            if self.layer_cache is None:
-                return load(device)
-            # Only what is mixed is stored: all layers of a large model would take 50 kB for each token.
-            kind = f"float32 {self.pooling} {'+'.join(map(str, layers))}"
-            kind += f" window {self.window}" * (self.window is not None) + " no space" * (not self.prefix_space)
-            store = self.layer_cache.build(files.fingerprint(), kind, len(layers), size, has_token_layer=False)
-            return CachedLayers(lambda: load(device), store)
-
         mix = ScalarMix(len(layers), learned_weights=len(layers) > 1, gamma=self.gamma)
-        return TransformerEmbedder(build_source, size, layers, mix, self.dropout)
+        return TransformerEmbedder(TransformerLayers(self, files, layers, size), mix, self.dropout)
 
     def _chosen(self, num_layers: int) -> tuple[int, ...]:
         if self.layers is None:
@@ -116,42 +101,74 @@ class TransformerConfig(Config):
         return chosen
 
 
-class TransformerEmbedder(MixedLayers):
-    """One mix, `input`, of a frozen transformer's layers, with dropout.
-
-    Source: as `MixedLayers`; Devlin et al. 2019, section 5.3, use BERT in this way.
+class TransformerLayers(LayerProvider):
+    """The layers of a transformer that are mixed.
 
     Arguments:
-        build_source: see `MixedLayers`. It computes only the layers that are mixed.
-        output_size: D.
-        layers: the numbers of these layers in the transformer, for logs.
-        mix: the mix of K layers.
+        config: how words are read, and whether their layers are kept.
+        files: the transformer's.
+        numbers: those of the K layers.
+        size: D.
+    """
+
+    def __init__(self, config: TransformerConfig, files: TransformerFiles, numbers: Sequence[int], size: int) -> None:
+        self.numbers = tuple(numbers)
+        self.size = size
+        self._config = config
+        self._files = files
+
+    def load(self, device: torch.device) -> FrozenTransformer:
+        model, tokenizer = self._files.load()
+        if not self._config.prefix_space and hasattr(tokenizer.pre_tokenizer, "add_prefix_space"):
+            tokenizer.pre_tokenizer.add_prefix_space = False
+        return FrozenTransformer(model, tokenizer, self.numbers, self._config.pooling, device, self._config.window)
+
+    def open_store(self) -> LayerStore | None:
+        config = self._config
+        if config.layer_cache is None:
+            return None
+        # Only what is mixed is stored: all layers of a large model would take 50 kB for each token.
+        kind = f"float32 {config.pooling} {'+'.join(map(str, self.numbers))}"
+        if config.window is not None:
+            kind += f" window {config.window}"
+        if not config.prefix_space:
+            kind += " no space"
+        fingerprint = self._files.fingerprint()
+        return config.layer_cache.build(fingerprint, kind, len(self.numbers), self.size, has_token_layer=False)
+
+
+class TransformerEmbedder(FrozenLayers):
+    """One mix, `input`, of a frozen transformer's layers, with dropout.
+
+    Source: as `FrozenLayers`; Devlin et al. 2019, section 5.3, use BERT in this way.
+
+    Arguments:
+        provider: gives the K layers.
+        mix: the mix of the K layers.
         dropout: probability of dropping a feature of the mix in training.
     """
 
-    def __init__(
-        self,
-        build_source: Callable[[torch.device], LayerSource],
-        output_size: int,
-        layers: Sequence[int],
-        mix: ScalarMix,
-        dropout: float = 0.5,
-    ) -> None:
-        super().__init__(build_source, output_size, {"input": mix}, dropout)
-        self.layers = tuple(layers)
+    def __init__(self, provider: TransformerLayers, mix: ScalarMix, dropout: float = 0.5) -> None:
+        super().__init__(provider, provider.size, {"input": mix}, dropout, provider.numbers)
 
     def frozen(self) -> FrozenTransformer:
         """The transformer, on the device of the mix; loaded when it is first needed."""
-        source = self._source()
-        source = source.source() if isinstance(source, CachedLayers) else source
-        assert isinstance(source, FrozenTransformer)
-        return source
+        network = self.provider.network(self.device)
+        assert isinstance(network, FrozenTransformer)
+        return network
 
     def read(self, sequences: Sequence[Pieces]) -> tuple[Tensor, Tensor]:
         """The mix of sequences of word pieces, with dropout, (B, P, D), and their mask, (B, P); no cache is used."""
-        with torch.autocast(self._device().type, enabled=False):
+        with torch.autocast(self.device.type, enabled=False):
             output = self.frozen().read(sequences)
         return self.dropout(self.mixes["input"](output.layers, output.mask)), output.mask
+
+    def first_pieces(self, texts: Sequence[Sequence[Sequence[str]]]) -> Tensor:
+        transformer = self.frozen()
+        return self.read([transformer.text_pieces(*each) for each in texts])[0][:, 0]
+
+    def piece_ids(self, texts: Sequence[Sequence[str]]) -> list[int]:
+        return self.frozen().text_pieces(*texts).ids
 
 
 @dataclasses.dataclass(frozen=True)

@@ -94,8 +94,8 @@ def run_embed(arguments: argparse.Namespace) -> None:
 
     from elmo_tasks.elmo import BiLM
     from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
+    from elmo_tasks.elmo.embedder import text_checks
     from elmo_tasks.elmo.fast import FastBiLM
-    from elmo_tasks.extras.advice.language import language_check
     from elmo_tasks.extras.vectors.embed import embed_file, embed_words
     from elmo_tasks.extras.vectors.vector_file import check_vector_file
     from elmo_tasks.text.tokenizers import WhitespaceTokenizer
@@ -134,7 +134,7 @@ def run_embed(arguments: argparse.Namespace) -> None:
     if arguments.per == "word":
         count = embed_words(source, arguments.output, bilm, layers=arguments.layers or "mix", **settings)
     else:
-        settings |= {"pool": arguments.pool, "keep_sentences": not arguments.no_index, "check": language_check(files)}
+        settings |= {"pool": arguments.pool, "keep_sentences": not arguments.no_index, "checks": text_checks(files)}
         count = embed_file(source, arguments.output, bilm, layers=arguments.layers or "all", **settings)
     logger.info("%s: vectors of %s", arguments.output, counted(count, arguments.per))
 

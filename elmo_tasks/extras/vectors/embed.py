@@ -21,9 +21,9 @@ from torch import Tensor
 
 from elmo_tasks.elmo.bilm import BiLM
 from elmo_tasks.elmo.characters import check_sentences
+from elmo_tasks.elmo.embedder import TextCheck
 from elmo_tasks.elmo.fast import FastBiLM
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.extras.advice.language import LanguageCheck
 from elmo_tasks.extras.vectors.vector_file import SENTENCES, create_vector_file
 from elmo_tasks.files.atomic import atomic_write
 from elmo_tasks.files.paths import is_stream
@@ -94,7 +94,7 @@ def embed_file(
     max_tokens: int = 4096,
     keep_sentences: bool = True,
     show_progress: bool = True,
-    check: LanguageCheck | None = None,
+    checks: Sequence[TextCheck] = (),
 ) -> int:
     """Writes the vectors of every sentence of a text file.
 
@@ -116,7 +116,7 @@ def embed_file(
         max_tokens: most tokens of a batch, which bounds memory; a longer sentence is a batch by itself.
         keep_sentences: whether `sentence_to_index` is written, for which all sentences are held in memory.
         show_progress: whether a progress bar is drawn.
-        check: sees the sentences.
+        checks: see the sentences.
 
     Returns:
         the number of sentences.
@@ -133,8 +133,8 @@ def embed_file(
         num_lines = _count_lines(source)
         progress.update(task, total=num_lines, description="embedding lines")
         for batch in _batches(_sentences(source, tokenize), max_tokens, one_by_one=_reset_state(bilm)):
-            if check is not None:
-                check.see(sentence.tokens for sentence in batch)
+            for check in checks:
+                check.see([sentence.tokens for sentence in batch])
             vectors = _vectors([sentence.tokens for sentence in batch], bilm, choose, pool)
             for sentence, each in zip(batch, vectors, strict=True):
                 file.write(str(sentence.number), each.float().cpu().numpy())

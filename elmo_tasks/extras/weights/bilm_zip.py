@@ -6,6 +6,7 @@ import fnmatch
 import zipfile
 from pathlib import Path, PurePosixPath
 
+from elmo_tasks.elmo.bilm_files import BiLMFormat, file_patterns
 from elmo_tasks.errors import WeightsError
 from elmo_tasks.files.atomic import atomic_folder, write_errors
 from elmo_tasks.files.cache import used_cache
@@ -17,14 +18,11 @@ from elmo_tasks.files.text import ZIP_ERRORS
 _CHUNK = 1 << 20
 
 
-def unzipped(archive: Path, patterns: tuple[str, ...]) -> Path:
-    """The folder in the cache with the files of a zip archive, which is unpacked once.
+def unzipped(archive: Path) -> Path:
+    """The folder in the cache with the files of a biLM in a zip archive, which is unpacked once.
 
     Only the contents of files are used, and each is written under its name without its folders. So links, absolute
     paths and paths with `..` have no effect.
-
-    Arguments:
-        patterns: the names of the files that are needed; others stay in the archive.
 
     Raises:
         WeightsError: the archive is damaged, has two files of the same name, or unpacks to far more than its size.
@@ -33,10 +31,13 @@ def unzipped(archive: Path, patterns: tuple[str, ...]) -> Path:
     if not target.is_dir():
         with atomic_folder(target) as folder:
             try:
-                _unzip(archive, patterns, folder)
+                _unzip(archive, file_patterns(), folder)
             except ZIP_ERRORS as error:
                 raise WeightsError(f"{archive}: damaged, or not a zip archive ({error})") from None
     return target
+
+
+ZIP = BiLMFormat((), lambda path: path.is_file() and zipfile.is_zipfile(path), unzipped)
 
 
 def _unzip(archive: Path, patterns: tuple[str, ...], folder: Path) -> None:

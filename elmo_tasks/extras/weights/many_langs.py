@@ -20,10 +20,10 @@ from torch import Tensor, nn
 from elmo_tasks.config import Config
 from elmo_tasks.elmo import weights as weights_file
 from elmo_tasks.elmo.allennlp_names import bilm_tensors
-from elmo_tasks.elmo.lexicon import NEEDED_CHARACTERS, NEEDED_WORDS, LexiconEncoder, as_bytes, missing
+from elmo_tasks.elmo.bilm_files import BiLMFormat
 from elmo_tasks.elmo.lstm import LstmStack
 from elmo_tasks.elmo.options import PUBLISHED_OPTIONS, VOCABULARY_FILE, BiLMOptions, Count, Size
-from elmo_tasks.elmo.shapes_only import shapes_only
+from elmo_tasks.elmo.token_encoder import NEEDED_CHARACTERS, NEEDED_WORDS, LexiconEncoder, as_bytes, missing
 from elmo_tasks.errors import WeightsError, one_line
 from elmo_tasks.files.atomic import atomic_folder
 from elmo_tasks.files.cache import used_cache
@@ -31,6 +31,7 @@ from elmo_tasks.files.hashes import kept_hash
 from elmo_tasks.files.json_files import read_json
 from elmo_tasks.files.tensor_files import read_pickled_tensors
 from elmo_tasks.files.text import read_lines
+from elmo_tasks.modules.devices import shapes_only
 
 TOKEN_WEIGHTS, LSTM_WEIGHTS = "token_embedder.pkl", "encoder.pkl"
 WORDS, CHARACTERS, CONFIG = "word.dic", "char.dic", "config.json"
@@ -86,11 +87,6 @@ class _NamedSettings(_Model):
     config_path: str
 
 
-def is_many_langs(folder: Path) -> bool:
-    """Whether a folder has the weights of such a biLM."""
-    return (folder / TOKEN_WEIGHTS).is_file()
-
-
 def converted(folder: Path) -> Path:
     """The folder in the cache with an options.json and a weights.hdf5, which are made once.
 
@@ -108,6 +104,9 @@ def converted(folder: Path) -> Path:
         with atomic_folder(target) as new:
             _convert(settings, path, folder, new)
     return target
+
+
+MANY_LANGS = BiLMFormat(FILES, lambda path: (path / TOKEN_WEIGHTS).is_file(), converted)
 
 
 def _read_settings(folder: Path) -> tuple[_Settings, Path]:

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import torch
 
-from elmo_tasks.elmo.cached_layers import CachedLayers
-from elmo_tasks.elmo.layer_key import LayerKey
-from elmo_tasks.elmo.layer_store import LayerStore
-from elmo_tasks.elmo.layers import LayerOutput, LayerSource
+from elmo_tasks.elmo.bilm import LayerOutput
+from elmo_tasks.elmo.frozen_layers import LayerProvider, LayerSource
+from elmo_tasks.elmo.layer_store import LayerKey, LayerStore
 
 HALF, NUM_LAYERS = 4, 3
+CPU = torch.device("cpu")
 KEY = LayerKey("0123abcd", "float32", NUM_LAYERS, 2 * HALF, "float32")
 HALF_PRECISION_KEY = LayerKey("0123abcd", "float32", NUM_LAYERS, 2 * HALF, "float16")
 SENTENCES = [[f"word{number % 7}", *["and"] * (number % 5), f"so{number}"] for number in range(40)]
@@ -58,13 +58,27 @@ class Unwanted:
         raise AssertionError(f"computed {sentences} though it is stored")
 
 
+class Provider(LayerProvider):
+    """Gives layers from a store, and from a source that is made for the first missing sentence."""
+
+    def __init__(self, make: Callable[[], LayerSource], store: LayerStore | None = None) -> None:
+        self.make = make
+        self.opened = store
+
+    def load(self, device: torch.device) -> LayerSource:
+        return self.make()
+
+    def open_store(self) -> LayerStore | None:
+        return self.opened
+
+
 def fill(
     store: LayerStore,
     sentences: Sequence[Sequence[str]] = SENTENCES,
     source: LayerSource | None = None,
     progress: Callable[[int, int], object] = lambda done, total: None,
 ) -> None:
-    CachedLayers(lambda: source or FakeSource(), store).fill(sentences, progress)
+    Provider(lambda: source or FakeSource(), store).fill(sentences, CPU, progress)
 
 
 def read(store: LayerStore, sentences: Sequence[Sequence[str]]) -> LayerOutput:

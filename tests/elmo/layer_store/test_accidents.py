@@ -17,15 +17,17 @@ from pathlib import Path
 
 import pytest
 
-from elmo_tasks.elmo import cached_layers, layer_store
-from elmo_tasks.elmo.cached_layers import CachedLayers
+from elmo_tasks.elmo import layer_store
+from elmo_tasks.elmo.frozen_layers import stored_features
 from elmo_tasks.elmo.layer_store import LayerStore, sentence_key
 from elmo_tasks.errors import CacheError
 from tests.elmo.layer_store.fillers import (
+    CPU,
     HALF,
     KEY,
     SENTENCES,
     FakeSource,
+    Provider,
     Unwanted,
     assert_holds,
     assert_same,
@@ -99,7 +101,7 @@ def test_no_damage_gives_wrong_vectors(full_store: LayerStore) -> None:
     for _ in range(20):
         _replace(database(full_store), _with_other_bit(content, draw.randrange(len(content))))
         with contextlib.suppress(CacheError):  # which says that the store is damaged
-            assert_same(CachedLayers(FakeSource, LayerStore(KEY)).layers(SENTENCES), expected)
+            assert_same(Provider(FakeSource, LayerStore(KEY)).layers(SENTENCES, CPU), expected)
 
 
 def test_the_layers_of_another_sentence_are_damage(full_store: LayerStore) -> None:
@@ -121,7 +123,7 @@ def test_who_waited_and_finds_the_work_done_computes_nothing(caplog: pytest.LogC
             deadline = time.monotonic() + 60
             while "which computes the same layers" not in caplog.text and time.monotonic() < deadline:
                 time.sleep(0.01)
-            store.write(missing, cached_layers._stored_features(FakeSource().layers(missing), KEY))
+            store.write(missing, stored_features(FakeSource().layers(missing), KEY))
         waiting.result(timeout=60)
     assert caplog.text.count("to compute") == 1
     assert_holds(KEY)
@@ -132,7 +134,7 @@ def test_who_needs_other_layers_does_not_wait(caplog: pytest.LogCaptureFixture) 
     store, ours, others = LayerStore(KEY), SENTENCES[:20], SENTENCES[15:]
     with ThreadPoolExecutor(1) as other, store.filling(ours) as missing:
         other.submit(fill, LayerStore(KEY), others).result(timeout=60)
-        store.write(missing, cached_layers._stored_features(FakeSource().layers(missing), KEY))
+        store.write(missing, stored_features(FakeSource().layers(missing), KEY))
     assert "waiting" not in caplog.text
     assert_holds(KEY, [*ours, *others])
     assert list(store.folder.parent.iterdir()) == [store.folder], "locks are left"

@@ -11,12 +11,12 @@ import pytest
 import torch
 
 from elmo_tasks.elmo import BiLM
-from elmo_tasks.elmo.cached_layers import CachedLayers, LayerCacheConfig
-from elmo_tasks.elmo.layer_key import Storage
-from elmo_tasks.elmo.layer_store import LayerStore, sentence_key
-from elmo_tasks.elmo.layers import LayerOutput
+from elmo_tasks.elmo.bilm import LayerOutput
+from elmo_tasks.elmo.frozen_layers import LayerCacheConfig
+from elmo_tasks.elmo.layer_store import LayerStore, Storage, sentence_key
 from elmo_tasks.errors import CacheError
 from tests.elmo.layer_store.fillers import (
+    CPU,
     HALF,
     HALF_PRECISION_KEY,
     KEY,
@@ -24,6 +24,7 @@ from tests.elmo.layer_store.fillers import (
     SENTENCES,
     SMALL_PART,
     FakeSource,
+    Provider,
     Unwanted,
     assert_holds,
     assert_same,
@@ -157,25 +158,24 @@ def test_with_a_full_store_no_source_is_built(full_store: LayerStore) -> None:
     def never() -> Unwanted:
         raise AssertionError("built without need")
 
-    cached = CachedLayers(never, full_store)
-    cached.fill(SENTENCES)
-    assert_same(cached.layers(SENTENCES), FakeSource().layers(SENTENCES))
-    assert (cached.num_layers, cached.output_size) == (NUM_LAYERS, 2 * HALF)
+    provider = Provider(never, full_store)
+    provider.fill(SENTENCES, CPU)
+    assert_same(provider.layers(SENTENCES, CPU), FakeSource().layers(SENTENCES))
 
 
 def test_a_stored_sentence_may_be_longer_than_all_missing_ones(full_store: LayerStore) -> None:
     batch = [["new"], SENTENCES[4], ["not", "stored"], SENTENCES[0], []]
     assert len(SENTENCES[4]) > 2
-    assert_same(CachedLayers(FakeSource, full_store).layers(batch), FakeSource().layers(batch))
+    assert_same(Provider(FakeSource, full_store).layers(batch, CPU), FakeSource().layers(batch))
 
 
 @pytest.mark.parametrize(("storage", "tolerance"), [("float32", 1e-6), ("float16", 2e-3)])
 def test_a_bilm_gives_the_same_with_and_without(bilm: BiLM, storage: Storage, tolerance: float) -> None:
     config = LayerCacheConfig(storage=storage)
     store = config.build(bilm.fingerprint(), "float32", bilm.num_layers, bilm.output_size)
-    cached = CachedLayers(lambda: bilm, store)
-    cached.fill(SENTENCES[::2])
-    output, expected = cached.layers(SENTENCES), bilm.layers(SENTENCES)
+    provider = Provider(lambda: bilm, store)
+    provider.fill(SENTENCES[::2], CPU)
+    output, expected = provider.layers(SENTENCES, CPU), bilm.layers(SENTENCES)
     assert len(store.missing(SENTENCES)) == len(SENTENCES) // 2
     torch.testing.assert_close(output.layers, expected.layers, atol=tolerance, rtol=0)
     assert torch.equal(output.mask, expected.mask)

@@ -9,9 +9,8 @@ import pytest
 import torch
 
 from elmo_tasks.elmo import layer_store
-from elmo_tasks.elmo.cached_layers import LayerCacheConfig
-from elmo_tasks.elmo.layer_key import TORCH_TYPES, LayerKey, Storage
-from elmo_tasks.elmo.layer_store import LayerStore
+from elmo_tasks.elmo.frozen_layers import LayerCacheConfig
+from elmo_tasks.elmo.layer_store import TORCH_TYPES, LayerKey, LayerStore, Storage
 from elmo_tasks.errors import CacheError
 from tests.elmo.layer_store.fillers import (
     HALF_PRECISION_KEY,

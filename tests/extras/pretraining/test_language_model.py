@@ -6,9 +6,9 @@ import torch
 from torch import Tensor, nn
 
 from elmo_tasks.elmo import TINY_OPTIONS
+from elmo_tasks.elmo.bilm import random_bilm
 from elmo_tasks.elmo.characters import BEGIN_SENTENCE, END_SENTENCE
 from elmo_tasks.elmo.options import VOCABULARY_FILE
-from elmo_tasks.elmo.random_weights import random_bilm
 from elmo_tasks.errors import WeightsError
 from elmo_tasks.extras.pretraining import language_model
 from elmo_tasks.extras.pretraining.language_model import SOFTMAX_FILE, LanguageModel

@@ -17,8 +17,8 @@ import torch
 from elmo_tasks import cli
 from elmo_tasks.config import load_config
 from elmo_tasks.elmo import TINY_OPTIONS, BiLM
-from elmo_tasks.elmo.lexicon import NEEDED_CHARACTERS, NEEDED_WORDS, as_bytes
 from elmo_tasks.elmo.options import PUBLISHED_OPTIONS, LexiconOptions
+from elmo_tasks.elmo.token_encoder import NEEDED_CHARACTERS, NEEDED_WORDS, as_bytes
 from elmo_tasks.errors import ConfigError, ElmoTasksError, RunError, WeightsError, WriteError
 from elmo_tasks.extras.pretraining.corpus import Corpus
 from elmo_tasks.extras.pretraining.language_model import LanguageModel
@@ -96,8 +96,8 @@ def test_it_learns_from_context(whole: Whole, config_file: Path) -> None:
     model = LanguageModel.load(run).eval()
     assert results["vocabulary"] == len(model.vocabulary)
     sentence = ["the", "lion", "roared", "."]
-    written = BiLM.load(run).plain_layers([sentence]).layers
-    assert torch.equal(written, model.bilm.plain_layers([sentence]).layers)
+    written = BiLM.load(run).layers([sentence]).layers
+    assert torch.equal(written, model.bilm.layers([sentence]).layers)
     training = prepared(config_file).training
     assert results["training_targets"] == len(training.tokens) + len(training.sentences) - 1
     seconds = read_state(folder.training_state)["progress"]["seconds"]

@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from elmo_tasks.elmo import TINY_OPTIONS
+from elmo_tasks.elmo.bilm import random_bilm
 from elmo_tasks.elmo.characters import tokens_to_ids
 from elmo_tasks.elmo.options import BiLMOptions
-from elmo_tasks.elmo.random_weights import random_bilm
 from elmo_tasks.elmo.token_encoder import TokenEncoder
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.extras.pretraining import windows

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from elmo_tasks.modules.embedder import Embedder, EmbedderConfig
+from elmo_tasks.models.embedder import Embedder, EmbedderConfig
 from elmo_tasks.modules.encoders import StackedBiLstmConfig
 from elmo_tasks.modules.sentence_groups import GroupedSentenceEncoder, padded_sentences
 from elmo_tasks.text.tokens import Tokens
@@ -17,7 +17,7 @@ from elmo_tasks.text.vocabulary import SPECIAL, Vocabulary
 
 transformers = pytest.importorskip("transformers")
 
-from elmo_tasks.elmo.cached_layers import LayerCacheConfig  # noqa: E402
+from elmo_tasks.elmo.frozen_layers import LayerCacheConfig  # noqa: E402
 from elmo_tasks.errors import ConfigError, RunError, WeightsError  # noqa: E402
 from elmo_tasks.extras.transformers.transformer import FrozenTransformer, TransformerConfig  # noqa: E402
 from elmo_tasks.extras.transformers.transformer_files import TransformerFiles  # noqa: E402

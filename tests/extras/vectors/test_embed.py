@@ -14,7 +14,7 @@ import pandas
 import pytest
 
 from elmo_tasks.elmo import BiLM
-from elmo_tasks.elmo.layers import LayerOutput
+from elmo_tasks.elmo.bilm import LayerOutput
 from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.extras.vectors.embed import Pooling, embed_file, embed_sentences, embed_words
 from elmo_tasks.modules.word_vectors import WordVectorFile

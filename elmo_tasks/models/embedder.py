@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Sequence
-from typing import Any, cast
+from typing import Any
 
 import pydantic
 import torch
@@ -15,8 +15,9 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from elmo_tasks.config import Config
-from elmo_tasks.elmo import ElmoConfig, ElmoEmbedder, ScalarMix
-from elmo_tasks.extras.transformers.transformer import TransformerConfig, TransformerEmbedder
+from elmo_tasks.elmo import ElmoConfig
+from elmo_tasks.elmo.frozen_layers import FrozenLayers, FrozenLayersConfig
+from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.modules.character_cnn import CharacterEncoder, CharacterEncoderConfig
 from elmo_tasks.modules.word_embedding import WordEmbedding, WordEmbeddingConfig
 from elmo_tasks.modules.word_vectors import WordVectorFile, open_word_vectors
@@ -30,7 +31,7 @@ class EmbedderConfig(Config):
     words: WordEmbeddingConfig | None = Field(None, description="vectors of words from a table")
     characters: CharacterEncoderConfig | None = Field(None, description="vectors of words from their characters")
     elmo: ElmoConfig | None = Field(None, description="mixes of a biLM's layers")
-    transformer: TransformerConfig | None = Field(None, description="a mix of a frozen transformer's layers")
+    transformer: FrozenLayersConfig | None = Field(None, description="a mix of a frozen transformer's layers")
 
     @pydantic.model_validator(mode="after")
     def _has_inputs(self) -> EmbedderConfig:
@@ -106,8 +107,8 @@ class Embedder(nn.Module):
         self,
         words: WordEmbedding | None = None,
         characters: CharacterEncoder | None = None,
-        elmo: ElmoEmbedder | None = None,
-        transformer: TransformerEmbedder | None = None,
+        elmo: FrozenLayers | None = None,
+        transformer: FrozenLayers | None = None,
     ) -> None:
         super().__init__()
         self.words = words
@@ -144,17 +145,20 @@ class Embedder(nn.Module):
 
     def mix_weights(self) -> dict[str, dict[str, Any]]:
         """For logs: the layers of each of ELMo's mixes, their mean weights and gamma, where they are known."""
-        mixes = cast("dict[str, ScalarMix]", dict(self.elmo.mixes.items()) if self.elmo else {})
-        records = {name: _mix_record(mix, mix.layers) for name, mix in mixes.items()}
-        return {name: record for name, record in records.items() if record}
+        return self.elmo.mix_weights() if self.elmo else {}
 
     def transformer_weights(self) -> dict[str, Any]:
         """For logs: the same of the transformer's mix; empty without a transformer."""
-        if self.transformer is None:
-            return {}
-        return _mix_record(cast(ScalarMix, self.transformer.mixes["input"]), self.transformer.layers)
+        return self.transformer.mix_weights().get("input", {}) if self.transformer else {}
 
 
-def _mix_record(mix: ScalarMix, layers: Sequence[int]) -> dict[str, Any]:
-    weights = mix.mean_weights()
-    return {} if weights is None else {"layers": [*layers], "weights": weights.tolist(), "gamma": mix.gamma.item()}
+def piece_layers(embedder: nn.Module) -> FrozenLayers:
+    """The frozen layers of an embedder, for a head that reads their word pieces.
+
+    Raises:
+        ElmoTasksError: a prediction is explained, which needs vectors of words.
+    """
+    transformer = getattr(embedder, "transformer", None)
+    if not isinstance(transformer, FrozenLayers):
+        raise ElmoTasksError("the head reads pieces of a frozen transformer; its predictions are not explained")
+    return transformer
