@@ -40,20 +40,9 @@ NOT_YET = {
     ("commands", "resolve"),
     ("commands", "studies"),
     ("commands", "tables"),
-    ("elmo", "advice"),
-    ("elmo", "weights"),
-    ("models", "transformers"),
-    ("modules", "transformers"),
     ("predictors", "allennlp"),
     ("predictors", "explain"),
-    ("runs", "advice"),
-    ("runs", "augment"),
-    ("runs", "ensembles"),
-    ("runs", "transformers"),
     ("training", "pretraining"),
-}
-NOT_YET_DOWN = {
-    ("modules", "elmo"),
 }
 
 
@@ -125,7 +114,6 @@ def test_a_room_imports_only_what_is_below_it() -> None:
         if not extra(module)
         for imported in sorted(found)
         if part(imported) not in ("", "extras", part(module)) and layer(imported) <= layer(module)
-        if (part(module), part(imported)) not in NOT_YET_DOWN
     ]
     assert upwards == []
 

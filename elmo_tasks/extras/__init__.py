@@ -158,7 +158,7 @@ EXTRAS = {
                 unwritten="a file of vectors is only written whole; --output DIR/ keeps the parts that are complete",
             ),
         },
-        needs=("advice", "engines"),
+        needs=("engines",),
     ),
     "weights": Extra(
         "biLMs as others publish them: addresses, zip archives of NLPL, ELMoForManyLangs",
@@ -215,7 +215,7 @@ EXTRAS = {
         adds={"DatasetReaderConfig": {"delimited": "delimited:DelimitedConfig"}},
     ),
     "engines": Extra(
-        "Arrow functions for Ray Data and Spark, and folders of Parquet parts", needs=("advice", "explain", "vectors")
+        "Arrow functions for Ray Data and Spark, and folders of Parquet parts", needs=("explain", "vectors")
     ),
     "ensembles": Extra("several runs as one", adds={"several_runs": {"mean": "ensemble:load_ensemble"}}),
     "explain": Extra("which tokens count for a result", adds={"explanation": {"saliency": "saliency:explain"}}),

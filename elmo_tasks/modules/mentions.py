@@ -19,12 +19,19 @@ from torch.nn import functional
 from elmo_tasks.modules.attention import masked_softmax
 from elmo_tasks.modules.dropout import Dropout
 from elmo_tasks.modules.feed_forward import FeedForward, make_linear
-from elmo_tasks.modules.sentence_groups import TokenVectors
 from elmo_tasks.text.tokens import TensorRecord
 
 CHUNK_NUMBERS = 1 << 24  # of the largest tensor of a chunk of spans, or of pairs of spans
 _CHUNK_TOKENS = 2048  # the most tokens whose spans are scored at once
 _FEW_WIDTHS = 16  # with more, most spans would leave their sentences, and only the others are scored
+
+
+@dataclasses.dataclass(frozen=True)
+class TokenVectors(TensorRecord):
+    """The vectors of tokens, sentence by sentence, without padding."""
+
+    inputs: Tensor  # (N, D), the embedder's
+    encoded: Tensor  # (N, H), the encoder's and, where there is one, ELMo's second mix
 
 
 class PartwiseScorer(nn.Module):

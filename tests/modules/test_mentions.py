@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from elmo_tasks.modules import mentions
-from elmo_tasks.modules.mentions import PartwiseScorer, SpanRepresentation, best_non_crossing_spans
-from elmo_tasks.modules.sentence_groups import TokenVectors
+from elmo_tasks.modules.mentions import PartwiseScorer, SpanRepresentation, TokenVectors, best_non_crossing_spans
 
 TOKENS_LEFT = torch.tensor([left for length in (5, 1, 3) for left in range(length, 0, -1)])
 WIDTH = 4

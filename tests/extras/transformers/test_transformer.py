@@ -9,9 +9,9 @@ import pytest
 import torch
 from torch import Tensor
 
+from elmo_tasks.models.coreference_resolver import GroupedSentenceEncoder, padded_sentences
 from elmo_tasks.models.embedder import Embedder, EmbedderConfig
 from elmo_tasks.modules.encoders import StackedBiLstmConfig
-from elmo_tasks.modules.sentence_groups import GroupedSentenceEncoder, padded_sentences
 from elmo_tasks.text.tokens import Tokens
 from elmo_tasks.text.vocabulary import SPECIAL, Vocabulary
 
