@@ -184,7 +184,7 @@ EXTRAS = {
         },
         adds={
             "training_check": {"data": "data_analysis:check_before_training"},
-            "result_check": {"floor": "advice:judge"},
+            "result_check": {"floor": "data_analysis:judge"},
             "text_check": {"language": "language:language_check"},
         },
     ),

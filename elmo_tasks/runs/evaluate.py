@@ -15,7 +15,6 @@ from elmo_tasks.metrics.confusion import Confusion, label_scores
 from elmo_tasks.modules.devices import Device
 from elmo_tasks.runs.experiment_data import read_examples
 from elmo_tasks.runs.load import Run, RunPaths, load_run, with_device
-from elmo_tasks.tasks import Task
 from elmo_tasks.training.batching import BatchLoader, DataLoaderConfig
 from elmo_tasks.training.evaluation import Sink, ordered_lines, pairs_to
 from elmo_tasks.training.evaluation import evaluate as evaluate_model
@@ -58,24 +57,24 @@ def evaluate(
     task, confusions = run.reader.task, Confusion()
     is_main = start_accelerator(run.config.trainer).is_main_process
     with ordered_lines(predictions if is_main else None) as write:
-        sink = pairs_to(write) if predictions or confusion else None
-        if sink and confusion:
-            sink = _counting(sink, task, confusions)
-        metrics = evaluate_run(run, data, sink=sink, batch_tokens=batch_tokens, unknown_labels=unknown_labels)
-        if not confusion:
-            return metrics
-        table = confusions.table()
-        return {**metrics, "confusion": table, "label_scores": label_scores(table)}
+        to_file = pairs_to(write)
 
+        def sink(row: int, example: dict[str, Any], prediction: dict[str, Any]) -> None:
+            to_file(row, example, prediction)
+            if confusion:
+                confusions.add(task.compared_labels(prediction), task.compared_labels(example))
 
-def _counting(sink: Sink, task: Task, confusions: Confusion) -> Sink:
-    """Does what a sink does, and counts which labels are predicted for which."""
-
-    def keep(row: int, example: dict[str, Any], prediction: dict[str, Any]) -> None:
-        sink(row, example, prediction)
-        confusions.add(task.compared_labels(prediction), task.compared_labels(example))
-
-    return keep
+        metrics = evaluate_run(
+            run,
+            data,
+            sink=sink if predictions or confusion else None,
+            batch_tokens=batch_tokens,
+            unknown_labels=unknown_labels,
+        )
+    if not confusion:
+        return metrics
+    table = confusions.table()
+    return {**metrics, "confusion": table, "label_scores": label_scores(table)}
 
 
 def evaluate_run(

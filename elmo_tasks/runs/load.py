@@ -37,10 +37,7 @@ RunPaths = str | Path | Sequence[str | Path]
 class Run:
     """The parts of a trained run, ready for evaluation and prediction."""
 
-    path: (
-        Path | list[Path]
-    )  # its folder or archive; or its name on the hub, or its address; those of an ensemble's runs
-
+    path: Path | list[Path]  # its folder, archive, name on the hub or address; for an ensemble, those of its runs
     config: ExperimentConfig
     reader: DatasetReader  # of the data to evaluate
     vocabulary: Vocabulary

@@ -81,9 +81,8 @@ def train(
         with accelerator.main_process_first():  # the first to read fills the cache for the others
             data = Data.read(experiment, datasets)
         data.check_labels(experiment)
-        hashes = data.hashes(experiment)
         if not plan.begins:
-            run.check_data(hashes, plan.changed)
+            run.check_data(data.hashes(experiment), plan.changed)
         vocabulary = data.vocabulary(experiment)
         model = experiment.build_model(vocabulary, pretrained=True)
         origin = _load_first_weights(plan, run, experiment, vocabulary, model)
@@ -106,9 +105,7 @@ def train(
         if not plan.begins:
             _write_changes(plan, run, experiment, trainer)
         elif accelerator.is_main_process:
-            _begin(run, experiment, settings, vocabulary, model, hashes, origin, self_contained=self_contained)
-            if experiment.validation_share:
-                write_json(run.validation_examples, data.validation_locations(experiment))
+            _begin(run, experiment, settings, data, vocabulary, model, origin, self_contained=self_contained)
             for check in hooks.everything("training_check"):
                 for warning in check(experiment, data, training, None if origin else agenda.total):
                     logger.warning("%s", warning)
@@ -184,9 +181,9 @@ def _begin(
     run: RunFolder,
     config: ExperimentConfig,
     settings: TrainerConfig,
+    data: Data,
     vocabulary: Vocabulary,
     model: TaskModel,
-    hashes: Mapping[str, str],
     origin: Mapping[str, Any] | None,
     *,
     self_contained: bool,
@@ -195,12 +192,11 @@ def _begin(
 
     Arguments:
         settings: the config's trainer, with the precision that "auto" means.
-        hashes: of the data.
         origin: what `_load_first_weights` returned.
         self_contained: whether the files of the biLM and of the transformer are copied into the run.
     """
     run.clear()
-    write_json(run.data, hashes)
+    write_json(run.data, data.hashes(config))
     if (elmo := config.elmo()) and elmo.requires_grad:
         BiLMOptions.load(elmo.files().options).save(run.bilm_options)
     for frozen in run.frozen_models:
@@ -209,6 +205,8 @@ def _begin(
             frozen.copy_files()
     if origin:
         write_json(run.origin, origin)
+    if config.validation_share:
+        write_json(run.validation_examples, data.validation_locations(config))
     vocabulary.save(run.vocabulary)
     trained = {name for name, parameter in model.named_parameters() if parameter.requires_grad}
     # The tensors of a frozen biLM or transformer are not in the model's state: they are in its own files.

@@ -1,19 +1,22 @@
-"""What the data of a config is like, and what in it will hurt: for `elmo-tasks data`, and before a training."""
+"""What the data of a config is like, what in it will hurt a training, and whether a training has learned anything."""
 
 from __future__ import annotations
 
 import contextlib
 import itertools
+import logging
+import re
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import datasets
 import numpy as np
 
 from elmo_tasks.config.data_folder import MissingDataError
+from elmo_tasks.config.packaged import packaged_configs
 from elmo_tasks.data_readers.reader import Notes
 from elmo_tasks.errors import DataError, WeightsError, counted, some_of
-from elmo_tasks.extras.advice.advice import few_steps
 from elmo_tasks.extras.advice.language import language_problem
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.experiment_data import TRAINING, Data
@@ -23,6 +26,9 @@ from elmo_tasks.tasks.task import Example
 from elmo_tasks.text.tag_schemes import OUTSIDE
 from elmo_tasks.training.batching import BatchLoader
 from elmo_tasks.training.task_training import TaskAgenda
+from elmo_tasks.training.trainer_config import TrainerConfig
+
+logger = logging.getLogger(__name__)
 
 # The kinds of warnings, the most important first.
 KINDS = (
@@ -30,6 +36,7 @@ KINDS = (
     "other_lengths", "few_steps", "few_vectors", "lower_case_vectors", "several_labels", "similar_labels", "one_label",
     "few_examples", "rare_labels", "long",
 )  # fmt: skip
+_FEW_STEPS = 200
 _FEW_EXAMPLES, _RARE = 30, 5  # of held-out data; of a label in the training data
 _SAME, _WITH_VECTOR, _LOWER_CASE, _ONE_LABEL = 1, 20, 10, 90  # percentages
 _BY_CHANCE = 0.01  # a difference with a lower probability is reported
@@ -112,7 +119,7 @@ def training_warnings(
         if 100 * (same := _same_texts(data, name)) >= _SAME * len(examples):
             text = f"{same:,} of {counted(len(examples), f'{name} example')} have the same texts as a training example"
             yield DataWarning("same_texts", f"{text}, which may raise the score; in your own data, remove them")
-    if num_steps is not None and (problem := few_steps(config.trainer, loader, num_steps)):
+    if num_steps is not None and (problem := _few_steps(config.trainer, loader, num_steps)):
         yield DataWarning("few_steps", problem)
     words = _words(config, data, TRAINING)
     lacking, in_lower_case = config.model.embedder.words_without_vector(words) or (set(), set())
@@ -134,6 +141,55 @@ def check_before_training(
     """The most important warnings, for the log of a training; `elmo-tasks data` shows all."""
     for warning in itertools.islice(training_warnings(config, data, loader, num_steps), _MOST_IN_A_LOG):
         yield warning.text
+
+
+def _few_steps(trainer: TrainerConfig, training: BatchLoader, num_steps: int) -> str | None:
+    """What is wrong with a run of so few optimizer steps that its model will hardly learn; None if there are enough."""
+    if num_steps >= _FEW_STEPS:
+        return None
+    steps, examples = counted(num_steps, "optimizer step"), counted(len(training.data), "training example")
+    remedy = _more_steps(trainer, training)
+    return f"only {steps} in all, for {examples}, and a model needs a few hundred to learn; {remedy}"
+
+
+def judge(
+    scores: Mapping[str, float],
+    task: Task,
+    trainer: TrainerConfig,
+    training: BatchLoader,
+    validation: datasets.Dataset,
+    num_steps: int,
+) -> None:
+    """Compares the best epoch with a model that has learned nothing, and warns if it is not better.
+
+    Arguments:
+        scores: those of the best epoch on the validation data.
+        task: that of the model, which may score tags of its data's spans one by one.
+        num_steps: the optimizer steps of the run.
+    """
+    metric = task.build_metric()
+    score, floor = scores[metric.main], metric.floor(validation)
+    result = f"validation {metric.main} {score:.2f} in the best epoch"
+    if floor:
+        result += f"; always giving the most frequent label has {floor:.2f}"
+    if score > floor:
+        logger.info("%s", result)
+        return
+    remedy = (
+        "check that both files have the same kind of labels; more examples or steps, or another learning rate may help"
+    )
+    if num_steps < _FEW_STEPS:
+        remedy = _more_steps(trainer, training)
+    logger.warning("%s: the model has learned nothing useful; %s", result, remedy)
+
+
+def _more_steps(trainer: TrainerConfig, training: BatchLoader) -> str:
+    """What to change for more optimizer steps."""
+    task = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(training.task).__name__).lower()
+    config = f"start from the config small/{task}, or " if f"small/{task}" in packaged_configs() else ""
+    size = training.config.batch_size
+    batches = f"data_loader.batch_size (now {size})" if size else "data_loader.batch_tokens"
+    return f"{config}raise trainer.num_epochs (now {trainer.num_epochs}) or lower {batches}"
 
 
 def _report(config: ExperimentConfig, data: Data, name: str, notes: Sequence[Notes]) -> dict[str, Any]:
