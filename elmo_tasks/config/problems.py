@@ -22,7 +22,7 @@ from elmo_tasks.errors import did_you_mean, nearest
 
 Schema = Mapping[str, Any]
 
-_UNKNOWN, _MISSING = "unknown key", "missing key"
+UNKNOWN_KEY, MISSING_KEY = "unknown key", "missing key"
 _BUILT_IN_ERRORS = frozenset(get_args(core_schema.ErrorType))
 # fmt: off
 _BOUNDS = {
@@ -52,19 +52,17 @@ class ForeignConfigs(NamedTuple):
     They are registered at the place `foreign_config` of `hooks`.
 
     Attributes:
-        remedy: what to do with such a config; a line of a message that ends before the keys are listed.
-        page: where the documentation lists the keys.
+        remedy: what to do with such a config; the line of the message before those of the keys.
         recognizes: whether values are those of such a config.
         answer: what the key at a path is here, from its path, its value and the object that it is in; None if it is
             not one of theirs, or the same.
-        answers: the paths of all keys that differ, with what they are here.
+        problems: what differs in such a config, from its values and what is wrong with it as a config of ours.
     """
 
     remedy: str
-    page: str
     recognizes: Callable[[Mapping[str, Any]], bool]
     answer: Callable[[KeyPath, Any, Any], str | None]
-    answers: Callable[[Mapping[str, Any]], Iterable[tuple[KeyPath, str]]]
+    problems: Callable[[Mapping[str, Any], Sequence[Problem]], list[Problem]]
 
 
 def find_problems(
@@ -113,24 +111,6 @@ def foreign_configs(values: Mapping[str, Any]) -> ForeignConfigs | None:
     return next((configs for configs in known if configs.recognizes(values)), None)
 
 
-def foreign_problems(configs: ForeignConfigs, values: Any, problems: Sequence[Problem]) -> list[Problem]:
-    """What differs in a config of another project: each key of its table, and what else is wrong with the other keys.
-
-    Arguments:
-        problems: those of the config as one of ours. Keys that are missing then only follow from the others.
-    """
-    found = [Problem(path, text) for path, text in configs.answers(values)]
-    answered = {problem.key for problem in found}
-    for problem in problems:
-        is_answered = any(problem.key[:length] in answered for length in range(1, len(problem.key) + 1))
-        if is_answered or problem.text.startswith(_MISSING):
-            continue
-        is_unknown = problem.text.startswith(_UNKNOWN)
-        unlisted = f"{_UNKNOWN}, which {configs.page} does not list either"
-        found.append(Problem(problem.key, unlisted) if is_unknown else problem)
-    return found
-
-
 def _foreign_answer(path: KeyPath, value: Any, holder: Any) -> str | None:
     """What a key or value of another project's configs is here; None if no project has it."""
     answers = (configs.answer(path, value, holder) for configs in hooks.everything("foreign_config"))
@@ -172,11 +152,11 @@ class _Guide:
         if meant is None and path in self._overridden:
             meant = nearest(path[-1], known)
         hint = f"Did you mean '{meant}'?" if meant else f"Known keys: {', '.join(known) or 'none'}"
-        return Problem(path, f"{_UNKNOWN}. {hint}"), meant
+        return Problem(path, f"{UNKNOWN_KEY}. {hint}"), meant
 
     def missing_key(self, path: KeyPath) -> Problem:
         expected = self._expected(self._object_at(path[:-1]).get("properties", {}).get(path[-1], {}))
-        return Problem(path, f"{_MISSING}. Expected {expected}" if expected else _MISSING)
+        return Problem(path, f"{MISSING_KEY}. Expected {expected}" if expected else MISSING_KEY)
 
     def wrong_type(self, path: KeyPath, error: str, known: Sequence[str]) -> Problem:
         """A part without a type, or with one that is not registered."""
@@ -185,7 +165,7 @@ class _Guide:
         if error == "part_missing":
             misspelled = nearest("type", list(given))
             hint = f" Did you mean 'type' by '{misspelled}'?" if misspelled else ""
-            return Problem((*path, "type"), f"{_MISSING}.{hint} {choices}")
+            return Problem((*path, "type"), f"{MISSING_KEY}.{hint} {choices}")
         if theirs := _foreign_answer((*path, "type"), given["type"], given):
             return Problem((*path, "type"), f"{theirs}. {choices}")
         hint = did_you_mean(given["type"], known)

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from elmo_tasks.config.problems import ForeignConfigs
+from elmo_tasks.config.problems import MISSING_KEY, UNKNOWN_KEY, ForeignConfigs, Problem
 
 PAGE = "docs/from_allennlp.md"
 # Keys that only configs of AllenNLP's have.
@@ -103,11 +103,28 @@ def answers(
         yield from answers(value, (*path, key), found)
 
 
+def problems(values: Mapping[str, Any], found: Sequence[Problem]) -> list[Problem]:
+    """What differs in a config of AllenNLP's: each key of the table, and what else is wrong with the other keys.
+
+    Arguments:
+        found: what is wrong with it as a config of ours. Keys that are missing then only follow from the others.
+    """
+    differences = [Problem(path, text) for path, text in answers(values)]
+    answered = {problem.key for problem in differences}
+    for problem in found:
+        is_answered = any(problem.key[:length] in answered for length in range(1, len(problem.key) + 1))
+        if is_answered or problem.text.startswith(MISSING_KEY):
+            continue
+        if problem.text.startswith(UNKNOWN_KEY):
+            problem = Problem(problem.key, f"{UNKNOWN_KEY}, which {PAGE} does not list either")
+        differences.append(problem)
+    return differences
+
+
 FOREIGN_CONFIGS = ForeignConfigs(
     "an AllenNLP config; `elmo-tasks import-allennlp` turns its archive into a run; to train a new one, change "
-    "these keys",
-    PAGE,
+    f"these keys ({PAGE})",
     is_allennlp,
     answer,
-    answers,
+    problems,
 )
