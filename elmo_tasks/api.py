@@ -21,7 +21,7 @@ from elmo_tasks.extras.html.html import END, Page, Sections, page_start
 from elmo_tasks.extras.pretraining.language_model import LanguageModel
 from elmo_tasks.extras.probes.similarity import WordSimilarities, word_similarities
 from elmo_tasks.extras.vectors.embed import Pooling, embed_sentences
-from elmo_tasks.files.hashes import file_state
+from elmo_tasks.files.cache import file_state
 from elmo_tasks.modules.devices import Device
 from elmo_tasks.modules.word_vectors import WordVectorFile
 from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, Input, Predictor

@@ -13,6 +13,7 @@ from pathlib import Path
 
 # Options of commands, with the arguments of the functions that are the same in Python.
 FORCE, RESUME = "--force (force=True)", "--resume (resume=True)"
+BEGIN_AGAIN = f"{FORCE} begins the run again"
 _MOST_CHARACTERS = 2_000  # of a problem in a data file
 DISK_FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # a full disk, a used-up quota, a file that is too large
 

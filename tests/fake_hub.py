@@ -57,7 +57,7 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHub]:
     """The server, which `huggingface_hub` takes for the hub, with empty caches."""
     from huggingface_hub import constants
 
-    from elmo_tasks.files import hub as own
+    from elmo_tasks.files import downloads as own
 
     with FakeHub() as server:
         threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
@@ -69,9 +69,9 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHub]:
         monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
         monkeypatch.setenv("HF_TOKEN", "hf_of_a_test")
         monkeypatch.setenv("ELMO_TASKS_CACHE", str(tmp_path / "cache"))
-        own._snapshot.cache_clear()
+        own._hub_snapshot.cache_clear()
         yield server
-        own._snapshot.cache_clear()
+        own._hub_snapshot.cache_clear()
         server.shutdown()
 
 

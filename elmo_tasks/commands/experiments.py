@@ -21,7 +21,7 @@ from elmo_tasks.commands.console import (
 from elmo_tasks.commands.prediction import TOOLS
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.extras.engines.commands import add_inputs, add_parts, make_parts, writes_parts
-from elmo_tasks.files.overwriting import HTML, JSON_LINES, TABLES, check_ending, check_output, is_table
+from elmo_tasks.files.paths import HTML, JSON_LINES, TABLES, check_ending, check_output, is_table
 from elmo_tasks.progress import is_main_process
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from elmo_tasks.commands import numbers
 from elmo_tasks.commands.console import print_json
 from elmo_tasks.commands.numbers import Number
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.files.overwriting import JSON, check_ending, check_output
+from elmo_tasks.files.paths import JSON, check_ending, check_output
 
 if TYPE_CHECKING:
     import torch

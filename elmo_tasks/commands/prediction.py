@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from elmo_tasks.commands.console import binary_output, json_lines, page, table
 from elmo_tasks.commands.stopping import Results, uninterrupted
 from elmo_tasks.errors import DataError, ElmoTasksError
-from elmo_tasks.files.overwriting import JSON, JSON_LINES, is_table
+from elmo_tasks.files.paths import JSON, JSON_LINES, is_table
 
 if TYPE_CHECKING:
     from elmo_tasks.data_readers.reader import DatasetReader

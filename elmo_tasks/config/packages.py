@@ -15,7 +15,7 @@ from typing import Any
 
 from elmo_tasks.config.parts import Config
 from elmo_tasks.errors import ConfigError, check_argument, check_several
-from elmo_tasks.files.hashes import kept_hash
+from elmo_tasks.files.cache import kept_hash
 
 _included: set[str] = set()
 

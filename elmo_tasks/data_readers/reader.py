@@ -38,8 +38,7 @@ from elmo_tasks.data_readers.sources import (
 )
 from elmo_tasks.errors import DataError, ElmoTasksError, OnError, UnknownLabelError, counted, one_line
 from elmo_tasks.files.atomic import write_errors
-from elmo_tasks.files.cache import used_cache
-from elmo_tasks.files.hashes import content_hash
+from elmo_tasks.files.cache import content_hash, used_cache
 from elmo_tasks.files.json_files import write_json
 from elmo_tasks.files.paths import refuse_stream, stored_file
 from elmo_tasks.tasks import Task

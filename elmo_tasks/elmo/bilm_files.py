@@ -11,9 +11,8 @@ from typing import ClassVar, NamedTuple
 
 from elmo_tasks import hooks
 from elmo_tasks.errors import WeightsError
-from elmo_tasks.files.downloads import downloaded, is_address
-from elmo_tasks.files.hashes import kept_hash
-from elmo_tasks.files.hub import HUB, hub_folder
+from elmo_tasks.files.cache import kept_hash
+from elmo_tasks.files.downloads import HUB, downloaded, hub_folder, is_address
 from elmo_tasks.files.paths import is_clutter, local_path, why_no_file
 
 DEFAULT_BILM = "default"

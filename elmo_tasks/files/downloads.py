@@ -1,19 +1,24 @@
-"""Files at addresses, `https://HOST/FILE#sha256=HASH`: downloaded once into the cache, and checked."""
+"""What is downloaded once: files at addresses, and models on the Hugging Face hub.
+
+An address is `https://HOST/FILE#sha256=HASH`; its file is checked, and kept in the cache. A model on the hub is
+`hub:ORG/NAME[@REVISION]`; its files are kept in the hub's own cache.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import hashlib
 import logging
 import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import IO
 from urllib.parse import urlsplit
 
-from elmo_tasks.errors import RemoteError
+from elmo_tasks.errors import DISK_FULL_ERRORS, RemoteError, WriteError, one_line, some_of
 from elmo_tasks.files.atomic import atomic_write
-from elmo_tasks.files.cache import human_size, used_cache
-from elmo_tasks.files.hashes import kept_hash
-from elmo_tasks.files.hub import is_offline
+from elmo_tasks.files.cache import human_size, kept_hash, used_cache
 
 logger = logging.getLogger(__name__)
 
@@ -21,6 +26,10 @@ _ADDRESS = re.compile(r"(https?):/+([^#\s]+)(?:#(.*))?")  # a path has one slash
 _HASH = re.compile(r"sha256=([0-9a-f]{64})")
 _SECONDS = 60.0  # to wait for more bytes
 _CHUNK = 1 << 20
+
+HUB = "hub:"
+_HUB_NAME = re.compile(r"hub:([\w.-]+(?:/[\w.-]+)?)(?:@([^@\s]+))?")
+_HUB_EXPECTED = f"expected {HUB}ORG/NAME or {HUB}ORG/NAME@REVISION"
 
 
 def is_address(name: str | Path) -> bool:
@@ -119,3 +128,75 @@ def _copy(source: IO[bytes], target: IO[bytes], name: str, size: int | None) -> 
             count += len(chunk)
             bar.advance(task, len(chunk) / 1e6)
     return digest.hexdigest(), count
+
+
+def is_offline() -> bool:
+    """Whether nothing may be downloaded: `HF_HUB_OFFLINE=1` is in the environment."""
+    from huggingface_hub import constants
+
+    return bool(constants.HF_HUB_OFFLINE)
+
+
+def hub_folder(source: str, patterns: Sequence[str], expected: str, *, local_only: bool = False) -> Path:
+    """The folder with the files of a model on the hub. They are downloaded once; a process asks the hub only once.
+
+    Arguments:
+        source: `hub:ORG/NAME`, with `@REVISION` for a branch, a tag or a commit other than the newest.
+        patterns: the names of the files that are needed; no others are downloaded.
+        expected: what messages say a model should have.
+        local_only: never asks the hub.
+
+    Raises:
+        RemoteError: there is no such model, or it is not for everyone, or the hub cannot be reached.
+        WriteError: the disk is full.
+    """
+    name, revision = _hub_parts(source)
+    with _hub_errors(source, local_only=local_only):
+        folder = _hub_snapshot(name, revision, tuple(patterns), local_only)
+    if not folder.is_dir():
+        raise RemoteError(f"{source}: has none of the files {some_of(patterns)}; {expected}")
+    return folder
+
+
+def pinned(source: str) -> str:
+    """The name of a downloaded model with its commit, which names the same files also when the model changes."""
+    folder = hub_folder(source, (), _HUB_EXPECTED, local_only=True)
+    return f"{HUB}{_hub_parts(source)[0]}@{folder.name}"
+
+
+def _hub_parts(source: str) -> tuple[str, str | None]:
+    """The name and the revision in `hub:ORG/NAME@REVISION`."""
+    if not (found := _HUB_NAME.fullmatch(source)):
+        raise RemoteError(f"{source}: not the name of a model on the hub; {_HUB_EXPECTED}")
+    return found[1], found[2]
+
+
+@functools.lru_cache(maxsize=32)
+def _hub_snapshot(name: str, revision: str | None, patterns: tuple[str, ...], local_only: bool) -> Path:
+    import huggingface_hub
+
+    return Path(
+        huggingface_hub.snapshot_download(
+            name, revision=revision, allow_patterns=list(patterns), local_files_only=local_only
+        )
+    )
+
+
+@contextlib.contextmanager
+def _hub_errors(source: str, *, local_only: bool = False) -> Iterator[None]:
+    """Turns the library's errors within the block into one line, which says what the hub has answered."""
+    from huggingface_hub import constants, errors
+
+    try:
+        yield
+    except Exception as problem:  # of the library and of those that it uses, of any class
+        if isinstance(problem, OSError) and problem.errno in DISK_FULL_ERRORS:
+            place = problem.filename or constants.HF_HUB_CACHE
+            raise WriteError(place, problem, remedy="Free some space there, or set HF_HOME to another folder") from None
+        if local_only:
+            raise RemoteError(f"{source}: not downloaded to this machine yet") from None
+        if is_offline():
+            raise RemoteError(f"{source}: not downloaded to this machine yet, and HF_HUB_OFFLINE is set") from None
+        cause = problem.__cause__ if isinstance(problem, errors.LocalEntryNotFoundError) else problem
+        reason = one_line(cause if isinstance(cause, Exception) else problem, 500)
+        raise RemoteError(f"{source}: cannot be downloaded from the hub: {reason}") from None

@@ -1,4 +1,7 @@
-"""JSON as this project writes it, and files of JSON that it or bilm-tf has written, checked against a type."""
+"""JSON as this project writes it, and files of JSON that it or bilm-tf has written, checked against a type.
+
+Files of JSON lines grow with a run: one record for each evaluation.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +10,19 @@ import contextlib
 import functools
 import json
 import math
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, NoReturn, TypeVar
 
 import pydantic
 import pydantic_core
 
-from elmo_tasks.errors import DataError, ElmoTasksError, RunError
-from elmo_tasks.files.atomic import atomic_write
+from elmo_tasks.errors import BEGIN_AGAIN, DataError, ElmoTasksError, RunError
+from elmo_tasks.files.atomic import atomic_write, write_errors
 from elmo_tasks.files.limits import ADVICE, MAX_JSON_BYTES, MAX_JSON_DEPTH, limit
-from elmo_tasks.files.text import foreign_encoding
+from elmo_tasks.files.text import foreign_encoding, read_lines
 
 _T = TypeVar("_T")
 _adapter: Any = functools.lru_cache(maxsize=32)(pydantic.TypeAdapter)
@@ -231,3 +235,57 @@ def _describe(problem: pydantic_core.ErrorDetails, expected: str) -> str:
 def _shown(value: Any, limit: int = 80) -> str:
     text = repr(value)
     return text if len(text) <= limit else f"{text[: limit - 3]}..."
+
+
+def append_line(path: Path, record: Mapping[str, Any]) -> None:
+    """Appends a record to a JSON lines file: the whole of it or, if it cannot be written (`WriteError`), nothing."""
+    line = f"{json_text(record)}\n".encode()
+    with write_errors(path, len(line)), path.open("ab", buffering=0) as stream:
+        size = stream.tell()
+        try:
+            while line:
+                line = line[stream.write(line) :]
+            os.fsync(stream.fileno())  # a state that is saved later counts on it
+        except OSError:
+            stream.truncate(size)
+            raise
+
+
+def read_record(path: Path, number: int, kind: type[_T]) -> _T:
+    """A record of a JSON lines file, counted from 1; raises `RunError` if it is missing, damaged or not of the type."""
+    lines = path.read_bytes().splitlines() if path.is_file() else []
+    if len(lines) < number:
+        raise RunError(f"{path}: {len(lines)} lines; expected line {number}, the record of an evaluation")
+    return from_json(lines[number - 1], kind, f"{path}:{number}", "the record of an evaluation")
+
+
+def keep_lines(path: Path, count: int) -> None:
+    """Cuts a JSON lines file after its first `count` records; a resumed run writes the later ones again.
+
+    Raises:
+        RunError: it has fewer, or is a link, whose file would be replaced.
+    """
+    if path.is_symlink():
+        raise RunError(f"{path}: is a link; expected a file of the run")
+    lines = path.read_bytes().splitlines(keepends=True) if path.is_file() else []
+    if len(lines) < count:
+        raise RunError(f"{path}: {len(lines)} lines; expected the records of {count} evaluations; {BEGIN_AGAIN}")
+    with atomic_write(path) as stream:
+        stream.writelines(lines[:count])
+
+
+def read_records(path: Path, kind: type[_T], expected: str) -> Iterator[_T]:
+    """Yields the records of a JSON lines file. `expected`: what each should be, for error messages.
+
+    Raises:
+        DataError: the file is missing, or is not text.
+        RunError: a line is not of the type; it is named.
+    """
+    for number, line in read_lines(path):
+        yield from_json(line.encode(), kind, f"{path}:{number}", expected)
+
+
+def write_records(path: Path, records: Iterable[pydantic.BaseModel]) -> None:
+    """Replaces a JSON lines file, atomically."""
+    with atomic_write(path) as stream:
+        stream.writelines(f"{record.model_dump_json()}\n".encode() for record in records)

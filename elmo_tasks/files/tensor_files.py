@@ -15,12 +15,11 @@ import torch
 from safetensors import SafetensorError
 from torch import Tensor
 
-from elmo_tasks.errors import FORCE, ElmoTasksError, RunError, WriteError, one_line
+from elmo_tasks.errors import BEGIN_AGAIN, ElmoTasksError, RunError, WriteError, one_line
 from elmo_tasks.files.atomic import atomic_folder, atomic_output
 from elmo_tasks.files.limits import ADVICE, unpacked_numbers
 
 _SAFE_UNPICKLER = "2.10"  # of torch: CVE-2025-32434 and CVE-2026-24747 pass `weights_only=True` in earlier versions
-BEGIN_AGAIN = f"{FORCE} begins the run again"
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], **metadata: str) -> None:

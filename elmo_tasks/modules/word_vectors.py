@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 from elmo_tasks.config.data_folder import MissingDataError
 from elmo_tasks.errors import DataError, ElmoTasksError, counted
 from elmo_tasks.files.atomic import atomic_write
-from elmo_tasks.files.cache import used_cache
-from elmo_tasks.files.hashes import content_hash, file_state
+from elmo_tasks.files.cache import content_hash, file_state, used_cache
 from elmo_tasks.files.paths import local_path, refuse_stream, stored_file, why_no_file
 from elmo_tasks.files.text import read_lines
 

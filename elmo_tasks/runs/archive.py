@@ -7,10 +7,8 @@ from pathlib import Path
 from elmo_tasks.errors import AllenNlpArchiveError, RunError
 from elmo_tasks.files import archives
 from elmo_tasks.files.atomic import atomic_folder
-from elmo_tasks.files.cache import used_cache
-from elmo_tasks.files.downloads import downloaded, is_address
-from elmo_tasks.files.hashes import content_hash
-from elmo_tasks.files.hub import HUB, hub_folder
+from elmo_tasks.files.cache import content_hash, used_cache
+from elmo_tasks.files.downloads import HUB, downloaded, hub_folder, is_address
 from elmo_tasks.files.installed_models import find_model, how_to_get, package_of
 from elmo_tasks.files.locks import locked
 from elmo_tasks.files.paths import local_path

@@ -35,10 +35,10 @@ from typing import Any, Literal
 
 from elmo_tasks import hooks
 from elmo_tasks.elmo.bilm_files import BiLMFiles
-from elmo_tasks.errors import RunError, some_of
+from elmo_tasks.errors import BEGIN_AGAIN, RunError, some_of
 from elmo_tasks.files.json_files import read_json, write_json
 from elmo_tasks.files.paths import local_path
-from elmo_tasks.files.tensor_files import BEGIN_AGAIN, tensor_shapes
+from elmo_tasks.files.tensor_files import tensor_shapes
 from elmo_tasks.models.embedder import EmbedderConfig
 from elmo_tasks.runs.frozen_models import FrozenModel, RunBiLM
 from elmo_tasks.training.state import STATE_FILE

@@ -22,7 +22,7 @@ from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, LASTING_NAMES, BiLMFiles, F
 from elmo_tasks.elmo.frozen_layers import FrozenLayersConfig
 from elmo_tasks.errors import RunError, WeightsError
 from elmo_tasks.files.atomic import atomic_folder, atomic_write
-from elmo_tasks.files.hub import HUB, pinned
+from elmo_tasks.files.downloads import HUB, pinned
 from elmo_tasks.files.installed_models import package_of
 from elmo_tasks.files.json_files import read_json, write_json
 from elmo_tasks.models.embedder import EmbedderConfig

@@ -12,8 +12,7 @@ from elmo_tasks import hooks
 from elmo_tasks.config import Overrides, include_packages, load_config, override_list, own_packages
 from elmo_tasks.data_readers.reader import DatasetReader
 from elmo_tasks.errors import ArgumentError, RunError, UnknownTypeError, one_line_of
-from elmo_tasks.files.downloads import is_address
-from elmo_tasks.files.hub import HUB
+from elmo_tasks.files.downloads import HUB, is_address
 from elmo_tasks.files.installed_models import VERBS, About, model_named
 from elmo_tasks.files.json_files import read_json
 from elmo_tasks.files.tensor_files import read_tensors

@@ -14,10 +14,9 @@ import pydantic
 
 from elmo_tasks.config import Config, to_json
 from elmo_tasks.elmo.options import BiLMOptions
-from elmo_tasks.errors import FORCE, RESUME, RunError, some_of
+from elmo_tasks.errors import BEGIN_AGAIN, FORCE, RESUME, RunError, some_of
 from elmo_tasks.files.json_files import read_json
-from elmo_tasks.files.overwriting import check_folder, check_kind
-from elmo_tasks.files.tensor_files import BEGIN_AGAIN
+from elmo_tasks.files.paths import check_folder, check_kind
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.folder import Folder, RunFolder, Split
 

@@ -14,11 +14,10 @@ from elmo_tasks.data_readers.reader import DatasetReader
 from elmo_tasks.data_readers.sources import Source, config_value
 from elmo_tasks.elmo import BiLM
 from elmo_tasks.elmo.options import BiLMOptions
-from elmo_tasks.errors import FORCE, ElmoTasksError, RunError, counted
-from elmo_tasks.files.json_files import read_json, write_json
-from elmo_tasks.files.json_lines import read_record
+from elmo_tasks.errors import BEGIN_AGAIN, FORCE, ElmoTasksError, RunError, counted
+from elmo_tasks.files.json_files import read_json, read_record, write_json
 from elmo_tasks.files.locks import locked
-from elmo_tasks.files.tensor_files import BEGIN_AGAIN, read_tensors, tensor_metadata, write_tensors
+from elmo_tasks.files.tensor_files import read_tensors, tensor_metadata, write_tensors
 from elmo_tasks.models.model import TaskModel
 from elmo_tasks.modules.devices import shapes_only
 from elmo_tasks.runs.experiment_config import BestEpoch, ExperimentConfig, Results

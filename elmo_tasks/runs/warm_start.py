@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from elmo_tasks.errors import RunError, some_of
-from elmo_tasks.files.hashes import content_hash
+from elmo_tasks.files.cache import content_hash
 from elmo_tasks.files.tensor_files import read_tensors
 from elmo_tasks.models.embedder import EmbedderConfig
 from elmo_tasks.runs.archive import open_run

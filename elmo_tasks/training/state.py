@@ -12,9 +12,9 @@ import pydantic
 import torch
 from torch import Tensor
 
-from elmo_tasks.errors import FORCE, RunError
+from elmo_tasks.errors import BEGIN_AGAIN, FORCE, RunError
 from elmo_tasks.files.json_files import checked
-from elmo_tasks.files.tensor_files import BEGIN_AGAIN, read_state
+from elmo_tasks.files.tensor_files import read_state
 from elmo_tasks.training.callbacks import Progress
 
 STATE_FILE = "training.pt"

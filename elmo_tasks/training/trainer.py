@@ -20,10 +20,10 @@ import torch
 from accelerate.utils import gather_object
 from torch import Tensor, nn
 
-from elmo_tasks.errors import ElmoTasksError, RunError, one_line
-from elmo_tasks.files.json_lines import append_line, keep_lines
+from elmo_tasks.errors import BEGIN_AGAIN, ElmoTasksError, RunError, one_line
+from elmo_tasks.files.json_files import append_line, keep_lines
 from elmo_tasks.files.signals import DeferredSignals
-from elmo_tasks.files.tensor_files import BEGIN_AGAIN, DAMAGED_STATE, write_state
+from elmo_tasks.files.tensor_files import DAMAGED_STATE, write_state
 from elmo_tasks.training.callbacks import Callback, Progress, ProgressBar, Trackers
 from elmo_tasks.training.optimizers import find_parameters
 from elmo_tasks.training.processes import FromDevice, RunAccelerator

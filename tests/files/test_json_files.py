@@ -13,8 +13,17 @@ import pydantic
 import pytest
 
 from elmo_tasks.errors import RunError, WeightsError, WriteError
-from elmo_tasks.files.json_files import Number, checked, from_json, json_text, read_json, write_json
-from elmo_tasks.files.json_lines import append_line, keep_lines, read_record
+from elmo_tasks.files.json_files import (
+    Number,
+    append_line,
+    checked,
+    from_json,
+    json_text,
+    keep_lines,
+    read_json,
+    read_record,
+    write_json,
+)
 
 
 def test_a_file_over_the_limit_is_refused_unless_the_environment_allows_it(

@@ -13,7 +13,7 @@ from elmo_tasks.errors import ElmoTasksError, RunError
 from elmo_tasks.extras.pretraining.pretrain import PretrainingFolder
 from elmo_tasks.extras.studies.study_training import run_study
 from elmo_tasks.extras.studies.tuning import Tuning
-from elmo_tasks.files.overwriting import check_folder, check_output
+from elmo_tasks.files.paths import check_folder, check_output
 from elmo_tasks.runs.folder import Folder, RunFolder
 from elmo_tasks.runs.plan import plan_folder
 

@@ -16,8 +16,7 @@ from elmo_tasks.config.jsonnet import evaluate
 from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.extras.pretraining.tokenize_files import read_chunks
 from elmo_tasks.files import limits
-from elmo_tasks.files.cache import cache_folder
-from elmo_tasks.files.hashes import content_hash, kept_hash
+from elmo_tasks.files.cache import cache_folder, content_hash, kept_hash
 from elmo_tasks.files.json_files import parse_json, read_json
 from elmo_tasks.files.paths import plain_name, stored_file
 from elmo_tasks.files.text import read_lines

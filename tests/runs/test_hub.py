@@ -43,10 +43,10 @@ def run(hub: FakeHub, short_run: Path, sample_folder: Path, tmp_path: Path) -> P
 
 
 def forget_downloads(hub: FakeHub, tmp_path: Path) -> None:
-    from elmo_tasks.files import hub as own
+    from elmo_tasks.files import downloads as own
 
     shutil.rmtree(tmp_path / "hub")
-    own._snapshot.cache_clear()
+    own._hub_snapshot.cache_clear()
     hub.asked.clear()
 
 

@@ -25,7 +25,7 @@ from torch import Tensor
 from elmo_tasks.elmo.options import BiLMOptions
 from elmo_tasks.errors import MigrationError, RunError
 from elmo_tasks.files.archives import unpack
-from elmo_tasks.files.hashes import content_hash
+from elmo_tasks.files.cache import content_hash
 from elmo_tasks.files.json_files import from_json, read_json
 from elmo_tasks.files.limits import ADVICE, MAX_JSON_BYTES, MAX_VOCABULARY_BYTES, limit
 from elmo_tasks.files.paths import is_clutter

@@ -27,7 +27,7 @@ from elmo_tasks.extras.transformers.transformer_files import TransformerFiles
 from elmo_tasks.files.downloads import fetched, is_address, place_of
 from elmo_tasks.files.json_files import write_json
 from elmo_tasks.files.locks import locked
-from elmo_tasks.files.overwriting import check_folder, check_kind
+from elmo_tasks.files.paths import check_folder, check_kind
 from elmo_tasks.files.tensor_files import write_tensors
 from elmo_tasks.modules.devices import shapes_only
 from elmo_tasks.runs.experiment_config import ExperimentConfig

@@ -18,7 +18,7 @@ from torch import Tensor
 from elmo_tasks.errors import ElmoTasksError, MigrationError, WeightsError, one_line
 from elmo_tasks.extras.allennlp.archive import Params, Weights
 from elmo_tasks.extras.transformers.transformer_files import CONFIG, TOKENIZER, WEIGHTS, TransformerFiles
-from elmo_tasks.files.hub import HUB, hub_folder
+from elmo_tasks.files.downloads import HUB, hub_folder
 from elmo_tasks.files.json_files import read_json, write_json
 from elmo_tasks.files.paths import local_path
 from elmo_tasks.files.tensor_files import write_tensors

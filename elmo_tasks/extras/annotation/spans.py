@@ -18,7 +18,7 @@ from elmo_tasks.data_readers.rows import RowReader, RowReaderConfig
 from elmo_tasks.data_readers.sources import Parsing
 from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.extras.annotation.annotation_tools import AnnotatedText, Export, TextSpan
-from elmo_tasks.files.hashes import content_hash
+from elmo_tasks.files.cache import content_hash
 from elmo_tasks.files.paths import stored_file
 from elmo_tasks.tasks import Tagging, Task
 from elmo_tasks.tasks.reading import Passage

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from elmo_tasks.commands import options
 from elmo_tasks.commands.console import print_confusion, print_json, print_metrics, print_table
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.files.overwriting import check_output
+from elmo_tasks.files.paths import check_output
 
 if TYPE_CHECKING:
     from elmo_tasks.extras.compare.comparison import Comparison, Difference

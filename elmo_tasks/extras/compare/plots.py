@@ -11,8 +11,7 @@ import pydantic
 
 from elmo_tasks.errors import ElmoTasksError, RunError
 from elmo_tasks.files.atomic import atomic_write
-from elmo_tasks.files.json_files import Number, read_json
-from elmo_tasks.files.json_lines import read_records
+from elmo_tasks.files.json_files import Number, read_json, read_records
 from elmo_tasks.runs.archive import open_run
 
 if TYPE_CHECKING:

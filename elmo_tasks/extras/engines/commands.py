@@ -85,7 +85,7 @@ def make_parts(arguments: argparse.Namespace, function: TableFunction, *, tokeni
 
     from elmo_tasks.extras.engines.parts import PartsFolder
     from elmo_tasks.extras.engines.units import find_units
-    from elmo_tasks.files.overwriting import check_folder, check_kind
+    from elmo_tasks.files.paths import check_folder, check_kind
     from elmo_tasks.progress import counted_items
 
     if "-" in arguments.input:

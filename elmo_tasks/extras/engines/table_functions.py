@@ -30,7 +30,7 @@ from elmo_tasks.elmo.embedder import text_checks
 from elmo_tasks.elmo.fast import FastBiLM, Precision, load_frozen
 from elmo_tasks.errors import DataError, ElmoTasksError, check_argument, check_choice, check_count
 from elmo_tasks.extras.vectors.embed import Pooling, embed_sentences, shape_of_layers
-from elmo_tasks.files.hashes import content_hash
+from elmo_tasks.files.cache import content_hash
 from elmo_tasks.files.json_files import json_text, parse_json, read_json
 from elmo_tasks.modules.devices import Device
 from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, Predictor

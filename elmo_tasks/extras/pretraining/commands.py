@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from elmo_tasks.commands import numbers, options
 from elmo_tasks.commands.console import binary_output, json_lines, page, print_json, print_table
 from elmo_tasks.commands.stopping import Results, uninterrupted
-from elmo_tasks.files.overwriting import HTML, JSON_LINES, TABLE, check_ending, check_output
+from elmo_tasks.files.paths import HTML, JSON_LINES, TABLE, check_ending, check_output
 from elmo_tasks.progress import is_main_process
 
 if TYPE_CHECKING:

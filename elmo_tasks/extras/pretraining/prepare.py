@@ -35,8 +35,7 @@ from elmo_tasks.extras.pretraining.tokenize_files import (
     tokenize_files,
 )
 from elmo_tasks.files.atomic import atomic_folder, write_errors
-from elmo_tasks.files.cache import used_cache
-from elmo_tasks.files.hashes import content_hash
+from elmo_tasks.files.cache import content_hash, used_cache
 from elmo_tasks.files.paths import refuse_stream
 from elmo_tasks.progress import progress_bar
 from elmo_tasks.tasks import Task

@@ -29,8 +29,7 @@ from elmo_tasks.extras.pretraining.pretraining_config import PretrainerConfig, P
 from elmo_tasks.extras.pretraining.scores import evaluate_perplexity, unigram_perplexity
 from elmo_tasks.extras.pretraining.softmax import UNKNOWN_NUMBER, OutputVocabulary, most_frequent
 from elmo_tasks.extras.pretraining.windows import SlotReader, TokenStreams, Window
-from elmo_tasks.files.json_files import Number, read_json, write_json
-from elmo_tasks.files.json_lines import read_record
+from elmo_tasks.files.json_files import Number, read_json, read_record, write_json
 from elmo_tasks.files.locks import locked
 from elmo_tasks.runs.folder import Folder
 from elmo_tasks.runs.plan import Plan, plan_folder

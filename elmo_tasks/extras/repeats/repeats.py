@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from elmo_tasks.config import Overrides, load_config, override_list
-from elmo_tasks.files.json_files import write_json
-from elmo_tasks.files.json_lines import read_records
-from elmo_tasks.files.overwriting import check_kind
+from elmo_tasks.files.json_files import read_records, write_json
+from elmo_tasks.files.paths import check_kind
 from elmo_tasks.progress import is_main_process
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.folder import RunFolder

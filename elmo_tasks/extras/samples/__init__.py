@@ -13,8 +13,7 @@ from typing import NamedTuple
 from elmo_tasks.errors import ElmoTasksError, did_you_mean
 from elmo_tasks.extras.samples.first_sentences import first_sentences
 from elmo_tasks.files.atomic import atomic_write
-from elmo_tasks.files.overwriting import check_folder
-from elmo_tasks.files.paths import stored_file
+from elmo_tasks.files.paths import check_folder, stored_file
 
 _FILES = Path(__file__).parent / "files"
 _SPLITS = ("train", "dev", "test")

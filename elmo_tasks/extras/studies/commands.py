@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from elmo_tasks.commands import numbers, options
 from elmo_tasks.commands.console import print_summaries, print_table
 from elmo_tasks.errors import ElmoTasksError, IncompleteError, counted
-from elmo_tasks.files.overwriting import SEARCH
+from elmo_tasks.files.paths import SEARCH
 
 if TYPE_CHECKING:
     from elmo_tasks.extras.studies.study import Study, StudyRun

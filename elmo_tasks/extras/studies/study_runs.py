@@ -21,8 +21,7 @@ from elmo_tasks.config import to_json
 from elmo_tasks.errors import ElmoTasksError, RunError, some_of
 from elmo_tasks.extras.repeats.repeats import deviation
 from elmo_tasks.extras.studies.study import Arm, Study, StudyConfig, StudyRun
-from elmo_tasks.files.json_files import Number, read_json
-from elmo_tasks.files.json_lines import read_records, write_records
+from elmo_tasks.files.json_files import Number, read_json, read_records, write_records
 from elmo_tasks.runs.experiment_config import ExperimentConfig, Results
 from elmo_tasks.runs.folder import RunFolder, Split
 from elmo_tasks.runs.plan import earlier_config

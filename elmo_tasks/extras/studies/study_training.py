@@ -21,7 +21,7 @@ from elmo_tasks.extras.studies.study import StudyRun, as_options
 from elmo_tasks.extras.studies.study_runs import StudyFolder
 from elmo_tasks.files.json_files import write_json
 from elmo_tasks.files.locks import claimed
-from elmo_tasks.files.overwriting import check_kind
+from elmo_tasks.files.paths import check_kind
 from elmo_tasks.runs.folder import RunFolder
 
 logger = logging.getLogger(__name__)

@@ -37,7 +37,7 @@ from elmo_tasks.extras.studies.study import as_overrides, as_text, config_beside
 from elmo_tasks.extras.studies.study_training import SECONDS_BETWEEN_CLAIMS
 from elmo_tasks.files.json_files import write_json
 from elmo_tasks.files.locks import claimed
-from elmo_tasks.files.overwriting import SEARCH, check_kind
+from elmo_tasks.files.paths import SEARCH, check_kind
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.runs.train import train

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from elmo_tasks.elmo.bilm_files import FrozenFiles
 from elmo_tasks.extras.transformers.transformer_files import TransformerFiles
-from elmo_tasks.files.hub import HUB
+from elmo_tasks.files.downloads import HUB
 from elmo_tasks.runs.frozen_models import FrozenModel
 
 

@@ -14,7 +14,7 @@ from safetensors import SafetensorError
 
 from elmo_tasks.elmo.bilm_files import FrozenFiles
 from elmo_tasks.errors import ElmoTasksError, WeightsError, one_line
-from elmo_tasks.files.hub import HUB, hub_folder
+from elmo_tasks.files.downloads import HUB, hub_folder
 from elmo_tasks.files.json_files import read_json
 from elmo_tasks.files.paths import local_path
 from elmo_tasks.modules.devices import shapes_only

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from elmo_tasks.commands import numbers, options
 from elmo_tasks.errors import ElmoTasksError, counted
 from elmo_tasks.extras.engines.commands import add_inputs, add_parts, make_parts, writes_parts
-from elmo_tasks.files.overwriting import check_ending, check_output
+from elmo_tasks.files.paths import check_ending, check_output
 from elmo_tasks.files.text import standard_input
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from pathlib import Path, PurePosixPath
 from elmo_tasks.elmo.bilm_files import BiLMFormat, file_patterns
 from elmo_tasks.errors import WeightsError
 from elmo_tasks.files.atomic import atomic_folder, write_errors
-from elmo_tasks.files.cache import used_cache
-from elmo_tasks.files.hashes import kept_hash
+from elmo_tasks.files.cache import kept_hash, used_cache
 from elmo_tasks.files.limits import ADVICE, unpacked_numbers
 from elmo_tasks.files.paths import is_clutter
 from elmo_tasks.files.text import ZIP_ERRORS

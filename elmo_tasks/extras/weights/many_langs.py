@@ -26,8 +26,7 @@ from elmo_tasks.elmo.options import PUBLISHED_OPTIONS, VOCABULARY_FILE, BiLMOpti
 from elmo_tasks.elmo.token_encoder import NEEDED_CHARACTERS, NEEDED_WORDS, LexiconEncoder, as_bytes, missing
 from elmo_tasks.errors import WeightsError, one_line
 from elmo_tasks.files.atomic import atomic_folder
-from elmo_tasks.files.cache import used_cache
-from elmo_tasks.files.hashes import kept_hash
+from elmo_tasks.files.cache import kept_hash, used_cache
 from elmo_tasks.files.json_files import read_json
 from elmo_tasks.files.tensor_files import read_pickled_tensors
 from elmo_tasks.files.text import read_lines

@@ -16,7 +16,7 @@ transformers = pytest.importorskip("transformers")
 from elmo_tasks.cli import main  # noqa: E402
 from elmo_tasks.errors import MigrationError  # noqa: E402
 from elmo_tasks.extras.allennlp.importing import import_allennlp  # noqa: E402
-from elmo_tasks.files import hub  # noqa: E402
+from elmo_tasks.files import downloads as hub  # noqa: E402
 from elmo_tasks.runs.archive import archive  # noqa: E402
 from elmo_tasks.runs.load import load_predictor, load_run  # noqa: E402
 from tests.extras.allennlp.archives import with_changes  # noqa: E402

@@ -20,7 +20,7 @@ from elmo_tasks.extras.server.app import create_app
 from elmo_tasks.extras.server.bilm_vectors import ServedBiLM, bilms_of_runs
 from elmo_tasks.extras.server.bounds import Limits
 from elmo_tasks.extras.server.served_runs import Additions, ServedRun, load_runs, to_bytes
-from elmo_tasks.files.hashes import content_hash
+from elmo_tasks.files.cache import content_hash
 from elmo_tasks.files.installed_models import About, Score
 from elmo_tasks.runs import load, train
 from elmo_tasks.runs.archive import archive

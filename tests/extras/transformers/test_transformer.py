@@ -21,7 +21,7 @@ from elmo_tasks.elmo.frozen_layers import LayerCacheConfig  # noqa: E402
 from elmo_tasks.errors import ConfigError, RunError, WeightsError  # noqa: E402
 from elmo_tasks.extras.transformers.transformer import FrozenTransformer, TransformerConfig  # noqa: E402
 from elmo_tasks.extras.transformers.transformer_files import TransformerFiles  # noqa: E402
-from elmo_tasks.files import hub  # noqa: E402
+from elmo_tasks.files import downloads as hub  # noqa: E402
 from elmo_tasks.runs import load, train  # noqa: E402
 from elmo_tasks.runs.archive import archive  # noqa: E402
 from elmo_tasks.runs.evaluate import evaluate  # noqa: E402
