@@ -167,6 +167,27 @@ def test_sheets_and_damaged_files(tmp_path: Path) -> None:
         )
 
 
+@pytest.mark.parametrize("name", ["book.xlsx", "book.ods", "table.parquet"])
+def test_rows_of_sheets_are_numbered_as_the_program_shows_them(name: str, tmp_path: Path) -> None:
+    def save(frame: pandas.DataFrame) -> Path:
+        write_sheet = frame.to_parquet if name.endswith("parquet") else frame.to_excel
+        write_sheet(tmp_path / name, index=False)
+        return tmp_path / name
+
+    named = TEXTS | {"columns": {"text": "Kommentar", "label": "Urteil"}}
+    for count in (1, 2, len(FRAME)):  # the header row is 1
+        assert [each["line"] for each in read(save(FRAME[:count]), named)] == [*range(2, count + 2)]
+    assert problem(save(FRAME[:0]), named) == ": has no example"
+    for row in (0, 2, len(FRAME) - 1):
+        broken = FRAME.copy()
+        broken.loc[row, "Urteil"] = ""
+        assert problem(save(broken), named).startswith(f":{row + 2}: the label is ''; expected")
+    if name.endswith("xlsx"):
+        FRAME.to_excel(tmp_path / name, index=False, header=False)
+        unnamed = TEXTS | {"header": False, "columns": {"text": 2, "label": -1}}
+        assert [each["line"] for each in read(tmp_path / name, unnamed)] == [*range(1, len(FRAME) + 1)]
+
+
 def test_without_the_packages_for_spreadsheets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     FRAME.to_excel(tmp_path / "book.xlsx", index=False)
     monkeypatch.setitem(__import__("sys").modules, "openpyxl", None)
