@@ -9,7 +9,7 @@ import pytest
 
 from elmo_tasks.config import load_config
 from elmo_tasks.config.packaged import packaged_configs
-from elmo_tasks.data_readers.row_examples import ROW_TASKS
+from elmo_tasks.data_readers.rows import ROW_TASKS
 from elmo_tasks.runs import train
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.text.vocabulary import Counts

@@ -4,16 +4,14 @@ Importing this package registers the `"type"` of each of these readers. Extras a
 """
 
 from elmo_tasks.data_readers.conll2003 import Conll2003Config
+from elmo_tasks.data_readers.conll2012 import CoreferenceConll2012Config, NerConll2012Config
 from elmo_tasks.data_readers.conllu import ConlluConfig
-from elmo_tasks.data_readers.coref import CoreferenceConll2012Config
-from elmo_tasks.data_readers.ner_conll2012 import NerConll2012Config
-from elmo_tasks.data_readers.predicates import PredicatesConfig
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
 from elmo_tasks.data_readers.rows import HubConfig, JsonlConfig
 from elmo_tasks.data_readers.snli import SnliConfig
 from elmo_tasks.data_readers.sources import Parsing
 from elmo_tasks.data_readers.squad import SquadConfig
-from elmo_tasks.data_readers.srl import SrlConll2005Config, SrlConll2012Config
+from elmo_tasks.data_readers.srl import PredicatesConfig, SrlConll2005Config, SrlConll2012Config
 from elmo_tasks.data_readers.sst import SstConfig
 
 __all__ = [

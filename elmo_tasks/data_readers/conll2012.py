@@ -1,7 +1,8 @@
 """The columns of CoNLL-2012, for every task that is annotated in them.
 
-Source: Pradhan et al. (2012), "CoNLL-2012 Shared Task: Modeling Multilingual Unrestricted Coreference in OntoNotes". A
-document is between `#begin document (NAME); part NNN` and `#end document`. Columns are separated by whitespace:
+Sources: Pradhan et al. (2012), "CoNLL-2012 Shared Task: Modeling Multilingual Unrestricted Coreference in OntoNotes";
+Pradhan et al. (2013), "Towards Robust Linguistic Analysis Using OntoNotes", section 4.2, for named entities. A document
+is between `#begin document (NAME); part NNN` and `#end document`. Columns are separated by whitespace:
 
 | column | what |
 |---|---|
@@ -14,22 +15,37 @@ document is between `#begin document (NAME); part NNN` and `#end document`. Colu
 | last | coreference: numbers of clusters in brackets, `|` between several, `-` where none begins or ends |
 
 LitBank has the same columns, with `_` for what is not known and an empty last cell for `-`.
+
+Two readers are here: of named entities, and of coreference. Those of semantic roles are in `srl`.
+
+In the coreference column, `(5` begins a mention of cluster 5, `5)` ends one, and `(5)` is a mention of one token.
+Several without `|`, as in the test files of the reference scorer, are read too. An end closes the mention of its
+cluster that began last. Hence mentions of the same cluster may be nested, but not cross, as [0, 2] and [1, 3] do; those
+of different clusters may. The column is read as the reference scorer v8.01 reads it.
+
+In OntoNotes' New Testament, names are not annotated, so that its sentences are not examples without names: the reader
+of names leaves it out, as in Chiu and Nichols (2016), "Named Entity Recognition with Bidirectional LSTM-CNNs", section
+3.1.
 """
 
 from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+
+from pydantic import Field
 
 from elmo_tasks.config.data_folder import MissingDataError
-from elmo_tasks.data_readers.columns import read_rows
+from elmo_tasks.data_readers.columns import DocumentNumbers, read_rows
+from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
 from elmo_tasks.data_readers.sources import Parsing, without_copies
 from elmo_tasks.errors import DataError
 from elmo_tasks.files.paths import is_clutter, plain_name, refuse_stream, stored_file
-from elmo_tasks.text.tag_schemes import Span
+from elmo_tasks.tasks import Coreference, Tagging, Task
+from elmo_tasks.text.tag_schemes import Span, TagScheme, tags_of_spans
 
 logger = logging.getLogger(__name__)
 
@@ -43,6 +59,11 @@ _NONE = ("-", "_", "")  # cells without a value; OntoNotes has the first, LitBan
 _EXPECTED_HEADER = "'#begin document (NAME); part NNN'"
 _HEADER = re.compile(r"#begin document \((?P<name>.*)\)(?:; part (?P<part>\d{1,9}))?;?\s*")
 _SPAN_CELL = re.compile(r"(?:\((?P<label>[^()*]+)(?:\*|(?=\)))|\*)(?P<close>\))?")
+NO_BRACKETS = "-"
+_BRACKET = re.compile(r"(?P<single>\([0-9]+\))|(?P<begin>\([0-9]+)|(?P<end>[0-9]+\))")
+_CELL = re.compile(r"(?:\([0-9]+\)?|[0-9]+\))(?:\|?(?:\([0-9]+\)?|[0-9]+\)))*")
+# Brackets of a cell are read in this order; their order in the cell has no meaning.
+_KINDS = ("single", "begin", "end")
 
 
 class Conll2012Sentence(NamedTuple):
@@ -196,3 +217,151 @@ def _sentence(rows: list[list[str]], first_line: int) -> Conll2012Sentence:
     speakers = tuple("-" if speaker in _NONE else speaker for speaker in columns[9])
     roles, coreference = tuple(columns[11:-1]), columns[-1]
     return Conll2012Sentence(first_line, columns[3], columns[6], predicates, speakers, columns[10], roles, coreference)
+
+
+class NerConll2012Config(DatasetReaderConfig):
+    """Named entities from the columns of CoNLL-2012: OntoNotes 5, and others in the same form."""
+
+    type: Literal["ner_conll2012"] = "ner_conll2012"
+    tag_scheme: Annotated[TagScheme, Field(description="The scheme of the examples' tags.")] = "BIOUL"
+    left_out_genres: tuple[str, ...] = Field(
+        ("pt",),
+        description="Documents whose names begin with one of these and a slash are left out; by default OntoNotes' New "
+        "Testament, in which names are not annotated.",
+    )
+
+    @property
+    def task(self) -> Tagging:
+        return Tagging(self.tag_scheme)
+
+    def build(self) -> NerConll2012Reader:
+        return NerConll2012Reader(self)
+
+
+class NerConll2012Reader(DatasetReader):
+    """Reads a file, compressed or not, or all files of a folder (see `conll2012_files`).
+
+    Makes examples of `Tagging`, with tags in the scheme `tag_scheme`. The log says how many documents are left out.
+
+    Raises (from `read`):
+        DataError: what `read_conll2012` finds; brackets that are not balanced, or of spans inside others.
+            File and line are named.
+    """
+
+    config: NerConll2012Config
+
+    def files(self, path: Path) -> Sequence[Path]:
+        return conll2012_files(path)
+
+    def examples(self, path: Path, parsing: Parsing) -> Iterator[dict[str, Any]]:
+        files = {file: number for number, file in enumerate(self.files(path))}
+        numbers = DocumentNumbers()
+        for document in faultless_documents(path, parsing):
+            if document.name.partition("/")[0] in self.config.left_out_genres:
+                parsing.left_out["document(s) whose names are not annotated"] += 1
+                continue
+            numbers.border()
+            for sentence in document.sentences:
+                with parsing.caught():
+                    spans = bracketed_spans(sentence.entities, document.path, sentence.first_line)
+                    yield {
+                        "tokens": list(sentence.words),
+                        "tags": tags_of_spans(spans, len(sentence.words), self.config.tag_scheme),
+                        **numbers.sentence(),
+                        "file": files[document.path],
+                        "line": sentence.first_line,
+                    }
+
+
+class CoreferenceConll2012Config(DatasetReaderConfig):
+    """Coreference from the columns of CoNLL-2012: OntoNotes, OntoGUM, LitBank, and others in the same form."""
+
+    type: Literal["coref_conll2012"] = "coref_conll2012"
+    task: ClassVar[Task] = Coreference()
+
+    def build(self) -> CoreferenceConll2012Reader:
+        return CoreferenceConll2012Reader(self)
+
+
+class CoreferenceConll2012Reader(DatasetReader):
+    """Reads a file, compressed or not, or all files of a folder (see `conll2012_files`).
+
+    Makes an example of `Coreference` from each document, or part of one. `document` is the name and part as the file
+    has them: `bc/cctv/00/cctv_0000; part 000`. `genre` is what precedes the first slash of the name, None without one.
+    `clusters` are as annotated, not merged or filtered. Documents without tokens are left out; the log says how many.
+
+    Raises (from `read`):
+        DataError: what `read_conll2012` finds; a malformed cell of the coreference column, a mention that
+            is closed but not opened or is never closed. File and line are named.
+    """
+
+    def files(self, path: Path) -> Sequence[Path]:
+        return conll2012_files(path)
+
+    def examples(self, path: Path, parsing: Parsing) -> Iterator[dict[str, Any]]:
+        files = {file: number for number, file in enumerate(self.files(path))}
+        for document in read_conll2012(path):
+            with parsing.caught():
+                for error in (*document.bad_sentences, document.fault):
+                    if error:
+                        raise error
+                if not document.sentences:
+                    parsing.left_out["document(s) without any token"] += 1
+                    continue
+                lines = [line for each in document.sentences for line in enumerate(each.coreference, each.first_line)]
+                genre, slash, _ = document.name.partition("/")
+                yield {
+                    "document": document.name,
+                    "genre": (genre or None) if slash else None,
+                    "sentences": [list(sentence.words) for sentence in document.sentences],
+                    "speakers": [list(sentence.speakers) for sentence in document.sentences],
+                    "clusters": parse_coreference_column(lines, document.path),
+                    "file": files[document.path],
+                    "line": document.sentences[0].first_line,
+                }
+
+
+def parse_coreference_column(cells: Iterable[tuple[int, str]], path: str | Path) -> list[list[list[int]]]:
+    """The clusters of one document.
+
+    Arguments:
+        cells: for each token of the document the number of its line in the file and its cell.
+        path: the file, for errors.
+
+    Returns:
+        Clusters in the order of their first brackets, each a list of mentions `[first token, last token]` from left to
+        right: token offsets in the document, ends inclusive. A mention may be in two clusters.
+
+    Raises:
+        DataError: a cell is malformed; a mention ends that was not begun, or is begun and never ends.
+    """
+    clusters: dict[str, list[list[int]]] = {}
+    begun: dict[str, list[tuple[int, int]]] = {}  # by cluster, innermost last: (first token, line)
+    for token, (line, cell) in enumerate(cells):
+        for kind, cluster in _brackets(cell, path, line):
+            mentions = clusters.setdefault(cluster, [])
+            if kind == "single":
+                mentions.append([token, token])
+            elif kind == "begin":
+                begun.setdefault(cluster, []).append((token, line))
+            elif begun.get(cluster):
+                start, _ = begun[cluster].pop()
+                mentions.append([start, token])
+            else:
+                raise DataError(path, f"a mention of cluster {cluster} ends here but does not begin: {cell!r}", line)
+    still_open = [(start, line, cluster) for cluster, starts in begun.items() for start, line in starts]
+    if still_open:
+        _, line, cluster = min(still_open)
+        raise DataError(path, f"a mention of cluster {cluster} begins here but does not end in its document", line)
+    return [sorted(mentions) for mentions in clusters.values()]
+
+
+def _brackets(cell: str, path: str | Path, line: int) -> list[tuple[str, str]]:
+    """The (kind, cluster) of each bracket in a cell, in the order of reading."""
+    if cell in (NO_BRACKETS, ""):
+        return []
+    if not _CELL.fullmatch(cell):
+        expected = f"{NO_BRACKETS!r}, or '(N', 'N)' or '(N)' joined by '|'"
+        raise DataError(path, f"{cell!r} is not a coreference cell; expected {expected}", line)
+    brackets = [(str(match.lastgroup), match.group().strip("()")) for match in _BRACKET.finditer(cell)]
+    return sorted(brackets, key=lambda bracket: _KINDS.index(bracket[0]))

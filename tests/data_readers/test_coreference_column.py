@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from elmo_tasks.data_readers.coref import parse_coreference_column
+from elmo_tasks.data_readers.conll2012 import parse_coreference_column
 from elmo_tasks.errors import DataError
 
 

@@ -12,7 +12,7 @@ import pytest
 from elmo_tasks.config import to_json
 from elmo_tasks.data_readers import DatasetReaderConfig
 from elmo_tasks.data_readers.reader import PLACE_FEATURES
-from elmo_tasks.data_readers.row_examples import ROW_TASKS
+from elmo_tasks.data_readers.rows import ROW_TASKS
 from tests.data_readers.readers import (
     HERE,
     NER,

@@ -5,7 +5,7 @@ from torch import nn
 
 import elmo_tasks.predictors
 import elmo_tasks.tasks
-from elmo_tasks.data_readers.row_examples import ROW_TASKS
+from elmo_tasks.data_readers.rows import ROW_TASKS
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.extras.allennlp.allennlp_format import FORMATS, AllenNlpPredictor
 from elmo_tasks.models import TaskModel

@@ -13,8 +13,7 @@ from pydantic import Field
 from elmo_tasks.data_readers.columns import DOCUMENT_BORDER
 from elmo_tasks.data_readers.reader import DatasetReader
 from elmo_tasks.data_readers.records import UNLABELLED, Record, read_label
-from elmo_tasks.data_readers.row_examples import ROW_TASKS
-from elmo_tasks.data_readers.rows import RowReader, RowReaderConfig
+from elmo_tasks.data_readers.rows import ROW_TASKS, RowReader, RowReaderConfig
 from elmo_tasks.data_readers.sources import Parsing
 from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.extras.annotation.annotation_tools import AnnotatedText, Export, TextSpan

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from elmo_tasks.config import to_json
-from elmo_tasks.data_readers.row_examples import ROW_TASKS
+from elmo_tasks.data_readers.rows import ROW_TASKS
 from elmo_tasks.data_readers.sources import HUB_PREFIX
 from elmo_tasks.elmo import ElmoConfig
 from elmo_tasks.elmo.options import BiLMOptions

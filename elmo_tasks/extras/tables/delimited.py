@@ -17,8 +17,7 @@ from pydantic import Field
 
 from elmo_tasks.data_readers.columns import DOCUMENT_BORDER, Line, LineWidths
 from elmo_tasks.data_readers.records import Decimal, Record, check_distinct
-from elmo_tasks.data_readers.row_examples import ROW_TASKS
-from elmo_tasks.data_readers.rows import RowReader, RowReaderConfig, TableTaskName
+from elmo_tasks.data_readers.rows import ROW_TASKS, RowReader, RowReaderConfig, TableTaskName
 from elmo_tasks.data_readers.sources import Parsing
 from elmo_tasks.errors import DataError, ElmoTasksError, did_you_mean
 from elmo_tasks.extras.tables.sheets import SHEETS, sheet_rows
