@@ -28,7 +28,7 @@ from elmo_tasks.extras.pretraining.prepare import read_text
 from elmo_tasks.extras.pretraining.pretraining_config import PretrainerConfig, PretrainingConfig
 from elmo_tasks.extras.pretraining.scores import evaluate_perplexity, unigram_perplexity
 from elmo_tasks.extras.pretraining.softmax import UNKNOWN_NUMBER, OutputVocabulary, most_frequent
-from elmo_tasks.extras.pretraining.windows import SlotReader, TokenStreams, Window
+from elmo_tasks.extras.pretraining.windows import SlotReader, TokenStreams
 from elmo_tasks.files.json_files import Number, read_json, read_record, write_json
 from elmo_tasks.files.locks import locked
 from elmo_tasks.runs.folder import Folder
@@ -130,19 +130,35 @@ def pretrain(
             training began with other text; or another process writes there.
         ElmoTasksError: the loss is not finite.
     """
-    start = _Start.of(load_config(config_path, PretrainingConfig, overrides, variables or {}), folder, start_from)
-    run, accelerator = start.run, start.accelerator
+    config = load_config(config_path, PretrainingConfig, overrides, variables or {})
+    run, accelerator = _start(config, folder, start_from)
+    resolved = {**to_json(config), "from": str(start_from) if start_from else None}
     with locked(run.path) if accelerator.is_main_process else contextlib.nullcontext():
-        plan = plan_folder(run, start.resolved, resume=resume, force=force, kind=PretrainingConfig)
+        plan = plan_folder(run, resolved, resume=resume, force=force, kind=PretrainingConfig)
         accelerator.wait_for_everyone()  # all processes check the folder before the first one writes to it
         if plan.state == "finished":
             logger.info("%s: finished before; nothing to do", run.path)
             return read_json(run.results, Results, "the results of a pretraining").model_dump()
-        start = dataclasses.replace(start, plan=plan)
-        trainer, evaluation, text, found = _parts(start, callbacks)
+        parts = _build(config, run, start_from, accelerator, plan, callbacks)
+        trainer, held_out, estimate = parts.trainer, parts.held_out, parts.estimate()
         if accelerator.is_main_process:
-            announce(found)
-        return _train(start, trainer, evaluation, text)
+            announce(estimate)
+            if plan.begins:
+                run.clear()
+                write_json(run.text, parts.text)
+                run.create(resolved)
+            elif plan.changed:
+                write_json(run.config, resolved)
+
+        trainer.fit(held_out)
+        accelerator.wait_for_everyone()
+        results = _results(run, held_out, trainer.progress)
+        if accelerator.is_main_process:
+            with trainer.averaged():
+                held_out.objective.model.save(run.path, half_precision=config.half_precision)
+            write_json(run.results, results)
+        accelerator.wait_for_everyone()
+        return results
 
 
 def dry_run(
@@ -158,89 +174,105 @@ def dry_run(
     Arguments and errors: see `pretrain`.
     """
     config = load_config(config_path, PretrainingConfig, overrides, variables or {})
-    return _parts(_Start.of(config, folder, start_from), ())[-1]
+    run, accelerator = _start(config, folder, start_from)
+    return _build(config, run, start_from, accelerator, Plan("begins"), ()).estimate()
 
 
-@dataclasses.dataclass(frozen=True)
-class _Start:
-    """A pretraining that begins, or that is resumed from its folder."""
+def _start(
+    config: PretrainingConfig, folder: str | Path, start_from: str | Path | None
+) -> tuple[PretrainingFolder, RunAccelerator]:
+    run = PretrainingFolder(folder)
+    accelerator = start_accelerator(config.trainer, run.tensorboard)
+    if start_from and bilm_folder(start_from).resolve() == run.path.resolve():
+        raise RunError(f"{run.path}: contains the biLM to start from; choose another folder for the result")
+    return run, accelerator
 
-    config: PretrainingConfig
-    run: PretrainingFolder
-    resolved: Mapping[str, Any]  # the contents of `config.json`
-    start_from: str | Path | None
-    accelerator: RunAccelerator
-    plan: Plan
 
-    @classmethod
-    def of(cls, config: PretrainingConfig, folder: str | Path, start_from: str | Path | None) -> _Start:
-        run = PretrainingFolder(folder)
-        accelerator = start_accelerator(config.trainer, run.tensorboard)
-        if start_from and bilm_folder(start_from).resolve() == run.path.resolve():
-            raise RunError(f"{run.path}: contains the biLM to start from; choose another folder for the result")
-        resolved = {**to_json(config), "from": str(start_from) if start_from else None}
-        return cls(config, run, resolved, start_from, accelerator, Plan("begins"))
-
-    def check_text(self, text: Mapping[str, str]) -> None:
-        """Raises `RunError` if a resumed training began with other text or words, as far as its record says."""
-        run = self.run
-        if self.plan.begins or not run.text.is_file():
-            return
+def _build(
+    config: PretrainingConfig,
+    run: PretrainingFolder,
+    start_from: str | Path | None,
+    accelerator: RunAccelerator,
+    plan: Plan,
+    callbacks: Sequence[Callback],
+) -> _Parts:
+    """Builds the parts of a pretraining in their order."""
+    with accelerator.main_process_first():  # the first to read fills the cache for the others
+        corpus = config.corpus.build()
+    seed_everything(config.random_seed)
+    model = _build_model(config, corpus, start_from)
+    text = {"corpus": corpus.folder.name, "vocabulary": model.vocabulary.fingerprint()}
+    if not plan.begins and run.text.is_file():  # earlier versions wrote none
         earlier = read_json(run.text, dict[str, str], "the hashes of a pretraining's text")
         if changed := [name for name in text if text[name] != earlier.get(name)]:
             raise RunError(
                 f"{run.path}: cannot resume with other text: expected the {' and the '.join(changed)} that the run "
                 "began with"
             )
-
-    def write(self, text: Mapping[str, str]) -> None:
-        """Writes the files of a new training in place of an earlier one, or where a resumed one's text now is."""
-        if not self.accelerator.is_main_process:
-            return
-        if self.plan.begins:
-            self.run.clear()
-            write_json(self.run.text, text)
-            self.run.create(self.resolved)
-        elif self.plan.changed:
-            write_json(self.run.config, self.resolved)
-
-
-def _parts(start: _Start, callbacks: Sequence[Callback]) -> tuple[Trainer, _HeldOut, dict[str, str], Mapping[str, str]]:
-    """Builds the parts of a pretraining in their order; also returns the hashes of its text, and the plan."""
-    config, accelerator = start.config, start.accelerator
-    with accelerator.main_process_first():  # the first to read fills the cache for the others
-        corpus = config.corpus.build()
-    seed_everything(config.random_seed)
-    model = _build_model(config, corpus, start.start_from)
-    text = {"corpus": corpus.folder.name, "vocabulary": model.vocabulary.fingerprint()}
-    start.check_text(text)
     training, held_out = (model.reader(part, corpus.types) for part in (corpus.training, corpus.held_out))
-    agenda = _StreamAgenda.of(config, training, accelerator, evaluate_first=start.start_from is not None)
-    device, dtype = accelerator.device, product_type(config.trainer.precision, accelerator.device)
+    settings, seed, device = config.trainer, config.random_seed, accelerator.device
+    process = accelerator.process_index, accelerator.num_processes
+    streams = TokenStreams(
+        training, settings.batch_size, settings.unroll_steps, seed, settings.reset_share, process=process
+    )
+    total = max(1, round(settings.num_epochs * streams.windows_per_epoch))
+    agenda = _StreamAgenda(
+        streams,
+        settings,
+        total,
+        evaluate_every=settings.evaluate_every_steps or max(1, total // _EVALUATIONS),
+        evaluate_first=start_from is not None,
+        num_workers=settings.workers(device),
+    )
+    dtype = product_type(settings.precision, device)
     records = device.type == "cuda" and accelerator.num_processes == 1
     objective = StreamObjective(model, config.softmax, dtype, records=records)
-    seed, resume = config.random_seed, not start.plan.begins
+    resume = not plan.begins
     trainer = Trainer(
-        config.trainer, objective, agenda, start.run.records, accelerator, seed=seed, resume=resume, callbacks=callbacks
+        settings, objective, agenda, run.records, accelerator, seed=seed, resume=resume, callbacks=callbacks
     )
-    evaluation = _HeldOut(objective, held_out, config.trainer.evaluation_tokens, agenda.streams)
-    return trainer, evaluation, text, make_plan(corpus, agenda.streams, trainer, objective)
+    return _Parts(corpus, text, trainer, _HeldOut(objective, held_out, settings.evaluation_tokens, streams))
 
 
-def _train(start: _Start, trainer: Trainer, evaluation: _HeldOut, text: Mapping[str, str]) -> dict[str, Any]:
-    """Trains, and writes the biLM and the results."""
-    run, accelerator, model = start.run, start.accelerator, evaluation.objective.model
-    start.write(text)  # now that the text could be read, and the model fits
+@dataclasses.dataclass(frozen=True)
+class _Parts:
+    """What a pretraining is made of."""
 
-    trainer.fit(evaluation)
-    accelerator.wait_for_everyone()
-    results = _results(run, evaluation, trainer.progress)
-    if accelerator.is_main_process:
-        with trainer.averaged():
-            model.save(run.path, half_precision=start.config.half_precision)
-        write_json(run.results, results)
-    accelerator.wait_for_everyone()
-    return results
+    corpus: Corpus
+    text: Mapping[str, str]  # the hashes of the corpus and the vocabulary
+    trainer: Trainer
+    held_out: _HeldOut
+
+    def estimate(self) -> dict[str, str]:
+        """What it will take: names and values for a table.
+
+        All processes try out their first window, and the slowest one counts. The training is not affected.
+        """
+        corpus, trainer, streams, objective = self.corpus, self.trainer, self.held_out.streams, self.held_out.objective
+        window, states, own_seconds = next(streams.windows(0)), objective.states, math.inf
+        for _ in range(_STEPS_TRIED):  # without the update
+            objective.states = states
+            started = time.monotonic()
+            loss = trainer.loss_of(window)
+            trainer.accelerator.backward(loss)
+            loss.item()
+            own_seconds = min(own_seconds, time.monotonic() - started)
+            trainer.optimizer.zero_grad()
+        objective.states = states
+        seconds = max(gather_object([own_seconds]))
+        num_words, num_tokens = len(objective.model.vocabulary), len(corpus.training.tokens)
+        unknown = 100.0 * float(streams.reader.count_targets(num_words)[UNKNOWN_NUMBER]) / num_tokens
+        parameters = sum(parameter.numel() for parameter in trainer.parameters.values())
+        precision = str(objective.dtype).removeprefix("torch.")
+        hours, rate = trainer.agenda.total * seconds / 3600, streams.slots_per_window / seconds
+        return {
+            "corpus": str(corpus.folder),
+            "tokens": f"{num_tokens:,} ({len(corpus.types):,} distinct), {len(corpus.held_out.tokens):,} held out",
+            "vocabulary": f"{num_words:,} words; {unknown:.2f} % of the tokens are not among them",
+            "parameters": f"{parameters:,}, products in {precision}",
+            "steps": f"{trainer.agenda.total:,}",
+            "estimated time": f"{hours:.1f} hours, {rate:,.0f} tokens/s",
+        }
 
 
 @dataclasses.dataclass(frozen=True)
@@ -253,18 +285,6 @@ class _StreamAgenda:
     evaluate_every: int
     evaluate_first: bool  # before the first step
     num_workers: int
-
-    @classmethod
-    def of(
-        cls, config: PretrainingConfig, reader: SlotReader, accelerator: RunAccelerator, *, evaluate_first: bool
-    ) -> _StreamAgenda:
-        trainer, process = config.trainer, (accelerator.process_index, accelerator.num_processes)
-        sizes = trainer.batch_size, trainer.unroll_steps
-        streams = TokenStreams(reader, *sizes, config.random_seed, trainer.reset_share, process)
-        total = max(1, round(trainer.num_epochs * streams.windows_per_epoch))
-        evaluate_every = trainer.evaluate_every_steps or max(1, total // _EVALUATIONS)
-        workers = trainer.workers(accelerator.device)
-        return cls(streams, trainer, total, evaluate_every, evaluate_first, workers)
 
     def rest(self, trainer: Trainer) -> Iterator[Step | Evaluate | Checkpoint]:
         progress = trainer.progress
@@ -333,9 +353,9 @@ class _HeldOut:
         return record, metrics["mean"]
 
 
-def _results(run: PretrainingFolder, evaluation: _HeldOut, progress: Progress) -> dict[str, Any]:
+def _results(run: PretrainingFolder, held_out: _HeldOut, progress: Progress) -> dict[str, Any]:
     """The contents of `results.json`, after the last record of the log."""
-    training, num_words = evaluation.streams.reader, len(evaluation.objective.model.vocabulary)
+    training, num_words = held_out.streams.reader, len(held_out.objective.model.vocabulary)
     first = read_record(run.records, 1, Evaluation)  # of step 0, where a biLM is fine-tuned
     last = read_record(run.records, progress.records, Evaluation)
     return {
@@ -345,7 +365,7 @@ def _results(run: PretrainingFolder, evaluation: _HeldOut, progress: Progress) -
         "trained_hours": round(progress.seconds / 3600, 3),
         "before": first.held_out if first.step == 0 else None,
         "held_out": last.held_out,
-        "held_out_unigram": unigram_perplexity(training, evaluation.reader, num_words),
+        "held_out_unigram": unigram_perplexity(training, held_out.reader, num_words),
     }
 
 
@@ -387,36 +407,3 @@ def perplexity_of_text(
     device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
     model = LanguageModel.load(bilm).to(device)
     return evaluate_perplexity(model, model.reader(part, types))
-
-
-def make_plan(corpus: Corpus, streams: TokenStreams, trainer: Trainer, objective: StreamObjective) -> dict[str, str]:
-    """Names and values for a table. All processes try out their first window; training is not affected."""
-    seconds = max(gather_object([_try_out(trainer, objective, next(streams.windows(0)))]))
-    num_words, num_tokens = len(objective.model.vocabulary), len(corpus.training.tokens)
-    unknown = 100.0 * float(streams.reader.count_targets(num_words)[UNKNOWN_NUMBER]) / num_tokens
-    parameters = sum(parameter.numel() for parameter in trainer.parameters.values())
-    precision = str(objective.dtype).removeprefix("torch.")
-    hours, rate = trainer.agenda.total * seconds / 3600, streams.slots_per_window / seconds
-    return {
-        "corpus": str(corpus.folder),
-        "tokens": f"{num_tokens:,} ({len(corpus.types):,} distinct), {len(corpus.held_out.tokens):,} held out",
-        "vocabulary": f"{num_words:,} words; {unknown:.2f} % of the tokens are not among them",
-        "parameters": f"{parameters:,}, products in {precision}",
-        "steps": f"{trainer.agenda.total:,}",
-        "estimated time": f"{hours:.1f} hours, {rate:,.0f} tokens/s",
-    }
-
-
-def _try_out(trainer: Trainer, objective: StreamObjective, window: Window) -> float:
-    """The seconds of the fastest of some steps, without the update."""
-    states, seconds = objective.states, math.inf
-    for _ in range(_STEPS_TRIED):
-        objective.states = states
-        started = time.monotonic()
-        loss = trainer.loss_of(window)
-        trainer.accelerator.backward(loss)
-        loss.item()
-        seconds = min(seconds, time.monotonic() - started)
-        trainer.optimizer.zero_grad()
-    objective.states = states
-    return seconds
