@@ -6,9 +6,7 @@ import functools
 import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, get_args
-
-from torch import Tensor
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from elmo_tasks.config import Overrides, include_packages
 from elmo_tasks.data_readers.sources import Source
@@ -16,14 +14,8 @@ from elmo_tasks.elmo import BiLM, FastBiLM
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
 from elmo_tasks.elmo.fast import Precision, load_frozen
 from elmo_tasks.errors import ArgumentError, ElmoTasksError, check_argument, check_choice, check_several
-from elmo_tasks.extras.allennlp.allennlp_format import AllenNlpPredictor
-from elmo_tasks.extras.html.html import END, Page, Sections, page_start
-from elmo_tasks.extras.pretraining.language_model import LanguageModel
-from elmo_tasks.extras.probes.similarity import WordSimilarities, word_similarities
-from elmo_tasks.extras.vectors.embed import Pooling, embed_sentences
 from elmo_tasks.files.cache import file_state
 from elmo_tasks.modules.devices import Device
-from elmo_tasks.modules.word_vectors import WordVectorFile
 from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, Input, Predictor
 from elmo_tasks.progress import set_up_logging
 from elmo_tasks.rendering import describe
@@ -32,6 +24,14 @@ from elmo_tasks.runs.load import RunPaths, load_predictor, with_device
 from elmo_tasks.runs.train import train as train_run
 from elmo_tasks.text.tokenizer_config import parse_tokenizer, tokenizer_of_bilm
 from elmo_tasks.text.tokenizers import TREEBANK, Tokenizer
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from elmo_tasks.extras.html.html import Page
+    from elmo_tasks.extras.pretraining.language_model import LanguageModel
+    from elmo_tasks.extras.probes.similarity import WordSimilarities
+    from elmo_tasks.extras.vectors.embed import Pooling
 
 __all__ = [
     "embed", "evaluate", "include_packages", "load", "load_language_model", "show", "similarity", "tokenize", "train"
@@ -124,7 +124,11 @@ def load(
     predictor = load_predictor(
         run, overrides=with_device(device, overrides), batch_tokens=batch_tokens, predicates=predicates
     )
-    return AllenNlpPredictor(predictor) if format == "allennlp" else predictor
+    if format != "allennlp":
+        return predictor
+    from elmo_tasks.extras.allennlp.allennlp_format import AllenNlpPredictor
+
+    return AllenNlpPredictor(predictor)
 
 
 def show(predictor: Predictor, inputs: Input | Sequence[Input], *, explain: bool | str = False) -> Page:
@@ -140,12 +144,14 @@ def show(predictor: Predictor, inputs: Input | Sequence[Input], *, explain: bool
     Raises:
         ElmoTasksError: the predictor's results are in AllenNLP's keys.
     """
-    check_argument("predictor", predictor, (Predictor, AllenNlpPredictor), "a predictor, as elmo_tasks.load gives it")
-    if isinstance(predictor, AllenNlpPredictor):
-        raise ElmoTasksError("results in AllenNLP's keys cannot be drawn; load the run without format='allennlp'")
-    sections = Sections()
-    drawn = [sections.section(describe(predictor.task, result)) for result in predictor(inputs, explain=explain)]
-    return Page("".join([page_start(""), *drawn, END]))
+    from elmo_tasks.extras.html.html import page_of
+
+    check_argument("predictor", predictor, Predictor, "a predictor, as elmo_tasks.load gives it")
+    if predictor.keys:
+        raise ElmoTasksError(
+            f"results in {predictor.keys} keys cannot be drawn; load the run without format='allennlp'"
+        )
+    return page_of(describe(predictor.task, result) for result in predictor(inputs, explain=explain))
 
 
 def embed(
@@ -177,6 +183,8 @@ def embed(
         ElmoTasksError: `layers` names no layer of the biLM, or `pool` or `precision` is unknown.
         ArgumentError: a sentence is not a list of strings, or another argument is of the wrong kind.
     """
+    from elmo_tasks.extras.vectors.embed import embed_sentences
+
     bilm, tokenizer = _with_tokenizer(bilm, precision)
     split = list(tokenizer.strings(sentences)) if isinstance(sentences, str) else sentences
     return embed_sentences(split, bilm, layers=layers, pool=pool)
@@ -202,6 +210,9 @@ def similarity(
         DataError: the file of word vectors is missing or damaged.
         ElmoTasksError: a sentence does not have the word, or the word occurs only once.
     """
+    from elmo_tasks.extras.probes.similarity import word_similarities
+    from elmo_tasks.modules.word_vectors import WordVectorFile
+
     bilm, tokenizer = _with_tokenizer(bilm, "float32")
     given = [sentences] if isinstance(sentences, str) else sentences
     check_several("sentences", given, "a text, or a list of texts or lists of tokens")
@@ -219,6 +230,8 @@ def load_language_model(bilm: str | Path = DEFAULT_BILM) -> LanguageModel:
     Raises:
         WeightsError: the biLM's files are missing or damaged, or it has no softmax.
     """
+    from elmo_tasks.extras.pretraining.language_model import LanguageModel
+
     return LanguageModel.load(bilm)
 
 

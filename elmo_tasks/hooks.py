@@ -20,6 +20,17 @@ text_check: `(files of a biLM) -> an object with see(sentences)`, which sees wha
 frozen_model: a subclass of `runs.frozen_models.FrozenModel`, whose files a run refers to.
 
 PLACES
+input_format, output_format: what `predict --format` and `--output-format` name, a `commands.predict.InputFormat` or
+    `OutputFormat`.
+result_file: by the ending of a file, how `predict --output` writes results to it, `(path) -> context manager`, which
+    gives a function that takes a result.
+result_folder: how `predict --output DIR/` writes many files; the core asks for "parquet", an object with functions
+    `add_options(parser)`, `is_asked_for(arguments)` and `predict(request)`.
+result_change: what an option adds to results, `(predictor) -> function from result to result`; the core asks for
+    "resolve".
+page: a page of results, `(path, title, note) -> context manager`, which gives a function that takes a drawing; `note()`
+    says at the end why there are no more. The core asks for "html".
+config_kind: by the key that only such a config has, the class of configs that are not of a task.
 explanation: what each token counts for predictions, `(predictor, examples, predictions) -> a dict for each example`,
     whose items are added to the result; the core asks for "saliency".
 foreign_config: a `config.problems.ForeignConfigs`, which recognizes configs of another project and answers their keys.

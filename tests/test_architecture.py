@@ -27,21 +27,13 @@ LAYERS = (
     {"text"},
     {"config"},
     {"files"},
-    {"errors", "hooks", "progress"},
+    {"hooks"},
+    {"errors", "progress"},
 )
 # Names under which users import what extras have.
 PUBLIC_NAMES = {"api", "batches", "compat", "estimators"}
 # What remains to be turned into hooks: rooms of the core and the extras that they import.
 NOT_YET = {
-    ("commands", "annotation"),
-    ("commands", "engines"),
-    ("commands", "html"),
-    ("commands", "pretraining"),
-    ("commands", "resolve"),
-    ("commands", "studies"),
-    ("commands", "tables"),
-    ("predictors", "allennlp"),
-    ("predictors", "explain"),
     ("training", "pretraining"),
 }
 

@@ -43,7 +43,7 @@ def _command(
     return Command(summary, example, *functions, goes_on, unwritten)
 
 
-_CORE = {
+_CORE: dict[str, dict[str, tuple[str, ...]]] = {
     "train and evaluate": {
         "train": (
             "train a model and evaluate it on the test set",
@@ -77,13 +77,13 @@ _CORE = {
         ),
     },
 }
-_MODULES = {"models": "named_models"}  # of the core; the other commands are in `experiments`
+_MODULES = {"evaluate": "train", "models": "archives", "archive": "archives", "config": "configs"}
 
 
 def _all_commands() -> dict[str, dict[str, Command]]:
     groups = {
         title: {
-            name: _command(f"{__package__}.{_MODULES.get(name, 'experiments')}", name, *about)
+            name: _command(f"{__package__}.{_MODULES.get(name, name)}", name, *about)
             for name, about in commands.items()
         }
         for title, commands in _CORE.items()

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import io
-import itertools
 import json
 import os
 import sys
@@ -13,14 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal
 
-from elmo_tasks.errors import ElmoTasksError
-
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from elmo_tasks.commands.stopping import Results
     from elmo_tasks.metrics.confusion import ConfusionTable, LabelScores
-    from elmo_tasks.rendering.drawing import Drawing
 
 _PAGE_WIDTH = 120  # of tables, in characters, where no terminal says how wide it is
 _SHORT_TEXT = 20  # characters of a cell that is not broken
@@ -52,49 +46,6 @@ def json_lines(path: str | None) -> Iterator[Callable[[Any], object]]:
             stream.flush()  # a program at the other end of a pipe may wait for it
 
         yield write
-
-
-@contextlib.contextmanager
-def table(path: str) -> Iterator[Callable[[Mapping[str, Any]], object]]:
-    """Yields a function that adds a row to a table, which is written at the end: .csv, .tsv, .xlsx or .parquet."""
-    import pandas
-
-    ending, rows = Path(path).suffix.lower(), list[Mapping[str, Any]]()
-    if ending == ".xlsx" and importlib.util.find_spec("openpyxl") is None:
-        raise ElmoTasksError(f"{path}: needs openpyxl, which is not installed: pip install 'elmo-tasks[tables]'")
-    yield rows.append
-    frame = pandas.DataFrame(rows).convert_dtypes()
-    with binary_output(path) as stream:
-        if ending == ".parquet":
-            frame.to_parquet(stream, index=False)
-        elif ending == ".xlsx":
-            _write_sheet(frame, stream)
-        else:  # Excel takes a file for UTF-8 by its mark
-            encoding, separator = ("utf-8-sig", ",") if ending == ".csv" else ("utf-8", "\t")
-            frame.to_csv(stream, sep=separator, index=False, encoding=encoding)
-
-
-def _write_sheet(frame: Any, stream: IO[bytes]) -> None:
-    """Writes a spreadsheet, where text after an equals sign stays text, and control characters are left out."""
-    import pandas
-    from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
-
-    with pandas.ExcelWriter(stream, engine="openpyxl") as writer:
-        frame.replace(ILLEGAL_CHARACTERS_RE, "", regex=True).to_excel(writer, index=False, sheet_name="results")
-        for cell in itertools.chain(*writer.sheets["results"].iter_rows()):
-            cell.data_type = "s" if cell.data_type == "f" else cell.data_type
-
-
-@contextlib.contextmanager
-def page(path: str, title: str, results: Results) -> Iterator[Callable[[Drawing], object]]:
-    """Yields a function that adds a section to a page, which says at its end if there are more results."""
-    from elmo_tasks.extras.html.html import Sections, page_end, page_start
-
-    sections = Sections()
-    with binary_output(path) as stream:
-        stream.write(page_start(title).encode())
-        yield lambda drawing: stream.write(sections.section(drawing).encode())
-        stream.write(page_end(results.note).encode())
 
 
 def print_json(value: Any) -> None:

@@ -143,6 +143,17 @@ def add_training_arguments(parser: argparse.ArgumentParser) -> None:
     add_flag(earlier, "--force", "replace the earlier run in this folder")
 
 
+def add_inputs(parser: argparse.ArgumentParser, kind: str) -> None:
+    """What is read: one file of this kind, or many for an output folder."""
+    parser.add_argument(
+        "input",
+        metavar="INPUT",
+        nargs="+",
+        help=f"{kind}, compressed or not, or - for standard input; with --output DIR/ also several files (text, JSON "
+        "lines), folders and patterns such as 'text/*.gz'",
+    )
+
+
 def add_tokenizer_arguments(parser: argparse.ArgumentParser, default: str) -> None:
     """How text is split: the same options for every command that reads raw text."""
     form = parser.add_mutually_exclusive_group()
@@ -189,6 +200,16 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
     add_device(parser)
     add_set(parser, "run's config")
     add_include_package(parser)
+
+
+def runs_and_data(paths: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The first path and those after it that are runs, and the others, at least one."""
+    from elmo_tasks.runs.archive import is_run
+
+    number = 1
+    while number < len(paths) - 1 and is_run(paths[number]):
+        number += 1
+    return list(paths[:number]), list(paths[number:])
 
 
 def add_device(parser: argparse.ArgumentParser, default: str | None = None) -> None:

@@ -40,8 +40,11 @@ EXTRAS = {
                 "commands",
             ),
         },
-        adds={"foreign_config": {"allennlp": "allennlp_keys:FOREIGN_CONFIGS"}},
-        needs=("explain", "resolve", "transformers"),
+        adds={
+            "foreign_config": {"allennlp": "allennlp_keys:FOREIGN_CONFIGS"},
+            "input_format": {"allennlp": "commands:FORMAT"},
+        },
+        needs=("resolve", "transformers"),
     ),
     "compare": Extra(
         "systems side by side: significance, errors, plots",
@@ -121,7 +124,10 @@ EXTRAS = {
                 unwritten=NO_RESULT_YET,
             ),
         },
-        adds={"OptimizerConfig": {"muon": "muon:Muon"}},
+        adds={
+            "OptimizerConfig": {"muon": "muon:Muon"},
+            "config_kind": {"corpus": "pretraining_config:PretrainingConfig"},
+        },
     ),
     "probes": Extra(
         "what the layers of a biLM know: labels, senses, neighbours, similarity",
@@ -208,19 +214,36 @@ EXTRAS = {
         },
     ),
     "annotation": Extra(
-        "exports of annotation tools, in and out", adds={"DatasetReaderConfig": {"spans": "spans:SpansConfig"}}
+        "exports of annotation tools, in and out",
+        adds={
+            "DatasetReaderConfig": {"spans": "spans:SpansConfig"},
+            "output_format": {
+                "doccano": "formats:DOCCANO",
+                "label-studio": "formats:LABEL_STUDIO",
+                "brat": "formats:BRAT",
+                "spacy": "formats:SPACY",
+            },
+        },
     ),
     "tables": Extra(
         "spreadsheets and tables as people have them, in and out",
-        adds={"DatasetReaderConfig": {"delimited": "delimited:DelimitedConfig"}},
+        adds={
+            "DatasetReaderConfig": {"delimited": "delimited:DelimitedConfig"},
+            "result_file": dict.fromkeys((".csv", ".tsv", ".xlsx", ".parquet"), "table_rows:result_table"),
+        },
     ),
     "engines": Extra(
-        "Arrow functions for Ray Data and Spark, and folders of Parquet parts", needs=("explain", "vectors")
+        "Arrow functions for Ray Data and Spark, and folders of Parquet parts",
+        adds={"result_folder": {"parquet": "commands:PARQUET"}},
+        needs=("vectors",),
     ),
     "ensembles": Extra("several runs as one", adds={"several_runs": {"mean": "ensemble:load_ensemble"}}),
     "explain": Extra("which tokens count for a result", adds={"explanation": {"saliency": "saliency:explain"}}),
-    "html": Extra("results as pages for browsers and notebooks"),
-    "resolve": Extra("texts with each mention replaced by the name that it stands for"),
+    "html": Extra("results as pages for browsers and notebooks", adds={"page": {"html": "html:open_page"}}),
+    "resolve": Extra(
+        "texts with each mention replaced by the name that it stands for",
+        adds={"result_change": {"resolve": "resolution:adding_resolved"}},
+    ),
     "augment": Extra(
         "copies of training sentences as people type them",
         adds={"Augmentation": {"changed_copies": "augmentation:ChangedCopies"}},

@@ -16,7 +16,6 @@ from elmo_tasks.errors import DataError, ElmoTasksError, check_argument
 
 COMPRESSIONS = (".gz", ".xz", ".bz2", ".zip")
 JSON_LINES, JSON, HTML, TABLE = (".jsonl", ".jsonlines", ".ndjson", ".json"), (".json",), (".html", ".htm"), (".tsv",)
-TABLES = (".csv", ".tsv", ".xlsx", ".parquet")
 # Endings that say what a file holds.
 _FORMATS = (
     *(*JSON_LINES, *JSON, *HTML, *TABLE, ".csv", ".xlsx", ".xls", ".ods", ".parquet", ".arrow", ".feather", ".db"),
@@ -127,11 +126,6 @@ def check_ending(path: str | Path | None, endings: Sequence[str], advice: str = 
     if ending in _FORMATS and ending not in endings:
         more = f". {advice}" if advice else ""
         raise ElmoTasksError(f"{path}: cannot be written as {ending}; expected a name that ends in {endings[0]}{more}")
-
-
-def is_table(path: str | Path | None) -> bool:
-    """Whether a file that is written is a table, by its name."""
-    return str(path).lower().endswith(TABLES)
 
 
 def check_output(path: str | Path | None, *, force: bool, stream: bool = False, packed: bool = False) -> None:

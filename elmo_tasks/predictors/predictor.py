@@ -99,6 +99,7 @@ class Predictor(ABC):
         origin: the run that has the model.
 
     Class attributes:
+        keys: whose keys results have, such as `AllenNLP's`; empty for our own.
         read_keys: the keys of an input that are read, and so not carried over.
         sample: an input that works. An object is shown to those who give plain text.
         most_tokens: bound of an example's length, times `limits`' factor, where the time is quadratic.
@@ -108,6 +109,7 @@ class Predictor(ABC):
     """
 
     origin = _NO_RUN
+    keys = ""
     read_keys: frozenset[str]
     sample: Input = "Orla sold the mill. Nobody had asked her to."
     most_tokens: int | None = None

@@ -4,6 +4,7 @@ After a change on purpose: `python -m tests.commands.test_options`.
 """
 
 import argparse
+import contextlib
 import inspect
 import json
 import re
@@ -32,6 +33,7 @@ from elmo_tasks.extras.repeats.repeats import train_folds, train_seeds
 from elmo_tasks.extras.samples import write_sample_data
 from elmo_tasks.runs import train
 from elmo_tasks.runs.archive import archive
+from tests.hooked import hooked
 
 SNAPSHOT = Path(__file__).with_name("options.json")
 
@@ -184,7 +186,9 @@ def test_a_command_hands_its_options_to_its_function(
     function = CALLED[" ".join([command, *repeated])]
     called = Mock(side_effect=ElmoTasksError("was called"))
     monkeypatch.setattr(sys.modules[function.__module__], function.__name__, called)
-    assert cli.main(words) == 2
+    kind = "".join(repeated).removeprefix("--")
+    with hooked("repeated_training", kind, called) if kind else contextlib.nullcontext():
+        assert cli.main(words) == 2
     assert capsys.readouterr().err.endswith("error: was called\n")
     given = inspect.signature(function).bind(*called.call_args.args, **called.call_args.kwargs).arguments
     given |= given.pop("settings", {})

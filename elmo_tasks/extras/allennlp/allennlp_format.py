@@ -52,6 +52,8 @@ class AllenNlpPredictor(Predictor):
         ElmoTasksError: `find_predicates` is given for another task.
     """
 
+    keys = "AllenNLP's"
+
     def __init__(self, predictor: Predictor, find_predicates: FindPredicates | None = None) -> None:
         super().__init__(
             predictor.model,

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from elmo_tasks.commands import options
+from elmo_tasks.commands.predict import InputFormat
+
+if TYPE_CHECKING:
+    from elmo_tasks.predictors import Predictor
 
 
 def add_import_allennlp(parser: argparse.ArgumentParser) -> None:
@@ -28,3 +33,12 @@ def run_import_allennlp(arguments: argparse.Namespace) -> None:
     print(f"{arguments.run_folder}: AllenNLP's {imported.kind}")
     for line in imported.lines():
         print(f"- {line}")
+
+
+def _in_their_keys(predictor: Predictor) -> Predictor:
+    from elmo_tasks.extras.allennlp.allennlp_format import AllenNlpPredictor
+
+    return AllenNlpPredictor(predictor)
+
+
+FORMAT = InputFormat("as auto, with the keys of AllenNLP's predictors", "auto", _in_their_keys, "AllenNLP's")

@@ -4,29 +4,20 @@ from __future__ import annotations
 
 import argparse
 import logging
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from elmo_tasks.commands import numbers, options
 from elmo_tasks.errors import ElmoTasksError, counted
 
 if TYPE_CHECKING:
+    from elmo_tasks.commands.predict import PredictRequest
     from elmo_tasks.extras.engines.table_functions import TableFunction
 
 logger = logging.getLogger(__name__)
 
 _PART_TOKENS = 1_000_000
-
-
-def add_inputs(parser: argparse.ArgumentParser, kind: str) -> None:
-    """What is read: one file of this kind, or many for an output folder."""
-    parser.add_argument(
-        "input",
-        metavar="INPUT",
-        nargs="+",
-        help=f"{kind}, compressed or not, or - for standard input; with --output DIR/ also several files (text, JSON "
-        "lines), folders and patterns such as 'text/*.gz'",
-    )
 
 
 def add_parts(parser: argparse.ArgumentParser) -> None:
@@ -114,3 +105,36 @@ def make_parts(arguments: argparse.Namespace, function: TableFunction, *, tokeni
     if made.errors:
         rows = counted(made.errors, "line was not usable", "lines were not usable")
         logger.warning("%s: %s; the column `error` says why", folder.path, rows)
+
+
+def predict_folder(request: PredictRequest) -> None:
+    """Predicts many files, and writes a folder of Parquet files."""
+    from elmo_tasks.extras.engines.table_functions import Predict
+    from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS
+
+    arguments = request.options
+    given = {"--html": request.html, "--resolve": request.resolve, "--on-error skip": request.on_error == "skip"}
+    given |= {f"--format {request.format}": request.format not in ("auto", "text", "jsonl")}
+    if other := [name for name, value in given.items() if value]:
+        raise ElmoTasksError(f"{other[0]}: not for an output folder")
+    predict = Predict(
+        run=request.run_paths,
+        predicates=arguments.predicates,
+        explain=request.explain,
+        device=arguments.device,
+        batch_tokens=arguments.batch_tokens or DEFAULT_BATCH_TOKENS,
+        overrides=[*options.tokenizer_overrides(arguments), *arguments.set],
+        on_error=request.on_error,  # type: ignore[arg-type]  # it is not "skip"
+    )
+    make_parts(arguments, predict, tokenized=arguments.tokenized)
+
+
+class ResultFolder(NamedTuple):
+    """What the command `predict` calls for an output folder."""
+
+    add_options: Callable[[argparse.ArgumentParser], None]
+    is_asked_for: Callable[..., bool]
+    predict: Callable[[PredictRequest], None]
+
+
+PARQUET = ResultFolder(add_parts, writes_parts, predict_folder)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
+from collections.abc import Callable, Iterable, Iterator
 from html import escape
 
+from elmo_tasks.commands.console import binary_output
 from elmo_tasks.rendering.drawing import (
     INK,
     PALETTE,
@@ -103,6 +106,20 @@ def page_start(title: str, style: str = "") -> str:
 """
 
 
+@contextlib.contextmanager
+def open_page(path: str, title: str, note: Callable[[], str]) -> Iterator[Callable[[Drawing], object]]:
+    """Yields a function that adds a section to a page, which appears when it is complete.
+
+    Arguments:
+        note: says at the end why the page ends there, if there are more results.
+    """
+    sections = Sections()
+    with binary_output(path) as stream:
+        stream.write(page_start(title).encode())
+        yield lambda drawing: stream.write(sections.section(drawing).encode())
+        stream.write(page_end(note()).encode())
+
+
 @dataclasses.dataclass(frozen=True)
 class Page:
     """A page of HTML. A notebook shows it below the cell whose value it is."""
@@ -114,6 +131,12 @@ class Page:
         grow = "this.style.height = this.contentDocument.documentElement.scrollHeight + 'px'"
         style = "width: 100%; height: 20em; border: 0"
         return f'<iframe srcdoc="{escape(self.html)}" onload="{grow}" style="{style}"></iframe>'
+
+
+def page_of(drawings: Iterable[Drawing]) -> Page:
+    """A page without a title, with a section for each drawing."""
+    sections = Sections()
+    return Page("".join([page_start(""), *map(sections.section, drawings), END]))
 
 
 class Sections:

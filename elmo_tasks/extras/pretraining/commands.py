@@ -12,10 +12,11 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from elmo_tasks import hooks
 from elmo_tasks.commands import numbers, options
-from elmo_tasks.commands.console import binary_output, json_lines, page, print_json, print_table
-from elmo_tasks.commands.stopping import Results, uninterrupted
+from elmo_tasks.commands.console import binary_output, json_lines, print_json, print_table
 from elmo_tasks.files.paths import HTML, JSON_LINES, TABLE, check_ending, check_output
+from elmo_tasks.files.signals import Results, uninterrupted
 from elmo_tasks.progress import is_main_process
 
 if TYPE_CHECKING:
@@ -150,7 +151,8 @@ def _shown(arguments: argparse.Namespace, results: Results) -> Iterator[Show]:
         shows: list[Show] = []
         if arguments.html:
             title = STANDARD_INPUT if arguments.text == "-" else arguments.text
-            add_section = stack.enter_context(page(arguments.html, title, results))
+            open_page = hooks.required("page", "html", "--html")
+            add_section = stack.enter_context(open_page(arguments.html, title, lambda: results.note))
             shows.append(lambda scores: add_section(_drawing(scores)))
         if arguments.json:
             write = stack.enter_context(json_lines(arguments.output))

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from elmo_tasks.predictors.predictor import Fields
+from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.predictors.predictor import Fields, Predictor
 from elmo_tasks.rendering.tasks import located
+from elmo_tasks.runs.load import tags_by_installed_model
+from elmo_tasks.tasks import Coreference
 
 FindTags = Callable[[list[list[str]]], list[list[str]]]
 """Tags the tokens of sentences with the Penn Treebank's parts of speech."""
@@ -64,6 +67,14 @@ def resolved_text(result: Fields, find_tags: FindTags | None = None) -> str:
             pieces += [text[position:begin], new]
             position = stop
     return "".join([*pieces, text[position:]])
+
+
+def adding_resolved(predictor: Predictor) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """A function that adds the resolved text to a result; raises an `ElmoTasksError` if it is not of coreference."""
+    if not isinstance(predictor.task, Coreference):
+        raise ElmoTasksError(f"--resolve is for coreference; the model is a {type(predictor.model).__name__}")
+    find_tags = tags_by_installed_model()
+    return lambda result: {**result, "resolved": resolved_text(result, find_tags)}
 
 
 def resolved_document(document: Any, clusters: Sequence[Sequence[Sequence[int]]]) -> str:

@@ -2,14 +2,54 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib.util
 import itertools
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+import pandas
+
+from elmo_tasks.commands.console import binary_output
+from elmo_tasks.errors import ElmoTasksError
 
 Row = dict[str, Any]
 
 _AROUND = 60  # characters of the text on each side of a span
 _TEXTS = {"tokens": "text", "premise_tokens": "premise", "hypothesis_tokens": "hypothesis"}
+
+
+@contextlib.contextmanager
+def result_table(path: str) -> Iterator[Callable[[Mapping[str, Any]], object]]:
+    """Yields a function that adds the rows of a result to a table, which is written at the end.
+
+    Raises:
+        ElmoTasksError: a package that writes the table is not installed.
+    """
+    ending, rows, numbers = Path(path).suffix.lower(), list[Row](), itertools.count(1)
+    if ending == ".xlsx" and importlib.util.find_spec("openpyxl") is None:
+        raise ElmoTasksError(f"{path}: needs openpyxl, which is not installed: pip install 'elmo-tasks[tables]'")
+    yield lambda result: rows.extend(table_rows(result, next(numbers)))
+    frame = pandas.DataFrame(rows).convert_dtypes()
+    with binary_output(path) as stream:
+        if ending == ".parquet":
+            frame.to_parquet(stream, index=False)
+        elif ending == ".xlsx":
+            _write_sheet(frame, stream)
+        else:  # Excel takes a file for UTF-8 by its mark
+            encoding, separator = ("utf-8-sig", ",") if ending == ".csv" else ("utf-8", "\t")
+            frame.to_csv(stream, sep=separator, index=False, encoding=encoding)
+
+
+def _write_sheet(frame: pandas.DataFrame, stream: IO[bytes]) -> None:
+    """Writes a spreadsheet, where text after an equals sign stays text, and control characters are left out."""
+    from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
+
+    with pandas.ExcelWriter(stream, engine="openpyxl") as writer:
+        frame.replace(ILLEGAL_CHARACTERS_RE, "", regex=True).to_excel(writer, index=False, sheet_name="results")
+        for cell in itertools.chain(*writer.sheets["results"].iter_rows()):
+            cell.data_type = "s" if cell.data_type == "f" else cell.data_type
 
 
 def table_rows(result: Mapping[str, Any], number: int) -> Iterator[Row]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from elmo_tasks.commands import numbers, options
 from elmo_tasks.errors import ElmoTasksError, counted
-from elmo_tasks.extras.engines.commands import add_inputs, add_parts, make_parts, writes_parts
+from elmo_tasks.extras.engines.commands import add_parts, make_parts, writes_parts
 from elmo_tasks.files.paths import check_ending, check_output
 from elmo_tasks.files.text import standard_input
 
@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 def add_embed(parser: argparse.ArgumentParser) -> None:
-    add_inputs(parser, "a UTF-8 text file")
+    options.add_inputs(parser, "a UTF-8 text file")
     parser.add_argument(
         "--output",
         metavar="FILE|DIR/",

@@ -27,6 +27,7 @@ import elmo_tasks.runs.evaluate
 import elmo_tasks.runs.load
 from elmo_tasks import cli
 from elmo_tasks.errors import DataError, ElmoTasksError, counted
+from elmo_tasks.extras.allennlp import allennlp_format
 from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, Predictor
 from elmo_tasks.predictors.fields import text_field
 from elmo_tasks.predictors.predictor import ExampleError
@@ -99,7 +100,7 @@ def test_predict_on_a_terminal_is_for_people(
     assert capsys.readouterr().out == f"said: [red]one\nsource: {source}\n\n"
     assert cli.main(["predict", "run", str(source), "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"said": "[red]one", "source": str(source)}
-    monkeypatch.setattr(elmo_tasks.predictors, "AllenNlpPredictor", lambda predictor: predictor)
+    monkeypatch.setattr(allennlp_format, "AllenNlpPredictor", lambda predictor: predictor)
     assert cli.main(["predict", "run", str(source), "--format", "allennlp"]) == 0
     assert json.loads(capsys.readouterr().out) == {"said": "[red]one", "source": str(source)}
 

@@ -1,4 +1,4 @@
-"""The command that lists installed models."""
+"""The commands that pack runs and list installed models."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from elmo_tasks.commands import options
 from elmo_tasks.commands.console import print_json, print_table
 from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.files.paths import check_output
 
 if TYPE_CHECKING:
     from elmo_tasks.files.installed_models import InstalledModel
@@ -47,3 +48,26 @@ def _row(model: InstalledModel) -> list[str]:
     shown = f"{bilm.get('bilm', 'own')} {str(bilm.get('fingerprint'))[:12]}" if bilm else "none"
     facts = (model.name, about.task, ", ".join(about.data), about.score, about.licence, f"{model.size() / 1e6:.1f}")
     return [*("" if fact is None else str(fact) for fact in facts), shown]
+
+
+def add_archive(parser: argparse.ArgumentParser) -> None:
+    options.add_run_path(parser)
+    parser.add_argument("file", metavar="FILE.tar.gz", help="the archive to write")
+    options.add_force(parser)
+    options.add_flag(
+        parser,
+        "--without-bilm",
+        "leave the biLM and the transformer out and store their hashes; those who use the archive say where they are "
+        "with --set model.embedder.elmo.bilm=DIR (not needed for the default biLM) and "
+        "--set model.embedder.transformer.model=DIR",
+    )
+
+
+def run_archive(arguments: argparse.Namespace) -> None:
+    from elmo_tasks.runs.archive import archive
+
+    check_output(arguments.file, force=arguments.force, packed=True)
+    if not arguments.file.endswith((".tar.gz", ".tgz")):
+        raise ElmoTasksError(f"{arguments.file}: an archive is a .tar.gz file; expected a name with that ending")
+    archive(arguments.run_path, arguments.file, self_contained=not arguments.without_bilm)
+    print(arguments.file)

@@ -7,22 +7,22 @@ import jsonschema
 import pytest
 from accelerate import PartialState
 
-import elmo_tasks.extras.repeats.repeats
 import elmo_tasks.predictors
 import elmo_tasks.runs.archive
 import elmo_tasks.runs.evaluate
 import elmo_tasks.runs.train
 from elmo_tasks import cli
-from elmo_tasks.commands import experiments
+from elmo_tasks.commands import train as train_command
 from elmo_tasks.config import load_config, to_json
 from elmo_tasks.metrics.confusion import ConfusionTable, label_scores
 from elmo_tasks.runs.experiment_config import ExperimentConfig
+from tests.hooked import hooked
 
 
 def test_train_prints_the_scores_of_a_run_or_those_of_seeds(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(experiments, "_say_what_is_next", said := Mock())
+    monkeypatch.setattr(train_command, "_say_what_is_next", said := Mock())
     results = {"best": {"epoch": 3, "validation": {"f1": 91.2345, "f1/PER": 95.0}}, "test": {"f1": 90.0}}
     monkeypatch.setattr(elmo_tasks.runs.train, "train", Mock(return_value=results))
     assert cli.main(["train", "configs/own.jsonnet"]) == 0
@@ -33,14 +33,14 @@ def test_train_prints_the_scores_of_a_run_or_those_of_seeds(
         "mean": {"best/epoch": 2.5, "best/validation/f1": 91.0, "test/f1": 90.0, "test/f1/PER": 89.0},
         "std": {"best/epoch": 0.5, "best/validation/f1": 0.25, "test/f1": 0.75, "test/f1/PER": 0.0},
     }
-    monkeypatch.setattr(elmo_tasks.extras.repeats.repeats, "train_seeds", Mock(return_value=summary))
-    assert cli.main(["train", "c.jsonnet", "--seeds", "1,2"]) == 0
+    with hooked("repeated_training", "seeds", Mock(return_value=summary)):
+        assert cli.main(["train", "c.jsonnet", "--seeds", "1,2"]) == 0
     output = capsys.readouterr().out
     assert all(word in output for word in ("validation, 2 seeds", "91.00", "0.25", "test, 2 seeds", "90.00", "0.75"))
     assert "89.00" not in output
     of_folds = {"folds": 5, "pooled": {"f1": 87.654}, "mean": {"test/f1": 87.0}, "std": {"test/f1": 1.5}}
-    monkeypatch.setattr(elmo_tasks.extras.repeats.repeats, "train_folds", Mock(return_value=of_folds))
-    assert cli.main(["train", "c.jsonnet", "-s", "out", "--folds", "5"]) == 0
+    with hooked("repeated_training", "folds", Mock(return_value=of_folds)):
+        assert cli.main(["train", "c.jsonnet", "-s", "out", "--folds", "5"]) == 0
     assert said.call_args.args[0] == Path("out/fold_1")
     output = capsys.readouterr().out
     assert all(text in output for text in ("all 5 folds together", "87.65", "test, 5 folds", "87.00", "1.50"))
@@ -69,10 +69,8 @@ def test_train_says_what_to_type_next(
         said = capsys.readouterr().err
         assert "elmo-tasks evaluate 'a run' t.txt\n" in said
         assert f"elmo-tasks predict 'a run' {inputs}\n" in said
-    monkeypatch.setattr(
-        elmo_tasks.extras.repeats.repeats, "train_seeds", Mock(return_value={"seeds": [2], "mean": {}, "std": {}})
-    )
-    assert cli.main(["train", "c.json", "-s", "a run", "--seeds", "2,3"]) == 0
+    with hooked("repeated_training", "seeds", Mock(return_value={"seeds": [2], "mean": {}, "std": {}})):
+        assert cli.main(["train", "c.json", "-s", "a run", "--seeds", "2,3"]) == 0
     assert "the run is in a run/seed_2" in capsys.readouterr().err
     assert cli.main(["train", "c.json", "-s", "a run", "--quiet"]) == 0
     assert capsys.readouterr().err == ""
