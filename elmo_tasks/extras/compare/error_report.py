@@ -9,26 +9,29 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from elmo_tasks.config import Overrides
 from elmo_tasks.data_readers.sources import Source
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.extras.compare.mention_errors import mention_kinds
-from elmo_tasks.extras.compare.reading_errors import KINDS as READING_KINDS
-from elmo_tasks.extras.compare.reading_errors import UNANSWERABLE, answer_kind
 from elmo_tasks.extras.compare.significance import equal_below, unit_gains
-from elmo_tasks.extras.compare.span_errors import KINDS as SPAN_KINDS
-from elmo_tasks.extras.compare.span_errors import align, spans_of
 from elmo_tasks.extras.compare.systems import Predictions, read_predictions
 from elmo_tasks.metrics import Accuracy, CoreferenceScores, LabelSetF1, Metric, SpanF1, Squad2Scores, SquadScores, SrlF1
 from elmo_tasks.metrics.confusion import Confusion, ConfusionTable
+from elmo_tasks.metrics.coreference import ScoredDocument
+from elmo_tasks.metrics.squad import normalize_answer
+from elmo_tasks.metrics.srl import VERB, arguments_of_tags
 from elmo_tasks.runs.evaluate import UnknownLabels
 from elmo_tasks.tasks import Task
+from elmo_tasks.text.tag_schemes import spans_of_tags
+
+SPAN_KINDS = ("right", "type", "boundary", "both", "missed", "spurious")
+ANSWER_KINDS = ("right", "too long", "too short", "overlapping", "elsewhere", "no answer")
+UNANSWERABLE = "not answerable"  # where there are questions without an answer
 
 
 @dataclasses.dataclass(frozen=True)
@@ -136,6 +139,60 @@ def _confusion(found: Predictions) -> ConfusionTable | None:
     return confusion.table()
 
 
+class LabelledSpan(NamedTuple):
+    """A label and the pieces that it spans: first and last token of each, both inclusive."""
+
+    label: str
+    pieces: tuple[tuple[int, int], ...]
+
+    def tokens(self) -> list[int]:
+        return [token for start, end in self.pieces for token in range(start, end + 1)]
+
+
+def spans_of(metric: Metric, tags: Sequence[str]) -> set[LabelledSpan]:
+    """What the scorer counts: spans, or the arguments of a predicate without the predicate itself."""
+    if isinstance(metric, SrlF1):
+        return {LabelledSpan(*argument) for argument in arguments_of_tags(tags) if argument.role != VERB}
+    return {LabelledSpan(label, ((start, end),)) for label, start, end in spans_of_tags(tags)}
+
+
+def align(
+    found: set[LabelledSpan], gold: set[LabelledSpan]
+) -> Iterator[tuple[str, LabelledSpan | None, LabelledSpan | None]]:
+    """Pairs predicted and gold spans, each at most once, with the kind of their error.
+
+    - `right`: the same span with the same label, as the scorers want it;
+    - `type`: the same span with another label;
+    - `boundary`: the same label, and the spans overlap;
+    - `both`: another label, and the spans overlap;
+    - `missed`, `spurious`: a gold or a predicted span that is left.
+
+    The kinds go in this order, so that a gold span is a boundary error only if no span has exactly its tokens; of
+    several that overlap, the pair with the most common tokens comes first. So the gold spans are all kinds but
+    `spurious`, and the predicted ones are all kinds but `missed`. The kinds are those of the MUC-5 scorer (Chinchor
+    and Sundheim 1993), with its incorrect and partial matches told apart.
+
+    Yields:
+        the kind, the predicted and the gold span; None for a span that is missed or spurious.
+    """
+    pairs = []
+    for one in found:
+        for other in gold:
+            if one == other:
+                pairs.append((0, 0, other, one))
+            elif common := len({*one.tokens()} & {*other.tokens()}):
+                kind = 1 if one.pieces == other.pieces else 2 if one.label == other.label else 3
+                pairs.append((kind, -common, other, one))
+    left_found, left_gold = set(found), set(gold)
+    for kind, _, other, one in sorted(pairs, key=lambda pair: (pair[0], pair[1], pair[2].pieces, pair[3])):
+        if one in left_found and other in left_gold:
+            left_found.remove(one)
+            left_gold.remove(other)
+            yield SPAN_KINDS[kind], one, other
+    yield from (("missed", None, other) for other in sorted(left_gold))
+    yield from (("spurious", one, None) for one in sorted(left_found))
+
+
 def _spans(found: Predictions, metric: Metric) -> _Details:
     kinds = Counter[str]()
     for example, prediction in zip(found.examples, found.predictions, strict=True):
@@ -144,13 +201,56 @@ def _spans(found: Predictions, metric: Metric) -> _Details:
     return "spans", {kind: kinds[kind] for kind in SPAN_KINDS}
 
 
+def answer_kind(answer: str | None, gold: Sequence[str]) -> str:
+    """How an answer differs from the gold ones, by the words that the scorer compares.
+
+    `right`: an exact match of the scorer; `too long`: it contains a gold answer; `too short`: a gold answer contains
+    it; `overlapping`: it has a word of a gold answer; `elsewhere`: it has none; `not answerable`: there is none.
+    """
+    if not gold:
+        return UNANSWERABLE if answer else "right"
+    if not answer:
+        return "no answer"
+    words, golds = normalize_answer(answer).split(), [normalize_answer(each).split() for each in gold]
+    if words in golds:
+        return "right"
+    if any(_contains(words, each) for each in golds if each):
+        return "too long"
+    if any(_contains(each, words) for each in golds if words):
+        return "too short"
+    return "overlapping" if any({*words} & {*each} for each in golds) else "elsewhere"
+
+
+def _contains(words: Sequence[str], part: Sequence[str]) -> bool:
+    return any(words[start : start + len(part)] == part for start in range(len(words) - len(part) + 1))
+
+
 def _answers(found: Predictions, metric: Metric) -> _Details:
     kinds = Counter(
         answer_kind(prediction[metric.field], example["answers"])
         for example, prediction in zip(found.examples, found.predictions, strict=True)
     )
-    names = (*READING_KINDS, UNANSWERABLE) if isinstance(metric, Squad2Scores) else READING_KINDS
+    names = (*ANSWER_KINDS, UNANSWERABLE) if isinstance(metric, Squad2Scores) else ANSWER_KINDS
     return "answers", {kind: kinds[kind] for kind in names}
+
+
+def mention_kinds(
+    gold: Sequence[Sequence[Sequence[int]]], predicted: Sequence[Sequence[Sequence[int]]]
+) -> Counter[str]:
+    """How many mentions of a document are right, missed and spurious: the gold ones are the first two, the predicted
+    ones the first and the last. Of gold clusters, how many are split, and of predicted ones, how many are merged.
+    """
+    document = ScoredDocument(gold, predicted)
+    right = document.key_of.keys() & document.response_of.keys()
+    counts = Counter(right=len(right))
+    counts["missed"] = len(document.key_of) - len(right)
+    counts["missed singletons"] = sum(
+        document.sizes[0][number] == 1 for mention, number in document.key_of.items() if mention not in right
+    )
+    counts["spurious"] = len(document.response_of) - len(right)
+    parts = Counter(one for one, _ in document.common), Counter(other for _, other in document.common)
+    counts["split clusters"], counts["merged clusters"] = (sum(n > 1 for n in each.values()) for each in parts)
+    return counts
 
 
 def _mentions(found: Predictions, metric: Metric) -> _Details:

@@ -11,9 +11,14 @@ import pytest
 
 from elmo_tasks import cli
 from elmo_tasks.errors import DataError
-from elmo_tasks.extras.compare.error_report import ErrorReport, errors
-from elmo_tasks.extras.compare.reading_errors import UNANSWERABLE, answer_kind
-from elmo_tasks.extras.compare.span_errors import LabelledSpan, align
+from elmo_tasks.extras.compare.error_report import (
+    UNANSWERABLE,
+    ErrorReport,
+    LabelledSpan,
+    align,
+    answer_kind,
+    errors,
+)
 from elmo_tasks.extras.compare.systems import read_predictions
 from elmo_tasks.runs import train
 from elmo_tasks.runs.evaluate import evaluate
