@@ -15,13 +15,14 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
+from elmo_tasks import hooks
 from elmo_tasks.elmo import weights as weights_file
 from elmo_tasks.elmo.allennlp_names import rename_bilm
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
 from elmo_tasks.elmo.characters import BEGIN_SENTENCE, END_SENTENCE, check_sentences, tokens_to_ids
 from elmo_tasks.elmo.lstm import LstmStack, LstmState, ProjectedLstm, run_both_directions
 from elmo_tasks.elmo.options import BiLMOptions
-from elmo_tasks.elmo.token_encoder import LexiconEncoder, TokenEncoder
+from elmo_tasks.elmo.token_encoder import TokenEncoder
 from elmo_tasks.modules.devices import shapes_only
 from elmo_tasks.text.tokens import TensorRecord, mask_of_lengths
 
@@ -61,7 +62,10 @@ class BiLM(nn.Module):
         self.stateful = stateful
         self.num_layers = options.num_layers
         self.output_size = options.output_size
-        self.token_encoder = LexiconEncoder(options) if options.lexicon else TokenEncoder(options)
+        encoder: type[TokenEncoder] = TokenEncoder
+        if options.lexicon:
+            encoder = hooks.required("token_encoder", "lexicon", "a biLM of ELMoForManyLangs")
+        self.token_encoder = encoder(options)
         directions = nn.ModuleList(LstmStack(options.lstm) for _ in range(2))
         self.directions = cast("Sequence[LstmStack]", directions)  # a ModuleList has no type for its items
         self._carried: list[Tensor] = []  # (2L, B, P), (2L, B, H): each layer's state in both directions

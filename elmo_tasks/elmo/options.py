@@ -95,7 +95,7 @@ class LstmOptions(_Options):
 
 
 class LexiconOptions(_Options):
-    """The lists of words and characters of a token layer that looks tokens up; see `LexiconEncoder`."""
+    """The lists of words and characters of a token layer that looks tokens up."""
 
     num_words: Size = Field(description="Rows of the table of words.")
     word_dim: Size = Field(description="Features of a word.")

@@ -8,7 +8,7 @@ RNN_{0,1}/RNN/MultiRNNCell/Cell{n}/LSTMCell/
     W_0, B                                              (2P, 4H), (4H,): inputs above outputs; gates i, g, f, o
     W_P_0                                               (H, P)        missing if H = P
 
-Only biLMs with lists of words and characters, see `LexiconEncoder`, whose `char_embed` is (characters, E):
+Only biLMs with lists of words and characters, as those of ELMoForManyLangs, whose `char_embed` is (characters, E):
 word_embed                                              (words, W)
 words, characters                                       (bytes,)      of UTF-8, with line feeds between the items
 
@@ -31,7 +31,7 @@ from torch import Tensor
 from elmo_tasks.elmo.characters import NUM_CHARACTERS
 from elmo_tasks.elmo.lstm import LstmStack
 from elmo_tasks.elmo.options import BiLMOptions
-from elmo_tasks.elmo.token_encoder import LexiconEncoder, TokenEncoder
+from elmo_tasks.elmo.token_encoder import TokenEncoder
 from elmo_tasks.errors import WeightsError, some_of
 from elmo_tasks.files.atomic import atomic_output
 from elmo_tasks.files.limits import ADVICE, unpacked_numbers
@@ -66,11 +66,10 @@ def read_weights(path: str | Path, encoder: TokenEncoder, directions: Sequence[L
             for view, part in zip(views, values.split(rows), strict=True):
                 view.copy_(part)
         encoder.embedding.weight[: encoder.first_row] = 0.0
-        if isinstance(encoder, LexiconEncoder):
-            try:
-                encoder.numbers()
-            except WeightsError as error:
-                raise WeightsError(f"{path}: {error}") from None
+        try:
+            encoder.check_lists()
+        except WeightsError as error:
+            raise WeightsError(f"{path}: {error}") from None
 
 
 def check_weights(path: str | Path, encoder: TokenEncoder, directions: Sequence[LstmStack]) -> None:
@@ -139,9 +138,7 @@ def fingerprint(options: BiLMOptions, encoder: TokenEncoder, directions: Sequenc
 def _file_views(encoder: TokenEncoder, directions: Sequence[LstmStack]) -> dict[str, list[Tensor]]:
     """For each dataset of the file, views of the parameters that form it, stacked, with its axes."""
     views: dict[str, list[Tensor]] = {_CHARACTERS: [encoder.embedding.weight[encoder.first_row :]]}
-    if isinstance(encoder, LexiconEncoder):
-        views |= {"word_embed": [encoder.word_embedding.weight], "words": [encoder.words]}
-        views["characters"] = [encoder.characters]
+    views |= {name: [tensor] for name, tensor in encoder.own_tensors().items()}
     for number, convolution in enumerate(encoder.convolutions):
         assert convolution.bias is not None  # it is None only for a Conv1d without bias
         views[f"CNN/W_cnn_{number}"] = [convolution.weight.permute(2, 1, 0)[None]]

@@ -176,7 +176,10 @@ EXTRAS = {
                 "commands",
             ),
         },
-        adds={"bilm_format": {"zip": "bilm_zip:ZIP", "many_langs": "many_langs:MANY_LANGS"}},
+        adds={
+            "bilm_format": {"zip": "bilm_zip:ZIP", "many_langs": "many_langs:MANY_LANGS"},
+            "token_encoder": {"lexicon": "lexicon:LexiconEncoder"},
+        },
     ),
     "advice": Extra(
         "what data are like, and warnings of what will hurt a training",

@@ -1,6 +1,7 @@
 """What the models that find the answer to a question in a passage share.
 
-# B batch, T tokens of the longest passage or question, D features of a token
+# B batch, T tokens of the longest passage or question, D features of a token, L tokens of the longest answer,
+# N answers that are asked for
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 import torch
 from pydantic import Field, PositiveInt, model_validator
 from torch import Tensor, nn
+from torch.nn import functional
 
 from elmo_tasks.elmo.token_encoder import Highway
 from elmo_tasks.models.embedder import Embedder
@@ -21,7 +23,6 @@ from elmo_tasks.modules.dropout import VariationalDropout
 from elmo_tasks.modules.encoders import EncoderConfig
 from elmo_tasks.modules.feed_forward import make_linear
 from elmo_tasks.modules.pooling import AttentivePooling
-from elmo_tasks.modules.spans import best_spans
 from elmo_tasks.tasks import Task
 from elmo_tasks.tasks.reading import NO_SPAN, Reading, ReadingBatch, character_span
 from elmo_tasks.text.tokens import TensorRecord, Tokens
@@ -29,6 +30,7 @@ from elmo_tasks.text.tokens import TensorRecord, Tokens
 _NUM_BEST = 5  # answers in a prediction
 _NO_ANSWER_UNITS = 80
 _SPANS_IN_WINDOW = 4  # a window is at least this many times the longest answer, so that answers have context
+_NONE = float("-inf")
 
 
 class ReadingConfig(ModelConfig):
@@ -247,3 +249,71 @@ def _answer(example: dict[str, Any], first: int, last: int) -> dict[str, Any]:
     start, end = character_span(example, first, last)
     text = example["passage"][start:end]
     return {"answer": text, "start_char": start, "end_char": end, "start": first, "end": last}
+
+
+@dataclasses.dataclass(frozen=True)
+class BestSpans(TensorRecord):
+    """The most probable spans of each sequence, the best first.
+
+    If a sequence has fewer spans than that, the rest have the tokens -1 and the probability 0.
+    """
+
+    starts: Tensor  # (B, N) int64, first tokens
+    ends: Tensor  # (B, N) int64, last tokens: ends are inclusive
+    probabilities: Tensor  # (B, N)
+
+
+@torch.no_grad()
+def best_spans(
+    start_logits: Tensor, end_logits: Tensor, mask: Tensor, max_length: int, num_spans: int = 1, temperature: float = 1
+) -> BestSpans:
+    """Finds the best spans by the sum of their first token's start logit and their last token's end logit.
+
+    A span is allowed if it has at most `max_length` tokens and its first and last tokens are real. The probability of a
+    span is the softmax of the sums over all allowed spans, that is, the product of independent probabilities of start
+    and end, given that they make an allowed span. Of spans with equal scores, the one that starts first comes first,
+    then the shorter one, so that padding and the other sequences of a batch change nothing.
+
+    Source: the search over answers of limited length of Clark and Gardner 2017, and of Seo et al. 2017 without a limit;
+    their probabilities are not renormalized. Time and memory grow with T x max_length, never with T x T.
+
+    Arguments:
+        start_logits: (B, T), floating point; half precision is computed in single.
+        end_logits: (B, T).
+        mask: (B, T) bool, with a real token in each sequence; logits outside of it may be anything.
+        max_length: most tokens in a span, at least 1.
+        num_spans: N, at least 1.
+        temperature: divides the sums of which the softmax is taken.
+    """
+    longest = min(max_length, mask.shape[1])  # L
+    scores = _span_scores(start_logits, end_logits, mask, longest).flatten(1)  # (B, T * L), by start, then by length
+    log_partition = (scores / temperature).logsumexp(dim=1, keepdim=True)  # (B, 1)
+    best, indices = _first_maxima(scores, num_spans)  # (B, N), (B, N)
+    is_span = best > _NONE
+    starts = indices // longest
+    return BestSpans(
+        starts=starts.masked_fill(~is_span, -1),
+        ends=(starts + indices % longest).masked_fill(~is_span, -1),
+        probabilities=(best / temperature - log_partition).exp().clamp(max=1),
+    )
+
+
+def _span_scores(start_logits: Tensor, end_logits: Tensor, mask: Tensor, longest: int) -> Tensor:
+    """(B, T, L): the score of the span of l + 1 tokens that starts at token t; minus infinity where none is allowed."""
+    dtype = torch.promote_types(start_logits.dtype, torch.float32)
+    start_logits, end_logits = (logits.to(dtype).masked_fill(~mask, _NONE) for logits in (start_logits, end_logits))
+    behind = functional.pad(end_logits, (0, longest - 1), value=_NONE).unfold(1, longest, 1)  # (B, T, L), a view
+    return start_logits.unsqueeze(2) + behind
+
+
+def _first_maxima(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """The `count` highest scores of each row and their indices, (B, N) each; overwrites `scores`.
+
+    `topk` would be free to choose any of equal scores; `max` takes the first.
+    """
+    maxima = []
+    for _ in range(count):
+        maxima.append(scores.max(dim=1, keepdim=True))  # (B, 1), (B, 1)
+        scores.scatter_(1, maxima[-1].indices, _NONE)
+    best, indices = zip(*maxima, strict=True)
+    return torch.cat(best, dim=1), torch.cat(indices, dim=1)

@@ -11,11 +11,10 @@ from typing import Any
 import torch
 
 from elmo_tasks.models.reading import ReadingModel, ReadingOutput
-from elmo_tasks.modules.overlapping_windows import overlapping_windows
 from elmo_tasks.predictors.fields import one_of, text_field
 from elmo_tasks.predictors.predictor import Fields, Finding, Predictor
 from elmo_tasks.tasks.reading import Reading, unanswered
-from elmo_tasks.text.tokens import batches_of_like_lengths, mask_of_lengths
+from elmo_tasks.text.tokens import batches_of_like_lengths, mask_of_lengths, overlapping_windows
 
 
 class ReadingPredictor(Predictor):

@@ -7,8 +7,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from elmo_tasks.models.decomposable_attention import DecomposableAttention
-from elmo_tasks.models.esim import Esim
+from elmo_tasks.models.inference import DecomposableAttention, Esim
 from elmo_tasks.tasks.text_pairs import TextPairs
 from elmo_tasks.text.vocabulary import Vocabulary
 from tests.models.small import attention, encode, linear, make_head

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from elmo_tasks.models.reading import BestSpans, best_spans
 from elmo_tasks.modules.pooling import (
     AttentivePooling,
     Pooling,
@@ -20,7 +21,6 @@ from elmo_tasks.modules.pooling import (
     min_pool,
     sum_pool,
 )
-from elmo_tasks.modules.spans import BestSpans, best_spans
 from tests.modules.helpers import LargestTensor
 
 LENGTHS = (4, 1, 3)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from elmo_tasks.models.biattentive_classifier import BiattentiveClassifierConfig
-from elmo_tasks.models.esim import EsimConfig
+from elmo_tasks.models.inference import EsimConfig
 from elmo_tasks.models.model import TaskModel
 from elmo_tasks.models.reading import ReadingModel, ReadingOutput
 from elmo_tasks.predictors import Predictor

@@ -12,8 +12,7 @@ from elmo_tasks.models.biattentive_classifier import BiattentiveClassifierConfig
 from elmo_tasks.models.bidaf import BidafConfig, BidafSelfAttentionConfig
 from elmo_tasks.models.coreference_resolver import CoreferenceResolverConfig
 from elmo_tasks.models.crf_tagger import CrfTaggerConfig
-from elmo_tasks.models.decomposable_attention import DecomposableAttentionConfig
-from elmo_tasks.models.esim import EsimConfig
+from elmo_tasks.models.inference import DecomposableAttentionConfig, EsimConfig
 from elmo_tasks.models.semantic_role_labeler import SemanticRoleLabelerConfig
 from elmo_tasks.tasks import Classification
 

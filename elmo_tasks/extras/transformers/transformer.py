@@ -25,8 +25,7 @@ from elmo_tasks.elmo.frozen_layers import FrozenLayers, FrozenLayersConfig, Laye
 from elmo_tasks.elmo.layer_store import LayerStore
 from elmo_tasks.errors import ConfigError, WeightsError
 from elmo_tasks.extras.transformers.transformer_files import CONFIG, TOKENIZER, TransformerFiles
-from elmo_tasks.modules.overlapping_windows import overlapping_windows
-from elmo_tasks.text.tokens import batches_of_like_lengths, mask_of_lengths
+from elmo_tasks.text.tokens import batches_of_like_lengths, mask_of_lengths, overlapping_windows
 
 Pooling = Literal["first", "mean"]
 

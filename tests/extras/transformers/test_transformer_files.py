@@ -41,7 +41,7 @@ def test_the_key_of_the_store_follows_every_file(tmp_path: Path) -> None:
         (lambda folder: _change(folder, model_type="other"), "model_type: got 'other'"),
         (lambda folder: _change(folder, hidden_size="8"), r"config\.json: .*hidden_size"),
         (lambda folder: _change(folder, hidden_size=1 << 20), r"[\d,]+ numbers; config\.json describes a model of"),
-        (lambda folder: _change(folder, num_hidden_layers=10**9), "num_hidden_layers: got 1000000000; at most 1000"),
+        (lambda folder: _change(folder, num_hidden_layers=1001), "num_hidden_layers: got 1001; at most 1000"),
         (lambda folder: _change(folder, intermediate_size=15), r"model\.safetensors: does not fit config\.json"),
         (lambda folder: _change(folder, vocab_size=9), r"does not fit config\.json|word pieces; the model has 9"),
         (lambda folder: _without(folder, "encoder.layer.1.output.dense.bias"), "numbers|lacks encoder.layer.1"),
@@ -86,6 +86,12 @@ def _with_padding(folder: Path) -> None:
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.enable_padding(length=9)
     tokenizer.save(str(folder / "tokenizer.json"))
+
+
+def test_a_thousand_layers_are_not_too_many(bert: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(bert, tmp_path / "bert")
+    _change(folder, num_hidden_layers=1000)
+    assert TransformerFiles(folder).read_config().num_hidden_layers == 1000
 
 
 @pytest.mark.parametrize("change", [_without_pooler, _with_code_and_another_file, _with_padding])
