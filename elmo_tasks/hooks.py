@@ -11,6 +11,8 @@ training_check: before a training, `(config, data, training_loader, num_steps) -
     `num_steps` is None for a run that starts from another.
 result_check: after a training, `(scores, task, trainer_config, training_loader, validation_data, num_steps) -> None`,
     which logs what the scores of the best epoch mean.
+first_weights: the weights that a new model starts with, from a "run": `(model, vocabulary, shapes_of, embedder config,
+    path of the run) -> the contents of origin.json`; `shapes_of(vocabulary)` gives the shapes of the model's tensors.
 several_runs: how several runs are used as one, `(paths, overrides) -> Run`; the core asks for "mean".
 repeated_training: a training that is repeated, by "seeds" or "folds": `(config, folder, seeds or number of folds,
     **arguments of runs.train.train) -> the summary`.

@@ -96,6 +96,10 @@ EXTRAS = {
         },
         needs=("compare", "html", "pretraining", "repeats"),
     ),
+    "warm_start": Extra(
+        "models that start with the weights of another run",
+        adds={"first_weights": {"run": "warm_start:warm_start"}},
+    ),
     "repeats": Extra(
         "a training for each of several seeds, or for each fold of a cross-validation",
         adds={"repeated_training": {"seeds": "repeats:train_seeds", "folds": "repeats:train_folds"}},

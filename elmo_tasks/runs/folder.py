@@ -97,16 +97,17 @@ class Folder:
 
     def included_packages(self) -> list[str]:
         """The packages that the run's parts came from, to be named in messages. They must not be imported unasked."""
-        with contextlib.suppress(RunError):
-            included = read_json(self.versions, dict[str, Any], "versions").get(_INCLUDED)
-            names = included if isinstance(included, list) else []
-            return [name for name in names if _MODULE_NAME.fullmatch(str(name))]
-        return []
+        included = self._version(_INCLUDED)
+        return [name for name in included if _MODULE_NAME.fullmatch(str(name))] if isinstance(included, list) else []
 
     def begun_precision(self) -> str | None:
         """The precision that a run with the setting 'auto' began with; it is resumed and evaluated with the same."""
+        precision: str | None = self._version(_PRECISION)
+        return precision
+
+    def _version(self, key: str) -> Any:
         with contextlib.suppress(RunError):
-            return read_json(self.versions, dict[str, Any], "versions").get(_PRECISION)
+            return read_json(self.versions, dict[str, Any], "versions").get(key)
         return None
 
     def clear(self) -> None:

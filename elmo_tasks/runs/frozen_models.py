@@ -112,7 +112,7 @@ class FrozenModel(abc.ABC):
 
     def refer_to_config(self, embedder: EmbedderConfig) -> None:
         """Writes the reference to the config's model, if it has one."""
-        if config := self._config(embedder):
+        if config := self.config_in(embedder):
             files = config.files()
             keys = (key.rpartition(".")[2] for key in self.located_by())
             named = {key: value for key in keys if (value := getattr(config, key))}
@@ -154,13 +154,13 @@ class FrozenModel(abc.ABC):
 
     def is_own_copy(self, embedder: EmbedderConfig) -> bool:
         """Whether the config's model is the copy in the run's folder."""
-        config = self._config(embedder)
+        config = self.config_in(embedder)
         paths = config.files().paths.values() if config else ()
         return any(self.copies.resolve() in path.resolve().parents for path in paths)
 
     def check(self, embedder: EmbedderConfig) -> None:
         """Raises `RunError` if the config has another model than the run has, or began with."""
-        if config := self._config(embedder):
+        if config := self.config_in(embedder):
             reference = self.read_reference()  # before any file that only the config names is looked for
             self._compare(config.files(), reference)
 
@@ -223,19 +223,8 @@ class FrozenModel(abc.ABC):
         self.load(files)
         return {f"{self.copies.name}/{name}": path for name, path in files.paths.items()}
 
-    def difference(self, embedder: EmbedderConfig) -> str | None:
-        """What a model that starts from this run has to know about the vectors that it was trained with; or None."""
-        config = self._config(embedder)
-        if not config or not self.reference.is_file():
-            return None
-        if self.is_trained():
-            is_lost = isinstance(config, ElmoConfig) and not config.requires_grad
-            lost = f"its {self.title}, trained with the task, is not copied into a model whose {self.title} is frozen"
-            return lost if is_lost else None
-        is_same = self.read_reference().fingerprint == config.files().fingerprint()
-        return None if is_same else f"was trained with another {self.title}, whose vectors differ"
-
-    def _config(self, embedder: EmbedderConfig) -> ElmoConfig | FrozenLayersConfig | None:
+    def config_in(self, embedder: EmbedderConfig) -> ElmoConfig | FrozenLayersConfig | None:
+        """The part of an embedder's config that names a model of this kind."""
         config: ElmoConfig | FrozenLayersConfig | None = getattr(embedder, self.part)
         return config
 

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import pydantic
 
+from elmo_tasks import hooks
 from elmo_tasks.config import Config, to_json
 from elmo_tasks.elmo.options import BiLMOptions
 from elmo_tasks.errors import BEGIN_AGAIN, FORCE, RESUME, RunError, some_of
@@ -103,6 +104,8 @@ def plan_run(
         raise RunError(f"{run.path}: cannot write predictions of test data, because the config evaluates none")
     if "validation" in predictions and not config.has_validation():
         raise RunError(f"{run.path}: cannot write predictions of validation data, because the config has none")
+    if from_run and "run" not in hooks.names("first_weights"):
+        raise RunError("weights of another run are in the extra 'warm_start', which is not installed here")
     _check_frozen_files(config)
     plan = plan_folder(run, to_json(config), resume=resume, force=force, kind=ExperimentConfig)
     has_state = run.training_state.is_file()

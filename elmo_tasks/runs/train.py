@@ -152,7 +152,7 @@ def _load_first_weights(
         the contents of `origin.json`; None if there is no other run, or a state of the training follows.
 
     Raises:
-        RunError: the run began with another vocabulary, biLM, transformer or run to start from; or as `warm_start`.
+        RunError: the run began with another vocabulary, biLM, transformer or run to start from; or nothing of it fits.
     """
     if not plan.begins:
         saved = Vocabulary.load(run.vocabulary).to_json()
@@ -165,12 +165,12 @@ def _load_first_weights(
         model.load_state_dict(read_tensors(run.frozen), strict=False)
     if plan.source is None:
         return None
-    from elmo_tasks.runs.warm_start import warm_start
 
     def shapes_of(other: Vocabulary) -> dict[str, tuple[int, ...]]:
         return config.tensor_shapes(other, run.config)
 
-    origin = warm_start(model, vocabulary, shapes_of, config.model.embedder, plan.source)
+    start_from = hooks.find("first_weights", "run")
+    origin: dict[str, Any] = start_from(model, vocabulary, shapes_of, config.model.embedder, plan.source)
     if plan.source_hash and origin["model"] != plan.source_hash:
         raise RunError(f"{plan.source}: not the run that {run.path} began from; {FORCE} begins it again")
     return origin

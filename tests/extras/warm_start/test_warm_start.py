@@ -16,11 +16,11 @@ import elmo_tasks
 from elmo_tasks.config import load_config
 from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
 from elmo_tasks.errors import RunError
+from elmo_tasks.extras.warm_start.warm_start import warm_start
 from elmo_tasks.files.tensor_files import read_tensors, write_tensors
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.experiment_data import Data
 from elmo_tasks.runs.folder import RunFolder
-from elmo_tasks.runs.warm_start import warm_start
 from elmo_tasks.text.vocabulary import Vocabulary
 from elmo_tasks.training.state import seed_everything
 from elmo_tasks.training.trainer import Trainer
@@ -86,7 +86,7 @@ def tensors_of(run: Path) -> dict[str, Tensor]:
 
 
 def test_everything_fits_the_same_data(plain: dict[str, Any], earlier: Path, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.INFO, "elmo_tasks.runs.warm_start"):
+    with caplog.at_level(logging.INFO, "elmo_tasks.extras.warm_start.warm_start"):
         start = Start(plain, earlier, BEFORE)
     source = tensors_of(earlier)
     assert start.started.keys() == source.keys()
@@ -98,7 +98,7 @@ def test_everything_fits_the_same_data(plain: dict[str, Any], earlier: Path, cap
 
 
 def test_rows_are_copied_by_name(plain: dict[str, Any], earlier: Path, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.INFO, "elmo_tasks.runs.warm_start"):
+    with caplog.at_level(logging.INFO, "elmo_tasks.extras.warm_start.warm_start"):
         start = Start(plain, earlier, AFTER)
     source, known = tensors_of(earlier), Vocabulary.load(earlier / "vocabulary.json")
     vocabulary, started, fresh = start.vocabulary, start.started, start.fresh
@@ -147,7 +147,7 @@ def test_a_word_keeps_its_trained_vector_in_the_table_of_fixed_ones(
 def test_what_has_another_shape_or_name_is_not_taken(
     plain: dict[str, Any], earlier: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with caplog.at_level(logging.INFO, "elmo_tasks.runs.warm_start"):
+    with caplog.at_level(logging.INFO, "elmo_tasks.extras.warm_start.warm_start"):
         start = Start(plain, earlier, BEFORE, "model.embedder.characters.filters=5", "model.embedder.elmo=null")
     refused = start.origin["not_taken"]
     assert refused["embedder.characters.convolution.bias"] == "6 in the run, 5 in this model"
@@ -284,7 +284,7 @@ def test_a_bilm_that_was_trained_goes_on_or_is_left(
     plain: dict[str, Any], earlier: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     learns = "model.embedder.elmo.requires_grad=true"
-    with caplog.at_level(logging.INFO, "elmo_tasks.runs.warm_start"):
+    with caplog.at_level(logging.INFO, "elmo_tasks.extras.warm_start.warm_start"):
         start = Start(plain, earlier, BEFORE, learns)  # a frozen one before: the biLM starts from its own files
     names = list(start.origin["not_taken"])
     assert set(start.origin["not_taken"].values()) == {"not in the run"}

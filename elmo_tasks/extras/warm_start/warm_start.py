@@ -12,11 +12,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from elmo_tasks.elmo import ElmoConfig
 from elmo_tasks.errors import RunError, some_of
 from elmo_tasks.files.cache import content_hash
 from elmo_tasks.files.tensor_files import read_tensors
 from elmo_tasks.models.embedder import EmbedderConfig
 from elmo_tasks.runs.archive import open_run
+from elmo_tasks.runs.frozen_models import FrozenModel
 from elmo_tasks.text.vocabulary import SPECIAL, Vocabulary
 
 logger = logging.getLogger(__name__)
@@ -67,9 +69,23 @@ def warm_start(
         raise RunError(f"{path}: nothing of this run fits the model: {_reasons(copied.not_taken)}")
     copied.log(path)
     for frozen in run.frozen_models:
-        if difference := frozen.difference(embedder):
+        if difference := _difference(frozen, embedder):
             logger.warning("%s: %s", path, difference)
     return {"run": str(path), "model": content_hash(run.model), **dataclasses.asdict(copied)}
+
+
+def _difference(frozen: FrozenModel, embedder: EmbedderConfig) -> str | None:
+    """How the biLM or transformer of a run differs from that of the new model's config; None if it does not."""
+    config = frozen.config_in(embedder)
+    if not config or not frozen.reference.is_file():
+        return None
+    if not frozen.is_trained():
+        is_same = frozen.read_reference().fingerprint == config.files().fingerprint()
+        return None if is_same else f"was trained with another {frozen.title}, whose vectors differ"
+    if isinstance(config, ElmoConfig) and not config.requires_grad:
+        title = frozen.title
+        return f"its {title}, trained with the task, is not copied into a model whose {title} is frozen"
+    return None
 
 
 @dataclasses.dataclass(frozen=True)

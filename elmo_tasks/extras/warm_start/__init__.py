@@ -1,0 +1,1 @@
+"""A model that starts with the weights of another run."""

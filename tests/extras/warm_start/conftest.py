@@ -1,0 +1,3 @@
+"""Fixtures of other tests."""
+
+from tests.runs.conftest import run  # noqa: F401 - a fixture
