@@ -105,6 +105,30 @@ def test_a_document_without_clusters(predictor: CoreferencePredictor) -> None:
     assert (result["clusters"], result["mentions"], result["description"]) == ([], [], "Nothing here.")
 
 
+@pytest.mark.parametrize(
+    ("text", "links"),
+    [
+        ("Nothing here.", []),
+        ("Ann left.", []),
+        ("Ann saw Ann.", [({"of": "Ann → Ann", "mention": 1}, ([2, 2], [0, 0]))]),
+        (
+            "Ann saw Bo. Bo saw Ann. Bo left.",
+            [
+                ({"of": "Bo → Bo", "mention": 2}, ([4, 4], [2, 2])),
+                ({"of": "Ann → Ann", "mention": 3}, ([6, 6], [0, 0])),
+                ({"of": "Bo → Bo", "mention": 4}, ([8, 8], [4, 4])),
+            ],
+        ),
+    ],
+)
+def test_each_link_is_explained(predictor: CoreferencePredictor, text: str, links: list[Any]) -> None:
+    (example,) = predictor.checked_examples({"text": text})
+    (prediction,) = predictor.predictions([example])
+    found = list(predictor.findings(example, prediction))
+    assert [(each.about, tuple(map(list, each.prediction["link"]))) for each in found] == links
+    assert all(each.example is example for each in found)
+
+
 def test_marked_mentions_can_be_nested_and_touch() -> None:
     text = "ab cd e"
     spans = [(0, 7), (0, 2), (0, 5), (3, 5), (5, 6), (6, 7)]

@@ -35,6 +35,19 @@ def test_roles(tmp_path: Path) -> None:
     assert pipeline("")._.roles == []
 
 
+@pytest.mark.parametrize("text", ["Stop", "Stop.", "Stop. Go"])
+def test_sentences_of_one_word(text: str) -> None:
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sentencizer")
+    nlp.add_pipe("elmo_roles", config={"predicates": "pos", "device": "cpu"})
+    nlp.add_pipe("elmo_coref", config={"device": "cpu"})
+    doc = nlp(text)
+    assert {frame.predicate.text for frame in doc._.roles} <= {"Stop", "Go"}
+    assert [frame.predicate.text for frame in doc._.roles][:1] == ["Stop"]
+    assert doc._.resolved_text == text
+    assert not doc.spans
+
+
 def test_coreference() -> None:
     nlp = spacy.blank("en")
     nlp.add_pipe("sentencizer")

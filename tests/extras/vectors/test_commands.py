@@ -137,6 +137,14 @@ def test_similarity_compares_a_word_in_sentences(
     numbers = [f"{value:.3f}" for value in (*expected.layers[:, 1, 2].tolist(), 1)]
     assert [cell.strip() for cell in row.split("│")[1:-1]] == ["2 and 3", *numbers]
 
+    assert cli.main(call[:-2]) == 0  # without static vectors
+    shown = capsys.readouterr().out
+    assert "vectors.txt" not in shown
+    row = next(line for line in shown.splitlines() if "2 and 3" in line)
+    assert [cell.strip() for cell in row.split("│")[1:-1]] == ["2 and 3", *numbers[:-1]]
+    assert cli.main([*call[:-2], "--json"]) == 0
+    assert [each["static"] for each in json.loads(capsys.readouterr().out)["pairs"]] == [None] * 3
+
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"An ox slept.\n\nThe ox left.\n")))
     assert cli.main(["similarity", "ox", "-", *call[-4:]]) == 0
     printed = capsys.readouterr()
