@@ -34,7 +34,7 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q --numprocesses $(JOBS) --
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help environment quickstart demo check test format docs wheel benchmark torture engines types fast-tests
+.PHONY: help environment quickstart demo check test format docs wheel benchmark torture engines lint types fast-tests
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -59,11 +59,13 @@ quickstart: $(STAMP)
 demo: $(STAMP)
 	$(ELMO_TASKS) serve --port $(PORT)
 
-check: $(STAMP)
+check: lint
+	$(MAKE) --no-print-directory --jobs 2 types fast-tests
+
+lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/hadolint Dockerfile
-	$(MAKE) --no-print-directory --jobs 2 types fast-tests
 
 # mypy has one process, and the tests leave a processor idle now and then.
 types: $(STAMP)

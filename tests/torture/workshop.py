@@ -1,8 +1,10 @@
 """What the cases start from: tiny data in every format, a tiny biLM, configs, and runs that are trained once."""
 
 import contextlib
+import importlib
 import json
 import os
+import pkgutil
 import signal
 import sys
 import traceback
@@ -135,8 +137,10 @@ def _make_runs(folder: Path) -> None:
 
 
 def import_everything() -> None:
-    """Imports what the commands import late, so that copies of this process need not."""
+    """Imports the whole package and what its commands import late, so that copies of this process need not."""
     import torch
+
+    import elmo_tasks
 
     torch.set_num_threads(1)
     with warnings.catch_warnings():
@@ -144,6 +148,11 @@ def import_everything() -> None:
         import nltk.tokenize  # noqa: F401
         import seqeval.metrics  # noqa: F401
         import torch._dynamo
+
+        for module in pkgutil.walk_packages(elmo_tasks.__path__, "elmo_tasks."):
+            if not module.name.endswith("__main__"):
+                with contextlib.suppress(ImportError):  # of a package that is not installed
+                    importlib.import_module(module.name)
 
 
 def run_command(arguments: Sequence[str]) -> None:
