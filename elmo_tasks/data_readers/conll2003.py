@@ -76,14 +76,13 @@ def _is_border(text: str) -> bool:
 class Conll2003Reader(DatasetReader):
     """Makes examples of `Tagging`, with tags in the scheme `tag_scheme`.
 
-    A file without document borders is one document. Rows of a hub data set without tokens are left out; the log says
-    how many.
+    A file without document borders is one document. Rows of a hub data set without tokens are left out.
 
-    Raises (from `read`):
-        DataError: a line has too few columns, not as many as the first, or no word or tag; a tag is not in the scheme,
-            or not allowed where it is; bytes are not UTF-8; a hub data set does not have the columns, or a row lacks
-            tokens or tags, has more of one than of the other, or has one of the wrong type. File and line, or row, are
-            named.
+    What does not follow the format:
+
+    - a line with too few columns, not as many as the first, or without a word or a tag;
+    - a row of a hub data set without tokens or tags, or not with as many of both;
+    - a tag that is not of the scheme, or not allowed where it is.
     """
 
     config: Conll2003Config

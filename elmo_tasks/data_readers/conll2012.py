@@ -239,14 +239,7 @@ class NerConll2012Config(DatasetReaderConfig):
 
 
 class NerConll2012Reader(DatasetReader):
-    """Reads a file, compressed or not, or all files of a folder (see `conll2012_files`).
-
-    Makes examples of `Tagging`, with tags in the scheme `tag_scheme`. The log says how many documents are left out.
-
-    Raises (from `read`):
-        DataError: what `read_conll2012` finds; brackets that are not balanced, or of spans inside others.
-            File and line are named.
-    """
+    """Makes examples of `Tagging`, with tags in the scheme `tag_scheme`, of a file or of all files of a folder."""
 
     config: NerConll2012Config
 
@@ -284,15 +277,13 @@ class CoreferenceConll2012Config(DatasetReaderConfig):
 
 
 class CoreferenceConll2012Reader(DatasetReader):
-    """Reads a file, compressed or not, or all files of a folder (see `conll2012_files`).
+    """Makes an example of `Coreference` from each document of a file or of all files of a folder.
 
-    Makes an example of `Coreference` from each document, or part of one. `document` is the name and part as the file
-    has them: `bc/cctv/00/cctv_0000; part 000`. `genre` is what precedes the first slash of the name, None without one.
-    `clusters` are as annotated, not merged or filtered. Documents without tokens are left out; the log says how many.
+    - `document` is the name and part as the file has them: `bc/cctv/00/cctv_0000; part 000`.
+    - `genre` is what precedes the first slash of the name, None without one.
+    - `clusters` are as annotated, not merged or filtered.
 
-    Raises (from `read`):
-        DataError: what `read_conll2012` finds; a malformed cell of the coreference column, a mention that
-            is closed but not opened or is never closed. File and line are named.
+    Documents without tokens are left out.
     """
 
     def files(self, path: Path) -> Sequence[Path]:

@@ -46,9 +46,10 @@ class ConlluConfig(DatasetReaderConfig):
 class ConlluReader(DatasetReader):
     """Makes examples of `Tagging`; documents begin with comments `# newdoc`. A form may contain spaces.
 
-    Raises (from `read`):
-        DataError: a line without exactly ten columns; words not numbered 1, 2, 3 and so on; a comment inside a
-            sentence; a word without a tag. File and line are named.
+    What does not follow the format:
+
+    - a line without exactly ten columns, or a comment inside a sentence;
+    - words that are not numbered 1, 2, 3 and so on, or a word without a tag.
     """
 
     config: ConlluConfig

@@ -176,7 +176,8 @@ class DatasetReader(abc.ABC):
     """Reads a publisher's files (or a hub data set) into examples of a task.
 
     The reading of one source is a `Parsing`: what is skipped and left out, and whether gold labels are needed. A reader
-    does not change when it reads.
+    does not change when it reads. What does not follow the format is a `DataError` that names the file and the line, or
+    the row of a hub data set. The log says how much is left out.
 
     Arguments:
         config: the reader's settings. They are part of the cache's key.

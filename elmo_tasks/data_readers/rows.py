@@ -373,14 +373,14 @@ class RowReaderConfig(DatasetReaderConfig):
 class RowReader(DatasetReader):
     """Makes examples of the config's task, one of each row.
 
-    A text is a string, which is tokenized, or a list of strings, which are its tokens. Tokens and tags are lists, or
-    strings that are split at white space. Labels and tags are strings without the white space around them, or whole
-    numbers, which become their digits; true and false become these words. Class ids of hub data sets become their
-    names. Rows without a gold label are left out, see `no_label`. Examples in memory have the columns of the task or of
-    the config, with strings as labels.
+    - A text is a string, which is tokenized, or a list of strings, which are its tokens.
+    - Tokens and tags are lists, or strings that are split at white space.
+    - Labels and tags are strings without the white space around them, or whole numbers, which become their digits; true
+      and false become these words. Class ids of hub data sets become their names.
+    - Examples in memory have the columns of the task or of the config, with strings as labels.
 
-    Raises (from `read`):
-        DataError: a row lacks a column, or a value is not of these kinds. File and line, or row, are named.
+    A row that lacks a column, or has a value of another kind, is an error. Rows without a gold label are left out, see
+    `no_label`.
     """
 
     version = 5

@@ -83,13 +83,15 @@ class SnliReader(DatasetReader):
     """Makes examples of `TextPairs`.
 
     Labels are `entailment`, `neutral` and `contradiction`, always in lower case: a model reads all of these data sets.
-    Pairs without a gold label (`-`, -1 in hub data sets) and pairs with an empty sentence are left out; the log says
-    how many. Treebank escapes of tokenized sentences and of parses are undone.
+    Treebank escapes of tokenized sentences and of parses are undone.
 
-    Raises (from `read`):
-        DataError: a line that is not a JSON object, that has other columns than the header row, that lacks a sentence
-            or the label; an unknown label; a parse with unbalanced brackets; bytes that are not UTF-8. File and line,
-            or the row of a hub data set, are named.
+    Left out are pairs without a gold label (`-`, -1 in hub data sets) and pairs with an empty sentence.
+
+    What does not follow the format:
+
+    - a line that is not a JSON object, or has other columns than the header row;
+    - a pair without a sentence or a label, or with an unknown label;
+    - a parse with unbalanced brackets.
     """
 
     config: SnliConfig

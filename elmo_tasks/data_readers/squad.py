@@ -69,10 +69,12 @@ class SquadReader(DatasetReader):
 
     With a `share` below 1, the other passages and their questions are left out unread.
 
-    Raises (from `read`):
-        DataError: the file is not JSON, or does not have the layout above; an answer is not in the passage at its
-            start; two questions have the same id; there is no answer without `no_answer`, or one to a question that
-            `is_impossible`. The path in the file, or the row of a hub data set, and the question's id are named.
+    What does not follow the format, and is named by its path in the file and the question's id:
+
+    - a file that is not JSON, or does not have the layout above;
+    - an answer that is not in the passage at its start;
+    - two questions with the same id;
+    - a question without an answer, unless `no_answer` is set, or with one although it `is_impossible`.
     """
 
     version = 5

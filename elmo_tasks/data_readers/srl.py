@@ -116,12 +116,9 @@ class SrlConll2012Reader(SrlReader):
     """Reads a file, compressed or not, or all files of a folder (see `conll2012.conll2012_files`).
 
     A token with a frameset is a predicate. In the few sentences of some releases that do not have as many framesets as
-    columns of roles, the first token of the span `V` of each column is the predicate.
-    `document` is the name and part as the file has them: `bc/cctv/00/cctv_0000; part 000`.
+    columns of roles, the first token of the span `V` of each column is the predicate; a column without one is an error.
 
-    Raises (from `read`):
-        DataError: what `conll2012.read_conll2012` finds; brackets that are not balanced, or of spans inside others; a
-            column of roles whose predicate is not known. File and line are named.
+    `document` is the name and part as the file has them: `bc/cctv/00/cctv_0000; part 000`.
     """
 
     def files(self, path: Path) -> Sequence[Path]:
@@ -163,13 +160,13 @@ class SrlConll2005Reader(SrlReader):
     - a folder such as `devel` or `test.wsj`, with the subfolders `words` and `props` and files `NAME.words` and
       `NAME.props` in them, compressed or not, which are read in the order of their names.
 
-    Props without words, and files without columns of roles, are refused. `document` is None: the format has no
-    documents.
+    `document` is None: the format has no documents.
 
-    Raises (from `read`):
-        DataError: a line with too few columns, or not with as many as the first of its sentence; words and props that
-            do not have the same sentences; not as many columns of roles as predicates; brackets that are not balanced,
-            or of spans inside others. File and line are named.
+    What does not follow the format:
+
+    - props without words, or words and props that do not have the same sentences;
+    - a line with too few columns, or not with as many as the first of its sentence;
+    - a sentence that does not have a column of roles for each predicate.
     """
 
     config: SrlConll2005Config
@@ -241,9 +238,6 @@ class PredicatesReader(DatasetReader):
     A predicate is a span `V` of one token, without the particle of "give up", for example. So the score of spans is
     that of predicates. Sentences without a document are all in the first one. `on_error` is that of this reader, not
     that of its source; a predicate whose roles are wrong stays a predicate.
-
-    Raises (from `read`):
-        DataError: as the reader of semantic roles.
     """
 
     config: PredicatesConfig

@@ -73,11 +73,7 @@ class SstReader(DatasetReader):
     r"""Makes examples of `Classification`: each sentence, then its phrases from left to right.
 
     The Treebank's escapes (`-LRB-`, ` `` `, `\/`) are undone, as in raw text. Repeated phrases are kept, as in the
-    published data, unless `deduplicate` is set.
-
-    Raises (from `read`):
-        DataError: a bracket that is not closed or not open, a label that is missing or not from 0 to 4, words next to
-            phrases, text outside the tree, bytes that are not UTF-8. File, line and column are named.
+    published data, unless `deduplicate` is set. See `parse_tree` for what is not a tree.
     """
 
     config: SstConfig

@@ -137,6 +137,21 @@ def test_reading_is_logged_once(cache: Path, path: Path, caplog: pytest.LogCaptu
     assert sum("2 examples" in record.message for record in caplog.records) == 1
 
 
+def test_reading_shows_no_bar_and_leaves_those_of_others(
+    cache: Path, path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    READER.read(path)
+    assert capfd.readouterr() == ("", "")
+    assert not datasets.are_progress_bars_disabled()
+
+
+def test_data_without_labels_to_predict_do_not_change_what_the_reader_needs(cache: Path, tmp_path: Path) -> None:
+    plain = write(tmp_path / "plain.txt", "Oslo\nsleeps\n")
+    assert [each["tokens"] for each in READER.unlabelled(str(plain))] == TOKENS[:1]
+    with pytest.raises(DataError, match=r"plain.txt:1: 1 column\(s\); expected at least 2"):
+        READER.read(plain)
+
+
 def _read_tokens(path: str) -> list[list[str]]:
     return READER.read(path)["tokens"][:]
 

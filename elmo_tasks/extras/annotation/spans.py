@@ -66,12 +66,7 @@ class SpansConfig(RowReaderConfig):
 class SpansReader(RowReader):
     """Splits texts into sentences and tokens, unless the tool has tokens of its own. Spans become tags.
 
-    Sentences that a span crosses are joined.
-
-    Raises (from `read`):
-        DataError: a file is not that of a tool, or a span is wrong, see `on_error`; file, record, span and token are
-            named.
-        ElmoTasksError: the tool counts something other than `offsets`.
+    Sentences that a span crosses are joined. A tool that counts something other than `offsets` is an `ElmoTasksError`.
     """
 
     version = 1
