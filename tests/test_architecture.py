@@ -32,10 +32,6 @@ LAYERS = (
 )
 # Names under which users import what extras have.
 PUBLIC_NAMES = {"api", "batches", "compat", "estimators"}
-# What remains to be turned into hooks: rooms of the core and the extras that they import.
-NOT_YET = {
-    ("training", "pretraining"),
-}
 
 
 def modules() -> dict[str, Path]:
@@ -111,8 +107,13 @@ def test_a_room_imports_only_what_is_below_it() -> None:
 
 
 def test_the_core_imports_no_extra() -> None:
-    imported = {(part(module), extra(each)) for module, found in all_imports().items() for each in found if extra(each)}
-    assert {(room, other) for room, other in imported if room not in {"extras", *PUBLIC_NAMES}} - NOT_YET == set()
+    imported = [
+        f"{module} imports {each}"
+        for module, found in all_imports().items()
+        for each in found
+        if extra(each) and not extra(module) and part(module) not in PUBLIC_NAMES
+    ]
+    assert imported == []
 
 
 @pytest.mark.parametrize("name", EXTRAS)
@@ -147,7 +148,7 @@ def test_models_know_no_files() -> None:
 
 def test_values_that_are_handed_on_do_not_change() -> None:
     """Dataclasses are frozen, but for those that are filled in steps, or that count them."""
-    changing = {"Progress", "Schedule", "ConvertedEmbedder"}
+    changing = {"ConvertedEmbedder", "Parsing", "Progress", "Schedule"}
     found = {
         node.name
         for tree in trees().values()

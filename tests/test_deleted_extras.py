@@ -19,8 +19,6 @@ TASKS = {
     "cpu/coref_ontogum": ({"text": "Mary left. She was tired."}, "coref_ontogum/ontogum.test.v4_gold_conll"),
 }
 
-pytestmark = pytest.mark.xfail(reason="the core still imports extras", strict=False)
-
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
