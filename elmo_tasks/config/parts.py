@@ -108,11 +108,12 @@ class Part(Config):
         if (name := cls._type_name()) is None:
             return  # an abstract step between the kind and its alternatives
         own = f"{cls.__module__}:{cls.__qualname__}"
-        known = cls.alternatives.setdefault(name, cls)
-        home = hooks.home(cls._kind().__name__, name) or own  # of one that may not be imported yet
-        if home != own or (known is not cls and known.__qualname__ != cls.__qualname__):
-            taken = home.replace(":", ".") if home != own else f"{known.__module__}.{known.__name__}"
-            raise TypeError(f"{cls.__name__}: the type {name!r} is already taken by {taken}")
+        taken = hooks.home(cls._kind().__name__, name) or own  # of one that may not be imported yet
+        known = cls.alternatives.get(name, cls)
+        if known.__qualname__ != cls.__qualname__:
+            taken = f"{known.__module__}:{known.__name__}"
+        if taken != own:
+            raise TypeError(f"{cls.__name__}: the type {name!r} is already taken by {taken.replace(':', '.')}")
         cls.alternatives[name] = cls
 
     @classmethod

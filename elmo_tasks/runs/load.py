@@ -148,16 +148,6 @@ def predicates_for(path: RunPaths) -> Path | None:
     return model.folder if model else None
 
 
-@functools.cache
-def tags_by_installed_model() -> Callable[[list[list[str]]], list[list[str]]] | None:
-    """A function that tags sentences with parts of speech; None if no such model is installed."""
-    model = model_named(VERBS)
-    if model is None:
-        return None
-    predictor = load_predictor(model.folder)
-    return lambda sentences: [each["tags"] for each in predictor.predict({"tokens": tokens} for tokens in sentences)]
-
-
 def _load_again(packages: Sequence[str], path: RunPaths, **settings: Any) -> Predictor:
     include_packages(packages)
     return load_predictor(path, **settings)

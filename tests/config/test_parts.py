@@ -8,6 +8,17 @@ import pytest
 
 from elmo_tasks.config import parse_part
 from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.models import ModelConfig
+
+
+def test_the_type_of_a_head_is_taken_before_it_is_imported() -> None:
+    problem = r"Mine: the type 'crf_tagger' is already taken by elmo_tasks\.models\.crf_tagger\.CrfTaggerConfig"
+    with pytest.raises(TypeError, match=problem):
+
+        class Mine(ModelConfig):
+            type: Literal["crf_tagger"] = "crf_tagger"
+
+    assert ModelConfig.choices()["crf_tagger"].__name__ == "CrfTaggerConfig"
 
 
 def test_a_type_name_is_taken_once(example: ModuleType) -> None:

@@ -1,5 +1,6 @@
 """Which data a run learns from and which chooses its best epoch: files, folders, patterns, a share, or none at all."""
 
+import hashlib
 import json
 from collections import Counter
 from pathlib import Path
@@ -234,6 +235,16 @@ def test_one_example_cannot_be_split(config_file: Path, tmp_path: Path) -> None:
     given = {"train_data_path": [{"tokens": ["Oslo"], "tags": ["B-LOC"]}], "validation_data_path": None}
     with pytest.raises(ElmoTasksError, match="1 example to split; expected at least 2"):
         train.train(config_file, tmp_path / "run", overrides=["validation_share=0.5"], datasets=given)
+
+
+def test_a_run_has_the_hashes_of_its_examples_that_earlier_versions_wrote(short_run: Path) -> None:
+    config = load_config(short_run / "config.json", ExperimentConfig)
+    written = json.loads((short_run / "data.json").read_text())
+    for name, source in (("training", config.train_data_path), ("test", config.test_data_path)):
+        reader = config.dataset_reader.build()
+        columns = sorted(reader.task.features)
+        lines = [json.dumps({column: each[column] for column in columns}) for each in reader.read(source)]
+        assert written[f"{name} data"] == hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def test_a_data_set_can_be_several_files(

@@ -1,9 +1,7 @@
 """A run, or one for each seed or fold, from its config to its results; refused configs; labels, numbers and pairs."""
 
 import io
-import json
 import math
-import statistics
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +12,7 @@ from elmo_tasks.config import load_config
 from elmo_tasks.errors import ConfigError, DataError
 from elmo_tasks.extras.compare.error_report import errors
 from elmo_tasks.extras.html.html import Sections
-from elmo_tasks.extras.repeats import repeats
-from elmo_tasks.extras.repeats.repeats import mean_and_deviation, train_folds, train_seeds
 from elmo_tasks.files.tensor_files import read_state, read_tensors
-from elmo_tasks.files.text import read_lines
-from elmo_tasks.metrics.span_f1 import SpanF1
 from elmo_tasks.rendering import describe, describe_versions
 from elmo_tasks.rendering.terminal import Terminal
 from elmo_tasks.runs import load, train
@@ -172,62 +166,6 @@ def test_a_run_learns_from_its_share_of_the_training_data(config_file: Path) -> 
     assert {len(part.held_out["validation"]) for part in parts} == {len(parts[0].held_out["validation"])}
     fold = Data.read(load_config(config_file, ExperimentConfig, (shares[1], "fold.number=1", "fold.of=2")))
     assert len(fold.training) == round((len(whole) - len(fold.held_out["test"])) / 2)  # a share of what is not held out
-
-
-def test_each_seed_has_a_run_and_the_main_process_writes_the_mean(
-    config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder, overrides = tmp_path / "runs", ("trainer.num_epochs=1", "random_seed=1")
-    summary = train_seeds(config_file, folder, (5, 3), overrides=overrides)
-    runs = [SmallRun(folder / f"seed_{seed}", config_file) for seed in (5, 3)]
-    assert [run.json("config.json")["random_seed"] for run in runs] == [5, 3]  # not that of the overrides
-    losses = [run.json("metrics.json")["test"]["loss"] for run in runs]
-    assert losses[0] != losses[1]
-    assert summary["mean"]["test/loss"] == pytest.approx(statistics.fmean(losses))
-    assert summary["std"]["test/loss"] == pytest.approx(statistics.stdev(losses))
-    assert json.loads((folder / "seeds.json").read_text()) == summary
-    assert summary["seeds"] == [5, 3]
-    (folder / "seeds.json").unlink()
-    monkeypatch.setattr(repeats, "is_main_process", lambda: False)
-    assert train_seeds(config_file, folder, (5, 3), overrides=overrides, resume=True) == summary
-    assert not (folder / "seeds.json").exists()
-
-
-def test_folds_hold_out_every_training_example_once(
-    config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = tmp_path / "runs"
-    overrides = ("trainer.num_epochs=2", "test_data_path=gone.txt", "fold.seed=4")  # the fold replaces the test data
-    summary = train_folds(config_file, folder, 2, overrides=overrides)
-    runs = [SmallRun(folder / f"fold_{number}", config_file) for number in (1, 2)]
-    pairs = [[json.loads(line) for _, line in read_lines(run.path / "predictions.jsonl")] for run in runs]
-    held_out = [[pair["example"]["line"] for pair in fold] for fold in pairs]
-    assert all(lines == sorted(lines) for lines in held_out)
-    data = Data.read(load_config(config_file, ExperimentConfig))
-    assert sorted(held_out[0] + held_out[1]) == list(data.training["line"])
-    documents = [{pair["example"]["document"] for pair in fold} for fold in pairs]
-    assert documents[0].isdisjoint(documents[1])
-
-    metric = SpanF1()
-    for pair in pairs[0] + pairs[1]:
-        metric.update([pair["prediction"]], [pair["example"]])
-    assert summary["pooled"] == metric.compute()
-    assert summary == json.loads((folder / "folds.json").read_text())
-    scores = [run.json("metrics.json")["test"]["f1"] for run in runs]
-    assert (summary["folds"], summary["mean"]["test/f1"]) == (2, pytest.approx(statistics.fmean(scores)))
-    assert train_folds(config_file, folder, 2, overrides=overrides, resume=True) == summary
-    (folder / "folds.json").unlink()
-    monkeypatch.setattr(repeats, "is_main_process", lambda: False)
-    rest = {name: value for name, value in summary.items() if name != "pooled"}
-    assert train_folds(config_file, folder, 2, overrides=overrides, resume=True) == rest
-    assert not (folder / "folds.json").exists()
-
-
-def test_mean_and_deviation_of_what_all_runs_have() -> None:
-    summary = mean_and_deviation([{"test": {"f1": 90.0, "f1/LOC": 80.0}}, {"test": {"f1": 92.0}}])
-    assert summary == {"mean": {"test/f1": 91.0}, "std": {"test/f1": pytest.approx(2**0.5)}}
-    assert math.isnan(mean_and_deviation([{"loss": math.nan}, {"loss": 1.0}])["std"]["loss"])
-    assert mean_and_deviation([{"loss": 2.5}]) == {"mean": {"loss": 2.5}, "std": {"loss": 0.0}}
 
 
 TEXTS = [["cold", "soup"], ["warm", "soup"], ["warm", "bread"], ["cold", "day"], ["warm", "day"], ["dry", "bread"]]

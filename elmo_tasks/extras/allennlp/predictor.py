@@ -17,7 +17,7 @@ from elmo_tasks.errors import AllenNlpArchiveError, ArgumentError, ElmoTasksErro
 from elmo_tasks.extras.allennlp.allennlp_format import AllenNlpPredictor, FindPredicates
 from elmo_tasks.extras.allennlp.archive import archive_hash
 from elmo_tasks.extras.allennlp.importing import import_allennlp, local_archive
-from elmo_tasks.extras.resolve.resolution import resolved_document, resolved_text
+from elmo_tasks.extras.resolve.resolution import resolved_document, resolved_text, tags_by_installed_model
 from elmo_tasks.files.atomic import atomic_folder
 from elmo_tasks.files.cache import used_cache
 from elmo_tasks.files.installed_models import VERBS, model_named
@@ -187,7 +187,7 @@ class CorefPredictor(Predictor):
     def coref_resolved(self, document: str) -> str:
         """The document, with each mention replaced by the first name of its chain; see `resolved_text`."""
         results = list(self._predictor.inner.predict([{"text": document}]))
-        return resolved_text(results[0], load.tags_by_installed_model()) if results else document
+        return resolved_text(results[0], tags_by_installed_model()) if results else document
 
     @staticmethod
     def replace_corefs(document: Any, clusters: Sequence[Sequence[Sequence[int]]]) -> str:

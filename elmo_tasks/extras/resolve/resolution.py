@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.files.installed_models import VERBS, model_named
 from elmo_tasks.predictors.predictor import Fields, Predictor
 from elmo_tasks.rendering.tasks import located
-from elmo_tasks.runs.load import tags_by_installed_model
+from elmo_tasks.runs.load import load_predictor
 from elmo_tasks.tasks import Coreference
 
 FindTags = Callable[[list[list[str]]], list[list[str]]]
@@ -67,6 +69,16 @@ def resolved_text(result: Fields, find_tags: FindTags | None = None) -> str:
             pieces += [text[position:begin], new]
             position = stop
     return "".join([*pieces, text[position:]])
+
+
+@functools.cache
+def tags_by_installed_model() -> FindTags | None:
+    """A function that tags sentences with parts of speech; None if no such model is installed."""
+    model = model_named(VERBS)
+    if model is None:
+        return None
+    predictor = load_predictor(model.folder)
+    return lambda sentences: [each["tags"] for each in predictor.predict({"tokens": tokens} for tokens in sentences)]
 
 
 def adding_resolved(predictor: Predictor) -> Callable[[dict[str, Any]], dict[str, Any]]:

@@ -16,11 +16,11 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span, Token
 
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.extras.resolve.resolution import resolved_text
+from elmo_tasks.extras.resolve.resolution import resolved_text, tags_by_installed_model
 from elmo_tasks.extras.spacy.spacy_component import SavedComponent, sentences_of
 from elmo_tasks.modules.devices import Device
 from elmo_tasks.predictors import Predictor
-from elmo_tasks.runs.load import load_predictor, tags_by_installed_model, with_device
+from elmo_tasks.runs.load import load_predictor, with_device
 from elmo_tasks.tasks import Coreference, SemanticRoles, Task
 
 _ROLES, _RESOLVED = "elmo_roles", "elmo_resolved_text"  # keys of a document's user data
