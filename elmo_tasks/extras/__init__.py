@@ -31,7 +31,7 @@ EXTRAS = {
         needs=("explain", "pretraining", "probes", "samples", "vectors"),
     ),
     "allennlp": Extra(
-        "archives, configs and scripts of AllenNLP",
+        "archives, configs and scripts of AllenNLP, and the encoders of its models",
         commands={
             "import-allennlp": ExtraCommand(
                 "use a run",
@@ -41,6 +41,11 @@ EXTRAS = {
             ),
         },
         adds={
+            "EncoderConfig": {
+                "cnn": "encoders:NgramCnnConfig",
+                "stacked_highway_bilstm": "encoders:StackedHighwayBiLstmConfig",
+            },
+            "CharacterEncoderConfig": {"lstm": "encoders:CharacterLstmConfig"},
             "foreign_config": {"allennlp": "allennlp_keys:FOREIGN_CONFIGS"},
             "input_format": {"allennlp": "commands:FORMAT"},
         },

@@ -23,7 +23,7 @@ from elmo_tasks.modules.encoders import Encoder, EncoderConfig
 _GATES = 5
 
 
-class _HighwayConfig(EncoderConfig):
+class HighwayConfig(EncoderConfig):
     dropout: Annotated[
         float,
         Field(
@@ -35,7 +35,7 @@ class _HighwayConfig(EncoderConfig):
     ] = False
 
 
-class AlternatingLstmConfig(_HighwayConfig):
+class AlternatingLstmConfig(HighwayConfig):
     """LSTM layers with highway connections, the first reading forward, the second backward, and so on."""
 
     type: Literal["alternating_lstm"] = "alternating_lstm"
@@ -44,17 +44,6 @@ class AlternatingLstmConfig(_HighwayConfig):
 
     def build(self, input_size: int) -> AlternatingLstm:
         return AlternatingLstm(input_size, self.hidden_size, self.num_layers, self.dropout, self.highway_bias)
-
-
-class StackedHighwayBiLstmConfig(_HighwayConfig):
-    """Bidirectional LSTMs with highway connections, one on top of the other."""
-
-    type: Literal["stacked_highway_bilstm"] = "stacked_highway_bilstm"
-    hidden_size: Annotated[PositiveInt, Field(description="units of one direction of each layer")] = 200
-    num_layers: Annotated[PositiveInt, Field(description="layers of two directions")] = 2
-
-    def build(self, input_size: int) -> StackedHighwayBiLstm:
-        return StackedHighwayBiLstm(input_size, self.hidden_size, self.num_layers, self.dropout, self.highway_bias)
 
 
 class AlternatingLstm(Encoder):
@@ -80,7 +69,7 @@ class AlternatingLstm(Encoder):
         self.output_size = hidden_size
 
     def forward(self, inputs: Tensor, mask: Tensor) -> Tensor:
-        order = _reversed_order(mask)  # (T * B,)
+        order = reversed_order(mask)  # (T * B,)
         values = inputs.transpose(0, 1)  # (T, B, D)
         for number, layer in enumerate(self.layers):
             if number > 0:  # every layer reads in the direction opposite to the one before
@@ -91,40 +80,7 @@ class AlternatingLstm(Encoder):
         return values.transpose(0, 1).masked_fill(~mask.unsqueeze(2), 0)  # (B, T, H)
 
 
-class StackedHighwayBiLstm(Encoder):
-    """A stack of bidirectional layers, each of two `HighwayLstm`, one of which reads each sentence from its end.
-
-    Source: AllenNLP's `StackedBidirectionalLstm`, the encoder of its fine-grained named entity recognizer. Dropout is
-    that of `HighwayLstm`; AllenNLP drops only what goes back into a layer, and its default drops nothing.
-
-    Arguments:
-        input_size: D.
-        hidden_size: units of one direction; H is twice as much.
-        num_layers: how many layers of two directions.
-        dropout: probability of variational dropout on the state and output of each layer.
-        highway_bias: see `HighwayLstm`.
-    """
-
-    def __init__(
-        self, input_size: int, hidden_size: int, num_layers: int, dropout: float = 0.0, highway_bias: bool = False
-    ) -> None:
-        super().__init__()
-        self.output_size = 2 * hidden_size
-        sizes = [input_size, *[self.output_size] * (num_layers - 1)]
-        self.forward_layers, self.backward_layers = (
-            nn.ModuleList(HighwayLstm(size, hidden_size, dropout, highway_bias) for size in sizes) for _ in range(2)
-        )
-
-    def forward(self, inputs: Tensor, mask: Tensor) -> Tensor:
-        order = _reversed_order(mask)  # (T * B,)
-        values = inputs.transpose(0, 1)  # (T, B, D)
-        for forward, backward in zip(self.forward_layers, self.backward_layers, strict=True):
-            read = reordered(backward(reordered(values, order)), order)
-            values = torch.cat([forward(values), read], dim=2)  # (T, B, H)
-        return values.transpose(0, 1).masked_fill(~mask.unsqueeze(2), 0)  # (B, T, H)
-
-
-def _reversed_order(mask: Tensor) -> Tensor:
+def reversed_order(mask: Tensor) -> Tensor:
     """(T * B,): the rows of (T, B) in the order in which each sentence is read from its end; see `reordered`."""
     num_sentences, num_tokens = mask.shape
     positions = reversal(mask.sum(1), num_tokens)  # (T, B)

@@ -1,4 +1,4 @@
-"""Vectors of words from their characters: by a convolution or by an LSTM.
+"""Vectors of words from their characters, by a convolution.
 
 # U distinct words, C characters of the longest, E features of a character, F features of a word, W characters of a
 # window, R windows of all words, B batch, T tokens of the longest sentence
@@ -14,12 +14,9 @@ import torch
 from pydantic import Field, PositiveInt
 from torch import Tensor, nn
 from torch.nn import functional
-from torch.nn.utils.rnn import pack_padded_sequence
 
 from elmo_tasks.config import Part
-from elmo_tasks.modules.bidirectional import lstm_inputs
 from elmo_tasks.modules.dropout import Dropout
-from elmo_tasks.modules.encoders import initialize_gates
 from elmo_tasks.text.tokens import Tokens
 
 Padding = Literal["both_sides", "none", "right"]
@@ -170,52 +167,3 @@ class CharacterCnn(CharacterEncoder):
         words, starts = (starts < num_windows).nonzero(as_tuple=True)  # (R,), (R,)
         first_rows = words * (characters.shape[1] + 2 * margin) + starts
         return words, first_rows.unsqueeze(1) + torch.arange(self.width, device=characters.device), num_windows
-
-
-class CharacterLstmConfig(CharacterEncoderConfig):
-    """Vectors of words from their characters: the last states of an LSTM that reads the word."""
-
-    type: Literal["lstm"] = "lstm"
-    hidden_size: Annotated[PositiveInt, Field(description="units of one direction: features of a word")] = 128
-    num_layers: Annotated[PositiveInt, Field(description="layers, the highest of which gives the features")] = 1
-    bidirectional: Annotated[bool, Field(description="also reads from the end: twice as many features")] = False
-
-    def build(self, num_characters: int) -> CharacterLstm:
-        return CharacterLstm(num_characters, self)
-
-
-class CharacterLstm(CharacterEncoder):
-    """The output of an LSTM after a word's last character and, if it is bidirectional, after the first.
-
-    Source: Lample et al. (2016), "Neural Architectures for Named Entity Recognition", section 4.1, and AllenNLP's
-    fine-grained named entity recognizer.
-
-    Arguments:
-        num_characters: rows of the vocabulary's characters; row 0 is padding.
-        config: E, F and the rest.
-    """
-
-    def __init__(self, num_characters: int, config: CharacterLstmConfig) -> None:
-        super().__init__(num_characters, config)
-        self.output_size = config.hidden_size * (2 if config.bidirectional else 1)
-        self.lstm = nn.LSTM(
-            config.embedding_size,
-            config.hidden_size,
-            config.num_layers,
-            batch_first=True,
-            bidirectional=config.bidirectional,
-        )
-        initialize_gates(self.lstm)
-
-    def forward(self, characters: Tensor) -> Tensor:
-        if characters.shape[1] == 0:
-            return self.embedding.weight.new_zeros(len(characters), self.output_size)
-        lengths = (characters != 0).sum(1)  # (U,)
-        embedded = self.dropout(self.embedding(characters))  # (U, C, E)
-        cpu_lengths = lengths.clamp(min=1).cpu()  # packing needs them there, and no empty words
-        with lstm_inputs(embedded) as embedded:
-            packed = pack_padded_sequence(embedded, cpu_lengths, batch_first=True, enforce_sorted=False)
-            _, (states, _) = self.lstm(packed)  # (layers * directions, U, units)
-        directions = 2 if self.lstm.bidirectional else 1
-        vectors = states[-directions:].transpose(0, 1).flatten(1)  # (U, F)
-        return vectors.masked_fill((lengths == 0).unsqueeze(1), 0)

@@ -13,7 +13,6 @@ from typing import Annotated, ClassVar, Literal
 import torch
 from pydantic import Field, PositiveInt
 from torch import Tensor, nn
-from torch.nn import functional
 
 from elmo_tasks import hooks
 from elmo_tasks.config import Part
@@ -47,13 +46,8 @@ class EncoderConfig(Part):
         raise NotImplementedError
 
 
-_LSTMS = "elmo_tasks.modules.alternating_lstm"
 hooks.announce(
-    EncoderConfig.__name__,
-    {
-        "alternating_lstm": f"{_LSTMS}:AlternatingLstmConfig",
-        "stacked_highway_bilstm": f"{_LSTMS}:StackedHighwayBiLstmConfig",
-    },
+    EncoderConfig.__name__, {"alternating_lstm": "elmo_tasks.modules.alternating_lstm:AlternatingLstmConfig"}
 )
 
 
@@ -154,45 +148,6 @@ class PassThroughConfig(EncoderConfig):
 
     def build(self, input_size: int) -> PassThrough:
         return PassThrough(input_size)
-
-
-class NgramCnn(Encoder):
-    """Convolutions over windows of tokens, with ReLU, for a maximum over the tokens.
-
-    Source: Kim (2014), "Convolutional Neural Networks for Sentence Classification". A token has the features of the
-    windows that begin there; they are zero where a window would reach beyond the text, which changes no maximum.
-
-    Arguments:
-        input_size: D.
-        filters: of each width.
-        widths: tokens of a window.
-    """
-
-    def __init__(self, input_size: int, filters: int, widths: Sequence[int]) -> None:
-        super().__init__()
-        self.convolutions = nn.ModuleList(nn.Conv1d(input_size, filters, width) for width in widths)
-        self.output_size = filters * len(widths)
-
-    def forward(self, inputs: Tensor, mask: Tensor) -> Tensor:
-        vectors = inputs.masked_fill(~mask.unsqueeze(2), 0).transpose(1, 2)  # (B, D, T)
-        lengths, places = mask.sum(1, keepdim=True), torch.arange(mask.shape[1], device=mask.device)
-        outputs = []
-        for convolution in self.convolutions:
-            width = convolution.get_parameter("weight").shape[2]
-            features = convolution(functional.pad(vectors, (0, width - 1))).relu().transpose(1, 2)  # (B, T, filters)
-            outputs.append(features.masked_fill((places > lengths - width).unsqueeze(2), 0))
-        return torch.cat(outputs, dim=2)
-
-
-class NgramCnnConfig(EncoderConfig):
-    """Convolutions over windows of tokens, as in AllenNLP's `cnn`; pool their `max`."""
-
-    type: Literal["cnn"] = "cnn"
-    filters: PositiveInt = Field(100, description="filters of each width")
-    widths: Annotated[tuple[PositiveInt, ...], Field(min_length=1, description="tokens of a window")] = (2, 3, 4, 5)
-
-    def build(self, input_size: int) -> NgramCnn:
-        return NgramCnn(input_size, self.filters, self.widths)
 
 
 @torch.no_grad()

@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from elmo_tasks import hooks
 from elmo_tasks.tasks.reading import unanswered
 
 
@@ -292,7 +293,6 @@ def coref(**settings: Any) -> Head:
 
 HEADS = {
     "crf_tagger, BIOUL": crf_tagger(),
-    "crf_tagger, fine-grained": fine_grained_tagger(),
     "simple_tagger": simple_tagger(),
     "bcn, relu": bcn(),
     "text_classifier": text_classifier(),
@@ -319,3 +319,5 @@ HEADS = {
     ),
     "coref, coarse to fine": coref(coarse_to_fine=True, inference_order=2, max_antecedents=8),
 }
+if "stacked_highway_bilstm" in hooks.names("EncoderConfig"):  # of an extra
+    HEADS["crf_tagger, fine-grained"] = fine_grained_tagger()

@@ -7,10 +7,10 @@ import pytest
 import torch
 from torch import Tensor
 
+from elmo_tasks.extras.allennlp.encoders import StackedHighwayBiLstm
 from elmo_tasks.modules.alternating_lstm import (
     AlternatingLstm,
     HighwayLstm,
-    StackedHighwayBiLstm,
 )
 from elmo_tasks.modules.encoders import EncoderConfig
 from tests.modules.helpers import gradients, mask_of
