@@ -46,7 +46,7 @@ class Work:
         loss = self.model(window, self.states, self.softmax.draw(VOCABULARY), self.dtype)
         self.states = loss.states
         self.optimizer.zero_grad(set_to_none=True)
-        loss.mean.backward()
+        ((loss.forward + loss.backward) / (2 * loss.num_targets)).backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), GRAD_NORM)
         self.optimizer.step()
 

@@ -1,4 +1,4 @@
-"""Predictions for a whole data set, and their metrics."""
+"""The metrics of a model on a data set, and the files of its predictions."""
 
 from __future__ import annotations
 
@@ -49,8 +49,17 @@ def evaluate(
     loss, count, without_loss = 0.0, 0, len(loader.without_gold)
     with torch.inference_mode(), progress_bar(visible=accelerator.is_main_process) as bar:
         task = bar.add_task("evaluation", total=len(loader.data), note="")
-        for found, batch_loss in _predicted_batches(model, loader, accelerator, probabilities=with_probabilities):
-            loss += batch_loss
+        for rows, batch in loader.once():
+            found: list[tuple[int, dict[str, Any], dict[str, Any]]] = []
+            if batch is not None:
+                batch = batch.to(accelerator.device)
+                with accelerator.autocast():
+                    output = model(batch)
+                    if loader.without_gold.isdisjoint(rows):
+                        loss += model.loss(output, batch).item() * len(batch)
+                predictions = model.decode(output, batch, probabilities=with_probabilities)
+                found = list(zip(rows, batch.examples, predictions, strict=True))
+            found = gather_object(found)  # of all processes
             metric.update([prediction for _, _, prediction in found], [example for _, example, _ in found])
             count += len(found)
             if sink and accelerator.is_main_process:
@@ -62,24 +71,6 @@ def evaluate(
         threshold.fill_(metric.choose_threshold())
     metrics, loss = metric.compute(), sum(gather_object([loss]))
     return metrics if count == without_loss > 0 else {**metrics, "loss": loss / max(1, count - without_loss)}
-
-
-def _predicted_batches(
-    model: TaskModel, loader: BatchLoader, accelerator: Accelerator, *, probabilities: bool
-) -> Iterator[tuple[list[tuple[int, dict[str, Any], dict[str, Any]]], float]]:
-    """Yields the rows, examples and predictions that all processes have found, and the loss of this one's examples."""
-    for rows, batch in loader.once():
-        found: list[tuple[int, dict[str, Any], dict[str, Any]]] = []
-        loss = 0.0
-        if batch is not None:
-            batch = batch.to(accelerator.device)
-            with accelerator.autocast():
-                output = model(batch)
-                if loader.without_gold.isdisjoint(rows):
-                    loss = model.loss(output, batch).item() * len(batch)
-            predictions = model.decode(output, batch, probabilities=probabilities)
-            found = list(zip(rows, batch.examples, predictions, strict=True))
-        yield gather_object(found), loss
 
 
 @contextlib.contextmanager

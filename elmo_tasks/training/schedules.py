@@ -37,7 +37,7 @@ class SchedulerConfig(Part):
     """How the learning rates change: each is the optimizer's own times the schedule's factor."""
 
     default_type: ClassVar[str | None] = "constant"
-    moves: ClassVar[Literal["step", "epoch", "metric"]]
+    moves: ClassVar[Literal["step", "epoch", "metric"]] = "step"
     spans_training: ClassVar[bool] = False  # whether the rates depend on the number of steps of the whole training
 
     def build(self, optimizer: torch.optim.Optimizer, num_steps: int, higher_is_better: bool) -> Schedule:
@@ -51,14 +51,12 @@ class SchedulerConfig(Part):
 
 class Constant(SchedulerConfig):
     type: Literal["constant"] = "constant"
-    moves: ClassVar[Literal["step"]] = "step"
 
     def build(self, optimizer: torch.optim.Optimizer, num_steps: int, higher_is_better: bool) -> Schedule:
         return Schedule(lr_scheduler.LambdaLR(optimizer, lambda step: 1.0), self.moves)
 
 
 class _Decay(SchedulerConfig):
-    moves: ClassVar[Literal["step"]] = "step"
     spans_training: ClassVar[bool] = True
     warmup_steps: Annotated[int, Field(ge=0)] = Field(0, description="steps of linear growth from 0 at the start")
     final: Annotated[float, Field(ge=0, lt=1)] = 0.0

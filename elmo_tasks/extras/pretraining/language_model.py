@@ -54,11 +54,6 @@ class WindowLoss:
     num_targets: int  # of each direction
     states: LayerStates
 
-    @property
-    def mean(self) -> Tensor:
-        """The loss of one target, both directions together, which training minimizes."""
-        return (self.forward + self.backward) / (2 * max(1, self.num_targets))
-
 
 class LanguageModel(nn.Module):
     """A bidirectional language model (Peters et al. 2018, section 3.1), in the form of bilm-tf's `LanguageModel`.

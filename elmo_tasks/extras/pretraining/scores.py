@@ -115,6 +115,12 @@ class TokenScores:
     backward_rank: int
     substitutes: tuple[tuple[str, float], ...] = ()
 
+    def record(self) -> dict[str, Any]:
+        """The scores for JSON; without substitutes if there are none."""
+        record = dataclasses.asdict(self)
+        substitutes = record.pop("substitutes")
+        return {**record, "substitutes": dict(substitutes)} if substitutes else record
+
 
 @dataclasses.dataclass(frozen=True)
 class SentenceScores:
@@ -144,7 +150,7 @@ class SentenceScores:
         """The scores for JSON, with their sums, and the means over the tokens and one border."""
         count = len(self.tokens) + 1
         return {
-            "tokens": [_token_record(each) for each in self.tokens],
+            "tokens": [each.record() for each in self.tokens],
             "begin": self.begin,
             "end": self.end,
             "forward": self.forward,
@@ -153,12 +159,6 @@ class SentenceScores:
             "mean_backward": self.backward / count,
             "pseudo_log_likelihood": self.pseudo_log_likelihood,
         }
-
-
-def _token_record(scores: TokenScores) -> dict[str, Any]:
-    record = dataclasses.asdict(scores)
-    record["substitutes"] = dict(scores.substitutes)
-    return record if scores.substitutes else {key: value for key, value in record.items() if key != "substitutes"}
 
 
 def score_sentences(

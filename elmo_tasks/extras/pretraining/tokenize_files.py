@@ -170,19 +170,16 @@ def tokenize_files(
         DataError: a file is missing, damaged or not UTF-8 text.
         ElmoTasksError: a process was ended from outside.
     """
-    return in_processes(_tokenizing_jobs(files, tokenizer, deduplicate), workers)
 
+    def jobs() -> Iterator[Callable[[], NumberedText]]:
+        seen: set[bytes] = set()
+        for file in files:
+            lines_are_documents = not separates_documents(file)
+            chunks = read_chunks(file)
+            for chunk in without_repeated_lines(chunks, seen) if deduplicate else chunks:
+                yield partial(_tokenize_chunk, chunk, tokenizer, lines_are_documents)
 
-def _tokenizing_jobs(
-    files: Iterable[Path], tokenizer: Tokenizer, deduplicate: bool
-) -> Iterator[Callable[[], NumberedText]]:
-    """The jobs that tokenize a chunk of the files each, in order; see `tokenize_files`."""
-    seen: set[bytes] = set()
-    for file in files:
-        lines_are_documents = not separates_documents(file)
-        chunks = read_chunks(file)
-        for chunk in without_repeated_lines(chunks, seen) if deduplicate else chunks:
-            yield partial(_tokenize_chunk, chunk, tokenizer, lines_are_documents)
+    return in_processes(jobs(), workers)
 
 
 def _tokenize_chunk(chunk: Chunk, tokenizer: Tokenizer, lines_are_documents: bool) -> NumberedText:
