@@ -23,6 +23,7 @@ text_check: `(files of a biLM) -> an object with see(sentences)`, which sees wha
 frozen_model: a subclass of `runs.frozen_models.FrozenModel`, whose files a run refers to.
 
 PLACES
+missing_data: what can be done about a data file that is not there, `(path) -> a sentence`, or an empty text.
 input_format, output_format: what `predict --format` and `--output-format` name, a `commands.predict.InputFormat` or
     `OutputFormat`.
 result_file: by the ending of a file, how `predict --output` writes results to it, `(path) -> context manager`, which

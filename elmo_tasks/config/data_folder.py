@@ -6,15 +6,14 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from elmo_tasks import hooks
 from elmo_tasks.errors import DataError
 from elmo_tasks.files.paths import local_path
 
 DATA_VARIABLE = "ELMO_TASKS_DATA"
 DEFAULT_DATA_FOLDER = "data"
-# Sample data that files in the package name without the variable, and the options that make it.
-SAMPLE_FOLDERS = {"runs/quickstart-data": "--task ner", "runs/quick-data": "--sentences 300,60,60"}
-
-_ADVICE = "Make this sample data", f"Set {DATA_VARIABLE}"
+MAKE_SAMPLE_DATA = "Make this sample data"
+_ADVICE = MAKE_SAMPLE_DATA, f"Set {DATA_VARIABLE}"  # how it begins
 
 
 def data_folder() -> Path:
@@ -53,12 +52,13 @@ def advice_last(problems: Iterable[str]) -> list[str]:
 
 
 def _advice(path: Path) -> str:
-    for sample_folder, options in SAMPLE_FOLDERS.items():
-        if path.is_relative_to(sample_folder):
-            return f"{_ADVICE[0]}: elmo-tasks sample-data {sample_folder} {options}"
-    if path.is_relative_to(folder := data_folder()):
-        sample = f"elmo-tasks sample-data {DEFAULT_DATA_FOLDER}"
-        if folder != Path(DEFAULT_DATA_FOLDER):  # sample data do not belong among other data
-            sample += f", and set it to {DEFAULT_DATA_FOLDER!r}"
-        return f"{_ADVICE[1]} to the folder of your data (now: {folder}), or make sample data: {sample}"
-    return ""
+    """What can be done about a missing file; empty if nothing is known of it."""
+    for advise in hooks.everything("missing_data"):
+        if advice := advise(path):
+            return str(advice)
+    return set_data_folder() if path.is_relative_to(data_folder()) else ""
+
+
+def set_data_folder() -> str:
+    """The advice for a file below the folder of the data."""
+    return f"{_ADVICE[1]} to the folder of your data (now: {data_folder()})"

@@ -216,6 +216,7 @@ EXTRAS = {
                 "commands",
             ),
         },
+        adds={"missing_data": {"samples": "commands:missing_data"}},
     ),
     "transformers": Extra(
         "frozen transformers as embedders, and heads on them",

@@ -10,11 +10,11 @@ import pytest
 from elmo_tasks import cli
 from elmo_tasks.commands.options import default_run_folder
 from elmo_tasks.config import load_config, to_json
-from elmo_tasks.config.data_folder import SAMPLE_FOLDERS
 from elmo_tasks.config.jsonnet import evaluate
 from elmo_tasks.config.packaged import find_config, packaged_configs, portable_text, summary
 from elmo_tasks.data_readers import Conll2003Config, SrlConll2012Config
 from elmo_tasks.errors import ConfigError, DataError
+from elmo_tasks.extras.samples.commands import SAMPLE_FOLDERS
 from elmo_tasks.extras.studies import packaged_studies
 from elmo_tasks.modules.word_vectors import WordVectorFile
 from elmo_tasks.runs.experiment_config import ExperimentConfig

@@ -7,9 +7,18 @@ import logging
 from pathlib import Path
 
 from elmo_tasks.commands import numbers, options
-from elmo_tasks.config.data_folder import DATA_VARIABLE, SAMPLE_FOLDERS, data_folder
+from elmo_tasks.config.data_folder import (
+    DATA_VARIABLE,
+    DEFAULT_DATA_FOLDER,
+    MAKE_SAMPLE_DATA,
+    data_folder,
+    set_data_folder,
+)
 
 logger = logging.getLogger(__name__)
+
+# Sample data that files in the package name without the variable, and the options that make it.
+SAMPLE_FOLDERS = {"runs/quickstart-data": "--task ner", "runs/quick-data": "--sentences 300,60,60"}
 
 
 def add_sample_data(parser: argparse.ArgumentParser) -> None:
@@ -35,3 +44,17 @@ def run_sample_data(arguments: argparse.Namespace) -> None:
     if Path(arguments.folder) not in {data_folder(), *map(Path, SAMPLE_FOLDERS)}:
         hint = "the configs read %s; to train on these files instead: %s=%s elmo-tasks train NAME"
         logger.warning(hint, data_folder(), DATA_VARIABLE, arguments.folder)
+
+
+def missing_data(path: Path) -> str:
+    """How sample data is made where a file is missing; empty if it is neither below a folder of samples nor of data."""
+    for sample_folder, options_of_command in SAMPLE_FOLDERS.items():
+        if path.is_relative_to(sample_folder):
+            return f"{MAKE_SAMPLE_DATA}: elmo-tasks sample-data {sample_folder} {options_of_command}"
+    folder = data_folder()
+    if not path.is_relative_to(folder):
+        return ""
+    sample = f"elmo-tasks sample-data {DEFAULT_DATA_FOLDER}"
+    if folder != Path(DEFAULT_DATA_FOLDER):  # sample data do not belong among other data
+        sample += f", and set it to {DEFAULT_DATA_FOLDER!r}"
+    return f"{set_data_folder()}, or make sample data: {sample}"
