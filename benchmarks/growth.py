@@ -24,8 +24,7 @@ from benchmarks import common
 from elmo_tasks.config import load_config
 from elmo_tasks.config.data_folder import DATA_VARIABLE
 from elmo_tasks.data_readers import Parsing
-from elmo_tasks.extras.samples import ALL_TASKS, write_sample_data
-from elmo_tasks.extras.samples.first_sentences import first_sentences
+from elmo_tasks.extras.samples import ALL_TASKS, first_sentences, write_sample_data
 from elmo_tasks.files.paths import plain_name
 from elmo_tasks.files.text import open_binary
 from elmo_tasks.predictors import build_predictor

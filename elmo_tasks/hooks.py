@@ -37,6 +37,7 @@ page: a page of results, `(path, title, note) -> context manager`, which gives a
 config_kind: by the key that only such a config has, the class of configs that are not of a task.
 explanation: what each token counts for predictions, `(predictor, examples, predictions) -> a dict for each example`,
     whose items are added to the result; the core asks for "saliency".
+DatasetReaderConfig, ModelConfig, OptimizerConfig and every other kind of `config.Part`: its subclass with a `"type"`.
 foreign_config: a `config.problems.ForeignConfigs`, which recognizes configs of another project and answers their keys.
 """
 

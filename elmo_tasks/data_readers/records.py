@@ -236,12 +236,11 @@ def with_task_columns(examples: Examples, own_columns: Mapping[str, str]) -> Exa
     if isinstance(examples, datasets.Dataset):
         names, replaced = _renaming(examples.column_names, own_columns)
         return examples.remove_columns(replaced).rename_columns(names)
-    return [_in_task_columns(example, own_columns) for example in examples]
-
-
-def _in_task_columns(example: Mapping[str, Any], own_columns: Mapping[str, str]) -> dict[str, Any]:
-    names, replaced = _renaming(example, own_columns)
-    return {names.get(column, column): value for column, value in example.items() if column not in replaced}
+    renamed = []
+    for example in examples:
+        names, replaced = _renaming(example, own_columns)
+        renamed.append({names.get(key, key): value for key, value in example.items() if key not in replaced})
+    return renamed
 
 
 def _renaming(columns: Collection[str], own_columns: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
@@ -330,7 +329,8 @@ def _described(feature: Any) -> str:
     depth = 0
     while hasattr(feature, "feature"):
         feature, depth = feature.feature, depth + 1
-    is_string = feature.dtype == "string"
-    kind = "string" if is_string else "number" if feature.dtype == "float64" else "whole number"
-    what = f"a {'list of ' + 'lists of ' * (depth - 1) + kind + 's' if depth else kind}"
-    return f"{what} that {'are' if depth else 'is'} not empty" if is_string else what
+    kind = {"string": "string", "float64": "number"}.get(feature.dtype, "whole number")
+    what = f"a list of {'lists of ' * (depth - 1)}{kind}s" if depth else f"a {kind}"
+    if feature.dtype != "string":
+        return what
+    return f"{what} that {'are' if depth else 'is'} not empty"

@@ -126,12 +126,18 @@ def parse_tree(text: str, location: str = "tree") -> tuple[list[str], list[Phras
     open_phrases: list[int] = []
     previous = ""  # the kind of the piece before
     for match in _PIECE.finditer(text):
-        piece = match.group()
-        kind = piece if piece in "()" else "label" if previous == "(" else "word"
+        kind = piece = match.group()
+        if piece not in "()":
+            kind = "label" if previous == "(" else "word"
         if kind == "label":
             piece = piece.strip()
-        if problem := _find_fault(piece, kind, previous, is_inside=bool(open_phrases)):
-            raise DataError(location, f"column {match.start() + 1}: {problem}")
+        problem, (allowed, expected) = "", _MAY_FOLLOW[previous]
+        if previous and not open_phrases:
+            problem = "outside the tree; expected one tree per line, and as many closing brackets as opening ones"
+        elif kind not in allowed or (kind == "label" and piece not in _DIGITS):
+            problem = f"where {expected} was expected"
+        if problem:
+            raise DataError(location, f"column {match.start() + 1}: {piece!r} {problem}")
         if kind == "(":
             open_phrases.append(len(phrases))
         elif kind == "label":
@@ -147,13 +153,3 @@ def parse_tree(text: str, location: str = "tree") -> tuple[list[str], list[Phras
     if not phrases:
         raise DataError(location, "no tree; expected one such as (3 (2 It) (3 works))")
     return tokens, phrases
-
-
-def _find_fault(piece: str, kind: str, previous: str, *, is_inside: bool) -> str | None:
-    """What is wrong with a piece where it is."""
-    if previous and not is_inside:
-        return f"{piece!r} outside the tree; expected one tree per line, and as many closing brackets as opening ones"
-    allowed, expected = _MAY_FOLLOW[previous]
-    if kind not in allowed or (kind == "label" and piece not in _DIGITS):
-        return f"{piece!r} where {expected} was expected"
-    return None

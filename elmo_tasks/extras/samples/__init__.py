@@ -6,17 +6,22 @@
 from __future__ import annotations
 
 import itertools
+import json
 import lzma
+import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from elmo_tasks.errors import ElmoTasksError, did_you_mean
-from elmo_tasks.extras.samples.first_sentences import first_sentences
 from elmo_tasks.files.atomic import atomic_write
-from elmo_tasks.files.paths import check_folder, stored_file
+from elmo_tasks.files.paths import check_folder, plain_name, stored_file
 
 _FILES = Path(__file__).parent / "files"
 _SPLITS = ("train", "dev", "test")
+_DOCUMENT = re.compile(r"#begin document.*?^#end document\n", re.DOTALL | re.MULTILINE)
+
+_Part = TypeVar("_Part")
 
 
 class _DataSet(NamedTuple):
@@ -140,3 +145,38 @@ def _content(file: str, name: str, sentences: int | None) -> bytes:
     if sentences is not None:
         content = first_sentences(Path(file), content.decode(), sentences).encode()
     return lzma.compress(content) if name.endswith(".xz") else content
+
+
+def first_sentences(file: Path, text: str, count: int) -> str:
+    """The beginning of a file's text with this many sentences, pairs of sentences or questions, or all if it has fewer.
+
+    Passages and documents are kept whole, so that the last one may exceed the number.
+
+    Arguments:
+        file: the file. Its name shows the format.
+        text: what is in it.
+        count: the number of sentences, at least 1.
+    """
+    name = plain_name(file)
+    if name.endswith(".json"):
+        return _first_passages(text, count)
+    if name.endswith("gold_conll"):
+        return "".join(_until(((match[0], match[0].count("\n\n")) for match in _DOCUMENT.finditer(text)), count))
+    if name.endswith((".csv", ".jsonl")) or text.startswith("("):  # also trees
+        return "".join(text.splitlines(keepends=True)[: count + name.endswith(".csv")])
+    return "".join(f"{block}\n\n" for block in text.rstrip("\n").split("\n\n")[:count])
+
+
+def _first_passages(text: str, count: int) -> str:
+    document = json.loads(text)
+    passages = ((article, sum(len(each["qas"]) for each in article["paragraphs"])) for article in document["data"])
+    return json.dumps({**document, "data": list(_until(passages, count))}, ensure_ascii=False)
+
+
+def _until(sized: Iterator[tuple[_Part, int]], count: int) -> Iterator[_Part]:
+    """Parts with their sizes, until together they have at least `count`."""
+    for part, size in sized:
+        if count <= 0:
+            return
+        count -= size
+        yield part

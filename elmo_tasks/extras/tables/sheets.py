@@ -37,12 +37,14 @@ def sheet_rows(path: Path, sheet: str | None) -> Iterator[tuple[int, list[Any]]]
     except (pa.ArrowException, zipfile.BadZipFile, KeyError, ValueError, OSError) as error:
         raise DataError(path, f"is damaged, or not .xlsx, .ods or .parquet ({error})") from None
     for number, row in enumerate(rows, start=1):
-        yield number, [cell if isinstance(cell, list) else "" if _is_empty(cell) else str(cell) for cell in row]
+        yield number, [_cell(cell) for cell in row]
 
 
-def _is_empty(cell: Any) -> bool:
-    """Whether a cell has no value: also an error of a formula, such as #N/A, which is not a number."""
-    return cell is None or cell != cell
+def _cell(value: Any) -> str | list[Any]:
+    """A list, or the text of a cell: none also for an error of a formula, such as #N/A, which is not a number."""
+    if isinstance(value, list):
+        return value
+    return "" if value is None or value != value else str(value)
 
 
 def _cells(path: Path, sheet: str | None) -> list[list[Any]]:
