@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 
 MOST = 2**31 - 1  # of whole numbers; those that libraries in C take are not larger
 _MOST_SEED = 2**32 - 1
@@ -40,31 +39,6 @@ def whole_number(text: str) -> int | None:
     return int(text) if digits.isdecimal() and digits.isascii() and len(digits) < 20 else None
 
 
-def layers(text: str) -> str:
-    """The layers of a biLM: all, their mix, the top one, or the number of one, which the biLM bounds."""
-    number = whole_number(text)
-    if text not in ("all", "mix", "top") and (number is None or number < 0):
-        raise argparse.ArgumentTypeError(f"{text!r}; expected all, mix, top, or the number of a layer, from 0")
-    return text
-
-
-def share(text: str) -> tuple[int, int]:
-    """A part of a whole such as `3/200`."""
-    number, total = map(whole_number, text.partition("/")[::2])
-    if number is None or total is None or not 1 <= number <= total <= MOST:
-        raise argparse.ArgumentTypeError(f"{text!r}; expected I/N, such as 3/200, with I from 1 to N")
-    return number, total
-
-
-def three_sizes(text: str) -> tuple[int, ...]:
-    """Three numbers such as `1000,200,200`."""
-    numbers = tuple(map(whole_number, text.split(",")))
-    if len(numbers) != 3 or not all(number is not None and 1 <= number <= MOST for number in numbers):
-        expected = "three whole numbers of at least 1 with commas: training, development, test, such as 1000,200,200"
-        raise argparse.ArgumentTypeError(f"{text!r}; expected {expected}")
-    return tuple(number for number in numbers if number is not None)
-
-
 def seeds(text: str) -> tuple[int, ...]:
     """Seeds such as `1-3` or `1,2,5`."""
     numbers: list[int] = []
@@ -80,14 +54,3 @@ def seeds(text: str) -> tuple[int, ...]:
     if len(set(numbers)) < len(numbers):
         raise argparse.ArgumentTypeError(f"{text!r} has a seed twice; expected each once")
     return tuple(numbers)
-
-
-def shares(text: str) -> tuple[float, ...]:
-    """Shares of data such as `0.01,1`."""
-    try:
-        numbers = tuple(float(part) for part in text.split(","))
-    except ValueError:
-        numbers = (math.nan,)
-    if not all(0 < number <= 1 for number in numbers):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a comma-separated list of numbers above 0 and up to 1")
-    return numbers

@@ -283,7 +283,8 @@ def _check_outputs(request: PredictRequest) -> None:
         check_ending(request.output, request.tool.endings)
     elif request.output_format == "jsonl":
         tables = hooks.names("result_file")
-        check_ending(request.output, (*JSON_LINES, *tables), f"Tables end in {', '.join(tables)}, and folders in /")
+        advice = f"Tables end in {', '.join(tables)}, and folders in /" if tables else ""
+        check_ending(request.output, (*JSON_LINES, *tables), advice)
     check_ending(request.html, HTML)
     is_folder = request.tool is not None and not request.tool.endings
     for output in (request.html,) if is_folder else (request.output, request.html):

@@ -1,5 +1,5 @@
 """Results for people: what to draw for each task, and how to draw it on a terminal or on a page."""
 
-from elmo_tasks.rendering.tasks import describe, describe_versions, register_description
+from elmo_tasks.rendering.tasks import describe, register_description
 
-__all__ = ["describe", "describe_versions", "register_description"]
+__all__ = ["describe", "register_description"]

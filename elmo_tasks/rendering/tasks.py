@@ -19,7 +19,6 @@ from elmo_tasks.rendering.drawing import (
     ShadedText,
     SignedText,
 )
-from elmo_tasks.tasks.reading import character_span
 from elmo_tasks.text.tag_schemes import OUTSIDE, spans_of_tags
 from elmo_tasks.text.vocabulary import natural_order
 
@@ -27,8 +26,6 @@ NO_ANSWER = "(no answer)"
 
 Result = Mapping[str, Any]
 Description = Callable[[Result], Drawing]
-Example = Mapping[str, Any]
-Versions = Mapping[str, Any]  # by their names, what the task's metric compares: tags, a label, an answer, clusters
 
 
 def describe(task: tasks.Task, result: Result) -> Drawing:
@@ -191,97 +188,5 @@ DESCRIPTIONS = tasks.TaskRegistry[Description](
         tasks.SemanticRoles.name: _semantic_roles,
         tasks.Tagging.name: _tagging,
         tasks.TextPairs.name: _text_pairs,
-    }
-)
-
-
-def describe_versions(task: tasks.Task, example: Example, predictions: Mapping[str, Mapping[str, Any]]) -> Drawing:
-    """What to draw for an example with its gold labels and the predictions of systems, by their names.
-
-    A task without a description, its own or that of a base class, gets its texts and its labels.
-    """
-    metric = task.build_metric()
-    named = {"gold": metric.right(example), **predictions}
-    versions = {name: each[metric.field] for name, each in named.items()}
-    description = DESCRIPTIONS_OF_VERSIONS.find(task)
-    if description is None:
-        texts = [("", " ".join(tokens)) for tokens in task.texts(example)]
-        return [Rows([*texts, *((name, json.dumps(each, ensure_ascii=False)) for name, each in versions.items())])]
-    if isinstance(task, tasks.Tagging) and not task.tag_scheme:
-        return _tags_of_versions(example, versions)
-    return description(example, versions)
-
-
-def _tags_of_versions(example: Example, versions: Versions) -> Drawing:
-    """Only the tags that differ are marked."""
-    text, offsets = located(example)
-    differing = [index for index, tags in enumerate(zip(*versions.values(), strict=True)) if len(set(tags)) > 1]
-    return [
-        MarkedText(text, [Mark(*offsets[index], tags[index]) for index in differing], title=name)
-        for name, tags in versions.items()
-    ]
-
-
-def _spans_of_versions(example: Example, versions: Versions) -> Drawing:
-    text, offsets = located(example)
-    return [
-        MarkedText(
-            text,
-            [Mark(offsets[start][0], offsets[end][1], label) for label, start, end in spans_of_tags(tags)],
-            name,
-        )
-        for name, tags in versions.items()
-    ]
-
-
-def _versions_of_a_text(example: Example, versions: Versions) -> Drawing:
-    return [MarkedText(located(example)[0], title="text"), _rows(versions)]
-
-
-def _rows(versions: Versions) -> Rows:
-    """Labels, sets of labels and numbers by the names of their versions."""
-    shown = {name: ", ".join(each) or "none" if isinstance(each, list) else each for name, each in versions.items()}
-    return Rows([(name, each if isinstance(each, str) else f"{each:.6g}") for name, each in shown.items()])
-
-
-def _versions_of_a_pair(example: Example, versions: Versions) -> Drawing:
-    texts = [MarkedText(" ".join(example[name]), title=name) for name in ("premise", "hypothesis")]
-    return [*texts, _rows(versions)]
-
-
-def _versions_of_an_answer(example: Example, versions: Versions) -> Drawing:
-    spans = [character_span(example, first, last) for first, last in example["answer_spans"][:1]]
-    answers = [("gold", " | ".join(dict.fromkeys(example["answers"]))), *list(versions.items())[1:]]
-    return [
-        MarkedText(example["question"], title="question"),
-        MarkedText(example["passage"], [Mark(*span, "gold") for span in spans], title="passage"),
-        Rows([(name, answer or NO_ANSWER) for name, answer in answers]),
-    ]
-
-
-def _versions_of_clusters(example: Example, versions: Versions) -> Drawing:
-    """Only the clusters that not all versions have, as chains of mentions with the numbers of their first tokens."""
-    tokens = [token for sentence in example["sentences"] for token in sentence]
-    clusters = {name: {frozenset(map(tuple, each)) for each in found} for name, found in versions.items()}
-    shared = frozenset.intersection(*map(frozenset, clusters.values()))
-    rows = []
-    for name, found in clusters.items():
-        for cluster in sorted(map(sorted, found - shared)):
-            chain = " → ".join(f"{' '.join(tokens[start : end + 1])} [{start}]" for start, end in cluster)
-            rows.append((name, chain))
-    return [Rows(rows)]
-
-
-DESCRIPTIONS_OF_VERSIONS = tasks.TaskRegistry[Callable[[Example, Versions], Drawing]](
-    {
-        tasks.Classification.name: _versions_of_a_text,
-        tasks.Coreference.name: _versions_of_clusters,
-        tasks.MultiLabel.name: _versions_of_a_text,
-        tasks.PairRegression.name: _versions_of_a_pair,
-        tasks.Reading.name: _versions_of_an_answer,
-        tasks.Regression.name: _versions_of_a_text,
-        tasks.SemanticRoles.name: _spans_of_versions,
-        tasks.Tagging.name: _spans_of_versions,
-        tasks.TextPairs.name: _versions_of_a_pair,
     }
 )

@@ -8,13 +8,14 @@ import elmo_tasks.tasks
 from elmo_tasks.data_readers.rows import ROW_TASKS
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.extras.allennlp.allennlp_format import FORMATS, AllenNlpPredictor
+from elmo_tasks.extras.compare.label_versions import DESCRIPTIONS_OF_VERSIONS
 from elmo_tasks.models import TaskModel
 from elmo_tasks.models.biattentive_classifier import BiattentiveClassifier
 from elmo_tasks.models.crf_tagger import CrfTagger
 from elmo_tasks.models.semantic_role_labeler import SemanticRoleLabeler
 from elmo_tasks.predictors import PREDICTORS, Predictor, build_predictor, register_predictor
 from elmo_tasks.predictors.tagger import TaggerPredictor
-from elmo_tasks.rendering.tasks import DESCRIPTIONS, DESCRIPTIONS_OF_VERSIONS
+from elmo_tasks.rendering.tasks import DESCRIPTIONS
 from elmo_tasks.tasks import Tagging, Task, TaskRegistry
 from elmo_tasks.text.tokenizers import UnicodeTokenizer
 

@@ -7,9 +7,10 @@ from typing import Any
 import datasets
 import pytest
 
+from elmo_tasks.extras.compare.label_versions import describe_versions
 from elmo_tasks.files.installed_models import model_named
 from elmo_tasks.metrics import Accuracy
-from elmo_tasks.rendering import describe, describe_versions, register_description, tasks
+from elmo_tasks.rendering import describe, register_description, tasks
 from elmo_tasks.rendering.drawing import (
     PALETTE,
     Bars,

@@ -11,9 +11,10 @@ from rich.console import Console
 from elmo_tasks.config import load_config
 from elmo_tasks.errors import ConfigError, DataError
 from elmo_tasks.extras.compare.error_report import errors
+from elmo_tasks.extras.compare.label_versions import describe_versions
 from elmo_tasks.extras.html.html import Sections
 from elmo_tasks.files.tensor_files import read_state, read_tensors
-from elmo_tasks.rendering import describe, describe_versions
+from elmo_tasks.rendering import describe
 from elmo_tasks.rendering.terminal import Terminal
 from elmo_tasks.runs import load, train
 from elmo_tasks.runs.archive import archive

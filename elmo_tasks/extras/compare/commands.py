@@ -145,7 +145,7 @@ def run_errors(arguments: argparse.Namespace) -> None:
 
 
 def _print_errors(report: ErrorReport) -> None:
-    from elmo_tasks.rendering import describe_versions
+    from elmo_tasks.extras.compare.label_versions import describe_versions
     from elmo_tasks.rendering.terminal import Terminal
 
     print_metrics(report.scores, title=f"{report.num_examples} examples")

@@ -27,7 +27,7 @@ def add_parts(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--shard",
-        type=numbers.share,
+        type=share,
         metavar="I/N",
         help="make only every Nth part, starting with the Ith: with 1/4 to 4/4, four processes or machines share the "
         "work",
@@ -39,6 +39,14 @@ def add_parts(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"the approximate number of tokens in a part (default: {_PART_TOKENS})",
     )
+
+
+def share(text: str) -> tuple[int, int]:
+    """A part of a whole such as `3/200`."""
+    number, total = map(numbers.whole_number, text.partition("/")[::2])
+    if number is None or total is None or not 1 <= number <= total <= numbers.MOST:
+        raise argparse.ArgumentTypeError(f"{text!r}; expected I/N, such as 3/200, with I from 1 to N")
+    return number, total
 
 
 def writes_parts(arguments: argparse.Namespace, *, in_one_table: bool = False) -> bool:

@@ -29,11 +29,20 @@ def add_sample_data(parser: argparse.ArgumentParser) -> None:
     options.add_force(parser)
     parser.add_argument(
         "--sentences",
-        type=numbers.three_sizes,
+        type=three_sizes,
         metavar="N,N,N",
         help="at most this many sentences, pairs or questions for training, development and test: the first ones, in "
         "whole passages and documents (default: all)",
     )
+
+
+def three_sizes(text: str) -> tuple[int, ...]:
+    """Three numbers such as `1000,200,200`."""
+    sizes = tuple(map(numbers.whole_number, text.split(",")))
+    if len(sizes) != 3 or not all(number is not None and 1 <= number <= numbers.MOST for number in sizes):
+        expected = "three whole numbers of at least 1 with commas: training, development, test, such as 1000,200,200"
+        raise argparse.ArgumentTypeError(f"{text!r}; expected {expected}")
+    return tuple(number for number in sizes if number is not None)
 
 
 def run_sample_data(arguments: argparse.Namespace) -> None:

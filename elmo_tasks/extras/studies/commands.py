@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import logging
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from elmo_tasks.commands import numbers, options
+from elmo_tasks.commands import options
 from elmo_tasks.commands.console import print_summaries, print_table
 from elmo_tasks.errors import ElmoTasksError, IncompleteError, counted
 from elmo_tasks.files.paths import SEARCH
@@ -34,7 +35,7 @@ def add_study(parser: argparse.ArgumentParser) -> None:
     options.add_repeated(parser, "--arm", f"{about}; can be repeated", metavar="NAME")
     parser.add_argument(
         "--shares",
-        type=numbers.shares,
+        type=shares,
         default=(),
         metavar="S,S",
         help="train only runs with these shares of the training data, such as 0.01,1",
@@ -50,6 +51,17 @@ def add_study(parser: argparse.ArgumentParser) -> None:
     about += "from a short training of each config whose files are there: about a minute, and reading the data"
     options.add_flag(parser, "--estimate", about)
     options.add_flag(parser, "--list", "list the studies in the package")
+
+
+def shares(text: str) -> tuple[float, ...]:
+    """Shares of data such as `0.01,1`."""
+    try:
+        found = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        found = (math.nan,)
+    if not all(0 < number <= 1 for number in found):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a comma-separated list of numbers above 0 and up to 1")
+    return found
 
 
 def run_study(arguments: argparse.Namespace) -> None:

@@ -71,7 +71,7 @@ def _add_bilm_and_layers(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--layers",
-        type=numbers.layers,
+        type=layers,
         metavar="LAYERS",
         help="all, mix (the mean of all layers), top, or the number of a layer (default: all; for a folder or words, "
         "mix)",
@@ -87,6 +87,14 @@ def _add_bilm_and_layers(parser: argparse.ArgumentParser) -> None:
     options.add_flag(
         computation, "--stateful", "carry the state of the LSTMs from batch to batch, as bilm-tf does; much slower"
     )
+
+
+def layers(text: str) -> str:
+    """The layers of a biLM: all, their mix, the top one, or the number of one, which the biLM bounds."""
+    number = numbers.whole_number(text)
+    if text not in ("all", "mix", "top") and (number is None or number < 0):
+        raise argparse.ArgumentTypeError(f"{text!r}; expected all, mix, top, or the number of a layer, from 0")
+    return text
 
 
 def run_embed(arguments: argparse.Namespace) -> None:
