@@ -4,7 +4,6 @@ import json
 import lzma
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from unittest.mock import Mock
 
 import pytest
@@ -15,7 +14,7 @@ import elmo_tasks.extras.probes.label_probes
 import elmo_tasks.extras.probes.sense_data
 import elmo_tasks.extras.probes.senses
 from elmo_tasks import cli
-from elmo_tasks.elmo import BiLM
+from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
 from elmo_tasks.extras.probes.label_probes import LabelProbe, ProbeRow
 from elmo_tasks.extras.probes.senses import SenseProbe
 from elmo_tasks.extras.samples import VECTORS
@@ -34,14 +33,13 @@ def probe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mock:
     Path("data.conllu").write_text("".join(SENTENCE.format(name=f"Ann{number}") for number in range(10)))
     probe = Mock(return_value=PROBE)
     monkeypatch.setattr(elmo_tasks.extras.probes.label_probes, "probe_labels", probe)
-    monkeypatch.setattr(BiLM, "load", lambda name: SimpleNamespace(to=lambda device: f"the biLM {name}"))
     return probe
 
 
 def test_the_defaults_of_a_probe(probe: Mock) -> None:
     assert cli.main(["probe", "data.conllu"]) == 0
     bilm, training, tested = probe.call_args.args
-    assert (bilm, len(training), len(tested)) == ("the biLM default", 8, 2)
+    assert (bilm.output_size, len(training), len(tested)) == (256, 8, 2)
     assert probe.call_args.kwargs == {"vectors": None, "seed": 0}
     assert training[0].labels == ["PROPN", "VERB"]
 
@@ -52,11 +50,13 @@ def test_a_probe_with_a_test_file_and_word_vectors(probe: Mock, tmp_path: Path) 
         path.parent.mkdir(parents=True, exist_ok=True)
         content = b"the 0.1 0.2\n"
         path.write_bytes(lzma.compress(content) if path.suffix == ".xz" else content)
+    Path("b").mkdir()
+    random_bilm(TINY_OPTIONS).save("b/options.json", "b/weights.hdf5")
     given = ["--test", "test.conllu", "--seed", "7", "--bilm", "b"]
     reader = '{"type": "conllu", "tag_column": "xpos"}'
     assert cli.main(["probe", "data.conllu", "--vectors", "mine.txt", "--reader", reader, *given]) == 0
     bilm, training, tested = probe.call_args.args
-    assert bilm == "the biLM b"
+    assert bilm.output_size == 64
     assert len(training) == 10
     assert [(each.tokens, each.labels) for each in tested] == [(("Bo", "left"), ["NNP", "VBD"])]
     settings = probe.call_args.kwargs
