@@ -12,7 +12,7 @@ from elmo_tasks.elmo.lstm import LstmState, ProjectedLstm
 from elmo_tasks.elmo.options import LstmOptions
 from elmo_tasks.extras.pretraining.corpus import CorpusPart
 from elmo_tasks.extras.pretraining.language_model import LanguageModel
-from elmo_tasks.extras.pretraining.objective import StreamObjective
+from elmo_tasks.extras.pretraining.pretrain import StreamObjective
 from elmo_tasks.extras.pretraining.recurrence import run_layer
 from elmo_tasks.extras.pretraining.softmax import FullSoftmax, OutputVocabulary, SampledSoftmax, SoftmaxConfig
 from elmo_tasks.extras.pretraining.windows import SlotReader, TokenStreams, Window
