@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.torture.sandbox import Case, Cases
-from tests.torture.scenarios import SCENARIOS, Scenario, assert_whole, finish, reference
+from tests.torture.scenarios import SCENARIOS, Scenario, assert_whole, finish, let_a_day_pass, reference
 from tests.torture.workshop import check_end, fork, wait_for
 
 _SHARES = (0.0, 0.0, 0.3, 0.6, 0.95)  # of the largest file that a command writes, for a bound
@@ -65,6 +65,7 @@ def _kill(scenario: Scenario, shop: Path, folder: Path, draw: random.Random) -> 
             time.sleep(draw.uniform(0, seconds))
             os.kill(pid, signal.SIGKILL)
             wait_for(pid)
+        let_a_day_pass(folder)
     finish(scenario, shop, folder)
 
 

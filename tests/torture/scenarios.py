@@ -147,9 +147,7 @@ def fill(shop: Path, here: Path) -> None:
 def finish(scenario: Scenario, shop: Path, here: Path) -> None:
     """Calls a stopped command again, and checks that it leaves what an undisturbed run leaves, and nothing else."""
     assert_whole(here)
-    for path in here.rglob(".elmo-tasks.*"):  # the next call only removes what is older than a day
-        for each in (path, *path.rglob("*")):
-            os.utime(each, (0, 0))
+    let_a_day_pass(here)
     log = here / "log.txt"
     code = wait_for(fork(lambda: scenario.run(shop, here, again=True), log))
     assert code == 0, f"the next call ended with {code}:\n{log.read_text(errors='replace')[-3000:]}"
@@ -158,6 +156,13 @@ def finish(scenario: Scenario, shop: Path, here: Path) -> None:
     left = [str(path.relative_to(here)) for path in here.rglob("*") if is_temporary(path)]
     shown = {re.sub(r"[.][^.]+[.]tmp$|(?<=tmp).+", "*", name) for name in left}
     assert not left, f"temporary files are left: {', '.join(sorted(shown))}"
+
+
+def let_a_day_pass(here: Path) -> None:
+    """Makes temporary files old: the next call that writes to their folder only removes what is older than a day."""
+    for path in here.rglob(".elmo-tasks.*"):
+        for each in (path, *path.rglob("*")):
+            os.utime(each, (0, 0))
 
 
 def assert_same(scenario: Scenario, shop: Path, here: Path) -> None:
