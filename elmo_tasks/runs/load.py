@@ -116,8 +116,8 @@ def load_predictor(
 ) -> Predictor:
     """The predictor of a run, on its config's device; arguments and errors: see `load_run` and `build_predictor`.
 
-    Without `predicates`, an installed model may find the predicates, see `predicates_for`. It is
-    pickled as the run's path, the packages of its parts and these settings, and loaded again from there.
+    Without `predicates`, an installed model may find the predicates, see `predicates_for`. The predictor is pickled as
+    the run's path, the packages of its parts and these settings, and loaded again from there.
     """
     run = load_run(path, overrides=overrides)
     if predicates is None and isinstance(run.model.task, SemanticRoles) and (tagger := predicates_for(path)):

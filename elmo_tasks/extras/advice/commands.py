@@ -56,4 +56,6 @@ def _share(label: str, counts: Mapping[str, int]) -> str:
 
 
 def _shown(value: float | None) -> str:
-    return "" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:,.1f}"
+    if value is None:
+        return ""
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.1f}"

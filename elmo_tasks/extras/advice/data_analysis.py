@@ -73,7 +73,8 @@ def analyse(config: ExperimentConfig) -> dict[str, Any]:
     except DataError:
         notes.clear()
         data = Data.read(config.model_copy(update=readers), notes=notes)
-    loader = BatchLoader(config.data_loader, data.training, data.reader.task, data.vocabulary(config))
+    vocabulary, lengths = data.vocabulary(config), data.counts[TRAINING].batch_lengths
+    loader = BatchLoader(config.data_loader, data.training, data.reader.task, vocabulary, lengths=lengths)
     parts = {name: _report(config, data, name, notes.get(name, notes[TRAINING])) for name in data.parts}
     found = [*training_warnings(config, data, loader, TaskAgenda(loader, config.trainer).total)]
     found += [*_contradictions(config, data), *_label_warnings(data, parts)]
@@ -144,7 +145,7 @@ def check_before_training(
 
 
 def _few_steps(trainer: TrainerConfig, training: BatchLoader, num_steps: int) -> str | None:
-    """What is wrong with a run of so few optimizer steps that its model will hardly learn; None if there are enough."""
+    """A warning if a run has too few optimizer steps for its model to learn; None if it has enough."""
     if num_steps >= _FEW_STEPS:
         return None
     steps, examples = counted(num_steps, "optimizer step"), counted(len(training.data), "training example")
@@ -313,7 +314,8 @@ def _part_warnings(config: ExperimentConfig, name: str, part: Mapping[str, Any])
     if name != TRAINING and (count := part["examples"]) < _FEW_EXAMPLES:
         text = f"{counted(count, f'{name} example')}: each is {100 / count:.0f} points of an accuracy"
         yield DataWarning("few_examples", f"{text}, so small differences are chance; hold out more, or train --folds 5")
-    usual, (location, longest) = part["length_of_95_percent"], next(iter(part["longest"].items()))
+    usual = part["length_of_95_percent"]
+    location, longest = next(iter(part["longest"].items()))
     if config.data_loader.batch_tokens is None and longest > _LONG * usual:
         text = f"{location}: an example of {longest:,} tokens, where 95 % of the {name} data have at most {usual}"
         yield DataWarning("long", f"{text}, needs much memory; split it, or set data_loader.batch_tokens")

@@ -58,14 +58,20 @@ def calibrate(
         run = load_run(path, overrides=[*override_list(overrides), "calibrated=false"])
         if data is None:
             data, test = run.config.validation_data_path, test or run.config.test_data_path
-        if data is None and (data := Data.read(run.config).held_out.get("validation")) is None:
+        if data is None:
+            data = Data.read(run.config).held_out.get("validation")
+        if data is None:
             raise RunError(f"{path}: has no validation data; expected DATA that it was not trained on")
-        units = {"validation": _units(run, data), **({} if test is None else {"test": _units(run, test)})}
-        result = {"temperature": (best := _best_temperature(units["validation"]))}
-        for name, at in units.items():
-            before, after = at(1.0), at(best)
-            errors = {"error": calibration_error(after), "uncalibrated_error": calibration_error(before)}
-            result |= {f"{key}/{name}": value for key, value in {"units": len(after), **errors}.items()}
+        units_at = {"validation": _units(run, data)}
+        if test is not None:
+            units_at["test"] = _units(run, test)
+        best = _best_temperature(units_at["validation"])
+        result = {"temperature": best}
+        for name, units in units_at.items():
+            before, after = units(1.0), units(best)
+            result[f"units/{name}"] = len(after)
+            result[f"error/{name}"] = calibration_error(after)
+            result[f"uncalibrated_error/{name}"] = calibration_error(before)
         write_json(folder.calibration, result)
     return result
 
