@@ -22,7 +22,11 @@ from typing import Any
 
 PACKAGE = Path(__file__).resolve().parents[1] / "elmo_tasks"
 _NAMES_OF_EXTRAS = ("batches", "compat", "estimators")  # modules under which users import them
-_IMPORTED_BEFORE = ("torch", "datasets", "accelerate", "pandas", "sklearn", "scipy.stats", "transformers", "rich")
+_IMPORTED_BEFORE = (
+    *("torch", "datasets", "accelerate", "pandas", "sklearn.base", "scipy.stats", "transformers", "rich.progress"),
+    *("spacy", "optuna", "fastapi", "uvicorn", "matplotlib.figure", "h5py", "pyarrow.parquet", "nltk", "tokenizers"),
+    *("seqeval.metrics", "pydantic", "filelock", "safetensors.torch", "torchcrf", "_jsonnet", "huggingface_hub"),
+)
 
 
 def copy_without(folder: Path, extras: Iterable[str] = ()) -> Path:
@@ -75,6 +79,7 @@ def _use(folder: str, commands: list[list[str]]) -> str:
     for command in commands:
         output = io.StringIO()
         with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
+            code: object
             try:
                 code = main(command)
             except SystemExit as ended:
@@ -105,7 +110,8 @@ def _main() -> None:
     # Installed for development, the package would be found although the copy does not have it.
     sys.meta_path[:] = [finder for finder in sys.meta_path if "__editable__" not in repr(finder)]
     for name in _IMPORTED_BEFORE:
-        importlib.import_module(name)
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
     for line in sys.stdin:
         if os.fork() == 0:
             output = sys.stdout

@@ -216,7 +216,7 @@ def test_a_pipe_whose_reader_has_gone_is_not_a_full_disk(tmp_path: Path) -> None
 
 
 def test_what_killed_writers_left_is_removed_after_a_day(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", KILLED_WHILE_WRITING, tmp_path / "file", tmp_path / "made"]
+    command = [sys.executable, "-c", KILLED_WHILE_WRITING, str(tmp_path / "file"), str(tmp_path / "made")]
     assert subprocess.run(command, timeout=60).returncode == -9
     left = list(tmp_path.iterdir())
     assert len(left) == 2  # and nothing under its final name

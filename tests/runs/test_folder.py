@@ -10,7 +10,7 @@ import torch
 from elmo_tasks.elmo.bilm_files import BiLMFiles
 from elmo_tasks.errors import RunError, WeightsError
 from elmo_tasks.extras.pretraining.pretrain import PretrainingFolder
-from elmo_tasks.files import hashes
+from elmo_tasks.files import cache
 from elmo_tasks.files.tensor_files import write_tensors
 from elmo_tasks.runs.folder import Folder, RunFolder
 from elmo_tasks.runs.plan import plan_folder
@@ -40,7 +40,7 @@ def test_bilm_files_are_found_by_their_published_names(tmp_path: Path, monkeypat
     assert (files.options.name, files.weights.name) == ("elmo_small_options.json", "elmo_small_weights.hdf5")
     known = files.fingerprint()
     with monkeypatch.context() as patch:
-        patch.delattr(hashes, "content_hash")
+        patch.delattr(cache, "content_hash")
         assert BiLMFiles.in_folder(tmp_path).fingerprint() == known  # nothing is read again
     for file in (files.options, files.weights):
         before = file.read_text()
