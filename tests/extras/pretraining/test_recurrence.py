@@ -11,7 +11,7 @@ from elmo_tasks.elmo import TINY_OPTIONS
 from elmo_tasks.elmo.lstm import LstmState, ProjectedLstm
 from elmo_tasks.elmo.options import LstmOptions
 from elmo_tasks.extras.pretraining.corpus import CorpusPart
-from elmo_tasks.extras.pretraining.language_model import LanguageModel
+from elmo_tasks.extras.pretraining.language_model import LanguageModel, WindowLoss
 from elmo_tasks.extras.pretraining.pretrain import StreamObjective
 from elmo_tasks.extras.pretraining.recurrence import run_layer
 from elmo_tasks.extras.pretraining.softmax import FullSoftmax, OutputVocabulary, SampledSoftmax, SoftmaxConfig
@@ -132,6 +132,11 @@ def make_windows(steps: int = 3) -> list[Window]:
     return list(streams.windows(0))
 
 
+def mean(loss: WindowLoss) -> torch.Tensor:
+    """The loss of one target."""
+    return (loss.forward + loss.backward) / (2 * loss.num_targets)
+
+
 def test_each_window_begins_with_the_states_after_the_one_before() -> None:
     objective, windows = make_objective(FullSoftmax()), make_windows()
     assert len(windows) == 3
@@ -139,8 +144,8 @@ def test_each_window_begins_with_the_states_after_the_one_before() -> None:
     states = zeros
     for number, window in enumerate(windows):
         expected = objective.model(window, states)
-        assert objective(window).equal(expected.mean)
-        assert expected.mean.equal(objective.model(window, zeros).mean) == (number == 0)
+        assert objective(window).equal(mean(expected))
+        assert mean(expected).equal(mean(objective.model(window, zeros))) == (number == 0)
         states = expected.states
 
 
@@ -166,8 +171,8 @@ def test_targets_are_compared_with_candidates_that_are_drawn_for_each_window() -
     torch.manual_seed(5)
     candidates = softmax.draw(8)
     expected = objective.model(window, objective.model.initial_states(2), candidates)
-    assert found.equal(expected.mean)
-    assert not found.equal(objective.model(window, objective.model.initial_states(2)).mean)
+    assert found.equal(mean(expected))
+    assert not found.equal(mean(objective.model(window, objective.model.initial_states(2))))
 
 
 def test_what_is_carried_into_the_next_step_goes_round() -> None:
