@@ -122,22 +122,19 @@ class RowExamples:
         own = {*self._columns.values(), *_TEXT_KEYS}
         return {**{str(name): value for name, value in record.columns.items() if name not in own}, **texts}
 
-    def classification(self, record: Record) -> dict[str, Any]:
-        return {"tokens": self._tokens(record, "text"), "label": self._label(record)}
+    def _texts(self, record: Record) -> dict[str, Any]:
+        """The tokens of the one or two texts."""
+        names = [name for name in self._columns if name in _TEXTS]
+        return {"tokens" if name == "text" else name: self._tokens(record, name) for name in names}
 
-    def text_pairs(self, record: Record) -> dict[str, Any]:
-        texts = {name: self._tokens(record, name) for name in ("premise", "hypothesis")}
-        return {**texts, "label": self._label(record)}
+    def labelled_texts(self, record: Record) -> dict[str, Any]:
+        return {**self._texts(record), "label": self._label(record)}
 
-    def multi_label(self, record: Record) -> dict[str, Any]:
-        return {"tokens": self._tokens(record, "text"), "labels": self._labels(record)}
+    def texts_with_labels(self, record: Record) -> dict[str, Any]:
+        return {**self._texts(record), "labels": self._labels(record)}
 
-    def regression(self, record: Record) -> dict[str, Any]:
-        return {"tokens": self._tokens(record, "text"), "score": self._number(record)}
-
-    def pair_regression(self, record: Record) -> dict[str, Any]:
-        texts = {name: self._tokens(record, name) for name in ("premise", "hypothesis")}
-        return {**texts, "score": self._number(record)}
+    def texts_with_score(self, record: Record) -> dict[str, Any]:
+        return {**self._texts(record), "score": self._number(record)}
 
     def tagging(self, record: Record) -> dict[str, Any] | None:
         tokens, tags = self._tagged(record, self._tag_reader)
@@ -281,11 +278,11 @@ class RowExamples:
 
 
 _ROW_TASKS = (
-    RowTask(tasks.Classification, ("text", "label"), (), "label", RowExamples.classification),
-    RowTask(tasks.MultiLabel, ("text", "labels"), (), "labels", RowExamples.multi_label),
-    RowTask(tasks.Regression, ("text", "score"), (), None, RowExamples.regression),
-    RowTask(tasks.PairRegression, ("premise", "hypothesis", "score"), (), None, RowExamples.pair_regression),
-    RowTask(tasks.TextPairs, ("premise", "hypothesis", "label"), (), "label", RowExamples.text_pairs),
+    RowTask(tasks.Classification, ("text", "label"), (), "label", RowExamples.labelled_texts),
+    RowTask(tasks.MultiLabel, ("text", "labels"), (), "labels", RowExamples.texts_with_labels),
+    RowTask(tasks.Regression, ("text", "score"), (), None, RowExamples.texts_with_score),
+    RowTask(tasks.PairRegression, ("premise", "hypothesis", "score"), (), None, RowExamples.texts_with_score),
+    RowTask(tasks.TextPairs, ("premise", "hypothesis", "label"), (), "label", RowExamples.labelled_texts),
     RowTask(tasks.Tagging, ("tokens", "tags"), (), "tags", RowExamples.tagging),
     RowTask(tasks.SemanticRoles, ("tokens", "predicate", "tags"), ("lemma",), "tags", RowExamples.semantic_roles),
     RowTask(tasks.Reading, ("question", "passage", "answers"), ("id",), None, RowExamples.reading),
@@ -439,12 +436,15 @@ class RowReader(DatasetReader):
         for record in records(parsing):
             with parsing.caught():
                 example = task.make(rows, record)
-                if example and not parsing.needs_labels and (given := rows.raw_texts(record)):
-                    example["input"] = given
-                if example and example.get("label", "") is None and parsing.needs_labels:
+                if example is None:
+                    continue
+                if not parsing.needs_labels:
+                    given = rows.raw_texts(record)
+                    example |= {"input": given} if given else {}
+                elif "label" in example and example["label"] is None:
                     parsing.left_out[UNLABELLED] += 1
-                elif example:
-                    yield {**example, "line": record.number}
+                    continue
+                yield {**example, "line": record.number}
 
 
 def _minus_one_means_no_label(records: Iterable[Record], column: str | int, source: str) -> bool:
