@@ -110,7 +110,7 @@ class TaskModel(nn.Module, ABC, Generic[BatchT, OutputT]):
         score.
 
         Arguments:
-            predictions: what `decode` gives, or the parts that a predictor's `explained_parts` makes of it.
+            predictions: what `decode` gives, or what a predictor's `findings` make of it.
 
         Raises:
             ElmoTasksError: the head does not say what its predictions' scores are.

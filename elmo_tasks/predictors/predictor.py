@@ -354,7 +354,9 @@ class Predictor(ABC):
             ExampleError: the model would read too many tokens for an example.
             ElmoTasksError: explanations are not installed.
         """
-        explained: list[dict[str, Any]] = hooks.required("explanation", "saliency")(self, examples, predictions)
+        explained: list[dict[str, Any]] = hooks.required("explanation", "saliency", "explain")(
+            self, examples, predictions
+        )
         return explained
 
     def details(self, examples: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

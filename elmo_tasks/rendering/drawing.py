@@ -101,8 +101,8 @@ class Rows:
 
 _LEAST = 0.0005  # a share that is not written as 0.0 %
 
-Part: TypeAlias = MarkedText | ShadedText | SignedText | Bars | HeatMap | Rows
-Drawing: TypeAlias = list[Part]
+Figure: TypeAlias = MarkedText | ShadedText | SignedText | Bars | HeatMap | Rows
+Drawing: TypeAlias = list[Figure]
 
 
 def percent(share: float) -> str:

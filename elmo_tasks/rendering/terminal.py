@@ -14,9 +14,9 @@ from elmo_tasks.rendering.drawing import (
     Bars,
     Colors,
     Drawing,
+    Figure,
     HeatMap,
     MarkedText,
-    Part,
     Rows,
     ShadedText,
     SignedText,
@@ -46,24 +46,24 @@ class Terminal:
 
     def show(self, drawing: Drawing) -> None:
         """Prints a drawing and a blank line."""
-        for part in drawing:
-            if not isinstance(part, HeatMap):
-                self.console.print(self._render(part))
+        for figure in drawing:
+            if not isinstance(figure, HeatMap):
+                self.console.print(self._render(figure))
         self.console.print()
 
     @functools.singledispatchmethod
-    def _render(self, part: Part) -> RenderableType:
-        raise NotImplementedError(type(part).__name__)
+    def _render(self, figure: Figure) -> RenderableType:
+        raise NotImplementedError(type(figure).__name__)
 
     @_render.register
-    def _(self, part: MarkedText) -> RenderableType:
-        line = _titled(part.title)
+    def _(self, figure: MarkedText) -> RenderableType:
+        line = _titled(figure.title)
         opened: list[str] = []  # the styles of the marks around this position
-        for piece in nested_pieces(part.text, [(mark.start, mark.end) for mark in part.marks]):
+        for piece in nested_pieces(figure.text, [(mark.start, mark.end) for mark in figure.marks]):
             if piece.kind == "text":
                 line.append(_clean(piece.text), opened[-1] if opened else "")
                 continue
-            label = part.marks[piece.span].label
+            label = figure.marks[piece.span].label
             if piece.kind == "open":
                 opened.append(f"{INK} on {PALETTE[self._colors[label]]}")
                 line.append("" if self._has_colors else "[", opened[-1])
@@ -73,17 +73,17 @@ class Terminal:
         return line
 
     @_render.register
-    def _(self, part: ShadedText) -> RenderableType:
-        text = Text(_clean(part.text))
-        for (start, end), share in zip(part.offsets, part.shares(), strict=True):
+    def _(self, figure: ShadedText) -> RenderableType:
+        text = Text(_clean(figure.text))
+        for (start, end), share in zip(figure.offsets, figure.shares(), strict=True):
             if shade := round(share * len(_SHADES)):
                 text.stylize(f"{INK} on {_SHADES[shade - 1]}", start, end)
         return text
 
     @_render.register
-    def _(self, part: SignedText) -> RenderableType:
-        line = _titled(part.title)
-        for (token, share), darkness in zip(part.tokens, part.darkness(), strict=True):
+    def _(self, figure: SignedText) -> RenderableType:
+        line = _titled(figure.title)
+        for (token, share), darkness in zip(figure.tokens, figure.darkness(), strict=True):
             shade = round(abs(darkness) * len(_SHADES))
             style = f"{INK} on {(_SHADES if share > 0 else _SHADES_AGAINST)[shade - 1]}" if shade else ""
             number = f" ({100 * share:.0f} %)" if not self._has_colors and abs(share) >= _SHOWN_SHARE else ""
@@ -91,21 +91,21 @@ class Terminal:
         return line
 
     @_render.register
-    def _(self, part: Bars) -> RenderableType:
+    def _(self, figure: Bars) -> RenderableType:
         width = min(_BAR_WIDTH, self.console.width // 3)
         table = Table.grid(padding=(0, 1))
         table.add_column(max_width=max(4, self.console.width - width - 10), no_wrap=True)
         table.add_column()
         table.add_column(justify="right")
-        for number, (name, share) in enumerate(part.shares):
-            is_chosen = number in part.chosen
+        for number, (name, share) in enumerate(figure.shares):
+            is_chosen = number in figure.chosen
             bar = Text("█" * round(share * width), "green" if is_chosen else "")
             table.add_row(Text(_clean(name), "bold" if is_chosen else ""), bar, percent(share))
         return table
 
     @_render.register
-    def _(self, part: Rows) -> RenderableType:
-        return Group(*(_titled(name) + Text(_clean(value)) for name, value in part.items))
+    def _(self, figure: Rows) -> RenderableType:
+        return Group(*(_titled(name) + Text(_clean(value)) for name, value in figure.items))
 
 
 def _titled(title: str) -> Text:

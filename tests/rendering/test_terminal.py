@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from elmo_tasks.rendering.drawing import Bars, Drawing, HeatMap, Mark, MarkedText, Part, Rows, ShadedText, SignedText
+from elmo_tasks.rendering.drawing import Bars, Drawing, Figure, HeatMap, Mark, MarkedText, Rows, ShadedText, SignedText
 from elmo_tasks.rendering.terminal import Terminal
 
 ANN = MarkedText("Ann left [red]Bo[/red].", [Mark(0, 3, "PER"), Mark(14, 16, "PER")], title="text")
@@ -113,7 +113,7 @@ def test_tokens_without_a_weight_are_refused() -> None:
 
 
 def test_text_wraps_at_words_and_heat_maps_are_left_out() -> None:
-    heat_map: Part = HeatMap(["a"], ["b"], [[1.0]])
+    heat_map: Figure = HeatMap(["a"], ["b"], [[1.0]])
     assert shown([MarkedText("one two three"), heat_map], width=8) == "one two \nthree\n\n"
 
 

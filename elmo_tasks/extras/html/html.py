@@ -15,9 +15,9 @@ from elmo_tasks.rendering.drawing import (
     Bars,
     Colors,
     Drawing,
+    Figure,
     HeatMap,
     MarkedText,
-    Part,
     Rows,
     ShadedText,
     SignedText,
@@ -146,25 +146,25 @@ class Sections:
         self._colors = Colors()
 
     def section(self, drawing: Drawing) -> str:
-        parts = [self._title(part) + self._write(part) for part in drawing]
+        parts = [self._title(figure) + self._write(figure) for figure in drawing]
         return "<section>\n" + "\n".join(parts) + "\n</section>\n"
 
     @staticmethod
-    def _title(part: Part) -> str:
-        return f"<h2>{escape(part.title)}</h2>\n" if not isinstance(part, Rows) and part.title else ""
+    def _title(figure: Figure) -> str:
+        return f"<h2>{escape(figure.title)}</h2>\n" if not isinstance(figure, Rows) and figure.title else ""
 
     @functools.singledispatchmethod
-    def _write(self, part: Part) -> str:
-        raise NotImplementedError(type(part).__name__)
+    def _write(self, figure: Figure) -> str:
+        raise NotImplementedError(type(figure).__name__)
 
     @_write.register
-    def _(self, part: MarkedText) -> str:
+    def _(self, figure: MarkedText) -> str:
         written = []
-        for piece in nested_pieces(part.text, [(mark.start, mark.end) for mark in part.marks]):
+        for piece in nested_pieces(figure.text, [(mark.start, mark.end) for mark in figure.marks]):
             if piece.kind == "text":
                 written.append(escape(piece.text))
                 continue
-            mark = part.marks[piece.span]
+            mark = figure.marks[piece.span]
             if piece.kind == "open":
                 tip = "" if mark.probability is None else f' title="{escape(percent(mark.probability))}"'
                 written.append(f'<mark class="c{self._colors[mark.label]}"{tip}>')
@@ -173,44 +173,44 @@ class Sections:
         return f"<p>{''.join(written)}</p>"
 
     @_write.register
-    def _(self, part: ShadedText) -> str:
+    def _(self, figure: ShadedText) -> str:
         written, last = [], 0
-        tips = [percent(weight) for weight in part.weights] if part.tips is None else part.tips
-        for (start, end), tip, share in zip(part.offsets, tips, part.shares(), strict=True):
+        tips = [percent(weight) for weight in figure.weights] if figure.tips is None else figure.tips
+        for (start, end), tip, share in zip(figure.offsets, tips, figure.shares(), strict=True):
             shade = f'<span class="heat shaded" style="--share:{share:.2f}" title="{escape(tip)}">'
-            written.append(f"{escape(part.text[last:start])}{shade}{escape(part.text[start:end])}</span>")
+            written.append(f"{escape(figure.text[last:start])}{shade}{escape(figure.text[start:end])}</span>")
             last = end
-        return f"<p>{''.join(written)}{escape(part.text[last:])}</p>"
+        return f"<p>{''.join(written)}{escape(figure.text[last:])}</p>"
 
     @_write.register
-    def _(self, part: SignedText) -> str:
+    def _(self, figure: SignedText) -> str:
         written = []
-        for (token, share), darkness in zip(part.tokens, part.darkness(), strict=True):
+        for (token, share), darkness in zip(figure.tokens, figure.darkness(), strict=True):
             style = f'class="{"heat" if share > 0 else "cold"} shaded" style="--share:{abs(darkness):.2f}"'
             written.append(f'<span {style} title="{escape(percent(share))}">{escape(token)}</span>')
         return f"<p>{' '.join(written)}</p>"
 
     @_write.register
-    def _(self, part: Bars) -> str:
+    def _(self, figure: Bars) -> str:
         lines = []
-        for number, (name, share) in enumerate(part.shares):
-            tag = "b" if number in part.chosen else "span"
+        for number, (name, share) in enumerate(figure.shares):
+            tag = "b" if number in figure.chosen else "span"
             bar = f'<i style="width:{100 * share:.1f}%"></i>'
             lines.append(f"<{tag}>{escape(name)}</{tag}>{bar}<span>{escape(percent(share))}</span>")
         return '<div class="bars">\n' + "\n".join(lines) + "\n</div>"
 
     @_write.register
-    def _(self, part: HeatMap) -> str:
-        head = "".join(f"<th>{escape(column)}</th>" for column in part.columns)
+    def _(self, figure: HeatMap) -> str:
+        head = "".join(f"<th>{escape(column)}</th>" for column in figure.columns)
         lines = [f"<thead><tr><th></th>{head}</tr></thead>"]
-        for name, values in zip(part.rows, part.values, strict=True):
+        for name, values in zip(figure.rows, figure.values, strict=True):
             cells = []
-            for column, value in zip(part.columns, values, strict=True):
+            for column, value in zip(figure.columns, values, strict=True):
                 tip = escape(f"{name} → {column}: {value:.2f}")
                 cells.append(f'<td class="heat" style="--share:{value:.2f}" title="{tip}"></td>')
             lines.append(f"<tr><th>{escape(name)}</th>{''.join(cells)}</tr>")
         return '<div class="scroll"><table>\n' + "\n".join(lines) + "\n</table></div>"
 
     @_write.register
-    def _(self, part: Rows) -> str:
-        return "\n".join(f"<h2>{escape(name)}</h2>\n<p>{escape(value)}</p>" for name, value in part.items)
+    def _(self, figure: Rows) -> str:
+        return "\n".join(f"<h2>{escape(name)}</h2>\n<p>{escape(value)}</p>" for name, value in figure.items)

@@ -12,10 +12,10 @@ from elmo_tasks.rendering.drawing import (
     Bars,
     Colors,
     Drawing,
+    Figure,
     HeatMap,
     Mark,
     MarkedText,
-    Part,
     Rows,
     ShadedText,
     SignedText,
@@ -114,13 +114,13 @@ def test_shaded_text_is_whole_with_its_weights_as_tips() -> None:
         HeatMap(["a"], ["b", "c"], [[1.0]]),
     ],
 )
-def test_tokens_without_a_weight_are_refused(part: Part) -> None:
+def test_tokens_without_a_weight_are_refused(part: Figure) -> None:
     with pytest.raises(ValueError, match="argument 2 is"):
         Sections().section([part])
 
 
 def test_shares_are_widths_and_shades() -> None:
-    parts: list[Part] = [Bars([("x", 0.5)]), HeatMap(["r"], ["c"], [[0.25]]), ShadedText("a", [(0, 1)], [0.2])]
+    parts: list[Figure] = [Bars([("x", 0.5)]), HeatMap(["r"], ["c"], [[0.25]]), ShadedText("a", [(0, 1)], [0.2])]
     for part, expected in zip(parts, ("width:50.0%", "--share:0.25", "--share:1.00"), strict=True):
         assert expected in Sections().section([part])
 
@@ -173,7 +173,7 @@ def test_weights_are_shares_of_the_largest() -> None:
         (Page("<p>a</p>"), "html"),
     ],
 )
-def test_a_described_result_cannot_change_and_can_be_a_key(part: Mark | Part | Page, name: str) -> None:
+def test_a_described_result_cannot_change_and_can_be_a_key(part: Mark | Figure | Page, name: str) -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         setattr(part, name, "other")
     assert {part: 1}[dataclasses.replace(part)] == 1
