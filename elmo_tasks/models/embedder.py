@@ -138,7 +138,7 @@ class Embedder(nn.Module):
         return EmbeddedTokens(torch.cat(vectors, dim=2), mixes.get("output")).scaled(tokens.scales)
 
     def prepare(self, texts: Sequence[Sequence[str]]) -> None:
-        """Computes once what every epoch would compute again; see `MixedLayers.prepare`."""
+        """Computes once what every epoch would compute again; see `FrozenLayers.prepare`."""
         for part in (self.elmo, self.transformer):
             if part is not None:
                 part.prepare(texts)

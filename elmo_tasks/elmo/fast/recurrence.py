@@ -1,6 +1,6 @@
 """The recurrent layers of one direction with frozen weights, over packed sequences.
 
-The reference is `elmo/lstm.py`. A biLM with these layers, `FastBiLM`, is 2.1 times as fast as `BiLM.plain_layers` for
+The reference is `elmo/lstm.py`. A biLM with these layers, `FastBiLM`, is 2.1 times as fast as `BiLM.layers` for
 single sentences and 3.4 times for batches of 32 (the biLM in the package, float32, one core; docs/speed.md has more,
 measured by `python -m benchmarks.bilm`).
 
@@ -27,7 +27,7 @@ _ROWS_AT_ONCE = 96  # of the inputs' part of all gates: with the published sizes
 
 
 class LstmSteps(nn.Module):
-    """The steps of one layer, each of which needs the one before; see `ProjectedLstm` and `tanh_by_sigmoid`.
+    """The steps of one layer, each of which needs the one before; see `ProjectedLstm` and `DoubledWeights`.
 
     Arguments:
         recurrent: (P) -> (4H)

@@ -29,7 +29,7 @@ class _Pass:
 
     Arguments:
         weights: of the gates (D, 4H, Q), their biases (D, 1, 4H), and of the projections (D, P, H) or None; see
-            `tanh_by_sigmoid`.
+            `DoubledWeights`.
         clips: bounds of the doubled cells and of the projected outputs.
         keeps: (T, B, 1) 0 where a row starts from zero at a step, otherwise 1.
         trains: whether `backward` will be called; if not, no step keeps what only it needs.

@@ -22,7 +22,7 @@ from torch import Tensor
 from elmo_tasks.elmo.bilm import BiLM
 from elmo_tasks.elmo.characters import check_sentences
 from elmo_tasks.elmo.embedder import TextCheck
-from elmo_tasks.elmo.fast import FastBiLM
+from elmo_tasks.elmo.fast import FastBiLM, can_be_fast
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.extras.vectors.vector_file import SENTENCES, create_vector_file
 from elmo_tasks.files.atomic import atomic_write
@@ -36,6 +36,7 @@ Pooling = Literal["none", "mean", "max"]
 Tokenizer = Callable[[str], list[list[str]]]
 
 _BATCHES_SORTED_AT_ONCE = 16
+_WORTH_A_COPY = 2000  # tokens for which copying the weights into a `FastBiLM` takes less time than it saves
 
 
 def embed_sentences(
@@ -58,6 +59,8 @@ def embed_sentences(
     batches: Iterable[list[int]] = batches_of_like_lengths([len(tokens) for tokens in sentences], max_padded=max_tokens)
     if _reset_state(bilm):
         batches = ([row] for row in range(len(sentences)))
+    if isinstance(bilm, BiLM) and can_be_fast(bilm) and sum(map(len, sentences)) >= _WORTH_A_COPY:
+        bilm = FastBiLM(bilm)
     for rows in batches:
         vectors |= zip(rows, _vectors([sentences[row] for row in rows], bilm, choose, pool), strict=True)
     return [vectors[row] for row in range(len(sentences))]
