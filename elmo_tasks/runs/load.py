@@ -61,9 +61,7 @@ def load_run(path: RunPaths, *, overrides: Overrides = ()) -> Run:
         paths = run_paths(path)
         if len(paths) == 1:
             return load_run(paths[0], overrides=overrides)
-        if (load_several := hooks.find("several_runs", "mean")) is None:
-            raise RunError("several runs as one are in the extra 'ensembles', which is not installed here")
-        combined: Run = load_several(paths, overrides)
+        combined: Run = hooks.required("several_runs", "mean", "an ensemble of several runs")(paths, overrides)
         return combined
     folder, overrides = open_run(path), override_list(overrides)
     locations: dict[str, str | None] = {}

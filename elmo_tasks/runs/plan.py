@@ -104,8 +104,8 @@ def plan_run(
         raise RunError(f"{run.path}: cannot write predictions of test data, because the config evaluates none")
     if "validation" in predictions and not config.has_validation():
         raise RunError(f"{run.path}: cannot write predictions of validation data, because the config has none")
-    if from_run and "run" not in hooks.names("first_weights"):
-        raise RunError("weights of another run are in the extra 'warm_start', which is not installed here")
+    if from_run:
+        hooks.required("first_weights", "run", "--from")
     _check_frozen_files(config)
     plan = plan_folder(run, to_json(config), resume=resume, force=force, kind=ExperimentConfig)
     has_state = run.training_state.is_file()

@@ -169,7 +169,7 @@ def _load_first_weights(
     def shapes_of(other: Vocabulary) -> dict[str, tuple[int, ...]]:
         return config.tensor_shapes(other, run.config)
 
-    start_from = hooks.find("first_weights", "run")
+    start_from = hooks.required("first_weights", "run", "the weights of another run")
     origin: dict[str, Any] = start_from(model, vocabulary, shapes_of, config.model.embedder, plan.source)
     if plan.source_hash and origin["model"] != plan.source_hash:
         raise RunError(f"{plan.source}: not the run that {run.path} began from; {FORCE} begins it again")
