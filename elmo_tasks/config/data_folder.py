@@ -21,13 +21,6 @@ def data_folder() -> Path:
     return local_path(os.environ.get(DATA_VARIABLE, DEFAULT_DATA_FOLDER))
 
 
-def in_data_folder(path: str) -> str:
-    """A path below the default folder, which installed models name, below `data_folder` instead."""
-    given = Path(path)
-    inside = given.is_relative_to(DEFAULT_DATA_FOLDER)
-    return str(data_folder() / given.relative_to(DEFAULT_DATA_FOLDER)) if inside else path
-
-
 class MissingDataError(DataError):
     """A data file that is not there. The message says how to get it, if it is one that the package names.
 

@@ -12,7 +12,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, NoReturn, TypeVar
 
@@ -283,9 +283,3 @@ def read_records(path: Path, kind: type[_T], expected: str) -> Iterator[_T]:
     """
     for number, line in read_lines(path):
         yield from_json(line.encode(), kind, f"{path}:{number}", expected)
-
-
-def write_records(path: Path, records: Iterable[pydantic.BaseModel]) -> None:
-    """Replaces a JSON lines file, atomically."""
-    with atomic_write(path) as stream:
-        stream.writelines(f"{record.model_dump_json()}\n".encode() for record in records)

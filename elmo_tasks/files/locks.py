@@ -112,31 +112,6 @@ def _holder_file(path: Path) -> Path:
     return Path(f"{path}.json")
 
 
-@contextlib.contextmanager
-def claimed(path: Path) -> Iterator[bool]:
-    """Locks a file, which is made if it does not exist, and yields whether no other process has locked it.
-
-    Unlike that of `locked`, the file stays. Where locks do not work, a warning says so, and the file counts as locked.
-
-    Raises:
-        PermissionError: the file cannot be written.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lock, is_ours = filelock.FileLock(path), True
-    try:
-        lock.acquire(timeout=0)
-    except filelock.Timeout:
-        is_ours = False
-    except PermissionError:
-        raise
-    except (OSError, NotImplementedError) as error:
-        logger.warning("%s: no lock (%s); make sure that no other command works there", path, error)
-    try:
-        yield is_ours
-    finally:
-        lock.release()
-
-
 def _make(folder: Path) -> list[Path]:
     """Makes a folder with its parents, and returns those that were missing, the innermost first."""
     missing = [path for path in (folder, *folder.parents) if not path.exists()]

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from elmo_tasks.config import Overrides
-from elmo_tasks.config.data_folder import in_data_folder
+from elmo_tasks.config.data_folder import DEFAULT_DATA_FOLDER, data_folder
 from elmo_tasks.data_readers.records import checked_examples
 from elmo_tasks.data_readers.sources import Parsing, Source, path_list
 from elmo_tasks.errors import DataError, ElmoTasksError, RunError, one_line
@@ -190,7 +190,7 @@ def _test_data(path: Path, run: Run) -> Source:
             f"{path}: its config has no test_data_path; as the last argument, name the data to evaluate it on{held_out}"
         )
     installed = isinstance(run.path, Path) and package_of(run.path)
-    return [in_data_folder(each) if installed or not Path(each).exists() else each for each in data]
+    return [_in_data_folder(each) if installed or not Path(each).exists() else each for each in data]
 
 
 def _read_file(path: Path) -> Predictions:
@@ -258,3 +258,10 @@ def _content(task: Task, example: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(task, Tagging) and task.tag_scheme:
         content["tags"] = spans_of_tags(content["tags"])
     return content
+
+
+def _in_data_folder(path: str) -> str:
+    """A path below the default folder, which installed models name, below `data_folder` instead."""
+    given = Path(path)
+    inside = given.is_relative_to(DEFAULT_DATA_FOLDER)
+    return str(data_folder() / given.relative_to(DEFAULT_DATA_FOLDER)) if inside else path

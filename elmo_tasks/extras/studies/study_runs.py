@@ -21,7 +21,8 @@ from elmo_tasks.config import to_json
 from elmo_tasks.errors import ElmoTasksError, RunError, some_of
 from elmo_tasks.extras.repeats.repeats import deviation
 from elmo_tasks.extras.studies.study import Arm, Study, StudyConfig, StudyRun
-from elmo_tasks.files.json_files import Number, read_json, read_records, write_records
+from elmo_tasks.files.atomic import atomic_write
+from elmo_tasks.files.json_files import Number, read_json, read_records
 from elmo_tasks.runs.experiment_config import ExperimentConfig, Results
 from elmo_tasks.runs.folder import RunFolder, Split
 from elmo_tasks.runs.plan import earlier_config
@@ -145,7 +146,8 @@ class StudyFolder:
         return f"{self.path}: {len(self.others)} other run(s) there do not belong to the study: {names}"
 
     def write_results(self) -> None:
-        write_records(self.path / "results.jsonl", self.results())
+        with atomic_write(self.path / "results.jsonl") as stream:
+            stream.writelines(f"{record.model_dump_json()}\n".encode() for record in self.results())
 
 
 def read_study(path: str | Path) -> tuple[StudyRecord, list[Result]]:

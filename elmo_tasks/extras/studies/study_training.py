@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import dataclasses
 import logging
@@ -10,17 +11,18 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
+
+import filelock
 
 from elmo_tasks.config import to_json
 from elmo_tasks.extras.pretraining.tokenize_files import num_processors
 from elmo_tasks.extras.studies.study import StudyRun, as_options
 from elmo_tasks.extras.studies.study_runs import StudyFolder
 from elmo_tasks.files.json_files import write_json
-from elmo_tasks.files.locks import claimed
 from elmo_tasks.files.paths import check_kind
 from elmo_tasks.runs.folder import RunFolder
 
@@ -177,3 +179,28 @@ def _train_all(folder: StudyFolder, runs: Sequence[tuple[StudyRun, Training]], n
             jobs.shutdown(cancel_futures=True)
             raise
     return [failures[run.title] for run, _ in runs if run.title in failures]
+
+
+@contextlib.contextmanager
+def claimed(path: Path) -> Iterator[bool]:
+    """Locks a file, which is made if it does not exist, and yields whether no other process has locked it.
+
+    Unlike that of `locked`, the file stays. Where locks do not work, a warning says so, and the file counts as locked.
+
+    Raises:
+        PermissionError: the file cannot be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock, is_ours = filelock.FileLock(path), True
+    try:
+        lock.acquire(timeout=0)
+    except filelock.Timeout:
+        is_ours = False
+    except PermissionError:
+        raise
+    except (OSError, NotImplementedError) as error:
+        logger.warning("%s: no lock (%s); make sure that no other command works there", path, error)
+    try:
+        yield is_ours
+    finally:
+        lock.release()

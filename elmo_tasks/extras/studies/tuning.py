@@ -34,9 +34,8 @@ from elmo_tasks.errors import ConfigError, ElmoTasksError, RunError, WriteError,
 from elmo_tasks.extras.studies import find_search
 from elmo_tasks.extras.studies.report_pages import Table
 from elmo_tasks.extras.studies.study import as_overrides, as_text, config_beside, missing_files, train_command
-from elmo_tasks.extras.studies.study_training import SECONDS_BETWEEN_CLAIMS
+from elmo_tasks.extras.studies.study_training import SECONDS_BETWEEN_CLAIMS, claimed
 from elmo_tasks.files.json_files import write_json
-from elmo_tasks.files.locks import claimed
 from elmo_tasks.files.paths import SEARCH, check_kind
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.folder import RunFolder
