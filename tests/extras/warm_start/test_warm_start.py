@@ -240,6 +240,7 @@ def test_a_run_that_was_stopped_before_its_first_epoch_starts_from_the_same_run_
         run.resume(*SHORT, **again)
         check_same(run, whole)
     assert "continues with its own state" not in caplog.text
+    assert "optimizer steps in all" not in caplog.text  # a warm start needs fewer than a new model
 
 
 def test_a_run_does_not_start_again_from_another_run(run: SmallRun, earlier: Path, tmp_path: Path) -> None:
