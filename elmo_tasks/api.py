@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import functools
 import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 from elmo_tasks.config import Overrides, include_packages
 from elmo_tasks.data_readers.sources import Source
 from elmo_tasks.elmo import BiLM, FastBiLM
-from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
-from elmo_tasks.elmo.fast import Precision, load_frozen
+from elmo_tasks.elmo.bilm_files import DEFAULT_BILM
+from elmo_tasks.elmo.fast import Precision
 from elmo_tasks.errors import ArgumentError, ElmoTasksError, check_argument, check_choice, check_several
-from elmo_tasks.files.cache import file_state
 from elmo_tasks.modules.devices import Device
 from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, Input, Predictor
 from elmo_tasks.progress import set_up_logging
@@ -22,8 +20,7 @@ from elmo_tasks.rendering import describe
 from elmo_tasks.runs.evaluate import evaluate
 from elmo_tasks.runs.load import RunPaths, load_predictor, with_device
 from elmo_tasks.runs.train import train as train_run
-from elmo_tasks.text.tokenizer_config import parse_tokenizer, tokenizer_of_bilm
-from elmo_tasks.text.tokenizers import TREEBANK, Tokenizer
+from elmo_tasks.text.tokenizer_config import parse_tokenizer
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -183,9 +180,9 @@ def embed(
         ElmoTasksError: `layers` names no layer of the biLM, or `pool` or `precision` is unknown.
         ArgumentError: a sentence is not a list of strings, or another argument is of the wrong kind.
     """
-    from elmo_tasks.extras.vectors.embed import embed_sentences
+    from elmo_tasks.extras.vectors.embed import embed_sentences, with_tokenizer
 
-    bilm, tokenizer = _with_tokenizer(bilm, precision)
+    bilm, tokenizer = with_tokenizer(bilm, precision)
     split = list(tokenizer.strings(sentences)) if isinstance(sentences, str) else sentences
     return embed_sentences(split, bilm, layers=layers, pool=pool)
 
@@ -211,9 +208,10 @@ def similarity(
         ElmoTasksError: a sentence does not have the word, or the word occurs only once.
     """
     from elmo_tasks.extras.probes.similarity import word_similarities
+    from elmo_tasks.extras.vectors.embed import with_tokenizer
     from elmo_tasks.modules.word_vectors import WordVectorFile
 
-    bilm, tokenizer = _with_tokenizer(bilm, "float32")
+    bilm, tokenizer = with_tokenizer(bilm, "float32")
     given = [sentences] if isinstance(sentences, str) else sentences
     check_several("sentences", given, "a text, or a list of texts or lists of tokens")
     split = [[token.text for token in tokenizer.words(each)] if isinstance(each, str) else each for each in given]
@@ -247,21 +245,3 @@ def tokenize(text: str, tokenizer: str = "treebank") -> list[list[str]]:
     """
     check_argument("text", text, str, "a string")
     return list(parse_tokenizer(tokenizer).strings(text))
-
-
-def _with_tokenizer(bilm: str | Path | BiLM | FastBiLM, precision: Precision) -> tuple[BiLM | FastBiLM, Tokenizer]:
-    """A biLM and the tokenizer of its text, or that for English if it is already loaded."""
-    kinds = (str, Path, BiLM, FastBiLM)
-    check_argument("bilm", bilm, kinds, "the folder of a biLM, 'default', or a biLM that is loaded")
-    check_choice("precision", precision, get_args(Precision))
-    if not isinstance(bilm, (str, Path)):
-        return bilm, TREEBANK
-    files = BiLMFiles.in_folder(bilm)
-    loaded = _fast_bilm(files, precision, (file_state(files.options), file_state(files.weights)))
-    return loaded, tokenizer_of_bilm(files.options.parent)
-
-
-@functools.lru_cache(maxsize=1)
-def _fast_bilm(files: BiLMFiles, precision: Precision, state: object) -> FastBiLM:
-    """Kept for the next call, as long as the files stay the same."""
-    return load_frozen(files, precision)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Collection, Iterator, Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias
+from collections.abc import Iterator, Sequence
+from typing import Literal, NamedTuple, TypeAlias
 
 # Light colours, for dark letters on a light or a dark background.
 PALETTE = ("#8ecae6", "#ffb877", "#a8d98f", "#f4a6c0", "#c9b6f2", "#f2d85c", "#7fd6c2", "#d9b99b")
@@ -206,39 +206,16 @@ PUNCTUATION = {
 """The tags of punctuation, which is not coloured, and what they mean."""
 
 _COLORS: dict[str, int] = {}
-_MEANINGS = dict(PUNCTUATION)
+MEANINGS = dict(PUNCTUATION)
 for _groups in (_NAMES, _PARTS_OF_SPEECH, _ROLES):
     for _color, _group in enumerate(_groups):
         _COLORS |= dict.fromkeys(_group, _color)
-        _MEANINGS |= _group
+        MEANINGS |= _group
 
-_PREFIX = re.compile("^[CR]-")  # C-ARG1 continues ARG1, and R-ARG1 refers to it
+CONTINUES = re.compile("^[CR]-")  # C-ARG1 continues ARG1, and R-ARG1 refers to it
 
 
 def color_of(label: str) -> int | None:
     """The number of a label's colour, None if it has none of its own. Chains are numbered from 1, colours from 0."""
     is_number = label.isdecimal() and len(label) < 10
-    return int(label) - 1 if is_number else _COLORS.get(_PREFIX.sub("", label))
-
-
-def legend(labels: Collection[str]) -> dict[str, dict[str, Any]]:
-    """The `color` and the `meaning` of each of a model's labels, without `B-` and the like.
-
-    Punctuation has no colour. There are no meanings if less than half of the labels are known: a label of another set
-    can have the name of one that is known.
-    """
-    are_known = sum(_meaning(label) is not None for label in labels) * 2 >= len(labels)
-    colors = {label: color for label in labels if (color := color_of(label)) is not None}
-    return {
-        label: {
-            "color": None if are_known and label in PUNCTUATION else colors.get(label, place),
-            "meaning": _meaning(label) if are_known else None,
-        }
-        for place, label in enumerate(labels)
-    }
-
-
-def _meaning(label: str) -> str | None:
-    meaning = _MEANINGS.get(_PREFIX.sub("", label))
-    before = {"C-": "continues: ", "R-": "refers to: "}.get(label[:2], "")
-    return meaning and before + meaning
+    return int(label) - 1 if is_number else _COLORS.get(CONTINUES.sub("", label))

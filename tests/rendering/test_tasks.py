@@ -8,6 +8,7 @@ import datasets
 import pytest
 
 from elmo_tasks.extras.compare.label_versions import describe_versions
+from elmo_tasks.extras.server.served_runs import legend
 from elmo_tasks.files.installed_models import model_named
 from elmo_tasks.metrics import Accuracy
 from elmo_tasks.rendering import describe, register_description, tasks
@@ -22,7 +23,6 @@ from elmo_tasks.rendering.drawing import (
     Rows,
     ShadedText,
     SignedText,
-    legend,
     nested_pieces,
 )
 from elmo_tasks.tasks import Classification, Coreference, Reading, SemanticRoles, Tagging, Task, TaskRegistry, TextPairs

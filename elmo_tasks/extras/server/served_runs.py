@@ -7,7 +7,7 @@ import dataclasses
 import logging
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,7 +24,7 @@ from elmo_tasks.files.json_files import json_text, read_json
 from elmo_tasks.predictors import Predictor
 from elmo_tasks.predictors.predictor import ExampleError, Fields, release_memory_after
 from elmo_tasks.predictors.semantic_roles import check_tagger
-from elmo_tasks.rendering.drawing import legend
+from elmo_tasks.rendering.drawing import CONTINUES, MEANINGS, PUNCTUATION, color_of
 from elmo_tasks.runs.archive import open_run
 from elmo_tasks.runs.experiment_config import Results
 from elmo_tasks.runs.folder import RunFolder
@@ -299,6 +299,29 @@ def _description(run: Run, folder: RunFolder) -> dict[str, Any]:
         "config": _without_folders(to_json(run.config)),
         "mixes": mixes or None,
     }
+
+
+def legend(labels: Collection[str]) -> dict[str, dict[str, Any]]:
+    """The `color` and the `meaning` of each of a model's labels, without `B-` and the like.
+
+    Punctuation has no colour. There are no meanings if less than half of the labels are known: a label of another set
+    can have the name of one that is known.
+    """
+    are_known = sum(_meaning(label) is not None for label in labels) * 2 >= len(labels)
+    colors = {label: color for label in labels if (color := color_of(label)) is not None}
+    return {
+        label: {
+            "color": None if are_known and label in PUNCTUATION else colors.get(label, place),
+            "meaning": _meaning(label) if are_known else None,
+        }
+        for place, label in enumerate(labels)
+    }
+
+
+def _meaning(label: str) -> str | None:
+    meaning = MEANINGS.get(CONTINUES.sub("", label))
+    before = {"C-": "continues: ", "R-": "refers to: "}.get(label[:2], "")
+    return meaning and before + meaning
 
 
 def _without_folders(value: Any) -> Any:

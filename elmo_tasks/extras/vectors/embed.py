@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import functools
 import io
 import itertools
 import json
@@ -20,20 +21,24 @@ import torch
 from torch import Tensor
 
 from elmo_tasks.elmo.bilm import BiLM
+from elmo_tasks.elmo.bilm_files import BiLMFiles
 from elmo_tasks.elmo.characters import check_sentences
 from elmo_tasks.elmo.embedder import TextCheck
-from elmo_tasks.elmo.fast import FastBiLM, can_be_fast
-from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.elmo.fast import FastBiLM, Precision, can_be_fast, load_frozen
+from elmo_tasks.errors import ElmoTasksError, check_argument, check_choice
 from elmo_tasks.extras.vectors.vector_file import SENTENCES, create_vector_file
 from elmo_tasks.files.atomic import atomic_write
+from elmo_tasks.files.cache import file_state
 from elmo_tasks.files.paths import is_stream
 from elmo_tasks.files.text import read_lines
 from elmo_tasks.progress import progress_bar
 from elmo_tasks.text.prose import raw_lines
+from elmo_tasks.text.tokenizer_config import tokenizer_of_bilm
+from elmo_tasks.text.tokenizers import TREEBANK, Tokenizer
 from elmo_tasks.text.tokens import batches_of_like_lengths
 
 Pooling = Literal["none", "mean", "max"]
-Tokenizer = Callable[[str], list[list[str]]]
+Tokenize = Callable[[str], list[list[str]]]
 
 _BATCHES_SORTED_AT_ONCE = 16
 _WORTH_A_COPY = 2000  # tokens for which copying the weights into a `FastBiLM` takes less time than it saves
@@ -93,7 +98,7 @@ def embed_file(
     *,
     layers: str | int = "all",
     pool: Pooling = "none",
-    tokenize: Tokenizer | None = None,
+    tokenize: Tokenize | None = None,
     max_tokens: int = 4096,
     keep_sentences: bool = True,
     show_progress: bool = True,
@@ -157,7 +162,7 @@ def embed_words(
     bilm: BiLM | FastBiLM,
     *,
     layers: str | int = "mix",
-    tokenize: Tokenizer | None = None,
+    tokenize: Tokenize | None = None,
     max_tokens: int = 4096,
 ) -> int:
     """Writes the mean vector of each word of a text over all its places, the most frequent word first.
@@ -232,7 +237,7 @@ def _selection(
     return lambda every: every[number], ()
 
 
-def _sentences(source: str | Path | IO[bytes], tokenize: Tokenizer | None) -> Iterator[_Sentence]:
+def _sentences(source: str | Path | IO[bytes], tokenize: Tokenize | None) -> Iterator[_Sentence]:
     number, lines = 0, 0
     for _, line in raw_lines(source, tokenized=tokenize is None):
         lines += 1
@@ -266,3 +271,21 @@ def _windows(sentences: Iterator[_Sentence], max_tokens: int) -> Iterator[list[_
             window, tokens = [], 0
     if window:
         yield window
+
+
+def with_tokenizer(bilm: str | Path | BiLM | FastBiLM, precision: Precision) -> tuple[BiLM | FastBiLM, Tokenizer]:
+    """A biLM and the tokenizer of its text, or that for English if it is already loaded."""
+    kinds = (str, Path, BiLM, FastBiLM)
+    check_argument("bilm", bilm, kinds, "the folder of a biLM, 'default', or a biLM that is loaded")
+    check_choice("precision", precision, get_args(Precision))
+    if not isinstance(bilm, (str, Path)):
+        return bilm, TREEBANK
+    files = BiLMFiles.in_folder(bilm)
+    loaded = _fast_bilm(files, precision, (file_state(files.options), file_state(files.weights)))
+    return loaded, tokenizer_of_bilm(files.options.parent)
+
+
+@functools.lru_cache(maxsize=1)
+def _fast_bilm(files: BiLMFiles, precision: Precision, state: object) -> FastBiLM:
+    """Kept for the next call, as long as the files stay the same."""
+    return load_frozen(files, precision)

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from elmo_tasks.extras.html.html import Sections
-from elmo_tasks.rendering.drawing import PALETTE, legend
+from elmo_tasks.extras.server.served_runs import legend
+from elmo_tasks.rendering.drawing import PALETTE
 from elmo_tasks.rendering.tasks import describe
 from elmo_tasks.tasks import Coreference, SemanticRoles, Tagging, Task
 from tests.extras.server.page.visits import (
