@@ -285,7 +285,7 @@ def test_a_strangers_run_looks_for_no_other_file(
     config = json.loads((run / "config.json").read_text())
     config["model"]["embedder"]["transformer"]["model"] = "hub:a-stranger/model"
     (run / "config.json").write_text(json.dumps(config))
-    monkeypatch.setattr(hub, "_snapshot", lambda *_: pytest.fail("asks the hub"))
+    monkeypatch.setattr(hub, "_hub_snapshot", lambda *_: pytest.fail("asks the hub"))
     with pytest.raises(RunError, match=r"transformer\.json: no such file; expected the reference to the transformer"):
         load.load_run(run)
 
