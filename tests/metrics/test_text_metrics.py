@@ -113,6 +113,9 @@ def test_a_table_as_texts() -> None:
         ["a", "3", "1"],
         ["other", "·", "2"],
     ]
+    for number, shown in ((1, 1), (12, 12), (13, 12)):
+        labels = [str(label) for label in range(number)]
+        assert len(cells({"labels": labels, "counts": [[0] * number] * number})) == 1 + shown
 
 
 def test_the_scores_of_labels_are_those_of_scikit_learn() -> None:
