@@ -13,6 +13,7 @@ from elmo_tasks.elmo import BiLM, FastBiLM
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM
 from elmo_tasks.elmo.fast import Precision
 from elmo_tasks.errors import ArgumentError, ElmoTasksError, check_argument, check_choice, check_several
+from elmo_tasks.hooks import importing_extra
 from elmo_tasks.modules.devices import Device
 from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, Input, Predictor
 from elmo_tasks.progress import set_up_logging
@@ -123,7 +124,8 @@ def load(
     )
     if format != "allennlp":
         return predictor
-    from elmo_tasks.extras.allennlp.allennlp_format import AllenNlpPredictor
+    with importing_extra():
+        from elmo_tasks.extras.allennlp.allennlp_format import AllenNlpPredictor
 
     return AllenNlpPredictor(predictor)
 
@@ -141,7 +143,8 @@ def show(predictor: Predictor, inputs: Input | Sequence[Input], *, explain: bool
     Raises:
         ElmoTasksError: the predictor's results are in AllenNLP's keys.
     """
-    from elmo_tasks.extras.html.html import page_of
+    with importing_extra():
+        from elmo_tasks.extras.html.html import page_of
 
     check_argument("predictor", predictor, Predictor, "a predictor, as elmo_tasks.load gives it")
     if predictor.keys:
@@ -180,7 +183,8 @@ def embed(
         ElmoTasksError: `layers` names no layer of the biLM, or `pool` or `precision` is unknown.
         ArgumentError: a sentence is not a list of strings, or another argument is of the wrong kind.
     """
-    from elmo_tasks.extras.vectors.embed import embed_sentences, with_tokenizer
+    with importing_extra():
+        from elmo_tasks.extras.vectors.embed import embed_sentences, with_tokenizer
 
     bilm, tokenizer = with_tokenizer(bilm, precision)
     split = list(tokenizer.strings(sentences)) if isinstance(sentences, str) else sentences
@@ -207,8 +211,9 @@ def similarity(
         DataError: the file of word vectors is missing or damaged.
         ElmoTasksError: a sentence does not have the word, or the word occurs only once.
     """
-    from elmo_tasks.extras.probes.similarity import word_similarities
-    from elmo_tasks.extras.vectors.embed import with_tokenizer
+    with importing_extra():
+        from elmo_tasks.extras.probes.similarity import word_similarities
+        from elmo_tasks.extras.vectors.embed import with_tokenizer
     from elmo_tasks.modules.word_vectors import WordVectorFile
 
     bilm, tokenizer = with_tokenizer(bilm, "float32")
@@ -228,7 +233,8 @@ def load_language_model(bilm: str | Path = DEFAULT_BILM) -> LanguageModel:
     Raises:
         WeightsError: the biLM's files are missing or damaged, or it has no softmax.
     """
-    from elmo_tasks.extras.pretraining.language_model import LanguageModel
+    with importing_extra():
+        from elmo_tasks.extras.pretraining.language_model import LanguageModel
 
     return LanguageModel.load(bilm)
 

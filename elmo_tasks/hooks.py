@@ -43,6 +43,7 @@ foreign_config: a `config.problems.ForeignConfigs`, which recognizes configs of 
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import importlib.util
@@ -149,6 +150,19 @@ def required(place: str, name: str, what: str = "") -> Any:
         owner = next((f"the extra {extra!r}" for extra, row in table.items() if name in row.adds.get(place, {})), "")
         raise ElmoTasksError(f"{what or name}: is in {owner or 'an extra'}, which is not installed here")
     return value
+
+
+@contextlib.contextmanager
+def importing_extra() -> Iterator[None]:
+    """Within the block, the import of an extra that is not there is an `ElmoTasksError` that says so."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if not (error.name or "").startswith(_TABLE):
+            raise
+        name = str(error.name).removeprefix(_TABLE).strip(".").partition(".")[0]
+        owner = f"the extra {name!r}" if name else "an extra"
+        raise ElmoTasksError(f"this is in {owner}, which is not installed here") from None
 
 
 def home(place: str, name: str) -> str | None:
