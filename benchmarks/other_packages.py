@@ -30,9 +30,9 @@ from benchmarks.common import markdown_table
 from benchmarks.small_data_sets import TAGS, Example, Examples, gold, read_set, score
 from benchmarks.trained_models import OWN_TEXTS
 from elmo_tasks.data_readers.conll2003 import Conll2003Config
-from elmo_tasks.data_readers.conllu import ConlluConfig
 from elmo_tasks.data_readers.snli import SnliConfig
 from elmo_tasks.data_readers.sst import SstConfig
+from elmo_tasks.extras.other_tasks.conllu import ConlluConfig
 from elmo_tasks.runs.load import load_predictor
 
 Predict = Callable[[Examples], list[Any]]

@@ -49,7 +49,7 @@ EXTRAS = {
             "foreign_config": {"allennlp": "allennlp_keys:FOREIGN_CONFIGS"},
             "input_format": {"allennlp": "commands:FORMAT"},
         },
-        needs=("resolve", "transformers"),
+        needs=("other_tasks", "resolve", "transformers"),
     ),
     "compare": Extra(
         "systems side by side: significance, errors, plots",
@@ -217,6 +217,16 @@ EXTRAS = {
             ),
         },
         adds={"missing_data": {"samples": "commands:missing_data"}},
+    ),
+    "other_tasks": Extra(
+        "what goes beyond the six tasks of the paper: plain taggers and classifiers, and treebanks in CoNLL-U",
+        adds={
+            "DatasetReaderConfig": {"conllu": "conllu:ConlluConfig"},
+            "ModelConfig": {
+                "simple_tagger": "simple_tagger:SimpleTaggerConfig",
+                "text_classifier": "text_classifier:TextClassifierConfig",
+            },
+        },
     ),
     "transformers": Extra(
         "frozen transformers as embedders, and heads on them",

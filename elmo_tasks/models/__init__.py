@@ -12,9 +12,7 @@ HEADS = {
     "crf_tagger": "elmo_tasks.models.crf_tagger:CrfTaggerConfig",
     "decomposable_attention": "elmo_tasks.models.inference:DecomposableAttentionConfig",
     "esim": "elmo_tasks.models.inference:EsimConfig",
-    "simple_tagger": "elmo_tasks.models.simple_tagger:SimpleTaggerConfig",
     "srl": "elmo_tasks.models.semantic_role_labeler:SemanticRoleLabelerConfig",
-    "text_classifier": "elmo_tasks.models.text_classifier:TextClassifierConfig",
 }
 """The configs of the heads, by `"type"`."""
 

@@ -18,11 +18,11 @@ from elmo_tasks.config import to_json
 from elmo_tasks.errors import DataError, UnknownLabelError
 from elmo_tasks.extras.ensembles.ensemble import Member, ensemble
 from elmo_tasks.extras.explain.saliency import saliency
+from elmo_tasks.extras.other_tasks.simple_tagger import SimpleTagger
 from elmo_tasks.extras.warm_start.warm_start import warm_start
 from elmo_tasks.files.tensor_files import write_tensors
 from elmo_tasks.models import ModelConfig, TaskModel
 from elmo_tasks.models.semantic_role_labeler import SemanticRoleLabeler
-from elmo_tasks.models.simple_tagger import SimpleTagger
 from elmo_tasks.predictors import build_predictor
 from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.tasks import Batch, Coreference, PairRegression, Reading, Regression

@@ -11,9 +11,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 from elmo_tasks import cli
-from elmo_tasks.data_readers import Conll2003Config, ConlluConfig, SnliConfig, SrlConll2012Config
+from elmo_tasks.data_readers import Conll2003Config, SnliConfig, SrlConll2012Config
 from elmo_tasks.elmo import BiLM
 from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.extras.other_tasks.conllu import ConlluConfig
 from elmo_tasks.extras.probes.label_probes import (
     LabelledSentence,
     _control_labels,

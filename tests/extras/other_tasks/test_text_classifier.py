@@ -10,8 +10,8 @@ from torch.nn import functional
 
 from elmo_tasks.config import load_config
 from elmo_tasks.errors import ConfigError, ElmoTasksError
+from elmo_tasks.extras.other_tasks.text_classifier import TextClassifier
 from elmo_tasks.models.biattentive_classifier import BiattentiveClassifier
-from elmo_tasks.models.text_classifier import TextClassifier
 from elmo_tasks.modules import attention as attention_module
 from elmo_tasks.modules.attention import masked_softmax
 from elmo_tasks.runs.experiment_config import ExperimentConfig
