@@ -102,6 +102,7 @@ def test_data_is_refused(kind: str, content: str) -> None:
 def test_data_is_told_by_the_ending_of_its_name(kind: str, name: str) -> None:
     with pytest.raises(DataError, match=rf"^{name}:2: looks like {kind}.*; expected .*; advice$"):
         list(prose_lines([(1, " "), (2, "Mary left.")], name, "advice"))
+    assert str(looks_like(name, "Mary left.")).startswith(kind)
     may_be_json = looks_like(name, "Mary left.", json_lines=True)
     assert may_be_json is None if kind == "JSON" else str(may_be_json).startswith(kind)
 
