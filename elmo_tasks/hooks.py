@@ -22,7 +22,6 @@ token_encoder: a subclass of `elmo.token_encoder.TokenEncoder`, for biLMs that l
 text_check: `(files of a biLM) -> an object with see(sentences)`, which sees what the biLM reads, and may warn.
 frozen_model: a subclass of `runs.frozen_models.FrozenModel`, whose files a run refers to.
 
-PLACES
 missing_data: what can be done about a data file that is not there, `(path) -> a sentence`, or an empty text.
 input_format, output_format: what `predict --format` and `--output-format` name, a `commands.predict.InputFormat` or
     `OutputFormat`.
