@@ -19,7 +19,7 @@ from benchmarks import common
 from elmo_tasks.elmo import BiLM, FastBiLM
 from elmo_tasks.elmo.frozen_layers import LayerSource
 from elmo_tasks.extras.probes.neighbors import nearest_tokens
-from elmo_tasks.text.tokenization import find_token
+from elmo_tasks.extras.raw_text import find_token
 
 COUNT = 10
 

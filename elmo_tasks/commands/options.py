@@ -18,10 +18,7 @@ from elmo_tasks.files.paths import JSON, check_ending, check_output
 if TYPE_CHECKING:
     import torch
 
-    from elmo_tasks.text.tokenizers import Tokenizer
-
 _RUN = "the folder or the archive of a run, the name of an installed model (`elmo-tasks models`), or hub:ORG/NAME"
-BILM_TOKENIZER = "the one that the biLM was trained with, if its folder names it, otherwise treebank"
 
 
 def add_flag(parser: argparse._ActionsContainer, name: str, help: str) -> None:
@@ -34,23 +31,6 @@ def add_number(
     """An option with a whole number, positive unless it is of another `kind`; the help ends with its default."""
     help = f"{help} (default: {default})"
     parser.add_argument(name, type=kind, default=default, metavar="N", help=help)
-
-
-def add_seed(parser: argparse.ArgumentParser, default: int, help: str = "the random seed") -> None:
-    add_number(parser, "--seed", default, help, numbers.random_seed)
-
-
-def add_bilm(parser: argparse.ArgumentParser) -> None:
-    help = "the folder of the biLM, its zip archive, hub:ORG/NAME, or an address with #sha256=..."
-    parser.add_argument("--bilm", default="default", metavar="DIR", help=f"{help} (default: the biLM in the package)")
-
-
-def add_bilm_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of every command that reads raw text with a biLM."""
-    add_bilm(parser)
-    add_tokenizer_arguments(parser, BILM_TOKENIZER)
-    add_include_package(parser)
-    add_device(parser, "auto")
 
 
 def add_choice(parser: argparse._ActionsContainer, name: str, choices: Sequence[str], help: str) -> None:
@@ -169,14 +149,6 @@ def add_tokenizer_arguments(parser: argparse.ArgumentParser, default: str) -> No
 def chosen_tokenizer(arguments: argparse.Namespace) -> str | None:
     """The tokenizer that the options name, None for the default."""
     return "whitespace" if arguments.tokenized else arguments.tokenizer
-
-
-def bilm_tokenizer(arguments: argparse.Namespace, folder: Path) -> Tokenizer:
-    """The tokenizer that the options name, or that of the biLM in the folder."""
-    from elmo_tasks.text.tokenizer_config import parse_tokenizer, tokenizer_of_bilm
-
-    name = chosen_tokenizer(arguments)
-    return parse_tokenizer(name) if name else tokenizer_of_bilm(folder)
 
 
 def add_force(parser: argparse._ActionsContainer) -> None:

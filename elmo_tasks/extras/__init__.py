@@ -28,7 +28,7 @@ EXTRAS = {
                 "commands",
             ),
         },
-        needs=("explain", "pretraining", "probes", "samples", "vectors"),
+        needs=("explain", "pretraining", "probes", "raw_text", "samples", "vectors"),
     ),
     "allennlp": Extra(
         "archives, configs and scripts of AllenNLP, and the encoders of its models",
@@ -137,6 +137,7 @@ EXTRAS = {
             "OptimizerConfig": {"muon": "muon:Muon"},
             "config_kind": {"corpus": "pretraining_config:PretrainingConfig"},
         },
+        needs=("raw_text",),
     ),
     "probes": Extra(
         "what the layers of a biLM know: labels, senses, neighbours, similarity",
@@ -160,7 +161,7 @@ EXTRAS = {
                 "commands",
             ),
         },
-        needs=("samples",),
+        needs=("raw_text", "samples"),
     ),
     "vectors": Extra(
         "vectors of sentences and of files",
@@ -173,7 +174,7 @@ EXTRAS = {
                 unwritten="a file of vectors is only written whole; --output DIR/ keeps the parts that are complete",
             ),
         },
-        needs=("engines",),
+        needs=("engines", "raw_text"),
     ),
     "weights": Extra(
         "biLMs as others publish them: addresses, zip archives of NLPL, ELMoForManyLangs",
@@ -258,7 +259,7 @@ EXTRAS = {
     "engines": Extra(
         "Arrow functions for Ray Data and Spark, and folders of Parquet parts",
         adds={"result_folder": {"parquet": "commands:PARQUET"}},
-        needs=("vectors",),
+        needs=("raw_text", "vectors"),
     ),
     "ensembles": Extra("several runs as one", adds={"several_runs": {"mean": "ensemble:load_ensemble"}}),
     "explain": Extra("which tokens count for a result", adds={"explanation": {"saliency": "saliency:explain"}}),
@@ -271,7 +272,8 @@ EXTRAS = {
         "copies of training sentences as people type them",
         adds={"Augmentation": {"changed_copies": "augmentation:ChangedCopies"}},
     ),
-    "sklearn": Extra("estimators of scikit-learn", needs=("vectors",)),
+    "raw_text": Extra("raw text for a biLM: options of commands, lines and tokens"),
+    "sklearn": Extra("estimators of scikit-learn", needs=("raw_text", "vectors")),
     "spacy": Extra("components of spaCy", needs=("resolve", "vectors")),
     "teaching": Extra("checks of the course's exercises", needs=("pretraining",)),
 }

@@ -15,11 +15,9 @@ from pathlib import Path
 
 from elmo_tasks.errors import DataError, some_of
 from elmo_tasks.files.paths import plain_name
-from elmo_tasks.files.text import STANDARD_INPUT, ByteLines, decode_lines, read_lines
 
 logger = logging.getLogger(__name__)
 
-TOKENIZED_ADVICE = "--tokenized reads any file, a sentence of tokens on each line"
 JSON_ENDINGS = (".json", ".jsonl", ".jsonlines", ".ndjson")
 _TEXT = "expected text, a paragraph or a sentence on each line"
 _JSON_LINES = "expected each JSON object on one line, as `jq -c {} FILE` prints them"
@@ -93,15 +91,6 @@ def prose_lines(
             if found := looks_like(name, line, json_lines=json_lines):
                 raise DataError(name, f"looks like {found}; {advice}", number)
         yield number, line
-
-
-def raw_lines(
-    source: str | Path | ByteLines, *, tokenized: bool = False, advice: str = TOKENIZED_ADVICE
-) -> Iterator[tuple[int, str]]:
-    """The numbered lines of a file or of standard input; see `prose_lines`. Tokenized lines are not checked."""
-    name = source if isinstance(source, (str, Path)) else STANDARD_INPUT
-    lines = read_lines(source) if isinstance(source, (str, Path)) else decode_lines(source, name)
-    return noting_no_text(lines if tokenized else prose_lines(lines, name, advice), name)
 
 
 def noting_no_text(lines: Iterable[tuple[int, str]], name: str | Path) -> Iterator[tuple[int, str]]:

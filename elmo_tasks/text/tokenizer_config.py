@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import pydantic
 from pydantic import Field
 
 from elmo_tasks.config import Part, parse_part
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.files.json_files import read_json
 from elmo_tasks.text.tokenizers import (
-    TREEBANK,
     RegexTokenizer,
     Tokenizer,
     TreebankTokenizer,
@@ -96,14 +92,3 @@ def parse_tokenizer(text: str) -> Tokenizer:
         ElmoTasksError: there is no such tokenizer, or its settings are wrong.
     """
     return parse_part(TokenizerConfig, text, "tokenizer", '{"type": "regex", "pattern": "..."}').build()
-
-
-def tokenizer_of_bilm(folder: str | Path) -> Tokenizer:
-    """The tokenizer of the text that a biLM was trained on, if its folder is that of a pretraining; else `treebank`."""
-    path = Path(folder) / "config.json"
-    try:
-        corpus = read_json(path, dict[str, Any], "the config of a pretraining")["corpus"]
-        choice = corpus.get("dataset_reader", corpus)["tokenizer"]
-    except (ElmoTasksError, KeyError, TypeError, AttributeError):
-        return TREEBANK  # not the folder of a pretraining, or of one before tokenizers could be chosen
-    return parse_tokenizer(choice if isinstance(choice, str) else json.dumps(choice))

@@ -2,9 +2,7 @@
 
 import pytest
 
-from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.text.english_sentences import sentence_starts
-from elmo_tasks.text.tokenization import find_token
 
 CASES = """
 "I know Mr. Smith."
@@ -84,16 +82,3 @@ It's 5 p.m.! |Go.
 def test_a_sentence_ends_where_a_reader_ends_it(case: str) -> None:
     text, borders = case.replace("|", ""), [at for at, character in enumerate(case) if character == "|"]
     assert list(sentence_starts(text)) == [at - number for number, at in enumerate(borders)]
-
-
-def test_a_token_is_found_whatever_its_case_and_marked_in_its_sentence() -> None:
-    token = find_token(["The", "dog", "let", "out", "a", "sharp", "Bark", "."], "bark")
-    assert (token.index, token.word) == (6, "Bark")
-    assert token.marked() == "The dog let out a sharp [Bark] ."
-
-
-def test_what_cannot_be_found_is_named() -> None:
-    with pytest.raises(ElmoTasksError, match=r"'bird' is not in 'a dog'"):
-        find_token(["a", "dog"], "bird")
-    with pytest.raises(ElmoTasksError, match=r"'A' occurs 2 times in 'a dog and a cat'"):
-        find_token(["a", "dog", "and", "a", "cat"], "A")

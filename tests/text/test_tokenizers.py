@@ -5,7 +5,6 @@
 import json
 import pickle
 import re
-from pathlib import Path
 
 import pydantic
 import pytest
@@ -20,7 +19,6 @@ from elmo_tasks.text.tokenizer_config import (
     TokenizerChoice,
     build_tokenizer,
     parse_tokenizer,
-    tokenizer_of_bilm,
 )
 from elmo_tasks.text.tokenizers import (
     TREEBANK,
@@ -171,15 +169,6 @@ def test_wrong_choices() -> None:
         with pytest.raises(ElmoTasksError) as caught:
             parse_tokenizer(text)
         assert problem in str(caught.value)
-
-
-def test_the_tokenizer_of_a_bilm(tmp_path: Path) -> None:
-    assert type(tokenizer_of_bilm(tmp_path)) is TreebankTokenizer
-    for corpus in ({"tokenizer": "unicode"}, {"dataset_reader": {"tokenizer": {"type": "unicode"}}}):
-        (tmp_path / "config.json").write_text(json.dumps({"corpus": corpus}))
-        assert type(tokenizer_of_bilm(tmp_path)) is UnicodeTokenizer
-    (tmp_path / "config.json").write_text('{"corpus": {"tokenized": true}}')
-    assert type(tokenizer_of_bilm(tmp_path)) is TreebankTokenizer
 
 
 _WORD_PIECES = """

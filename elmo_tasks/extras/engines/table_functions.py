@@ -29,6 +29,7 @@ from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
 from elmo_tasks.elmo.embedder import text_checks
 from elmo_tasks.elmo.fast import FastBiLM, Precision, load_frozen
 from elmo_tasks.errors import DataError, ElmoTasksError, check_argument, check_choice, check_count
+from elmo_tasks.extras.raw_text import tokenizer_of_bilm
 from elmo_tasks.extras.vectors.embed import Pooling, embed_sentences, shape_of_layers
 from elmo_tasks.files.cache import content_hash
 from elmo_tasks.files.json_files import json_text, parse_json, read_json
@@ -45,7 +46,7 @@ from elmo_tasks.runs.archive import open_run
 from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.runs.load import RunPaths, load_predictor, predicates_for, run_paths, with_device
 from elmo_tasks.text.prose import warn_of_blank
-from elmo_tasks.text.tokenizer_config import parse_tokenizer, tokenizer_of_bilm
+from elmo_tasks.text.tokenizer_config import parse_tokenizer
 from elmo_tasks.text.tokenizers import Tokenizer
 
 _CARRIED = ("source", "line")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from elmo_tasks import hooks
 from elmo_tasks.commands import numbers, options
 from elmo_tasks.commands.console import binary_output, json_lines, print_json, print_table
+from elmo_tasks.extras.raw_text import add_bilm_arguments
 from elmo_tasks.files.paths import HTML, JSON_LINES, TABLE, check_ending, check_output
 from elmo_tasks.files.signals import Results, uninterrupted
 from elmo_tasks.progress import is_main_process
@@ -65,7 +66,7 @@ def _print_plan(plan: Mapping[str, str]) -> None:
 def add_perplexity(parser: argparse.ArgumentParser) -> None:
     about = "text files or glob patterns, compressed or not"
     parser.add_argument("text", metavar="TEXT", nargs="+", help=about)
-    options.add_bilm_arguments(parser)
+    add_bilm_arguments(parser)
     options.add_flag(parser, "--json", "print the results as JSON instead of a table")
 
 
@@ -96,7 +97,7 @@ def _print_perplexities(columns: dict[str, dict[str, float]]) -> None:
 
 def add_score(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("text", metavar="TEXT", help="a UTF-8 text file, compressed or not, or - for standard input")
-    options.add_bilm_arguments(parser)
+    add_bilm_arguments(parser)
     options.add_number(
         parser, "--substitutes", 0, "also give this many likely words for each token", kind=numbers.not_negative
     )
@@ -109,9 +110,9 @@ def add_score(parser: argparse.ArgumentParser) -> None:
 def run_score(arguments: argparse.Namespace) -> None:
     from elmo_tasks.extras.pretraining.language_model import LanguageModel
     from elmo_tasks.extras.pretraining.scores import score_sentences
+    from elmo_tasks.extras.raw_text import raw_lines
     from elmo_tasks.files.text import standard_input
     from elmo_tasks.progress import counted_items
-    from elmo_tasks.text.prose import raw_lines
     from elmo_tasks.text.tokenizer_config import parse_tokenizer
 
     advice = "--json writes JSON lines" if not arguments.json else "Without --json, it is a table"

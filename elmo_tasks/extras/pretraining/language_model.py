@@ -29,10 +29,9 @@ from elmo_tasks.extras.pretraining.scores import SentenceScores, score_sentences
 from elmo_tasks.extras.pretraining.softmax import Candidates, OutputVocabulary, softmax_losses
 from elmo_tasks.extras.pretraining.token_encoding import encode_tokens
 from elmo_tasks.extras.pretraining.windows import NO_TARGET, SlotReader, Window
+from elmo_tasks.extras.raw_text import find_token, tokenizer_of_bilm
 from elmo_tasks.files.atomic import atomic_folder
 from elmo_tasks.files.tensor_files import read_tensors, write_tensors
-from elmo_tasks.text.tokenization import find_token
-from elmo_tasks.text.tokenizer_config import tokenizer_of_bilm
 from elmo_tasks.text.tokenizers import TREEBANK, Tokenizer
 
 SOFTMAX_FILE = "softmax.safetensors"

@@ -34,12 +34,13 @@ from elmo_tasks.extras.pretraining.tokenize_files import (
     split_chunk,
     tokenize_files,
 )
+from elmo_tasks.extras.raw_text import TOKENIZED_ADVICE
 from elmo_tasks.files.atomic import atomic_folder, write_errors
 from elmo_tasks.files.cache import content_hash, used_cache
 from elmo_tasks.files.paths import refuse_stream
 from elmo_tasks.progress import progress_bar
 from elmo_tasks.tasks import Task
-from elmo_tasks.text.prose import TOKENIZED_ADVICE, looks_like
+from elmo_tasks.text.prose import looks_like
 from elmo_tasks.text.tokenizer_config import TokenizerChoice, build_tokenizer
 from elmo_tasks.text.tokenizers import Tokenizer, WhitespaceTokenizer
 

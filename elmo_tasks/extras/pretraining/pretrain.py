@@ -36,11 +36,11 @@ from elmo_tasks.extras.pretraining.softmax import (
     most_frequent,
 )
 from elmo_tasks.extras.pretraining.windows import SlotReader, TokenStreams, Window
+from elmo_tasks.extras.raw_text import tokenizer_of_bilm
 from elmo_tasks.files.json_files import Number, read_json, read_record, write_json
 from elmo_tasks.files.locks import locked
 from elmo_tasks.runs.folder import Folder
 from elmo_tasks.runs.plan import Plan, plan_folder
-from elmo_tasks.text.tokenizer_config import tokenizer_of_bilm
 from elmo_tasks.text.tokenizers import Tokenizer
 from elmo_tasks.training.callbacks import Callback, Progress
 from elmo_tasks.training.processes import RunAccelerator, start_accelerator

@@ -6,10 +6,11 @@ import argparse
 import logging
 from typing import TYPE_CHECKING
 
-from elmo_tasks.commands import options
+from elmo_tasks.commands import numbers, options
 from elmo_tasks.commands.console import print_table
 from elmo_tasks.config.data_folder import DATA_VARIABLE, data_folder
 from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.extras.raw_text import add_bilm
 
 if TYPE_CHECKING:
     from elmo_tasks.elmo import FastBiLM
@@ -31,7 +32,7 @@ def add_probe(parser: argparse.ArgumentParser) -> None:
         help=f"wsd: word senses; pos: parts of speech, both from ${DATA_VARIABLE}; or a file with labels of tokens, "
         "spans or semantic roles",
     )
-    options.add_bilm(parser)
+    add_bilm(parser)
     parser.add_argument(
         "--reader",
         metavar="NAME",
@@ -47,7 +48,7 @@ def add_probe(parser: argparse.ArgumentParser) -> None:
         help=f"word vectors to compare with (default: the GloVe vectors in ${DATA_VARIABLE})",
     )
     options.add_device(parser, "auto")
-    options.add_seed(parser, 0)
+    options.add_number(parser, "--seed", 0, "the random seed", numbers.random_seed)
     options.add_result(parser, "also write the results", "the results as JSON instead of tables")
     options.add_include_package(parser)
 

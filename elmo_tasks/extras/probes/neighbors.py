@@ -17,7 +17,7 @@ from torch.nn import functional
 
 from elmo_tasks.elmo.frozen_layers import LayerSource
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.text.tokenization import TokenInContext
+from elmo_tasks.extras.raw_text import TokenInContext
 from elmo_tasks.text.tokens import batches_of_like_lengths
 
 _SENTENCES_AT_ONCE = 512

@@ -16,8 +16,8 @@ from elmo_tasks.elmo.frozen_layers import LayerSource
 from elmo_tasks.errors import ElmoTasksError, check_argument
 from elmo_tasks.extras.probes.neighbors import TokenVectors
 from elmo_tasks.extras.probes.span_vectors import WordVectorLayer
+from elmo_tasks.extras.raw_text import TokenInContext
 from elmo_tasks.modules.word_vectors import WordVectorFile
-from elmo_tasks.text.tokenization import TokenInContext
 
 
 @dataclasses.dataclass(frozen=True)

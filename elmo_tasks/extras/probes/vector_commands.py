@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from elmo_tasks.commands import options
 from elmo_tasks.commands.console import print_json, print_table
+from elmo_tasks.extras.raw_text import add_bilm_arguments, bilm_tokenizer
 from elmo_tasks.files.text import standard_input
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def add_neighbors(parser: argparse.ArgumentParser) -> None:
         "--word", required=True, metavar="WORD", help="the token of the sentence to find neighbours for"
     )
     parser.add_argument("--pool", required=True, metavar="FILE", help="the text to search, compressed or not")
-    options.add_bilm_arguments(parser)
+    add_bilm_arguments(parser)
     options.add_flag(parser, "--same-word", "search only for other occurrences of the word")
     _add_static(parser, "also show the nearest words by these word vectors, such as GloVe's")
     options.add_number(parser, "--count", 5, "the number of neighbours per layer")
@@ -37,9 +38,8 @@ def add_neighbors(parser: argparse.ArgumentParser) -> None:
 
 def run_neighbors(arguments: argparse.Namespace) -> None:
     from elmo_tasks.extras.probes.neighbors import nearest_tokens
+    from elmo_tasks.extras.raw_text import find_token, raw_lines
     from elmo_tasks.progress import counted_items
-    from elmo_tasks.text.prose import raw_lines
-    from elmo_tasks.text.tokenization import find_token
 
     bilm, tokenizer = _bilm_and_tokenizer(arguments)
     query = find_token([token.text for token in tokenizer.words(arguments.sentence)], arguments.word)
@@ -72,14 +72,14 @@ def add_similarity(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         help="sentences with the word, or - to read them from standard input, one per line",
     )
-    options.add_bilm_arguments(parser)
+    add_bilm_arguments(parser)
     _add_static(parser, "also compare these word vectors, such as GloVe's, which are the same in every sentence")
     options.add_flag(parser, "--json", "print the similarities as JSON instead of tables")
 
 
 def run_similarity(arguments: argparse.Namespace) -> None:
     from elmo_tasks.extras.probes.similarity import word_similarities
-    from elmo_tasks.text.prose import raw_lines
+    from elmo_tasks.extras.raw_text import raw_lines
 
     bilm, tokenizer = _bilm_and_tokenizer(arguments)
     sentences = arguments.sentences
@@ -132,5 +132,5 @@ def _bilm_and_tokenizer(arguments: argparse.Namespace) -> tuple[FastBiLM, Tokeni
     from elmo_tasks.elmo.fast import load_frozen
 
     files = BiLMFiles.in_folder(arguments.bilm)
-    tokenizer = options.bilm_tokenizer(arguments, files.options.parent)
+    tokenizer = bilm_tokenizer(arguments, files.options.parent)
     return load_frozen(files, device=options.chosen_device(arguments)), tokenizer

@@ -24,13 +24,12 @@ from elmo_tasks.elmo.options import BiLMOptions
 from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.extras.pretraining.language_model import LanguageModel
 from elmo_tasks.extras.probes.neighbors import TokenVectors
+from elmo_tasks.extras.raw_text import raw_lines, tokenizer_of_bilm
 from elmo_tasks.extras.samples import SENTENCES
 from elmo_tasks.extras.server.served_runs import ServedRun, to_bytes
 from elmo_tasks.extras.vectors.embed import embed_sentences
 from elmo_tasks.predictors.fields import one_of, text_field, tokens_field
 from elmo_tasks.predictors.predictor import release_memory_after
-from elmo_tasks.text.prose import raw_lines
-from elmo_tasks.text.tokenizer_config import tokenizer_of_bilm
 from elmo_tasks.text.tokenizers import Tokenizer
 
 logger = logging.getLogger(__name__)

@@ -25,6 +25,7 @@ from elmo_tasks.config import Overrides, load_config, override_list
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
 from elmo_tasks.elmo.fast import FastBiLM, Precision, load_frozen
 from elmo_tasks.errors import ArgumentError, ElmoTasksError, RunError
+from elmo_tasks.extras.raw_text import tokenizer_of_bilm
 from elmo_tasks.extras.vectors.embed import embed_sentences
 from elmo_tasks.files.atomic import atomic_folder
 from elmo_tasks.modules.devices import Device, torch_device
@@ -34,7 +35,6 @@ from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.runs.load import load_predictor, with_device
 from elmo_tasks.runs.train import train
 from elmo_tasks.text.tag_schemes import OUTSIDE, TagScheme, convert_tags, detect_scheme, is_tag
-from elmo_tasks.text.tokenizer_config import tokenizer_of_bilm
 from elmo_tasks.training.state import random_state as random_generators
 from elmo_tasks.training.state import set_random_state as set_random_generators
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from elmo_tasks.commands import numbers, options
 from elmo_tasks.errors import ElmoTasksError, counted
 from elmo_tasks.extras.engines.commands import add_parts, make_parts, writes_parts
+from elmo_tasks.extras.raw_text import BILM_TOKENIZER, bilm_tokenizer
 from elmo_tasks.files.paths import check_ending, check_output
 from elmo_tasks.files.text import standard_input
 
@@ -40,7 +41,7 @@ def add_embed(parser: argparse.ArgumentParser) -> None:
     )
     options.add_device(parser, "auto")
     options.add_flag(parser, "--no-index", "leave out sentence_to_index, which needs all sentences in memory")
-    options.add_tokenizer_arguments(parser, options.BILM_TOKENIZER)
+    options.add_tokenizer_arguments(parser, BILM_TOKENIZER)
     options.add_include_package(parser)
     options.add_number(parser, "--batch-tokens", 4096, "the maximum number of tokens in a batch")
     add_parts(parser)
@@ -126,7 +127,7 @@ def run_embed(arguments: argparse.Namespace) -> None:
     if in_parts:
         _embed_parts(arguments, files, device)
         return
-    tokenizer = options.bilm_tokenizer(arguments, files.options.parent)
+    tokenizer = bilm_tokenizer(arguments, files.options.parent)
     bilm: BiLM | FastBiLM
     if arguments.stateful:
         bilm = BiLM.load(files.options, files.weights, stateful=True).to(device)

@@ -26,14 +26,13 @@ from elmo_tasks.elmo.characters import check_sentences
 from elmo_tasks.elmo.embedder import TextCheck
 from elmo_tasks.elmo.fast import FastBiLM, Precision, can_be_fast, load_frozen
 from elmo_tasks.errors import ElmoTasksError, check_argument, check_choice
+from elmo_tasks.extras.raw_text import raw_lines, tokenizer_of_bilm
 from elmo_tasks.extras.vectors.vector_file import SENTENCES, create_vector_file
 from elmo_tasks.files.atomic import atomic_write
 from elmo_tasks.files.cache import file_state
 from elmo_tasks.files.paths import is_stream
 from elmo_tasks.files.text import read_lines
 from elmo_tasks.progress import progress_bar
-from elmo_tasks.text.prose import raw_lines
-from elmo_tasks.text.tokenizer_config import tokenizer_of_bilm
 from elmo_tasks.text.tokenizers import TREEBANK, Tokenizer
 from elmo_tasks.text.tokens import batches_of_like_lengths
 

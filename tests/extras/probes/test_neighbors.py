@@ -12,7 +12,7 @@ from elmo_tasks.elmo import BiLM
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.extras.probes import neighbors
 from elmo_tasks.extras.probes.neighbors import nearest_tokens
-from elmo_tasks.text.tokenization import TokenInContext
+from elmo_tasks.extras.raw_text import TokenInContext
 
 POOL = [
     ["the", "cat", "saw", "the", "dog"],
