@@ -17,7 +17,6 @@ from torch import Tensor, nn
 
 from elmo_tasks import hooks
 from elmo_tasks.elmo import weights as weights_file
-from elmo_tasks.elmo.allennlp_names import rename_bilm
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
 from elmo_tasks.elmo.characters import BEGIN_SENTENCE, END_SENTENCE, check_sentences, tokens_to_ids
 from elmo_tasks.elmo.lstm import LstmStack, LstmState, ProjectedLstm, run_both_directions
@@ -43,7 +42,7 @@ class BiLM(nn.Module):
     Source: Peters et al. 2018, section 3, in the exact form of bilm-tf. One departure: unless `stateful` is set, each
     sentence starts from a state of zeros, so that its vectors depend only on the sentence.
 
-    `load_state_dict` also takes the state dict of AllenNLP's `_ElmoBiLm`.
+    `load_state_dict` also takes the state dicts that extras know, such as that of AllenNLP's `_ElmoBiLm`.
 
     It computes with torch's usual operations, also where weights are trained. `FastBiLM` computes the layers of a
     frozen one several times as fast, from a copy of the weights.
@@ -187,8 +186,9 @@ class BiLM(nn.Module):
         return LayerOutput(layers.transpose(1, 2), mask_of_lengths(lengths + 2, padded_length))
 
     def _load_from_state_dict(self, state_dict: dict[str, Tensor], prefix: str, *arguments: Any) -> None:
-        """What `load_state_dict` calls: it also takes tensors under AllenNLP's names."""
-        rename_bilm(state_dict, prefix, self.state_dict())
+        """What `load_state_dict` calls: it also takes tensors under the names of other projects."""
+        for rename in hooks.everything("bilm_names"):
+            rename(state_dict, prefix, self.state_dict())
         super()._load_from_state_dict(state_dict, prefix, *arguments)
 
     def _initial_states(self, rows: int) -> tuple[list[LstmState], list[LstmState]]:

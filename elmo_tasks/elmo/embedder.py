@@ -21,23 +21,10 @@ from elmo_tasks.elmo.fast import FastBiLM, Precision, load_frozen
 from elmo_tasks.elmo.frozen_layers import FrozenLayers, LayerCacheConfig, LayerProvider, LayerSource
 from elmo_tasks.elmo.layer_store import LayerStore
 from elmo_tasks.elmo.options import BiLMOptions
-from elmo_tasks.elmo.scalar_mix import GatedMix, LayerNormalization, ScalarMix
+from elmo_tasks.elmo.scalar_mix import LayerNormalization, MixConfig, ScalarMix
 from elmo_tasks.errors import ConfigError
 
 MixName = Literal["input", "output"]
-
-
-class GatedMixConfig(Config):
-    """Weights of the layers for each token, which a small network, the gate, computes from its layers.
-
-    At first they are equal. The gate is `mixes.*gate`; the bias of its last layer is `mixes.*weights`, as in the scalar
-    mix. `metrics.jsonl` has the mean weights over the tokens of the validation data.
-    """
-
-    type: Literal["gated"]
-    hidden_size: Annotated[int, Field(ge=1)] | None = Field(
-        None, description="Units of the gate's hidden layer, with tanh; null for a linear gate."
-    )
 
 
 class ElmoConfig(Config):
@@ -63,8 +50,9 @@ class ElmoConfig(Config):
     layer_weights: tuple[Annotated[float, Field(gt=0)], ...] | None = Field(
         None, description="Fixed weights of the mixed layers, which are scaled to sum 1; null to learn them."
     )
-    mix: GatedMixConfig | None = Field(
-        None, description="Weights that depend on the token; null for the same weights for all tokens."
+    mix: MixConfig | None = Field(
+        None,
+        description="Another mix, such as 'gated', whose weights depend on the token; null for the scalar mix.",
     )
     gamma: float = Field(1.0, description="The factor gamma of a mix, or where it starts.")
     learned_gamma: bool = Field(True, description="Whether gamma is learned.")
@@ -153,7 +141,7 @@ class ElmoConfig(Config):
             )
         if self.mix is not None:
             weighing = (self.gamma, self.learned_gamma, self.layer_normalization)
-            return GatedMix(size, self.mix.hidden_size, num_layers, layers, *weighing)
+            return self.mix.build(size, num_layers, layers, *weighing)
         # The softmax of logarithms gives the weights, scaled to sum 1.
         logarithms = None if self.layer_weights is None else [math.log(weight) for weight in self.layer_weights]
         return ScalarMix(

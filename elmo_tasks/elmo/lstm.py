@@ -182,13 +182,6 @@ def run_both_directions(
     return torch.cat(halves, dim=-1).unflatten(0, (batch, padded_length)), final
 
 
-def gate_factors(bias: Tensor) -> Tensor:
-    """What weights and biases are multiplied with, as large as `bias`: 2 for the candidate, 1 for the other gates."""
-    factors = bias.new_ones(4, len(bias) // 4)
-    factors[1] = 2.0
-    return factors.flatten()
-
-
 @dataclasses.dataclass(frozen=True)
 class DoubledWeights:
     """A `ProjectedLstm`'s weights for steps that compute every tanh with a sigmoid.
@@ -215,13 +208,13 @@ class DoubledWeights:
 
     @classmethod
     def of(cls, lstm: ProjectedLstm) -> DoubledWeights:
-        factors = gate_factors(lstm.bias)
-        shifts = lstm.bias.new_zeros(4, len(lstm.bias) // 4)
-        shifts[2] = 1.0
+        num_cells = len(lstm.bias) // 4
+        factors = torch.cat([lstm.bias.new_full((num_cells,), factor) for factor in (1.0, 2.0, 1.0, 1.0)])  # (4H,)
+        shifts = torch.cat([lstm.bias.new_full((num_cells,), shift) for shift in (0.0, 0.0, 1.0, 0.0)])  # (4H,)
         return cls(
             inputs=lstm.input_weight * factors[:, None],
             recurrent=lstm.recurrent_weight * factors[:, None],
-            bias=lstm.bias * factors + shifts.flatten(),
+            bias=lstm.bias * factors + shifts,
             projection=None if lstm.projection_weight is None else 2.0 * lstm.projection_weight,
             cell_clip=None if lstm.cell_clip is None else 2.0 * lstm.cell_clip,
         )

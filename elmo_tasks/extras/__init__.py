@@ -43,13 +43,14 @@ EXTRAS = {
         adds={
             "EncoderConfig": {
                 "cnn": "encoders:NgramCnnConfig",
+                "pass_through": "encoders:PassThroughConfig",
                 "stacked_highway_bilstm": "encoders:StackedHighwayBiLstmConfig",
             },
             "CharacterEncoderConfig": {"lstm": "encoders:CharacterLstmConfig"},
             "foreign_config": {"allennlp": "allennlp_keys:FOREIGN_CONFIGS"},
             "input_format": {"allennlp": "commands:FORMAT"},
         },
-        needs=("other_tasks", "resolve", "transformers"),
+        needs=("other_tasks", "resolve", "transformers", "weights"),
     ),
     "compare": Extra(
         "systems side by side: significance, errors, plots",
@@ -188,6 +189,7 @@ EXTRAS = {
         },
         adds={
             "bilm_format": {"zip": "bilm_zip:ZIP", "many_langs": "many_langs:MANY_LANGS"},
+            "bilm_names": {"allennlp": "allennlp_names:rename_bilm"},
             "token_encoder": {"lexicon": "lexicon:LexiconEncoder"},
         },
     ),
@@ -220,10 +222,12 @@ EXTRAS = {
         adds={"missing_data": {"samples": "commands:missing_data"}},
     ),
     "other_tasks": Extra(
-        "what goes beyond the six tasks of the paper: plain taggers and classifiers, and treebanks in CoNLL-U",
+        "what goes beyond the paper's models and tasks: plain taggers and classifiers, decomposable attention, CoNLL-U",
         adds={
             "DatasetReaderConfig": {"conllu": "conllu:ConlluConfig"},
+            "MixConfig": {"gated": "gated_mix:GatedMixConfig"},
             "ModelConfig": {
+                "decomposable_attention": "decomposable_attention:DecomposableAttentionConfig",
                 "simple_tagger": "simple_tagger:SimpleTaggerConfig",
                 "text_classifier": "text_classifier:TextClassifierConfig",
             },

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import TypedDict
 
 import numpy as np
@@ -19,27 +18,14 @@ class ConfusionTable(TypedDict):
     counts: list[list[int]]
 
 
-class Confusion:
-    """Counts pairs of gold and predicted labels."""
-
-    def __init__(self) -> None:
-        self._pairs: Counter[tuple[str, str]] = Counter()
-
-    def add(self, predicted: Sequence[str], gold: Sequence[str]) -> None:
-        """Adds the labels of one example.
-
-        Raises:
-            ValueError: the two do not have the same length.
-        """
-        self._pairs.update(zip(gold, predicted, strict=True))
-
-    def table(self) -> ConfusionTable:
-        gold: Counter[str] = Counter()
-        for (label, other), count in self._pairs.items():
-            gold[label] += count
-            gold[other] += 0  # a label that is only predicted has a row, too
-        labels = natural_order(gold) or sorted(gold, key=lambda label: (-gold[label], label))
-        return {"labels": labels, "counts": [[self._pairs[row, column] for column in labels] for row in labels]}
+def confusion_table(pairs: Counter[tuple[str, str]]) -> ConfusionTable:
+    """The table of counted pairs, each a gold and a predicted label."""
+    gold: Counter[str] = Counter()
+    for (label, other), count in pairs.items():
+        gold[label] += count
+        gold[other] += 0  # a label that is only predicted has a row, too
+    labels = natural_order(gold) or sorted(gold, key=lambda label: (-gold[label], label))
+    return {"labels": labels, "counts": [[pairs[row, column] for column in labels] for row in labels]}
 
 
 class LabelScores(TypedDict):

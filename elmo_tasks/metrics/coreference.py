@@ -114,8 +114,7 @@ class ScoredDocument:
                 self.response_of |= dict.fromkeys(new, len(found_sizes))
                 found_sizes.append(len(new))
         self.sizes = [len(cluster) for cluster in self.key], found_sizes
-        # How many mentions a cluster of the key and one of the response have in common, where it is not 0; first with
-        # all clusters of a mention, then only with its last cluster in the key.
+        # First with all clusters of a mention, then only with its last cluster in the key.
         in_key = ((number, mention) for number, cluster in enumerate(self.key) for mention in cluster)
         self.common = self._pairs_of_clusters(in_key)
         self._common_of_last = self._pairs_of_clusters((number, mention) for mention, number in self.key_of.items())
@@ -126,39 +125,23 @@ class ScoredDocument:
 
     def tallies(self) -> dict[str, Tally]:
         """The counts of every metric, by its name; BLANC's as two kinds of links."""
-        return {
-            "mentions": self._mentions(),
-            "muc": self._muc(),
-            "b_cubed": self._b_cubed(),
-            **self._ceaf(),
-            **self._blanc(),
-        }
-
-    def _mentions(self) -> Tally:
-        common = self._common_of_last.total()
-        return (common, len(self.key_of), common, len(self.response_of))
-
-    def _muc(self) -> Tally:
-        gold, found = (sum(sizes) - len(sizes) for sizes in self.sizes)
-        correct = self._common_of_last.total() - len(self._common_of_last)
-        return (correct, gold, correct, found)
-
-    def _b_cubed(self) -> Tally:
         gold, found = self.sizes
+        mentions = self._common_of_last.total()
+        links = mentions - len(self._common_of_last)
         recalled = confirmed = 0.0
-        for (one, other), mentions in self._common_of_last.items():
-            recalled += mentions * self.common[one, other] / gold[one]
-            confirmed += mentions * self.common[one, other] / found[other]
-        return (recalled, sum(gold), confirmed, sum(found))
-
-    def _ceaf(self) -> dict[str, Tally]:
-        gold, found = self.sizes
+        for (one, other), number in self._common_of_last.items():
+            recalled += number * self.common[one, other] / gold[one]
+            confirmed += number * self.common[one, other] / found[other]
         dice = {(one, other): 2 * common / (gold[one] + found[other]) for (one, other), common in self.common.items()}
         by_entity = _best_alignment(dice, len(gold), len(found))
         by_mention = _best_alignment(self.common, len(gold), len(found))
         return {
+            "mentions": (mentions, len(self.key_of), mentions, len(self.response_of)),
+            "muc": (links, sum(gold) - len(gold), links, sum(found) - len(found)),
+            "b_cubed": (recalled, sum(gold), confirmed, sum(found)),
             "ceaf_e": (by_entity, len(gold), by_entity, len(found)),
             "ceaf_m": (by_mention, sum(gold), by_mention, sum(found)),
+            **self._blanc(),
         }
 
     def _blanc(self) -> dict[str, Tally]:

@@ -10,7 +10,6 @@ HEADS = {
     "bidaf_self_attention": "elmo_tasks.models.bidaf:BidafSelfAttentionConfig",
     "coref": "elmo_tasks.models.coreference_resolver:CoreferenceResolverConfig",
     "crf_tagger": "elmo_tasks.models.crf_tagger:CrfTaggerConfig",
-    "decomposable_attention": "elmo_tasks.models.inference:DecomposableAttentionConfig",
     "esim": "elmo_tasks.models.inference:EsimConfig",
     "srl": "elmo_tasks.models.semantic_role_labeler:SemanticRoleLabelerConfig",
 }

@@ -58,11 +58,6 @@ class BiattentiveClassifier(LabelModel[ClassificationBatch, BiattentiveClassifie
     text: the two sequences that it aligns are the same. As in Peters et al. 2018, plain feed-forward layers replace
     the maxout network at the end; `activation: 'maxout'` restores it, without batch normalization. A second mix of
     ELMo is concatenated to the output of the second biLSTM, the integrator, after its dropout.
-
-    Arguments:
-        embedder: reads the tokens.
-        config: the settings of the layers.
-        labels: the K labels by their ids.
     """
 
     task = Classification()
@@ -82,18 +77,14 @@ class BiattentiveClassifier(LabelModel[ClassificationBatch, BiattentiveClassifie
     def forward(self, batch: ClassificationBatch) -> BiattentiveClassifierOutput:
         mask = batch.tokens.mask
         embedded = self.embedder(batch.tokens)
-        integrated = embedded.join(self._integrate(embedded.inputs, mask))  # (B, T, D)
+        encoded = self.encoder(self.pre_encoder(self.embedding_dropout(embedded.inputs)), mask)
+        aligned = align_with_itself(encoded, mask)
+        joined = torch.cat([encoded, encoded - aligned, encoded * aligned], dim=2)
+        integrated = embedded.join(self.integrator_dropout(self.integrator(joined, mask)))  # (B, T, D)
         attended, attention = self.attentive_pooling(integrated, mask)  # (B, D), (B, T)
         pooled = [pool(integrated, mask) for pool in (max_pool, mean_pool, min_pool)]  # (B, D) each
         logits = self.scores(self.output(torch.cat([*pooled, attended], dim=1)))
         return BiattentiveClassifierOutput(logits=logits, attention=attention.float(), mask=mask)
-
-    def _integrate(self, inputs: Tensor, mask: Tensor) -> Tensor:
-        """The token vectors (B, T, D) in their context, joined with what they are aligned with."""
-        encoded = self.encoder(self.pre_encoder(self.embedding_dropout(inputs)), mask)
-        aligned = align_with_itself(encoded, mask)
-        joined = torch.cat([encoded, encoded - aligned, encoded * aligned], dim=2)
-        return self.integrator_dropout(self.integrator(joined, mask))
 
     def decode(
         self, output: BiattentiveClassifierOutput, batch: ClassificationBatch, *, probabilities: bool = True

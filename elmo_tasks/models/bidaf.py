@@ -44,10 +44,6 @@ class BidafSelfAttention(ReadingModel):
     question; ELMo's second mix is concatenated to its output. The passage attends to the question and to itself; two
     chained encoders score the answer's start and end. Where the papers leave a choice, it is that of the authors' code:
     the texts are joined as by Seo et al. (2017), and self-attention may attend to nothing.
-
-    Arguments:
-        embedder: reads passage and question.
-        config: the settings of the layers.
     """
 
     def __init__(self, embedder: Embedder, config: BidafSelfAttentionConfig) -> None:
@@ -130,10 +126,6 @@ class Bidaf(ReadingModel):
     code and in AllenNLP's, the encoder for ends also reads the joined texts, and the passage as a likely start sees it.
     Departs from them in that dropout is variational and answers have a limited length, unless `max_answer_length` is
     null. ELMo's second mix is concatenated to the first encoder's output, as in `BidafSelfAttention`.
-
-    Arguments:
-        embedder: reads passage and question.
-        config: the settings of the layers.
     """
 
     def __init__(self, embedder: Embedder, config: BidafConfig) -> None:

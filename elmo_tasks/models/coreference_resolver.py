@@ -288,12 +288,17 @@ class CoreferenceResolver(TaskModel[CoreferenceBatch, CoreferenceOutput]):
         of_possible = of_spans[possible.clamp(min=0)].masked_fill(possible < 0, -1)  # (M, K + 1)
         of_choices = of_spans.masked_fill(numbers < 0, -1).unsqueeze(1)  # (M, 1)
         shares = (output.antecedent_scores / self.temperature).softmax(dim=1)  # (M, K + 1)
-        chances = (shares * (of_possible == of_choices)).sum(dim=1).clamp(max=1)  # (M,)
+        chances = (shares * (of_possible == of_choices)).sum(dim=1).clamp(max=1).tolist()  # (M,)
         predictions: list[dict[str, Any]] = []
         for found in clusters:
-            prediction = {"clusters": [[spans[span] for span in cluster] for cluster in found]}
+            prediction: dict[str, Any] = {"clusters": [[spans[span] for span in cluster] for cluster in found]}
             if probabilities:
-                prediction |= _choices(sorted(itertools.chain(*found)), spans, antecedents, chances.tolist())
+                chosen = sorted(itertools.chain(*found))
+                positions = {span: position for position, span in enumerate(chosen)}
+                links = [antecedents[span] for span in chosen]
+                prediction["mentions"] = [spans[span] for span in chosen]
+                prediction["antecedents"] = [None if link is None else positions[link] for link in links]
+                prediction["probabilities"] = [chances[span] for span in chosen]
             predictions.append(prediction)
         return predictions
 
@@ -386,19 +391,6 @@ def linked_clusters(antecedents: Sequence[int | None]) -> list[list[int]]:
         first_span.append(first_span[antecedent])
         members.setdefault(first_span[span], [first_span[span]]).append(span)
     return [members[first] for first in sorted(members)]
-
-
-def _choices(
-    chosen: Sequence[int], spans: Sequence[list[int]], antecedents: Sequence[int | None], chances: Sequence[float]
-) -> dict[str, list[Any]]:
-    """The chosen spans of one document as mentions, with their antecedents and probabilities."""
-    positions = {span: position for position, span in enumerate(chosen)}
-    links = [antecedents[span] for span in chosen]
-    return {
-        "mentions": [spans[span] for span in chosen],
-        "antecedents": [None if link is None else positions[link] for link in links],
-        "probabilities": [chances[span] for span in chosen],
-    }
 
 
 def _gold_clusters(output: CoreferenceOutput, mentions: Tensor, num_tokens: int) -> Tensor:

@@ -70,11 +70,6 @@ class CrfTagger(TaskModel[TaggingBatch, TagScores]):
     no probability in training either. A second mix of ELMo is concatenated to the encoder's output. Feed-forward layers
     before the scores are those of AllenNLP's fine-grained recognizer.
 
-    Arguments:
-        embedder: reads the tokens.
-        config: the settings of the layers and the tag scheme.
-        labels: the K tags by their ids.
-
     Raises:
         ElmoTasksError: a label is not a tag of the scheme, or a tag with a weight is not a label.
     """

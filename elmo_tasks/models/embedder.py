@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pydantic
@@ -50,26 +50,8 @@ class EmbedderConfig(Config):
             transformer=self.transformer.build() if self.transformer else None,
         )
 
-    def pretrained_words(self) -> Iterable[str]:
-        """All words of the file of vectors, in its order; empty without a file."""
-        file = self._word_vectors()
-        return file.words if file else ()
-
-    def words_without_vector(self, words: Iterable[str]) -> tuple[set[str], set[str]] | None:
-        """The words that the file of vectors lacks, and those that it has only in lower case; None without a file."""
-        if (file := self._word_vectors()) is None:
-            return None
-        known = set(file.words)
-        not_as_written = {word for word in words if word not in known}
-        in_lower_case = {word for word in not_as_written if word.lower() in known}
-        return not_as_written - in_lower_case, in_lower_case
-
-    def word_vectors_hash(self) -> str | None:
-        """The hash of the file of vectors; None without a file."""
-        file = self._word_vectors()
-        return file.fingerprint if file else None
-
-    def _word_vectors(self) -> WordVectorFile | None:
+    def word_vectors(self) -> WordVectorFile | None:
+        """The file of vectors of words; None without one."""
         if self.words is None or self.words.vectors is None:
             return None
         return open_word_vectors(self.words.vectors, self.words.size)

@@ -171,8 +171,7 @@ def tag_loss(output: TagScores, tags: Tensor | None, weights: Tensor | None = No
     A long sentence thus counts for more. AllenNLP takes the mean over the tokens of a batch. The two differ only by a
     factor if all batches have the same number of tokens per sentence.
 
-    Arguments:
-        weights: of the tags, (K,): that of its gold tag multiplies the loss of a token.
+    For the weights of the tags, (K,), see `label_loss`.
 
     Raises:
         ValueError: there are no gold tags.

@@ -57,7 +57,7 @@ class TaskModel(nn.Module, ABC, Generic[BatchT, OutputT]):
     not depend on the other examples of the batch.
 
     Arguments:
-        embedder: reads the tokens.
+        embedder: reads the tokens. Heads also take the settings of their layers, and the labels by their ids.
 
     Attributes:
         task: the task of its config, whose batches it reads.

@@ -286,9 +286,16 @@ def best_spans(
         temperature: divides the sums of which the softmax is taken.
     """
     longest = min(max_length, mask.shape[1])  # L
-    scores = _span_scores(start_logits, end_logits, mask, longest).flatten(1)  # (B, T * L), by start, then by length
+    dtype = torch.promote_types(start_logits.dtype, torch.float32)
+    start_logits, end_logits = (logits.to(dtype).masked_fill(~mask, _NONE) for logits in (start_logits, end_logits))
+    behind = functional.pad(end_logits, (0, longest - 1), value=_NONE).unfold(1, longest, 1)  # (B, T, L), a view
+    scores = (start_logits.unsqueeze(2) + behind).flatten(1)  # (B, T * L), by start, then by length
     log_partition = (scores / temperature).logsumexp(dim=1, keepdim=True)  # (B, 1)
-    best, indices = _first_maxima(scores, num_spans)  # (B, N), (B, N)
+    maxima = []
+    for _ in range(num_spans):  # `topk` would be free to choose any of equal scores; `max` takes the first
+        maxima.append(scores.max(dim=1, keepdim=True))  # (B, 1), (B, 1)
+        scores.scatter_(1, maxima[-1].indices, _NONE)
+    best, indices = (torch.cat(columns, dim=1) for columns in zip(*maxima, strict=True))  # (B, N), (B, N)
     is_span = best > _NONE
     starts = indices // longest
     return BestSpans(
@@ -296,24 +303,3 @@ def best_spans(
         ends=(starts + indices % longest).masked_fill(~is_span, -1),
         probabilities=(best / temperature - log_partition).exp().clamp(max=1),
     )
-
-
-def _span_scores(start_logits: Tensor, end_logits: Tensor, mask: Tensor, longest: int) -> Tensor:
-    """(B, T, L): the score of the span of l + 1 tokens that starts at token t; minus infinity where none is allowed."""
-    dtype = torch.promote_types(start_logits.dtype, torch.float32)
-    start_logits, end_logits = (logits.to(dtype).masked_fill(~mask, _NONE) for logits in (start_logits, end_logits))
-    behind = functional.pad(end_logits, (0, longest - 1), value=_NONE).unfold(1, longest, 1)  # (B, T, L), a view
-    return start_logits.unsqueeze(2) + behind
-
-
-def _first_maxima(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """The `count` highest scores of each row and their indices, (B, N) each; overwrites `scores`.
-
-    `topk` would be free to choose any of equal scores; `max` takes the first.
-    """
-    maxima = []
-    for _ in range(count):
-        maxima.append(scores.max(dim=1, keepdim=True))  # (B, 1), (B, 1)
-        scores.scatter_(1, maxima[-1].indices, _NONE)
-    best, indices = zip(*maxima, strict=True)
-    return torch.cat(best, dim=1), torch.cat(indices, dim=1)

@@ -57,11 +57,6 @@ class SemanticRoleLabeler(LabelModel[SemanticRolesBatch, TagScores]):
     (2018), section 4, with an `AlternatingLstm` as the encoder. Tags are learned token by token; only decoding searches
     for the best valid sequence. A second mix of ELMo is concatenated to the encoder's output.
 
-    Arguments:
-        embedder: reads the tokens.
-        config: the settings of the layers.
-        labels: the K tags by their ids, in IOB2.
-
     Raises:
         ElmoTasksError: a label is not a tag of IOB2.
     """

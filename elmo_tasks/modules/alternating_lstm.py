@@ -43,7 +43,7 @@ class AlternatingLstmConfig(HighwayConfig):
     num_layers: Annotated[PositiveInt, Field(description="layers of both directions together")] = 8
 
     def build(self, input_size: int) -> AlternatingLstm:
-        return AlternatingLstm(input_size, self.hidden_size, self.num_layers, self.dropout, self.highway_bias)
+        return AlternatingLstm(input_size, self)
 
 
 class AlternatingLstm(Encoder):
@@ -51,22 +51,15 @@ class AlternatingLstm(Encoder):
 
     Source: He et al. (2017), "Deep Semantic Role Labeling: What Works and What's Next", section 2.1; the alternating
     directions after Zhou and Xu (2015).
-
-    Arguments:
-        input_size: D.
-        hidden_size: H, also the size of the output.
-        num_layers: how many layers.
-        dropout: probability of variational dropout on the state and output of each layer.
-        highway_bias: see `HighwayLstm`.
     """
 
-    def __init__(
-        self, input_size: int, hidden_size: int, num_layers: int, dropout: float = 0.0, highway_bias: bool = False
-    ) -> None:
+    def __init__(self, input_size: int, config: AlternatingLstmConfig) -> None:
         super().__init__()
-        sizes = [input_size, *[hidden_size] * (num_layers - 1)]
-        self.layers = nn.ModuleList(HighwayLstm(size, hidden_size, dropout, highway_bias) for size in sizes)
-        self.output_size = hidden_size
+        self.output_size = config.hidden_size
+        sizes = [input_size, *[config.hidden_size] * (config.num_layers - 1)]
+        self.layers = nn.ModuleList(
+            HighwayLstm(size, config.hidden_size, config.dropout, config.highway_bias) for size in sizes
+        )
 
     def forward(self, inputs: Tensor, mask: Tensor) -> Tensor:
         order = reversed_order(mask)  # (T * B,)

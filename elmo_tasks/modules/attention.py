@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Callable
 
 import torch
@@ -194,24 +193,16 @@ class SelfAttention(nn.Module):
         self.nothing = nn.Parameter(torch.tensor(-1.0))
 
     def forward(self, passage: Tensor, mask: Tensor) -> Tensor:
-        """Attends to the other tokens.
-
-        Arguments:
-            passage: (B, T, D), finite in the padding too.
-            mask: (B, T) bool, True where a token is real.
-
-        Returns:
-            (B, T, D); finite in the padding.
-        """
-        return attend_in_parts(functools.partial(self._attend, passage, mask), mask)
-
-    def _attend(self, passage: Tensor, mask: Tensor, start: int, end: int) -> Tensor:
-        """(B, A, D): the results of the tokens from `start` to `end`, exclusive."""
-        scores = self.scores(passage[:, start:end], passage)  # (B, A, T)
-        scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
+        """(B, T, D), finite in the padding too, and (B, T) bool -> (B, T, D), finite in the padding."""
         positions = torch.arange(mask.shape[1], device=mask.device)  # (T,)
-        is_other = positions != positions[start:end].unsqueeze(1)  # (A, T)
-        scores = scores.masked_fill(~(mask.unsqueeze(1) & is_other), torch.finfo(scores.dtype).min)
-        nothing = self.nothing.to(scores.dtype).expand(*scores.shape[:2], 1)  # (B, A, 1)
-        weights = torch.cat([scores, nothing], dim=2).softmax(dim=2)[:, :, :-1]  # (B, A, T)
-        return weights.to(passage.dtype) @ passage
+
+        def attend(start: int, end: int) -> Tensor:
+            scores = self.scores(passage[:, start:end], passage)  # (B, A, T)
+            scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
+            is_other = positions != positions[start:end].unsqueeze(1)  # (A, T)
+            scores = scores.masked_fill(~(mask.unsqueeze(1) & is_other), torch.finfo(scores.dtype).min)
+            nothing = self.nothing.to(scores.dtype).expand(*scores.shape[:2], 1)  # (B, A, 1)
+            weights = torch.cat([scores, nothing], dim=2).softmax(dim=2)[:, :, :-1]  # (B, A, T)
+            return weights.to(passage.dtype) @ passage  # (B, A, D)
+
+        return attend_in_parts(attend, mask)

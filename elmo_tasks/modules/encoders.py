@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Annotated, ClassVar, Literal
 
 import torch
@@ -57,34 +57,20 @@ class StackedEncoder(Encoder):
     The paper's named entity recognizer has two layers of bidirectional LSTMs of 200 and 100 units (section 4; after
     Peters et al. 2017, "Semi-supervised sequence tagging with bidirectional language models"), and its reader for SQuAD
     single layers of bidirectional GRUs of 90 units (after Clark and Gardner 2017).
-
-    Arguments:
-        kind: nn.LSTM or nn.GRU.
-        input_size: D.
-        hidden_sizes: units of one direction of each layer; H is twice the last, or the last with one direction.
-        dropout: probability of variational dropout on the input of each layer.
-        bidirectional: otherwise each layer only reads from the beginning to the end.
     """
 
-    def __init__(
-        self,
-        kind: type[nn.RNNBase],
-        input_size: int,
-        hidden_sizes: Sequence[int],
-        dropout: float = 0.0,
-        bidirectional: bool = True,
-    ) -> None:
+    def __init__(self, input_size: int, config: _StackedConfig) -> None:
         super().__init__()
-        sizes = [input_size, *(2 * size if bidirectional else size for size in hidden_sizes)]
-        make: Callable[[int, int], nn.RNNBase] = functools.partial(kind, batch_first=True)
-        if bidirectional:
-            make = BiLstm if kind is nn.LSTM else BiGru
-        layers = list(map(make, sizes, hidden_sizes))
+        sizes = [input_size, *(2 * size if config.bidirectional else size for size in config.hidden_sizes)]
+        make: Callable[[int, int], nn.RNNBase] = functools.partial(config.kind, batch_first=True)
+        if config.bidirectional:
+            make = BiLstm if config.kind is nn.LSTM else BiGru
+        layers = list(map(make, sizes, config.hidden_sizes))
         for layer in layers:
             initialize_gates(layer)
         self.layers = nn.ModuleList(layers)
-        self.bidirectional = bidirectional
-        self.dropout = VariationalDropout(dropout)
+        self.bidirectional = config.bidirectional
+        self.dropout = VariationalDropout(config.dropout)
         self.output_size = sizes[-1]
 
     def forward(self, inputs: Tensor, mask: Tensor) -> Tensor:
@@ -113,7 +99,7 @@ class _StackedConfig(EncoderConfig):
     )
 
     def build(self, input_size: int) -> StackedEncoder:
-        return StackedEncoder(self.kind, input_size, self.hidden_sizes, self.dropout, self.bidirectional)
+        return StackedEncoder(input_size, self)
 
 
 class StackedBiLstmConfig(_StackedConfig):
@@ -128,26 +114,6 @@ class StackedBiGruConfig(_StackedConfig):
 
     kind = nn.GRU
     type: Literal["stacked_bigru"] = "stacked_bigru"
-
-
-class PassThrough(Encoder):
-    """No encoder: the vectors as they are, for those that already know their context, such as a transformer's."""
-
-    def __init__(self, input_size: int) -> None:
-        super().__init__()
-        self.output_size = input_size
-
-    def forward(self, inputs: Tensor, mask: Tensor) -> Tensor:
-        return inputs.masked_fill(~mask.unsqueeze(2), 0)
-
-
-class PassThroughConfig(EncoderConfig):
-    """No encoder: the head reads the token vectors as they are."""
-
-    type: Literal["pass_through"] = "pass_through"
-
-    def build(self, input_size: int) -> PassThrough:
-        return PassThrough(input_size)
 
 
 @torch.no_grad()

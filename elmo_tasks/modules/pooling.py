@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import torch
 from torch import Tensor, nn
 
@@ -36,18 +34,6 @@ def mean_pool(vectors: Tensor, mask: Tensor) -> Tensor:
     return vectors.masked_fill(~mask.unsqueeze(2), 0).sum(1) / mask.sum(1, keepdim=True)
 
 
-def sum_pool(vectors: Tensor, mask: Tensor) -> Tensor:
-    """The sum of each feature over a text's tokens; as `max_pool`."""
-    return vectors.masked_fill(~mask.unsqueeze(2), 0).sum(1)
-
-
-def last_pool(vectors: Tensor, mask: Tensor) -> Tensor:
-    """The vector of a text's last token and that of its first, where the two directions of an encoder end; (B, 2D)."""
-    last = mask.sum(1) - 1  # (B,)
-    rows = torch.arange(len(vectors), device=vectors.device)
-    return torch.cat([vectors[rows, last], vectors[:, 0]], dim=1)
-
-
 class AttentivePooling(nn.Module):
     """The weighted sum of a text's vectors. The weights are a softmax over the tokens' products with a learned vector.
 
@@ -75,29 +61,3 @@ class AttentivePooling(nn.Module):
         """
         weights = masked_softmax(self.score(vectors).squeeze(2), mask)  # (B, T)
         return (weights.unsqueeze(1) @ vectors).squeeze(1), weights
-
-
-PoolingName = Literal["mean", "sum", "max", "attention", "last"]
-_POOLS = {"mean": mean_pool, "sum": sum_pool, "max": max_pool, "last": last_pool}  # those without parameters
-
-
-class Pooling(nn.Module):
-    """A pooling by its name, and the weights of the tokens if it has any.
-
-    Arguments:
-        name: which one.
-        size: D.
-    """
-
-    def __init__(self, name: PoolingName, size: int) -> None:
-        super().__init__()
-        self.name = name
-        self.attention = AttentivePooling(size) if name == "attention" else None
-        self.output_size = 2 * size if name == "last" else size
-
-    def forward(self, vectors: Tensor, mask: Tensor) -> tuple[Tensor, Tensor | None]:
-        """(B, T, D), finite in the padding too, and (B, T) bool -> (B, output_size), and the weights (B, T) or None."""
-        if self.attention is not None:
-            pooled, weights = self.attention(vectors, mask)
-            return pooled, weights
-        return _POOLS[self.name](vectors, mask), None

@@ -110,37 +110,13 @@ class WordVectorFile:
         positions = found.fill_null(-1).to_numpy()  # (N,)
         vectors = np.full((len(words), self.dimension), np.nan, dtype=np.float32)  # (N, D)
         begin = 0
-        for chunk in self._chunks():
+        for chunk in self.chunks():
             here = (positions >= begin) & (positions < begin + len(chunk))
             vectors[here] = chunk[positions[here] - begin]
             begin += len(chunk)
         return vectors
 
-    def nearest(self, word: str, count: int) -> list[tuple[str, float]]:
-        """The words whose vectors are nearest to that of a word, with their cosine similarities, nearest first.
-
-        Arguments:
-            word: if the file lacks it, its lower-cased form counts.
-
-        Raises:
-            ElmoTasksError: the file lacks both forms.
-        """
-        forms = [word, word.lower()]
-        found = [(form, row) for form, row in zip(forms, self.rows(forms), strict=True) if not np.isnan(row[0])]
-        if not found:
-            raise ElmoTasksError(f"{self.path}: has no vector for {word!r}; expected a word in the file")
-        form, vector = found[0]
-        tiny = np.finfo(np.float32).tiny  # vectors can be zero
-        vector /= max(float(np.linalg.norm(vector)), tiny)
-        cosines = np.concatenate(
-            [chunk @ vector / np.maximum(np.linalg.norm(chunk, axis=1), tiny) for chunk in self._chunks()]
-        )
-        words = self._table.column("word")
-        rows = np.argsort(-cosines, kind="stable")
-        others = ((name, float(cosines[row])) for row in rows if (name := words[int(row)].as_py()) != form)
-        return list(itertools.islice(others, count))
-
-    def _chunks(self) -> Iterator[NDArray[np.float32]]:
+    def chunks(self) -> Iterator[NDArray[np.float32]]:
         """The vectors (n, D) of some rows at a time, in the order of the file."""
         for chunk in self._table.column("vector").chunks:
             yield chunk.flatten().to_numpy(zero_copy_only=True).reshape(len(chunk), self.dimension)

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from elmo_tasks.config import Overrides
 from elmo_tasks.data_readers.sources import Source, source_name
 from elmo_tasks.errors import UnknownLabelError, some_of
-from elmo_tasks.metrics.confusion import Confusion, label_scores
+from elmo_tasks.metrics.confusion import confusion_table, label_scores
 from elmo_tasks.modules.devices import Device
 from elmo_tasks.runs.experiment_data import read_examples
 from elmo_tasks.runs.load import Run, RunPaths, load_run, with_device
@@ -54,7 +54,7 @@ def evaluate(
         ElmoTasksError: the run does not know a label of the data, or predicts no labels for a `confusion`.
     """
     run = load_run(path, overrides=with_device(device, overrides))
-    task, confusions = run.reader.task, Confusion()
+    task, pairs = run.reader.task, Counter[tuple[str, str]]()
     is_main = start_accelerator(run.config.trainer).is_main_process
     with ordered_lines(predictions if is_main else None) as write:
         to_file = pairs_to(write)
@@ -62,7 +62,7 @@ def evaluate(
         def sink(row: int, example: dict[str, Any], prediction: dict[str, Any]) -> None:
             to_file(row, example, prediction)
             if confusion:
-                confusions.add(task.compared_labels(prediction), task.compared_labels(example))
+                pairs.update(zip(task.compared_labels(example), task.compared_labels(prediction), strict=True))
 
         metrics = evaluate_run(
             run,
@@ -73,7 +73,7 @@ def evaluate(
         )
     if not confusion:
         return metrics
-    table = confusions.table()
+    table = confusion_table(pairs)
     return {**metrics, "confusion": table, "label_scores": label_scores(table)}
 
 

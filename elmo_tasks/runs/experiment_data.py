@@ -135,9 +135,9 @@ class Data:
         return cls(reader, evaluation_reader, training, held_out)
 
     def vocabulary(self, config: ExperimentConfig) -> Vocabulary:
-        pretrained = config.model.embedder.pretrained_words()
+        vectors = config.model.embedder.word_vectors()
         training, *held_out = self.counts.values()
-        return config.vocabulary.build(training, held_out, pretrained)
+        return config.vocabulary.build(training, held_out, vectors.words if vectors else ())
 
     @property
     def parts(self) -> dict[str, datasets.Dataset]:
@@ -171,8 +171,8 @@ class Data:
     def hashes(self, config: ExperimentConfig) -> dict[str, str]:
         """Hashes of the contents on which a run depends, by their names in messages."""
         hashes = {f"{name} data": counts.sha256 for name, counts in self.counts.items()}
-        vectors = config.model.embedder.word_vectors_hash()
-        return {**hashes, WORD_VECTORS: vectors} if vectors else hashes
+        vectors = config.model.embedder.word_vectors()
+        return {**hashes, WORD_VECTORS: vectors.fingerprint} if vectors else hashes
 
     def validation_locations(self, config: ExperimentConfig) -> list[str]:
         """Where each example of the validation data begins."""

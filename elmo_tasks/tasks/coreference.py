@@ -159,15 +159,12 @@ def token_speakers(given: Any, sentences: Sequence[Sequence[str]], name: str) ->
     speakers = []
     for number, (item, tokens) in enumerate(zip(given, sentences, strict=True)):
         names = [item or None] * len(tokens) if item is None or item == [] or isinstance(item, str) else item
-        if not isinstance(names, list) or len(names) != len(tokens) or not all(map(_may_be_speaker, names)):
+        are_names = isinstance(names, list) and all(each is None or isinstance(each, str) for each in names)
+        if not are_names or len(names) != len(tokens):
             expected = f"a speaker, or one for each of {len(tokens)} tokens"
             raise ElmoTasksError(f"'{name}[{number}]' is {item!r}; expected {expected}")
         speakers.append([each if each and each.strip() else NO_SPEAKER for each in names])
     return speakers
-
-
-def _may_be_speaker(value: Any) -> bool:
-    return value is None or isinstance(value, str)
 
 
 def _speakers_mismatch(example: Example) -> str | None:

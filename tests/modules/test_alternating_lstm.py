@@ -7,11 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from elmo_tasks.extras.allennlp.encoders import StackedHighwayBiLstm
-from elmo_tasks.modules.alternating_lstm import (
-    AlternatingLstm,
-    HighwayLstm,
-)
+from elmo_tasks.modules.alternating_lstm import AlternatingLstm, AlternatingLstmConfig, HighwayLstm
 from elmo_tasks.modules.encoders import EncoderConfig
 from tests.modules.helpers import gradients, mask_of
 
@@ -61,7 +57,7 @@ def test_a_layer_is_the_paper_s_in_values_and_gradients(
 
 @pytest.mark.parametrize("num_layers", [1, 2, 3, 4])
 def test_directions_alternate(num_layers: int) -> None:
-    encoder = AlternatingLstm(5, 4, num_layers).double()
+    encoder = AlternatingLstmConfig(hidden_size=4, num_layers=num_layers).build(5).double()
     lengths = [3, 6, 1, 5]
     inputs = torch.randn(4, 6, 5, dtype=torch.float64)
     outputs = encoder(inputs, mask_of(lengths))
@@ -108,10 +104,8 @@ def test_states_of_half_precision_inputs_add_up_in_single_precision() -> None:
 
 @pytest.mark.parametrize("kind", ["alternating_lstm", "stacked_highway_bilstm"])
 def test_dropout_and_the_highways_bias_come_only_on_request(kind: str) -> None:
-    config = EncoderConfig.model_validate({"type": kind, "hidden_size": 6, "num_layers": 2})
-    layers = {"alternating_lstm": AlternatingLstm, "stacked_highway_bilstm": StackedHighwayBiLstm}
+    encoder = EncoderConfig.model_validate({"type": kind, "hidden_size": 6, "num_layers": 2}).build(5).train()
     inputs, mask = torch.randn(2, 4, 5), mask_of([4, 2])
-    for encoder in (config.build(5).train(), layers[kind](5, 6, 2).train()):
-        assert not [name for name in encoder.state_dict() if name.endswith("highway_bias")]
-        assert torch.equal(encoder(inputs, mask), encoder(inputs, mask))
+    assert not [name for name in encoder.state_dict() if name.endswith("highway_bias")]
+    assert torch.equal(encoder(inputs, mask), encoder(inputs, mask))
     assert HighwayLstm(5, 6).highway_bias is None

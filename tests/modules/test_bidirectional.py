@@ -10,7 +10,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from elmo_tasks.modules import bidirectional
 from elmo_tasks.modules.bidirectional import BidirectionalLayer, BiGru, BiLstm
-from elmo_tasks.modules.encoders import StackedEncoder
+from elmo_tasks.modules.encoders import StackedBiLstmConfig
 from tests.modules.helpers import gradients, mask_of
 
 Layer = type[BiLstm] | type[BiGru]
@@ -75,7 +75,7 @@ def old_processor(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_without_instructions_for_bfloat16_an_lstm_computes_in_float32(
     bidirectional: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    layer = StackedEncoder(nn.LSTM, 7, (12,), bidirectional=bidirectional)
+    layer = StackedBiLstmConfig(hidden_sizes=(12,), bidirectional=bidirectional).build(7)
     mask = mask_of([3, 9, 1, 5])
     inputs = torch.randn(*mask.shape, 7)
     generators = torch.get_rng_state()

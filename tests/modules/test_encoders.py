@@ -14,7 +14,6 @@ from elmo_tasks.modules.encoders import (
     EncoderConfig,
     StackedBiGruConfig,
     StackedBiLstmConfig,
-    StackedEncoder,
     initialize_gates,
 )
 from elmo_tasks.modules.feed_forward import FeedForward, FeedForwardConfig
@@ -80,7 +79,7 @@ def test_every_token_sees_all_of_its_sentence_also_in_inference_mode(encoder: En
 
 
 def test_dropout_is_on_each_layers_input() -> None:
-    encoder = StackedEncoder(nn.LSTM, 40, (30,), dropout=0.5)
+    encoder = StackedBiLstmConfig(hidden_sizes=(30,), dropout=0.5).build(40)
     seen: list[torch.Tensor] = []
     encoder.layers[0].register_forward_pre_hook(lambda _, arguments: seen.append(arguments[0][0]))
     encoder(torch.ones(1, 6, 40), torch.ones(1, 6, dtype=torch.bool))
@@ -103,7 +102,7 @@ def test_weights_start_orthogonal_with_a_forget_bias_of_one() -> None:
 
 
 def test_a_gru_starts_orthogonal_without_biases() -> None:
-    (layer,) = StackedEncoder(nn.GRU, 3, (5,)).layers
+    (layer,) = StackedBiGruConfig(hidden_sizes=(5,)).build(3).layers
     for name, parameter in layer.named_parameters():
         if name.startswith("bias"):
             assert not parameter.any()

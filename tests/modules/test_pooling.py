@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 import torch
@@ -11,16 +11,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from elmo_tasks.models.reading import BestSpans, best_spans
-from elmo_tasks.modules.pooling import (
-    AttentivePooling,
-    Pooling,
-    PoolingName,
-    last_pool,
-    max_pool,
-    mean_pool,
-    min_pool,
-    sum_pool,
-)
+from elmo_tasks.modules.pooling import AttentivePooling, max_pool, mean_pool, min_pool
 from tests.modules.helpers import LargestTensor
 
 LENGTHS = (4, 1, 3)
@@ -36,7 +27,7 @@ def mask() -> Tensor:
     return torch.arange(4) < torch.tensor(LENGTHS).unsqueeze(1)
 
 
-@pytest.mark.parametrize(("pool", "of_values"), [(max_pool, max), (min_pool, min), (mean_pool, mean), (sum_pool, sum)])
+@pytest.mark.parametrize(("pool", "of_values"), [(max_pool, max), (min_pool, min), (mean_pool, mean)])
 def test_each_feature_of_each_text(
     pool: Callable[[Tensor, Tensor], Tensor], of_values: Callable[[list[float]], float], mask: Tensor
 ) -> None:
@@ -77,26 +68,6 @@ def test_attentive_pooling_starts_after_glorot_and_has_no_bias() -> None:
     state, bound = AttentivePooling(400).state_dict(), (6 / 401) ** 0.5
     assert list(state) == ["score.weight"]
     assert 0.9 * bound < state["score.weight"].abs().max() <= bound
-
-
-def test_the_last_token_and_the_first(mask: Tensor) -> None:
-    vectors = torch.randn(3, 4, 5)
-    found = last_pool(vectors, mask)
-    for text, length in enumerate(LENGTHS):
-        assert torch.equal(found[text], torch.cat([vectors[text, length - 1], vectors[text, 0]]))
-
-
-@pytest.mark.parametrize("name", get_args(PoolingName))
-def test_a_pooling_by_its_name(name: PoolingName, mask: Tensor) -> None:
-    vectors = torch.randn(3, 4, 5)
-    pooling = Pooling(name, 5)
-    pooled, weights = pooling(vectors, mask)
-    assert pooled.shape == (3, pooling.output_size)
-    if pooling.attention is None:
-        assert weights is None
-        assert torch.equal(pooled, {**POOLS, "last": last_pool, "sum": sum_pool}[name](vectors, mask))
-    else:
-        assert torch.equal(pooled, pooling.attention(vectors, mask)[0])
 
 
 GARBAGE = (1e30, math.inf, math.nan)

@@ -149,13 +149,15 @@ def test_config_wants_something_to_read() -> None:
         EmbedderConfig.model_validate({"elmo": elmo})
 
 
-def test_config_names_the_pretrained_words(tmp_path: Path) -> None:
+def test_config_opens_the_pretrained_words(tmp_path: Path) -> None:
     path = tmp_path / "vectors.txt"
     path.write_text("tarn 1 2\nvale 3 4\n")
     config = EmbedderConfig.model_validate({"words": {"size": 2, "vectors": str(path)}})
-    assert list(config.pretrained_words()) == ["tarn", "vale"]
-    assert list(EmbedderConfig.model_validate({"words": {"size": 2}}).pretrained_words()) == []
-    assert list(EmbedderConfig.model_validate({"characters": {}}).pretrained_words()) == []
+    vectors = config.word_vectors()
+    assert vectors is not None
+    assert vectors.words == ("tarn", "vale")
+    assert EmbedderConfig.model_validate({"words": {"size": 2}}).word_vectors() is None
+    assert EmbedderConfig.model_validate({"characters": {}}).word_vectors() is None
     embedder = config.build(VOCABULARY)
     assert embedder.output_size == 2
     assert embedder.words is not None

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from elmo_tasks.errors import DataError, ElmoTasksError
+from elmo_tasks.errors import DataError
 from elmo_tasks.modules import word_vectors
 from elmo_tasks.modules.word_vectors import WordVectorFile, open_word_vectors
 
@@ -72,18 +72,6 @@ def test_words_with_spaces_and_numbers(tmp_path: Path) -> None:
 )
 def test_the_size_counts_and_not_the_first_line(tmp_path: Path, text: str, size: int, words: tuple[str, ...]) -> None:
     assert open_word_vectors(write(tmp_path, text), size).words == words
-
-
-def test_the_nearest_words_are_those_of_the_cosine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(word_vectors, "_BATCH_ROWS", 2)
-    file = WordVectorFile(write(tmp_path, "nil 0 0\nDog 3 4\ncat 6 8.2\ncar -1 -1\ndog 1 1\n"))
-    assert [word for word, _ in file.nearest("Dog", 2)] == ["cat", "dog"]
-    found = dict(file.nearest("CAT", 9))  # in lower case
-    assert list(found) == ["Dog", "dog", "nil", "car"]
-    assert found["dog"] == pytest.approx(14.2 / np.sqrt(2 * (36 + 8.2**2)))
-    assert found["nil"] == 0
-    with pytest.raises(ElmoTasksError, match=r"vectors\.txt: has no vector for 'Cow'; expected a word in the file"):
-        file.nearest("Cow", 1)
 
 
 def test_the_first_of_a_repeated_word_counts(tmp_path: Path) -> None:

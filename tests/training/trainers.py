@@ -34,9 +34,9 @@ def make_trainer(config_file: Path, folder: Path, *overrides: str) -> tuple[Trai
     seed_everything(1)
     reader = config.dataset_reader.build()
     data = reader.read(config.train_data_path)
-    vocabulary: Vocabulary = config.vocabulary.build(
-        Counts.of(reader.task, data), [], config.model.embedder.pretrained_words()
-    )
+    vectors = config.model.embedder.word_vectors()
+    words = vectors.words if vectors else ()
+    vocabulary: Vocabulary = config.vocabulary.build(Counts.of(reader.task, data), [], words)
     model = config.build_model(vocabulary, pretrained=True)
     training = BatchLoader(config.data_loader, data, reader.task, vocabulary, seed=1)
     folder.mkdir(exist_ok=True)

@@ -174,23 +174,20 @@ class FastBiLM:
         """See `layers`; words can also be given by their character ids."""
         # Torch's inference mode does not apply to other threads, and what is kept between calls must work without it.
         with torch.inference_mode(False), torch.no_grad(), torch.autocast(self.device.type, enabled=False):
-            return self._packed_layers(sentences)
-
-    def _packed_layers(self, sentences: Sequence[Sequence[Word]]) -> LayerOutput:
-        lengths = torch.tensor([len(tokens) for tokens in sentences], dtype=torch.int64)
-        longest = int(lengths.max()) if sentences else 0
-        shape = (len(sentences), self.num_layers, longest, self.output_size)
-        layers = torch.zeros(shape, device=self.device)  # (B, L+1, T, D)
-        rows = layers.view(-1, self.output_size // 2)  # two for each token vector, the forward half first
-        for group in plan_groups(lengths.tolist(), self._token_budget):
-            tokens: list[Word] = [BEGIN_SENTENCE, END_SENTENCE]
-            for number in group:
-                tokens.extend(sentences[number])
-            vectors = self._words.look_up(tokens)  # (2 + tokens of the group, P)
-            starts = torch.tensor(group) * self.num_layers * longest  # (B,) where a sentence's token vectors begin
-            run = functools.partial(self._run_direction, rows, vectors, lengths[group], starts, longest)
-            run_together([functools.partial(run, backward) for backward in (False, True)], self.device)
-        return LayerOutput(layers, mask_of_lengths(lengths, longest).to(self.device))
+            lengths = torch.tensor([len(tokens) for tokens in sentences], dtype=torch.int64)
+            longest = int(lengths.max()) if sentences else 0
+            shape = (len(sentences), self.num_layers, longest, self.output_size)
+            layers = torch.zeros(shape, device=self.device)  # (B, L+1, T, D)
+            rows = layers.view(-1, self.output_size // 2)  # two for each token vector, the forward half first
+            for group in plan_groups(lengths.tolist(), self._token_budget):
+                tokens: list[Word] = [BEGIN_SENTENCE, END_SENTENCE]
+                for number in group:
+                    tokens.extend(sentences[number])
+                vectors = self._words.look_up(tokens)  # (2 + tokens of the group, P)
+                starts = torch.tensor(group) * self.num_layers * longest  # (B,) where a sentence's token vectors begin
+                run = functools.partial(self._run_direction, rows, vectors, lengths[group], starts, longest)
+                run_together([functools.partial(run, backward) for backward in (False, True)], self.device)
+            return LayerOutput(layers, mask_of_lengths(lengths, longest).to(self.device))
 
     def _run_direction(
         self, rows: Tensor, vectors: Tensor, lengths: Tensor, starts: Tensor, longest: int, backward: bool

@@ -21,7 +21,7 @@ from elmo_tasks.elmo.characters import PADDING_ID, tokens_to_ids
 from elmo_tasks.elmo.fast.products import Precision, Product, build_product
 from elmo_tasks.elmo.fast.threads import run_together
 from elmo_tasks.elmo.options import CharacterCnnOptions
-from elmo_tasks.elmo.token_encoder import Highway, TokenEncoder
+from elmo_tasks.elmo.token_encoder import TokenEncoder
 from elmo_tasks.text.tokens import batches_of_like_lengths
 
 Word = str | bytes
@@ -54,7 +54,11 @@ class WordEncoder:
         # Where the rows of each position begin.
         self._offsets = len(self._characters) * torch.arange(self._width, device=found.device)
         self._found = found.to(torch.float32 if precision == "float32" else torch.float16)
-        self._highways = [_build_highway(highway, precision) for highway in encoder.highways]
+        self._highways: list[Product] = []  # both products of a layer as one: the carry gate's, then the inputs'
+        for layer in encoder.highways:
+            weight = torch.cat([layer.carry.weight, layer.transform.weight])
+            bias = torch.cat([layer.carry.bias, layer.transform.bias])
+            self._highways.append(build_product(weight, bias, precision))
         self._projection: Product | None = None
         if encoder.projection is not None:
             self._projection = build_product(encoder.projection.weight, encoder.projection.bias, precision)
@@ -160,9 +164,3 @@ def _filter_characters(encoder: TokenEncoder, width: int) -> tuple[Tensor, Tenso
     ]  # (width, characters, filters of this width)
     biases = [convolution.bias.detach() for convolution in encoder.convolutions if convolution.bias is not None]
     return torch.cat(found, dim=2).flatten(0, 1), torch.cat(biases)
-
-
-def _build_highway(highway: Highway, precision: Precision) -> Product:
-    """A highway layer's two products as one: first the carry gate's outputs, then the transformed inputs."""
-    weight = torch.cat([highway.carry.weight, highway.transform.weight])
-    return build_product(weight, torch.cat([highway.carry.bias, highway.transform.bias]), precision)

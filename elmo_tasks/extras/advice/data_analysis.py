@@ -7,7 +7,7 @@ import itertools
 import logging
 import re
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import datasets
@@ -123,7 +123,7 @@ def training_warnings(
     if num_steps is not None and (problem := _few_steps(config.trainer, loader, num_steps)):
         yield DataWarning("few_steps", problem)
     words = _words(config, data, TRAINING)
-    lacking, in_lower_case = config.model.embedder.words_without_vector(words) or (set(), set())
+    lacking, in_lower_case = _without_vector(config, words) or (set(), set())
     if 100 * (len(words) - len(lacking)) < _WITH_VECTOR * len(words):
         share = f"{len(words) - len(lacking)} of the {len(words)} words of the training data"
         text = (
@@ -204,7 +204,7 @@ def _report(config: ExperimentConfig, data: Data, name: str, notes: Sequence[Not
     rows = np.argsort(-lengths, kind="stable")[:3].tolist()
     locations = reader.locations(source, (examples[row] for row in rows))
     words = _words(config, data, name)
-    without = config.model.embedder.words_without_vector(words)
+    without = _without_vector(config, words)
     return {
         "examples": len(examples),
         "texts": counts.num_texts,  # sequences of tokens that the model reads, such as sentences; a pair has two
@@ -230,6 +230,16 @@ def _words(config: ExperimentConfig, data: Data, part: str) -> Counter[str]:
     for token, number in data.counts[part].tokens.items():
         words[config.vocabulary.key(token)] += number
     return words
+
+
+def _without_vector(config: ExperimentConfig, words: Iterable[str]) -> tuple[set[str], set[str]] | None:
+    """The words that the file of vectors lacks, and those that it has only in lower case; None without a file."""
+    if (vectors := config.model.embedder.word_vectors()) is None:
+        return None
+    known = set(vectors.words)
+    not_as_written = {word for word in words if word not in known}
+    in_lower_case = {word for word in not_as_written if word.lower() in known}
+    return not_as_written - in_lower_case, in_lower_case
 
 
 def _same_texts(data: Data, part: str) -> int:

@@ -15,7 +15,6 @@ from torch import Tensor
 from torch.nn import functional
 
 from elmo_tasks.elmo import BiLM, BiLMOptions
-from elmo_tasks.elmo.allennlp_names import bilm_tensors
 from elmo_tasks.elmo.options import (
     PUBLISHED_OPTIONS,
     CharacterCnnOptions,
@@ -26,6 +25,7 @@ from elmo_tasks.errors import MigrationError, one_line, some_of
 from elmo_tasks.extras.allennlp.archive import PADDING, UNKNOWN, Archive, Params, Weights
 from elmo_tasks.extras.allennlp.transformer import add_transformer, convert_transformer
 from elmo_tasks.extras.transformers.transformer_files import TransformerFiles
+from elmo_tasks.extras.weights.allennlp_names import bilm_tensors
 from elmo_tasks.modules.devices import shapes_only
 from elmo_tasks.text.vocabulary import BEGIN_WORD, BYTES, END_WORD, SPECIAL, Vocabulary
 

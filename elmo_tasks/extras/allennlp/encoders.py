@@ -21,6 +21,26 @@ from elmo_tasks.modules.character_cnn import CharacterEncoder, CharacterEncoderC
 from elmo_tasks.modules.encoders import Encoder, EncoderConfig, initialize_gates
 
 
+class PassThrough(Encoder):
+    """No encoder: the vectors as they are, for those that already know their context, such as a transformer's."""
+
+    def __init__(self, input_size: int) -> None:
+        super().__init__()
+        self.output_size = input_size
+
+    def forward(self, inputs: Tensor, mask: Tensor) -> Tensor:
+        return inputs.masked_fill(~mask.unsqueeze(2), 0)
+
+
+class PassThroughConfig(EncoderConfig):
+    """No encoder: the head reads the token vectors as they are."""
+
+    type: Literal["pass_through"] = "pass_through"
+
+    def build(self, input_size: int) -> PassThrough:
+        return PassThrough(input_size)
+
+
 class StackedHighwayBiLstmConfig(HighwayConfig):
     """Bidirectional LSTMs with highway connections, one on top of the other."""
 
@@ -29,7 +49,7 @@ class StackedHighwayBiLstmConfig(HighwayConfig):
     num_layers: Annotated[PositiveInt, Field(description="layers of two directions")] = 2
 
     def build(self, input_size: int) -> StackedHighwayBiLstm:
-        return StackedHighwayBiLstm(input_size, self.hidden_size, self.num_layers, self.dropout, self.highway_bias)
+        return StackedHighwayBiLstm(input_size, self)
 
 
 class StackedHighwayBiLstm(Encoder):
@@ -37,23 +57,15 @@ class StackedHighwayBiLstm(Encoder):
 
     Source: AllenNLP's `StackedBidirectionalLstm`, the encoder of its fine-grained named entity recognizer. Dropout is
     that of `HighwayLstm`; AllenNLP drops only what goes back into a layer, and its default drops nothing.
-
-    Arguments:
-        input_size: D.
-        hidden_size: units of one direction; H is twice as much.
-        num_layers: how many layers of two directions.
-        dropout: probability of variational dropout on the state and output of each layer.
-        highway_bias: see `HighwayLstm`.
     """
 
-    def __init__(
-        self, input_size: int, hidden_size: int, num_layers: int, dropout: float = 0.0, highway_bias: bool = False
-    ) -> None:
+    def __init__(self, input_size: int, config: StackedHighwayBiLstmConfig) -> None:
         super().__init__()
-        self.output_size = 2 * hidden_size
-        sizes = [input_size, *[self.output_size] * (num_layers - 1)]
+        self.output_size = 2 * config.hidden_size
+        sizes = [input_size, *[self.output_size] * (config.num_layers - 1)]
         self.forward_layers, self.backward_layers = (
-            nn.ModuleList(HighwayLstm(size, hidden_size, dropout, highway_bias) for size in sizes) for _ in range(2)
+            nn.ModuleList(HighwayLstm(size, config.hidden_size, config.dropout, config.highway_bias) for size in sizes)
+            for _ in range(2)
         )
 
     def forward(self, inputs: Tensor, mask: Tensor) -> Tensor:

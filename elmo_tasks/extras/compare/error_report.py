@@ -21,7 +21,7 @@ from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.extras.compare.significance import equal_below, unit_gains
 from elmo_tasks.extras.compare.systems import Predictions, read_predictions
 from elmo_tasks.metrics import Accuracy, CoreferenceScores, LabelSetF1, Metric, SpanF1, Squad2Scores, SquadScores, SrlF1
-from elmo_tasks.metrics.confusion import Confusion, ConfusionTable
+from elmo_tasks.metrics.confusion import ConfusionTable, confusion_table
 from elmo_tasks.metrics.coreference import ScoredDocument
 from elmo_tasks.metrics.squad import normalize_answer
 from elmo_tasks.metrics.srl import VERB, arguments_of_tags
@@ -130,13 +130,13 @@ def _worst(found: Predictions, sums: np.ndarray, count: int) -> list[WorstExampl
 
 
 def _confusion(found: Predictions) -> ConfusionTable | None:
-    confusion = Confusion()
+    task, pairs = found.task, Counter[tuple[str, str]]()
     try:
         for example, prediction in zip(found.examples, found.predictions, strict=True):
-            confusion.add(found.task.compared_labels(prediction), found.task.compared_labels(example))
+            pairs.update(zip(task.compared_labels(example), task.compared_labels(prediction), strict=True))
     except ElmoTasksError:  # the task does not predict labels
         return None
-    return confusion.table()
+    return confusion_table(pairs)
 
 
 class LabelledSpan(NamedTuple):

@@ -1,1 +1,1 @@
-"""What goes beyond the six tasks of the paper: plain taggers and classifiers, and treebanks in CoNLL-U."""
+"""What goes beyond the paper's models and tasks: plain taggers and classifiers, decomposable attention, CoNLL-U."""

@@ -31,13 +31,52 @@ from elmo_tasks.models.model import ModelConfig, Prediction, Probability
 from elmo_tasks.modules.dropout import Dropout
 from elmo_tasks.modules.encoders import EncoderConfig
 from elmo_tasks.modules.feed_forward import FeedForwardConfig, make_linear
-from elmo_tasks.modules.pooling import Pooling, PoolingName
+from elmo_tasks.modules.pooling import AttentivePooling, max_pool, mean_pool
 from elmo_tasks.tasks import Classification, MultiLabel, PairRegression, Regression, Task, TextPairs
 from elmo_tasks.tasks.classification import LABELS, ClassificationBatch
 from elmo_tasks.tasks.task import Example
 from elmo_tasks.tasks.text_pairs import TextPairsBatch
 from elmo_tasks.text.tokens import TensorRecord, Tokens
 from elmo_tasks.text.vocabulary import Vocabulary
+
+
+def sum_pool(vectors: Tensor, mask: Tensor) -> Tensor:
+    """The sum of each feature over a text's tokens; as `max_pool`."""
+    return vectors.masked_fill(~mask.unsqueeze(2), 0).sum(1)
+
+
+def last_pool(vectors: Tensor, mask: Tensor) -> Tensor:
+    """The vector of a text's last token and that of its first, where the two directions of an encoder end; (B, 2D)."""
+    last = mask.sum(1) - 1  # (B,)
+    rows = torch.arange(len(vectors), device=vectors.device)
+    return torch.cat([vectors[rows, last], vectors[:, 0]], dim=1)
+
+
+PoolingName = Literal["mean", "sum", "max", "attention", "last"]
+_POOLS = {"mean": mean_pool, "sum": sum_pool, "max": max_pool, "last": last_pool}  # those without parameters
+
+
+class Pooling(nn.Module):
+    """A pooling by its name, and the weights of the tokens if it has any.
+
+    Arguments:
+        name: which one.
+        size: D.
+    """
+
+    def __init__(self, name: PoolingName, size: int) -> None:
+        super().__init__()
+        self.name = name
+        self.attention = AttentivePooling(size) if name == "attention" else None
+        self.output_size = 2 * size if name == "last" else size
+
+    def forward(self, vectors: Tensor, mask: Tensor) -> tuple[Tensor, Tensor | None]:
+        """(B, T, D), finite in the padding too, and (B, T) bool -> (B, output_size), and the weights (B, T) or None."""
+        if self.attention is not None:
+            pooled, weights = self.attention(vectors, mask)
+            return pooled, weights
+        return _POOLS[self.name](vectors, mask), None
+
 
 TaskName = Literal["classification", "multi_label", "regression", "text_pairs", "pair_regression"]
 _TASKS: dict[str, type[Task]] = {

@@ -11,6 +11,7 @@ import dataclasses
 import itertools
 from collections.abc import Iterable, Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -18,6 +19,7 @@ from torch.nn import functional
 from elmo_tasks.elmo.frozen_layers import LayerSource
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.extras.raw_text import TokenInContext
+from elmo_tasks.modules.word_vectors import WordVectorFile
 from elmo_tasks.text.tokens import batches_of_like_lengths
 
 _SENTENCES_AT_ONCE = 512
@@ -114,3 +116,27 @@ def nearest_tokens(
         what = f"no other sentence with the word {query.word!r}" if same_word else "no other sentence"
         raise ElmoTasksError(f"the pool has {what}; expected tokens to compare with")
     return best
+
+
+def nearest_words(file: WordVectorFile, word: str, count: int) -> list[tuple[str, float]]:
+    """The words of a file whose vectors are nearest to that of a word, with their cosine similarities, nearest first.
+
+    Arguments:
+        word: if the file lacks it, its lower-cased form counts.
+
+    Raises:
+        ElmoTasksError: the file lacks both forms.
+    """
+    forms = [word, word.lower()]
+    found = [(form, row) for form, row in zip(forms, file.rows(forms), strict=True) if not np.isnan(row[0])]
+    if not found:
+        raise ElmoTasksError(f"{file.path}: has no vector for {word!r}; expected a word in the file")
+    form, vector = found[0]
+    tiny = np.finfo(np.float32).tiny  # vectors can be zero
+    vector /= max(float(np.linalg.norm(vector)), tiny)
+    cosines = np.concatenate(
+        [chunk @ vector / np.maximum(np.linalg.norm(chunk, axis=1), tiny) for chunk in file.chunks()]
+    )
+    words, rows = file.words, np.argsort(-cosines, kind="stable").tolist()
+    others = ((words[row], float(cosines[row])) for row in rows if words[row] != form)
+    return list(itertools.islice(others, count))

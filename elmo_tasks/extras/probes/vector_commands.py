@@ -37,13 +37,13 @@ def add_neighbors(parser: argparse.ArgumentParser) -> None:
 
 
 def run_neighbors(arguments: argparse.Namespace) -> None:
-    from elmo_tasks.extras.probes.neighbors import nearest_tokens
+    from elmo_tasks.extras.probes.neighbors import nearest_tokens, nearest_words
     from elmo_tasks.extras.raw_text import find_token, raw_lines
     from elmo_tasks.progress import counted_items
 
     bilm, tokenizer = _bilm_and_tokenizer(arguments)
     query = find_token([token.text for token in tokenizer.words(arguments.sentence)], arguments.word)
-    words = _static_vectors(arguments).nearest(query.word, arguments.count) if arguments.static else []
+    words = nearest_words(_static_vectors(arguments), query.word, arguments.count) if arguments.static else []
     lines = raw_lines(arguments.pool, tokenized=arguments.tokenized)
     sentences = (sentence for _, line in lines for sentence in tokenizer.strings(line))
     with contextlib.closing(counted_items(sentences, "sentences read")) as pool:

@@ -19,11 +19,11 @@ from torch import Tensor, nn
 
 from elmo_tasks.config import Config
 from elmo_tasks.elmo import weights as weights_file
-from elmo_tasks.elmo.allennlp_names import bilm_tensors
 from elmo_tasks.elmo.bilm_files import BiLMFormat
 from elmo_tasks.elmo.lstm import LstmStack
 from elmo_tasks.elmo.options import PUBLISHED_OPTIONS, VOCABULARY_FILE, BiLMOptions, Count, Size
 from elmo_tasks.errors import WeightsError, one_line
+from elmo_tasks.extras.weights.allennlp_names import bilm_tensors
 from elmo_tasks.extras.weights.lexicon import NEEDED_CHARACTERS, NEEDED_WORDS, LexiconEncoder, as_bytes, missing
 from elmo_tasks.files.atomic import atomic_folder
 from elmo_tasks.files.cache import kept_hash, used_cache

@@ -1,6 +1,6 @@
 """The classifiers `text_classifier` and `bcn`: what they predict, how they learn it, and weights of labels."""
 
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from elmo_tasks.config import load_config
 from elmo_tasks.errors import ConfigError, ElmoTasksError
-from elmo_tasks.extras.other_tasks.text_classifier import TextClassifier
+from elmo_tasks.extras.other_tasks.text_classifier import Pooling, PoolingName, TextClassifier
 from elmo_tasks.models.biattentive_classifier import BiattentiveClassifier
 from elmo_tasks.modules import attention as attention_module
 from elmo_tasks.modules.attention import masked_softmax
@@ -51,6 +51,26 @@ def test_the_features_of_a_pair() -> None:
     one, other = (model.embedder(each).inputs[0].mean(0) for each in (batch.premise, batch.hypothesis))
     features = torch.cat([one, other, (one - other).abs(), one * other])
     torch.testing.assert_close(model(batch).logits[0], model.scores(features))
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("name", get_args(PoolingName))
+def test_a_pooling_by_its_name(name: PoolingName) -> None:
+    vectors, lengths, pooling = torch.randn(3, 4, 5), torch.tensor([4, 1, 3]), Pooling(name, 5)
+    mask = torch.arange(4) < lengths.unsqueeze(1)
+    pooled, weights = pooling(vectors, mask)
+    assert pooled.shape == (3, pooling.output_size)
+    assert (weights is None) == (pooling.attention is None)
+    for text, length in enumerate(lengths.tolist()):
+        real = vectors[text, :length]
+        expected = {
+            "mean": real.mean(0),
+            "sum": real.sum(0),
+            "max": real.amax(0),
+            "last": torch.cat([real[-1], real[0]]),
+            "attention": pooled[text] if pooling.attention is None else pooling.attention(vectors, mask)[0][text],
+        }
+        torch.testing.assert_close(pooled[text], expected[name])
 
 
 def settings(of_reader: str, **model: Any) -> dict[str, Any]:

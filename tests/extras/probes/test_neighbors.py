@@ -11,8 +11,10 @@ import elmo_tasks
 from elmo_tasks.elmo import BiLM
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.extras.probes import neighbors
-from elmo_tasks.extras.probes.neighbors import nearest_tokens
+from elmo_tasks.extras.probes.neighbors import nearest_tokens, nearest_words
 from elmo_tasks.extras.raw_text import TokenInContext
+from elmo_tasks.modules import word_vectors
+from elmo_tasks.modules.word_vectors import WordVectorFile
 
 POOL = [
     ["the", "cat", "saw", "the", "dog"],
@@ -107,3 +109,16 @@ def test_what_cannot_be_compared_is_named(bilm: BiLM) -> None:
         elmo_tasks.similarity("dog", "a dog", bilm=bilm)
     with pytest.raises(TypeError, match="has the token 3; expected strings"):
         elmo_tasks.similarity("dog", [["dog", 3]], bilm=bilm)  # type: ignore[list-item]
+
+
+def test_the_nearest_words_are_those_of_the_cosine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(word_vectors, "_BATCH_ROWS", 2)
+    (tmp_path / "vectors.txt").write_text("nil 0 0\nDog 3 4\ncat 6 8.2\ncar -1 -1\ndog 1 1\n")
+    file = WordVectorFile(tmp_path / "vectors.txt")
+    assert [word for word, _ in nearest_words(file, "Dog", 2)] == ["cat", "dog"]
+    found = dict(nearest_words(file, "CAT", 9))  # in lower case
+    assert list(found) == ["Dog", "dog", "nil", "car"]
+    assert found["dog"] == pytest.approx(14.2 / np.sqrt(2 * (36 + 8.2**2)))
+    assert found["nil"] == 0
+    with pytest.raises(ElmoTasksError, match=r"vectors\.txt: has no vector for 'Cow'; expected a word in the file"):
+        nearest_words(file, "Cow", 1)

@@ -1,13 +1,17 @@
-"""Runs with a gated mix: what they train, record, resume, begin from, pack and show."""
+"""A gated mix by hand, and runs with one: what they train, record, resume, begin from, pack and show."""
 
 import copy
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
+import torch
+from torch import Tensor
 
+from elmo_tasks.elmo.scalar_mix import LayerNormalization, ScalarMix
 from elmo_tasks.extras.compare.plots import RunCurves, plot_runs
+from elmo_tasks.extras.other_tasks.gated_mix import GatedMix
 from elmo_tasks.extras.server.served_runs import load_runs
 from elmo_tasks.files.tensor_files import read_tensors
 from elmo_tasks.runs.archive import archive
@@ -78,3 +82,50 @@ def test_a_packed_run_is_served_without_weights_of_layers(run: Path, tmp_path: P
     (served,) = load_runs([str(tmp_path / "run.tar.gz")], batch_tokens=256).values()
     assert served.about["mixes"] is None
     assert served.about["config"]["model"]["embedder"]["elmo"]["mix"]["type"] == "gated"
+
+
+@pytest.mark.parametrize("hidden_size", [None, 5])
+@pytest.mark.parametrize("kind", ["none", "batch", "token"])
+@pytest.mark.parametrize("chosen", [(0, 1, 2, 3), (3, 0)], ids=str)
+def test_a_gate_begins_as_the_scalar_mix_with_the_weights_of_its_bias(
+    batch: tuple[Tensor, Tensor], chosen: tuple[int, ...], kind: str, hidden_size: int | None
+) -> None:
+    normalization = cast(LayerNormalization, kind)
+    w = [0.3 * layer - 0.4 for layer in chosen]
+    scalar = ScalarMix(4, chosen, w, gamma=1.7, layer_normalization=normalization)
+    gated = GatedMix(6, hidden_size, 4, chosen, layer_normalization=normalization)
+    torch.testing.assert_close(gated.weights, torch.zeros(len(chosen)))
+    missing = gated.load_state_dict(scalar.state_dict(), strict=False).missing_keys
+    assert missing
+    assert all(name.startswith("gate.") for name in missing)
+    assert torch.equal(gated(*batch), scalar(*batch))
+    next(reversed([*gated.gate.parameters()])).data[0, 0] = 1.0
+    assert not torch.allclose(gated(*batch), scalar(*batch))
+
+
+@pytest.mark.parametrize("hidden_size", [None, 5])
+def test_a_gate_weighs_each_token_by_its_layers(batch: tuple[Tensor, Tensor], hidden_size: int | None) -> None:
+    layers, mask = batch
+    mix = GatedMix(6, hidden_size, 4, layers=(1, 3), gamma=0.7).double().eval()
+    assert mix.mean_weights() is None
+    generator = torch.Generator().manual_seed(1)
+    for parameter in mix.parameters():
+        parameter.data = torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
+    mixed, shares = mix(layers, mask), []
+    gate = dict(mix.gate.named_parameters())
+    last = gate[f"{len(mix.gate) - 1}.weight"]
+    for b, t in mask.nonzero().tolist():
+        state = torch.cat([layers[b, 1, t], layers[b, 3, t]])
+        if hidden_size is not None:
+            state = torch.tanh(gate["0.weight"] @ state + gate["0.bias"])
+        shares.append(torch.softmax(last @ state + mix.weights, dim=0))
+        expected = mix.gamma * (shares[-1][0] * layers[b, 1, t] + shares[-1][1] * layers[b, 3, t])
+        torch.testing.assert_close(mixed[b, t], expected)
+    assert not mixed[~mask].any()
+    assert torch.stack(shares).std(dim=0).min() > 0.01
+    mean = mix.mean_weights()
+    assert mean is not None
+    torch.testing.assert_close(mean, torch.stack(shares).mean(dim=0))
+    mix.train()(layers, mask).sum().backward()
+    assert mix.mean_weights() is None  # of other parameters than the next ones
+    assert all(parameter.grad is not None and parameter.grad.any() for parameter in mix.parameters())

@@ -1,0 +1,3 @@
+"""Fixtures of other tests."""
+
+from tests.elmo.test_scalar_mix import batch  # noqa: F401 - a fixture
