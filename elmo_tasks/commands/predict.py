@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 from elmo_tasks import hooks
 from elmo_tasks.commands import numbers, options
 from elmo_tasks.commands.console import binary_output, json_lines
-from elmo_tasks.errors import DataError, ElmoTasksError, OnError
+from elmo_tasks.errors import DataError, ElmoTasksError, OnError, did_you_mean
 from elmo_tasks.files.paths import HTML, JSON_LINES, check_ending, check_output
 from elmo_tasks.files.signals import Results, uninterrupted
 
@@ -59,13 +59,19 @@ class OutputFormat(NamedTuple):
     Arguments:
         about: for `--help`.
         endings: those of its files; none for a folder.
-        write: predicts the texts of an annotation tool and writes them, `(request, predictor, reader, on_error)`; None
-            if results are written one by one.
+        write: predicts the texts of an annotation tool and writes them, `(request, predictor, reader, on_error)`.
     """
 
     about: str
-    endings: tuple[str, ...] = ()
-    write: Callable[[PredictRequest, Predictor, DatasetReader, OnError | None], None] | None = None
+    endings: tuple[str, ...]
+    write: Callable[[PredictRequest, Predictor, DatasetReader, OnError | None], None]
+
+
+_ONE_BY_ONE = {
+    "jsonl": "one JSON object per result",
+    "reader": "with --format reader, columns of tokens (CoNLL) with one more, the predictions",
+}
+"""The output formats whose results are written as they come, with what `--help` says. They are not registered."""
 
 
 for _name, _format in {
@@ -75,12 +81,6 @@ for _name, _format in {
     "reader": InputFormat("data in the format of the run's reader, with or without gold labels", None),
 }.items():
     hooks.register("input_format", _name, _format)
-hooks.register("output_format", "jsonl", OutputFormat("one JSON object per result", JSON_LINES))
-hooks.register(
-    "output_format",
-    "reader",
-    OutputFormat("with --format reader, columns of tokens (CoNLL) with one more, the predictions"),
-)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,7 +89,7 @@ class PredictRequest:
 
     Attributes:
         overrides: of the run's config.
-        options: all that the command line says, also options of extras.
+        arguments: all that the command line says, also options of extras.
         others: as for the command.
     """
 
@@ -105,11 +105,17 @@ class PredictRequest:
     json: bool
     force: bool
     overrides: list[str]
-    options: argparse.Namespace
+    arguments: argparse.Namespace
 
     @classmethod
     def of(cls, arguments: argparse.Namespace) -> PredictRequest:
-        """Raises an `ElmoTasksError` for options that do not go together."""
+        """Raises an `ElmoTasksError` for options that do not go together.
+
+        A format that is not known ends the process, as other wrong options do. It is checked here because a package of
+        `--include-package` may have added it.
+        """
+        _check_name(arguments, "format", hooks.names("input_format"))
+        _check_name(arguments, "output_format", _output_formats())
         paths, words = options.runs_and_data([*arguments.run_paths, *arguments.input])
         if arguments.explain and {"gradient", "integrated"} & {*paths, *words}:
             raise ElmoTasksError("--explain takes no value: integrated gradients are the only method")
@@ -119,7 +125,7 @@ class PredictRequest:
             run_paths=paths,
             inputs=words,
             overrides=[*options.tokenizer_overrides(given), *options.run_overrides(given)],
-            options=given,
+            arguments=given,
             **{name: getattr(arguments, name) for name in _SAME_NAMES},
         )
         request.check()
@@ -127,27 +133,27 @@ class PredictRequest:
 
     def check(self) -> None:
         """Raises an `ElmoTasksError` for options that do not go together."""
-        form, own = self.format, hooks.find("input_format", self.format).keys
-        if self.output_format == "reader" and form != "reader":
+        foreign_keys = hooks.find("input_format", self.format).keys
+        if self.output_format == "reader" and self.format != "reader":
             raise ElmoTasksError(
                 "--output-format reader adds predictions to the data; expected --format reader as well"
             )
-        if own and (self.html or is_table(self.output)):
-            raise ElmoTasksError(f"--html and tables cannot show {own} keys; expected no --format {form}")
+        if foreign_keys and (self.html or is_table(self.output)):
+            raise ElmoTasksError(
+                f"--html and tables cannot show {foreign_keys} keys; expected no --format {self.format}"
+            )
         if self.explain and self.output_format != "jsonl":
             raise ElmoTasksError(
                 f"--explain adds to results, not to data; expected no --output-format {self.output_format}"
             )
-        if self.resolve and (own or form == "reader"):
-            raise ElmoTasksError(f"--resolve is for text; expected no --format {form}")
+        if self.resolve and (foreign_keys or self.format == "reader"):
+            raise ElmoTasksError(f"--resolve is for text; expected no --format {self.format}")
         if not self.tool:
-            if self.options.least_certain:
-                tools = [name for name in hooks.names("output_format") if hooks.find("output_format", name).write]
-                raise ElmoTasksError(
-                    f"--least-certain is for annotation tools; expected --output-format {', '.join(tools)}"
-                )
+            if self.arguments.least_certain:
+                tools = ", ".join(hooks.names("output_format"))
+                raise ElmoTasksError(f"--least-certain is for annotation tools; expected --output-format {tools}")
             return
-        given = {"html": self.html, "resolve": self.resolve, "format": form != "auto"}
+        given = {"html": self.html, "resolve": self.resolve, "format": self.format != "auto"}
         if others := [name for name, is_given in given.items() if is_given]:
             raise ElmoTasksError(f"--output-format {self.output_format}: expected no --{others[0]}")
         is_new = self.output and (self.force or not Path(self.output).exists())
@@ -159,11 +165,31 @@ class PredictRequest:
     @property
     def tool(self) -> OutputFormat | None:
         """The format of an annotation tool, if the results are for one."""
+        if self.output_format in _ONE_BY_ONE:
+            return None
         chosen: OutputFormat = hooks.find("output_format", self.output_format)
-        return chosen if chosen.write else None
+        return chosen
 
 
 _SAME_NAMES = ("format", "output_format", "output", "html", "on_error", "explain", "resolve", "json", "force")
+
+
+def _output_formats() -> list[str]:
+    return [*_ONE_BY_ONE, *hooks.names("output_format")]
+
+
+def _check_name(arguments: argparse.Namespace, option: str, known: list[str]) -> None:
+    """Ends the process with a message, as the parser does, if the value of an option is not a known name."""
+    if (name := getattr(arguments, option)) not in known:
+        problem = f"invalid choice: {name!r} (choose from {', '.join(known)}){did_you_mean(name, known)}"
+        arguments.parser.error(f"argument --{option.replace('_', '-')}: {problem}")
+
+
+class _OpenChoices(list[str]):
+    """The known values of an option. Others are taken, too: a package that is included after parsing may add them."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
 
 
 def is_table(path: str | Path | None) -> bool:
@@ -174,15 +200,14 @@ def is_table(path: str | Path | None) -> bool:
 def add_predict(parser: argparse.ArgumentParser) -> None:
     options.add_run_arguments(parser)
     options.add_inputs(parser, "the input file")
-    forms: dict[str, InputFormat] = {name: hooks.find("input_format", name) for name in hooks.names("input_format")}
-    about = "; ".join(f"{name}: {form.about}" for name, form in forms.items())
-    options.add_choice(parser, "--format", list(forms), about)
-    known = hooks.names("output_format")
-    by_about: dict[str, list[str]] = {}
-    for name in known:
+    about_inputs = {name: hooks.find("input_format", name).about for name in hooks.names("input_format")}
+    about = "; ".join(f"{name}: {text}" for name, text in about_inputs.items())
+    options.add_choice(parser, "--format", _OpenChoices(about_inputs), about)
+    by_about = {text: [name] for name, text in _ONE_BY_ONE.items()}
+    for name in hooks.names("output_format"):
         by_about.setdefault(hooks.find("output_format", name).about, []).append(name)
     about = "; ".join(f"{', '.join(names)}: {text}" for text, names in by_about.items())
-    options.add_choice(parser, "--output-format", known, about)
+    options.add_choice(parser, "--output-format", _OpenChoices(_output_formats()), about)
     about = "for annotation tools: only the N texts that the model is least certain of, the least certain first"
     parser.add_argument("--least-certain", type=numbers.positive, metavar="N", help=about)
     options.add_choice(
@@ -223,15 +248,12 @@ def run_predict(arguments: argparse.Namespace) -> None:
 
     request = PredictRequest.of(arguments)
     options.refuse_torchrun("predict")
-    tool, (first, *others) = request.tool, request.inputs
+    tool = request.tool
     if not tool and _writes_folder(request):
         return
-    several = bool(others) or (Path(first).is_dir() and not tool)
-    name = request.format
-    if tool or (name == "auto" and first.lower().endswith(_SPREADSHEETS)):
-        name = "reader"
-    form: InputFormat = hooks.find("input_format", name)
-    if several and form.lines is None:
+    several = len(request.inputs) > 1 or (Path(request.inputs[0]).is_dir() and not tool)
+    input_format = _input_format(request)
+    if several and input_format.lines is None:
         if tool:
             raise ElmoTasksError(
                 f"--output-format {request.output_format}: reads one file or folder; got several files"
@@ -240,29 +262,38 @@ def run_predict(arguments: argparse.Namespace) -> None:
     files = find_files(request.inputs) if several else {}
     _check_outputs(request)
 
-    loading: dict[str, Any] = {"batch_tokens": request.options.batch_tokens or DEFAULT_BATCH_TOKENS, "predicates": None}
-    if tagger := request.options.predicates:
-        on_device = {"overrides": options.device_overrides(arguments), "batch_tokens": loading["batch_tokens"]}
+    batch_tokens = request.arguments.batch_tokens or DEFAULT_BATCH_TOKENS
+    loading: dict[str, Any] = {"batch_tokens": batch_tokens, "predicates": None}
+    if tagger := request.arguments.predicates:
+        on_device = {"overrides": options.device_overrides(arguments), "batch_tokens": batch_tokens}
         loading["predicates"] = load_predictor(tagger, **on_device)
     reader: DatasetReader | None = None
-    if form.lines is None:
+    if input_format.lines is None:
         run = load_run(request.run_paths, overrides=request.overrides)
         reader, predictor = run.reader, run_predictor(run, **loading)
     else:
         predictor = load_predictor(request.run_paths, overrides=request.overrides, **loading)
-    if form.predictor:
-        predictor = form.predictor(predictor)
+    if input_format.predictor:
+        predictor = input_format.predictor(predictor)
 
     skipped = _Skipped()
     on_error = skipped if request.on_error == "skip" else None
     results = Results((request.output, request.html))
-    if tool and tool.write and reader:
+    if tool and reader:
         tool.write(request, predictor, reader, on_error)
         skipped.report()
         return
-    _predict_stream(request, form, predictor, reader, files, results, on_error)
+    _predict_stream(request, input_format, predictor, reader, files, results, on_error)
     skipped.report()
     results.report("result")
+
+
+def _input_format(request: PredictRequest) -> InputFormat:
+    """The chosen format. The run's reader reads what goes to an annotation tool, and spreadsheets."""
+    is_spreadsheet = request.format == "auto" and request.inputs[0].lower().endswith(_SPREADSHEETS)
+    name = "reader" if request.tool or is_spreadsheet else request.format
+    chosen: InputFormat = hooks.find("input_format", name)
+    return chosen
 
 
 def _writes_folder(request: PredictRequest) -> bool:
@@ -271,7 +302,7 @@ def _writes_folder(request: PredictRequest) -> bool:
         if request.output and request.output.endswith("/"):
             hooks.required("result_folder", "parquet", "--output DIR/")
         return False
-    if not folder.is_asked_for(request.options, in_one_table=is_table(request.output)):
+    if not folder.is_asked_for(request.arguments, in_one_table=is_table(request.output)):
         return False
     folder.predict(request)
     return True
@@ -279,21 +310,21 @@ def _writes_folder(request: PredictRequest) -> bool:
 
 def _check_outputs(request: PredictRequest) -> None:
     """Raises an `ElmoTasksError` if a file cannot be written, before anything is computed."""
-    if request.tool:
+    is_folder = request.tool is not None and not request.tool.endings
+    if request.tool and not is_folder:
         check_ending(request.output, request.tool.endings)
     elif request.output_format == "jsonl":
         tables = hooks.names("result_file")
         advice = f"Tables end in {', '.join(tables)}, and folders in /" if tables else ""
         check_ending(request.output, (*JSON_LINES, *tables), advice)
     check_ending(request.html, HTML)
-    is_folder = request.tool is not None and not request.tool.endings
     for output in (request.html,) if is_folder else (request.output, request.html):
         check_output(output, force=request.force, stream=True)
 
 
 def _predict_stream(
     request: PredictRequest,
-    form: InputFormat,
+    input_format: InputFormat,
     predictor: Predictor,
     reader: DatasetReader | None,
     files: Mapping[str, Path],
@@ -325,15 +356,15 @@ def _predict_stream(
             settings["waiting"] = source.waiting
             predictor.warm_up()
             _say_ready(source, typed=typed)
-        show = stack.enter_context(_results(request, form, predictor, results, reader))
+        show = stack.enter_context(_results(request, input_format, predictor, results, reader))
         has_bar = not typed and (bool(results.files) or not (isinstance(source, LiveLines) or sys.stdout.isatty()))
         while True:
             if reader:
                 given = reader_inputs(reader, predictor, path, on_error)
             elif files:
-                given = inputs_of_files(files, form.lines or "auto", on_error)
+                given = inputs_of_files(files, input_format.lines or "auto", on_error)
             else:
-                given = read_inputs(source, form.lines or "auto", on_error)
+                given = read_inputs(source, input_format.lines or "auto", on_error)
             inputs = stack.enter_context(contextlib.closing(_counted(given, source, visible=has_bar)))
             try:
                 results.show(predictor.predict(inputs, source=input_name(source), **settings), show, typed=typed)
@@ -403,7 +434,11 @@ def _counted(inputs: Iterable[_T], source: str | LiveLines, *, visible: bool) ->
 
 @contextlib.contextmanager
 def _results(
-    request: PredictRequest, form: InputFormat, predictor: Predictor, results: Results, reader: DatasetReader | None
+    request: PredictRequest,
+    input_format: InputFormat,
+    predictor: Predictor,
+    results: Results,
+    reader: DatasetReader | None,
 ) -> Iterator[Show]:
     """Yields a function that shows a result in each of the ways that are asked for.
 
@@ -433,7 +468,7 @@ def _results(
         if request.resolve and not shows and not request.json:
             shows.append(lambda result: print(result["resolved"], flush=True))
         if not shows:
-            plain = request.json or form.keys or not sys.stdout.isatty()
+            plain = request.json or input_format.keys or not sys.stdout.isatty()
             shows.append(stack.enter_context(json_lines(None)) if plain else _terminal(predictor.task))
 
         yield lambda result: [show(change(result)) for show in shows]

@@ -172,6 +172,47 @@ def test_the_format_of_inputs_is_the_one_that_is_named(tmp_path: Path, capsys: p
     assert "--html and tables cannot show AllenNLP's keys" in capsys.readouterr().err
 
 
+OWN_FORMATS = """
+from pathlib import Path
+from elmo_tasks import hooks
+from elmo_tasks.commands.predict import InputFormat, OutputFormat
+
+def count(request, predictor, reader, on_error):
+    inputs = predictor.inputs_of(reader.unlabelled(request.inputs[0], on_error))
+    Path(request.output).write_text(str(len(list(predictor.predict(inputs)))))
+
+hooks.register("output_format", "count", OutputFormat("the number of results", (".txt",), count))
+hooks.register("input_format", "prose", InputFormat("one paragraph per line", "text"))
+"""
+
+
+def test_a_package_adds_formats(short_run: Path, sample_folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "counted.py").write_text(OWN_FORMATS)
+    (tmp_path / "silent.py").write_text(OWN_FORMATS.replace(', (".txt",), count', ""))
+    (tmp_path / "prose").write_text('{"text": "one"}\n')
+    data = str(sample_folder / "ner_conll2003" / "eng.testb")
+
+    def predict(source: str, *options: str, package: str = "counted") -> tuple[int, str, str]:
+        command = [sys.executable, "-m", "elmo_tasks", "predict", str(short_run), source, *options]
+        done = subprocess.run([*command, "--include-package", package], cwd=tmp_path, capture_output=True, text=True)
+        return done.returncode, done.stdout, done.stderr
+
+    assert predict(data, "--output-format", "count", "--output", "number.txt")[0] == 0
+    assert int((tmp_path / "number.txt").read_text()) > 1
+    assert json.loads(predict("prose", "--format", "prose")[1])["tokens"][0] == "{"
+    problem = "error: number.csv: cannot be written as .csv; expected a name that ends in .txt\n"
+    code, _, error = predict(data, "--output-format", "count", "--output", "number.csv")
+    assert code == 2
+    assert error.endswith(problem)
+    code, _, error = predict(data, "--output-format", "cuont")
+    assert code == 2
+    assert "error: argument --output-format: invalid choice: 'cuont' (choose from jsonl, reader, " in error
+    assert "count) Did you mean 'count'?\n" in error
+    code, _, error = predict(data, "--output-format", "count", package="silent")
+    assert code == 2
+    assert "error: --include-package silent: cannot import silent (TypeError: " in error
+
+
 def test_only_who_has_to_wait_is_told(
     tmp_path: Path, load: Mock, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -25,7 +25,7 @@ def write_for_tool(
     tool = request.output_format
     reader = reader if isinstance(reader, SpansReader) else SpansConfig().build()
     texts = pre_annotate(tool, predictor, reader, request.inputs[0], on_error)
-    if fewest := request.options.least_certain:
+    if fewest := request.arguments.least_certain:
         texts = sorted(texts, key=lambda found: min(found.chances))[:fewest]
     if tool == "brat":
         assert request.output

@@ -120,7 +120,7 @@ def predict_folder(request: PredictRequest) -> None:
     from elmo_tasks.extras.engines.table_functions import Predict
     from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS
 
-    arguments = request.options
+    arguments = request.arguments
     given = {"--html": request.html, "--resolve": request.resolve, "--on-error skip": request.on_error == "skip"}
     given |= {f"--format {request.format}": request.format not in ("auto", "text", "jsonl")}
     if other := [name for name, value in given.items() if value]:
