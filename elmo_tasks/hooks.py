@@ -64,21 +64,23 @@ _registered: dict[str, dict[str, Any]] = {}
 _announced: dict[str, dict[str, str]] = {}
 
 
-class ExtraCommand(NamedTuple):
-    """A command that an extra adds.
+class CommandRow(NamedTuple):
+    """A command, of the core or of an extra.
 
     Attributes:
         group: the title that it is listed under.
         summary: what it does, shown in the list of commands.
         example: a command line that calls it, shown in its help.
-        functions: the module that has `add_NAME` and `run_NAME`, below the extra's folder.
-        goes_on, unwritten: see `commands.command.Command`.
+        module: the one that has `add_NAME` and `run_NAME`, in `elmo_tasks.commands` or below the extra's folder.
+        goes_on: if a signal stops the command, the message says that this continues from what was written; empty if
+            nothing can.
+        unwritten: if nothing can, the message says with this why the output file is not there.
     """
 
     group: str
     summary: str
     example: str
-    functions: str
+    module: str
     goes_on: str = ""
     unwritten: str = UNWRITTEN
 
@@ -95,7 +97,7 @@ class Extra(NamedTuple):
     """
 
     summary: str
-    commands: Mapping[str, ExtraCommand] = {}
+    commands: Mapping[str, CommandRow] = {}
     adds: Mapping[str, Mapping[str, str]] = {}
     needs: tuple[str, ...] = ()
 

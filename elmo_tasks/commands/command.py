@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import argparse
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from elmo_tasks import hooks
-from elmo_tasks.hooks import NO_RESULT_YET, RESUMED, UNWRITTEN
+from elmo_tasks.hooks import NO_RESULT_YET, RESUMED, UNWRITTEN, CommandRow
 
 
 class Command(NamedTuple):
     """A command of the command line.
 
     Arguments:
-        summary: what it does, shown in the list of commands.
-        example: a command line that calls it, shown in its help.
         add_arguments: adds its arguments to a parser.
         run: runs it with the parsed arguments.
-        goes_on: after a signal has ended it, what goes on with what it has written; empty if nothing does.
-        unwritten: then why the file that it writes is not there, if nothing goes on.
+        summary, example, goes_on, unwritten: see `hooks.CommandRow`.
     """
 
     summary: str
@@ -31,67 +28,83 @@ class Command(NamedTuple):
     unwritten: str = UNWRITTEN
 
 
-def _command(
-    module: str, name: str, summary: str, example: str, goes_on: str = "", unwritten: str = UNWRITTEN
-) -> Command:
-    """The command whose module has `add_NAME` and `run_NAME`."""
+_TITLES = (
+    "train and evaluate",
+    "use a run",
+    "look at results",
+    "many runs",
+    "language models",
+    "configs and data",
+)
+
+_CORE = {
+    "train": CommandRow(
+        "train and evaluate",
+        "train a model and evaluate it on the test set",
+        "elmo-tasks train ner_conll03 -s runs/ner --set model.dropout=0.3",
+        "train",
+        goes_on=RESUMED,
+    ),
+    "evaluate": CommandRow(
+        "train and evaluate",
+        "score a trained run on data with gold labels",
+        "elmo-tasks evaluate runs/ner eng.testb",
+        "train",
+    ),
+    "predict": CommandRow(
+        "use a run",
+        "apply a trained run to raw text or JSON lines",
+        "echo 'Alan Turing worked at Bletchley Park.' | elmo-tasks predict runs/ner -",
+        "predict",
+        unwritten=NO_RESULT_YET,
+    ),
+    "models": CommandRow(
+        "use a run",
+        "list the installed trained models, or print the model card of one",
+        "elmo-tasks models ner",
+        "archives",
+    ),
+    "archive": CommandRow(
+        "use a run",
+        "pack a run into a single file",
+        "elmo-tasks archive runs/ner ner.tar.gz",
+        "archives",
+        unwritten="an archive is only written whole",
+    ),
+    "config": CommandRow(
+        "configs and data",
+        "check a config and print all of its values; list, copy or describe configs",
+        "elmo-tasks config ner_conll03 --set random_seed=2",
+        "configs",
+    ),
+}
+
+
+def _command(name: str, row: CommandRow, package: str) -> Command:
+    """The command of a row, whose module is in this package."""
 
     def call(prefix: str, argument: object) -> None:
-        getattr(importlib.import_module(module), f"{prefix}_{name.replace('-', '_')}")(argument)
+        module = importlib.import_module(f"{package}.{row.module}")
+        getattr(module, f"{prefix}_{name.replace('-', '_')}")(argument)
 
-    functions = (lambda parser: call("add", parser)), (lambda arguments: call("run", arguments))
-    return Command(summary, example, *functions, goes_on, unwritten)
-
-
-_CORE: dict[str, dict[str, tuple[str, ...]]] = {
-    "train and evaluate": {
-        "train": (
-            "train a model and evaluate it on the test set",
-            "elmo-tasks train ner_conll03 -s runs/ner --set model.dropout=0.3",
-            RESUMED,
-        ),
-        "evaluate": ("score a trained run on data with gold labels", "elmo-tasks evaluate runs/ner eng.testb"),
-    },
-    "use a run": {
-        "predict": (
-            "apply a trained run to raw text or JSON lines",
-            "echo 'Alan Turing worked at Bletchley Park.' | elmo-tasks predict runs/ner -",
-            "",
-            NO_RESULT_YET,
-        ),
-        "models": ("list the installed trained models, or print the model card of one", "elmo-tasks models ner"),
-        "archive": (
-            "pack a run into a single file",
-            "elmo-tasks archive runs/ner ner.tar.gz",
-            "",
-            "an archive is only written whole",
-        ),
-    },
-    "look at results": {},
-    "many runs": {},
-    "language models": {},
-    "configs and data": {
-        "config": (
-            "check a config and print all of its values; list, copy or describe configs",
-            "elmo-tasks config ner_conll03 --set random_seed=2",
-        ),
-    },
-}
-_MODULES = {"evaluate": "train", "models": "archives", "archive": "archives", "config": "configs"}
+    return Command(
+        row.summary,
+        row.example,
+        add_arguments=lambda parser: call("add", parser),
+        run=lambda arguments: call("run", arguments),
+        goes_on=row.goes_on,
+        unwritten=row.unwritten,
+    )
 
 
 def _all_commands() -> dict[str, dict[str, Command]]:
-    groups = {
-        title: {
-            name: _command(f"{__package__}.{_MODULES.get(name, name)}", name, *about)
-            for name, about in commands.items()
-        }
-        for title, commands in _CORE.items()
-    }
-    for extra, row in hooks.extras().items():
-        for name, (group, summary, example, module, goes_on, unwritten) in row.commands.items():
-            path = f"elmo_tasks.extras.{extra}.{module}"
-            groups.setdefault(group, {})[name] = _command(path, name, summary, example, goes_on, unwritten)
+    tables: dict[str, Mapping[str, CommandRow]] = {__package__: _CORE}
+    for extra, about in hooks.extras().items():
+        tables[f"elmo_tasks.extras.{extra}"] = about.commands
+    groups: dict[str, dict[str, Command]] = {title: {} for title in _TITLES}
+    for package, rows in tables.items():
+        for name, row in rows.items():
+            groups.setdefault(row.group, {})[name] = _command(name, row, package)
     return {title: commands for title, commands in groups.items() if commands}
 
 

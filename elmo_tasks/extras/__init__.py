@@ -4,13 +4,13 @@
 asked for.
 """
 
-from elmo_tasks.hooks import GOES_ON, NO_RESULT_YET, RESUMED, Extra, ExtraCommand
+from elmo_tasks.hooks import GOES_ON, NO_RESULT_YET, RESUMED, CommandRow, Extra
 
 EXTRAS = {
     "calibration": Extra(
         "probabilities that are as often right as they say",
         commands={
-            "calibrate": ExtraCommand(
+            "calibrate": CommandRow(
                 "use a run",
                 "find the temperature with which the probabilities of a run are right",
                 "elmo-tasks calibrate runs/ner eng.testa --test eng.testb",
@@ -21,7 +21,7 @@ EXTRAS = {
     "server": Extra(
         "a server of runs, with a page for browsers",
         commands={
-            "serve": ExtraCommand(
+            "serve": CommandRow(
                 "use a run",
                 "serve runs to browsers and programs",
                 "elmo-tasks serve runs/ner runs/sst5 --port 8000",
@@ -33,7 +33,7 @@ EXTRAS = {
     "allennlp": Extra(
         "archives, configs and scripts of AllenNLP, and the encoders of its models",
         commands={
-            "import-allennlp": ExtraCommand(
+            "import-allennlp": CommandRow(
                 "use a run",
                 "turn an AllenNLP archive into a run",
                 "elmo-tasks import-allennlp model.tar.gz runs/imported",
@@ -55,20 +55,20 @@ EXTRAS = {
     "compare": Extra(
         "systems side by side: significance, errors, plots",
         commands={
-            "plot": ExtraCommand(
+            "plot": CommandRow(
                 "look at results",
                 "draw the curves of runs and the weights of their layers",
                 "elmo-tasks plot runs/ner --output ner.svg",
                 "commands",
                 unwritten="a plot is only written whole",
             ),
-            "compare": ExtraCommand(
+            "compare": CommandRow(
                 "look at results",
                 "compare systems on the same data, with intervals and tests of significance",
                 "elmo-tasks compare runs/baseline runs/ner eng.testb",
                 "commands",
             ),
-            "errors": ExtraCommand(
+            "errors": CommandRow(
                 "look at results",
                 "show what a system gets wrong: kinds of errors, confused labels, the worst examples",
                 "elmo-tasks errors runs/ner eng.testb",
@@ -79,20 +79,20 @@ EXTRAS = {
     "studies": Extra(
         "many runs and one report; searches of hyperparameters",
         commands={
-            "study": ExtraCommand(
+            "study": CommandRow(
                 "many runs",
                 "train every run of a table or figure: configs, changes, seeds and shares of the training data",
                 "elmo-tasks study benchmarks --jobs 2",
                 "commands",
                 goes_on=GOES_ON,
             ),
-            "report": ExtraCommand(
+            "report": CommandRow(
                 "many runs",
                 "write the tables and plots of a study, as Markdown and as a page for a browser",
                 "elmo-tasks report runs/studies/benchmarks",
                 "commands",
             ),
-            "tune": ExtraCommand(
+            "tune": CommandRow(
                 "many runs",
                 "search for the best values of a config's keys, on the validation data",
                 "elmo-tasks tune tune_quick",
@@ -113,20 +113,20 @@ EXTRAS = {
     "pretraining": Extra(
         "biLMs: training, fine-tuning, perplexity, scores of words",
         commands={
-            "pretrain": ExtraCommand(
+            "pretrain": CommandRow(
                 "language models",
                 "train a biLM on text, or fine-tune one",
                 "elmo-tasks pretrain bilm/small -s runs/bilm",
                 "commands",
                 goes_on=RESUMED,
             ),
-            "perplexity": ExtraCommand(
+            "perplexity": CommandRow(
                 "language models",
                 "measure the perplexity of a biLM, with the full softmax",
                 "elmo-tasks perplexity text.txt --bilm runs/bilm",
                 "commands",
             ),
-            "score": ExtraCommand(
+            "score": CommandRow(
                 "language models",
                 "show how surprising a biLM finds each word of a text, and which words it expects instead",
                 "echo 'The keys to the cabinet is here.' | elmo-tasks score - --substitutes 5",
@@ -143,19 +143,19 @@ EXTRAS = {
     "probes": Extra(
         "what the layers of a biLM know: labels, senses, neighbours, similarity",
         commands={
-            "similarity": ExtraCommand(
+            "similarity": CommandRow(
                 "language models",
                 "compare the vectors of a word in several sentences, layer by layer",
                 'elmo-tasks similarity bank "He sat on the bank of the river." "The bank closed."',
                 "vector_commands",
             ),
-            "neighbors": ExtraCommand(
+            "neighbors": CommandRow(
                 "language models",
                 "find the tokens with the most similar vectors, layer by layer",
                 'elmo-tasks neighbors "The dog let out a sharp bark ." --word bark --pool sentences.txt',
                 "vector_commands",
             ),
-            "probe": ExtraCommand(
+            "probe": CommandRow(
                 "language models",
                 "measure what each layer of a biLM knows: word senses, parts of speech, or labels of your own",
                 "elmo-tasks probe train.conllu --test test.conllu",
@@ -167,7 +167,7 @@ EXTRAS = {
     "vectors": Extra(
         "vectors of sentences and of files",
         commands={
-            "embed": ExtraCommand(
+            "embed": CommandRow(
                 "language models",
                 "write the biLM vectors of a text",
                 "elmo-tasks embed sentences.txt --output vectors.hdf5 --bilm bilm",
@@ -180,7 +180,7 @@ EXTRAS = {
     "weights": Extra(
         "biLMs as others publish them: addresses, zip archives of NLPL, ELMoForManyLangs",
         commands={
-            "fetch": ExtraCommand(
+            "fetch": CommandRow(
                 "language models",
                 "download a published biLM, and print where it is",
                 "elmo-tasks fetch original",
@@ -196,7 +196,7 @@ EXTRAS = {
     "advice": Extra(
         "what data are like, and warnings of what will hurt a training",
         commands={
-            "data": ExtraCommand(
+            "data": CommandRow(
                 "configs and data",
                 "describe the data of a config, and warn about likely problems",
                 "elmo-tasks data ner_conll03",
@@ -212,7 +212,7 @@ EXTRAS = {
     "samples": Extra(
         "small real data sets for trying things out",
         commands={
-            "sample-data": ExtraCommand(
+            "sample-data": CommandRow(
                 "configs and data",
                 "write small real data sets for trying things out",
                 "elmo-tasks sample-data data --task ner",
