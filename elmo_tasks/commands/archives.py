@@ -31,7 +31,10 @@ def run_models(arguments: argparse.Namespace) -> None:
     if name := arguments.name:
         if not (model := model_named(name)):
             raise ElmoTasksError(f"{name}: expected the name of an installed model{how_to_get(Path(name))}")
-        print_json(model.to_json()) if arguments.json else print(model.card())
+        if arguments.json:
+            print_json(model.to_json())
+        else:
+            print(model.card())
         return
     models = installed_models()
     if not models:

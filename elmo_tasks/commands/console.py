@@ -151,7 +151,9 @@ def _readable_width() -> int:
 
 
 def _number(value: float | None) -> str:
-    return "" if value is None else str(value) if isinstance(value, int) else f"{value:.2f}"
+    if value is None:
+        return ""
+    return str(value) if isinstance(value, int) else f"{value:.2f}"
 
 
 def print_confusion(table: ConfusionTable, title: str) -> None:

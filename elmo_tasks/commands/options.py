@@ -66,7 +66,10 @@ def show_result(arguments: argparse.Namespace, result: Any, show: Callable[[], o
 
     if arguments.output:
         write_json(arguments.output, result)
-    print_json(result) if arguments.json else show()
+    if arguments.json:
+        print_json(result)
+    else:
+        show()
 
 
 def add_include_package(parser: argparse.ArgumentParser) -> None:

@@ -74,8 +74,12 @@ def run_train(arguments: argparse.Namespace) -> None:
         metrics = train(arguments.config, folder, **settings)
     if is_main_process():
         print_training_metrics(metrics)
-        first = f"seed_{arguments.seeds[0]}" if arguments.seeds else "fold_1" if arguments.folds else ""
-        _say_what_is_next(Path(folder, first), arguments.include_package)
+        first_run = Path(folder)
+        if arguments.seeds:
+            first_run /= f"seed_{arguments.seeds[0]}"
+        elif arguments.folds:
+            first_run /= "fold_1"
+        _say_what_is_next(first_run, arguments.include_package)
 
 
 def _say_what_is_next(folder: Path, packages: Sequence[str]) -> None:

@@ -78,7 +78,9 @@ class ElmoConfig(Config):
 
     @pydantic.model_validator(mode="after")
     def _consistent(self) -> ElmoConfig:
-        if (self.bilm is None) == (self.options is None) or (self.options is None) != (self.weights is None):
+        folder_or_files = (self.bilm is None) != (self.options is None)
+        both_files_or_none = (self.options is None) == (self.weights is None)
+        if not (folder_or_files and both_files_or_none):
             raise ValueError("expected either 'bilm' or both 'options' and 'weights'")
         if len(set(self.mixes)) < len(self.mixes):
             raise ValueError(f"mixes: got {self.mixes}; expected each place once")

@@ -59,7 +59,7 @@ class LayerCacheConfig(Config):
 
 
 class FrozenLayersConfig(Part):
-    """The layers of a frozen network that is not a biLM. An extra has the network."""
+    """A frozen network other than a biLM whose layers are mixed. Extras define its types, such as `transformer`."""
 
     default_type: ClassVar[str | None] = "transformer"
 
@@ -192,7 +192,8 @@ class FrozenLayers(nn.Module):
         output_size: D.
         mixes: the mixes by name: "input", or "input" and "output".
         dropout: probability of dropping a feature of a mix in training.
-        layers: the numbers in the network of the layers that the provider gives; by default it gives all.
+        layer_numbers: those of the layers that the provider gives, as the network counts them; by default it gives
+            all.
     """
 
     def __init__(
@@ -201,14 +202,14 @@ class FrozenLayers(nn.Module):
         output_size: int,
         mixes: Mapping[str, ScalarMix],
         dropout: float = 0.5,
-        layers: Sequence[int] | None = None,
+        layer_numbers: Sequence[int] | None = None,
     ) -> None:
         super().__init__()
         self.provider = provider
         self.output_size = output_size
         self.mixes = nn.ModuleDict(mixes)
         self.dropout = Dropout(dropout)
-        self.layers = None if layers is None else tuple(layers)
+        self.layer_numbers = layer_numbers
 
     @property
     def device(self) -> torch.device:
@@ -261,7 +262,7 @@ class FrozenLayers(nn.Module):
         for name, module in self.mixes.items():
             mix = cast(ScalarMix, module)
             if (weights := mix.mean_weights()) is not None:
-                numbers = [number if self.layers is None else self.layers[number] for number in mix.layers]
+                numbers = [self.layer_numbers[layer] if self.layer_numbers else layer for layer in mix.layers]
                 records[name] = {"layers": numbers, "weights": weights.tolist(), "gamma": mix.gamma.item()}
         return records
 

@@ -6,7 +6,8 @@ about.json       what the name stands for
 layers.sqlite    the layers of each sentence, in a SQLite database
 
 Next to the folder are locks: `<name>.<data>.lock` is held by the process that computes the layers of some data, and
-`<name>.lock` while the store is made. Whoever needs room may remove a folder, also while it is read.
+`<name>.lock` is held while a store is created. To free space, delete a store's folder; running readers are not
+disturbed.
 
 # B batch, T tokens of the longest sentence, L LSTM layers, P features of one direction, D = 2P features of a layer
 # N tokens of some sentences, F = P + L D stored features of a token

@@ -179,7 +179,7 @@ def inputs_of_files(
     """The inputs of several files, each with the name of its `file` and its `line`; errors as of `read_inputs`."""
     for name, path in files.items():
         for line, fields in enumerate(read_inputs(path, format, on_error), start=1):
-            yield fields and {"file": name, "line": line, **fields}
+            yield {"file": name, "line": line, **fields} if fields else fields
 
 
 def reader_inputs(

@@ -312,11 +312,11 @@ class Predictor(ABC):
         """How many tokens the model reads for an example, as far as the example says it."""
         return self.task.length(example)
 
-    def is_complete(self, example: Fields) -> bool:
+    def cost_is_known(self, example: Fields) -> bool:
         """Whether an example has all that decides its `cost`."""
         return True
 
-    def completed(self, examples: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
+    def with_known_costs(self, examples: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
         """The examples with all that decides their `cost`; by default they have it."""
         return examples
 
@@ -409,7 +409,7 @@ def rounded(value: Any) -> Any:
 
 
 def _given(inputs: Iterable[Input], on_error: OnError | None) -> Iterator[Input]:
-    """Inputs from memory, of which None is not a blank line of a file, but an error."""
+    """Inputs passed from Python. Here None is an error; in a file it stands for a blank line."""
     for number, each in enumerate(inputs, start=1):
         if each is None:
             problem = DataError("inputs", "None; expected a string or a dict", number)
@@ -419,7 +419,7 @@ def _given(inputs: Iterable[Input], on_error: OnError | None) -> Iterator[Input]
         yield each
 
 
-_tokens_since = 0  # memory was given back
+_tokens_since_release = 0
 
 
 def release_memory_after(tokens: int) -> None:
@@ -428,10 +428,10 @@ def release_memory_after(tokens: int) -> None:
     Large tensors come and go among small objects that stay, such as cached words. The gaps between these do not fit the
     next tensors, and the heaps grow for hours. Other C libraries give memory back by themselves.
     """
-    global _tokens_since
-    _tokens_since += tokens
-    if _tokens_since >= _TOKENS_BETWEEN:
-        _tokens_since = 0
+    global _tokens_since_release
+    _tokens_since_release += tokens
+    if _tokens_since_release >= _TOKENS_BETWEEN:
+        _tokens_since_release = 0
         release_memory()
 
 

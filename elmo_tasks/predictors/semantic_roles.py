@@ -111,13 +111,13 @@ class SemanticRolesPredictor(Predictor):
     def cost(self, example: Fields) -> int:
         return super().cost(example) * max(1, len(example.get("predicates", ())))
 
-    def is_complete(self, example: Fields) -> bool:
+    def cost_is_known(self, example: Fields) -> bool:
         return "predicates" in example
 
-    def completed(self, examples: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    def with_known_costs(self, examples: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """The examples with `predicates`: the tagger finds those that are not given."""
         completed = list(examples)
-        unknown = [row for row, example in enumerate(examples) if not self.is_complete(example)]
+        unknown = [row for row, example in enumerate(examples) if not self.cost_is_known(example)]
         if unknown and self.predicates is not None:
             tagged = self.predicates.predictions([examples[row] for row in unknown])
             for row, prediction in zip(unknown, tagged, strict=True):
@@ -134,7 +134,7 @@ class SemanticRolesPredictor(Predictor):
         Raises:
             ExampleError: a sentence has too many predicates.
         """
-        predicates: list[list[int]] = [example.get("predicates", []) for example in self.completed(examples)]
+        predicates: list[list[int]] = [example.get("predicates", []) for example in self.with_known_costs(examples)]
         most = limit(self.most_tags)
         for row, (example, found) in enumerate(zip(examples, predicates, strict=True)):
             sizes = len(example["tokens"]), len(found)

@@ -25,14 +25,14 @@ def archive(path: str | Path, target: str | Path, *, self_contained: bool = True
     """
     run = open_run(path)
     with locked(run.path, writes=False):
-        archives.pack(trained_files(run, with_bilm=self_contained), target)
+        archives.pack(trained_files(run, self_contained=self_contained), target)
 
 
-def trained_files(folder: RunFolder, *, with_bilm: bool) -> dict[str, Path]:
+def trained_files(folder: RunFolder, *, self_contained: bool) -> dict[str, Path]:
     """The files of a trained run by their names in an archive, without those that only training needs.
 
     Arguments:
-        with_bilm: also the files of the biLM and of the transformer, if the run has them.
+        self_contained: also the files of the biLM and of the transformer, if the run has them.
 
     Raises:
         RunError: the folder holds no trained model, a file is a link to elsewhere, or the biLM or the transformer has
@@ -45,13 +45,15 @@ def trained_files(folder: RunFolder, *, with_bilm: bool) -> dict[str, Path]:
         )
     packed = {name: path for name, path in folder.packed().items() if path.is_file() and path.parent == folder.path}
     # The hub's cache and some installers have links to files of their own. Others could name any file of this machine.
-    for path in packed.values() if not folder.archive else ():
-        if path.resolve().parent != folder.path.resolve() and not package_of(folder.path):
-            raise RunError(
-                f"{path}: a link to {path.resolve()}; expected a file of the run, so put a copy in its place"
-            )
-    for frozen in folder.frozen_models if with_bilm else ():
-        packed |= frozen.files_to_archive()
+    if not folder.archive:
+        for path in packed.values():
+            if path.resolve().parent != folder.path.resolve() and not package_of(folder.path):
+                raise RunError(
+                    f"{path}: a link to {path.resolve()}; expected a file of the run, so put a copy in its place"
+                )
+    if self_contained:
+        for frozen in folder.frozen_models:
+            packed |= frozen.files_to_archive()
     return packed
 
 
@@ -87,8 +89,7 @@ def open_run(path: str | Path) -> RunFolder:
         return RunFolder(model.folder)
     if any((path / name).is_file() for name in ALLENNLP_WEIGHTS):
         raise AllenNlpArchiveError(path)
-    archive = path if path.is_file() else None
-    folder = RunFolder(_unpacked(path) if archive else path, archive)
+    folder = RunFolder(_unpacked(path), path) if path.is_file() else RunFolder(path)
     if folder.is_started():
         return folder
     for kind in ("seed", "fold"):
@@ -101,15 +102,15 @@ def open_run(path: str | Path) -> RunFolder:
     raise RunError(f"{path}: expected {expected}{how_to_get(path)}")
 
 
-def _unpacked(archive: Path) -> Path:
-    target = used_cache("archives") / content_hash(archive)
+def _unpacked(path: Path) -> Path:
+    target = used_cache("archives") / content_hash(path)
     if target.is_dir():
         return target
     try:
         with atomic_folder(target) as unpacked:
-            archives.unpack(archive, unpacked, RunFolder(unpacked).packed().__contains__)
+            archives.unpack(path, unpacked, RunFolder(unpacked).packed().__contains__)
     except RunError:
-        if archives.contains(archive, ALLENNLP_WEIGHTS[0]):
-            raise AllenNlpArchiveError(archive) from None
+        if archives.contains(path, ALLENNLP_WEIGHTS[0]):
+            raise AllenNlpArchiveError(path) from None
         raise
     return target

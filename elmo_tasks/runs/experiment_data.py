@@ -49,7 +49,9 @@ def with_validation(config: ExperimentConfig, overrides: Overrides, given: Colle
 
 
 def with_columns(config: ExperimentConfig) -> ExperimentConfig:
-    """The config, whose reader reads other files by what it finds out from the training data, if this is one file."""
+    """The config. If the training data is a single file, its reader reads all other files as this one, such as by the
+    same columns.
+    """
     path = config.train_data_path
     if not isinstance(path, str) or not (file := stored_file(Path(path))).is_file():
         return config
@@ -117,16 +119,15 @@ class Data:
         if test is not None and config.has_test() and not config.fold:
             held_out["test"] = read("test", evaluation_reader, test)
         training = read(TRAINING, reader, source)
-        again = training
+        as_held_out = training  # the same examples, as held-out data is read
         if (config.fold or config.validation_share) and evaluation_reader.config != reader.config:
-            again = read("validation", evaluation_reader, source)
+            as_held_out = read("validation", evaluation_reader, source)
         if config.fold:
-            rest, _ = config.fold.split(again, again, reader.task)
-            training, held_out["test"] = config.fold.split(training, again, reader.task)
-            again = rest
+            training, held_out["test"] = config.fold.split(training, as_held_out, reader.task)
+            as_held_out, _ = config.fold.split(as_held_out, as_held_out, reader.task)
         if config.validation_share:
             training, held_out["validation"] = split_off(
-                training, again, reader.task, config.validation_share, config.validation_seed
+                training, as_held_out, reader.task, config.validation_share, config.validation_seed
             )
         if config.train_share:
             training = config.train_share.take(training)

@@ -31,7 +31,8 @@ class Plan:
     Attributes:
         state: a new run `begins`, in place of an earlier one; the run that is there `resumes`; or it is `finished`, and
             there is nothing to do.
-        changed: the keys of the config that differ from those of the run that is there. All of them may.
+        changed: the keys of the config that differ from those of the run that is there. The run may be resumed with
+            all of them.
         source: the run whose weights a model starts with; None if it starts with new ones, or with a saved state.
         source_hash: the hash of the source's weights, if the run began from them before.
     """
@@ -70,14 +71,14 @@ def plan_folder(
             logger.warning("%s: no run to resume there; a new one begins", folder.path)
         return Plan("begins")
     changed = frozenset(_differences(earlier_config(folder, kind), config))
-    if resume and (others := sorted(changed.difference(folder.adjustable()))):
-        raise RunError(f"{folder.path}: cannot resume with another config; these keys differ: {', '.join(others)}")
-    if changed and not resume:
+    if not resume:
+        if not changed:
+            raise RunError(f"{folder.path}: holds a run; {RESUME} continues it, {FORCE} removes it first")
         raise RunError(
             f"{folder.path}: holds a run of another config; choose another folder, or {FORCE} removes that run first"
         )
-    if not resume:
-        raise RunError(f"{folder.path}: holds a run; {RESUME} continues it, {FORCE} removes it first")
+    if others := sorted(changed.difference(folder.adjustable())):
+        raise RunError(f"{folder.path}: cannot resume with another config; these keys differ: {', '.join(others)}")
     return Plan("finished" if folder.summary.is_file() and not changed else "resumes", changed)
 
 
@@ -117,9 +118,8 @@ def plan_run(
             raise RunError(f"{run.path}: finished before, without these predictions; `{command}` writes some")
     if plan.changed:
         _check_changes(run, config, plan.changed, has_state=has_state)
-    if from_run and not plan.begins and has_state:
-        logger.info("%s: continues with its own state; the weights of %s are for a run that begins", run.path, from_run)
-    elif from_run and Path(from_run).resolve() == run.path.resolve():
+    continues = has_state and not plan.begins
+    if from_run and not continues and Path(from_run).resolve() == run.path.resolve():
         raise RunError(f"{run.path}: contains the run to start from; choose another folder for the result")
     if plan.begins:
         for frozen in run.frozen_models:
@@ -133,7 +133,9 @@ def plan_run(
 
             open_run(from_run)
         return dataclasses.replace(plan, source=from_run)
-    origin = None if has_state else _recorded_origin(run)
+    if from_run and continues:
+        logger.info("%s: continues with its own state; the weights of %s are for a run that begins", run.path, from_run)
+    origin = None if continues else _recorded_origin(run)
     if origin is None:
         return Plan("resumes", plan.changed)
     return Plan("resumes", plan.changed, source=from_run or origin["run"], source_hash=origin["model"])

@@ -33,8 +33,8 @@ class DataLoaderConfig(Config):
     )
     min_batches: Annotated[int, Field(ge=1)] = Field(
         1,
-        description="least batches in an epoch of training: a small data set is read several times in an epoch, so "
-        "that `num_epochs` and `patience` suit data of any size",
+        description="the fewest batches in an epoch of training: a small data set is read several times in an epoch, "
+        "so that `num_epochs` and `patience` suit data of any size",
     )
     shuffle: bool = Field(True, description="new batches, in a new order, each epoch")
     sampling: Literal["balanced"] | None = Field(

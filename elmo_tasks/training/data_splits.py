@@ -107,12 +107,16 @@ def _split(
         labels = training["label"] if share and "label" in task.features else ()
     if len(units := _shuffled(keys, seed)) < fewest:
         raise ElmoTasksError(f"{counted(len(units), 'example')} to split; expected at least {fewest}")
-    by_label = defaultdict[str, list[Hashable]](list)
+    out: set[Hashable] = set()
     if labels:
+        by_label = defaultdict[str, list[Hashable]](list)
         label_of: dict[Hashable, str] = dict(zip(keys, labels, strict=True))
         for unit in units:
             by_label[label_of[unit]].append(unit)
-    out = {unit for each in by_label.values() for unit in each[: round(share * len(each))]} or set(choose(units))
+        for each in by_label.values():
+            out.update(each[: round(share * len(each))])
+    if not out:  # without labels, or with fewer than half an example of each
+        out.update(choose(units))
     return (
         training.select([row for row, key in enumerate(keys) if key not in out]),
         held_out.select([row for row, key in enumerate(other_keys) if key in out]),

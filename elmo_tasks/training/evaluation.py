@@ -70,7 +70,10 @@ def evaluate(
     if threshold is not None:
         threshold.fill_(metric.choose_threshold())
     metrics, loss = metric.compute(), sum(gather_object([loss]))
-    return metrics if count == without_loss > 0 else {**metrics, "loss": loss / max(1, count - without_loss)}
+    num_with_loss = count - without_loss
+    if count and not num_with_loss:
+        return metrics
+    return {**metrics, "loss": loss / max(1, num_with_loss)}
 
 
 @contextlib.contextmanager

@@ -67,7 +67,7 @@ def read_training_state(path: Path, num_processes: int) -> TrainingState:
 
 
 def check_like(own: Mapping[str, Any], loaded: Mapping[str, Any]) -> None:
-    """Raises `ValueError` unless loaded settings have all the names of a part's own, and numbers where it has some."""
+    """Raises `ValueError` if loaded settings lack a name of a part's own, or have no number for one of its numbers."""
     for name, value in own.items():
         if name not in loaded or (isinstance(value, (int, float)) and not isinstance(loaded[name], (int, float))):
             raise ValueError(f"{name} is {loaded.get(name, 'missing')!r}; expected a value such as {value!r}")

@@ -91,9 +91,8 @@ class Agenda(Protocol):
         """The optimizer steps of the whole run, for the learning rates."""
 
     def rest(self, trainer: Trainer) -> Iterator[Step | Evaluate | Checkpoint]:
-        """What is left to do. Each thing is done, and in `trainer.progress`, when the next one is asked for.
-
-        It ends early, in the way in which it always ends, when `trainer.is_stopped`.
+        """Yields the remaining entries. The trainer completes each one and updates `trainer.progress` before it asks
+        for the next. After `trainer.stop()`, the remaining steps are skipped.
         """
 
 
@@ -127,7 +126,8 @@ class Trainer:
         objective: the model with its loss. Parameters without a gradient, such as a frozen biLM's, stay as they are.
         agenda: the training data as steps, and when the model is evaluated.
         records: the file of the evaluations' records, in the folder of the run. The state and curves are next to it.
-        seed: of the random numbers of a training that begins. Each process adds its index and drops other units.
+        seed: of the random numbers of a training that begins. Each process adds its index, so that dropout differs
+            between processes.
         resume: continues from the state in the folder of the run. If no state was saved, the training begins, with a
             warning.
         callbacks: called in addition to the progress bar, the trackers and those of the config.

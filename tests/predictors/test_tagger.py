@@ -141,7 +141,7 @@ def test_memory_is_released_after_many_tokens(predictor: TaggerPredictor, monkey
     released: list[int] = []
     monkeypatch.setattr(predictors, "_malloc_trim", lambda: released.append)
     monkeypatch.setattr(predictors, "_TOKENS_BETWEEN", 192)
-    monkeypatch.setattr(predictors, "_tokens_since", 0)
+    monkeypatch.setattr(predictors, "_tokens_since_release", 0)
     for number in range(1, 65):
         list(predictor.predict([{"tokens": ["a", "b", "c"]}]))
         assert len(released) == number // 64

@@ -131,7 +131,7 @@ class Service:
     async def predict(self, request: Request, run: ServedRun, prepare: Callable[[], PredictionRequest]) -> Response:
         """As `answer`; what decides the work of a request, such as its predicates, is found first."""
         prepared = await self._prepared(request, prepare)
-        if not prepared.is_complete:
+        if not prepared.cost_is_known:
             held, prepared = prepared.cost, await self._computed(run.complete, prepared, prepared.tokens)
             self._admit(request, prepared, held)
         return _json(await self._computed(run.answer, prepared, prepared.cost))

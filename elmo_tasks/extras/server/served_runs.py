@@ -59,7 +59,7 @@ class PredictionRequest:
     added: Additions
     tokens: int
     cost: int  # the tokens that the model reads: in semantic roles, a sentence once for each predicate
-    is_complete: bool  # whether the cost is known: predicates may still have to be found
+    cost_is_known: bool  # otherwise predicates still have to be found
 
 
 class ServedRun:
@@ -127,12 +127,14 @@ class ServedRun:
     def _request(self, rows: list[tuple[str, Fields, dict[str, Any]]], added: Additions) -> PredictionRequest:
         examples = [example for *_, example in rows]
         tokens, cost = (sum(map(count, examples)) for count in (self.predictor.task.length, self.predictor.cost))
-        is_complete = all(map(self.predictor.is_complete, examples))
-        return PredictionRequest(rows, added, tokens, cost * (1 + STEPS * added.explain), is_complete)
+        cost_is_known = all(map(self.predictor.cost_is_known, examples))
+        return PredictionRequest(rows, added, tokens, cost * (1 + STEPS * added.explain), cost_is_known)
 
     def complete(self, requests: list[PredictionRequest]) -> list[PredictionRequest]:
         """The requests with all that decides their cost, which a model may have to find."""
-        examples = iter(self.predictor.completed([example for request in requests for *_, example in request.rows]))
+        examples = iter(
+            self.predictor.with_known_costs([example for request in requests for *_, example in request.rows])
+        )
         return [
             self._request([(*others, next(examples)) for *others, _ in request.rows], request.added)  # type: ignore[misc]
             for request in requests
