@@ -1,7 +1,7 @@
 """Refuses data files that are given where raw text is expected, and warns of input without text.
 
-What is no text is told by the ending of a file's name, or by the first line that is not blank. Only what is almost
-surely not text is found.
+A file that is not text is recognized by the ending of its name, or by its first line that is not blank. Only what is
+almost surely not text is found.
 
 What computes one result of a whole text raises an error if there is no text. All others only warn.
 """

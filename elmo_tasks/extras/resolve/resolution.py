@@ -38,7 +38,8 @@ def resolved_text(result: Fields, find_tags: FindTags | None = None) -> str:
 
     Arguments:
         result: of `CoreferencePredictor`.
-        find_tags: tells "her boat" from "saw her"; without it, "her" is possessive if a letter or digit follows it.
+        find_tags: distinguishes "her boat" from "saw her"; without it, "her" is possessive if a letter or digit
+            follows it.
     """
     text, offsets = located(result)
     sentences: Sequence[Sequence[str]] = result["sentences"]

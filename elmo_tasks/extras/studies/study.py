@@ -230,7 +230,7 @@ class Study:
         problems: list[str] = []
         chosen = selection.names(config.arms)
         for arm in config.arms:
-            config_file = config_beside(path, arm.config)
+            config_file = config_of_study(path, arm.config)
             for point in arm.share_points(config):
                 changes = [each for part in (config, arm, point) for each in as_overrides(part.changes)]
                 try:
@@ -267,10 +267,10 @@ def _uncomparable(runs: Sequence[StudyRun]) -> Iterator[str]:
             yield f"arm {arm.name!r}: {found}; expected the same score"
 
 
-def config_beside(study: Path, name: str) -> str:
+def config_of_study(study: Path, name: str) -> str:
     """The config that a study's file names: a file next to it, or else the name as it is."""
-    beside = study.parent / name
-    return str(beside) if beside.is_file() else name
+    path = study.parent / name
+    return str(path) if path.is_file() else name
 
 
 def as_options(changes: Sequence[str], variables: Mapping[str, str], packages: Sequence[str] = ()) -> list[str]:

@@ -33,7 +33,7 @@ from elmo_tasks.config.data_folder import advice_last
 from elmo_tasks.errors import ConfigError, ElmoTasksError, RunError, WriteError, counted, one_line
 from elmo_tasks.extras.studies import find_search
 from elmo_tasks.extras.studies.report_pages import Table
-from elmo_tasks.extras.studies.study import as_overrides, as_text, config_beside, missing_files, train_command
+from elmo_tasks.extras.studies.study import as_overrides, as_text, config_of_study, missing_files, train_command
 from elmo_tasks.extras.studies.study_training import SECONDS_BETWEEN_CLAIMS, claimed
 from elmo_tasks.files.json_files import write_json
 from elmo_tasks.files.paths import SEARCH, check_kind
@@ -119,7 +119,7 @@ class Search:
         path = find_search(source)
         config = load_config(path, SearchConfig, overrides, variables)
         known, changes = {**config.variables, **(variables or {})}, tuple(as_overrides(config.changes))
-        config_file = config_beside(path, config.config)
+        config_file = config_of_study(path, config.config)
         experiment = load_config(config_file, ExperimentConfig, changes, known)
         problems = list(missing_files(experiment))
         if experiment.fold is not None or not experiment.has_validation():
