@@ -95,7 +95,7 @@ class Predictor(ABC):
         vocabulary: the one that the model was trained with.
         batch_tokens: the most tokens of a batch: the number of its examples times the length of the longest, as the
             task counts it. A longer example is a separate batch.
-        tokenizer: splits raw text, as it did that of the training data.
+        tokenizer: splits raw text; the one that split the training data.
         origin: the run that has the model.
 
     Class attributes:
