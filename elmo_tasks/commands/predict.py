@@ -265,7 +265,7 @@ def run_predict(arguments: argparse.Namespace) -> None:
     batch_tokens = request.arguments.batch_tokens or DEFAULT_BATCH_TOKENS
     loading: dict[str, Any] = {"batch_tokens": batch_tokens, "predicates": None}
     if tagger := request.arguments.predicates:
-        on_device = {"overrides": options.device_overrides(arguments), "batch_tokens": batch_tokens}
+        on_device: dict[str, Any] = {"overrides": options.device_overrides(arguments), "batch_tokens": batch_tokens}
         loading["predicates"] = load_predictor(tagger, **on_device)
     reader: DatasetReader | None = None
     if input_format.lines is None:
