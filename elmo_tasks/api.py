@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from elmo_tasks.extras.html.html import Page
     from elmo_tasks.extras.pretraining.language_model import LanguageModel
-    from elmo_tasks.extras.probes.similarity import WordSimilarities
+    from elmo_tasks.extras.probes.neighbors import WordSimilarities
     from elmo_tasks.extras.vectors.embed import Pooling
 
 __all__ = [
@@ -212,7 +212,7 @@ def similarity(
         ElmoTasksError: a sentence does not have the word, or the word occurs only once.
     """
     with importing_extra():
-        from elmo_tasks.extras.probes.similarity import word_similarities
+        from elmo_tasks.extras.probes.neighbors import word_similarities
         from elmo_tasks.extras.vectors.embed import with_tokenizer
     from elmo_tasks.modules.word_vectors import WordVectorFile
 

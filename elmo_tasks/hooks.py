@@ -71,7 +71,7 @@ class CommandRow(NamedTuple):
         group: the title that it is listed under.
         summary: what it does, shown in the list of commands.
         example: a command line that calls it, shown in its help.
-        module: the one that has `add_NAME` and `run_NAME`, in `elmo_tasks.commands` or below the extra's folder.
+        module: the one that has `add_NAME` and `run_NAME`, in `elmo_tasks.commands` or in the extra's folder.
         goes_on: if a signal stops the command, the message says that this continues from what was written; empty if
             nothing can.
         unwritten: if nothing can, the message says with this why the output file is not there.
@@ -80,7 +80,7 @@ class CommandRow(NamedTuple):
     group: str
     summary: str
     example: str
-    module: str
+    module: str = "commands"
     goes_on: str = ""
     unwritten: str = UNWRITTEN
 
@@ -91,7 +91,7 @@ class Extra(NamedTuple):
     Attributes:
         summary: in a line.
         commands: by name.
-        adds: by place and name, what is registered there, as "module:attribute" below the extra's folder. The place of
+        adds: by place and name, what is registered there, as "module:attribute" in the extra's folder. The place of
             a part (a `"type"` of configs) is the name of its kind.
         needs: other extras that it imports.
     """

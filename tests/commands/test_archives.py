@@ -18,7 +18,7 @@ from elmo_tasks.config import load_config
 from elmo_tasks.elmo.bilm_files import BiLMFiles
 from elmo_tasks.elmo.embedder import ElmoConfig
 from elmo_tasks.extras.samples import SENTENCES
-from elmo_tasks.extras.server.bounds import Limits
+from elmo_tasks.extras.server import Limits
 from elmo_tasks.extras.weights import published
 from elmo_tasks.files import installed_models
 from elmo_tasks.files.installed_models import InstalledModel

@@ -120,8 +120,10 @@ def training_warnings(
         if 100 * (same := _same_texts(data, name)) >= _SAME * len(examples):
             text = f"{same:,} of {counted(len(examples), f'{name} example')} have the same texts as a training example"
             yield DataWarning("same_texts", f"{text}, which may raise the score; in your own data, remove them")
-    if num_steps is not None and (problem := _few_steps(config.trainer, loader, num_steps)):
-        yield DataWarning("few_steps", problem)
+    if num_steps is not None and num_steps < _FEW_STEPS:
+        steps, examples = counted(num_steps, "optimizer step"), counted(len(data.training), "training example")
+        text = f"only {steps} in all, for {examples}, and a model needs a few hundred to learn"
+        yield DataWarning("few_steps", f"{text}; {_more_steps(config.trainer, loader)}")
     words = _words(config, data, TRAINING)
     lacking, in_lower_case = _without_vector(config, words) or (set(), set())
     if 100 * (len(words) - len(lacking)) < _WITH_VECTOR * len(words):
@@ -142,15 +144,6 @@ def check_before_training(
     """The most important warnings, for the log of a training; `elmo-tasks data` shows all."""
     for warning in itertools.islice(training_warnings(config, data, loader, num_steps), _MOST_IN_A_LOG):
         yield warning.text
-
-
-def _few_steps(trainer: TrainerConfig, training: BatchLoader, num_steps: int) -> str | None:
-    """A warning if a run has too few optimizer steps for its model to learn; None if it has enough."""
-    if num_steps >= _FEW_STEPS:
-        return None
-    steps, examples = counted(num_steps, "optimizer step"), counted(len(training.data), "training example")
-    remedy = _more_steps(trainer, training)
-    return f"only {steps} in all, for {examples}, and a model needs a few hundred to learn; {remedy}"
 
 
 def judge(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from elmo_tasks.commands import numbers, options
@@ -12,7 +11,7 @@ from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.files.paths import check_output
 
 if TYPE_CHECKING:
-    from elmo_tasks.extras.compare.comparison import Comparison, Difference
+    from elmo_tasks.extras.compare.comparison import Comparison
     from elmo_tasks.extras.compare.error_report import ErrorReport
     from elmo_tasks.extras.compare.significance import Interval
 
@@ -77,15 +76,17 @@ def _print_comparison(comparison: Comparison) -> None:
     corrected = ", corrected by Holm" if differences[0].corrected else ""
     tests = list(dict.fromkeys(test for each in differences for test in each.p_values))
     titles = {"randomization": "p (randomization)", "bootstrap": "p (bootstrap)", "seeds": "p (seeds)"}
+    rows = []
+    for each in differences:
+        p_values = each.corrected or each.p_values
+        shown = [f"{p_values[test]:.4f}" if test in p_values else "" for test in tests]
+        counts = map(str, (each.better, each.worse, each.equal))
+        rows.append([each.name, f"{each.difference:+.2f}", _interval(each.interval), *shown, *counts])
     print_table(
         f"difference to {comparison.systems[0].name}; two-sided p-values{corrected}, {comparison.resamples} resamples",
         ("system", "difference", "95 % interval", *(titles[test] for test in tests), "better", "worse", "equal"),
-        [_difference_row(each, tests) for each in differences],
+        rows,
     )
-    _print_seed_differences(comparison)
-
-
-def _print_seed_differences(comparison: Comparison) -> None:
     rows = [
         [
             each.name,
@@ -93,24 +94,12 @@ def _print_seed_differences(comparison: Comparison) -> None:
             _interval(seeds.interval),
             "the same, paired" if seeds.paired else "not the same",
         ]
-        for each in comparison.differences
+        for each in differences
         if (seeds := each.seeds)
     ]
     if rows:
         title = f"difference to {comparison.systems[0].name}, mean over seeds"
         print_table(title, ("system", "difference", "95 % interval", "seeds"), rows)
-
-
-def _difference_row(difference: Difference, tests: Sequence[str]) -> list[str]:
-    p_values = difference.corrected or difference.p_values
-    counts = (difference.better, difference.worse, difference.equal)
-    return [
-        difference.name,
-        f"{difference.difference:+.2f}",
-        _interval(difference.interval),
-        *(f"{p_values[test]:.4f}" if test in p_values else "" for test in tests),
-        *map(str, counts),
-    ]
 
 
 def _interval(interval: Interval) -> str:

@@ -18,7 +18,6 @@ from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.extras.compare.significance import (
     Array,
     Interval,
-    Score,
     SeedDifference,
     bootstrap,
     bootstrap_p,
@@ -94,14 +93,6 @@ class Comparison:
         return {**dataclasses.asdict(self), "task": type(self.task).__name__}
 
 
-@dataclasses.dataclass(frozen=True)
-class _Measured:
-    """A system and what its models sum up."""
-
-    system: System
-    sums: Array  # (M, N, K)
-
-
 def compare(
     paths: Sequence[str | Path],
     data: Source | None = None,
@@ -144,20 +135,30 @@ def compare_predictions(
 ) -> Comparison:
     """The same as `compare`, of systems with the predictions of their models."""
     first, measured, num_units = _measure(systems)
+    sums = [each for _, each in measured]
     kind = type(first.task.build_metric())
     name = metric or kind.main
-    if name not in (known := list(kind.scores(measured[0].sums[0, 0]))):
+    if name not in (known := list(kind.scores(sums[0][0, 0]))):
         raise ElmoTasksError(f"{name!r} is not a score of {type(first.task).__name__}; expected {', '.join(known)}")
 
     def score(sums: Array) -> Array:
         return kind.scores(sums)[name]
 
-    resampled = bootstrap([each.sums for each in measured], score, resamples, seed)
-    scores = [_system_score(each, score, values) for each, values in zip(measured, resampled, strict=True)]
+    resampled = bootstrap(sums, score, resamples, seed)
+    scores = [
+        SystemScore(
+            system.name,
+            mean_score(own, score),
+            percentile_interval(values),
+            [mean_score(each[None], score) for each in own],
+            [*system.seeds],
+        )
+        for (system, own), values in zip(measured, resampled, strict=True)
+    ]
     differences = []
-    for each, ours, values in zip(measured[1:], scores[1:], resampled[1:], strict=True):
-        p_value = randomization_p(measured[0].sums, each.sums, score, resamples, seed)
-        gains = unit_gains(measured[0].sums, each.sums, score)
+    for own, ours, values in zip(sums[1:], scores[1:], resampled[1:], strict=True):
+        p_value = randomization_p(sums[0], own, score, resamples, seed)
+        gains = unit_gains(sums[0], own, score)
         improved = -gains if name in kind.lower_is_better else gains
         differences.append(_difference(scores[0], ours, p_value, values - resampled[0], improved))
     if len(differences) > 1:
@@ -178,8 +179,8 @@ def split_paths(paths: Sequence[str]) -> tuple[list[str], str | None]:
 
 def _measure(
     systems: Iterable[tuple[System, Iterable[Predictions]]],
-) -> tuple[Predictions, list[_Measured], int]:
-    """The first model's predictions, the sums of all systems, and the number of units."""
+) -> tuple[Predictions, list[tuple[System, Array]], int]:
+    """The first model's predictions, each system with its sums (M, N, K), and the number of units."""
     first: Predictions | None = None
     measured, units = [], list[list[int]]()
     for system, models in systems:
@@ -190,18 +191,10 @@ def _measure(
             else:
                 first.check_same_examples(predictions)
             sums.append(dataclasses.replace(predictions, task=first.task).sums(units))
-        measured.append(_Measured(system, np.stack(sums)))
+        measured.append((system, np.stack(sums)))
     if first is None:
         raise ElmoTasksError("no systems; expected at least one run or file of predictions")
     return first, measured, len(units)
-
-
-def _system_score(measured: _Measured, score: Score, resampled: Array) -> SystemScore:
-    scores = [mean_score(each[None], score) for each in measured.sums]
-    interval = percentile_interval(resampled)
-    return SystemScore(
-        measured.system.name, mean_score(measured.sums, score), interval, scores, [*measured.system.seeds]
-    )
 
 
 def _difference(

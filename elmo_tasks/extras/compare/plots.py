@@ -105,7 +105,14 @@ def plot_runs(path: str | Path, runs: Sequence[RunCurves]) -> None:
     scored = [run for run in runs if run.records[-1]["validation"]]
     rows: list[Any] = [["losses", "metric" if scored else "losses"], *([["mixes", "mixes"]] if mixes else [])]
     axes = figure.subplot_mosaic(rows, height_ratios=heights)
-    _draw_losses(axes["losses"], runs)
+    for number, run in enumerate(runs):
+        epochs = [record["epoch"] for record in run.records]
+        for part, style in (("training", "-"), ("validation", "--")):
+            losses = [record[part]["loss"] for record in run.records if record[part]]
+            if losses:  # otherwise, there is no validation data
+                label = part if len(runs) == 1 else legend_label(f"{run.name}, {part}")
+                axes["losses"].plot(epochs, losses, style, color=f"C{number}", marker=".", label=label)
+    _finish_curves(axes["losses"], "loss")
     if scored:
         _draw_metric(axes["metric"], scored)
     if mixes:
@@ -128,18 +135,6 @@ def save_figure(figure: Figure, path: str | Path) -> None:
     settings: Any = {"svg.hashsalt": "elmo-tasks", "text.parse_math": False}
     with atomic_write(path) as stream, matplotlib.rc_context(settings):
         figure.savefig(stream, format=suffix[1:], dpi=150, metadata={"Date": None} if suffix == ".svg" else None)
-
-
-def _draw_losses(axes: Axes, runs: Sequence[RunCurves]) -> None:
-    for number, run in enumerate(runs):
-        epochs = [record["epoch"] for record in run.records]
-        for part, style in (("training", "-"), ("validation", "--")):
-            losses = [record[part]["loss"] for record in run.records if record[part]]
-            label = part if len(runs) == 1 else legend_label(f"{run.name}, {part}")
-            if not losses:  # there is no validation data
-                continue
-            axes.plot(epochs, losses, style, color=f"C{number}", marker=".", label=label)
-    _finish_curves(axes, "loss")
 
 
 def _draw_metric(axes: Axes, runs: Sequence[RunCurves]) -> None:
@@ -185,10 +180,8 @@ def draw_mixes(axes: Axes, mixes: Sequence[tuple[str, dict[str, Any]]]) -> None:
     axes.set_aspect("auto")
     for row, each in enumerate(weights):
         for column, layer in enumerate(columns):
-            text, color = (
-                f"{each[layer]:.2f}" if layer in each else "",
-                "white" if shares[row][column] > 0.6 else "black",
-            )
+            text = f"{each[layer]:.2f}" if layer in each else ""
+            color = "white" if shares[row][column] > 0.6 else "black"
             axes.text(column, row, text, ha="center", va="center", color=color, fontsize="medium")
     axes.set_xticks(range(len(columns)), [f"layer {layer}" if layer else "tokens" for layer in columns])
     axes.set_yticks(range(len(mixes)), [f"{label}\ngamma {mix['gamma']:.2f}" for label, mix in mixes])

@@ -190,7 +190,13 @@ def _test_data(path: Path, run: Run) -> Source:
             f"{path}: its config has no test_data_path; as the last argument, name the data to evaluate it on{held_out}"
         )
     installed = isinstance(run.path, Path) and package_of(run.path)
-    return [_in_data_folder(each) if installed or not Path(each).exists() else each for each in data]
+    found = []
+    for each in data:
+        given = Path(each)
+        if (installed or not given.exists()) and given.is_relative_to(DEFAULT_DATA_FOLDER):
+            each = str(data_folder() / given.relative_to(DEFAULT_DATA_FOLDER))
+        found.append(each)
+    return found
 
 
 def _read_file(path: Path) -> Predictions:
@@ -258,10 +264,3 @@ def _content(task: Task, example: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(task, Tagging) and task.tag_scheme:
         content["tags"] = spans_of_tags(content["tags"])
     return content
-
-
-def _in_data_folder(path: str) -> str:
-    """A path below the default folder, which installed models name, below `data_folder` instead."""
-    given = Path(path)
-    inside = given.is_relative_to(DEFAULT_DATA_FOLDER)
-    return str(data_folder() / given.relative_to(DEFAULT_DATA_FOLDER)) if inside else path

@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -115,7 +115,9 @@ def saliency(
         for field in dataclasses.fields(batch)
         if isinstance(value := getattr(batch, field.name), Tokens)
     }
-    model = _with_constant_vectors(model)
+    # The same model, with an embedder that computes a text once. The given one is not changed.
+    modules, model = model._modules, copy.copy(model)
+    model._modules = {**modules, "embedder": _ConstantVectors(model.embedder)}
     contributions = {name: torch.zeros(tokens.mask.shape, device=tokens.mask.device) for name, tokens in texts.items()}
     # cuDNN has no gradients in evaluation.
     with layers_kept(), torch.inference_mode(False), torch.backends.cudnn.flags(enabled=False):
@@ -123,7 +125,8 @@ def saliency(
             output = model(batch)
             scores = model.prediction_scores(output, batch, predictions)
             batch = model.with_choices([output], batch)
-        for point, weight in _weighted_points(steps):
+        points, weights = np.polynomial.legendre.leggauss(steps)  # from -1 to 1
+        for point, weight in zip(((points + 1) / 2).tolist(), (weights / 2).tolist(), strict=True):
             scales = {name: torch.full_like(each, point, requires_grad=True) for name, each in contributions.items()}
             scaled = {name: dataclasses.replace(tokens, scales=scales[name]) for name, tokens in texts.items()}
             at_point: Batch = dataclasses.replace(batch, **scaled)  # type: ignore[arg-type]  # these fields are tokens
@@ -133,19 +136,6 @@ def saliency(
             for name, gradient in zip(scales, torch.autograd.grad(total, list(scales.values())), strict=True):
                 contributions[name] += weight * gradient
     return Saliency(scores, contributions)
-
-
-def _weighted_points(steps: int) -> Iterable[tuple[float, float]]:
-    """Where gradients are taken, as shares of the input, and their weights."""
-    points, weights = np.polynomial.legendre.leggauss(steps)  # from -1 to 1
-    return zip(((points + 1) / 2).tolist(), (weights / 2).tolist(), strict=True)
-
-
-def _with_constant_vectors(model: TaskModel[Any, Any]) -> TaskModel[Any, Any]:
-    """The same model, with an embedder that computes a text once. The given one is not changed."""
-    twin = copy.copy(model)
-    twin._modules = {**model._modules, "embedder": _ConstantVectors(model.embedder)}
-    return twin
 
 
 class _ConstantVectors(nn.Module):

@@ -80,11 +80,6 @@ td { width: 1.7em; min-width: 1.7em; height: 1.7em; border: 1px solid var(--line
 END = "</body>\n</html>\n"
 
 
-def page_end(note: str) -> str:
-    """The end of a page, with why the results end there if there are more of them."""
-    return f"<p><b>The results end here:</b> {escape(note)}</p>\n{END}" if note else END
-
-
 def page_start(title: str, style: str = "") -> str:
     """The beginning of a page. What follows is written by `Sections`, say, and `END` is its end.
 
@@ -117,7 +112,9 @@ def open_page(path: str, title: str, note: Callable[[], str]) -> Iterator[Callab
     with binary_output(path) as stream:
         stream.write(page_start(title).encode())
         yield lambda drawing: stream.write(sections.section(drawing).encode())
-        stream.write(page_end(note()).encode())
+        if why := note():
+            stream.write(f"<p><b>The results end here:</b> {escape(why)}</p>\n".encode())
+        stream.write(END.encode())
 
 
 @dataclasses.dataclass(frozen=True)

@@ -154,6 +154,8 @@ def probe_labels(
     Raises:
         ElmoTasksError: the training data has fewer than two labels, or there is nothing to test on.
     """
+    from sklearn.preprocessing import StandardScaler
+
     labels, test_labels = _labels(training), _labels(test)
     num_test = len(test_labels)
     if len(set(labels)) < 2 or num_test == 0:
@@ -171,7 +173,9 @@ def probe_labels(
             )
             for row, path, test_path in zip(row_names(name, len(paths)), paths, test_paths, strict=True):
                 begin = time.monotonic()
-                features, test_features = _scaled(_load(path, learned), _load(test_path, tested))
+                features, test_features = _load(path, learned), _load(test_path, tested)
+                scaler = StandardScaler(copy=False).fit(features)
+                features, test_features = scaler.transform(features), scaler.transform(test_features)
                 accuracy, random_accuracy = (
                     _accuracy(features, labels_of(learned), test_features, labels_of(tested))
                     for labels_of in (_labels, functools.partial(_labels, control=control))
@@ -241,16 +245,6 @@ def _stored(
 def _load(path: Path, sentences: Sequence[LabelledSentence]) -> NDArray[np.float32]:
     """The vectors of the items of sentences, (N, D)."""
     return np.fromfile(path, dtype=np.float32).reshape(len(_labels(sentences)), -1)
-
-
-def _scaled(
-    training: NDArray[np.float32], test: NDArray[np.float32]
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Both with the mean and the variance of the training data's features taken out, in place."""
-    from sklearn.preprocessing import StandardScaler
-
-    scaler = StandardScaler(copy=False).fit(training)
-    return scaler.transform(training), scaler.transform(test)
 
 
 def _accuracy(

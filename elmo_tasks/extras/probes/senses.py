@@ -89,7 +89,7 @@ def probe_senses(bilm: LayerSource, data: SenseData, *, vectors: WordVectorFile 
     }
     rows = {
         "first sense": fallback,
-        "most frequent sense": {**fallback, **_chosen(instances, frequent)},
+        "most frequent sense": fallback | {each.id: frequent[each.word] for each in instances if each.word in frequent},
     }
     tokens = [sentence.tokens for sentence in (*training, *data.evaluation)]
     for source, name in sources(bilm, vectors, tokens):
@@ -144,10 +144,6 @@ def _known_senses(
         ordered = [sense for sense in inventory.get(word, ()) if sense in senses]
         known[word] = [*ordered, *sorted(senses.difference(ordered))]
     return known
-
-
-def _chosen(instances: Sequence[Instance], senses: Mapping[Word, str]) -> dict[str, str]:
-    return {each.id: senses[each.word] for each in instances if each.word in senses}
 
 
 def _sense_means(

@@ -159,18 +159,14 @@ def first_sentences(file: Path, text: str, count: int) -> str:
     """
     name = plain_name(file)
     if name.endswith(".json"):
-        return _first_passages(text, count)
+        document = json.loads(text)
+        articles = ((each, sum(len(part["qas"]) for part in each["paragraphs"])) for each in document["data"])
+        return json.dumps({**document, "data": list(_until(articles, count))}, ensure_ascii=False)
     if name.endswith("gold_conll"):
         return "".join(_until(((match[0], match[0].count("\n\n")) for match in _DOCUMENT.finditer(text)), count))
     if name.endswith((".csv", ".jsonl")) or text.startswith("("):  # also trees
         return "".join(text.splitlines(keepends=True)[: count + name.endswith(".csv")])
     return "".join(f"{block}\n\n" for block in text.rstrip("\n").split("\n\n")[:count])
-
-
-def _first_passages(text: str, count: int) -> str:
-    document = json.loads(text)
-    passages = ((article, sum(len(each["qas"]) for each in article["paragraphs"])) for article in document["data"])
-    return json.dumps({**document, "data": list(_until(passages, count))}, ensure_ascii=False)
 
 
 def _until(sized: Iterator[tuple[_Part, int]], count: int) -> Iterator[_Part]:

@@ -22,12 +22,10 @@ from starlette.staticfiles import StaticFiles
 
 from elmo_tasks import __version__
 from elmo_tasks.errors import ElmoTasksError, did_you_mean
-from elmo_tasks.extras.server import bodies
+from elmo_tasks.extras.server import Limits, bodies
 from elmo_tasks.extras.server.bilm_vectors import BiLMRequest, ServedBiLM
 from elmo_tasks.extras.server.bodies import Details, Explain
-from elmo_tasks.extras.server.bounds import Limits
-from elmo_tasks.extras.server.guard import Guard, admit, error_response
-from elmo_tasks.extras.server.metrics import CONTENT_TYPE, Metrics
+from elmo_tasks.extras.server.guard import CONTENT_TYPE, Guard, Metrics, admit, error_response
 from elmo_tasks.extras.server.request_batches import Batcher, Process
 from elmo_tasks.extras.server.served_runs import Additions, PredictionRequest, ServedRun
 from elmo_tasks.files.json_files import parse_json
@@ -214,13 +212,7 @@ _ABOUT = 'Predictions of trained runs over HTTP. Errors are `{"error": "what was
 def _routes(service: Service) -> APIRouter:
     problems: dict[int | str, dict[str, Any]] = {code: {"model": bodies.Problem} for code in _PROBLEMS}
     router = APIRouter(route_class=_Route, responses=problems)
-    _add_runs(router, service)
-    _add_vectors(router, service)
-    _add_others(router, service)
-    return router
 
-
-def _add_runs(router: APIRouter, service: Service) -> None:
     @router.get("/api/runs")
     async def list_runs() -> JSONResponse:
         """The runs: task, labels, scores, config, biLM and the learned weights of its layers."""
@@ -257,8 +249,6 @@ def _add_runs(router: APIRouter, service: Service) -> None:
         run, added = service.run(name), Additions(details, bool(explain))
         return await service.predict(request, run, lambda: run.prepare(body.inputs, added, numbered=True))
 
-
-def _add_vectors(router: APIRouter, service: Service) -> None:
     @router.post("/api/embed")
     async def embed(request: Request, body: bodies.EmbedBody) -> Response:
         """The vectors of a sentence's tokens, layer by layer."""
@@ -284,8 +274,6 @@ def _add_vectors(router: APIRouter, service: Service) -> None:
         bilm, count = service.bilm(body.run), body.substitutes
         return await service.answer(request, bilm.answer_scores, lambda: bilm.score(body.fields(), count))
 
-
-def _add_others(router: APIRouter, service: Service) -> None:
     @router.get("/palette.css", include_in_schema=False)
     async def palette() -> Response:
         """The colours of labels, which are the same as in other pictures."""
@@ -303,6 +291,8 @@ def _add_others(router: APIRouter, service: Service) -> None:
     async def metrics() -> Response:
         """Counters for Prometheus."""
         return Response(service.metrics.text(), media_type=CONTENT_TYPE)
+
+    return router
 
 
 def _named(name: str, known: Mapping[str, _T], hint: str) -> _T:

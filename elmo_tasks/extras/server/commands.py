@@ -8,6 +8,7 @@ from pathlib import Path
 
 from elmo_tasks.commands import numbers, options
 from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.extras.server import Limits
 from elmo_tasks.progress import progress_bar
 
 _NEEDED = ("fastapi", "fastapi_offline", "prometheus_client", "uvicorn")
@@ -40,13 +41,6 @@ def add_serve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--note", metavar="TEXT", help="text for the top of the page, such as what the models were trained on"
     )
-    _add_limits(parser)
-    options.add_include_package(parser)
-
-
-def _add_limits(parser: argparse.ArgumentParser) -> None:
-    from elmo_tasks.extras.server.bounds import Limits
-
     group, limits = parser.add_argument_group("limits"), Limits()
     wait = round(1000 * limits.wait_seconds)
     for name, default, text in (
@@ -59,6 +53,7 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
         ("--timeout", round(limits.timeout_seconds), "the maximum number of seconds for a request; then it gets 504"),
     ):
         options.add_number(group, name, default, text)
+    options.add_include_package(parser)
 
 
 def run_serve(arguments: argparse.Namespace) -> None:
@@ -67,7 +62,6 @@ def run_serve(arguments: argparse.Namespace) -> None:
     from elmo_tasks.extras.samples import SENTENCES
     from elmo_tasks.extras.server.app import create_app
     from elmo_tasks.extras.server.bilm_vectors import bilms_of_runs
-    from elmo_tasks.extras.server.bounds import Limits
     from elmo_tasks.extras.server.served_runs import load_runs
     from elmo_tasks.extras.server.serving import bind, is_loopback, serve
 

@@ -1,4 +1,4 @@
-"""Bounds requests in number, size and time, before anything else sees them."""
+"""Bounds requests in number, size and time, before anything else sees them, and counts them for Prometheus."""
 
 from __future__ import annotations
 
@@ -7,16 +7,50 @@ import time
 from typing import Any
 
 from fastapi import HTTPException
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from elmo_tasks.extras.server.bounds import Limits
-from elmo_tasks.extras.server.metrics import Metrics
+from elmo_tasks.extras.server import Limits
 
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_TOKEN_BUCKETS = (8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
+_REQUEST_BUCKETS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 _GUARD, _TOKENS = "elmo_tasks.guard", "elmo_tasks.tokens"  # keys of a request's scope: its guard, and its tokens
 _OWN = "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'"
 # Swagger's page has a script and styles within it.
 _POLICIES = {"/docs": "default-src 'self' 'unsafe-inline'; img-src 'self' data:; frame-ancestors 'none'"}
+
+
+class Metrics:
+    """The counters of one application, in the text format of Prometheus."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        ProcessCollector(registry=self._registry)  # memory, processor time, open files
+
+        common: Any = {"namespace": "elmo_tasks", "registry": self._registry}
+        self._requests = Counter("requests_total", "Answered requests.", ("endpoint", "status"), **common)
+        self._seconds = Histogram("request_seconds", "Seconds until the answer is sent.", ("endpoint",), **common)
+        self.open_requests = Gauge("open_requests", "Requests that are not answered yet.", **common)
+        self.open_tokens = Gauge("open_tokens", "Tokens of requests that are not answered yet.", **common)
+        self._batch_requests = Histogram(
+            "batch_requests", "Requests computed together.", buckets=_REQUEST_BUCKETS, **common
+        )
+        self._batch_tokens = Histogram("batch_tokens", "Tokens computed together.", buckets=_TOKEN_BUCKETS, **common)
+        self._batch_seconds = Histogram("batch_seconds", "Seconds to compute a batch.", **common)
+
+    def answered(self, endpoint: str, status: int, seconds: float) -> None:
+        self._requests.labels(endpoint, status).inc()
+        self._seconds.labels(endpoint).observe(seconds)
+
+    def computed(self, requests: int, tokens: int, seconds: float) -> None:
+        self._batch_requests.observe(requests)
+        self._batch_tokens.observe(tokens)
+        self._batch_seconds.observe(seconds)
+
+    def text(self) -> bytes:
+        return generate_latest(self._registry)
 
 
 class Overload(HTTPException):

@@ -107,18 +107,14 @@ class Batcher:
             deadline = self._waiting[0].since + self._wait_seconds
             while not self._closing and (left := deadline - time.monotonic()) > 0:
                 self._changed.wait(left)
-            batch = self._gathered()
+            first, *others = self._waiting
+            batch, tokens = [first], first.tokens
+            for each in others:
+                if each.process == first.process:
+                    if tokens + each.tokens > self._batch_tokens:
+                        break
+                    batch.append(each)
+                    tokens += each.tokens
             taken = {id(each) for each in batch}
             self._waiting = [each for each in self._waiting if id(each) not in taken]
             return batch
-
-    def _gathered(self) -> list[_Waiting]:
-        first, *others = self._waiting
-        batch, tokens = [first], first.tokens
-        for each in others:
-            if each.process == first.process:
-                if tokens + each.tokens > self._batch_tokens:
-                    break
-                batch.append(each)
-                tokens += each.tokens
-        return batch

@@ -18,7 +18,7 @@ from elmo_tasks.elmo import ElmoConfig
 from elmo_tasks.elmo.options import BiLMOptions
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.extras.explain.saliency import STEPS, cost_of_explaining
-from elmo_tasks.extras.server.bounds import Limits
+from elmo_tasks.extras.server import Limits
 from elmo_tasks.files.installed_models import About
 from elmo_tasks.files.json_files import json_text, read_json
 from elmo_tasks.predictors import Predictor

@@ -14,7 +14,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.extras.server.bounds import Limits
+from elmo_tasks.extras.server import Limits
 
 logger = logging.getLogger(__name__)
 

@@ -1,17 +1,30 @@
-"""The report of a study: tables, plots and commands."""
+"""The report of a study: tables, tests of significance, plots and commands, as Markdown and as one page of HTML.
+
+The tests over the examples use the predictions that the runs have stored, so no model runs again.
+"""
 
 from __future__ import annotations
 
+import dataclasses
+import re
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from markdown_it import MarkdownIt
+
+from elmo_tasks import __version__
+from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.extras.compare.comparison import Comparison, compare_predictions, corrected
 from elmo_tasks.extras.compare.plots import save_figure
-from elmo_tasks.extras.studies.report_pages import Table, picture, write_pages
+from elmo_tasks.extras.compare.significance import seed_difference
+from elmo_tasks.extras.compare.systems import Predictions, System, read_predictions
+from elmo_tasks.extras.html.html import END, page_start
 from elmo_tasks.extras.studies.study import train_command
-from elmo_tasks.extras.studies.study_findings import Findings, analyze
 from elmo_tasks.extras.studies.study_plots import common_start, draw_shares, draw_weights
 from elmo_tasks.extras.studies.study_runs import Result, StudyRecord, Summary, read_study, summarize
+from elmo_tasks.files.atomic import atomic_write
+from elmo_tasks.runs.folder import RunFolder
 
 _NOTES = (
     "± is the standard deviation over the seeds. The error reduction is relative to the arm's baseline, which is grey "
@@ -24,6 +37,50 @@ _TESTS = {
     "seeds": "by Student's t-test over the seeds, paired if both arms have the same ones and otherwise Welch's, which "
     "knows nothing of the predictions: with few seeds it is rough",
 }
+_STYLE = """
+body { max-width: 75rem; }
+body > :is(h2, h3) { margin: 1.6rem 0 .3rem; font-size: 1rem; color: var(--ink); letter-spacing: 0; }
+body > h3 { font-size: .8rem; }
+body > p { line-height: 1.5; }
+body > table { display: block; overflow-x: auto; margin: .6rem 0; }
+body > table :is(th, td) { height: auto; padding: .25rem .6rem; border: 0; border-bottom: 1px solid var(--line);
+  white-space: nowrap; font-variant-numeric: tabular-nums; }
+body > table thead th { writing-mode: horizontal-tb; transform: none; color: var(--faint); }
+svg { width: 100%; height: auto; border-radius: .4rem; background: #fff; }
+pre { overflow-x: auto; font-size: .8rem; line-height: 1.4; }
+"""
+_SAME_SCORE = 0.01  # scores in percent that differ by less are those of the same predictions
+
+ArmAtShare = tuple[str, float]  # the name of an arm, and the share of the data
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """Rows of text under a title. The first column is text, the others are numbers."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+    def markdown(self) -> str:
+        """Without the title."""
+        lines = [self.columns, ["---", *["---:"] * (len(self.columns) - 1)]]
+        cells = [[cell.replace("|", "\\|") for cell in row] for row in (*lines, *self.rows)]
+        return "\n".join(f"| {' | '.join(row)} |" for row in cells)
+
+
+@dataclasses.dataclass(frozen=True)
+class Findings:
+    """The result of `analyze`.
+
+    Arguments:
+        p_values: two-sided, by test, of each arm against its baseline at the same share; with Holm's correction over
+            all arms that have this baseline.
+        problems: why tests over the examples are missing.
+    """
+
+    p_values: dict[ArmAtShare, dict[str, float]]
+    problems: list[str]
 
 
 def write_report(folder: str | Path) -> list[Path]:
@@ -42,7 +99,8 @@ def write_report(folder: str | Path) -> list[Path]:
     summaries = summarize(record, results)
     findings = analyze(summaries, folder)
     parts = [record.config.text]
-    for table in _tables(summaries, findings):
+    for group in dict.fromkeys(each.arm.group for each in summaries):
+        table = _table(group, [each for each in summaries if each.arm.group == group], findings)
         parts += [f"## {table.title}" if table.title else "", table.markdown()]
     parts += [_notes(summaries, findings), *_pictures(summaries, folder)]
     return write_pages(folder, record.config.title, parts, _commands(record, folder, results))
@@ -61,12 +119,6 @@ def _notes(summaries: Sequence[Summary], findings: Findings) -> str:
     if findings.problems:
         parts.append(f"No tests over the examples where these were in the way: {'; '.join(findings.problems)}.")
     return " ".join(parts)
-
-
-def _tables(summaries: Sequence[Summary], findings: Findings) -> list[Table]:
-    """A table for each group."""
-    groups = dict.fromkeys(each.arm.group for each in summaries)
-    return [_table(group, [each for each in summaries if each.arm.group == group], findings) for group in groups]
 
 
 def _table(title: str, summaries: Sequence[Summary], findings: Findings) -> Table:
@@ -133,3 +185,108 @@ def _commands(record: StudyRecord, folder: Path, results: Sequence[Result]) -> s
     ]
     report = shlex.join(["elmo-tasks", "report", str(folder)])
     return "\n".join([record.command, report, "", "# one run of each arm by itself:", *trainings])
+
+
+def analyze(summaries: Sequence[Summary], folder: Path) -> Findings:
+    """Tests the arms of a study in a folder against their baselines."""
+    found, missing = Findings({}, []), list[str]()
+    sets = [arms for arms in _compared(summaries) if len(arms) > 1]
+    for arms in sets:
+        head, *others = arms
+        having = [each for each in arms if all(file.is_file() for file in _predictions(each, folder))]
+        missing += [each.arm.name for each in arms if each not in having]
+        p_values = {each.arm.name: _over_seeds(head, each) for each in others}
+        try:
+            if len(having) > 1 and having[0] is head:
+                for each in _compare(having, folder).differences:
+                    p_values[each.name] |= {test: each.p_values[test] for test in ("randomization", "bootstrap")}
+        except ElmoTasksError as error:
+            found.problems.append(str(error))
+        for name, tests in zip(p_values, corrected([*p_values.values()]), strict=True):
+            found.p_values[name, head.share] = tests
+    if missing:
+        every = {each.arm.name for arms in sets for each in arms}
+        arms_missing = "any arm" if {*missing} == every else "; ".join(dict.fromkeys(missing))
+        found.problems.insert(0, f"not all runs of {arms_missing} have stored their predictions")
+    return found
+
+
+def _compared(summaries: Sequence[Summary]) -> list[list[Summary]]:
+    """The arms in sets, at the same share of the data: a baseline, and all that are compared with it."""
+    sets: dict[ArmAtShare, list[Summary]] = {}
+    for each in summaries:
+        head = each.baseline or each
+        members = sets.setdefault((head.arm.name, each.share), [head])
+        if each.baseline:
+            members.append(each)
+    return list(sets.values())
+
+
+def _predictions(summary: Summary, folder: Path) -> list[Path]:
+    """The files with the predictions of an arm's runs."""
+    return [RunFolder(folder / each.folder).predictions_for(each.split) for each in summary.results]
+
+
+def _over_seeds(head: Summary, other: Summary) -> dict[str, float]:
+    same = [each.seed for each in head.results] == [each.seed for each in other.results]
+    found = seed_difference(head.scores, other.scores, paired=same)
+    return {} if found is None or found.p_value is None else {"seeds": found.p_value}
+
+
+def _compare(arms: Sequence[Summary], folder: Path) -> Comparison:
+    """Compares arms with the first one.
+
+    Raises:
+        ElmoTasksError: the predictions cannot be compared, or are not those that the study reports.
+    """
+
+    def models(arm: Summary) -> Iterator[Predictions]:
+        """One after the other, because those of thousands of passages are large."""
+        return map(read_predictions, _predictions(arm, folder))
+
+    systems = [(System(each.arm.name, (), [result.seed for result in each.results]), models(each)) for each in arms]
+    comparison = compare_predictions(systems, metric=arms[0].results[0].metric)
+    for each, system in zip(arms, comparison.systems, strict=True):
+        for result, score in zip(each.results, system.scores, strict=True):
+            if abs(result.score - score) > _SAME_SCORE:
+                raise ElmoTasksError(
+                    f"{result.folder}: the {result.metric} of its stored predictions is {score:.2f}, that of the "
+                    f"run on its {result.split} data {result.score:.2f}"
+                )
+    return comparison
+
+
+def picture(title: str, path: Path) -> str:
+    """A plot in the folder `plots` of a report, as Markdown."""
+    return f"![{title}](plots/{path.name})"
+
+
+def write_pages(folder: Path, title: str, parts: Sequence[str], commands: str) -> list[Path]:
+    """Writes `report.md` and `report.html`; returns the two files.
+
+    Arguments:
+        parts: what stands between the title and the commands, as Markdown. Empty parts are left out.
+        commands: those that made the results.
+    """
+    findings = "\n\n".join(filter(None, parts))
+    end = f"## Commands\n\n```\n{commands}\n```\n\nWritten by elmo-tasks {__version__}.\n"
+    markdown = MarkdownIt("commonmark", {"html": False}).enable("table")  # what looks like HTML is text
+    html = re.sub(
+        r'<img src="(plots/\w+\.svg)" alt="([^"]*)"[^>]*>',
+        lambda found: _inline_svg(folder / found[1], found[2]),
+        markdown.render(findings),
+    )
+    files = {
+        "report.md": f"# {title}\n\n{findings}\n\n{end}",
+        "report.html": "".join([page_start(title, _STYLE), html, markdown.render(end), END]),
+    }
+    for name, text in files.items():
+        with atomic_write(folder / name) as stream:
+            stream.write(text.encode())
+    return [folder / name for name in files]
+
+
+def _inline_svg(path: Path, name: str) -> str:
+    """A picture as an element of a page, without the head of its file, and with a name for screen readers."""
+    text = path.read_text(encoding="utf-8")
+    return re.sub("^<svg ", f'<svg role="img" aria-label="{name}" ', text[text.index("<svg") :])

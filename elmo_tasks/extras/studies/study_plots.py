@@ -6,7 +6,7 @@ import dataclasses
 import math
 import re
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,6 @@ from elmo_tasks.extras.compare.plots import RunCurves, draw_mixes, legend_label
 from elmo_tasks.extras.studies.study_runs import Summary
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _WIDTH = 11.0  # inches
@@ -49,13 +48,12 @@ def families(summaries: Sequence[Summary]) -> list[Family]:
     for each in summaries:
         head = each.arm.baseline or (each.arm.name if each.arm.name in followed else "")
         found.setdefault((each.arm.group, head, each.metric), {}).setdefault(each.arm.name, []).append(each)
-    return [_family(group, arms) for (group, *_), arms in found.items()]
-
-
-def _family(group: str, arms: dict[str, list[Summary]]) -> Family:
-    prefix = common_start(list(arms))
-    ordered = {name[len(prefix) :]: sorted(parts, key=lambda part: part.share) for name, parts in arms.items()}
-    return Family(prefix.rstrip(",: ") or group, ordered)
+    result = []
+    for (group, *_), arms in found.items():
+        prefix = common_start(list(arms))
+        ordered = {name[len(prefix) :]: sorted(parts, key=lambda part: part.share) for name, parts in arms.items()}
+        result.append(Family(prefix.rstrip(",: ") or group, ordered))
+    return result
 
 
 def common_start(names: Sequence[str]) -> str:
@@ -66,9 +64,17 @@ def common_start(names: Sequence[str]) -> str:
 
 
 def draw_shares(summaries: Sequence[Summary]) -> Figure | None:
-    """The score with each share of the training data; None if no arm has several."""
+    """The score with each share of the training data, a panel for each family; None if no arm has several shares."""
+    from matplotlib.figure import Figure
 
-    def draw(axes: Axes, family: Family) -> None:
+    shown = [each for each in families(summaries) if any(len(parts) > 1 for parts in each.arms.values())]
+    if not shown:
+        return None
+    columns = 2 if len(shown) < 3 else 3
+    rows = math.ceil(len(shown) / columns)
+    figure = Figure(figsize=(_WIDTH, 3.2 * rows), layout="constrained")
+    panels = iter(figure.subplots(rows, columns, squeeze=False).flat)
+    for family, axes in zip(shown, panels, strict=False):
         for name, color in family.colors().items():
             parts = family.arms[name]
             axes.errorbar(
@@ -85,9 +91,10 @@ def draw_shares(summaries: Sequence[Summary]) -> Figure | None:
         axes.set_ylabel(next(iter(family.arms.values()))[-1].metric)
         axes.grid(alpha=0.3)
         axes.legend(fontsize="small")
-
-    shown = [each for each in families(summaries) if any(len(parts) > 1 for parts in each.arms.values())]
-    return _panels(shown, draw) if shown else None
+        axes.set_title(family.title)
+    for unused in panels:
+        unused.set_axis_off()
+    return figure
 
 
 def draw_weights(summaries: Sequence[Summary], folder: Path) -> Figure | None:
@@ -113,19 +120,3 @@ def draw_weights(summaries: Sequence[Summary], folder: Path) -> Figure | None:
 def _mean_mix(mixes: Sequence[dict[str, Any]]) -> dict[str, Any]:
     weights = [statistics.fmean(each) for each in zip(*(mix["weights"] for mix in mixes), strict=True)]
     return {**mixes[0], "weights": weights, "gamma": statistics.fmean(mix["gamma"] for mix in mixes)}
-
-
-def _panels(shown: Sequence[Family], draw: Callable[[Axes, Family], None]) -> Figure:
-    """A panel for each family."""
-    from matplotlib.figure import Figure
-
-    columns = 2 if len(shown) < 3 else 3
-    rows = math.ceil(len(shown) / columns)
-    figure = Figure(figsize=(_WIDTH, 3.2 * rows), layout="constrained")
-    panels = iter(figure.subplots(rows, columns, squeeze=False).flat)
-    for family, axes in zip(shown, panels, strict=False):
-        draw(axes, family)
-        axes.set_title(family.title)
-    for unused in panels:
-        unused.set_axis_off()
-    return figure

@@ -144,40 +144,36 @@ def run_study(
     if folder.others:
         logger.info("%s", folder.describe_others())
     runs = [(run, Training.of(folder, run, run_folder, num_jobs, packages)) for run, run_folder in folder.chosen()]
-    try:
-        return _train_all(folder, runs, num_jobs)
-    finally:
-        folder.write_results()
-
-
-def _train_all(folder: StudyFolder, runs: Sequence[tuple[StudyRun, Training]], num_jobs: int) -> list[str]:
-    """Each job is a thread that waits for the process of a run. This thread logs, and writes the results."""
     missing = [(run, training) for run, training in runs if not training.folder.metrics.is_file()]
     num_done = len(runs) - len(missing)
     logger.info("%d of %d runs have finished", num_done, len(runs))
     failures, stop = dict[str, str](), threading.Event()
-    with ThreadPoolExecutor(num_jobs) as jobs:
-        waiting = {jobs.submit(training.train, stop): (run, training) for run, training in missing}
-        try:
-            while waiting:
-                job = next(as_completed(waiting))
-                (run, training), error = waiting.pop(job), job.result()
-                if error is None:  # another process trains it: the others come first
-                    waiting[jobs.submit(training.train, stop)] = (run, training)
-                    continue
-                num_done += 1
-                progress = f"{num_done} of {len(runs)}: {run.title}"
-                if error:
-                    failures[run.title] = f"{run.title}: {error} (see {training.log})"
-                    logger.error("%s: failed: %s", progress, error)
-                    continue
-                folder.write_results()
-                result = folder.result(run, training.folder)
-                logger.info("%s: %s %.2f, %.0f s", progress, result.metric, result.score, result.seconds)
-        except BaseException:  # also Ctrl-C: the runs that train are interrupted
-            stop.set()
-            jobs.shutdown(cancel_futures=True)
-            raise
+    try:
+        # Each job is a thread that waits for the process of a run. This thread logs, and writes the results.
+        with ThreadPoolExecutor(num_jobs) as jobs:
+            waiting = {jobs.submit(training.train, stop): (run, training) for run, training in missing}
+            try:
+                while waiting:
+                    job = next(as_completed(waiting))
+                    (run, training), error = waiting.pop(job), job.result()
+                    if error is None:  # another process trains it: the others come first
+                        waiting[jobs.submit(training.train, stop)] = (run, training)
+                        continue
+                    num_done += 1
+                    progress = f"{num_done} of {len(runs)}: {run.title}"
+                    if error:
+                        failures[run.title] = f"{run.title}: {error} (see {training.log})"
+                        logger.error("%s: failed: %s", progress, error)
+                        continue
+                    folder.write_results()
+                    result = folder.result(run, training.folder)
+                    logger.info("%s: %s %.2f, %.0f s", progress, result.metric, result.score, result.seconds)
+            except BaseException:  # also Ctrl-C: the runs that train are interrupted
+                stop.set()
+                jobs.shutdown(cancel_futures=True)
+                raise
+    finally:
+        folder.write_results()
     return [failures[run.title] for run, _ in runs if run.title in failures]
 
 

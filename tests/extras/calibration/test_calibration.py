@@ -58,54 +58,23 @@ def test_error_worked_out_by_hand() -> None:
     ("task", "example", "prediction", "expected"),
     [
         (Classification(), {"label": "a"}, {"label": "b", "probabilities": {"a": 0.3, "b": 0.7}}, [(0.7, False)]),
-        (
-            MultiLabel(),
-            {"labels": ["a"]},
-            {"labels": [], "probabilities": {"a": 0.3, "b": 0.2}},
-            [(0.3, True), (0.2, False)],
-        ),
-        (
-            Tagging(),
-            {"tags": ["N", "V"]},
-            {"tags": ["N", "N"], "probabilities": [0.9, 0.8]},
-            [(0.9, True), (0.8, False)],
-        ),
-        (
-            Tagging("IOB2"),
-            {"tags": ["B-A", "I-A", "O", "B-B"]},
-            {"tags": ["B-A", "I-A", "B-A", "O"], "probabilities": [0.9, 0.8, 0.7, 0.6]},
-            [(0.8, True), (0.7, False)],
-        ),
-        (
-            SemanticRoles(),
-            {"tags": ["B-ARG0", "B-V", "O"]},
-            {"tags": ["B-ARG0", "B-V", "B-ARG1"], "probabilities": [0.9, 0.8, 0.7]},
-            [(0.9, True), (0.7, False)],
-        ),
-        (
-            Reading(),
-            {"answers": ["Rome", "in Rome"]},
-            {"answer": "the rome", "best": [{"probability": 0.6}, {"probability": 0.2}]},
-            [(0.6, True)],
-        ),
-        (
-            Reading(no_answer=True),
-            {"answers": []},
-            {"answer": "", "best": [{"probability": 0.2}], "probability": 0.75},
-            [(0.75, True)],
-        ),
-        (
-            Coreference(),
-            {"clusters": [[[0, 0], [3, 4]], [[6, 6], [8, 8]]]},
-            {
-                "mentions": [[0, 0], [3, 4], [6, 6]],
-                "antecedents": [None, 0, 1],
-                "probabilities": [0.9, 0.8, 0.4],
-            },
-            [(0.8, True), (0.4, False)],
-        ),
+        (MultiLabel(), {"labels": ["a"]}, {"labels": [], "probabilities": {"a": 0.3, "b": 0.2}},
+         [(0.3, True), (0.2, False)]),
+        (Tagging(), {"tags": ["N", "V"]}, {"tags": ["N", "N"], "probabilities": [0.9, 0.8]},
+         [(0.9, True), (0.8, False)]),
+        (Tagging("IOB2"), {"tags": ["B-A", "I-A", "O", "B-B"]},
+         {"tags": ["B-A", "I-A", "B-A", "O"], "probabilities": [0.9, 0.8, 0.7, 0.6]}, [(0.8, True), (0.7, False)]),
+        (SemanticRoles(), {"tags": ["B-ARG0", "B-V", "O"]},
+         {"tags": ["B-ARG0", "B-V", "B-ARG1"], "probabilities": [0.9, 0.8, 0.7]}, [(0.9, True), (0.7, False)]),
+        (Reading(), {"answers": ["Rome", "in Rome"]},
+         {"answer": "the rome", "best": [{"probability": 0.6}, {"probability": 0.2}]}, [(0.6, True)]),
+        (Reading(no_answer=True), {"answers": []},
+         {"answer": "", "best": [{"probability": 0.2}], "probability": 0.75}, [(0.75, True)]),
+        (Coreference(), {"clusters": [[[0, 0], [3, 4]], [[6, 6], [8, 8]]]},
+         {"mentions": [[0, 0], [3, 4], [6, 6]], "antecedents": [None, 0, 1], "probabilities": [0.9, 0.8, 0.4]},
+         [(0.8, True), (0.4, False)]),
     ],
-)
+)  # fmt: skip
 def test_units_and_whether_they_are_right(
     task: Any, example: dict[str, Any], prediction: dict[str, Any], expected: list[tuple[float, bool]]
 ) -> None:

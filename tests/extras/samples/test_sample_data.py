@@ -20,56 +20,32 @@ from elmo_tasks.modules.word_vectors import WordVectorFile
 README = SENTENCES.parent / "files" / "README.md"
 CONLL_2012 = "conll-2012/v4/data/{}/data/english/annotations"
 
-# Each reader, the files, and how many sentences, pairs, questions, predicates or documents they have.
-SAMPLES: dict[str, tuple[Mapping[str, Any], tuple[str, ...], tuple[int, ...]]] = {
-    "ner": (
-        {"type": "conll2003"},
-        ("ner_conll2003/eng.train", "ner_conll2003/eng.testa", "ner_conll2003/eng.testb"),
-        (460, 70, 170),
-    ),
-    "sst5": ({"type": "sst"}, ("sst5/train.txt", "sst5/dev.txt", "sst5/test.txt"), (459, 70, 180)),
-    "snli": (
-        {"type": "snli"},
-        ("snli/snli_1.0_train.jsonl", "snli/snli_1.0_dev.jsonl", "snli/snli_1.0_test.jsonl"),
-        (2400, 300, 1000),
-    ),
-    "squad": ({"type": "squad"}, ("squad/train-v1.1.json.xz", "squad/dev-v1.1.json"), (1602, 402)),
-    "squad2": (
-        {"type": "squad", "no_answer": True},
-        ("squad2/train-v2.0.json.xz", "squad2/dev-v2.0.json"),
-        (701, 250),
-    ),
-    "srl": (
-        {"type": "srl_conll2012"},
-        ("srl_ewt/ewt.train.gold_conll.xz", "srl_ewt/ewt.dev.gold_conll", "srl_ewt/ewt.test.gold_conll"),
-        (3104, 439, 589),
-    ),
-    "conll05": (
-        {"type": "srl_conll2005"},
-        ("conll05st-release/train", "conll05st-release/devel", "conll05st-release/test.wsj"),
-        (3104, 439, 589),
-    ),
-    "coref": (
-        {"type": "coref_conll2012"},
-        (
-            "coref_ontogum/ontogum.train.v4_gold_conll.xz",
-            "coref_ontogum/ontogum.dev.v4_gold_conll",
-            "coref_ontogum/ontogum.test.v4_gold_conll",
-        ),
-        (60, 12, 16),
-    ),
-    "pos": (
-        {"type": "conllu", "tag_column": "xpos"},
-        ("pos_ud_ewt/en_ewt-ud-train.conllu.xz", "pos_ud_ewt/en_ewt-ud-dev.conllu", "pos_ud_ewt/en_ewt-ud-test.conllu"),
-        (800, 150, 250),
-    ),
+SPLITS = "train dev test"
+
+
+def of(
+    reader: Mapping[str, Any], template: str, sizes: tuple[int, ...], splits: str = SPLITS
+) -> tuple[Mapping[str, Any], tuple[str, ...], tuple[int, ...]]:
+    """A reader, its files, of which only the one for training ends in `.xz` where `template` has `{xz}`, and `sizes`:
+    how many sentences, pairs, questions, predicates or documents they have.
+    """
+    names = splits.split()[: len(sizes)]
+    return reader, tuple(template.format(name, xz=".xz" if name == "train" else "") for name in names), sizes
+
+
+SAMPLES = {
+    "ner": of({"type": "conll2003"}, "ner_conll2003/eng.{}", (460, 70, 170), "train testa testb"),
+    "sst5": of({"type": "sst"}, "sst5/{}.txt", (459, 70, 180)),
+    "snli": of({"type": "snli"}, "snli/snli_1.0_{}.jsonl", (2400, 300, 1000)),
+    "squad": of({"type": "squad"}, "squad/{}-v1.1.json{xz}", (1602, 402)),
+    "squad2": of({"type": "squad", "no_answer": True}, "squad2/{}-v2.0.json{xz}", (701, 250)),
+    "srl": of({"type": "srl_conll2012"}, "srl_ewt/ewt.{}.gold_conll{xz}", (3104, 439, 589)),
+    "conll05": of({"type": "srl_conll2005"}, "conll05st-release/{}", (3104, 439, 589), "train devel test.wsj"),
+    "coref": of({"type": "coref_conll2012"}, "coref_ontogum/ontogum.{}.v4_gold_conll{xz}", (60, 12, 16)),
+    "pos": of({"type": "conllu", "tag_column": "xpos"}, "pos_ud_ewt/en_ewt-ud-{}.conllu{xz}", (800, 150, 250)),
     **{
-        task: (
-            {"type": "delimited", "task": task},
-            tuple(f"{task}/{split}.csv" for split in ("train", "dev", "test")),
-            n,
-        )
-        for task, n in (
+        task: of({"type": "delimited", "task": task}, f"{task}/{{}}.csv", sizes)
+        for task, sizes in (
             ("multi_label", (460, 70, 170)),
             ("regression", (459, 70, 180)),
             ("pair_regression", (900, 150, 300)),
@@ -85,11 +61,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def reader_of(name: str) -> Any:
+    return DatasetReaderConfig.model_validate(SAMPLES[name][0]).build()
+
+
 def read(folder: Path, name: str) -> list[list[dict[str, Any]]]:
     """The examples of each part of a task's data."""
-    config, files, _ = SAMPLES[name]
-    reader = DatasetReaderConfig.alternatives[config["type"]].model_validate(config).build()  # type: ignore[attr-defined]
-    return [reader.read(folder / file).to_list() for file in files]
+    return [reader_of(name).read(folder / file).to_list() for file in SAMPLES[name][1]]
 
 
 @pytest.mark.parametrize("name", SAMPLES)
@@ -117,14 +95,10 @@ def test_every_set_is_in_the_readme_with_its_licence_and_counts(folder: Path) ->
 @pytest.mark.slow
 def test_no_set_has_what_may_not_be_shared(data_folder: Path, folder: Path) -> None:
     """No sentence of four words or more is one of CoNLL-2003 or of the Stanford Sentiment Treebank."""
-    ours = {
-        " ".join(each["tokens"]).lower() for name in ("ner", "sst5") for part in read(folder, name) for each in part
-    }
-    ner = DatasetReaderConfig.alternatives["conll2003"]().build()  # type: ignore[attr-defined]
-    sst = DatasetReaderConfig.alternatives["sst"]().build()  # type: ignore[attr-defined]
-    files = [ner.read(data_folder / "ner_conll2003" / f"eng.{split}") for split in ("train", "testa", "testb")]
-    files += [sst.read(data_folder / "sst5" / f"{split}.txt") for split in ("train", "dev", "test")]
-    theirs = {" ".join(tokens).lower() for file in files for tokens in file["tokens"]}
+    ours, theirs = (
+        {" ".join(each["tokens"]).lower() for name in ("ner", "sst5") for part in read(where, name) for each in part}
+        for where in (folder, data_folder)
+    )
     assert not {text for text in ours & theirs if text.count(" ") > 2}
 
 
@@ -151,9 +125,7 @@ def test_every_label_is_frequent(folder: Path) -> None:
 def test_the_other_names_of_the_files_have_the_same(folder: Path) -> None:
     for split, parts in (("train", 0), ("development", 1), ("test", 2)):
         for name, below in (("srl", "nw"), ("coref", "coref")):
-            config, _, _ = SAMPLES[name]
-            reader = DatasetReaderConfig.alternatives[config["type"]].model_validate(config).build()  # type: ignore[attr-defined]
-            copied = reader.read(folder / CONLL_2012.format(split) / below).to_list()
+            copied = reader_of(name).read(folder / CONLL_2012.format(split) / below).to_list()
             assert copied == read(folder, name)[parts]
     whole = (folder / "snli" / "snli_1.0_train.jsonl").read_bytes()
     assert (folder / "snli" / "snli_1.0_train_subset.jsonl").read_bytes() == whole

@@ -13,9 +13,9 @@ from accelerate.state import AcceleratorState
 from fastapi.testclient import TestClient
 
 from elmo_tasks.extras.samples import ALL_TASKS, write_sample_data
+from elmo_tasks.extras.server import Limits
 from elmo_tasks.extras.server.app import create_app
 from elmo_tasks.extras.server.bilm_vectors import ServedBiLM, bilms_of_runs
-from elmo_tasks.extras.server.bounds import Limits
 from elmo_tasks.extras.server.served_runs import ServedRun, load_runs
 from elmo_tasks.runs import train
 

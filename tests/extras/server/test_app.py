@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import elmo_tasks
-from elmo_tasks.extras.server.bounds import Limits
+from elmo_tasks.extras.server import Limits
 from elmo_tasks.extras.server.served_runs import ServedRun
 from elmo_tasks.rendering.drawing import INK, PALETTE
 from tests.extras.server.conftest import Serve, post

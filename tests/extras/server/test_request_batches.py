@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.extras.server.bounds import Limits
+from elmo_tasks.extras.server import Limits
 from elmo_tasks.extras.server.request_batches import Batcher
 from elmo_tasks.extras.server.served_runs import ServedRun
 from tests.extras.server.conftest import Serve, blocked, post

@@ -15,10 +15,9 @@ from elmo_tasks.batches import Predict
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.extras.samples import write_sample_data
-from elmo_tasks.extras.server import bilm_vectors
+from elmo_tasks.extras.server import Limits, bilm_vectors
 from elmo_tasks.extras.server.app import create_app
 from elmo_tasks.extras.server.bilm_vectors import ServedBiLM, bilms_of_runs
-from elmo_tasks.extras.server.bounds import Limits
 from elmo_tasks.extras.server.served_runs import Additions, ServedRun, load_runs, to_bytes
 from elmo_tasks.files.cache import content_hash
 from elmo_tasks.files.installed_models import About, Score

@@ -21,10 +21,9 @@ import pytest
 
 from elmo_tasks import cli
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.extras.server import serving
+from elmo_tasks.extras.server import Limits, serving
 from elmo_tasks.extras.server.app import create_app
 from elmo_tasks.extras.server.bilm_vectors import ServedBiLM
-from elmo_tasks.extras.server.bounds import Limits
 from elmo_tasks.extras.server.served_runs import ServedRun
 from elmo_tasks.extras.server.serving import bind, is_loopback, make_server
 

@@ -14,10 +14,8 @@ from scipy import stats
 from elmo_tasks import __version__, cli
 from elmo_tasks.extras.compare.comparison import compare_predictions
 from elmo_tasks.extras.compare.systems import Predictions, System, read_predictions
-from elmo_tasks.extras.studies.report_pages import Table, picture, write_pages
-from elmo_tasks.extras.studies.reports import write_report
+from elmo_tasks.extras.studies.reports import Findings, Table, analyze, picture, write_pages, write_report
 from elmo_tasks.extras.studies.study import Arm
-from elmo_tasks.extras.studies.study_findings import Findings, analyze
 from elmo_tasks.extras.studies.study_plots import common_start
 from elmo_tasks.extras.studies.study_runs import Result, Summary, read_study, summarize
 from elmo_tasks.runs.folder import RunFolder

@@ -327,13 +327,6 @@ def test_every_study_of_the_package_is_valid_anywhere(
     assert len({run.arm.name for run in study.runs}) == len(study.config.arms)
 
 
-@pytest.mark.slow
-def test_every_study_of_the_package_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["study", "--list"]) == 0
-    listed = {line.partition(" ")[0] for line in capsys.readouterr().out.splitlines()}
-    assert set(packaged_studies()) <= listed
-
-
 def test_the_study_of_the_documentation_is_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_sample_data(tmp_path, "ner", sentences=(6, 2, 2))
     monkeypatch.setenv("ELMO_TASKS_DATA", str(tmp_path))

@@ -141,6 +141,29 @@ def test_without_optuna_the_extra_is_named(
     assert "which is not installed: pip install 'elmo-tasks[tune]'" in capsys.readouterr().err
 
 
+# The command
+
+
+def test_the_space_says_which_values_each_key_can_have(
+    search_file: SearchFile, printed: Callable[[], tuple[str, list[list[str]]]]
+) -> None:
+    assert cli.main(["tune", search_file(title="The title"), "--dry-run"]) == 0
+    text, rows = printed()
+    assert text.startswith("The title\n")
+    assert rows == [["key", "values"], *([key, json.dumps(values)] for key, values in SPACE.items())]
+    assert text.splitlines()[-1].startswith("3 trials of ")
+
+
+@pytest.mark.parametrize(("given", "folder"), [([], "runs/studies/search"), (["-s", "a folder"], "a folder")])
+def test_the_folder_and_the_changes_of_a_search(
+    given: list[str], folder: str, search_file: SearchFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["tune", search_file(), *given, "--set", "trials=1", "--set", "changes.random_seed=3"]) == 0
+    assert json.loads(Path(folder, "best.json").read_text())["random_seed"] == 3
+    assert [each.name for each in Path(folder).glob("trial_*")] == ["trial_0"]
+
+
 # The trials
 
 
