@@ -46,9 +46,10 @@ HEAVY = "torch datasets pydantic numpy nltk seqeval sklearn accelerate rich h5py
         ("import elmo_tasks; assert 'load' in dir(elmo_tasks)", f"{HEAVY} elmo_tasks.api"),
         ("import elmo_tasks.config", "torch datasets numpy"),
         ("from elmo_tasks.cli import main; main(['tune', '--list'])", "torch optuna"),
+        (HELP.replace("--help", 'serve", "--help'), f"{HEAVY} fastapi uvicorn prometheus_client"),
         pytest.param("import elmo_tasks.runs.train", "sklearn seqeval nltk scipy", marks=pytest.mark.slow),
     ],
-    ids=["help", "package", "configs", "list", "training"],
+    ids=["help", "package", "configs", "list", "serve", "training"],
 )
 def test_only_what_is_used_is_imported(program: str, without: str) -> None:
     done = run_python("-c", f"import sys\n{program}\nprint(*sys.modules, file=sys.stderr)")

@@ -157,10 +157,32 @@ def compare_predictions(
     ]
     differences = []
     for own, ours, values in zip(sums[1:], scores[1:], resampled[1:], strict=True):
-        p_value = randomization_p(sums[0], own, score, resamples, seed)
+        one, change = scores[0], values - resampled[0]
+        difference, equal = ours.score - one.score, equal_below(one.score, ours.score)
+        p_values = {
+            "randomization": randomization_p(sums[0], own, score, resamples, seed),
+            "bootstrap": bootstrap_p(change, difference, max(one.score, ours.score, key=abs)),
+        }
+        seeds = seed_difference(one.scores, ours.scores, paired=one.seeds == ours.seeds)
+        if seeds and seeds.p_value is not None:
+            p_values["seeds"] = seeds.p_value
         gains = unit_gains(sums[0], own, score)
         improved = -gains if name in kind.lower_is_better else gains
-        differences.append(_difference(scores[0], ours, p_value, values - resampled[0], improved))
+        better, worse = int((improved > equal).sum()), int((improved < -equal).sum())
+        differences.append(
+            Difference(
+                name=ours.name,
+                against=one.name,
+                difference=difference,
+                interval=percentile_interval(change),
+                p_values=p_values,
+                corrected={},
+                seeds=seeds,
+                better=better,
+                worse=worse,
+                equal=len(improved) - better - worse,
+            )
+        )
     if len(differences) > 1:
         found = corrected([each.p_values for each in differences])
         differences = [dataclasses.replace(each, corrected=own) for each, own in zip(differences, found, strict=True)]
@@ -195,40 +217,6 @@ def _measure(
     if first is None:
         raise ElmoTasksError("no systems; expected at least one run or file of predictions")
     return first, measured, len(units)
-
-
-def _difference(
-    one: SystemScore, other: SystemScore, randomization: float, resampled: Array, improved: Array
-) -> Difference:
-    """The difference of two systems.
-
-    Arguments:
-        randomization: the p-value of this test.
-        resampled: the differences of resamples.
-        improved: by how much each unit makes the score better; negative where it makes it worse.
-    """
-    difference = other.score - one.score
-    equal = equal_below(one.score, other.score)
-    seeds = seed_difference(one.scores, other.scores, paired=one.seeds == other.seeds)
-    p_values = {
-        "randomization": randomization,
-        "bootstrap": bootstrap_p(resampled, difference, max(one.score, other.score, key=abs)),
-    }
-    if seeds and seeds.p_value is not None:
-        p_values["seeds"] = seeds.p_value
-    better, worse = int((improved > equal).sum()), int((improved < -equal).sum())
-    return Difference(
-        name=other.name,
-        against=one.name,
-        difference=difference,
-        interval=percentile_interval(resampled),
-        p_values=p_values,
-        corrected={},
-        seeds=seeds,
-        better=better,
-        worse=worse,
-        equal=len(improved) - better - worse,
-    )
 
 
 def corrected(p_values: Sequence[Mapping[str, float]]) -> list[dict[str, float]]:

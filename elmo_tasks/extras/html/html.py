@@ -143,12 +143,11 @@ class Sections:
         self._colors = Colors()
 
     def section(self, drawing: Drawing) -> str:
-        parts = [self._title(figure) + self._write(figure) for figure in drawing]
+        parts = []
+        for figure in drawing:
+            title = "" if isinstance(figure, Rows) else figure.title
+            parts.append((f"<h2>{escape(title)}</h2>\n" if title else "") + self._write(figure))
         return "<section>\n" + "\n".join(parts) + "\n</section>\n"
-
-    @staticmethod
-    def _title(figure: Figure) -> str:
-        return f"<h2>{escape(figure.title)}</h2>\n" if not isinstance(figure, Rows) and figure.title else ""
 
     @functools.singledispatchmethod
     def _write(self, figure: Figure) -> str:

@@ -162,11 +162,13 @@ def add_neighbors(parser: argparse.ArgumentParser) -> None:
 def run_neighbors(arguments: argparse.Namespace) -> None:
     from elmo_tasks.extras.probes.neighbors import nearest_tokens, nearest_words
     from elmo_tasks.extras.raw_text import find_token, raw_lines
+    from elmo_tasks.modules.word_vectors import WordVectorFile
     from elmo_tasks.progress import counted_items
 
     bilm, tokenizer = _bilm_and_tokenizer(arguments)
     query = find_token([token.text for token in tokenizer.words(arguments.sentence)], arguments.word)
-    words = nearest_words(_static_vectors(arguments), query.word, arguments.count) if arguments.static else []
+    file = WordVectorFile(arguments.static) if arguments.static else None
+    words = nearest_words(file, query.word, arguments.count) if file else []
     lines = raw_lines(arguments.pool, tokenized=arguments.tokenized)
     sentences = (sentence for _, line in lines for sentence in tokenizer.strings(line))
     with contextlib.closing(counted_items(sentences, "sentences read")) as pool:
@@ -204,13 +206,14 @@ def add_similarity(parser: argparse.ArgumentParser) -> None:
 def run_similarity(arguments: argparse.Namespace) -> None:
     from elmo_tasks.extras.probes.neighbors import word_similarities
     from elmo_tasks.extras.raw_text import raw_lines
+    from elmo_tasks.modules.word_vectors import WordVectorFile
 
     bilm, tokenizer = _bilm_and_tokenizer(arguments)
     sentences = arguments.sentences
     if sentences == ["-"]:
         sentences = [line for _, line in raw_lines(standard_input(), tokenized=arguments.tokenized) if line.strip()]
     split = [[token.text for token in tokenizer.words(sentence)] for sentence in sentences]
-    static = _static_vectors(arguments) if arguments.static else None
+    static = WordVectorFile(arguments.static) if arguments.static else None
     found = word_similarities(bilm, arguments.word, split, static)
     if static and found.static is None:
         logger.warning("%s: has no vector for %r", static.path, arguments.word)
@@ -241,16 +244,7 @@ def _pairs(found: WordSimilarities) -> list[dict[str, Any]]:
     ]
 
 
-def _static_vectors(arguments: argparse.Namespace) -> WordVectorFile:
-    from elmo_tasks.modules.word_vectors import WordVectorFile
-
-    return WordVectorFile(arguments.static)
-
-
 def _bilm_and_tokenizer(arguments: argparse.Namespace) -> tuple[FastBiLM, Tokenizer]:
     from elmo_tasks.elmo.bilm_files import BiLMFiles
-    from elmo_tasks.elmo.fast import load_frozen
 
-    files = BiLMFiles.in_folder(arguments.bilm)
-    tokenizer = bilm_tokenizer(arguments, files.options.parent)
-    return load_frozen(files, device=options.chosen_device(arguments)), tokenizer
+    return _bilm(arguments), bilm_tokenizer(arguments, BiLMFiles.in_folder(arguments.bilm).options.parent)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import collections
 import contextlib
 import dataclasses
-import functools
 import logging
 import random
 import tempfile
@@ -177,8 +176,8 @@ def probe_labels(
                 scaler = StandardScaler(copy=False).fit(features)
                 features, test_features = scaler.transform(features), scaler.transform(test_features)
                 accuracy, random_accuracy = (
-                    _accuracy(features, labels_of(learned), test_features, labels_of(tested))
-                    for labels_of in (_labels, functools.partial(_labels, control=control))
+                    _accuracy(features, _labels(learned, each), test_features, _labels(tested, each))
+                    for each in (None, control)
                 )
                 logger.info("%s: %.2f %% in %.1f s", row, accuracy, time.monotonic() - begin)
                 rows.append(ProbeRow(row, accuracy, random_accuracy, accuracy - random_accuracy))

@@ -127,15 +127,12 @@ class Guard:
                 slow = HTTPException(408, f"the request did not arrive within {seconds}")
                 await request.refuse(late if request.is_read else slow)
         finally:
-            self._note_end(request)
-
-    def _note_end(self, request: _Request) -> None:
-        self._requests -= request.counts
-        self.hold(-request.scope.get(_TOKENS, 0))
-        self._metrics.open_requests.set(self._requests)
-        route = request.scope.get("route")
-        seconds = time.monotonic() - request.begin
-        self._metrics.answered(getattr(route, "path", "") or "other", request.status, seconds)
+            self._requests -= request.counts
+            self.hold(-request.scope.get(_TOKENS, 0))
+            self._metrics.open_requests.set(self._requests)
+            route = request.scope.get("route")
+            seconds = time.monotonic() - request.begin
+            self._metrics.answered(getattr(route, "path", "") or "other", request.status, seconds)
 
     def hold(self, tokens: int) -> None:
         """Counts tokens that are not answered yet, or no longer if there are fewer than 0.

@@ -7,7 +7,7 @@ import dataclasses
 import logging
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -154,11 +154,18 @@ class ServedRun:
             try:
                 examples = [example for *_, example in rows]
                 predictions = self.predictor.predictions(examples)
-                costs = [
-                    cost_of_explaining(self.predictor, example, prediction) if each.explain else 0
-                    for each, example, prediction in zip(wanted, examples, predictions, strict=True)
-                ]
-                self._check_cost(numbers, costs)
+                sums = Counter[int]()  # of requests
+                for row, (number, each) in enumerate(zip(numbers, wanted, strict=True)):
+                    if each.explain:
+                        sums[number] += cost_of_explaining(self.predictor, examples[row], predictions[row])
+                    if (total := sums[number]) > self.most_cost:
+                        problem = (
+                            f"so far the work of {total:,} tokens; expected at most {self.most_cost:,} in a request"
+                        )
+                        reason = (
+                            "sentences are read once for each predicate, and once more for each part of a result to "
+                        )
+                        raise ExampleError(row, f"{problem}: {reason}explain")
                 additions = self._additions(wanted, examples, predictions)
                 break
             except ExampleError as error:
@@ -169,22 +176,6 @@ class ServedRun:
             results[number].append(self.predictor.complete_result(fields, example, prediction) | added)
         release_memory_after(sum(request.tokens for request in requests))
         return [refused.get(number) or to_bytes({"results": each}) for number, each in enumerate(results)]
-
-    def _check_cost(self, numbers: Sequence[int], costs: Iterable[int]) -> None:
-        """Raises an `ExampleError` if the rows of a request cost too much together.
-
-        Arguments:
-            numbers: the request of each row.
-        """
-        sums = Counter[int]()
-        for row, (number, cost) in enumerate(zip(numbers, costs, strict=True)):
-            sums[number] += cost
-            if (total := sums[number]) > self.most_cost:
-                problem = f"so far the work of {total:,} tokens; expected at most {self.most_cost:,} in a request"
-                reason = (
-                    "sentences are read once for each predicate, and once more for each part of a result to explain"
-                )
-                raise ExampleError(row, f"{problem}: {reason}")
 
     def _additions(
         self, wanted: Sequence[Additions], examples: Sequence[dict[str, Any]], predictions: Sequence[Fields]

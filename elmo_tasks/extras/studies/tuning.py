@@ -16,7 +16,7 @@ import math
 import os
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -131,7 +131,14 @@ class Search:
             except (ValueError, ArithmeticError, UserWarning) as error:
                 problems.append(f"space: {key}: {error}")
         search = cls(config, config_file, changes, known, experiment, space)
-        problems += [line for key in space for line in search._problems(key)]
+        for key, distribution in space.items():
+            for value in _examples(distribution):
+                (change,) = as_changes({key: value})
+                try:
+                    problems += missing_files(search.resolve([change]))
+                except ElmoTasksError as error:
+                    lines = str(error).splitlines()
+                    problems += [f"space: {change.replace('=', ' = ', 1)}: {line}" for line in lines]
         if problems:
             raise ConfigError("\n".join(advice_last(problems)))
         return search
@@ -144,15 +151,6 @@ class Search:
         """What the trials depend on, and so must stay when a search goes on: not how many there are."""
         own = self.config.model_dump(mode="json", exclude={"title", "text", "trials"})
         return own | {"config": to_json(self.experiment)}
-
-    def _problems(self, key: str) -> Iterator[str]:
-        """What is wrong with the config when a key has its lowest or highest value, or another one."""
-        for value in _examples(self.space[key]):
-            (change,) = as_changes({key: value})
-            try:
-                yield from missing_files(self.resolve([change]))
-            except ElmoTasksError as error:
-                yield from (f"space: {change.replace('=', ' = ', 1)}: {line}" for line in str(error).splitlines())
 
 
 class Reports(Callback):

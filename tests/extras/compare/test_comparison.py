@@ -70,17 +70,16 @@ def test_numbers_of_any_unit_are_compared_alike(write: Write, tmp_path: Path, me
     generator = np.random.default_rng(5)
     gold, near, far = generator.integers(0, 9, 30), generator.normal(0, 0.4, 30), generator.normal(0.2, 0.7, 30)
     found = []
+
+    def pairs(numbers: Any, errors: Any) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+        given = zip(numbers.tolist(), errors.tolist(), strict=True)
+        return [({"tokens": ["a"], "score": number}, {"score": number + error}) for number, error in given]
+
     for offset, unit in ((0.0, 1.0), (2.0**30, 1.0), (0.0, 2.0**-26), (0.0, 2.0**26)):
         numbers = offset + unit * gold
         files = [
-            write(
-                tmp_path / name,
-                [
-                    ({"tokens": ["a"], "score": float(number)}, {"score": float(number + unit * np.round(each, 3))})
-                    for number, each in zip(numbers, error, strict=True)
-                ],
-            )
-            for name, error in (("far.jsonl", far), ("near.jsonl", near))
+            write(tmp_path / name, pairs(numbers, unit * np.round(errors, 3)))
+            for name, errors in (("far.jsonl", far), ("near.jsonl", near))
         ]
         comparison = compare(files, metric=metric, resamples=300)
         (difference,) = comparison.differences
@@ -212,13 +211,6 @@ def test_answers_outside_of_their_passage_are_refused(cases: Cases, write: Write
     path = write(tmp_path / "a.jsonl", [({**example, **twice, "answer_spans": [[0, 0], [4, 4]]}, right)])
     with pytest.raises(DataError, match=r"example 0: the answer span \[4, 4\]; expected \[first, last token\]"):
         compare([path])
-
-
-def test_several_processes_are_refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setenv("WORLD_SIZE", "2")
-    for command in ("compare", "errors"):
-        assert cli.main([command, "a.jsonl"]) == 2
-        assert f"{command} runs in one process; start it without torchrun" in capsys.readouterr().err
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ import contextlib
 import http.client
 import importlib.util
 import json
-import os
 import re
 import signal
 import socket
@@ -205,17 +204,4 @@ def test_without_the_extra_the_command_says_how_to_get_it(
     assert cli.main(["serve", "runs/none"]) == 2
     assert capsys.readouterr().err == (
         "error: serve needs packages that are not installed: pip install 'elmo-tasks[server]'\n"
-    )
-
-
-def test_help_imports_no_server() -> None:
-    program = (
-        "import sys, elmo_tasks.cli as c\ntry: c.main(['serve', '--help'])\nfinally: print('loaded', *sys.modules)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, env=dict(os.environ)
-    )
-    assert "--batch-wait" in done.stdout
-    assert not {"torch", "fastapi", "uvicorn", "pydantic", "prometheus_client"} & set(
-        done.stdout.split("loaded")[1].split()
     )

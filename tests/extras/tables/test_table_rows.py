@@ -16,13 +16,7 @@ DOCUMENT = "It is " + "so " * 40 + "Orla"
 LATE = {"start": 42, "end": 42, "start_char": 126, "end_char": 130, "text": "Orla", "cluster": 0, "antecedent": None}
 ROWS: list[tuple[dict[str, Any], list[dict[str, Any]]]] = [
     (
-        {
-            "text": "Oh no",
-            "tokens": ["Oh", "no"],
-            "label": "bad",
-            "probabilities": {"bad": 0.7, "good": 0.3},
-            "id": "a",
-        },
+        {"text": "Oh no", "tokens": ["Oh", "no"], "label": "bad", "probabilities": {"bad": 0.7, "no": 0.3}, "id": "a"},
         [{"text": "Oh no", "label": "bad", "id": "a", "probability": 0.7}],
     ),
     (
