@@ -159,13 +159,9 @@ class ServedRun:
                     if each.explain:
                         sums[number] += cost_of_explaining(self.predictor, examples[row], predictions[row])
                     if (total := sums[number]) > self.most_cost:
-                        problem = (
-                            f"so far the work of {total:,} tokens; expected at most {self.most_cost:,} in a request"
-                        )
-                        reason = (
-                            "sentences are read once for each predicate, and once more for each part of a result to "
-                        )
-                        raise ExampleError(row, f"{problem}: {reason}explain")
+                        most = f"expected at most {self.most_cost:,} in a request"
+                        reason = "sentences are read once for each predicate, and once more for each part of a result"
+                        raise ExampleError(row, f"so far the work of {total:,} tokens; {most}: {reason} to explain")
                 additions = self._additions(wanted, examples, predictions)
                 break
             except ExampleError as error:
