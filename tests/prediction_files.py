@@ -1,7 +1,7 @@
 """Files of predictions for every task, and the files of a run that has trained."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -62,26 +62,15 @@ def write_run(
     (folder / "metrics.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in records))
 
 
-@pytest.fixture
-def cases() -> dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]]:
-    """By the name of a task, an example, a prediction that is right, and one that is wrong."""
-    return CASES
+def write(path: Path, pairs: Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> Path:
+    """Writes pairs of examples and predictions to a file."""
+    lines = (json.dumps({"example": example, "prediction": prediction}) for example, prediction in pairs)
+    path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+    return path
 
 
 @pytest.fixture
-def write() -> Callable[..., Path]:
-    """A function that writes pairs of examples and predictions to a file."""
-
-    def write(path: Path, pairs: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> Path:
-        lines = (json.dumps({"example": example, "prediction": prediction}) for example, prediction in pairs)
-        path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
-        return path
-
-    return write
-
-
-@pytest.fixture
-def write_case(write: Callable[..., Path], tmp_path: Path) -> Callable[[str, Sequence[bool]], Path]:
+def write_case(tmp_path: Path) -> Callable[[str, Sequence[bool]], Path]:
     """A function that writes a file of predictions for a task, of which some are right: `0.jsonl`, `1.jsonl` ..."""
 
     def write_case(name: str, right: Sequence[bool]) -> Path:

@@ -122,9 +122,9 @@ class Guard:
             await asyncio.wait_for(self._app(scope, request.receive, request.send), self._limits.timeout_seconds)
         except asyncio.TimeoutError:
             if not request.status:  # otherwise the connection is closed, since the answer is not complete
-                seconds = f"{self._limits.timeout_seconds:g} seconds"
-                late = HTTPException(504, f"there was no result within {seconds}")
-                slow = HTTPException(408, f"the request did not arrive within {seconds}")
+                within = f"{self._limits.timeout_seconds:g} seconds"
+                late = HTTPException(504, f"there was no result within {within}")
+                slow = HTTPException(408, f"the request did not arrive within {within}")
                 await request.refuse(late if request.is_read else slow)
         finally:
             self._requests -= request.counts

@@ -1,3 +1,1 @@
-from tests.prediction_files import cases, write, write_case
-
-__all__ = ["cases", "write", "write_case"]
+from tests.prediction_files import write_case as write_case

@@ -16,6 +16,7 @@ from elmo_tasks.extras.compare.significance import Interval, SeedDifference
 from elmo_tasks.tasks import Tagging
 
 Printed = Callable[[], tuple[str, list[list[str]]]]
+Compared = Callable[..., tuple[str, list[list[str]]]]
 
 ONE = SystemScore("one", 90.126, Interval(85, 95), [90.126], [])
 SEEDED = SystemScore("two", 91.5, Interval(86.25, 96), [91, 92], [1, 2])
@@ -35,7 +36,7 @@ FIRST_COLUMNS = ["system", "difference", "95 % interval"]
 
 
 @pytest.fixture
-def compared(monkeypatch: pytest.MonkeyPatch, printed: Printed) -> Callable[..., tuple[str, list[list[str]]]]:
+def compared(monkeypatch: pytest.MonkeyPatch, printed: Printed) -> Compared:
     """A function that gives what `compare` prints of a comparison with these parts."""
 
     def show(**parts: Any) -> tuple[str, list[list[str]]]:
@@ -48,15 +49,13 @@ def compared(monkeypatch: pytest.MonkeyPatch, printed: Printed) -> Callable[...,
     return show
 
 
-def test_one_system_is_a_row_with_its_interval(compared: Callable[..., tuple[str, list[list[str]]]]) -> None:
+def test_one_system_is_a_row_with_its_interval(compared: Compared) -> None:
     text, rows = compared()
     assert text.startswith("f1, 10 examples\n")
     assert rows == [["system", "f1", "95 % interval"], ["one", "90.13", "85.00 to 95.00"]]
 
 
-def test_the_scores_of_seeds_have_a_column_where_there_are_any(
-    compared: Callable[..., tuple[str, list[list[str]]]],
-) -> None:
+def test_the_scores_of_seeds_have_a_column_where_there_are_any(compared: Compared) -> None:
     text, rows = compared(systems=[ONE, SEEDED], num_units=4)
     assert text.startswith("f1, 10 examples, drawn as 4 units\n")
     assert rows == [
@@ -66,9 +65,7 @@ def test_the_scores_of_seeds_have_a_column_where_there_are_any(
     ]
 
 
-def test_differences_have_a_column_for_each_test_and_those_over_seeds_a_table(
-    compared: Callable[..., tuple[str, list[list[str]]]],
-) -> None:
+def test_differences_have_a_column_for_each_test_and_those_over_seeds_a_table(compared: Compared) -> None:
     text, rows = compared(systems=[ONE, SEEDED], differences=[DIFFERENCE])
     assert "difference to one; two-sided p-values, 50 resamples\n" in text
     assert "mean over seeds" not in text

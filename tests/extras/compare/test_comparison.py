@@ -16,9 +16,8 @@ from elmo_tasks.extras.compare.systems import System, find_systems, is_system, r
 from elmo_tasks.extras.repeats import repeats
 from elmo_tasks.runs.evaluate import evaluate
 from elmo_tasks.tasks import Tagging
+from tests.prediction_files import CASES, write
 
-Cases = dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]]
-Write = Callable[..., Path]
 WriteCase = Callable[[str, Sequence[bool]], Path]
 
 NAMES = ("Tagging", "parts of speech", "Classification", "TextPairs", "Reading", "SemanticRoles", "Coreference")
@@ -53,7 +52,7 @@ def test_the_scores_are_those_of_the_metric(write_case: WriteCase, tmp_path: Pat
         assert compare([file], metric=name, resamples=10).systems[0].score == pytest.approx(metric.compute()[name])
 
 
-def test_a_lower_error_is_better(write: Write, tmp_path: Path) -> None:
+def test_a_lower_error_is_better(tmp_path: Path) -> None:
     gold = [1.0, 2.0, 4.0]
     files = [
         write(tmp_path / name, [({"tokens": ["a"], "score": score}, {"score": score + off}) for score in gold])
@@ -66,7 +65,7 @@ def test_a_lower_error_is_better(write: Write, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("metric", ["mse", "pearson"])
-def test_numbers_of_any_unit_are_compared_alike(write: Write, tmp_path: Path, metric: str) -> None:
+def test_numbers_of_any_unit_are_compared_alike(tmp_path: Path, metric: str) -> None:
     generator = np.random.default_rng(5)
     gold, near, far = generator.integers(0, 9, 30), generator.normal(0, 0.4, 30), generator.normal(0.2, 0.7, 30)
     found = []
@@ -91,10 +90,8 @@ def test_numbers_of_any_unit_are_compared_alike(write: Write, tmp_path: Path, me
     assert found[0][-3] + found[0][-2] == 30
 
 
-def test_the_predicates_of_a_sentence_are_one_unit(
-    cases: Cases, write: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    example, right, wrong = cases["SemanticRoles"]
+def test_the_predicates_of_a_sentence_are_one_unit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    example, right, wrong = CASES["SemanticRoles"]
     numbered = [{**example, "sentence": row // 3} for row in range(9)]
     files = [
         write(tmp_path / "a.jsonl", [(each, right) for each in numbered]),
@@ -108,8 +105,8 @@ def test_the_predicates_of_a_sentence_are_one_unit(
     assert "9 examples, drawn as 3 units" in " ".join(capsys.readouterr().out.split())
 
 
-def test_sentences_without_numbers_are_known_by_their_words(cases: Cases, write: Write, tmp_path: Path) -> None:
-    example, right, wrong = cases["SemanticRoles"]
+def test_sentences_without_numbers_are_known_by_their_words(tmp_path: Path) -> None:
+    example, right, wrong = CASES["SemanticRoles"]
     unnumbered = {name: value for name, value in example.items() if name not in ("document", "sentence")}
     other = {**unnumbered, "tokens": [*example["tokens"][:-1], "!"]}
     file = write(tmp_path / "a.jsonl", [(unnumbered, right), (unnumbered, wrong), (other, right)])
@@ -125,7 +122,7 @@ def test_the_command_has_the_defaults_of_the_function() -> None:
     assert (arguments.resamples, arguments.seed) == (defaults["resamples"].default, defaults["seed"].default)
 
 
-def test_schemes_of_tags_may_differ(write: Write, tmp_path: Path) -> None:
+def test_schemes_of_tags_may_differ(tmp_path: Path) -> None:
     tokens = ["Mary", "Collins", "left"]
     files = [
         write(tmp_path / "a.jsonl", [({"tokens": tokens, "tags": tags}, {"tags": tags})])
@@ -155,10 +152,8 @@ def test_several_systems_are_corrected(write_case: WriteCase, tmp_path: Path) ->
         (None, r"b.jsonl: 1 examples, not 2; expected the same examples in the same order as for .*a.jsonl"),
     ],
 )
-def test_other_examples_are_refused(
-    cases: Cases, write: Write, change: dict[str, Any] | None, message: str, tmp_path: Path
-) -> None:
-    example, right, _ = cases["Tagging"]
+def test_other_examples_are_refused(change: dict[str, Any] | None, message: str, tmp_path: Path) -> None:
+    example, right, _ = CASES["Tagging"]
     one = write(tmp_path / "a.jsonl", [(example, right)] * 2)
     rest = [] if change is None else [({**example, **change}, right)]
     other = write(tmp_path / "b.jsonl", [(example, right), *rest])
@@ -204,8 +199,8 @@ def test_files_that_are_wrong_are_named(text: str, message: str, tmp_path: Path)
         compare([tmp_path / "a.jsonl"], resamples=10)
 
 
-def test_answers_outside_of_their_passage_are_refused(cases: Cases, write: Write, tmp_path: Path) -> None:
-    (example, right, _), twice = cases["Reading"], {"answers": ["Mary", "."]}
+def test_answers_outside_of_their_passage_are_refused(tmp_path: Path) -> None:
+    (example, right, _), twice = CASES["Reading"], {"answers": ["Mary", "."]}
     path = write(tmp_path / "a.jsonl", [({**example, **twice, "answer_spans": [[0, 3], [3, 3]]}, right)])
     assert compare([path], resamples=1)
     path = write(tmp_path / "a.jsonl", [({**example, **twice, "answer_spans": [[0, 0], [4, 4]]}, right)])

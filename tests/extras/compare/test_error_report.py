@@ -22,9 +22,8 @@ from elmo_tasks.extras.compare.error_report import (
 from elmo_tasks.extras.compare.systems import read_predictions
 from elmo_tasks.runs import train
 from elmo_tasks.runs.evaluate import evaluate
-from tests.prediction_files import CASES
+from tests.prediction_files import CASES, write
 
-Write = Callable[..., Path]
 NAMES = ("Tagging", "parts of speech", "Classification", "TextPairs", "Reading", "SemanticRoles", "Coreference")
 TAGS = {"Tagging": ("A", "B"), "SemanticRoles": ("A0", "C-A0", "R-A0", "V", "C-V")}
 
@@ -76,7 +75,7 @@ def test_the_report_of_every_task(
 
 @pytest.mark.parametrize("name", TAGS)
 @pytest.mark.parametrize("seed", range(5))
-def test_random_spans_add_up(name: str, seed: int, write: Write, tmp_path: Path) -> None:
+def test_random_spans_add_up(name: str, seed: int, tmp_path: Path) -> None:
     generator = random.Random(seed)
     tags = ["O", *(f"{letter}-{label}" for letter in "BI" for label in TAGS[name])]
     pairs = []
@@ -90,7 +89,7 @@ def test_random_spans_add_up(name: str, seed: int, write: Write, tmp_path: Path)
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_random_clusters_add_up(seed: int, write: Write, tmp_path: Path) -> None:
+def test_random_clusters_add_up(seed: int, tmp_path: Path) -> None:
     """Among them mentions in two gold clusters, and mentions that the response repeats."""
     generator = random.Random(seed)
 
@@ -106,7 +105,7 @@ def test_random_clusters_add_up(seed: int, write: Write, tmp_path: Path) -> None
 
 
 @pytest.mark.slow
-def test_the_official_scorers_cases_add_up(data_folder: Path, write: Write, tmp_path: Path) -> None:
+def test_the_official_scorers_cases_add_up(data_folder: Path, tmp_path: Path) -> None:
     folder = data_folder / "scorer_cases"
     sentences = []
     for block in (folder / "ner_conll2003_testb_output.txt").read_text().split("\n\n"):
@@ -183,30 +182,28 @@ def test_pieces_decide_whether_a_place_is_the_same() -> None:
     assert [kind for kind, _, _ in align({one}, {other})] == ["boundary"]
 
 
+MILLS = ["red mill", "big red mill"]
+
+
 @pytest.mark.parametrize(
-    ("answer", "kind"),
+    ("answer", "gold", "kind"),
     [
-        ("The red mill.", "right"),
-        ("a red mill there", "too long"),
-        ("mill", "too short"),
-        ("mill wheel", "overlapping"),
-        ("blue", "elsewhere"),
-        ("the", "elsewhere"),
-        (None, "no answer"),
+        ("The red mill.", MILLS, "right"),
+        ("a red mill there", MILLS, "too long"),
+        ("mill", MILLS, "too short"),
+        ("mill wheel", MILLS, "overlapping"),
+        ("blue", MILLS, "elsewhere"),
+        ("the", MILLS, "elsewhere"),
+        (None, MILLS, "no answer"),
+        ("", MILLS, "no answer"),
+        ("", [], "right"),
+        ("red mill", [], "not answerable"),
+        ("blue", ["the"], "elsewhere"),  # a gold answer without words is in no other
+        ("an", ["the"], "right"),
     ],
 )
-def test_kinds_of_answers(answer: str | None, kind: str) -> None:
-    assert answer_kind(answer, ["red mill", "big red mill"]) == kind
-
-
-def test_kinds_of_answers_to_unanswerable_questions() -> None:
-    assert [answer_kind(answer, []) for answer in ("", "red mill")] == ["right", "not answerable"]
-    assert answer_kind("", ["red mill"]) == "no answer"
-
-
-def test_a_gold_answer_without_words_is_in_no_other() -> None:
-    assert answer_kind("blue", ["the"]) == "elsewhere"
-    assert answer_kind("an", ["the"]) == "right"
+def test_kinds_of_answers(answer: str | None, gold: list[str], kind: str) -> None:
+    assert answer_kind(answer, gold) == kind
 
 
 @pytest.mark.slow  # trains a run
@@ -223,7 +220,7 @@ def test_the_report_of_a_run_is_that_of_its_predictions(settings: dict[str, Any]
     assert report == dataclasses.replace(read, worst=report.worst)
 
 
-def test_a_mention_outside_of_its_document_is_refused(write: Write, tmp_path: Path) -> None:
+def test_a_mention_outside_of_its_document_is_refused(tmp_path: Path) -> None:
     example = {"sentences": [["He", "left"]], "clusters": [[[0, 0], [1, 1]]]}
     path = write(tmp_path / "a.jsonl", [(example, {"clusters": [[[0, 0], [1, 2]]]})])
     problem = r"a.jsonl, predictions: example 0: the mention \[1, 2\]; expected \[first, last token\] in a document"
@@ -231,7 +228,7 @@ def test_a_mention_outside_of_its_document_is_refused(write: Write, tmp_path: Pa
         errors(path)
 
 
-def test_split_and_merged_clusters_are_counted(write: Write, tmp_path: Path) -> None:
+def test_split_and_merged_clusters_are_counted(tmp_path: Path) -> None:
     def clusters(*groups: list[int]) -> list[list[list[int]]]:
         return [[[token, token] for token in group] for group in groups]
 
@@ -242,7 +239,7 @@ def test_split_and_merged_clusters_are_counted(write: Write, tmp_path: Path) -> 
     }  # fmt: skip
 
 
-def test_the_worst_examples_are_those_that_cost_the_most(write: Write, tmp_path: Path) -> None:
+def test_the_worst_examples_are_those_that_cost_the_most(tmp_path: Path) -> None:
     labels = [({"tokens": [f"w{row}"], "label": "a"}, {"label": "b" if row % 2 else "a"}) for row in range(90)]
     worst = errors(write(tmp_path / "a.jsonl", labels)).worst
     assert [each.example["tokens"] for each in worst] == [[f"w{row}"] for row in range(1, 41, 2)]  # 20 that are equal
@@ -257,13 +254,13 @@ def test_the_worst_examples_are_those_that_cost_the_most(write: Write, tmp_path:
     assert errors(tmp_path / "b.jsonl", num_examples=0).worst == []
 
 
-def test_labels_of_sets_are_right_missing_or_extra(write: Write, tmp_path: Path) -> None:
+def test_labels_of_sets_are_right_missing_or_extra(tmp_path: Path) -> None:
     pairs = [({"tokens": ["a"], "labels": ["A", "B", "C"]}, {"labels": ["A"]})]
     assert errors(write(tmp_path / "a.jsonl", pairs)).kinds == {"right": 1, "missing": 2, "extra": 0}
 
 
 def test_only_data_with_unanswerable_questions_count_answers_to_them(
-    write_case: Callable[[str, Sequence[bool]], Path], write: Write, tmp_path: Path
+    write_case: Callable[[str, Sequence[bool]], Path], tmp_path: Path
 ) -> None:
     example, prediction, _ = CASES["Reading"]
     without = write(

@@ -19,7 +19,7 @@ from elmo_tasks.extras.studies.study import Arm
 from elmo_tasks.extras.studies.study_plots import common_start
 from elmo_tasks.extras.studies.study_runs import Result, Summary, read_study, summarize
 from elmo_tasks.runs.folder import RunFolder
-from tests.prediction_files import write_run
+from tests.prediction_files import CASES, write, write_run
 
 ARMS: list[dict[str, Any]] = [
     {"name": "NER, baseline", "config": "b.json", "paper": 90.0, "group": "table"},
@@ -192,7 +192,7 @@ RIGHT = {  # of 40 examples, how many each seed of each arm gets right
 
 
 @pytest.fixture
-def predicting(tmp_path: Path, write: Callable[..., Path], cases: dict[str, Any]) -> Path:
+def predicting(tmp_path: Path) -> Path:
     """A study whose runs have stored predictions."""
     arms = [
         {"name": name, "config": "x.json", "baseline": None if "baseline" in name else "SST-5, baseline"}
@@ -200,7 +200,7 @@ def predicting(tmp_path: Path, write: Callable[..., Path], cases: dict[str, Any]
     ]
     config = {"title": "A study", "seeds": [1, 2], "arms": arms}
     (tmp_path / "study.json").write_text(json.dumps({"command": "elmo-tasks study s.jsonnet", "config": config}))
-    example, right, wrong = cases["Classification"]
+    example, right, wrong = CASES["Classification"]
     results: list[dict[str, Any]] = []
     for arm, numbers in RIGHT.items():
         for seed, number in enumerate(numbers, start=1):
@@ -271,13 +271,10 @@ def test_arms_with_other_seeds_are_tested_too(predicting: Path) -> None:
     assert found.p_values["SST-5, <ELMo>", 1.0].keys() == {"randomization", "bootstrap", "seeds"}
 
 
-def test_a_score_that_is_a_little_below_that_of_the_predictions_is_noticed(predicting: Path) -> None:
-    rewrite(predicting, lambda result: result.update(score=result["score"] - 0.02))
+def test_without_predictions_that_have_the_score_of_the_baseline_only_seeds_are_tested(predicting: Path) -> None:
+    rewrite(predicting, lambda result: result.update(score=result["score"] - 0.02))  # a little below
     (problem,) = findings(predicting).problems
     assert problem.startswith("0: the accuracy of its stored predictions is 50.00")
-
-
-def test_without_the_predictions_of_the_baseline_there_are_no_tests_over_the_examples(predicting: Path) -> None:
     RunFolder(predicting / "0").validation_predictions.unlink()
     assert {test for tests in findings(predicting).p_values.values() for test in tests} == {"seeds"}
 

@@ -1,3 +1,0 @@
-"""Fixtures of other tests."""
-
-from tests.models.conftest import bilm_files  # noqa: F401 - a fixture
