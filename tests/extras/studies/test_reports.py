@@ -275,6 +275,8 @@ def test_without_predictions_that_have_the_score_of_the_baseline_only_seeds_are_
     rewrite(predicting, lambda result: result.update(score=result["score"] - 0.02))  # a little below
     (problem,) = findings(predicting).problems
     assert problem.startswith("0: the accuracy of its stored predictions is 50.00")
+    rewrite(predicting, lambda result: result.update(score=result["score"] + 0.02))
+    assert findings(predicting).problems == []
     RunFolder(predicting / "0").validation_predictions.unlink()
     assert {test for tests in findings(predicting).p_values.values() for test in tests} == {"seeds"}
 
