@@ -64,6 +64,7 @@ def run_serve(arguments: argparse.Namespace) -> None:
     from elmo_tasks.extras.server.bilm_vectors import bilms_of_runs
     from elmo_tasks.extras.server.served_runs import load_runs
     from elmo_tasks.extras.server.serving import bind, is_loopback, serve
+    from elmo_tasks.files.installed_models import INSTALL, installed_models
 
     limits = Limits(
         batch_tokens=arguments.batch_tokens,
@@ -76,11 +77,10 @@ def run_serve(arguments: argparse.Namespace) -> None:
         connections=2 * arguments.max_requests,
     )
     with bind(arguments.host, arguments.port) as bound:  # before the runs are loaded, which takes a while
-        runs = load_runs(
-            arguments.runs or _installed(),
-            batch_tokens=limits.batch_tokens,
-            overrides=options.device_overrides(arguments),
-        )
+        paths = arguments.runs or [f"{model.name}={model.folder}" for model in installed_models()]
+        if not paths:
+            raise ElmoTasksError(f"no run given, and no models are installed; expected RUN, or install some: {INSTALL}")
+        runs = load_runs(paths, batch_tokens=limits.batch_tokens, overrides=options.device_overrides(arguments))
         bilms = bilms_of_runs(runs, Path(arguments.neighbors or SENTENCES))
         for run in runs.values():
             run.predictor.warm_up()
@@ -91,12 +91,3 @@ def run_serve(arguments: argparse.Namespace) -> None:
         app = create_app(runs, bilms, limits, note=arguments.note, allowed_hosts=hosts, allowed_origins=origins)
         with progress_bar(visible=False):  # a server that waits for requests says nothing
             serve(app, bound, limits)
-
-
-def _installed() -> list[str]:
-    """All installed models, with their names; raises an `ElmoTasksError` if there are none."""
-    from elmo_tasks.files.installed_models import INSTALL, installed_models
-
-    if not (models := installed_models()):
-        raise ElmoTasksError(f"no run given, and no models are installed; expected RUN, or install some: {INSTALL}")
-    return [f"{model.name}={model.folder}" for model in models]

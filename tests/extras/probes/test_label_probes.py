@@ -28,6 +28,12 @@ from elmo_tasks.extras.vectors.embed import embed_sentences
 from elmo_tasks.modules.word_vectors import WordVectorFile
 
 
+def sentence(text: str, labels: str = "") -> LabelledSentence:
+    """A sentence with labels of its first words."""
+    tokens, names = tuple(text.split()), labels.split()
+    return LabelledSentence(tokens, [((index, index),) for index in range(len(names))], names)
+
+
 def sentences(count: int, seed: int) -> list[LabelledSentence]:
     """The label of a word says whether "red" is before it."""
     generator = random.Random(seed)
@@ -131,8 +137,8 @@ def test_accuracies_are_those_of_a_classifier_on_the_vectors(bilm: BiLM) -> None
 
 def test_features_are_scaled_as_in_training(bilm: BiLM) -> None:
     """One test item, which has no variance, and whose mean is itself."""
-    training = [LabelledSentence((word,), [((0, 0),)], [word]) for word in ["red"] * 15 + ["car"] * 5]
-    probe = probe_labels(bilm, training, [LabelledSentence(("car",), [((0, 0),)], ["car"])])
+    training = [sentence(word, word) for word in ["red"] * 15 + ["car"] * 5]
+    probe = probe_labels(bilm, training, [sentence("car", "car")])
     assert probe.rows[0].accuracy == 100
 
 
@@ -140,13 +146,14 @@ def test_labels_of_the_control_task() -> None:
     training = [
         LabelledSentence((f"w{n}", "x"), [((0, 0),), ((0, 1),)], ["a", "b" if n % 4 else "a"]) for n in range(800)
     ]
-    labels = _control_labels(training, [LabelledSentence(("new",), [((0, 0),)], ["b"])], seed=0)
+    test = [sentence("new", "b")]
+    labels = _control_labels(training, test, seed=0)
     assert len(labels) == 1601
     assert (("new",),) in labels
     share = sum(label == "b" for label in labels.values()) / len(labels)
     assert share == pytest.approx(0.375, abs=0.04)  # as in the training data
-    assert labels == _control_labels(training, [LabelledSentence(("new",), [((0, 0),)], ["b"])], seed=0)
-    assert labels != _control_labels(training, [LabelledSentence(("new",), [((0, 0),)], ["b"])], seed=1)
+    assert labels == _control_labels(training, test, seed=0)
+    assert labels != _control_labels(training, test, seed=1)
 
 
 def test_a_fifth_is_held_out() -> None:
@@ -161,19 +168,15 @@ def test_a_fifth_is_held_out() -> None:
 
 
 def test_too_few_labels(bilm: BiLM) -> None:
-    one = [LabelledSentence(("a",), [((0, 0),)], ["x"])]
+    one = [sentence("a", "x")]
     with pytest.raises(ElmoTasksError, match=r"1 label\(s\) to learn, 1 item\(s\) to test on"):
         probe_labels(bilm, one, one)
-    two = [*one, LabelledSentence(("b",), [((0, 0),)], ["y"])]
+    two = [*one, sentence("b", "y")]
     with pytest.raises(ElmoTasksError, match=r"2 label\(s\) to learn, 0 item\(s\) to test on"):
-        probe_labels(bilm, two, [LabelledSentence(("c",))])
+        probe_labels(bilm, two, [sentence("c")])
 
 
 def test_a_probe_counts_its_items_and_the_most_frequent_label(bilm: BiLM) -> None:
-    def sentence(text: str, labels: str) -> LabelledSentence:
-        tokens = tuple(text.split())
-        return LabelledSentence(tokens, [((index, index),) for index in range(len(tokens))], labels.split())
-
     training = [sentence("a a", "x y"), sentence("a", "x")]
     seeds = [probe_labels(bilm, training, [sentence("a b b a", "x z x x")], seed=n) for n in range(6)]
     found = seeds[0]
