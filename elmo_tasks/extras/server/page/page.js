@@ -41,10 +41,11 @@ async function start() {
   }
   const known = TABS.map(([key]) => key);
   const keys = runs.map((run) => ({ tagging, classification })[run.task]?.tabOf(run) ?? run.task);
+  // A run that finds only predicates has no tab next to the runs that need them.
+  const isHidden = (run) => run.task === "tagging" && tagging.findsPredicates(run) && runs.some((each) => each.predicates);
   const unknown = [...new Set(keys)].filter((key) => !known.includes(key));
   for (const [key, title, picture] of [...TABS, ...unknown.map((task) => [task, task, other])]) {
-    // A run that finds the predicates for another one has no tab.
-    const own = runs.filter(({ name }, place) => keys[place] === key && !runs.some((run) => run.predicates === name));
+    const own = runs.filter((run, place) => keys[place] === key && !isHidden(run));
     const shown = examples[SAME_EXAMPLES[key] ?? key] ?? [];
     if (own.length) addTab(title, new TaskPanel(picture, title, own, shown, go), own);
   }

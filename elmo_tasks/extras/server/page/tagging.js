@@ -11,6 +11,12 @@ export function tabOf(run) {
   return kinds.includes("PER") || kinds.includes("PERSON") ? "names" : "tagging";
 }
 
+/** Whether a run finds the predicates of semantic roles, and nothing else. */
+export function findsPredicates(run) {
+  const kinds = kindsOfLabels(run);
+  return kinds.length === 1 && kinds[0] === "V";
+}
+
 const FOUND = { names: "name", parts_of_speech: "tagged word", tagging: "span" };
 
 const keyOf = (span, result) => `${span.label} ${result.start_char + span.start} ${result.start_char + span.end}`;

@@ -131,7 +131,8 @@ def test_a_word_has_its_tag_below_it_in_the_colour_of_its_class(visit: Visit, se
     offsets = [[0, 4], [5, 8], [9, 12], [13, 16], [16, 17]]
     result = {"text": "Dogs and Rex ran,", "start_char": 0, "tokens": tokens, "tags": tags, "offsets": offsets}
     run = {**served.of("Names").about, "labels": [*tags, "NN"], "legend": legend([*tags, "NN"])}
-    visit.page.route("**/api/runs", lambda route: route.fulfill(json={"runs": [run], "note": None}))
+    roles = {**served.of("Roles").about, "predicates": run["name"]}  # which finds them by the tags of verbs
+    visit.page.route("**/api/runs", lambda route: route.fulfill(json={"runs": [run, roles], "note": None}))
     visit.page.reload()
     answer_with(visit.page, {**result, "probabilities": shares})
     shown = first_example(open_tab(visit.page, "Parts of speech"))
