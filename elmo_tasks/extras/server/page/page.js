@@ -42,7 +42,8 @@ async function start() {
   const known = TABS.map(([key]) => key);
   const keys = runs.map((run) => ({ tagging, classification })[run.task]?.tabOf(run) ?? run.task);
   // A run that finds only predicates has no tab next to the runs that need them.
-  const isHidden = (run) => run.task === "tagging" && tagging.findsPredicates(run) && runs.some((each) => each.predicates);
+  const areNeeded = runs.some((run) => run.predicates);
+  const isHidden = (run) => areNeeded && run.task === "tagging" && tagging.findsPredicates(run);
   const unknown = [...new Set(keys)].filter((key) => !known.includes(key));
   for (const [key, title, picture] of [...TABS, ...unknown.map((task) => [task, task, other])]) {
     const own = runs.filter((run, place) => keys[place] === key && !isHidden(run));
