@@ -203,14 +203,8 @@ def _link_values(model: Any, output: Any, batch: Any) -> list[dict[str, Any]]:
 
 def _verbs(example: Fields, prediction: Fields) -> dict[str, Any]:
     words = example["tokens"]
-    verbs = [
-        {
-            "verb": words[frame["predicate"]],
-            "description": _description(words, frame["tags"]),
-            "tags": frame["tags"],
-        }
-        for frame in prediction["frames"]
-    ]
+    found = [(words[frame["predicate"]], frame["tags"]) for frame in prediction["frames"]]
+    verbs = [{"verb": verb, "description": _description(words, tags), "tags": tags} for verb, tags in found]
     return {"verbs": verbs, "words": words}
 
 
@@ -231,12 +225,8 @@ def _label(prediction: Fields, *keys: str) -> dict[str, Any]:
     """The label, and the probabilities of all labels under each of the keys."""
     probabilities: Mapping[str, float] = prediction["probabilities"]
     lists = {key: list(probabilities.values()) for key in keys}
-    return {
-        "label": prediction["label"],
-        **lists,
-        "labels": list(probabilities),
-        **_among(prediction, "logits", "token_ids"),
-    }
+    more = _among(prediction, "logits", "token_ids")
+    return {"label": prediction["label"], **lists, "labels": list(probabilities), **more}
 
 
 def _class(example: Fields, prediction: Fields) -> dict[str, Any]:

@@ -71,11 +71,7 @@ class Params:
         return f"{self._path}.{key}" if self._path else key
 
     def get(self, key: str, default: Any = _MISSING) -> Any:
-        """A value, which then counts as read.
-
-        Raises:
-            MigrationError: the key is missing, and there is no default.
-        """
+        """A value, which then counts as read; raises a `MigrationError` if it is missing and has no default."""
         if key not in self._values and default is _MISSING:
             raise MigrationError(f"config.json: {self.path(key)} is missing")
         self._read.add(key)
@@ -92,11 +88,7 @@ class Params:
         return value
 
     def part(self, key: str) -> Params:
-        """A part, whose keys are read one by one; an empty one if the key is missing or null.
-
-        Raises:
-            MigrationError: its value is not an object.
-        """
+        """A part, whose keys are read one by one; an empty one if the key is missing or null."""
         if key not in self._parts:
             self._read.add(key)
             values = self._values.get(key)
@@ -112,11 +104,7 @@ class Params:
         self._read.update(keys)
 
     def expect(self, key: str, *values: Any, default: Any = None) -> None:
-        """Reads a key that may only have one of these values.
-
-        Raises:
-            MigrationError: it has another; the first value is the one that is named as expected.
-        """
+        """Reads a key that may only have one of these values; raises a `MigrationError` if it has another."""
         if (value := self.get(key, default)) not in values:
             expected = " or ".join(str(each) for each in values)
             raise MigrationError(f"config.json: {self.path(key)} is {str(value)[:80]}; only {expected} can be imported")
@@ -189,11 +177,7 @@ class AllenNlpVocabulary:
     namespaces: Mapping[str, tuple[str, ...]]
 
     def labels(self, namespace: str = "labels") -> tuple[str, ...]:
-        """The names of a namespace, in the order of the model's outputs.
-
-        Raises:
-            MigrationError: the archive has no such namespace.
-        """
+        """The names of a namespace, in the order of the model's outputs."""
         if namespace not in self.namespaces:
             found = ", ".join(sorted(self.namespaces)) or "none"
             raise MigrationError(f"vocabulary/{namespace}.txt is missing; the archive has: {found}")
@@ -239,15 +223,9 @@ def opened(path: str | Path, scratch: Path) -> Iterator[Archive]:
         found = "not a regular file" if path.exists() else "no such file or folder"
         raise MigrationError(f"{path}: {found}; expected {_EXPECTED}")
     with tempfile.TemporaryDirectory(prefix=".elmo-tasks.", dir=scratch) as folder:
+        settings = {"kind": "an archive of AllenNLP's", "expected": _EXPECTED}
         try:
-            unpack(
-                path,
-                Path(folder),
-                lambda name: bool(_KNOWN.fullmatch(name)),
-                kind="an archive of AllenNLP's",
-                expected=_EXPECTED,
-                only_known=False,
-            )
+            unpack(path, Path(folder), lambda name: bool(_KNOWN.fullmatch(name)), **settings, only_known=False)
             archive = _read(Path(folder), path)
         except (MigrationError, RunError) as error:
             raise MigrationError(str(error).replace(folder, str(path))) from None
@@ -307,9 +285,8 @@ def _lines(path: Path) -> list[str]:
     if (size := path.stat().st_size) > (most := limit(MAX_VOCABULARY_BYTES)):
         raise MigrationError(f"{path}: {size:,} bytes; expected at most {most:,}; {ADVICE}")
     try:
-        lines = re.split(
-            r"\r?\n", path.read_bytes().decode("utf-8-sig")
-        )  # names may have other characters that end lines
+        # Names may have other characters that end lines.
+        lines = re.split(r"\r?\n", path.read_bytes().decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise MigrationError(f"{path}: not UTF-8 ({error}); expected a file of AllenNLP's vocabulary") from None
     return lines[:-1] if lines[-1] == "" else lines

@@ -82,8 +82,7 @@ def convert_embedder(
     A model of semantic roles with BERT has no text field embedder; its BERT is the transformer.
 
     Arguments:
-        params: the whole config.
-        weights: all tensors of the model.
+        params, weights: the whole config, and all tensors of the model.
         archive: has the vocabulary, AllenNLP's version and the biLM's options, if they are known; otherwise what its
             tensors do not say is as published.
         write_transformer: see `elmo_tasks.extras.allennlp.transformer.write_transformer`.
@@ -105,37 +104,26 @@ def convert_embedder(
     keys: dict[str, str] = {}  # of each part: its key in AllenNLP's embedder
     sizes: dict[str, int] = {}
     for key, embedder in _embedders(model.part("text_field_embedder")).items():
-        kind = _kind(key, embedder, keys)
+        embedder.expect("type", *_TYPES, default="embedding")
+        kind = _TYPES[embedder.get("type", "embedding")]
+        if kind in keys:
+            problem = f"{key!r} is the second of its type; expected one"
+            raise MigrationError(f"config.json: {embedder.path('type')}: {problem}")
         part = weights.part(f"{prefix}token_embedder_{key}.")
         indexer = _indexer(params, key, _INDEXERS.get(kind) or embedder.get("type"))
         keys[kind], sizes[kind] = key, _CONVERSIONS[kind](result, embedder, part, indexer)
     order = sorted(keys, key=lambda kind: keys[kind])
-    if (
-        "elmo" in model and "elmo" not in keys
-    ):  # of the biattentive classifier, which appends it to its embedder's output
+    # The biattentive classifier appends its ELMo to its embedder's output.
+    if "elmo" in model and "elmo" not in keys:
         keys_of_mixes = {"input": "use_input_elmo", "output": "use_integrator_output_elmo"}
         mixes = [mix for mix, key in keys_of_mixes.items() if model.get(key, False)]
         size = _elmo_mixes(result, model.part("elmo"), weights.part("_elmo."), mixes)
         if "input" in mixes:
             order, sizes["elmo"] = [*order, "elmo"], size
-    result.columns = _columns(order, sizes)
-    return result
-
-
-def _kind(key: str, embedder: Params, known: Mapping[str, str]) -> str:
-    """Our name of an embedder's kind, of which there must be only one."""
-    embedder.expect("type", *_TYPES, default="embedding")
-    kind = _TYPES[embedder.get("type", "embedding")]
-    if kind in known:
-        raise MigrationError(f"config.json: {embedder.path('type')}: {key!r} is the second of its type; expected one")
-    return kind
-
-
-def _columns(order: list[str], sizes: Mapping[str, int]) -> Tensor:
-    """(D,): the indices of our features in AllenNLP's output, whose parts are in the given order."""
-    blocks = torch.arange(sum(sizes.values())).split([sizes[kind] for kind in order])
+    blocks = torch.arange(sum(sizes.values())).split([sizes[part] for part in order])
     indices = dict(zip(order, blocks, strict=True))
-    return torch.cat([indices[kind] for kind in _PARTS if kind in indices])
+    result.columns = torch.cat([indices[part] for part in _PARTS if part in indices])
+    return result
 
 
 def _embedders(params: Params) -> dict[str, Params]:
@@ -163,9 +151,7 @@ def _indexer(params: Params, key: str, name: str) -> Params:
 def _table(params: Params, weights: Weights, least: int) -> Tensor:
     """The weight (V, E) of an `Embedding`, multiplied with its projection if it has one.
 
-    Arguments:
-        least: the smallest V. Since 1.0 a table of characters has as many rows as there are words, if its config does
-            not name their namespace.
+    V is at least `least`: since 1.0 a table of characters may have as many rows as there are words.
     """
     params.ignore("num_embeddings", "pretrained_file", "trainable", "sparse", "vocab_namespace", "padding_index")
     params.ignore("type", "norm_type", "scale_grad_by_freq")
@@ -216,9 +202,16 @@ def _characters(result: ConvertedEmbedder, params: Params, weights: Weights, ind
     tokenizer.expect("type", None, "character")
     tokenizer.expect("lowercase_characters", False, None)
     part = weights.part("_embedding._module.")
+    rows: list[int | None]
     if tokenizer.get("byte_encoding", None) is not None:
         tokenizer.expect("byte_encoding", "utf-8", "utf8")
-        rows, result.characters = _byte_rows(tokenizer)
+        rows = [None, None, *range(1, 257)]  # of AllenNLP's table: a byte has the row after its number
+        result.characters = (*SPECIAL, *BYTES)
+        for name, key, row in ((BEGIN_WORD, "start_tokens", 259), (END_WORD, "end_tokens", 260)):
+            tokenizer.expect(key, [row], [], None)
+            if tokenizer.get(key, None):
+                rows.append(row)
+                result.characters += (name,)
         result.vocabulary_config |= {"byte_characters": True, "border_characters": BEGIN_WORD in result.characters}
         table = _table(embedding, part, 1)
         rows = [row if row is not None and row < len(table) else None for row in rows]  # unused ones may be missing
@@ -238,18 +231,6 @@ def _characters(result: ConvertedEmbedder, params: Params, weights: Weights, ind
     return int(config["filters"] if "filters" in config else config["hidden_size"] * (1 + config["bidirectional"]))
 
 
-def _byte_rows(tokenizer: Params) -> tuple[list[int | None], tuple[str, ...]]:
-    """The rows of AllenNLP's table of bytes, and the names of ours: a byte has the row after its number."""
-    rows: list[int | None] = [None, None, *range(1, 257)]
-    names = [*SPECIAL, *BYTES]
-    for name, key, row in ((BEGIN_WORD, "start_tokens", 259), (END_WORD, "end_tokens", 260)):
-        tokenizer.expect(key, [row], [], None)
-        if tokenizer.get(key, None):
-            rows.append(row)
-            names.append(name)
-    return rows, tuple(names)
-
-
 def _character_cnn(
     result: ConvertedEmbedder, params: Params, weights: Weights, indexer: Params, size: int
 ) -> tuple[dict[str, Any], dict[str, Tensor]]:
@@ -265,9 +246,12 @@ def _character_cnn(
     kernel = weights.take("conv_layer_0.weight", params.number("num_filters"), size, widths[0])
     config: dict[str, Any] = {"filters": len(kernel), "width": widths[0], "activation": _ACTIVATIONS[activation]}
     least = indexer.get("min_padding_length", 0)
-    if _has_masked_cnn(result.params, result.archive.version):
+    # Padding does not count: by the version or, in archives without one, by the config's layout of 1.0.
+    version = result.archive.version
+    numbers = tuple(int(part) for part in version.split(".")[:3] if part.isdecimal()) if version else ()
+    if numbers >= _MASKED_CNN if version is not None else "data_loader" in result.params:
         config["padding"] = "none"
-        if result.archive.version is None:
+        if version is None:
             config["token_min_padding_length"] = least  # so that the note's setting is enough
             result.notes.append(
                 "the archive does not say its version: characters are read as AllenNLP has done since 1.2.1; for an "
@@ -283,14 +267,6 @@ def _character_cnn(
     return config, tensors
 
 
-def _has_masked_cnn(params: Params, version: str | None) -> bool:
-    """Whether padding does not count: by the version or, in archives without one, by the config's layout of 1.0."""
-    if version is None:
-        return "data_loader" in params
-    numbers = tuple(int(part) for part in version.split(".")[:3] if part.isdecimal())
-    return numbers >= _MASKED_CNN
-
-
 def _character_lstm(
     result: ConvertedEmbedder, params: Params, weights: Weights, indexer: Params, size: int
 ) -> tuple[dict[str, Any], dict[str, Tensor]]:
@@ -298,12 +274,8 @@ def _character_lstm(
     params.ignore("input_size", "dropout")
     params.expect("bias", True, default=True)
     layers, bidirectional = params.number("num_layers", 1), bool(params.get("bidirectional", False))
-    config = {
-        "type": "lstm",
-        "hidden_size": params.number("hidden_size"),
-        "num_layers": layers,
-        "bidirectional": bidirectional,
-    }
+    size = params.number("hidden_size")
+    config = {"type": "lstm", "hidden_size": size, "num_layers": layers, "bidirectional": bidirectional}
     names = [
         f"{name}_l{layer}{suffix}"
         for layer in range(layers)
@@ -311,10 +283,6 @@ def _character_lstm(
         for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
     ]
     return config, {f"lstm.{name}": weights.take(f"_module.{name}") for name in names}
-
-
-def _elmo(result: ConvertedEmbedder, params: Params, weights: Weights, indexer: Params) -> int:
-    return _elmo_mixes(result, params, weights.part("_elmo."), ["input"])
 
 
 def _elmo_mixes(result: ConvertedEmbedder, params: Params, weights: Weights, mixes: list[str]) -> int:
@@ -337,14 +305,9 @@ def _elmo_mixes(result: ConvertedEmbedder, params: Params, weights: Weights, mix
 
 
 def _convert_bilm(weights: Weights, options: BiLMOptions | None) -> BiLM:
-    """The biLM of an `Elmo`, frozen. It takes no more memory than its tensors.
+    """The biLM of an `_ElmoBiLm`, frozen. It takes no more memory than its tensors.
 
-    Arguments:
-        weights: the tensors of `_ElmoBiLm`, such as `_elmo_lstm.forward_layer_0.input_linearity.weight`.
-        options: what the tensors do not say (clips, skip connections, the activation); None: as published.
-
-    Raises:
-        MigrationError: the tensors are not those of a biLM, or not of these options.
+    `options` give what the tensors do not say (clips, skip connections, the activation); None: as published.
     """
     weights.take_optional("_word_embedding.weight")  # vectors of a cached vocabulary, which are computed anew
     names = weights.names()
@@ -390,4 +353,9 @@ def _bilm_options(tensors: dict[str, Tensor], given: BiLMOptions) -> BiLMOptions
     )
 
 
-_CONVERSIONS = {"words": _words, "characters": _characters, "elmo": _elmo, "transformer": convert_transformer}
+_CONVERSIONS = {
+    "words": _words,
+    "characters": _characters,
+    "elmo": lambda result, params, weights, _: _elmo_mixes(result, params, weights.part("_elmo."), ["input"]),
+    "transformer": convert_transformer,
+}

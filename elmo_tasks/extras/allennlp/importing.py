@@ -18,7 +18,7 @@ from elmo_tasks.config import load_config, to_json
 from elmo_tasks.elmo.bilm_files import BiLMFiles
 from elmo_tasks.errors import ElmoTasksError, MigrationError, RemoteError, RunError, one_line, some_of
 from elmo_tasks.extras.allennlp.archive import Archive, Params, Weights, opened
-from elmo_tasks.extras.allennlp.embedder import ConvertedEmbedder, WriteTransformer, convert_embedder
+from elmo_tasks.extras.allennlp.embedder import ConvertedEmbedder, convert_embedder
 from elmo_tasks.extras.allennlp.heads import KINDS
 from elmo_tasks.extras.allennlp.heads.head import Head
 from elmo_tasks.extras.allennlp.transformer import write_transformer
@@ -104,7 +104,11 @@ def import_allennlp(
     ):
         with _mismatches(archive):
             _override(archive.config, overrides or {})
-            _use_validation_reader(archive.config)
+            # The reader with which AllenNLP evaluates and predicts, without those that wrap it, is the only one.
+            reader = archive.config.pop("validation_dataset_reader", None) or archive.config.get("dataset_reader")
+            while isinstance(reader, Mapping) and "base_reader" in reader:
+                reader = reader["base_reader"]
+            archive.config["dataset_reader"] = reader
             converted = _converted(archive, transformer, Path(temporary))
         if force:
             run.clear()
@@ -150,14 +154,6 @@ def local_archive(path: str | Path) -> Path:
         raise RemoteError(f"{error}; or give the path of {place.name}, or put it into {place.parent}") from None
 
 
-def _use_validation_reader(config: dict[str, Any]) -> None:
-    """Makes the reader with which AllenNLP evaluates and predicts the only one, without those that wrap it."""
-    reader = config.pop("validation_dataset_reader", None) or config.get("dataset_reader")
-    while isinstance(reader, Mapping) and "base_reader" in reader:
-        reader = reader["base_reader"]
-    config["dataset_reader"] = reader
-
-
 @contextlib.contextmanager
 def _mismatches(archive: Archive) -> Iterator[None]:
     """Errors of the conversion name the archive. Those of impossible values become a `MigrationError`."""
@@ -173,9 +169,16 @@ def _mismatches(archive: Archive) -> Iterator[None]:
 
 def _converted(archive: Archive, transformer: str | None, scratch: Path) -> _Converted:
     """The parts of an archive as those of a run. A biLM and a transformer are written to a temporary folder."""
-    params = Params(archive.config)
+    params, weights = Params(archive.config), Weights(archive.tensors)
+    params.part("model").expect("type", *KINDS)
+    params.part("dataset_reader").expect("readers", None)
+    kind = params.part("model").get("type")
     write = functools.partial(write_transformer, transformer, scratch / "transformer")
-    embedder, head = _convert(archive, params, write)
+    embedder = convert_embedder(params, weights, archive, write)
+    head = KINDS[kind](params, weights, archive.vocabulary, embedder.columns)
+    if unused := weights.names():
+        raise MigrationError(f"weights.th: unexpected tensors {some_of(unused)}")
+    params.part("model").ignore("initializer", "regularizer")
     values, files = _config(params, embedder, head), None
     if embedder.bilm:
         (scratch / "bilm").mkdir()
@@ -191,7 +194,7 @@ def _converted(archive: Archive, transformer: str | None, scratch: Path) -> _Con
     vocabulary = embedder.vocabulary(head.labels)
     trained = _check(config, vocabulary, tensors)
     return _Converted(
-        Imported(archive.config["model"]["type"], (*embedder.notes, *head.notes), tuple(params.unread())),
+        Imported(kind, (*embedder.notes, *head.notes), tuple(params.unread())),
         config,
         vocabulary,
         frozen={name: tensor for name, tensor in tensors.items() if name not in trained},
@@ -199,19 +202,6 @@ def _converted(archive: Archive, transformer: str | None, scratch: Path) -> _Con
         bilm=files,
         transformer=embedder.transformer,
     )
-
-
-def _convert(archive: Archive, params: Params, write: WriteTransformer) -> tuple[ConvertedEmbedder, Head]:
-    """The embedder and the head; raises `MigrationError` if this project does not have them."""
-    params.part("model").expect("type", *KINDS)
-    params.part("dataset_reader").expect("readers", None)
-    kind, weights = params.part("model").get("type"), Weights(archive.tensors)
-    embedder = convert_embedder(params, weights, archive, write)
-    head = KINDS[kind](params, weights, archive.vocabulary, embedder.columns)
-    if unused := weights.names():
-        raise MigrationError(f"weights.th: unexpected tensors {some_of(unused)}")
-    params.part("model").ignore("initializer", "regularizer")
-    return embedder, head
 
 
 def _config(params: Params, embedder: ConvertedEmbedder, head: Head) -> dict[str, Any]:
@@ -237,11 +227,7 @@ def _config(params: Params, embedder: ConvertedEmbedder, head: Head) -> dict[str
 
 
 def _check(config: ExperimentConfig, vocabulary: Vocabulary, tensors: Mapping[str, Tensor]) -> set[str]:
-    """Compares the tensors with those of the run's model; returns the names of those that are trained.
-
-    Raises:
-        MigrationError: they differ; the first differences are named.
-    """
+    """Refuses tensors that are not those of the run's model; returns the names of those that are trained."""
     with shapes_only():  # takes no memory
         model = config.build_model(vocabulary, pretrained=False)
     expected = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}

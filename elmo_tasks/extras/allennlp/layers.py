@@ -26,16 +26,11 @@ Converted = tuple[dict[str, Any], dict[str, Tensor]]
 
 
 def convert_encoder(params: Params, weights: Weights, columns: Tensor) -> Converted:
-    """An encoder's config and tensors here.
+    """An encoder's config as JSON values, and its tensors by their names in our encoder (without `encoder.`).
 
     Arguments:
-        params: the encoder's part of the config, such as `params.part("model").part("encoder")`.
-        weights: the encoder's tensors, such as `weights.part("encoder.")`, with the wrapper's `_module.` in them.
-        columns: (D,) int64: for each input feature of our encoder the one of AllenNLP's; `torch.arange(D)` if both are
-            in the same order.
-
-    Returns:
-        the encoder's config as JSON values, and its tensors by their names in our encoder (without `encoder.`).
+        params, weights: the encoder's parts of the config and of the tensors, which have the wrapper's `_module.`.
+        columns: (D,) int64: for each input feature of our encoder the one of AllenNLP's.
 
     Raises:
         MigrationError: this project has no such encoder, or the tensors do not fit the config.
@@ -91,17 +86,14 @@ def _augmented_layers(params: Params, weights: Weights, columns: Tensor, name: s
         layers = {f"layer_{layer}.": f"layers.{layer}." for layer in range(num_layers)}
     tensors: dict[str, Tensor] = {}
     for theirs, ours in layers.items():
-        part = _cell(weights.part(theirs))
+        part = weights.part(theirs)
+        if "input_linearity.weight" not in part:  # since 1.0
+            part = part.part("cell.")
         tensors |= {f"{ours}{key}": tensor for key, tensor in _highway_layer(part, size, columns, theirs)}
     config = {"type": _HIGHWAY[name], "hidden_size": size, "num_layers": num_layers, "dropout": dropout}
     if any(key.endswith("highway_bias") for key in tensors):
         config["highway_bias"] = True
     return config, tensors
-
-
-def _cell(weights: Weights) -> Weights:
-    """Since 1.0 a layer's tensors are in its cell."""
-    return weights if "input_linearity.weight" in weights else weights.part("cell.")
 
 
 def _highway_layer(weights: Weights, size: int, columns: Tensor, layer: str) -> Iterator[tuple[str, Tensor]]:
@@ -145,15 +137,14 @@ class Layer:
 
 
 def read_layers(params: Params, weights: Weights) -> list[Layer]:
-    """The layers of a `FeedForward` or, if it has `pool_sizes`, of a `Maxout`, the lowest first.
-
-    Raises:
-        MigrationError: the tensors do not fit the config.
-    """
+    """The layers of a `FeedForward` or, if it has `pool_sizes`, of a `Maxout`, the lowest first."""
     count = params.number("num_layers")
-    pieces = _each(params, "pool_sizes", count) if "pool_sizes" in params else [1] * count
-    sizes = _each(params, "output_dims" if "pool_sizes" in params else "hidden_dims", count)
-    activations = ["maxout"] * count if "pool_sizes" in params else _each(params, "activations", count)
+    if "pool_sizes" in params:
+        pieces, sizes = _each(params, "pool_sizes", count), _each(params, "output_dims", count)
+        activations = ["maxout"] * count
+    else:
+        pieces, sizes = [1] * count, _each(params, "hidden_dims", count)
+        activations = _each(params, "activations", count)
     dropouts = _each(params, "dropout", count, 0.0)
     input_size = params.number("input_dim")
     layers = []
@@ -182,15 +173,9 @@ def with_columns(layers: Sequence[Layer], columns: Tensor) -> list[Layer]:
 
 
 def feed_forward(layers: Sequence[Layer], path: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """The config of our `FeedForward` with these layers, and its tensors.
+    """The config of our `FeedForward` with these layers, which are at a path, and its tensors.
 
-    Dropout is the same for all layers here: that of the layer that has most.
-
-    Arguments:
-        path: where the layers are, for messages.
-
-    Raises:
-        MigrationError: our layers cannot be like these: their activation is another, or not the same for all.
+    Dropout and activation are the same for all layers here: the highest dropout, and no other activation.
     """
     kinds = {(layer.activation, layer.pieces) for layer in layers}
     activation, pieces = next(iter(kinds))

@@ -45,7 +45,7 @@ def write_transformer(given: str | None, folder: Path, named: Any, weights: Weig
         folder: is made.
         named: the model in the archive's config, a name on the hub. A folder that it names is not read, since the
             archive may be a stranger's.
-        weights: the tensors of the transformer, such as `weights.part("bert_model.")`; all of them are taken.
+        weights: the tensors of the transformer; all of them are taken.
 
     Raises:
         MigrationError: the config or the tokenizer is missing, or does not fit the weights.
@@ -103,15 +103,9 @@ def _write_tokenizer(found: Path, target: Path) -> None:
 
 
 def convert_transformer(result: ConvertedEmbedder, params: Params, weights: Weights, indexer: Params) -> int:
-    """AllenNLP's `pretrained_transformer_mismatched`, or `pretrained_transformer` for heads that read word pieces.
+    """Adds AllenNLP's `pretrained_transformer_mismatched`, or `pretrained_transformer` for heads that read word pieces.
 
-    Arguments:
-        params: the token embedder's part of the config.
-        weights: its tensors, such as those under `text_field_embedder.token_embedder_tokens.`.
-        indexer: the token indexer's part of the config.
-
-    Returns:
-        the number of features.
+    Returns the number of features.
     """
     if params.get("type") != "pretrained_transformer":
         weights = weights.part("_matched_embedder.")
@@ -145,8 +139,7 @@ def add_transformer(
     Arguments:
         named, weights: see `write_transformer`.
         config: settings of `embedder.transformer`, without its location; by default, only the last layer is read.
-        mix: the weights of its layers, before the softmax.
-        gamma: (1,), the factor of the mix.
+        mix, gamma: the weights of its layers, before the softmax, and their factor, (1,).
 
     Returns:
         the number of features.

@@ -18,7 +18,18 @@ def convert(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, co
         max_answer_length=None,
         window=None,
     )
-    _add_highways(head, weights.part("_highway_layer._module._layers."), columns)
+    size = len(columns)
+    for number in range(head.config["num_highway_layers"]):
+        # The gate says in AllenNLP how much of the input passes, and here how much does not.
+        layer = weights.part(f"_highway_layer._module._layers.{number}.")
+        transform, gate = layer.take("weight", 2 * size, size)[:, columns].split(size)
+        transform_bias, gate_bias = layer.take("bias", 2 * size).split(size)
+        head.tensors |= {
+            f"text_encoder.highways.{number}.transform.weight": transform[columns],
+            f"text_encoder.highways.{number}.transform.bias": transform_bias[columns],
+            f"text_encoder.highways.{number}.carry.weight": -gate[columns],
+            f"text_encoder.highways.{number}.carry.bias": -gate_bias[columns],
+        }
     head.add_encoder("text_encoder.encoder", model.part("phrase_layer"), weights.part("_phrase_layer."), columns)
     _add_attention(head, model, weights.part("_matrix_attention."))
     head.add_encoder("modeling_encoder", model.part("modeling_layer"), weights.part("_modeling_layer."))
@@ -33,23 +44,8 @@ def convert(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, co
     return head.reads({"type": "squad"}, notes)
 
 
-def _add_highways(head: Head, weights: Weights, columns: Tensor) -> None:
-    """Highway layers, whose gate says in AllenNLP how much of the input passes, and here how much does not."""
-    size = len(columns)
-    for number in range(head.config["num_highway_layers"]):
-        layer = weights.part(f"{number}.")
-        transform, gate = layer.take("weight", 2 * size, size)[:, columns].split(size)
-        transform_bias, gate_bias = layer.take("bias", 2 * size).split(size)
-        head.tensors |= {
-            f"text_encoder.highways.{number}.transform.weight": transform[columns],
-            f"text_encoder.highways.{number}.transform.bias": transform_bias[columns],
-            f"text_encoder.highways.{number}.carry.weight": -gate[columns],
-            f"text_encoder.highways.{number}.carry.bias": -gate_bias[columns],
-        }
-
-
 def _add_attention(head: Head, model: Params, weights: Weights) -> None:
-    """The scores of pairs of tokens, linear in [x; y; x * y], whose three head are separate here."""
+    """The scores of pairs of tokens, linear in [x; y; x * y], whose three parts are separate here."""
     settings = model.part("similarity_function" if "similarity_function" in model else "matrix_attention")
     settings.expect("type", "linear")
     settings.expect("combination", "x,y,x*y", default="x,y")

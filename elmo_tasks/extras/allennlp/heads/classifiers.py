@@ -20,10 +20,9 @@ from elmo_tasks.extras.allennlp.layers import Layer, read_layers, with_columns
 from elmo_tasks.text.vocabulary import SENTIMENT_LABELS
 
 # By the reader's classes: our reader's number of them, and the names of its labels.
-_SST = {
-    "5-class": (5, SENTIMENT_LABELS),
-    "2-class": (2, ("negative", "positive")),
-}
+_SST = {"5-class": (5, SENTIMENT_LABELS), "2-class": (2, ("negative", "positive"))}
+_POOLERS = ("cls_pooler", "bert_pooler")
+_PAIRS = ("snli", "transformer_superglue_rte")
 
 
 def convert_bcn(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, columns: Tensor) -> Head:
@@ -71,10 +70,6 @@ def _reads_texts(head: Head, params: Params, labels: tuple[str, ...], **own: str
     return head.reads({**config, **settings, **own}, notes, labels=ours)
 
 
-_POOLERS = ("cls_pooler", "bert_pooler")
-_PAIRS = ("snli", "transformer_superglue_rte")
-
-
 def convert_basic(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, columns: Tensor) -> Head:
     """The same model as our `text_classifier`."""
     model = params.part("model")
@@ -102,12 +97,30 @@ def convert_basic(params: Params, weights: Weights, vocabulary: AllenNlpVocabula
         layers = _add_convolutions(head, pooler, pooling, layers, columns)
     else:
         head.add_encoder("encoder", pooler, pooling, columns)
-        layers = _with_last_states(head, layers)
+        head.config["pooling"] = "last"
+        # Our pooling gives both directions' states at both ends; AllenNLP reads those where each direction ends.
+        size = layers[0].weight.shape[1]
+        weight = layers[0].weight.new_zeros(len(layers[0].weight), 2 * size)
+        places = torch.arange(size)
+        if head.config["encoder"].get("bidirectional"):
+            places[size // 2 :] += size  # the backward direction ends at the first token
+        weight[:, places] = layers[0].weight
+        layers[0] = dataclasses.replace(layers[0], weight=weight)
     *output, scores = layers
     if output:
         head.add_layers("output", output, "model.feedforward")
     head.add_scores(scores, "model")
-    return _reads(head, params, labels)
+    if head.config["pooling"] != "cls":
+        return _reads_texts(head, params, labels)
+    # A transformer reads the text, or the pair of texts, as it is; tokens are only what white space separates.
+    reader = params.part("dataset_reader")
+    if (name := reader.get("type", None)) not in _PAIRS:
+        return _reads_texts(head, params, labels, tokenizer="whitespace")
+    reader.ignore("transformer_model_name")
+    reader.expect("combine_input_fields", None, True)
+    reader.expect("collapse_labels", False, default=False)
+    pairs: dict[str, Any] = {"type": "snli"} if name == "snli" else {"type": "jsonl", "task": "text_pairs"}
+    return head.reads({**pairs, "tokenizer": "whitespace"}, labels=labels)
 
 
 def _linear(weights: Weights, activation: str, size: int | None = None) -> Layer:
@@ -143,31 +156,3 @@ def _add_convolutions(
         bias = first.bias + first.weight @ projection.bias
         first = dataclasses.replace(first, weight=first.weight @ projection.weight, bias=bias)
     return [first, *rest]
-
-
-def _with_last_states(head: Head, layers: Sequence[Layer]) -> list[Layer]:
-    """The layers for the pooling `last`, of which AllenNLP only reads the states where each direction ends."""
-    head.config["pooling"] = "last"
-    first, *rest = layers
-    size = first.weight.shape[1]
-    weight = first.weight.new_zeros(len(first.weight), 2 * size)
-    places = torch.arange(size)
-    if head.config["encoder"].get("bidirectional"):
-        places[size // 2 :] += size  # the backward direction ends at the first token
-    weight[:, places] = first.weight
-    return [dataclasses.replace(first, weight=weight), *rest]
-
-
-def _reads(head: Head, params: Params, labels: tuple[str, ...]) -> Head:
-    """The head with its reader: of a text, or of a pair of texts that a transformer reads together."""
-    if head.config["pooling"] != "cls":
-        return _reads_texts(head, params, labels)
-    # A transformer reads the text as it is; tokens are only what white space separates.
-    reader = params.part("dataset_reader")
-    if (name := reader.get("type", None)) not in _PAIRS:
-        return _reads_texts(head, params, labels, tokenizer="whitespace")
-    reader.ignore("transformer_model_name")
-    reader.expect("combine_input_fields", None, True)
-    reader.expect("collapse_labels", False, default=False)
-    pairs: dict[str, Any] = {"type": "snli"} if name == "snli" else {"type": "jsonl", "task": "text_pairs"}
-    return head.reads({**pairs, "tokenizer": "whitespace"}, labels=labels)

@@ -30,13 +30,22 @@ def convert(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, co
         max_training_sentences=None,
     )
     head.add_encoder("encoder.encoder", model.part("context_layer"), weights.part("_context_layer."), columns)
+    attention = weights.part("_attentive_span_extractor._global_attention._module.")
+    head.tensors["spans.attention.weight"] = attention.take("weight", 1, len(columns))[:, columns]
+    attention.take("bias", 1)  # the same for all tokens, so that it changes no softmax
+    widths = weights.part("_endpoint_span_extractor._span_width_embedding.")
+    widths_shape = model.number("max_span_width"), feature_size
+    distances = weights.take("_distance_embedding.weight", 10, feature_size)
+    head.tensors["spans.width_embedding"] = widths.take("weight", *widths_shape)[:max_width]
+    head.tensors["antecedents.embeddings.distance"] = distances[1:]  # no span has the distance 0
 
-    _add_spans(head, model, weights, columns, max_width)
     scorer, scores = _mention_scorer(weights)
     mentions = read_layers(model.part("mention_feedforward"), scorer)
     pairs = read_layers(model.part("antecedent_feedforward"), weights.part("_antecedent_feedforward._module."))
-    span = _span_columns(mentions[0].weight.shape[1], feature_size, columns)
-    size = len(span)
+    # For each feature of a span, [start; end; head; width], the one of AllenNLP's, [start; end; width; head].
+    size = mentions[0].weight.shape[1]
+    ends = size - feature_size - len(columns)
+    span = torch.cat([torch.arange(ends), ends + feature_size + columns, torch.arange(ends, ends + feature_size)])
     pair = torch.cat([span, span + size, span + 2 * size, torch.arange(3 * size, 3 * size + feature_size)])
     _add_scorer(head, "spans.mention_scorer", mentions, scores, span)
     _add_scorer(head, "antecedents.scorer", pairs, weights.part("_antecedent_scorer._module."), pair)
@@ -57,37 +66,12 @@ def convert(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, co
     return head.reads({"type": "coref_conll2012"}, other_reader(params, "coref_conll2012", "coref"), genres=())
 
 
-def _add_spans(head: Head, model: Params, weights: Weights, columns: Tensor, max_width: int) -> None:
-    """The attention to the tokens of a span, and the embeddings of widths and distances."""
-    attention = weights.part("_attentive_span_extractor._global_attention._module.")
-    head.tensors["spans.attention.weight"] = attention.take("weight", 1, len(columns))[:, columns]
-    attention.take("bias", 1)  # the same for all tokens, so that it changes no softmax
-    feature_size = model.number("feature_size")
-    widths = weights.take(
-        "_endpoint_span_extractor._span_width_embedding.weight", model.number("max_span_width"), feature_size
-    )
-    distances = weights.take("_distance_embedding.weight", 10, feature_size)
-    head.tensors["spans.width_embedding"] = widths[:max_width]
-    head.tensors["antecedents.embeddings.distance"] = distances[1:]  # no span has the distance 0
-
-
 def _mention_scorer(weights: Weights) -> tuple[Weights, Weights]:
     """The hidden layers of the scorer of mentions and its last layer, which 0.x has inside a pruner."""
     pruner = weights.part("_mention_pruner._scorer.")
     if pruner.names():
         return pruner.part("0._module."), pruner.part("1._module.")
     return weights.part("_mention_feedforward._module."), weights.part("_mention_scorer._module.")
-
-
-def _span_columns(size: int, feature_size: int, columns: Tensor) -> Tensor:
-    """For each feature of a span, [start; end; head; width], the one of AllenNLP's, [start; end; width; head].
-
-    Arguments:
-        size: of a span.
-        columns: for each feature of a head, the input of a token, the one of AllenNLP's.
-    """
-    ends = size - feature_size - len(columns)
-    return torch.cat([torch.arange(ends), ends + feature_size + columns, torch.arange(ends, ends + feature_size)])
 
 
 def _add_scorer(head: Head, name: str, layers: list[Layer], scores: Weights, columns: Tensor) -> None:

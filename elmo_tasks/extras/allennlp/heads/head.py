@@ -46,23 +46,14 @@ class Head:
         self.notes: tuple[str, ...] = ()
 
     def add(self, name: str, config: dict[str, Any], tensors: dict[str, Tensor]) -> None:
-        """Adds a part with its config and its tensors, which are named as in the part.
-
-        Arguments:
-            name: in our model; the key in the config is what follows its last dot.
-        """
+        """Adds a part, by its name in our model, whose last part is the key in the config, with its own tensors."""
         self.config[name.rpartition(".")[2]] = config
         self.tensors |= {f"{name}.{tensor}": values for tensor, values in tensors.items()}
 
     def add_encoder(
         self, name: str, params: Params, weights: Weights, columns: Tensor | None = None, **settings: Any
     ) -> None:
-        """Adds an encoder.
-
-        Arguments:
-            columns: for each feature of our input the one of AllenNLP's; by default both have the same order.
-            settings: what its config has in addition.
-        """
+        """Adds an encoder, whose config has more settings. By default, `columns` are in the same order in both."""
         if columns is None:
             columns = torch.arange(params.number("input_size"))
         config, tensors = convert_encoder(params, weights, columns)
@@ -73,11 +64,7 @@ class Head:
         self.add(name, *feed_forward(layers, path))
 
     def add_scores(self, layer: Layer, path: str) -> None:
-        """Adds the linear layer whose outputs are the scores of the labels.
-
-        Raises:
-            MigrationError: it is followed by an activation.
-        """
+        """Adds the linear layer whose outputs are the scores of the labels."""
         if layer.activation != "linear":
             raise MigrationError(f"config.json: {path}: the last activation is {layer.activation}; expected linear")
         self.tensors |= {"scores.weight": layer.weight, "scores.bias": layer.bias}
@@ -89,12 +76,7 @@ class Head:
 
 
 def other_reader(params: Params, ours: str, *names: str) -> tuple[str, ...]:
-    """A note if the archive's reader is none of those whose files our reader reads.
-
-    Arguments:
-        ours: the type of our reader.
-        names: AllenNLP's types.
-    """
+    """A note if the archive's reader is none of the `names`, whose files our reader reads."""
     name = params.part("dataset_reader").get("type", None)
     return () if name in names else (f"there is no reader {str(name)[:80]!r} here; data are read as by {ours!r}",)
 
@@ -102,11 +84,7 @@ def other_reader(params: Params, ours: str, *names: str) -> tuple[str, ...]:
 def tokenizer_settings(params: Params, most_ends: int = 0) -> tuple[dict[str, Any], list[str]]:
     """The settings of our reader for the tokenizer of the archive's reader, and notes.
 
-    Arguments:
-        most_ends: how many tokens may be added to the end of a text.
-
-    Raises:
-        MigrationError: there is no such tokenizer here.
+    AllenNLP's may add at most `most_ends` tokens to the end of a text.
     """
     reader = params.part("dataset_reader")
     tokenizer = reader.part("tokenizer")

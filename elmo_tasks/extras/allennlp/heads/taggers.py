@@ -41,17 +41,13 @@ def convert_crf_tagger(params: Params, weights: Weights, vocabulary: AllenNlpVoc
         layers = read_layers(model.part("feedforward"), weights.part("_feedforward."))
         head.add_layers("feedforward", layers, model.path("feedforward"))
     head.tensors |= _projection(weights.part("tag_projection_layer._module."), len(labels))
-    head.tensors |= _crf(weights.part("crf."), labels, scheme)
+    head.tensors |= _transitions(weights.part("crf."), labels, scheme)
     config, notes = _tagged_sentences(params.part("dataset_reader"), scheme)
     return head.reads(config, notes, tags=labels)
 
 
-def _crf(weights: Weights, labels: tuple[str, ...], scheme: TagScheme | None) -> dict[str, Tensor]:
-    """The scores of transitions. Without those to the first tag and from the last one, they are zero.
-
-    Raises:
-        MigrationError: a label is not a tag of the scheme, or the constraints are not those of the scheme.
-    """
+def _transitions(weights: Weights, labels: tuple[str, ...], scheme: TagScheme | None) -> dict[str, Tensor]:
+    """The scores of transitions. Without those to the first tag and from the last one, they are zero."""
     size = len(labels)
     between = weights.take("transitions", size, size)
     start, end = (weights.take_optional(f"{name}_transitions") for name in ("start", "end"))
@@ -122,11 +118,7 @@ def _labels(params: Params, vocabulary: AllenNlpVocabulary) -> tuple[str, ...]:
 
 
 def _scheme_of(params: Params, key: str) -> TagScheme | None:
-    """The tag scheme that a key names in AllenNLP's words; None if it is missing or null.
-
-    Raises:
-        MigrationError: there is no such scheme.
-    """
+    """The tag scheme that a key names in AllenNLP's words; None if it is missing or null."""
     params.expect(key, *_SCHEMES, None)
     return _SCHEMES.get(params.get(key, None))
 
@@ -135,17 +127,14 @@ def _tagged_sentences(reader: Params, scheme: TagScheme | None) -> tuple[dict[st
     """Our reader of tagged sentences, and what is to be said about it."""
     name = reader.get("type", None)
     config: dict[str, Any] = {"type": "conll2003", "tag_scheme": scheme}
-    notes: list[str] = []
-    if name == "conll2003":
-        tag_label = reader.get("tag_label", "ner")
-        reader.ignore("coding_scheme", "feature_labels", "label_namespace", "convert_to_coding_scheme")
-        if tag_label in _COLUMNS:
-            config["columns"] = list(_COLUMNS[tag_label])
-    else:
-        notes.append(
-            f"there is no reader {str(name)[:80]!r} here; data are read as columns, the last being the tag (conll2003)"
-        )
-    return config, notes
+    if name != "conll2003":
+        note = "data are read as columns, the last being the tag (conll2003)"
+        return config, [f"there is no reader {str(name)[:80]!r} here; {note}"]
+    tag_label = reader.get("tag_label", "ner")
+    reader.ignore("coding_scheme", "feature_labels", "label_namespace", "convert_to_coding_scheme")
+    if tag_label in _COLUMNS:
+        config["columns"] = list(_COLUMNS[tag_label])
+    return config, []
 
 
 def _projection(weights: Weights, num_tags: int, size: int | None = None) -> dict[str, Tensor]:

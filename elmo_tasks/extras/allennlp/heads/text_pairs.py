@@ -55,17 +55,13 @@ def convert_decomposable_attention(
 
 
 def _expect_dot_products(model: Params) -> None:
-    """Raises a MigrationError unless texts are aligned by dot products."""
+    """Refuses other ways to align texts."""
     attention = model.part("similarity_function" if "similarity_function" in model else "matrix_attention")
     attention.expect("type", "dot_product")
     attention.expect("scale_output", False, default=False)
 
 
 def _reader_and_notes(params: Params) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The config of our reader of text pairs, with the token that AllenNLP's adds to the end of each text; and notes.
-
-    Raises:
-        MigrationError: it adds others.
-    """
+    """The config of our reader of text pairs, with the token that AllenNLP's adds to each text's end; and notes."""
     settings, notes = tokenizer_settings(params, most_ends=1)
     return {"type": "snli", **settings}, (*notes, *other_reader(params, "snli", "snli"))
