@@ -219,7 +219,7 @@ EXTRAS = {
         adds={
             "ModelConfig": {"srl_bert": "srl_bert:SrlBertConfig"},
             "FrozenLayersConfig": {"transformer": "transformer:TransformerConfig"},
-            "frozen_model": {"transformer": "run_transformer:RunTransformer"},
+            "frozen_model": {"transformer": "transformer_files:RunTransformer"},
         },
     ),
     "annotation": Extra(

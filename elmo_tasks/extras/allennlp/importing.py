@@ -22,8 +22,7 @@ from elmo_tasks.extras.allennlp.embedder import ConvertedEmbedder, convert_embed
 from elmo_tasks.extras.allennlp.heads import KINDS
 from elmo_tasks.extras.allennlp.heads.head import Head
 from elmo_tasks.extras.allennlp.transformer import write_transformer
-from elmo_tasks.extras.transformers.run_transformer import RunTransformer
-from elmo_tasks.extras.transformers.transformer_files import TransformerFiles
+from elmo_tasks.extras.transformers.transformer_files import RunTransformer, TransformerFiles
 from elmo_tasks.files.downloads import fetched, is_address, place_of
 from elmo_tasks.files.json_files import write_json
 from elmo_tasks.files.locks import locked

@@ -82,8 +82,7 @@ def make_parts(arguments: argparse.Namespace, function: TableFunction, *, tokeni
     """Makes the parts of a command's input that are missing, or with `--check` says which ones are."""
     import torch
 
-    from elmo_tasks.extras.engines.parts import PartsFolder
-    from elmo_tasks.extras.engines.units import find_units
+    from elmo_tasks.extras.engines.parts import PartsFolder, find_units
     from elmo_tasks.files.paths import check_folder, check_kind
     from elmo_tasks.progress import counted_items
 

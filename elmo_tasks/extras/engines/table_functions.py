@@ -159,9 +159,6 @@ class TableFunction(abc.ABC):
             source, line = _location(row, rows[row])
             given = inputs.get(row, rows[row]).get("id")
             result["id"] = f"{source}:{line}" if given is None else str(given)
-        return self._table(table, results)
-
-    def _table(self, table: pa.Table, results: Sequence[tuple[int, Result]]) -> pa.Table:
         numbers = pa.array([row for row, _ in results], pa.int64())
         columns = {
             field.name: table[field.name].take(numbers)
@@ -196,7 +193,11 @@ def _column(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
         return pa.array(values, kind)
     found = [value for value in values if value is not None]
     array = pa.array(np.concatenate([value.ravel() for value in found]), pa.from_numpy_dtype(first.dtype))
-    for each in reversed(_levels(kind)):
+    levels = []  # of nested lists, from the outermost inwards
+    while pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind):
+        levels.append(kind)
+        kind = kind.value_type
+    for each in reversed(levels):
         if isinstance(each, pa.FixedSizeListType):
             array = pa.FixedSizeListArray.from_arrays(array, each.list_size)
         else:
@@ -204,15 +205,6 @@ def _column(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
             array = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), array)
     numbers = iter(range(len(found)))
     return array.take(pa.array([None if value is None else next(numbers) for value in values], pa.int64()))
-
-
-def _levels(kind: pa.DataType) -> list[pa.DataType]:
-    """A type of nested lists, and those within, from the outermost inwards."""
-    levels = []
-    while pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind):
-        levels.append(kind)
-        kind = kind.value_type
-    return levels
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -140,11 +140,7 @@ def run_score(arguments: argparse.Namespace) -> None:
 
 @contextlib.contextmanager
 def _shown(arguments: argparse.Namespace, results: Results) -> Iterator[Show]:
-    """Yields a function that shows the scores of a sentence in each of the ways that the arguments ask for.
-
-    Arguments:
-        results: those that have been shown; a page says at its end if there are more.
-    """
+    """Yields a function that shows the scores of a sentence in each of the ways that the arguments ask for."""
     from elmo_tasks.files.text import STANDARD_INPUT
     from elmo_tasks.rendering.terminal import Terminal
 

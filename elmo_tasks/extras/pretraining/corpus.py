@@ -22,7 +22,7 @@ import tokenize
 from array import array
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -121,13 +121,12 @@ class CorpusWriter:
         if len(documents):
             self._document_of_last = int(documents[-1])
         numbers = self._numbers
-        tokens = np.array([numbers.setdefault(token, len(numbers)) for token in text.types], dtype=np.uint32)[
-            text.tokens
-        ]
+        types = np.array([numbers.setdefault(token, len(numbers)) for token in text.types], dtype=np.uint32)
+        tokens = types[text.tokens]
         self._num_bytes += tokens.nbytes
         needed = round(2 * self._num_bytes / share) if share else None
         with write_errors(self._folder, needed), open(self._provisional, "ab") as stream:
-            _write(stream, tokens)
+            stream.write(tokens.data)
 
     def summary(self) -> str:
         """How much there is, for the log."""
@@ -137,12 +136,7 @@ class CorpusWriter:
         )
 
     def finish(self, is_held_out: npt.NDArray[np.bool_], description: dict[str, Any]) -> None:
-        """Writes the corpus.
-
-        Arguments:
-            is_held_out: of each document that has a token, (D,).
-            description: the contents of `corpus.json`.
-        """
+        """Writes the corpus, with `is_held_out` of each document that has a token, (D,), and the `corpus.json`."""
         documents = np.flatnonzero(np.frombuffer(self._begins_document, dtype=bool))  # (D,)
         sentence_is_held_out = np.repeat(is_held_out, np.diff(documents, append=len(self._lengths)))  # (S,)
         with write_errors(self._folder, 2 * self._num_bytes):
@@ -209,10 +203,6 @@ def _write_array(path: Path, kind: type[np.generic], length: int, pieces: Iterab
     with open(path, "wb") as stream:
         np.lib.format.write_array_header_1_0(stream, header)
         for piece in pieces:
-            _write(stream, piece.astype(kind, copy=False))
+            stream.write(piece.astype(kind, copy=False).data)
         stream.flush()
         os.fsync(stream.fileno())
-
-
-def _write(stream: IO[bytes], values: npt.NDArray[Any]) -> None:
-    stream.write(values.data)

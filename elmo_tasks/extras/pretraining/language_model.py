@@ -85,8 +85,11 @@ class LanguageModel(nn.Module):
         """A language model with random weights, except that embeddings of rare bytes are zero."""
         bilm = BiLM(options)
         bilm.apply(_initialize)
+        counts = Counter(byte for word in vocabulary.words for byte in set(word.encode()))
+        least = _RARE_SHARE * len(vocabulary)
+        rare = [byte for byte in range(256) if counts[byte] < (1 if byte < 0x80 else least)]
         with torch.no_grad():
-            bilm.token_encoder.embedding.weight[[byte + 1 for byte in _rare_bytes(vocabulary)]] = 0.0  # 0 is padding
+            bilm.token_encoder.embedding.weight[[byte + 1 for byte in rare]] = 0.0  # 0 is padding
         return cls(bilm, vocabulary, dropout)
 
     @staticmethod
@@ -112,7 +115,15 @@ class LanguageModel(nn.Module):
             )
         vocabulary = OutputVocabulary.load(folder / VOCABULARY_FILE)
         model = cls(BiLM.load(files.options, files.weights), vocabulary, dropout)
-        model._read_softmax(folder / SOFTMAX_FILE)
+        path, own = folder / SOFTMAX_FILE, {"weight": model.softmax_weight, "bias": model.softmax_bias}
+        tensors = read_tensors(path, WeightsError)
+        shapes = {name: tuple(parameter.shape) for name, parameter in own.items()}
+        found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+        if found != shapes:
+            raise WeightsError(f"{path}: holds {found}; expected {shapes}, from the vocabulary and the biLM's options")
+        with torch.no_grad():
+            for name, parameter in own.items():
+                parameter.copy_(tensors[name])
         model.tokenizer = tokenizer_of_bilm(folder)
         return model
 
@@ -255,23 +266,6 @@ class LanguageModel(nn.Module):
         if not -len(tokens) <= index < len(tokens):
             raise ElmoTasksError(f"word is {index}; expected an index from 0 to {len(tokens) - 1}")
         return self.score([tokens], count)[0].tokens[index].substitutes
-
-    def _read_softmax(self, path: Path) -> None:
-        tensors = read_tensors(path, WeightsError)
-        own = {"weight": self.softmax_weight, "bias": self.softmax_bias}
-        shapes = {name: tuple(parameter.shape) for name, parameter in own.items()}
-        found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
-        if found != shapes:
-            raise WeightsError(f"{path}: holds {found}; expected {shapes}, from the vocabulary and the biLM's options")
-        with torch.no_grad():
-            for name, parameter in own.items():
-                parameter.copy_(tensors[name])
-
-
-def _rare_bytes(vocabulary: OutputVocabulary) -> list[int]:
-    """The bytes of UTF-8 that no word has or, outside ASCII, hardly any word."""
-    counts = Counter(byte for word in vocabulary.words for byte in set(word.encode()))
-    return [byte for byte in range(256) if counts[byte] < (1 if byte < 0x80 else _RARE_SHARE * len(vocabulary))]
 
 
 def _initialize(module: nn.Module) -> None:

@@ -55,7 +55,13 @@ class MuonWithAdam(torch.optim.Adam):
         by_shape = defaultdict(list)
         for parameter in group["params"]:
             if parameter.grad is not None:
-                update = self._nesterov(parameter, parameter.grad, group["momentum"])
+                state = self.state[parameter]
+                if not state:
+                    state["step"] = torch.zeros(())  # Adam wants it in each parameter's state
+                    state["momentum_buffer"] = torch.zeros_like(parameter)
+                state["step"] += 1
+                average = state["momentum_buffer"].lerp_(parameter.grad, 1 - group["momentum"])
+                update = torch.lerp(parameter.grad, average, group["momentum"])  # Nesterov's
                 blocks = update.unflatten(0, (group["blocks"], -1))  # (blocks, M, K)
                 by_shape[blocks.shape].append((parameter, blocks))
                 parameter.grad = None
@@ -66,28 +72,11 @@ class MuonWithAdam(torch.optim.Adam):
                 parameter.mul_(1 - group["lr"] * group["weight_decay"])
                 parameter.add_(direction.reshape(parameter.shape), alpha=-size)
 
-    def _nesterov(self, parameter: Tensor, gradient: Tensor, momentum: float) -> Tensor:
-        """A parameter's gradient, averaged with those before it."""
-        state = self.state[parameter]
-        if not state:
-            state["step"] = torch.zeros(())  # Adam wants it in each parameter's state
-            state["momentum_buffer"] = torch.zeros_like(parameter)
-        state["step"] += 1
-        average = state["momentum_buffer"]
-        average.lerp_(gradient, 1 - momentum)
-        return torch.lerp(gradient, average, momentum)
-
 
 def orthogonalized(matrices: Tensor) -> Tensor:
     """Nearly orthogonal matrices with the same singular vectors: the singular values are between about 0.7 and 1.2.
 
-    By Newton-Schulz iterations in bfloat16, whose errors are smaller than that spread.
-
-    Arguments:
-        matrices: (N, M, K).
-
-    Returns:
-        (N, M, K), bfloat16.
+    (N, M, K) -> (N, M, K) in bfloat16, by Newton-Schulz iterations, whose errors are smaller than that spread.
     """
     is_tall = matrices.shape[1] > matrices.shape[2]
     values = matrices.transpose(1, 2) if is_tall else matrices

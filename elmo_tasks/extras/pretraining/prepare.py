@@ -262,19 +262,12 @@ class DatasetCorpus(CorpusConfig):
         """The corpus; see `prepare_documents`. It uses one process."""
         reader = self.dataset_reader.build()
         training, held_out = reader.read(self.train_data_path), reader.read(self.validation_data_path)
-        names = map(_examples_hash, (training, held_out))
-        return prepare_documents(
-            _documents(reader.task, training),
-            _documents(reader.task, held_out),
-            f"data set {'-'.join(names)}, shared texts once",
-        )
-
-
-def _examples_hash(data: datasets.Dataset) -> str:
-    digest = hashlib.sha256()
-    for example in data:
-        digest.update(json.dumps(example).encode())
-    return digest.hexdigest()
+        digests = [hashlib.sha256(), hashlib.sha256()]
+        for digest, data in zip(digests, (training, held_out), strict=True):
+            for example in data:
+                digest.update(json.dumps(example).encode())
+        key = f"data set {'-'.join(digest.hexdigest() for digest in digests)}, shared texts once"
+        return prepare_documents(_documents(reader.task, training), _documents(reader.task, held_out), key)
 
 
 def _documents(task: Task, data: datasets.Dataset) -> Iterator[Document]:

@@ -65,26 +65,24 @@ class _Pass:
         self._cell_curves: list[Tensor] = []  # (D, B, H) sigmoid(2c) - 1/2: half of tanh(c)
         for step in range(len(inputs)):
             self._keep(hidden, step, out=self._read[step, ..., size:])
-            hidden = self._step_forward(step)
+            sums = torch.baddbmm(self._bias, self._read[step], self._weight.transpose(1, 2))
+            hidden, cell_outputs = self.outputs[step], self._cell_outputs[step]
+            keep = None if self._keeps is None else self._keeps[step]
+            gates, cells, curve = self._forward_cells(sums, self.cells[-1], keep, self._cell_clip, cell_outputs)
+            if self._trains:
+                self._gates.append(gates)
+                self.cells.append(cells)
+                self._cell_curves.append(curve)
+            else:
+                self.cells = [cells]
+            if self._projection is None:
+                torch.mul(cell_outputs, 2.0, out=hidden)
+            else:
+                projected = torch.bmm(cell_outputs, self._projection.transpose(1, 2))
+                if self._output_clip is not None:
+                    projected.clamp_(-self._output_clip, self._output_clip)
+                hidden.copy_(projected)
         return self.outputs
-
-    def _step_forward(self, step: int) -> Tensor:
-        sums = torch.baddbmm(self._bias, self._read[step], self._weight.transpose(1, 2))
-        cell_outputs, outputs = self._cell_outputs[step], self.outputs[step]
-        keep = None if self._keeps is None else self._keeps[step]
-        gates, cells, curve = self._forward_cells(sums, self.cells[-1], keep, self._cell_clip, cell_outputs)
-        if self._trains:
-            self._gates.append(gates)
-            self.cells.append(cells)
-            self._cell_curves.append(curve)
-        else:
-            self.cells = [cells]
-        if self._projection is None:
-            return torch.mul(cell_outputs, 2.0, out=outputs)
-        projected = torch.bmm(cell_outputs, self._projection.transpose(1, 2))
-        if self._output_clip is not None:
-            projected.clamp_(-self._output_clip, self._output_clip)
-        return outputs.copy_(projected)
 
     def backward(self, output_gradients: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
         """The gradients of inputs (T, D, B, P) and of the weights, from those of the outputs (T, D, B, P)."""
@@ -101,7 +99,13 @@ class _Pass:
             if self._projection is not None:
                 gradient = _through_clip(gradient, self.outputs[step], self._output_clip)
             outputs[step] = gradient
-            cells = self._step_backward(step, outputs[step], cells, gates[:, step])
+            if self._projection is None:
+                cell_outputs = 2.0 * outputs[step]
+            else:
+                cell_outputs = torch.bmm(outputs[step], self._projection)  # (D, B, H)
+            keep = None if self._keeps is None else self._keeps[step]
+            kept = self._gates[step], self.cells[step], self.cells[step + 1], self._cell_curves[step]
+            cells = self._backward_cells(cell_outputs, cells, *kept, keep, self._cell_clip, gates[:, step])
             read[step] = torch.bmm(gates[:, step], self._weight)  # (D, B, Q)
             self._keep(read[step, ..., size:], step, out=hidden)
         by_direction = gates.flatten(1, 2)  # (D, T B, 4H)
@@ -111,13 +115,6 @@ class _Pass:
         if self._projection is not None:
             projection = _sums_of_products(outputs.transpose(0, 1), self._cell_outputs)  # (D, P, H)
         return read[..., :size], weight, bias, projection
-
-    def _step_backward(self, step: int, outputs: Tensor, cells: Tensor, gates: Tensor) -> Tensor:
-        """The gradient of the cells before the step (D, B, H); sets that of the gates' sums (D, B, 4H)."""
-        cell_outputs = 2.0 * outputs if self._projection is None else torch.bmm(outputs, self._projection)  # (D, B, H)
-        keep = None if self._keeps is None else self._keeps[step]
-        kept = self._gates[step], self.cells[step], self.cells[step + 1], self._cell_curves[step]
-        return self._backward_cells(cell_outputs, cells, *kept, keep, self._cell_clip, gates)
 
     def _keep(self, state: Tensor, step: int, out: Tensor) -> None:
         """Sets `out` to a state, or its gradient, as it comes into a step: 0 in the rows that start anew."""

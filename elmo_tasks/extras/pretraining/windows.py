@@ -103,10 +103,9 @@ class SlotReader:
         starts = np.asarray(self.part.sentences)[sentences]
         lengths = np.asarray(self.part.sentences)[sentences + 1] - starts
         tokens = self.part.tokens
-        last = len(tokens) - 1
 
         def at(positions: np.ndarray) -> np.ndarray:
-            return tokens[np.clip(positions, 0, last)].astype(np.int64)
+            return tokens[np.clip(positions, 0, len(tokens) - 1)].astype(np.int64)
 
         first, final = positions == 0, positions == lengths
         forward_inputs = np.where(first, self._begin, at(starts + positions - 1))
@@ -166,18 +165,6 @@ class TokenStreams:
         """The windows of an epoch from the `first` on; processes, if there are any, prepare them in advance."""
         if num_workers:
             gc.collect()  # else a process may free what is garbage here, and end where that is on a GPU
-        return iter(
-            DataLoader(
-                self._epoch(epoch),
-                batch_size=None,
-                sampler=range(first, self.windows_per_epoch),
-                num_workers=num_workers,
-                pin_memory=num_workers > 0 and torch.cuda.is_available(),
-                generator=torch.Generator(),  # it would draw from the generator of the training
-            )
-        )
-
-    def _epoch(self, epoch: int) -> _Epoch:
         documents = self.reader.starts[np.asarray(self.reader.part.documents)]  # (D+1,) in slots
         order = np.random.default_rng((self._seed, epoch)).permutation(len(documents) - 1)
         ends = np.cumsum(np.diff(documents)[order])
@@ -185,7 +172,16 @@ class TokenStreams:
         drawn = np.random.default_rng((self._seed, epoch, 1)).random(len(self.reader.starts) - 1, dtype=np.float32)
         resets = drawn < self._reset_share
         row_starts = self._rows * self.windows_per_epoch * self._steps
-        return _Epoch(self.reader, row_starts + np.arange(self._steps)[:, None], ends, shifts, resets)
+        positions = row_starts + np.arange(self._steps)[:, None]
+        loader = DataLoader(
+            _Epoch(self.reader, positions, ends, shifts, resets),
+            batch_size=None,
+            sampler=range(first, self.windows_per_epoch),
+            num_workers=num_workers,
+            pin_memory=num_workers > 0 and torch.cuda.is_available(),
+            generator=torch.Generator(),  # it would draw from the generator of the training
+        )
+        return iter(loader)
 
 
 @dataclasses.dataclass(frozen=True)

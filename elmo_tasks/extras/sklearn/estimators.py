@@ -242,11 +242,7 @@ class RunEstimator(_TextEstimator):
         return self._loaded
 
     def _results(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        """The predictor's result of each text.
-
-        Raises:
-            ElmoTasksError: a text has no tokens.
-        """
+        """The predictor's result of each text; raises an error if a text has no tokens."""
         results = self._predictor()({**row, _ROW: number} for number, row in enumerate(rows))
         if blank := set(range(len(rows))) - {result[_ROW] for result in results}:
             raise ElmoTasksError(f"X[{min(blank)}] is {rows[min(blank)]}; expected a text with at least one token")
@@ -315,19 +311,18 @@ class ElmoTagger(RunEstimator):
         tags = [list(map(str, each)) for each in given]
         check_consistent_length(rows, tags)
         examples = [{**row, "tags": each} for row, each in zip(rows, tags, strict=True)]
-        has_spans = any(_is_span_tag(tag) for each in tags for tag in each)
-        self._train(examples, **({} if has_spans else self._plain_tags()))
+        schemes = get_args(TagScheme)
+        has_spans = any(tag != OUTSIDE and is_tag(tag, scheme) for each in tags for tag in each for scheme in schemes)
+        changes: dict[str, Any] = {}
+        if not has_spans:
+            task = load_config(self.config or self.default_config, ExperimentConfig).model.task
+            if getattr(task, "tag_scheme", None) is not None:
+                changes = dict.fromkeys(("dataset_reader.tag_scheme", "model.tag_scheme"))
+                changes["trainer.validation_metric"] = "+accuracy"
+        self._train(examples, **changes)
         # Without a longer span, BIOES has the same tags as BMES; see `TagReader`.
         self.tag_scheme_ = next(filter(None, map(detect_scheme, tags)), "BIOES") if has_spans else None
         return self
-
-    def _plain_tags(self) -> dict[str, Any]:
-        """The changes of a config for spans."""
-        task = load_config(self.config or self.default_config, ExperimentConfig).model.task
-        if getattr(task, "tag_scheme", None) is None:
-            return {}
-        keys = ("dataset_reader.tag_scheme", "model.tag_scheme")
-        return {**dict.fromkeys(keys), "trainer.validation_metric": "+accuracy"}
 
     def predict(self, X: Iterable[Sequence[str]]) -> list[list[str]]:
         """The tags of each sentence.
@@ -371,7 +366,3 @@ def _check_labels(labels: Iterable[Any], name: str) -> None:
     for number, label in enumerate(labels):
         if not isinstance(label, str) and str(label) in _MISSING:
             raise ValueError(f"{name}[{number}] is {label!r}; expected a label; leave out texts without one")
-
-
-def _is_span_tag(tag: str) -> bool:
-    return tag != OUTSIDE and any(is_tag(tag, scheme) for scheme in get_args(TagScheme))

@@ -187,9 +187,7 @@ class ElmoComponent(SavedComponent):
 
     def _set_entities(self, docs: list[Doc], sentences: list[list[Token]], texts: list[list[str]]) -> None:
         entities: dict[Doc, list[Span]] = {doc: [] if self.overwrite_ents else list(doc.ents) for doc in docs}
-        taken = {
-            doc: {index for span in spans for index in range(span.start, span.end)} for doc, spans in entities.items()
-        }
+        taken = {doc: {token.i for span in spans for token in span} for doc, spans in entities.items()}
         for words, result in zip(sentences, self._tagger([{"tokens": text} for text in texts]), strict=True):
             doc = words[0].doc
             for span in result["spans"]:

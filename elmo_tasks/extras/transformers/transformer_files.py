@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any, ClassVar
@@ -18,6 +18,7 @@ from elmo_tasks.files.downloads import HUB, hub_folder
 from elmo_tasks.files.json_files import read_json
 from elmo_tasks.files.paths import local_path
 from elmo_tasks.modules.devices import shapes_only
+from elmo_tasks.runs.frozen_models import FrozenModel
 
 CONFIG, WEIGHTS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
 
@@ -173,3 +174,21 @@ def _quiet(library: ModuleType) -> Iterator[None]:
         logging.set_verbosity(level)
         if had_bar:
             logging.enable_progress_bar()
+
+
+class RunTransformer(FrozenModel):
+    """The transformer of a run."""
+
+    title = "transformer"
+    part = "transformer"
+    locations = (("model",),)
+    files_type = TransformerFiles
+    lasting = f"{HUB}.*"
+
+    @staticmethod
+    def find(location: Mapping[str, str]) -> TransformerFiles:
+        return TransformerFiles.of(location["model"], local_only=True)
+
+    @staticmethod
+    def load(files: FrozenFiles) -> object:
+        return TransformerFiles(files.shown_path).load()

@@ -105,8 +105,7 @@ def run_embed(arguments: argparse.Namespace) -> None:
     from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
     from elmo_tasks.elmo.embedder import text_checks
     from elmo_tasks.elmo.fast import FastBiLM
-    from elmo_tasks.extras.vectors.embed import embed_file, embed_words
-    from elmo_tasks.extras.vectors.vector_file import check_vector_file
+    from elmo_tasks.extras.vectors.embed import check_vector_file, embed_file, embed_words
     from elmo_tasks.text.tokenizers import WhitespaceTokenizer
 
     in_parts = writes_parts(arguments)

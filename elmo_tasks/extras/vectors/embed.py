@@ -1,21 +1,26 @@
 """The vectors of a text file, in memory that does not grow with the file.
 
+A file of vectors has bilm-tf's and AllenNLP's HDF5 layout, or is a NumPy archive with the same entries.
+
 # B batch, T tokens of a sentence, L+1 layers, D features of a layer
 """
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import dataclasses
 import functools
 import io
 import itertools
 import json
+import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Literal, get_args
 
+import h5py
 import numpy as np
 import torch
 from torch import Tensor
@@ -27,8 +32,7 @@ from elmo_tasks.elmo.embedder import TextCheck
 from elmo_tasks.elmo.fast import FastBiLM, Precision, can_be_fast, load_frozen
 from elmo_tasks.errors import ElmoTasksError, check_argument, check_choice
 from elmo_tasks.extras.raw_text import raw_lines, tokenizer_of_bilm
-from elmo_tasks.extras.vectors.vector_file import SENTENCES, create_vector_file
-from elmo_tasks.files.atomic import atomic_write
+from elmo_tasks.files.atomic import OutputFile, atomic_output, atomic_write
 from elmo_tasks.files.cache import file_state
 from elmo_tasks.files.paths import is_stream
 from elmo_tasks.files.text import read_lines
@@ -39,6 +43,9 @@ from elmo_tasks.text.tokens import batches_of_like_lengths
 Pooling = Literal["none", "mean", "max"]
 Tokenize = Callable[[str], list[list[str]]]
 
+SENTENCES = "sentence_to_index"  # the name of the entry that says which one belongs to which sentence
+# Since HDF5 1.8 (2008), a group of a million entries does not have to be held in memory.
+_HDF5_VERSIONS = ("v108", "v110")
 _BATCHES_SORTED_AT_ONCE = 16
 _WORTH_A_COPY = 2000  # tokens for which copying the weights into a `FastBiLM` takes less time than it saves
 
@@ -83,6 +90,51 @@ def _vectors(
             yield vectors.new_zeros(vectors.shape[:-2] + vectors.shape[-1:])
         else:
             yield vectors.mean(dim=-2) if pool == "mean" else vectors.amax(dim=-2)
+
+
+class VectorFile:
+    """A file of named arrays that is written entry by entry, in any order."""
+
+    def __init__(self, file: h5py.File | zipfile.ZipFile, stream: OutputFile) -> None:
+        self._file = file
+        self._stream = stream
+
+    def write(self, key: str, values: np.ndarray) -> None:
+        """Writes an entry, of numbers or of strings; raises `WriteError` if it cannot be written."""
+        if isinstance(self._file, h5py.File):
+            strings = values.dtype.kind == "U"
+            self._file.create_dataset(
+                key, data=values.tolist() if strings else values, dtype=h5py.string_dtype() if strings else None
+            )
+        else:
+            with self._file.open(f"{key}.npy", "w", force_zip64=True) as stream:
+                np.lib.format.write_array(stream, values, allow_pickle=False)
+        self._stream.check()
+
+
+def check_vector_file(path: str | Path) -> None:
+    """Raises `ElmoTasksError` if the name of a file of vectors has an unknown ending."""
+    if Path(path).suffix not in (".hdf5", ".h5", ".npz"):
+        raise ElmoTasksError(
+            f"{path}: expected a name that ends in .hdf5, .h5 or .npz, or for a folder, a slash: {path}/"
+        )
+
+
+@contextlib.contextmanager
+def create_vector_file(path: str | Path) -> Iterator[VectorFile]:
+    """Opens a new file of vectors, HDF5 (.hdf5, .h5) or NumPy archive (.npz) by its ending.
+
+    It appears under its name, complete, when the block ends without an error.
+
+    Raises:
+        ElmoTasksError: another ending.
+        WriteError: the file cannot be written.
+    """
+    check_vector_file(path)
+    with atomic_output(path) as stream:
+        npz = Path(path).suffix == ".npz"
+        with zipfile.ZipFile(stream, "w") if npz else h5py.File(stream, "w", libver=_HDF5_VERSIONS) as file:
+            yield VectorFile(file, stream)
 
 
 def shape_of_layers(bilm: FastBiLM, layers: str | int) -> tuple[int, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -129,7 +129,10 @@ def _copy_tensors(
         problem = _copy(tensor, source[name], rows) if name in source else "not in the run"
         if problem:
             not_taken[name] = problem
-        new |= {kinds[name][axis]: found for axis, (here, there) in rows.items() if (found := _without(here, there))}
+        for axis, (here, there) in rows.items():
+            known = set(there)
+            if found := [label for label in here if label not in known]:
+                new[kinds[name][axis]] = found
     if _WORDS in target:
         for table, values in zip(_TABLES, target[_WORDS].split([len(state[each]) for each in _TABLES]), strict=True):
             state[table].copy_(values)
@@ -140,11 +143,6 @@ def _names(vocabulary: Vocabulary) -> dict[str, tuple[str, ...]]:
     """The words, the characters and the labels of each kind, without the special ones."""
     first = len(SPECIAL)
     return {"words": vocabulary.words[first:], "characters": vocabulary.characters[first:], **vocabulary.labels}
-
-
-def _without(names: Iterable[str], known: Iterable[str]) -> list[str]:
-    known = set(known)
-    return [name for name in names if name not in known]
 
 
 def _with_one_table(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -174,14 +172,10 @@ def _axes_of_labels(vocabulary: Vocabulary, shapes_of: Callable[[Vocabulary], Sh
 
 @torch.no_grad()
 def _copy(target: Tensor, source: Tensor, rows: Mapping[int, tuple[Sequence[str], Sequence[str]]]) -> str:
-    """Copies a tensor, or those of its rows that both sides have.
+    """Copies a tensor, or those of its rows that both sides have; returns why nothing was copied, or nothing.
 
-    Arguments:
-        rows: the names of the rows of an axis, in the target and in the source. Rows before them, such as that of the
-            unknown word, have the same indices on both sides.
-
-    Returns:
-        why nothing was copied, or nothing.
+    `rows` has the names of the rows of an axis, in the target and in the source. Rows before them, such as that of the
+    unknown word, have the same indices on both sides.
     """
     mismatch = f"{_size(source)} in the run, {_size(target)} in this model"
     if source.dim() != target.dim():

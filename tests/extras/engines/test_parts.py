@@ -18,8 +18,7 @@ import pytest
 import elmo_tasks
 from elmo_tasks import cli
 from elmo_tasks.errors import ElmoTasksError, IncompleteError
-from elmo_tasks.extras.engines.parts import Made, PartsFolder
-from elmo_tasks.extras.engines.units import find_units
+from elmo_tasks.extras.engines.parts import Made, PartsFolder, find_units
 from tests.stopping import start_warm
 
 

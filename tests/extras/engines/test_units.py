@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elmo_tasks.errors import DataError
-from elmo_tasks.extras.engines.units import find_units, read_units
+from elmo_tasks.extras.engines.parts import find_units, read_units
 
 
 def rows_of(*inputs: str | Path, tokens: int = 1_000_000) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ import elmo_tasks
 from elmo_tasks import cli
 from elmo_tasks.compat import ElmoEmbedder
 from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
-from elmo_tasks.extras.weights.published import PUBLISHED
+from elmo_tasks.extras.weights.commands import PUBLISHED
 from tests.fake_hub import FakeHub
 
 PAGE = Path(__file__).parents[3] / "docs" / "rescue.md"

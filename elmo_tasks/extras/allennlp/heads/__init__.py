@@ -1,6 +1,6 @@
 """AllenNLP's kinds of models, each with a function that converts it; see `head`."""
 
-from elmo_tasks.extras.allennlp.heads import bidaf, classifiers, coref, taggers, text_pairs
+from elmo_tasks.extras.allennlp.heads import bidaf, classifiers, coref, taggers
 
 KINDS = {
     "basic_classifier": classifiers.convert_basic,
@@ -8,8 +8,8 @@ KINDS = {
     "bidaf": bidaf.convert,
     "coref": coref.convert,
     "crf_tagger": taggers.convert_crf_tagger,
-    "decomposable_attention": text_pairs.convert_decomposable_attention,
-    "esim": text_pairs.convert_esim,
+    "decomposable_attention": classifiers.convert_decomposable_attention,
+    "esim": classifiers.convert_esim,
     "simple_tagger": taggers.convert_simple_tagger,
     "srl": taggers.convert_srl,
     "srl_bert": taggers.convert_srl_bert,
