@@ -15,12 +15,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from elmo_tasks.elmo import BiLM, BiLMOptions
-from elmo_tasks.elmo.options import (
-    PUBLISHED_OPTIONS,
-    CharacterCnnOptions,
-    CharacterEmbeddingOptions,
-    LstmOptions,
-)
+from elmo_tasks.elmo.options import PUBLISHED_OPTIONS, CharacterCnnOptions, CharacterEmbeddingOptions, LstmOptions
 from elmo_tasks.errors import MigrationError, one_line, some_of
 from elmo_tasks.extras.allennlp.archive import PADDING, UNKNOWN, Archive, Params, Weights
 from elmo_tasks.extras.allennlp.transformer import add_transformer, convert_transformer

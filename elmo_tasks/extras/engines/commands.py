@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import logging
-from collections.abc import Callable
+import types
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from elmo_tasks.commands import numbers, options
 from elmo_tasks.errors import ElmoTasksError, counted
+from elmo_tasks.files.paths import check_folder, check_kind, matching_paths
 
 if TYPE_CHECKING:
     from elmo_tasks.commands.predict import PredictRequest
@@ -58,9 +59,12 @@ def writes_parts(arguments: argparse.Namespace, *, in_one_table: bool = False) -
     if output and (output.endswith("/") or Path(output).is_dir()):
         return True
     folder = next((name for name in arguments.input if Path(name).is_dir()), None)
+    is_several = len(arguments.input) > 1 or any(
+        name != "-" and len(matching_paths(name)) > 1 for name in arguments.input
+    )
     given = {
         f"{folder} is a folder": not in_one_table and folder,
-        "several files": not in_one_table and (len(arguments.input) > 1 or any(map(_needs_folder, arguments.input))),
+        "several files": not in_one_table and is_several,
         "--shard": arguments.shard,
         "--check": arguments.check,
         "--part-tokens": arguments.part_tokens,
@@ -72,18 +76,11 @@ def writes_parts(arguments: argparse.Namespace, *, in_one_table: bool = False) -
     return False
 
 
-def _needs_folder(name: str) -> bool:
-    from elmo_tasks.files.paths import matching_paths
-
-    return name != "-" and len(matching_paths(name)) > 1
-
-
 def make_parts(arguments: argparse.Namespace, function: TableFunction, *, tokenized: bool) -> None:
     """Makes the parts of a command's input that are missing, or with `--check` says which ones are."""
     import torch
 
     from elmo_tasks.extras.engines.parts import PartsFolder, find_units
-    from elmo_tasks.files.paths import check_folder, check_kind
     from elmo_tasks.progress import counted_items
 
     if "-" in arguments.input:
@@ -136,12 +133,5 @@ def predict_folder(request: PredictRequest) -> None:
     make_parts(arguments, predict, tokenized=arguments.tokenized)
 
 
-class ResultFolder(NamedTuple):
-    """What the command `predict` calls for an output folder."""
-
-    add_options: Callable[[argparse.ArgumentParser], None]
-    is_asked_for: Callable[..., bool]
-    predict: Callable[[PredictRequest], None]
-
-
-PARQUET = ResultFolder(add_parts, writes_parts, predict_folder)
+# What the command `predict` calls for an output folder.
+PARQUET = types.SimpleNamespace(add_options=add_parts, is_asked_for=writes_parts, predict=predict_folder)

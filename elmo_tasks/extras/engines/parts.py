@@ -95,7 +95,7 @@ def _line_units(path: Path, source: str, size: int, tokenized: bool) -> Iterator
     start, first, is_blank = 0, 1, True
     kind: Kind | None = None
     with _opened(path) as stream:
-        while content := _whole_lines(stream, size):
+        while content := stream.read(size) + stream.readline(limit(MAX_LINE_BYTES) + 1):  # whole lines
             kind = kind or _kind(path, content, tokenized)
             end = start + len(content)
             digest = hashlib.sha256(f"{source}:{start}:".encode() + content).hexdigest()
@@ -115,22 +115,14 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
             raise DataError(path, f"the compressed file is damaged or cut short ({error})") from None
 
 
-def _whole_lines(stream: IO[bytes], size: int) -> bytes:
-    """The next `size` bytes of a stream, and the rest of their last line."""
-    return stream.read(size) + stream.readline(limit(MAX_LINE_BYTES) + 1)
-
-
 def _kind(path: Path, content: bytes, tokenized: bool) -> Kind:
     """What a file that begins with these bytes holds; raises `DataError` if it is neither text nor JSON lines."""
-    lines = (line for _, line in decode_lines(io.BytesIO(content), path, on_error=_ignore))
+    # Lines that are not UTF-8 are found when they are read.
+    lines = (line for _, line in decode_lines(io.BytesIO(content), path, on_error=lambda error: None))
     first = next(filter(str.strip, lines), "")
     if not tokenized and (found := looks_like(path, first, json_lines=True)):
         raise DataError(path, f"looks like {found}{_NO_TABLE if found.startswith('a table') else ''}")
     return "json" if first.lstrip().startswith("{") else "text"
-
-
-def _ignore(error: DataError) -> None:
-    """Lines that are not UTF-8 are found when they are read."""
 
 
 def read_units(units: Iterable[Unit]) -> Iterator[tuple[Unit, Iterator[pa.Table]]]:

@@ -56,26 +56,22 @@ def ensemble(members: Sequence[Member]) -> TaskModel[Any, Any]:
     """
     first, *others = members
     for other in others:
-        _check_fit(first, other)
+        if type(other.model) is not type(first.model):
+            heads = f"{type(other.model).__name__}; expected {type(first.model).__name__}, as {first.name} has"
+            raise ElmoTasksError(f"{other.name}: cannot be combined: its head is a {heads}")
+        if mismatch := other.model.task.mismatch(first.model.task) or first.model.task.mismatch(other.model.task):
+            raise ElmoTasksError(f"{other.name}: cannot be combined with {first.name}: {mismatch}")
+        for kind, labels in first.vocabulary.labels.items():
+            if different := set(labels).symmetric_difference(other.vocabulary.labels[kind]):
+                raise ElmoTasksError(
+                    f"{other.name}: cannot be combined: only one of it and {first.name} knows the {kind} "
+                    f"{some_of(sorted(different))}; expected runs with the same labels"
+                )
     models = [member.model for member in members]
     lead = first.model.averaged(models)
     lead._modules["members"] = nn.ModuleList(models)
     lead.forward = functools.partial(_mean_output, lead, members)  # type: ignore[method-assign]
     return lead.eval()
-
-
-def _check_fit(first: Member, other: Member) -> None:
-    if type(other.model) is not type(first.model):
-        heads = f"{type(other.model).__name__}; expected {type(first.model).__name__}, as {first.name} has"
-        raise ElmoTasksError(f"{other.name}: cannot be combined: its head is a {heads}")
-    if mismatch := other.model.task.mismatch(first.model.task) or first.model.task.mismatch(other.model.task):
-        raise ElmoTasksError(f"{other.name}: cannot be combined with {first.name}: {mismatch}")
-    for kind, labels in first.vocabulary.labels.items():
-        if different := set(labels).symmetric_difference(other.vocabulary.labels[kind]):
-            raise ElmoTasksError(
-                f"{other.name}: cannot be combined: only one of it and {first.name} knows the {kind} "
-                f"{some_of(sorted(different))}; expected runs with the same labels"
-            )
 
 
 def _mean_output(lead: TaskModel[Any, Any], members: Sequence[Member], batch: Batch) -> TensorRecord:

@@ -62,10 +62,15 @@ def encode_tokens(encoder: TokenEncoder, words: WordsByLength, dtype: torch.dtyp
     # Behind a token's last position there are only windows of narrow filters: what the wide ones read is not used.
     characters = functional.pad(characters, (0, 0, 0, positions - characters.shape[1]))
     first_invalid = [max_characters - width + 1 for width in widths]
+    # All filters are as wide as the widest; narrow ones are padded with zeros.
+    filters = [
+        functional.pad(each.weight, (0, max(widths) - width))
+        for each, width in zip(encoder.convolutions, widths, strict=True)
+    ]
     counts = np.searchsorted(-num_windows, -np.arange(num_windows[0]))  # of words with a window at each position
     vectors = _maxima_over_windows(
         characters.to(dtype),
-        _joined_filters(encoder, max(widths)).to(dtype),
+        torch.cat(filters).transpose(1, 2).flatten(1).to(dtype),
         torch.cat([convolution.bias for convolution in encoder.convolutions if convolution.bias is not None]).to(dtype),
         # Words without a window at a position may be read there all the same: what they read is padding again.
         [_rounded_up(count) for count in counts.tolist()],
@@ -85,14 +90,8 @@ def _maxima_over_windows(
 ) -> Tensor:
     """Each filter's maximum over the windows of each word, with all windows of a group of words at once.
 
-    Arguments:
-        characters: (U, C, E).
-        filters: (F, width E), with their bias (F,).
-        words_at: of each position how many words are read there.
-        ends: how many filters there are of each width, with the first position where they have no window.
-
-    Returns:
-        (U, F).
+    Characters (U, C, E), filters (F, width E) and their bias (F,) -> (U, F). `words_at` says how many words are read at
+    each position, and `ends` how many filters there are of each width, with the first position without their windows.
     """
     width = filters.shape[1] // characters.shape[2]
     first_invalid = torch.cat([filters.new_full((size,), end) for size, end in ends])  # (F,)
@@ -115,15 +114,6 @@ def _maxima_over_windows(
 def _rounded_up(number: int) -> int:
     """oneDNN compiles and keeps code for each number of rows: this leaves few of them."""
     return -(-number // _ROWS) * _ROWS
-
-
-def _joined_filters(encoder: TokenEncoder, width: int) -> Tensor:
-    """All filters as wide as the widest, (F, width E); narrow ones are padded with zeros."""
-    padded = [
-        functional.pad(convolution.weight, (0, width - convolution.kernel_size[0]))
-        for convolution in encoder.convolutions
-    ]
-    return torch.cat(padded).transpose(1, 2).flatten(1)
 
 
 def _linear(inputs: Tensor, linear: nn.Linear, dtype: torch.dtype) -> Tensor:

@@ -171,21 +171,17 @@ class ElmoComponent(SavedComponent):
         sentences = [words for doc in docs for words in sentences_of(doc)]
         texts = [[word.text for word in words] for words in sentences]
         if self.bilm is not None:
-            self._set_vectors(docs, sentences, texts)
-        if self.run is not None:
-            self._set_entities(docs, sentences, texts)
-
-    def _set_vectors(self, docs: list[Doc], sentences: list[list[Token]], texts: list[list[str]]) -> None:
-        for doc in docs:
-            doc.tensor = np.zeros((len(doc), self._vectors.output_size), np.float32)
-            doc.user_token_hooks |= {"vector": _token_vector, "has_vector": _has_vector}
-            doc.user_hooks["vector"] = doc.user_span_hooks["vector"] = _mean_vector
-            for hooks in (doc.user_hooks, doc.user_span_hooks, doc.user_token_hooks):
-                hooks["similarity"] = _similarity
-        for words, vectors in zip(sentences, embed_sentences(texts, self._vectors, layers=self.layers), strict=True):
-            words[0].doc.tensor[[word.i for word in words]] = vectors.cpu().numpy()
-
-    def _set_entities(self, docs: list[Doc], sentences: list[list[Token]], texts: list[list[str]]) -> None:
+            for doc in docs:
+                doc.tensor = np.zeros((len(doc), self._vectors.output_size), np.float32)
+                doc.user_token_hooks |= {"vector": _token_vector, "has_vector": _has_vector}
+                doc.user_hooks["vector"] = doc.user_span_hooks["vector"] = _mean_vector
+                for hooks in (doc.user_hooks, doc.user_span_hooks, doc.user_token_hooks):
+                    hooks["similarity"] = _similarity
+            embedded = embed_sentences(texts, self._vectors, layers=self.layers)
+            for words, vectors in zip(sentences, embedded, strict=True):
+                words[0].doc.tensor[[word.i for word in words]] = vectors.cpu().numpy()
+        if self.run is None:
+            return
         entities: dict[Doc, list[Span]] = {doc: [] if self.overwrite_ents else list(doc.ents) for doc in docs}
         taken = {doc: {token.i for span in spans for token in span} for doc, spans in entities.items()}
         for words, result in zip(sentences, self._tagger([{"tokens": text} for text in texts]), strict=True):

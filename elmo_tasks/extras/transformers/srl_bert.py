@@ -101,18 +101,15 @@ class SrlBert(LabelModel[SemanticRolesBatch, PieceScores]):
 
     def _sequence(self, tokens: Sequence[str], predicate: int) -> tuple[Pieces, list[int]]:
         """The pieces of a sentence, and the place of each token's first one."""
-        before, after = self._transformer().frozen().special
+        frozen = self._transformer().frozen()
+        (before, after), tokenizer = frozen.special, frozen.tokenizer.model
         ids, types, starts = [*before], [0] * len(before), []
         for place, token in enumerate(tokens):
             starts.append(len(ids))
-            ids += (pieces := self._pieces_of(token))
-            types += [int(place == predicate)] * len(pieces)
+            written = (token.lower() if self.lowercase else token).encode("utf-8", "replace").decode()
+            ids += [piece.id for part in written.split() for piece in tokenizer.tokenize(part)]
+            types += [int(place == predicate)] * (len(ids) - starts[-1])
         return Pieces([*ids, *after], types + [0] * len(after)), starts
-
-    def _pieces_of(self, token: str) -> list[int]:
-        written = (token.lower() if self.lowercase else token).encode("utf-8", "replace").decode()
-        model = self._transformer().frozen().tokenizer.model
-        return [piece.id for part in written.split() for piece in model.tokenize(part)]
 
     def loss(self, output: PieceScores, batch: SemanticRolesBatch) -> Tensor:
         """See `tag_loss`."""

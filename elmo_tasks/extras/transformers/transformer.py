@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 import pydantic
@@ -84,20 +84,15 @@ class TransformerConfig(FrozenLayersConfig):
         """
         files = self.files()
         config = files.read_config()
-        layers, size = self._chosen(config.num_hidden_layers + 1), int(config.hidden_size)
-
-        mix = ScalarMix(len(layers), learned_weights=len(layers) > 1, gamma=self.gamma)
-        return TransformerEmbedder(TransformerLayers(self, files, layers, size), mix, self.dropout)
-
-    def _chosen(self, num_layers: int) -> tuple[int, ...]:
-        if self.layers is None:
-            return tuple(range(num_layers))
-        if wrong := [layer for layer in self.layers if not -num_layers <= layer < num_layers]:
+        num_layers, size = config.num_hidden_layers + 1, int(config.hidden_size)
+        layers = range(num_layers) if self.layers is None else self.layers
+        if wrong := [layer for layer in layers if not -num_layers <= layer < num_layers]:
             raise ConfigError(f"transformer.layers: got {wrong[0]}; {self.model} has 0 to {num_layers - 1}")
-        chosen = tuple(layer % num_layers for layer in self.layers)
+        chosen = tuple(layer % num_layers for layer in layers)
         if len(set(chosen)) < len(chosen):
             raise ConfigError(f"transformer.layers: got {self.layers}; of {num_layers}, one is named twice")
-        return chosen
+        mix = ScalarMix(len(chosen), learned_weights=len(chosen) > 1, gamma=self.gamma)
+        return TransformerEmbedder(TransformerLayers(self, files, chosen, size), mix, self.dropout)
 
 
 class TransformerLayers(LayerProvider):
@@ -282,7 +277,20 @@ class FrozenTransformer:
         vectors = torch.zeros(len(lengths) * longest, len(self._layers), self.output_size, device=self._device)
         sizes, share = [len(window.pieces.ids) for window in windows], _LEAST_SHARE if self._is_folded else 0.0
         for rows in batches_of_like_lengths(sizes, max_padded=_BATCH_PIECES, least_share=share):
-            self._fill([windows[row] for row in rows], vectors)
+            batch = [windows[row] for row in rows]
+            ids = pad_sequence([torch.tensor(window.pieces.ids) for window in batch], True, self._padding)
+            types = pad_sequence([torch.tensor(window.pieces.types) for window in batch], True)
+            mask = mask_of_lengths([len(window.pieces.ids) for window in batch], ids.shape[1]).long()
+            inputs = {"input_ids": ids, "attention_mask": mask}
+            if types.any():  # not all transformers take them
+                inputs["token_type_ids"] = types
+            inputs = {name: values.to(self._device) for name, values in inputs.items()}
+            output = self._model(**inputs, output_hidden_states=not self._is_last_only)
+            states = {self._layers[0]: output.last_hidden_state} if self._is_last_only else output.hidden_states
+            layers = torch.stack([states[layer] for layer in self._layers], dim=2)  # (W, P, K, D)
+            for window, found in zip(batch, layers, strict=True):
+                used = found[window.used]
+                vectors[window.row : window.row + len(used)] = used
         return self._output(vectors, lengths)
 
     def _output(self, vectors: Tensor, lengths: Sequence[int]) -> LayerOutput:
@@ -290,20 +298,19 @@ class FrozenTransformer:
         layers = vectors.view(len(lengths), max(lengths, default=0), *vectors.shape[1:]).transpose(1, 2)  # (B, K, T, D)
         return LayerOutput(layers, mask_of_lengths(lengths, layers.shape[2]).to(self._device))
 
-    def _cut(self, length: int) -> Iterator[tuple[slice, slice]]:
-        """The windows of pieces without the special ones, each with the part of it that is used."""
-        if not self._is_folded:
-            return overlapping_windows(length, self._room)
-        parts = (slice(start, min(start + self._room, length)) for start in range(0, max(1, length), self._room))
-        return ((part, part) for part in parts)
-
     def _windows(self, pieces: Pieces, first_row: int) -> Iterator[_Window]:
         """The windows of a sequence whose first piece has this row in the output."""
         if not pieces.ids:
             return
         before, after = map(len, self.special)
         length = len(pieces.ids) - before - after
-        for read, used in self._cut(length):
+        if self._is_folded:
+            starts = range(0, max(1, length), self._room)
+            parts = [slice(start, min(start + self._room, length)) for start in starts]
+            cuts: Iterable[tuple[slice, slice]] = zip(parts, parts, strict=True)
+        else:
+            cuts = overlapping_windows(length, self._room)
+        for read, used in cuts:
             first = 0 if used.start == 0 else before + used.start
             end = before + used.stop + (after if used.stop == length else 0)
             ids, types = (
@@ -313,22 +320,6 @@ class FrozenTransformer:
             if self._is_folded:  # AllenNLP's parts have special pieces like those of a single text
                 types = [0] * before + types[before : len(types) - after] + [0] * after
             yield _Window(Pieces(ids, types), slice(first - read.start, end - read.start), first_row + first)
-
-    def _fill(self, windows: Sequence[_Window], vectors: Tensor) -> None:
-        """Runs the transformer over windows, and writes what it gives for their pieces, (B P, K, D)."""
-        ids = pad_sequence([torch.tensor(window.pieces.ids) for window in windows], True, self._padding)
-        types = pad_sequence([torch.tensor(window.pieces.types) for window in windows], True)
-        mask = mask_of_lengths([len(window.pieces.ids) for window in windows], ids.shape[1]).long()
-        inputs = {"input_ids": ids, "attention_mask": mask}
-        if types.any():  # not all transformers take them
-            inputs["token_type_ids"] = types
-        inputs = {name: values.to(self._device) for name, values in inputs.items()}
-        output = self._model(**inputs, output_hidden_states=not self._is_last_only)
-        states = {self._layers[0]: output.last_hidden_state} if self._is_last_only else output.hidden_states
-        layers = torch.stack([states[layer] for layer in self._layers], dim=2)  # (W, P, K, D)
-        for window, found in zip(windows, layers, strict=True):
-            used = found[window.used]
-            vectors[window.row : window.row + len(used)] = used
 
 
 def _valid(tokens: Sequence[str]) -> list[str]:

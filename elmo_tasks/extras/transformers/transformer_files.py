@@ -130,9 +130,6 @@ class TransformerFiles(FrozenFiles):
         # Heads that were saved without it have no pooler, which is not used here.
         if missing := sorted(str(name) for name in report["missing_keys"] if "pooler" not in str(name)):
             raise WeightsError(f"{path}: lacks {missing[0]} and perhaps more; expected the weights of {CONFIG}")
-        return model.float().eval().requires_grad_(False), self._load_tokenizer(config)
-
-    def _load_tokenizer(self, config: Any) -> Any:
         from tokenizers import Tokenizer, pre_tokenizers
 
         path = self.folder / TOKENIZER
@@ -147,7 +144,7 @@ class TransformerFiles(FrozenFiles):
         splitter = tokenizer.pre_tokenizer
         if isinstance(splitter, pre_tokenizers.ByteLevel):
             splitter.add_prefix_space = True  # a word is read as within a sentence
-        return tokenizer
+        return model.float().eval().requires_grad_(False), tokenizer
 
 
 def _library() -> ModuleType:

@@ -32,34 +32,6 @@ def add_embed(parser: argparse.ArgumentParser) -> None:
         "slash at the end, a folder for Parquet files",
     )
     options.add_force(parser)
-    _add_bilm_and_layers(parser)
-    options.add_choice(
-        parser,
-        "--per",
-        ("sentence", "word"),
-        "what has an entry: each sentence; or each word of the text, with the mean of its vectors wherever it is",
-    )
-    options.add_device(parser, "auto")
-    options.add_flag(parser, "--no-index", "leave out sentence_to_index, which needs all sentences in memory")
-    options.add_tokenizer_arguments(parser, BILM_TOKENIZER)
-    options.add_include_package(parser)
-    options.add_number(parser, "--batch-tokens", 4096, "the maximum number of tokens in a batch")
-    add_parts(parser)
-    options.add_choice(
-        parser,
-        "--on-error",
-        ("fail", "record"),
-        "what to do with an unusable line, if the output is a folder: fail stops; record writes the error to its "
-        "column",
-    )
-    parser.add_argument(
-        "--number-type",
-        choices=("float16", "float32"),
-        help="of the vectors, if the output is a folder (default: float16); in a file they are always float32",
-    )
-
-
-def _add_bilm_and_layers(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--bilm",
         metavar="DIR",
@@ -88,6 +60,30 @@ def _add_bilm_and_layers(parser: argparse.ArgumentParser) -> None:
     options.add_flag(
         computation, "--stateful", "carry the state of the LSTMs from batch to batch, as bilm-tf does; much slower"
     )
+    options.add_choice(
+        parser,
+        "--per",
+        ("sentence", "word"),
+        "what has an entry: each sentence; or each word of the text, with the mean of its vectors wherever it is",
+    )
+    options.add_device(parser, "auto")
+    options.add_flag(parser, "--no-index", "leave out sentence_to_index, which needs all sentences in memory")
+    options.add_tokenizer_arguments(parser, BILM_TOKENIZER)
+    options.add_include_package(parser)
+    options.add_number(parser, "--batch-tokens", 4096, "the maximum number of tokens in a batch")
+    add_parts(parser)
+    options.add_choice(
+        parser,
+        "--on-error",
+        ("fail", "record"),
+        "what to do with an unusable line, if the output is a folder: fail stops; record writes the error to its "
+        "column",
+    )
+    parser.add_argument(
+        "--number-type",
+        choices=("float16", "float32"),
+        help="of the vectors, if the output is a folder (default: float16); in a file they are always float32",
+    )
 
 
 def layers(text: str) -> str:
@@ -113,7 +109,10 @@ def run_embed(arguments: argparse.Namespace) -> None:
         check_output(arguments.output, force=arguments.force)
     device = options.chosen_device(arguments)
     if arguments.per == "word":
-        _check_words(arguments, in_parts=in_parts)
+        given = {"--pool": arguments.pool != "none", "--no-index": arguments.no_index, "folder": in_parts}
+        if found := [name for name, value in given.items() if value]:
+            raise ElmoTasksError(f"--per word: expected no {found[0]}; it writes one .txt or .csv file")
+        check_ending(arguments.output, (".txt", ".vec", ".csv"))
     elif not in_parts:
         check_vector_file(arguments.output)
     if arguments.precision == "int8" and device.type != "cpu":
@@ -145,14 +144,6 @@ def run_embed(arguments: argparse.Namespace) -> None:
         settings |= {"pool": arguments.pool, "keep_sentences": not arguments.no_index, "checks": text_checks(files)}
         count = embed_file(source, arguments.output, bilm, layers=arguments.layers or "all", **settings)
     logger.info("%s: vectors of %s", arguments.output, counted(count, arguments.per))
-
-
-def _check_words(arguments: argparse.Namespace, *, in_parts: bool) -> None:
-    """Raises `ElmoTasksError` if other options do not fit vectors of words."""
-    given = {"--pool": arguments.pool != "none", "--no-index": arguments.no_index, "a folder": in_parts}
-    if found := [name for name, value in given.items() if value]:
-        raise ElmoTasksError(f"--per word: expected no {found[0].removeprefix('a ')}; it writes one .txt or .csv file")
-    check_ending(arguments.output, (".txt", ".vec", ".csv"))
 
 
 def _embed_parts(arguments: argparse.Namespace, files: BiLMFiles, device: torch.device) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import dataclasses
 import functools
 import io
 import itertools
@@ -18,7 +17,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Literal, get_args
+from typing import IO, Literal, NamedTuple, get_args
 
 import h5py
 import numpy as np
@@ -32,7 +31,7 @@ from elmo_tasks.elmo.embedder import TextCheck
 from elmo_tasks.elmo.fast import FastBiLM, Precision, can_be_fast, load_frozen
 from elmo_tasks.errors import ElmoTasksError, check_argument, check_choice
 from elmo_tasks.extras.raw_text import raw_lines, tokenizer_of_bilm
-from elmo_tasks.files.atomic import OutputFile, atomic_output, atomic_write
+from elmo_tasks.files.atomic import atomic_output, atomic_write
 from elmo_tasks.files.cache import file_state
 from elmo_tasks.files.paths import is_stream
 from elmo_tasks.files.text import read_lines
@@ -92,26 +91,6 @@ def _vectors(
             yield vectors.mean(dim=-2) if pool == "mean" else vectors.amax(dim=-2)
 
 
-class VectorFile:
-    """A file of named arrays that is written entry by entry, in any order."""
-
-    def __init__(self, file: h5py.File | zipfile.ZipFile, stream: OutputFile) -> None:
-        self._file = file
-        self._stream = stream
-
-    def write(self, key: str, values: np.ndarray) -> None:
-        """Writes an entry, of numbers or of strings; raises `WriteError` if it cannot be written."""
-        if isinstance(self._file, h5py.File):
-            strings = values.dtype.kind == "U"
-            self._file.create_dataset(
-                key, data=values.tolist() if strings else values, dtype=h5py.string_dtype() if strings else None
-            )
-        else:
-            with self._file.open(f"{key}.npy", "w", force_zip64=True) as stream:
-                np.lib.format.write_array(stream, values, allow_pickle=False)
-        self._stream.check()
-
-
 def check_vector_file(path: str | Path) -> None:
     """Raises `ElmoTasksError` if the name of a file of vectors has an unknown ending."""
     if Path(path).suffix not in (".hdf5", ".h5", ".npz"):
@@ -121,10 +100,11 @@ def check_vector_file(path: str | Path) -> None:
 
 
 @contextlib.contextmanager
-def create_vector_file(path: str | Path) -> Iterator[VectorFile]:
+def create_vector_file(path: str | Path) -> Iterator[Callable[[str, np.ndarray], None]]:
     """Opens a new file of vectors, HDF5 (.hdf5, .h5) or NumPy archive (.npz) by its ending.
 
-    It appears under its name, complete, when the block ends without an error.
+    Yields a function that writes an entry, of numbers or of strings, under a name. The file appears, complete, when the
+    block ends without an error.
 
     Raises:
         ElmoTasksError: another ending.
@@ -134,7 +114,18 @@ def create_vector_file(path: str | Path) -> Iterator[VectorFile]:
     with atomic_output(path) as stream:
         npz = Path(path).suffix == ".npz"
         with zipfile.ZipFile(stream, "w") if npz else h5py.File(stream, "w", libver=_HDF5_VERSIONS) as file:
-            yield VectorFile(file, stream)
+
+            def write(key: str, values: np.ndarray) -> None:
+                if npz:
+                    with file.open(f"{key}.npy", "w", force_zip64=True) as entry:
+                        np.lib.format.write_array(entry, values, allow_pickle=False)
+                elif values.dtype.kind == "U":
+                    file.create_dataset(key, data=values.tolist(), dtype=h5py.string_dtype())
+                else:
+                    file.create_dataset(key, data=values)
+                stream.check()
+
+            yield write
 
 
 def shape_of_layers(bilm: FastBiLM, layers: str | int) -> tuple[int, ...]:
@@ -187,23 +178,25 @@ def embed_file(
     choose, _ = _selection(layers, bilm.num_layers, pool)
     sentence_to_index: dict[str, str] = {}
     total = 0
-    with create_vector_file(output) as file, progress_bar(visible=show_progress) as progress:
+    with create_vector_file(output) as write, progress_bar(visible=show_progress) as progress:
         task = progress.add_task("counting lines", total=None, note="")
-        num_lines = _count_lines(source)
+        num_lines = None  # of a stream, which can be read only once
+        if isinstance(source, (str, Path)) and not is_stream(source):
+            num_lines = sum(1 for _ in read_lines(source))
         progress.update(task, total=num_lines, description="embedding lines")
         for batch in _batches(_sentences(source, tokenize), max_tokens, one_by_one=_reset_state(bilm)):
             for check in checks:
                 check.see([sentence.tokens for sentence in batch])
             vectors = _vectors([sentence.tokens for sentence in batch], bilm, choose, pool)
             for sentence, each in zip(batch, vectors, strict=True):
-                file.write(str(sentence.number), each.float().cpu().numpy())
+                write(str(sentence.number), each.float().cpu().numpy())
                 if keep_sentences:  # equal sentences come in the file's order, since they are equally long
                     sentence_to_index[" ".join(sentence.tokens)] = str(sentence.number)
                 progress.advance(task, sentence.lines)
             total += len(batch)
         progress.update(task, completed=num_lines)  # the last lines may have no sentence
         if keep_sentences:
-            file.write(SENTENCES, np.array([json.dumps(sentence_to_index)]))
+            write(SENTENCES, np.array([json.dumps(sentence_to_index)]))
     return total
 
 
@@ -245,15 +238,7 @@ def embed_words(
     return len(rows)
 
 
-def _count_lines(source: str | Path | IO[bytes]) -> int | None:
-    """None for a stream, which can be read only once."""
-    if isinstance(source, (str, Path)) and not is_stream(source):
-        return sum(1 for _ in read_lines(source))
-    return None
-
-
-@dataclasses.dataclass(frozen=True)
-class _Sentence:
+class _Sentence(NamedTuple):
     number: int
     tokens: list[str]
     lines: int  # lines that are finished with it: none, or its own and those without a sentence before it
@@ -270,11 +255,7 @@ def _reset_state(bilm: BiLM | FastBiLM) -> bool:
 def _selection(
     layers: str | int, num_layers: int, pool: Pooling = "none"
 ) -> tuple[Callable[[Tensor], Tensor], tuple[int, ...]]:
-    """What chooses layers, (L+1, T, D) -> (L+1, T, D) or (T, D); and the axes of layers that are left.
-
-    Raises:
-        ElmoTasksError: `layers` names no layer, or `pool` is unknown.
-    """
+    """What chooses layers, (L+1, T, D) -> (L+1, T, D) or (T, D); and the axes of layers that are left."""
     if pool not in get_args(Pooling):
         raise ElmoTasksError(f"pool: got {pool!r}; expected none, mean or max")
     layers = str(layers)

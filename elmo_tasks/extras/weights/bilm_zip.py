@@ -30,7 +30,7 @@ def unzipped(archive: Path) -> Path:
     if not target.is_dir():
         with atomic_folder(target) as folder:
             try:
-                _unzip(archive, file_patterns(), folder)
+                _unzip(archive, folder)
             except ZIP_ERRORS as error:
                 raise WeightsError(f"{archive}: damaged, or not a zip archive ({error})") from None
     return target
@@ -39,16 +39,14 @@ def unzipped(archive: Path) -> Path:
 ZIP = BiLMFormat((), lambda path: path.is_file() and zipfile.is_zipfile(path), unzipped)
 
 
-def _unzip(archive: Path, patterns: tuple[str, ...], folder: Path) -> None:
+def _unzip(archive: Path, folder: Path) -> None:
+    patterns = file_patterns()
     left = most = unpacked_numbers(archive.stat().st_size)
     with zipfile.ZipFile(archive) as members:
         for member in members.infolist():
             name = PurePosixPath(member.filename).name
-            if (
-                member.is_dir()
-                or is_clutter(member.filename)
-                or not any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
-            ):
+            is_known = any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+            if member.is_dir() or is_clutter(member.filename) or not is_known:
                 continue
             path = folder / name
             if path.exists():

@@ -122,7 +122,15 @@ def _read_settings(folder: Path) -> tuple[_Settings, Path]:
 
 
 def _convert(settings: _Settings, path: Path, folder: Path, target: Path) -> None:
-    tensors = _read_tensors(folder)
+    # All weights, those of the LSTMs and of the convolutions under AllenNLP's names, whose forms they have.
+    names = {"convolutions.": "char_conv_", "highways.": "_highways.", "projection.": "_projection."}
+    tensors: dict[str, Tensor] = {}
+    for name, tensor in read_pickled_tensors(folder / TOKEN_WEIGHTS, WeightsError).items():
+        start = next((ours for ours in names if name.startswith(ours)), None)
+        key = name if start is None else f"_token_embedder.{names[start]}{name.removeprefix(start)}"
+        tensors[key] = tensor.float()
+    for name, tensor in read_pickled_tensors(folder / LSTM_WEIGHTS, WeightsError).items():
+        tensors[f"_elmo_lstm.{name}"] = tensor.float()
     tables = [tensors.get(f"{kind}_emb_layer.embedding.weight") for kind in ("word", "char")]
     rows = [len(table) if table is not None and table.dim() else 0 for table in tables]
     words = _read_list(folder / WORDS, rows[0], NEEDED_WORDS)
@@ -133,8 +141,8 @@ def _convert(settings: _Settings, path: Path, folder: Path, target: Path) -> Non
         directions = nn.ModuleList(LstmStack(options.lstm) for _ in range(2))
     model = nn.ModuleDict({"token_encoder": encoder, "directions": directions})
     for table, name in (("word", "word_embedding"), ("char", "embedding")):
-        if (tensor := tensors.pop(f"{table}_emb_layer.embedding.weight", None)) is not None:
-            tensors[f"token_encoder.{name}.weight"] = tensor
+        if (rows_of_table := tensors.pop(f"{table}_emb_layer.embedding.weight", None)) is not None:
+            tensors[f"token_encoder.{name}.weight"] = rows_of_table
     lists = {"words": as_bytes(words), "characters": as_bytes(characters)}
     tensors |= {f"token_encoder.{name}": items for name, items in lists.items()}
     try:
@@ -144,19 +152,6 @@ def _convert(settings: _Settings, path: Path, folder: Path, target: Path) -> Non
     weights_file.write_weights(target / "weights.hdf5", encoder, list(directions))  # type: ignore[arg-type]
     options.save(target / "options.json")
     (target / VOCABULARY_FILE).write_bytes(lists["words"].numpy().tobytes())
-
-
-def _read_tensors(folder: Path) -> dict[str, Tensor]:
-    """All weights, those of the LSTMs and of the convolutions under AllenNLP's names, whose forms they have."""
-    names = {"convolutions.": "char_conv_", "highways.": "_highways.", "projection.": "_projection."}
-    tensors: dict[str, Tensor] = {}
-    for name, tensor in read_pickled_tensors(folder / TOKEN_WEIGHTS, WeightsError).items():
-        start = next((ours for ours in names if name.startswith(ours)), None)
-        key = name if start is None else f"_token_embedder.{names[start]}{name.removeprefix(start)}"
-        tensors[key] = tensor.float()
-    for name, tensor in read_pickled_tensors(folder / LSTM_WEIGHTS, WeightsError).items():
-        tensors[f"_elmo_lstm.{name}"] = tensor.float()
-    return tensors
 
 
 def _options(settings: _Settings, path: Path, words: Sequence[str], characters: Sequence[str]) -> BiLMOptions:

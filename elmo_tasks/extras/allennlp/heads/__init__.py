@@ -1,12 +1,12 @@
 """AllenNLP's kinds of models, each with a function that converts it; see `head`."""
 
-from elmo_tasks.extras.allennlp.heads import bidaf, classifiers, coref, taggers
+from elmo_tasks.extras.allennlp.heads import classifiers, spans, taggers
 
 KINDS = {
     "basic_classifier": classifiers.convert_basic,
     "bcn": classifiers.convert_bcn,
-    "bidaf": bidaf.convert,
-    "coref": coref.convert,
+    "bidaf": spans.convert_bidaf,
+    "coref": spans.convert_coref,
     "crf_tagger": taggers.convert_crf_tagger,
     "decomposable_attention": classifiers.convert_decomposable_attention,
     "esim": classifiers.convert_esim,
