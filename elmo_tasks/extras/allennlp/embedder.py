@@ -98,7 +98,15 @@ def convert_embedder(
     prefix = prefix if weights.part(prefix).names() else f"_{prefix}"  # a private attribute of some models
     keys: dict[str, str] = {}  # of each part: its key in AllenNLP's embedder
     sizes: dict[str, int] = {}
-    for key, embedder in _embedders(model.part("text_field_embedder")).items():
+    field = model.part("text_field_embedder")
+    field.expect("type", None, "basic")
+    field.ignore("allow_unmatched_keys")
+    field.expect("embedder_to_indexer_map", None)
+    inner = field.part("token_embedders") if "token_embedders" in field else field  # until 0.5 they were not in it
+    for key in inner.keys():  # noqa: SIM118 - not a dict
+        if key in ("type", "allow_unmatched_keys", "embedder_to_indexer_map", "token_embedders"):
+            continue
+        embedder = inner.part(key)
         embedder.expect("type", *_TYPES, default="embedding")
         kind = _TYPES[embedder.get("type", "embedding")]
         if kind in keys:
@@ -119,16 +127,6 @@ def convert_embedder(
     indices = dict(zip(order, blocks, strict=True))
     result.columns = torch.cat([indices[part] for part in _PARTS if part in indices])
     return result
-
-
-def _embedders(params: Params) -> dict[str, Params]:
-    """The parts of a text field embedder by their keys; until 0.5 they were not in `token_embedders`."""
-    params.expect("type", None, "basic")
-    params.ignore("allow_unmatched_keys")
-    params.expect("embedder_to_indexer_map", None)
-    inner = params.part("token_embedders") if "token_embedders" in params else params
-    own = ("type", "allow_unmatched_keys", "embedder_to_indexer_map", "token_embedders")
-    return {key: inner.part(key) for key in inner.keys() if key not in own}  # noqa: SIM118 - not a dict
 
 
 def _indexer(params: Params, key: str, name: str) -> Params:

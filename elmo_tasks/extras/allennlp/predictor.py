@@ -101,7 +101,12 @@ class Predictor:
         """
         device = [f"trainer.device={'cpu' if str(cuda_device) in ('-1', 'cpu', 'None') else 'auto'}"]
         path = local_archive(archive_path)
-        given = _values(overrides)
+        try:
+            given: Any = json.loads(overrides or "{}") if isinstance(overrides, str) else overrides
+        except ValueError:
+            given = None
+        if not isinstance(given, Mapping):
+            raise ArgumentError(f"overrides is {str(overrides)[:80]!r}; expected a mapping, also as JSON")
         if given and not path.exists():
             raise ArgumentError(f"overrides are for AllenNLP's archives; {path} is not one")
         try:
@@ -238,17 +243,6 @@ def _loaded(
         predicates = verbs.folder
     tagger = load.load_predictor(predicates, overrides=device) if isinstance(predicates, (str, Path)) else None
     return load.load_predictor(path, overrides=device, predicates=tagger)
-
-
-def _values(overrides: str | Mapping[str, Any]) -> Mapping[str, Any]:
-    """AllenNLP's overrides, which may be JSON."""
-    try:
-        values: Any = json.loads(overrides or "{}") if isinstance(overrides, str) else overrides
-    except ValueError:
-        values = None
-    if not isinstance(values, Mapping):
-        raise ArgumentError(f"overrides is {str(overrides)[:80]!r}; expected a mapping, also as JSON")
-    return values
 
 
 def _imported(archive: Path, overrides: Mapping[str, Any], transformer: str | None) -> Path:

@@ -138,20 +138,16 @@ def read_units(units: Iterable[Unit]) -> Iterator[tuple[Unit, Iterator[pa.Table]
         position = 0
         with _opened(path) as stream:
             for unit in group:
-                _skip(stream, position, unit.start)
+                if stream.seekable():
+                    stream.seek(unit.start)
+                else:
+                    while position < unit.start:  # at the end, the digest differs
+                        position += len(stream.read(min(unit.start - position, 1 << 20))) or unit.start
                 content = stream.read(unit.end - unit.start)
                 position = unit.end
                 if hashlib.sha256(f"{unit.source}:{unit.start}:".encode() + content).hexdigest() != unit.digest:
                     raise DataError(path, "the file has changed since this command began; start it again")
                 yield unit, _line_tables(unit, content)
-
-
-def _skip(stream: IO[bytes], position: int, target: int) -> None:
-    if stream.seekable():
-        stream.seek(target)
-        return
-    while position < target:
-        position += len(stream.read(min(target - position, 1 << 20))) or target  # at the end, the digest differs
 
 
 def _line_tables(unit: Unit, content: bytes) -> Iterator[pa.Table]:

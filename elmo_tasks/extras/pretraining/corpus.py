@@ -22,7 +22,7 @@ import tokenize
 from array import array
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -126,7 +126,7 @@ class CorpusWriter:
         self._num_bytes += tokens.nbytes
         needed = round(2 * self._num_bytes / share) if share else None
         with write_errors(self._folder, needed), open(self._provisional, "ab") as stream:
-            stream.write(tokens.data)
+            _write(stream, tokens)
 
     def summary(self) -> str:
         """How much there is, for the log."""
@@ -203,6 +203,10 @@ def _write_array(path: Path, kind: type[np.generic], length: int, pieces: Iterab
     with open(path, "wb") as stream:
         np.lib.format.write_array_header_1_0(stream, header)
         for piece in pieces:
-            stream.write(piece.astype(kind, copy=False).data)
+            _write(stream, piece.astype(kind, copy=False))
         stream.flush()
         os.fsync(stream.fileno())
+
+
+def _write(stream: IO[bytes], values: npt.NDArray[Any]) -> None:
+    stream.write(values.data)

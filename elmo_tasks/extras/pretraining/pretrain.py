@@ -42,7 +42,7 @@ from elmo_tasks.files.locks import locked
 from elmo_tasks.runs.folder import Folder
 from elmo_tasks.runs.plan import Plan, plan_folder
 from elmo_tasks.text.tokenizers import Tokenizer
-from elmo_tasks.training.callbacks import Callback
+from elmo_tasks.training.callbacks import Callback, Progress
 from elmo_tasks.training.processes import RunAccelerator, start_accelerator
 from elmo_tasks.training.state import seed_everything
 from elmo_tasks.training.trainer import Checkpoint, Evaluate, Objective, Step, Trainer
@@ -159,18 +159,7 @@ def pretrain(
 
         trainer.fit(held_out)
         accelerator.wait_for_everyone()
-        training, num_words = held_out.streams.reader, len(held_out.objective.model.vocabulary)
-        first = read_record(run.records, 1, LogLine)  # of step 0, where a biLM is fine-tuned
-        last = read_record(run.records, trainer.progress.records, LogLine)
-        results = {
-            "training_targets": training.num_slots,
-            "vocabulary": num_words,
-            "trained_targets": last.targets,
-            "trained_hours": round(trainer.progress.seconds / 3600, 3),
-            "before": first.held_out if first.step == 0 else None,
-            "held_out": last.held_out,
-            "held_out_unigram": unigram_perplexity(training, held_out.reader, num_words),
-        }
+        results = _results(run, held_out, trainer.progress)
         if accelerator.is_main_process:
             with trainer.averaged():
                 held_out.objective.model.save(run.path, half_precision=config.half_precision)
@@ -446,6 +435,22 @@ class _HeldOut:
             metrics["mean"],
         )
         return record, metrics["mean"]
+
+
+def _results(run: PretrainingFolder, held_out: _HeldOut, progress: Progress) -> dict[str, Any]:
+    """The contents of `results.json`, after the last record of the log."""
+    training, num_words = held_out.streams.reader, len(held_out.objective.model.vocabulary)
+    first = read_record(run.records, 1, LogLine)  # of step 0, where a biLM is fine-tuned
+    last = read_record(run.records, progress.records, LogLine)
+    return {
+        "training_targets": training.num_slots,
+        "vocabulary": num_words,
+        "trained_targets": last.targets,
+        "trained_hours": round(progress.seconds / 3600, 3),
+        "before": first.held_out if first.step == 0 else None,
+        "held_out": last.held_out,
+        "held_out_unigram": unigram_perplexity(training, held_out.reader, num_words),
+    }
 
 
 def _build_model(config: PretrainingConfig, corpus: Corpus, start_from: str | Path | None) -> LanguageModel:

@@ -25,14 +25,11 @@ from elmo_tasks.extras.pretraining.softmax import fused
 
 
 class _Pass:
-    """One layer over one window, in both directions.
+    """One layer over one window, in both directions; what only `backward` needs is kept if it `trains`.
 
-    Arguments:
-        weights: of the gates (D, 4H, Q), their biases (D, 1, 4H), and of the projections (D, P, H) or None; see
-            `DoubledWeights`.
-        clips: bounds of the doubled cells and of the projected outputs.
-        keeps: (T, B, 1) 0 where a row starts from zero at a step, otherwise 1.
-        trains: whether `backward` will be called; if not, no step keeps what only it needs.
+    Weights of the gates (D, 4H, Q), their biases (D, 1, 4H) and projections (D, P, H) or None are as `DoubledWeights`
+    has them. `clips` bound the doubled cells and the projected outputs. `keeps`, (T, B, 1), is 0 where a row starts
+    from zero at a step, otherwise 1.
     """
 
     def __init__(
@@ -157,9 +154,7 @@ def _backward_cells(
 ) -> Tensor:
     """The gradient of the cells before a step (D, B, H); sets `of_sums`, that of the gates' sums (D, B, 4H).
 
-    Arguments:
-        outputs, cells: the gradients of the halved cells' outputs, and of the cells after the step.
-        gates, before, after, curve: what `_forward_cells` read and returned.
+    `outputs` and `cells` are the gradients of the halved cells' outputs, and of the cells after the step.
     """
     outputs = outputs.to(cells.dtype)
     enter, candidate, forget, leave = gates.chunk(4, dim=-1)

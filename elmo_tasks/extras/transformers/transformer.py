@@ -224,8 +224,15 @@ class FrozenTransformer:
         self._is_last_only = self._layers == (model.config.num_hidden_layers,)
         self._pooling = pooling
         self._padding = model.config.pad_token_id or 0
-        self.special = _special_pieces(tokenizer)
-        most = _num_positions(model)
+        encoded = tokenizer.encode(["a"], is_pretokenized=True)
+        own = [index for index, is_special in enumerate(encoded.special_tokens_mask) if not is_special]
+        if not own:
+            raise WeightsError(f"{TOKENIZER}: gives no piece for the word 'a'; expected a tokenizer of text")
+        self.special = encoded.ids[: own[0]], encoded.ids[own[-1] + 1 :]
+        most = int(model.config.max_position_embeddings)
+        for name, module in model.named_modules():
+            if name.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None:
+                most -= module.padding_idx + 1  # RoBERTa and its relatives count positions from behind the padding's
         self._is_folded = window is not None
         self._room = min(window or most, most) - sum(map(len, self.special))
         if self._room < 2 - self._is_folded:
@@ -344,21 +351,3 @@ def _pack(model: nn.Module) -> None:
         for name, child in module.named_children():
             if type(child) is nn.Linear:
                 setattr(module, name, _Packed(child))
-
-
-def _special_pieces(tokenizer: Any) -> tuple[list[int], list[int]]:
-    """The pieces that the tokenizer puts before and after a sentence."""
-    encoded = tokenizer.encode(["a"], is_pretokenized=True)
-    own = [index for index, is_special in enumerate(encoded.special_tokens_mask) if not is_special]
-    if not own:
-        raise WeightsError(f"{TOKENIZER}: gives no piece for the word 'a'; expected a tokenizer of text")
-    return encoded.ids[: own[0]], encoded.ids[own[-1] + 1 :]
-
-
-def _num_positions(model: Any) -> int:
-    """The most pieces that the model can read at once."""
-    taken = 0  # RoBERTa and its relatives count positions from behind the padding's
-    for name, module in model.named_modules():
-        if name.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None:
-            taken = module.padding_idx + 1
-    return int(model.config.max_position_embeddings) - taken

@@ -66,8 +66,15 @@ class LexiconEncoder(TokenEncoder):
         raise ValueError("this biLM looks words up in a list; expected tokens, as for `BiLM.layers`, not character ids")
 
     def of_tokens(self, tokens: Sequence[str | bytes]) -> Tensor:
-        numbers = self.numbers()
-        rows, spellings = zip(*(_ids(str(token), numbers, self.max_characters) for token in tokens), strict=True)
+        words, characters = self.numbers()
+        rows, spellings = [], []
+        for given in map(str, tokens):
+            token = _BORDERS.get(given, given[: self.max_characters - 2])
+            letters = [token] if token in _BORDERS.values() else token
+            spelled = [characters.get(letter, characters[UNKNOWN]) for letter in letters]
+            ids = [characters[BEGIN_WORD], *spelled, characters[END_WORD]]
+            rows.append(words.get(token, words[UNKNOWN]))
+            spellings.append(ids + [characters[PADDING]] * (self.max_characters - len(ids)))
         device = self.embedding.weight.device
         blocks = zip(
             torch.tensor(rows, device=device).split(TOKENS_AT_ONCE),
@@ -75,7 +82,7 @@ class LexiconEncoder(TokenEncoder):
             strict=True,
         )
         assert self.projection is not None
-        padding = numbers.characters[PADDING]
+        padding = characters[PADDING]
         return torch.cat(
             [
                 self.projection(torch.cat([self.word_embedding(block), self.filters(spelled, padding)], dim=1))
@@ -131,13 +138,3 @@ def _numbered(content: Tensor, rows: int, needed: Collection[str]) -> dict[str, 
             f"the biLM's list of words or characters has no {absent}; expected them as in ELMoForManyLangs"
         )
     return {item: number for number, item in enumerate(items) if item}
-
-
-def _ids(token: str, numbers: Numbers, width: int) -> tuple[int, list[int]]:
-    """The row of a token in the table of words, and those of its characters, `width` of them."""
-    words, characters = numbers
-    token = _BORDERS.get(token, token[: width - 2])
-    letters = [token] if token in _BORDERS.values() else token
-    spelled = [characters.get(letter, characters[UNKNOWN]) for letter in letters]
-    ids = [characters[BEGIN_WORD], *spelled, characters[END_WORD]]
-    return words.get(token, words[UNKNOWN]), ids + [characters[PADDING]] * (width - len(ids))

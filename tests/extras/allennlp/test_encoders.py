@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from elmo_tasks.errors import MigrationError
 from elmo_tasks.extras.allennlp.archive import Params, Weights
-from elmo_tasks.extras.allennlp.layers import convert_encoder
+from elmo_tasks.extras.allennlp.heads.head import convert_encoder
 from elmo_tasks.modules.encoders import EncoderConfig
 
 COLUMNS = torch.tensor([3, 0, 4, 1, 2])  # of our inputs, AllenNLP's

@@ -15,8 +15,14 @@ import torch
 from torch import Tensor
 
 from elmo_tasks.extras.allennlp.archive import AllenNlpVocabulary, Params, Weights
-from elmo_tasks.extras.allennlp.heads.head import Head, other_reader, tokenizer_settings
-from elmo_tasks.extras.allennlp.layers import Layer, read_layers, with_columns
+from elmo_tasks.extras.allennlp.heads.head import (
+    Head,
+    Layer,
+    other_reader,
+    read_layers,
+    tokenizer_settings,
+    with_columns,
+)
 from elmo_tasks.text.vocabulary import SENTIMENT_LABELS
 
 # By the reader's classes: our reader's number of them, and the names of its labels.

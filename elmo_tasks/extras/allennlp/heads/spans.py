@@ -7,8 +7,7 @@ from torch import Tensor
 
 from elmo_tasks.errors import MigrationError
 from elmo_tasks.extras.allennlp.archive import AllenNlpVocabulary, Params, Weights
-from elmo_tasks.extras.allennlp.heads.head import Head, other_reader
-from elmo_tasks.extras.allennlp.layers import Layer, feed_forward, read_layers
+from elmo_tasks.extras.allennlp.heads.head import Head, Layer, feed_forward, other_reader, read_layers
 
 
 def convert_bidaf(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, columns: Tensor) -> Head:

@@ -14,8 +14,7 @@ from torch import Tensor
 
 from elmo_tasks.errors import MigrationError
 from elmo_tasks.extras.allennlp.archive import AllenNlpVocabulary, Params, Weights
-from elmo_tasks.extras.allennlp.heads.head import Head
-from elmo_tasks.extras.allennlp.layers import read_layers
+from elmo_tasks.extras.allennlp.heads.head import Head, read_layers
 from elmo_tasks.modules.crf import TransitionConstraints
 from elmo_tasks.text.tag_schemes import TagScheme, is_tag
 
