@@ -241,8 +241,11 @@ def _character_cnn(
     least = indexer.get("min_padding_length", 0)
     # Padding does not count: by the version or, in archives without one, by the config's layout of 1.0.
     version = result.archive.version
-    numbers = tuple(int(part) for part in version.split(".")[:3] if part.isdecimal()) if version else ()
-    if numbers >= _MASKED_CNN if version is not None else "data_loader" in result.params:
+    if version is None:
+        has_masks = "data_loader" in result.params
+    else:
+        has_masks = tuple(int(part) for part in version.split(".")[:3] if part.isdecimal()) >= _MASKED_CNN
+    if has_masks:
         config["padding"] = "none"
         if version is None:
             config["token_min_padding_length"] = least  # so that the note's setting is enough

@@ -75,14 +75,10 @@ class PretrainingFolder(Folder):
     def __init__(self, path: str | Path) -> None:
         super().__init__(path)
         self.text = self.path / "text.json"
-        self.options = self.path / "options.json"
-        self.weights = self.path / "weights.hdf5"
-        self.vocabulary = self.path / VOCABULARY_FILE
-        self.softmax = self.path / SOFTMAX_FILE
         self.records = self.path / "log.jsonl"
         self.results = self.summary = self.path / "results.json"
-        self.files += (self.text, self.options, self.weights, self.vocabulary, self.softmax)
-        self.files += (self.records, self.results)
+        bilm = [self.path / name for name in ("options.json", "weights.hdf5", VOCABULARY_FILE, SOFTMAX_FILE)]
+        self.files += (self.text, *bilm, self.records, self.results)
         self.begun += (self.text,)
 
     def adjustable(self) -> Collection[str]:

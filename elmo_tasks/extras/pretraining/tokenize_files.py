@@ -200,7 +200,14 @@ def in_processes(
     if workers == 1:
         yield from (job() for job in jobs)
         return
-    executor = ProcessPoolExecutor(workers, _process_context(), _begin_worker)
+    context: BaseContext
+    if "forkserver" in multiprocessing.get_all_start_methods():
+        # Processes that do not copy this one, which may hold a model and threads.
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload([__name__])  # imported once, into memory that all processes share
+    else:
+        context = multiprocessing.get_context("spawn")
+    executor = ProcessPoolExecutor(workers, context, _begin_worker)
     waiting: deque[Future[NumberedText]] = deque()
     try:
         for job in jobs:
@@ -216,15 +223,6 @@ def in_processes(
         ) from None
     finally:
         executor.shutdown(cancel_futures=True)
-
-
-def _process_context() -> BaseContext:
-    """Processes that do not copy this one, which may hold a model and threads."""
-    if "forkserver" not in multiprocessing.get_all_start_methods():
-        return multiprocessing.get_context("spawn")
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([__name__])  # imported once, into memory that all processes share
-    return context
 
 
 def _begin_worker() -> None:

@@ -116,7 +116,7 @@ def create_vector_file(path: str | Path) -> Iterator[Callable[[str, np.ndarray],
         with zipfile.ZipFile(stream, "w") if npz else h5py.File(stream, "w", libver=_HDF5_VERSIONS) as file:
 
             def write(key: str, values: np.ndarray) -> None:
-                if npz:
+                if isinstance(file, zipfile.ZipFile):
                     with file.open(f"{key}.npy", "w", force_zip64=True) as entry:
                         np.lib.format.write_array(entry, values, allow_pickle=False)
                 elif values.dtype.kind == "U":
