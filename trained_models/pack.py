@@ -51,7 +51,7 @@ def pack(run: str | Path, target: Path, about: About, words: int | None = None) 
         RunError: the run has not finished, or has another biLM than that of the package, or names files of a machine.
     """
     source = open_run(run)
-    files = trained_files(source, with_bilm=False)
+    files = trained_files(source, self_contained=False)
     if source.bilm.reference.is_file() and source.bilm.read_reference().bilm != DEFAULT_BILM:
         raise RunError(f"{run}: expected a run with the biLM of the package, or without one")
     config = load_config(source.config, ExperimentConfig)
