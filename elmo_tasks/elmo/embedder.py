@@ -233,9 +233,6 @@ class ElmoEmbedder(FrozenLayers):
 
     Source: Peters et al. 2018, section 3.3. Its parameters are those of the mixes and, if the biLM is trained with the
     task (section 3.4), of the biLM.
-
-    Arguments:
-        provider, output_size, mixes, dropout: see `FrozenLayers`.
     """
 
     def __init__(

@@ -241,21 +241,6 @@ class FrozenLayers(nn.Module):
             output = self.provider.layers(texts, self.device)
         return {name: self.dropout(mix(output.layers, output.mask)) for name, mix in self.mixes.items()}
 
-    def first_pieces(self, texts: Sequence[Sequence[Sequence[str]]]) -> Tensor:
-        """The mix at the first word piece of texts, or of pairs of texts, with dropout: (B, D). No cache is used.
-
-        Arguments:
-            texts: B lists of one or two lists of tokens.
-
-        Raises:
-            NotImplementedError: the network does not read word pieces.
-        """
-        raise NotImplementedError(f"{type(self).__name__} reads no word pieces")
-
-    def piece_ids(self, texts: Sequence[Sequence[str]]) -> list[int]:
-        """The ids of the word pieces of a text or of a pair of texts, with the special ones; see `first_pieces`."""
-        raise NotImplementedError(f"{type(self).__name__} reads no word pieces")
-
     def mix_weights(self) -> dict[str, dict[str, Any]]:
         """For logs: the layers of each mix, their mean weights and gamma, where they are known."""
         records: dict[str, dict[str, Any]] = {}

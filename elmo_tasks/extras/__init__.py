@@ -203,11 +203,12 @@ EXTRAS = {
         adds={"missing_data": {"samples": "commands:missing_data"}},
     ),
     "other_tasks": Extra(
-        "what goes beyond the paper's models and tasks: plain taggers and classifiers, decomposable attention, CoNLL-U",
+        "what goes beyond the paper's models and tasks: plain taggers and classifiers, plain BiDAF, CoNLL-U",
         adds={
             "DatasetReaderConfig": {"conllu": "conllu:ConlluConfig"},
             "MixConfig": {"gated": "gated_mix:GatedMixConfig"},
             "ModelConfig": {
+                "bidaf": "bidaf:BidafConfig",
                 "decomposable_attention": "decomposable_attention:DecomposableAttentionConfig",
                 "simple_tagger": "simple_tagger:SimpleTaggerConfig",
                 "text_classifier": "text_classifier:TextClassifierConfig",

@@ -6,7 +6,6 @@ from elmo_tasks.models.model import ModelConfig, TaskModel
 
 HEADS = {
     "bcn": "elmo_tasks.models.biattentive_classifier:BiattentiveClassifierConfig",
-    "bidaf": "elmo_tasks.models.bidaf:BidafConfig",
     "bidaf_self_attention": "elmo_tasks.models.bidaf:BidafSelfAttentionConfig",
     "coref": "elmo_tasks.models.coreference_resolver:CoreferenceResolverConfig",
     "crf_tagger": "elmo_tasks.models.crf_tagger:CrfTaggerConfig",

@@ -5,11 +5,9 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from typing import Any, Literal
 
-import torch
 from pydantic import Field
 from torch import Tensor
 
@@ -106,19 +104,6 @@ class CrfTagger(TaskModel[TaggingBatch, TagScores]):
             raise ValueError("the batch has no gold tags")
         logits = output.logits if self.label_weights is None else output.logits * self.label_weights
         return -self.crf.log_likelihood(logits, batch.tags, output.mask).mean().float()
-
-    def averaged(self, models: Sequence[TaskModel[TaggingBatch, TagScores]]) -> TaskModel[TaggingBatch, TagScores]:
-        """The scores of single tags are averaged, and here those of transitions."""
-        twin = super().averaged(models)
-        assert isinstance(twin, CrfTagger)
-        twin.crf = copy.deepcopy(self.crf)
-        taggers = [each for each in models if isinstance(each, CrfTagger)]
-        orders = [[each.labels.index(label) for label in self.labels] for each in taggers]
-        for name, parameter in twin.crf.named_parameters():  # (K,) or (K, K)
-            parts = zip((each.crf.get_parameter(name) for each in taggers), orders, strict=True)
-            own = [part[order] if part.dim() == 1 else part[order][:, order] for part, order in parts]
-            parameter.data = torch.stack(own).mean(dim=0).detach()
-        return twin
 
     def prediction_scores(self, output: TagScores, batch: TaggingBatch, predictions: Sequence[Prediction]) -> Tensor:
         """The log probability of the predicted tags, summed over all sequences where a tag is None and may be any."""

@@ -17,7 +17,6 @@ from torch import Tensor, nn
 from elmo_tasks.config import Config
 from elmo_tasks.elmo import ElmoConfig
 from elmo_tasks.elmo.frozen_layers import FrozenLayers, FrozenLayersConfig
-from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.modules.character_cnn import CharacterEncoder, CharacterEncoderConfig
 from elmo_tasks.modules.word_embedding import WordEmbedding, WordEmbeddingConfig
 from elmo_tasks.modules.word_vectors import WordVectorFile, open_word_vectors
@@ -132,15 +131,3 @@ class Embedder(nn.Module):
     def transformer_weights(self) -> dict[str, Any]:
         """For logs: the same of the transformer's mix; empty without a transformer."""
         return self.transformer.mix_weights().get("input", {}) if self.transformer else {}
-
-
-def piece_layers(embedder: nn.Module) -> FrozenLayers:
-    """The frozen layers of an embedder, for a head that reads their word pieces.
-
-    Raises:
-        ElmoTasksError: a prediction is explained, which needs vectors of words.
-    """
-    transformer = getattr(embedder, "transformer", None)
-    if not isinstance(transformer, FrozenLayers):
-        raise ElmoTasksError("the head reads pieces of a frozen transformer; its predictions are not explained")
-    return transformer

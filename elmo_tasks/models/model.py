@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import copy
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Generic, TypeVar
 
-import torch
 from pydantic import Field
 from torch import Tensor, nn
 
@@ -135,15 +133,6 @@ class TaskModel(nn.Module, ABC, Generic[BatchT, OutputT]):
     def from_average(self, output: OutputT) -> OutputT:
         """The output for `loss` and `decode` again, from the means of what `to_average` gives."""
         return output
-
-    def averaged(self, models: Sequence[TaskModel[BatchT, OutputT]]) -> TaskModel[BatchT, OutputT]:
-        """A copy of this model that decodes the mean output of models; its threshold is the mean of theirs."""
-        twin = copy.copy(self)
-        twin.temperature = 1.0  # means are less certain than each model, whose temperature would be too high
-        twin._modules, twin._buffers = dict(self._modules), dict(self._buffers)
-        if self.threshold is not None:
-            twin.threshold = torch.stack([each.threshold for each in models if each.threshold is not None]).mean()
-        return twin
 
     def details(self, output: OutputT, batch: BatchT) -> list[dict[str, Any]]:
         """What pictures of each prediction show in addition to `decode`'s values; by default nothing."""

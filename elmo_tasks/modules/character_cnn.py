@@ -114,10 +114,6 @@ class CharacterCnn(CharacterEncoder):
     Two other paddings are those of AllenNLP's `CnnEncoder`. With `none`, only windows within the word count; a
     shorter word's vector is zero. With `right`, all windows up to the longest word of the sentence count: so it was in
     AllenNLP before 1.2.1, for a sentence that is the only one in its batch.
-
-    Arguments:
-        num_characters: rows of the vocabulary's characters; row 0 is padding.
-        config: E, F, W and the rest.
     """
 
     def __init__(self, num_characters: int, config: CharacterCnnConfig) -> None:

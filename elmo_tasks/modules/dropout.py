@@ -45,9 +45,6 @@ class VariationalDropout(Dropout):
 
     Source: Gal and Ghahramani (2016), "A Theoretically Grounded Application of Dropout in Recurrent Neural Networks";
     here for the inputs and outputs of a recurrent network, not for its state. Kept features are scaled by 1 / (1 - p).
-
-    Arguments:
-        probability: of dropping a feature, in [0, 1).
     """
 
     def forward(self, inputs: Tensor) -> Tensor:

@@ -7,10 +7,11 @@ from typing import Any, ClassVar
 import pytest
 
 from elmo_tasks.data_readers import Conll2003Config, DatasetReaderConfig
+from elmo_tasks.extras.other_tasks.bidaf import BidafConfig
 from elmo_tasks.extras.other_tasks.decomposable_attention import DecomposableAttentionConfig
 from elmo_tasks.models import ModelConfig
 from elmo_tasks.models.biattentive_classifier import BiattentiveClassifierConfig
-from elmo_tasks.models.bidaf import BidafConfig, BidafSelfAttentionConfig
+from elmo_tasks.models.bidaf import BidafSelfAttentionConfig
 from elmo_tasks.models.coreference_resolver import CoreferenceResolverConfig
 from elmo_tasks.models.crf_tagger import CrfTaggerConfig
 from elmo_tasks.models.inference import EsimConfig

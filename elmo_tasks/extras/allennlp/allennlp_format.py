@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 import torch
 
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.extras.other_tasks.text_classifier import TextClassifier
-from elmo_tasks.models.embedder import piece_layers
+from elmo_tasks.extras.other_tasks.text_classifier import TextClassifier, piece_layers
 from elmo_tasks.models.model import TaskModel
 from elmo_tasks.predictors.fields import one_of, text_field, words_field
 from elmo_tasks.predictors.predictor import Fields, Origin, Predictor

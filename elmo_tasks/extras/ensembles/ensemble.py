@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import functools
 from collections import Counter
@@ -15,6 +16,7 @@ from torch import Tensor, nn
 from elmo_tasks.config import Overrides
 from elmo_tasks.elmo.fast.bilm import layers_kept
 from elmo_tasks.errors import ElmoTasksError, RunError, some_of
+from elmo_tasks.models.crf_tagger import CrfTagger
 from elmo_tasks.models.labels import with_logits
 from elmo_tasks.models.model import TaskModel
 from elmo_tasks.runs.load import Run, load_run
@@ -68,10 +70,31 @@ def ensemble(members: Sequence[Member]) -> TaskModel[Any, Any]:
                     f"{some_of(sorted(different))}; expected runs with the same labels"
                 )
     models = [member.model for member in members]
-    lead = first.model.averaged(models)
+    lead = _averaged(first.model, models)
     lead._modules["members"] = nn.ModuleList(models)
     lead.forward = functools.partial(_mean_output, lead, members)  # type: ignore[method-assign]
     return lead.eval()
+
+
+def _averaged(model: TaskModel[Any, Any], models: Sequence[TaskModel[Any, Any]]) -> TaskModel[Any, Any]:
+    """A copy of a model that decodes the mean output of models of the same head; its threshold is the mean of theirs.
+
+    The scores of single tags are averaged with the outputs. The scores of transitions are averaged here.
+    """
+    twin = copy.copy(model)
+    twin.temperature = 1.0  # means are less certain than each model, whose temperature would be too high
+    twin._modules, twin._buffers = dict(model._modules), dict(model._buffers)
+    if model.threshold is not None:
+        twin.threshold = torch.stack([each.threshold for each in models if each.threshold is not None]).mean()
+    if isinstance(twin, CrfTagger):
+        twin.crf = copy.deepcopy(twin.crf)
+        taggers = [each for each in models if isinstance(each, CrfTagger)]
+        orders = [[each.labels.index(label) for label in twin.labels] for each in taggers]
+        for name, parameter in twin.crf.named_parameters():  # (K,) or (K, K)
+            parts = zip((each.crf.get_parameter(name) for each in taggers), orders, strict=True)
+            own = [part[order] if part.dim() == 1 else part[order][:, order] for part, order in parts]
+            parameter.data = torch.stack(own).mean(dim=0).detach()
+    return twin
 
 
 def _mean_output(lead: TaskModel[Any, Any], members: Sequence[Member], batch: Batch) -> TensorRecord:

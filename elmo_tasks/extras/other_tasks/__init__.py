@@ -1,1 +1,1 @@
-"""What goes beyond the paper's models and tasks: plain taggers and classifiers, decomposable attention, CoNLL-U."""
+"""What goes beyond the paper's models and tasks: plain taggers and classifiers, plain BiDAF, CoNLL-U."""

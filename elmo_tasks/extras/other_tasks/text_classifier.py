@@ -15,7 +15,8 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
-from elmo_tasks.models.embedder import Embedder, piece_layers
+from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.models.embedder import Embedder
 from elmo_tasks.models.labels import (
     LabelModel,
     LabelModelConfig,
@@ -364,3 +365,15 @@ class TextClassifier(LabelModel[ClassificationBatch | TextPairsBatch, TextClassi
         if probabilities and output.attention is not None and isinstance(batch, ClassificationBatch):
             add_attention(predictions, output.attention, batch.tokens.mask)
         return predictions
+
+
+def piece_layers(embedder: nn.Module) -> Any:
+    """A frozen transformer's layers, with `first_pieces` and `piece_ids`, for a head that reads word pieces.
+
+    Raises:
+        ElmoTasksError: a prediction is explained, which needs vectors of words.
+    """
+    transformer = getattr(embedder, "transformer", None)
+    if not hasattr(transformer, "first_pieces"):
+        raise ElmoTasksError("the head reads pieces of a frozen transformer; its predictions are not explained")
+    return transformer

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, ClassVar, Literal
 
 import pydantic
 import torch
 from pydantic import Field
 from torch import Tensor
 
+from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.extras.transformers.transformer import Pieces, TransformerEmbedder
-from elmo_tasks.models.embedder import Embedder, piece_layers
+from elmo_tasks.models.embedder import Embedder
 from elmo_tasks.models.labels import (
     LabelModel,
     LabelModelConfig,
@@ -97,7 +98,10 @@ class SrlBert(LabelModel[SemanticRolesBatch, PieceScores]):
         return PieceScores(self.projection(vectors), mask, padded, batch.tokens.mask)
 
     def _transformer(self) -> TransformerEmbedder:
-        return cast(TransformerEmbedder, piece_layers(self.embedder))
+        transformer = getattr(self.embedder, "transformer", None)
+        if not isinstance(transformer, TransformerEmbedder):
+            raise ElmoTasksError("the head reads pieces of a frozen transformer; its predictions are not explained")
+        return transformer
 
     def _sequence(self, tokens: Sequence[str], predicate: int) -> tuple[Pieces, list[int]]:
         """The pieces of a sentence, and the place of each token's first one."""

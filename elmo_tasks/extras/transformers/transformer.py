@@ -158,10 +158,12 @@ class TransformerEmbedder(FrozenLayers):
         return self.dropout(self.mixes["input"](output.layers, output.mask)), output.mask
 
     def first_pieces(self, texts: Sequence[Sequence[Sequence[str]]]) -> Tensor:
+        """The mix at the first word piece of texts, or of pairs of texts, with dropout: (B, D). No cache is used."""
         transformer = self.frozen()
         return self.read([transformer.text_pieces(*each) for each in texts])[0][:, 0]
 
     def piece_ids(self, texts: Sequence[Sequence[str]]) -> list[int]:
+        """The ids of the word pieces of a text or of a pair of texts, with the special ones."""
         return self.frozen().text_pieces(*texts).ids
 
 
