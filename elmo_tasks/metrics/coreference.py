@@ -127,7 +127,7 @@ class ScoredDocument:
         """The counts of every metric, by its name; BLANC's as two kinds of links."""
         gold, found = self.sizes
         mentions = self._common_of_last.total()
-        links = mentions - len(self._common_of_last)
+        links = mentions - len(self._common_of_last)  # that join these mentions in the clusters of both
         recalled = confirmed = 0.0
         for (one, other), number in self._common_of_last.items():
             recalled += number * self.common[one, other] / gold[one]
