@@ -19,7 +19,7 @@ from elmo_tasks.elmo.bilm_files import BiLMFiles
 from elmo_tasks.elmo.embedder import ElmoConfig
 from elmo_tasks.extras.samples import SENTENCES
 from elmo_tasks.extras.server import Limits
-from elmo_tasks.extras.weights import published
+from elmo_tasks.extras.weights.commands import PUBLISHED
 from elmo_tasks.files import installed_models
 from elmo_tasks.files.installed_models import InstalledModel
 from tests.fake_hub import FakeHub
@@ -31,7 +31,7 @@ def test_fetch_says_where_the_files_are_and_how_a_config_names_them(
     files = BiLMFiles.in_folder(sample_folder / "bilm")
     options, weights = hub.add_file(files.options), hub.add_file(files.weights)
     plain = [options.partition("#")[0], weights.partition("#")[0]]
-    monkeypatch.setitem(published.PUBLISHED, "tiny", (plain[0], weights))
+    monkeypatch.setitem(PUBLISHED, "tiny", (plain[0], weights))
     for names in (["tiny"], plain):
         assert cli.main(["fetch", *names]) == 0
         *paths, in_config, in_command = capsys.readouterr().out.splitlines()
@@ -44,7 +44,7 @@ def test_fetch_says_where_the_files_are_and_how_a_config_names_them(
         assert words == [
             "--set", f"model.embedder.elmo.options={options}", "--set", f"model.embedder.elmo.weights={weights}"
         ]  # fmt: skip
-    monkeypatch.setitem(published.PUBLISHED, "tiny", (plain[0], f"{plain[1]}#sha256={'0' * 64}"))
+    monkeypatch.setitem(PUBLISHED, "tiny", (plain[0], f"{plain[1]}#sha256={'0' * 64}"))
     hub.files["other.json"] = b"{}"
     for names, problem in (
         (["tiny"], "not the expected file"),
