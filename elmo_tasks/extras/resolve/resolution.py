@@ -63,7 +63,9 @@ def resolved_text(result: Fields, find_tags: FindTags | None = None) -> str:
             if (start, end) != (first, last):
                 new = name[0].upper() + name[1:] if start in starts else name
                 begin, stop = offsets[start][0], offsets[end][1]
-                changes.append((begin, stop, _possessive(new) if _is_possessive(tokens, tags, end) else new))
+                if _is_possessive(tokens, tags, end):
+                    new += "'" if new.endswith("s") else "'s"
+                changes.append((begin, stop, new))
     pieces, position = [], 0
     for begin, stop, new in sorted(changes, key=lambda change: (change[0], -change[1])):
         if begin >= position:
@@ -111,8 +113,3 @@ def _is_possessive(tokens: Sequence[str], tags: Sequence[str] | None, last: int)
     if token == "her":
         return last + 1 < len(tokens) and tokens[last + 1][0].isalnum()
     return token in _POSSESSIVE or token in _ENDINGS
-
-
-def _possessive(name: str) -> str:
-    """The possessive of a name: of plurals in s, only with an apostrophe."""
-    return f"{name}'" if name[-1:] == "s" else f"{name}'s"

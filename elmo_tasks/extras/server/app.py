@@ -39,10 +39,8 @@ PAGE = Path(__file__).parent / "page"
 _JSON = "application/json"
 _CHUNK_BYTES = 1 << 16  # of an answer: so much of it can lie in the connection's buffer, beyond the bound of tokens
 
-_T = TypeVar("_T")
-
-
 Prepared = PredictionRequest | BiLMRequest
+_T = TypeVar("_T")
 _PreparedT = TypeVar("_PreparedT", PredictionRequest, BiLMRequest)
 _LESS = "Send less text at once"
 
