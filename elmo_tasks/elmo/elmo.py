@@ -226,6 +226,6 @@ def _state_of(bilm: BiLM) -> tuple[object, ...]:
     if device.type == "cpu":
         digest = xxhash.xxh3_64()
         for each in weights:
-            digest.update(each.contiguous().numpy())
+            digest.update(each.contiguous().numpy().data)
         return device, digest.intdigest()
     return device, *torch.stack([each.view(torch.int32).sum() for each in weights]).tolist()
