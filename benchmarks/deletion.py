@@ -16,8 +16,9 @@ import torch
 from torch import Tensor
 
 from elmo_tasks.commands.console import print_table
+from elmo_tasks.extras.explain.findings import Finding, findings
 from elmo_tasks.extras.explain.saliency import saliency
-from elmo_tasks.predictors.predictor import Finding, Predictor
+from elmo_tasks.predictors.predictor import Predictor
 from elmo_tasks.runs.experiment_data import read_examples
 from elmo_tasks.runs.load import load_run, run_predictor
 from elmo_tasks.tasks import Batch
@@ -83,7 +84,7 @@ def main() -> None:
         {"tokens": each["tokens"]} for each in read_examples(run.reader, arguments.data).take(arguments.examples)
     ]
     pairs = zip(examples, predictor.predictions(examples), strict=True)
-    parts = [part for pair in pairs for part in predictor.findings(*pair)]
+    parts = [part for pair in pairs for part in findings(predictor, *pair)]
     rows = [[name, *(f"{fall:.2f}" for fall in each)] for name, each in falls(predictor, parts, arguments.seed).items()]
     title = f"{arguments.run}: {len(parts)} predictions in {len(examples)} texts"
     print_table(title, ["first replaced", *(f"{share:.0%}" for share in SHARES)], rows)

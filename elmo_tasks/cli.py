@@ -125,18 +125,14 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     if unknown:
         settings = "; settings of a config are changed by --set KEY=VALUE" if hasattr(parsed, "set") else ""
         parsed.parser.error(f"unrecognized arguments: {' '.join(unknown)}{settings}")
-    _expand_home(parsed)
-    parsed.words = list(arguments)
-    return parsed
-
-
-def _expand_home(parsed: argparse.Namespace) -> None:
-    """Makes `~/` at the beginning of arguments the home folder, as in --output=~/x, which shells leave as it is."""
+    # `~/` at the beginning of an argument is the home folder, as in --output=~/x, which shells leave as it is.
     for name, value in vars(parsed).items():
         if name not in _TEXTS and isinstance(value, (str, list)):
             given = value if isinstance(value, list) else [value]
             paths = [os.path.expanduser(x) if isinstance(x, str) and x.startswith("~/") else x for x in given]
             setattr(parsed, name, paths if isinstance(value, list) else paths[0])
+    parsed.words = list(arguments)
+    return parsed
 
 
 def _failed(message: str, exit_code: int = USER_ERROR) -> int:
@@ -198,19 +194,6 @@ class _CommandParser(_Parser):
             self._is_called = False
 
 
-def _list_of_commands() -> str:
-    """The commands with what they do, in groups."""
-    width = shutil.get_terminal_size().columns - 2
-    lines = []
-    for title, names in GROUPS.items():
-        lines.append(f"{title}:")
-        for name in names:
-            text = f"  {name:<16}{COMMANDS[name].summary}" if name in COMMANDS else ""
-            lines.append(textwrap.fill(text, max(width, 40), subsequent_indent=" " * 18, break_on_hyphens=False))
-        lines.append("")
-    return "\n".join(lines)
-
-
 def make_parser(complete: Collection[str]) -> argparse.ArgumentParser:
     """The parser of the command line. Only the commands in `complete` get their arguments, because all take a while."""
     volume = _Parser(add_help=False)
@@ -227,10 +210,18 @@ def make_parser(complete: Collection[str]) -> argparse.ArgumentParser:
     )
     volume.set_defaults(verbosity=logging.INFO)
 
+    width = shutil.get_terminal_size().columns - 2
+    lines = []  # the commands with what they do, in groups
+    for title, names in GROUPS.items():
+        lines.append(f"{title}:")
+        for name in names:
+            text = f"  {name:<16}{COMMANDS[name].summary}" if name in COMMANDS else ""
+            lines.append(textwrap.fill(text, max(width, 40), subsequent_indent=" " * 18, break_on_hyphens=False))
+        lines.append("")
     parser = _Parser(
         prog="elmo-tasks",
         description="ELMo for the six task models of Peters et al. (2018), in PyTorch 2.",
-        epilog=_list_of_commands(),
+        epilog="\n".join(lines),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")

@@ -15,7 +15,7 @@ first_weights: the weights that a new model starts with, from a "run": `(model, 
     path of the run) -> the contents of origin.json`; `shapes_of(vocabulary)` gives the shapes of the model's tensors.
 several_runs: how several runs are used as one, `(paths, overrides) -> Run`; the core asks for "mean".
 repeated_training: a training that is repeated, by "seeds" or "folds": `(config, folder, seeds or number of folds,
-    **arguments of runs.train.train) -> the summary`.
+    **arguments of runs.train.train) -> the summary`, which "print" prints.
 
 bilm_format: a `elmo.bilm_files.BiLMFormat`, another form in which biLMs are published; zip archives come first.
 bilm_names: for `BiLM.load_state_dict`, `(tensors, prefix, expected) -> None`, which renames in a state dict the tensors

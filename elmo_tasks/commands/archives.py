@@ -5,15 +5,11 @@ from __future__ import annotations
 import argparse
 import logging
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from elmo_tasks.commands import options
 from elmo_tasks.commands.console import print_json, print_table
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.files.paths import check_output
-
-if TYPE_CHECKING:
-    from elmo_tasks.files.installed_models import InstalledModel
 
 logger = logging.getLogger(__name__)
 
@@ -42,15 +38,14 @@ def run_models(arguments: argparse.Namespace) -> None:
     if arguments.json:
         print_json([model.to_json() for model in models])
     elif models:
-        columns = ("name", "task", "data", "score", "licence", "MB", "biLM")
-        print_table("installed models", columns, map(_row, models))
-
-
-def _row(model: InstalledModel) -> list[str]:
-    about, bilm = model.about(), model.bilm()
-    shown = f"{bilm.get('bilm', 'own')} {str(bilm.get('fingerprint'))[:12]}" if bilm else "none"
-    facts = (model.name, about.task, ", ".join(about.data), about.score, about.licence, f"{model.size() / 1e6:.1f}")
-    return [*("" if fact is None else str(fact) for fact in facts), shown]
+        rows = []
+        for model in models:
+            about, bilm = model.about(), model.bilm()
+            shown = f"{bilm.get('bilm', 'own')} {str(bilm.get('fingerprint'))[:12]}" if bilm else "none"
+            size = f"{model.size() / 1e6:.1f}"
+            facts = (model.name, about.task, ", ".join(about.data), about.score, about.licence, size, shown)
+            rows.append(["" if fact is None else str(fact) for fact in facts])
+        print_table("installed models", ("name", "task", "data", "score", "licence", "MB", "biLM"), rows)
 
 
 def add_archive(parser: argparse.ArgumentParser) -> None:

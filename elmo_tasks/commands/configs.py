@@ -50,7 +50,15 @@ def run_config(arguments: argparse.Namespace) -> None:
     if arguments.copy:
         if arguments.set or arguments.ext_var:
             raise ElmoTasksError("--copy copies the file unchanged; expected no --set or --ext-var")
-        _copy_config(arguments.config, arguments.copy, force=arguments.force)
+        from elmo_tasks.config.packaged import portable_text
+        from elmo_tasks.files.atomic import atomic_write
+
+        content = portable_text(arguments.config).encode()
+        check_ending(arguments.copy, (".jsonnet",))
+        check_output(arguments.copy, force=arguments.force, stream=True)
+        with atomic_write(arguments.copy) as stream:
+            stream.write(content)
+        print(arguments.copy)
         return
     from elmo_tasks.config import config_schema
     from elmo_tasks.config.jsonnet import evaluate
@@ -62,15 +70,3 @@ def run_config(arguments: argparse.Namespace) -> None:
     values = evaluate(arguments.config, dict(arguments.ext_var), undefined={})
     key = next((key for key in hooks.names("config_kind") if key in values), None)
     print_config(arguments, hooks.find("config_kind", key) if key else ExperimentConfig)
-
-
-def _copy_config(name: str, target: str, *, force: bool) -> None:
-    from elmo_tasks.config.packaged import portable_text
-    from elmo_tasks.files.atomic import atomic_write
-
-    content = portable_text(name).encode()
-    check_ending(target, (".jsonnet",))
-    check_output(target, force=force, stream=True)
-    with atomic_write(target) as stream:
-        stream.write(content)
-    print(target)

@@ -64,27 +64,15 @@ def print_metrics(metrics: Mapping[str, float], title: str) -> None:
         metric, _, part = name.partition("/")
         parts.setdefault(part, {})[metric] = value
     overall = parts.pop("", {})
-    print_table(title, ("metric", "value"), [[name, _number(value)] for name, value in overall.items()])
+    print_table(title, ("metric", "value"), [[name, shown_number(value)] for name, value in overall.items()])
     if parts:
         columns = list(dict.fromkeys(metric for values in parts.values() for metric in values))
-        rows = [[part, *(_number(values.get(name)) for name in columns)] for part, values in parts.items()]
+        rows = [[part, *(shown_number(values.get(name)) for name in columns)] for part, values in parts.items()]
         print_table(f"{title}, in detail", ("", *columns), rows)
 
 
 def print_training_metrics(metrics: Mapping[str, Any]) -> None:
-    """Prints the results of a training run, or of one run per seed or fold: on validation data (best epoch) and test
-    data.
-    """
-    if "pooled" in metrics:
-        print_metrics(metrics["pooled"], title=f"predictions of all {metrics['folds']} folds together")
-    if "mean" in metrics:
-        runs = f"{metrics['folds']} folds" if "folds" in metrics else f"{len(metrics['seeds'])} seeds"
-        for title, prefix in (("validation", "best/validation/"), ("test", "test/")):
-            names = [name for name in metrics["mean"] if name.startswith(prefix) and "/" not in name[len(prefix) :]]
-            rows = [[name[len(prefix) :], *(_number(metrics[key][name]) for key in ("mean", "std"))] for name in names]
-            if rows:
-                print_table(f"{title}, {runs}", ("metric", "mean", "std"), rows)
-        return
+    """Prints the results of a training: on validation data (best epoch) and on test data."""
     if metrics["best"]["validation"]:
         print_metrics(metrics["best"]["validation"], title=f"validation, epoch {metrics['best']['epoch']}")
     if "test" in metrics:
@@ -150,7 +138,8 @@ def _readable_width() -> int:
     return _PAGE_WIDTH
 
 
-def _number(value: float | None) -> str:
+def shown_number(value: float | None) -> str:
+    """A metric as tables show it; empty if there is none."""
     if value is None:
         return ""
     return str(value) if isinstance(value, int) else f"{value:.2f}"

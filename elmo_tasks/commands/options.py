@@ -1,17 +1,16 @@
-"""The arguments that several commands share, and the functions that parse their values."""
+"""The arguments that several commands share, and the functions that parse their values: numbers have bounds."""
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from elmo_tasks.commands import numbers
 from elmo_tasks.commands.console import print_json
-from elmo_tasks.commands.numbers import Number
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.files.paths import JSON, check_ending, check_output
 
@@ -21,13 +20,64 @@ if TYPE_CHECKING:
 _RUN = "the folder or the archive of a run, the name of an installed model (`elmo-tasks models`), or hub:ORG/NAME"
 
 
+MOST = 2**31 - 1  # of whole numbers; those that libraries in C take are not larger
+_MOST_SEED = 2**32 - 1
+_MOST_SEEDS = 10_000  # in a list
+
+
+@dataclasses.dataclass(frozen=True)
+class Number:
+    """What parses an option's value as a whole number within bounds.
+
+    Arguments:
+        low, high: the bounds, which are included.
+        name: what the number is, for errors.
+    """
+
+    low: int
+    high: int = MOST
+    name: str = "a whole number"
+
+    def __call__(self, text: str) -> int:
+        if (number := whole_number(text)) is None or not self.low <= number <= self.high:
+            upper = f"of at least {self.low}" if self.high == MOST else f"from {self.low} to {self.high}"
+            most = f" and at most {MOST}" if self.high == MOST and number is not None and number > MOST else ""
+            raise argparse.ArgumentTypeError(f"{text!r} is not {self.name} {upper}{most}")
+        return number
+
+
+positive, not_negative, at_least_two = Number(1), Number(0), Number(2)
+random_seed = Number(0, _MOST_SEED)
+
+
+def whole_number(text: str) -> int | None:
+    """The whole number that a text is in decimal digits, None if it is not one."""
+    digits = text.strip().removeprefix("-")
+    return int(text) if digits.isdecimal() and digits.isascii() and len(digits) < 20 else None
+
+
+def seeds(text: str) -> tuple[int, ...]:
+    """Seeds such as `1-3` or `1,2,5`."""
+    numbers: list[int] = []
+    for part in text.split(","):
+        first, dash, last = part.strip().partition("-")
+        start, stop = whole_number(first), whole_number(last if dash else first)
+        if start is None or stop is None or not 0 <= start <= stop <= _MOST_SEED:
+            expected = f"expected one such as 1-3 or 1,2,5, of numbers from 0 to {_MOST_SEED}"
+            raise argparse.ArgumentTypeError(f"{text!r} is not a list of seeds; {expected}")
+        if len(numbers) + stop - start >= _MOST_SEEDS:
+            raise argparse.ArgumentTypeError(f"{text!r} has too many seeds; expected at most {_MOST_SEEDS}")
+        numbers += range(start, stop + 1)
+    if len(set(numbers)) < len(numbers):
+        raise argparse.ArgumentTypeError(f"{text!r} has a seed twice; expected each once")
+    return tuple(numbers)
+
+
 def add_flag(parser: argparse._ActionsContainer, name: str, help: str) -> None:
     parser.add_argument(name, action="store_true", help=help)
 
 
-def add_number(
-    parser: argparse._ActionsContainer, name: str, default: int, help: str, kind: Number = numbers.positive
-) -> None:
+def add_number(parser: argparse._ActionsContainer, name: str, default: int, help: str, kind: Number = positive) -> None:
     """An option with a whole number, positive unless it is of another `kind`; the help ends with its default."""
     help = f"{help} (default: {default})"
     parser.add_argument(name, type=kind, default=default, metavar="N", help=help)
@@ -44,7 +94,7 @@ def add_repeated(parser: argparse._ActionsContainer, name: str, help: str, **set
 
 
 def add_seeds(parser: argparse._ActionsContainer, help: str) -> None:
-    parser.add_argument("--seeds", type=numbers.seeds, default=(), metavar="SEEDS", help=help)
+    parser.add_argument("--seeds", type=seeds, default=(), metavar="SEEDS", help=help)
 
 
 def add_result(parser: argparse.ArgumentParser, output: str, printed: str) -> None:
@@ -167,7 +217,7 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run_paths", metavar="RUN", nargs="+", help=help)
     parser.add_argument(
         "--batch-tokens",
-        type=numbers.positive,
+        type=positive,
         metavar="N",
         help="the maximum number of tokens in a batch: the number of examples times the length of the longest one; "
         "for a pair of sentences, both count (default: set by the run or the command)",

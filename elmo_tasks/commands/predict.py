@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from elmo_tasks import hooks
-from elmo_tasks.commands import numbers, options
+from elmo_tasks.commands import options
 from elmo_tasks.commands.console import binary_output, json_lines
 from elmo_tasks.errors import DataError, ElmoTasksError, OnError, did_you_mean
 from elmo_tasks.files.paths import HTML, JSON_LINES, check_ending, check_output
@@ -209,7 +209,7 @@ def add_predict(parser: argparse.ArgumentParser) -> None:
     about = "; ".join(f"{', '.join(names)}: {text}" for text, names in by_about.items())
     options.add_choice(parser, "--output-format", _OpenChoices(_output_formats()), about)
     about = "for annotation tools: only the N texts that the model is least certain of, the least certain first"
-    parser.add_argument("--least-certain", type=numbers.positive, metavar="N", help=about)
+    parser.add_argument("--least-certain", type=options.positive, metavar="N", help=about)
     options.add_choice(
         parser,
         "--on-error",

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from elmo_tasks import hooks
-from elmo_tasks.commands import numbers, options
+from elmo_tasks.commands import options
 from elmo_tasks.commands.configs import print_config
 from elmo_tasks.commands.console import print_confusion, print_label_scores, print_metrics, print_training_metrics
 from elmo_tasks.files.paths import JSON_LINES, check_ending, check_output
@@ -38,7 +38,7 @@ def add_train(parser: argparse.ArgumentParser) -> None:
     )
     repeated.add_argument(
         "--folds",
-        type=numbers.at_least_two,
+        type=options.at_least_two,
         metavar="K",
         help="cross-validation: train K times, each time without one part of the training data, which is then "
         "predicted, and print the score of all predictions together. Documents are not split where they are known",
@@ -73,7 +73,10 @@ def run_train(arguments: argparse.Namespace) -> None:
     else:
         metrics = train(arguments.config, folder, **settings)
     if is_main_process():
-        print_training_metrics(metrics)
+        if arguments.seeds or arguments.folds:
+            hooks.required("repeated_training", "print")(metrics)
+        else:
+            print_training_metrics(metrics)
         first_run = Path(folder)
         if arguments.seeds:
             first_run /= f"seed_{arguments.seeds[0]}"
@@ -137,12 +140,13 @@ def run_evaluate(arguments: argparse.Namespace) -> None:
         overrides=options.run_overrides(arguments),
     )
     if is_main_process():
-        options.show_result(arguments, metrics, lambda: _print_evaluation(metrics, " ".join(data)))
 
+        def show() -> None:
+            title = " ".join(data)
+            confusion, scores = metrics.pop("confusion", None), metrics.pop("label_scores", None)
+            print_metrics(metrics, title=title)
+            if confusion:
+                print_confusion(confusion, title=title)
+                print_label_scores(scores, title=title)
 
-def _print_evaluation(metrics: dict[str, Any], title: str) -> None:
-    confusion, scores = metrics.pop("confusion", None), metrics.pop("label_scores", None)
-    print_metrics(metrics, title=title)
-    if confusion:
-        print_confusion(confusion, title=title)
-        print_label_scores(scores, title=title)
+        options.show_result(arguments, metrics, show)

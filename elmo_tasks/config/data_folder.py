@@ -35,21 +35,15 @@ class MissingDataError(DataError):
     """
 
     def __init__(self, path: str | Path, problem: str = "no such file", instead: str = "") -> None:
-        self.problem, self.advice = f"{path}: {problem}", [each for each in (_advice(Path(path)), instead) if each]
+        known = filter(None, (advise(Path(path)) for advise in hooks.everything("missing_data")))
+        below = set_data_folder() if Path(path).is_relative_to(data_folder()) else ""
+        self.problem, self.advice = f"{path}: {problem}", [each for each in (next(known, below), instead) if each]
         super().__init__(path, ". ".join([problem, *self.advice]))
 
 
 def advice_last(problems: Iterable[str]) -> list[str]:
     """Problems, each once. What can be done about missing files comes last."""
     return sorted(dict.fromkeys(problems), key=lambda problem: problem.startswith(_ADVICE))
-
-
-def _advice(path: Path) -> str:
-    """What can be done about a missing file; empty if nothing is known of it."""
-    for advise in hooks.everything("missing_data"):
-        if advice := advise(path):
-            return str(advice)
-    return set_data_folder() if path.is_relative_to(data_folder()) else ""
 
 
 def set_data_folder() -> str:

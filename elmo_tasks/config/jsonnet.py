@@ -88,7 +88,12 @@ def _evaluate(
     if path.suffix.lower() in (".jsonl", ".jsonlines"):  # Jsonnet would read the sum of the objects
         raise ConfigError(f"{path}: JSON lines; expected a Jsonnet or JSON file")
     if path.suffix == ".json":
-        return _read_json(path)
+        values = read_json(path, dict[str, Any], _JSON_CONFIG, error=ConfigError)
+        try:
+            parse_json(path.read_text("utf-8-sig"), path, _JSON_CONFIG)  # of a key that is there twice, one is lost
+        except DataError as error:
+            raise ConfigError(str(error)) from None
+        return values
     try:
         content = path.read_bytes()
         if problem := foreign_encoding(content):
@@ -115,15 +120,6 @@ def _evaluate(
     if not isinstance(value, dict):
         raise ConfigError(f"{path}: expected an object, got {shown(value)}")
     return value
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    values = read_json(path, dict[str, Any], _JSON_CONFIG, error=ConfigError)
-    try:
-        parse_json(path.read_text("utf-8-sig"), path, _JSON_CONFIG)  # of a key that an object has twice, one is lost
-    except DataError as error:
-        raise ConfigError(str(error)) from None
-    return values
 
 
 def _imported(folder: str, name: str) -> tuple[str, bytes]:
@@ -198,12 +194,10 @@ def parse_value(text: str, source: str) -> Any:
     """
     try:
         value = pydantic_core.from_json(text, allow_inf_nan=False)  # JSON and Jsonnet do not know NaN and Infinity
+        return parse_json(text, source, "JSON") if isinstance(value, (dict, list)) else value
     except (ValueError, TypeError):  # the latter for half of a surrogate pair
-        return _evaluated(text, source) if _IS_JSONNET.fullmatch(text) else text
-    return parse_json(text, source, "JSON") if isinstance(value, (dict, list)) else value
-
-
-def _evaluated(text: str, source: str) -> Any:
+        if not _IS_JSONNET.fullmatch(text):
+            return text
     try:
         return pydantic_core.from_json(_jsonnet.evaluate_snippet("value", text, ext_vars=DEFAULT_VARIABLES))
     except (RuntimeError, ValueError) as error:
@@ -225,7 +219,17 @@ def write(values: dict[str, Any], path: Sequence[str], value: Any) -> KeyPath:
     taken: list[str | int] = []
     made: KeyPath | None = None
     for depth, text in enumerate(path):
-        step = _step(holder, text, taken)
+        step: str | int = text
+        if not isinstance(holder, dict):
+            location = dotted(taken)
+            if not isinstance(holder, list):
+                problem = "which has no keys; expected an object or a list there"
+                raise LookupError(f"{location} is {shown(holder)}, {problem}")
+            if not re.fullmatch(r"\d+", text):
+                raise LookupError(f"{location} is a list: expected an index, got {shown(text)}")
+            if len(text) > 9 or int(text) >= len(holder):
+                raise LookupError(f"{location} is a list of {len(holder)}: there is no index {text} (the first is 0)")
+            step = int(text)
         taken.append(step)
         if depth == len(path) - 1:
             holder[step] = value
@@ -236,20 +240,6 @@ def write(values: dict[str, Any], path: Sequence[str], value: Any) -> KeyPath:
             following = holder[step] = {}
         holder = following
     return made or tuple(taken)
-
-
-def _step(holder: Any, text: str, taken: Sequence[str | int]) -> str | int:
-    """The key or index by which `text` goes into `holder`, the value at the path `taken`."""
-    if isinstance(holder, dict):
-        return text
-    location = dotted(taken)
-    if not isinstance(holder, list):
-        raise LookupError(f"{location} is {shown(holder)}, which has no keys; expected an object or a list there")
-    if not re.fullmatch(r"\d+", text):
-        raise LookupError(f"{location} is a list: expected an index, got {shown(text)}")
-    if len(text) > 9 or int(text) >= len(holder):
-        raise LookupError(f"{location} is a list of {len(holder)}: there is no index {text} (the first is 0)")
-    return int(text)
 
 
 def dotted(path: Sequence[str | int]) -> str:

@@ -1,4 +1,4 @@
-"""From a config's file to a validated config, or to all of its problems at once."""
+"""From a config's file to a validated config, or to all of its problems at once; and back to Jsonnet, for people."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 import pydantic
+from pydantic_core import to_jsonable_python
 
 from elmo_tasks.config.jsonnet import apply_overrides, evaluate, write
 from elmo_tasks.config.packaged import find_config
@@ -24,6 +25,12 @@ Overrides: TypeAlias = Mapping[str, Any] | Sequence[str]
 """Changes of a config: a dict of key paths and values, `{"model.dropout": 0.3}`, or `["model.dropout=0.3"]`."""
 
 _GIVEN = "the given config"  # the name of a dict in messages
+# fmt: off
+_JSONNET_KEYWORDS = frozenset({
+    "assert", "else", "error", "false", "for", "function", "if", "import", "importbin", "importstr", "in", "local",
+    "null", "self", "super", "tailstrict", "then", "true",
+})
+# fmt: on
 
 
 def load_config(
@@ -105,3 +112,39 @@ def _path_as_text(value: Any) -> str:
     if isinstance(value, os.PathLike):
         return str(os.fspath(value))
     raise TypeError(f"{value!r} is a {type(value).__name__}")
+
+
+def describe(config: Config) -> str:
+    """The whole config as Jsonnet, with `// default` behind each value that nobody has set."""
+    lines: list[str] = []
+    _describe(lines, "", config, default=False, depth=0, end="")
+    return "\n".join(lines) + "\n"
+
+
+def _describe(lines: list[str], key: str, value: Any, default: bool, depth: int, end: str = ",") -> None:
+    """Appends the lines of one value; `key` is written before it, `end` behind it."""
+    entries: list[tuple[str, Any, bool]] = []  # what is written before a part, the part, and whether it is a default
+    if isinstance(value, Config):
+        aliases = {name: field.alias for name, field in type(value).model_fields.items()}
+        entries = [  # also of keys that have no field, as an options.json may have them
+            (f"{_jsonnet_key(aliases.get(name) or name)}: ", part, default or name not in value.model_fields_set)
+            for name, part in value
+        ]
+    elif isinstance(value, dict):
+        entries = [(f"{_jsonnet_key(name)}: ", part, default) for name, part in value.items()]
+    elif isinstance(value, (tuple, list)):
+        entries = [("", part, default) for part in value]
+    margin = "  " * depth
+    if isinstance(value, Config) or any(isinstance(part, (Config, dict, tuple, list)) for _, part, _ in entries):
+        opening, closing = "[]" if isinstance(value, (tuple, list)) else "{}"
+        lines.append(f"{margin}{key}{opening}")
+        for name, part, unset in entries:
+            _describe(lines, name, part, unset, depth + 1)
+        lines.append(f"{margin}{closing}{end}")
+    else:
+        text = json.dumps(to_jsonable_python(value), ensure_ascii=False)
+        lines.append(f"{margin}{key}{text}{end}{'  // default' if default else ''}")
+
+
+def _jsonnet_key(name: str) -> str:
+    return name if name.isidentifier() and name.isascii() and name not in _JSONNET_KEYWORDS else json.dumps(name)

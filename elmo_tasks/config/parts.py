@@ -105,8 +105,13 @@ class Part(Config):
         if Part in cls.__bases__:
             cls.alternatives = {}
             return
-        if (name := cls._type_name()) is None:
+        field = cls.model_fields.get("type")
+        if "type" in cls.__class_vars__:
+            name: str = vars(cls)["type"]
+        elif field is None or get_origin(field.annotation) is not Literal:
             return  # an abstract step between the kind and its alternatives
+        else:
+            (name,) = get_args(field.annotation)
         own = f"{cls.__module__}:{cls.__qualname__}"
         taken = hooks.home(cls._kind().__name__, name) or own  # of one that may not be imported yet
         known = cls.alternatives.get(name, cls)
@@ -115,17 +120,6 @@ class Part(Config):
         if taken != own:
             raise TypeError(f"{cls.__name__}: the type {name!r} is already taken by {taken.replace(':', '.')}")
         cls.alternatives[name] = cls
-
-    @classmethod
-    def _type_name(cls) -> str | None:
-        """The `type` of an alternative; None for a kind or an abstract step."""
-        if "type" in cls.__class_vars__:
-            return str(vars(cls)["type"])
-        field = cls.model_fields.get("type")
-        if field is None or get_origin(field.annotation) is not Literal:
-            return None
-        (name,) = get_args(field.annotation)
-        return str(name)
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: pydantic.GetCoreSchemaHandler) -> CoreSchema:

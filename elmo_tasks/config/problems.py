@@ -281,7 +281,13 @@ def locate_problems(
             continue
         # An entry of a list has the location of the list's key.
         named = next((start[-1] for start in starts if isinstance(start[-1], str)), None)
-        found = [] if named is None else _lines_with(named, texts)
+        written = re.compile(rf"""(?<![\w.])["']?{re.escape(named or "")}["']?\s*\+?:(?!:[^:])""")
+        found = [
+            (file, number)
+            for file, content in (texts.items() if named else ())
+            for number, line in enumerate(content.splitlines(), 1)
+            if written.search(line) and not line.lstrip().startswith(("//", "#"))
+        ]
         file, line = found[0] if len(found) == 1 else (str(path), 0)
         lines.append((int(file != str(path)), file, line, f"{file}:{line}: {text}" if line else f"{file}: {text}"))
     return [text for *_, text in sorted(lines, key=lambda entry: entry[:-1])]
@@ -301,14 +307,3 @@ def _texts(path: str, seen: set[str]) -> Iterator[tuple[str, str]]:
             imported = str(IMPORT_FOLDER / name)
         if imported not in seen:
             yield from _texts(imported, seen)
-
-
-def _lines_with(name: str, texts: Mapping[str, str]) -> list[tuple[str, int]]:
-    """The files and the lines, from 1, where a key of this name is written."""
-    key = re.compile(rf"""(?<![\w.])["']?{re.escape(name)}["']?\s*\+?:(?!:[^:])""")
-    return [
-        (file, number)
-        for file, text in texts.items()
-        for number, line in enumerate(text.splitlines(), 1)
-        if key.search(line) and not line.lstrip().startswith(("//", "#"))
-    ]

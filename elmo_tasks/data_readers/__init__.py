@@ -14,18 +14,7 @@ from elmo_tasks.data_readers.srl import PredicatesConfig, SrlConll2005Config, Sr
 from elmo_tasks.data_readers.sst import SstConfig
 
 __all__ = [
-    "Conll2003Config",
-    "CoreferenceConll2012Config",
-    "DatasetReader",
-    "DatasetReaderConfig",
-    "HubConfig",
-    "JsonlConfig",
-    "NerConll2012Config",
-    "Parsing",
-    "PredicatesConfig",
-    "SnliConfig",
-    "SquadConfig",
-    "SrlConll2005Config",
-    "SrlConll2012Config",
-    "SstConfig",
-]
+    "Conll2003Config", "CoreferenceConll2012Config", "DatasetReader", "DatasetReaderConfig", "HubConfig",
+    "JsonlConfig", "NerConll2012Config", "Parsing", "PredicatesConfig", "SnliConfig", "SquadConfig",
+    "SrlConll2005Config", "SrlConll2012Config", "SstConfig"
+]  # fmt: skip

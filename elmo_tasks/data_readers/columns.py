@@ -5,6 +5,7 @@ Their tags are checked, and those of spans are converted to another scheme.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
@@ -37,28 +38,25 @@ class DocumentNumbers:
         return {"document": self._document, "sentence": self._sentence - 1}
 
 
+@dataclasses.dataclass
 class LineWidths:
     """Checks that lines have the same number of cells.
 
     Arguments:
+        path: the file, for errors.
         least: the lowest number of cells.
+        parsing: gets the error of a sentence with a wrong line.
         needed: the indices of cells that must not be empty.
         same_in_file: all lines have as many cells as the first sentence that is right; otherwise, those of a sentence.
         known: the line that shows the number of cells, such as a header row.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        least: int,
-        parsing: Parsing,
-        *,
-        needed: Sequence[int] = (),
-        same_in_file: bool = True,
-        known: Line | None = None,
-    ) -> None:
-        self._path, self._least, self._parsing = path, least, parsing
-        self._needed, self._same_in_file, self._known = needed, same_in_file, known
+    path: Path
+    least: int
+    parsing: Parsing
+    needed: Sequence[int] = ()
+    same_in_file: bool = True
+    known: Line | None = None
 
     def check(self, sentence: list[Line]) -> list[Line]:
         """The lines of a sentence; none if it is wrong and skipped.
@@ -67,25 +65,21 @@ class LineWidths:
             DataError: a line has too few cells, not as many as the others, or an empty one that is needed. The
                 line is named.
         """
-        with self._parsing.caught():
-            like = self._known or sentence[0]
+        with self.parsing.caught():
+            like = self.known or sentence[0]
             width = len(like[2])
-            for line in sentence:
-                if len(line[2]) != width or width < self._least:
-                    expected = f"at least {self._least}" if width < self._least else f"{width} as in line {like[0]}"
-                    problem = f"{len(line[2])} column(s); expected {expected}: {line[1][:80]!r}"
-                    raise DataError(self._path, problem, line[0])
-                if self._needed and "\t" in line[1] and "" in line[2]:
-                    self._check_needed(*line)
-            self._known = like if self._same_in_file else None
+            for number, text, cells in sentence:
+                if len(cells) != width or width < self.least:
+                    expected = f"at least {self.least}" if width < self.least else f"{width} as in line {like[0]}"
+                    problem = f"{len(cells)} column(s); expected {expected}: {text[:80]!r}"
+                    raise DataError(self.path, problem, number)
+                for index in self.needed if "\t" in text and "" in cells else ():
+                    if index < len(cells) and not cells[index]:
+                        problem = f"column {index} is empty; expected a word or a tag there: {text[:80]!r}"
+                        raise DataError(self.path, problem, number)
+            self.known = like if self.same_in_file else None
             return sentence
         return []
-
-    def _check_needed(self, number: int, text: str, cells: list[str]) -> None:
-        for index in self._needed:
-            if index < len(cells) and not cells[index]:
-                problem = f"column {index} is empty; expected a word or a tag there: {text[:80]!r}"
-                raise DataError(self._path, problem, number)
 
 
 def read_rows(

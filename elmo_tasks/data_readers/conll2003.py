@@ -14,14 +14,7 @@ import datasets
 import pydantic
 from pydantic import Field
 
-from elmo_tasks.data_readers.columns import (
-    DOCUMENT_BORDER,
-    DocumentNumbers,
-    InputScheme,
-    TagReader,
-    clean,
-    read_rows,
-)
+from elmo_tasks.data_readers.columns import DOCUMENT_BORDER, DocumentNumbers, InputScheme, TagReader, clean, read_rows
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig, Predicted
 from elmo_tasks.data_readers.records import Record, hub_records, read_tagged_tokens, require_columns
 from elmo_tasks.data_readers.sources import Examples, Parsing, class_names

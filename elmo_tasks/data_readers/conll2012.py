@@ -329,7 +329,13 @@ def parse_coreference_column(cells: Iterable[tuple[int, str]], path: str | Path)
     clusters: dict[str, list[list[int]]] = {}
     begun: dict[str, list[tuple[int, int]]] = {}  # by cluster, innermost last: (first token, line)
     for token, (line, cell) in enumerate(cells):
-        for kind, cluster in _brackets(cell, path, line):
+        if cell in (NO_BRACKETS, ""):
+            continue
+        if not _CELL.fullmatch(cell):
+            expected = f"{NO_BRACKETS!r}, or '(N', 'N)' or '(N)' joined by '|'"
+            raise DataError(path, f"{cell!r} is not a coreference cell; expected {expected}", line)
+        for match in sorted(_BRACKET.finditer(cell), key=lambda match: _KINDS.index(str(match.lastgroup))):
+            kind, cluster = match.lastgroup, match.group().strip("()")
             mentions = clusters.setdefault(cluster, [])
             if kind == "single":
                 mentions.append([token, token])
@@ -345,14 +351,3 @@ def parse_coreference_column(cells: Iterable[tuple[int, str]], path: str | Path)
         _, line, cluster = min(still_open)
         raise DataError(path, f"a mention of cluster {cluster} begins here but does not end in its document", line)
     return [sorted(mentions) for mentions in clusters.values()]
-
-
-def _brackets(cell: str, path: str | Path, line: int) -> list[tuple[str, str]]:
-    """The (kind, cluster) of each bracket in a cell, in the order of reading."""
-    if cell in (NO_BRACKETS, ""):
-        return []
-    if not _CELL.fullmatch(cell):
-        expected = f"{NO_BRACKETS!r}, or '(N', 'N)' or '(N)' joined by '|'"
-        raise DataError(path, f"{cell!r} is not a coreference cell; expected {expected}", line)
-    brackets = [(str(match.lastgroup), match.group().strip("()")) for match in _BRACKET.finditer(cell)]
-    return sorted(brackets, key=lambda bracket: _KINDS.index(bracket[0]))

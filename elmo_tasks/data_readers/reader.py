@@ -147,7 +147,14 @@ class DatasetReaderConfig(Part):
         if problem is None:
             return None
         if isinstance(self.task, type(task)):  # only settings differ
-            remedy = self._changes(task, key, other, other_key)
+            changes = []
+            for field in dataclasses.fields(task):
+                own, others = getattr(self.task, field.name), getattr(task, field.name)
+                if own != others and field.name in type(other).model_fields:
+                    changes.append(f"{other_key}.{field.name} to {json.dumps(own)}")
+                if own != others and field.name in type(self).model_fields:
+                    changes.append(f"{key}.{field.name} to {json.dumps(others)}")
+            remedy = f"Set {', or '.join(changes)}" if changes else "Choose another reader"
         else:
             readers = DatasetReaderConfig.choices().items()
             fitting = [
@@ -158,18 +165,6 @@ class DatasetReaderConfig(Part):
             remedy = f"Readers that fit: {', '.join(fitting) or 'none'}"
         name, other_name = (type(part).model_fields["type"].default for part in (self, other))
         return f"{key} {name!r} does not fit {other_key} {other_name!r}: {problem}. {remedy}"
-
-    def _changes(self, task: Task, key: str, other: Part, other_key: str) -> str:
-        """Which settings of the two configs can be changed so that their tasks are the same."""
-        changes = []
-        for field in dataclasses.fields(task):
-            own, others = getattr(self.task, field.name), getattr(task, field.name)
-            if own != others:
-                if field.name in type(other).model_fields:
-                    changes.append(f"{other_key}.{field.name} to {json.dumps(own)}")
-                if field.name in type(self).model_fields:
-                    changes.append(f"{key}.{field.name} to {json.dumps(others)}")
-        return f"Set {', or '.join(changes)}" if changes else "Choose another reader"
 
 
 class DatasetReader(abc.ABC):

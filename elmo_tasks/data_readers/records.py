@@ -275,20 +275,16 @@ def checked_examples(
             if "label" in names and is_no_label(given.get("label")):
                 parsing.left_out[UNLABELLED] += 1
             else:
-                example = _with_tokens(given, task, tokenizer) if tokenizer else given
-                yield {**_checked(example, task, names, f"{name}: example {number}"), "line": number}
-
-
-def _with_tokens(given: Mapping[str, Any], task: Task, tokenizer: Tokenizer) -> Mapping[str, Any]:
-    """An example with the tokens of its texts."""
-    texts = {}
-    for column in task.sentence_columns:
-        key = "text" if column == "tokens" else column
-        if isinstance(text := given.get(key), str) and (key == column or column not in given):
-            texts[column] = [token.text for token in tokenizer.words(text)]
-        elif isinstance(text, list) and column not in given:  # as in files, a text may be its tokens
-            texts[column] = text
-    return {**given, **texts}
+                texts: dict[str, Any] = {}  # their tokens
+                if tokenizer:
+                    for column in task.sentence_columns:
+                        key = "text" if column == "tokens" else column
+                        text = given.get(key)
+                        if isinstance(text, str) and (key == column or column not in given):
+                            texts[column] = [token.text for token in tokenizer.words(text)]
+                        elif isinstance(text, list) and column not in given:  # as in files, a text may be its tokens
+                            texts[column] = text
+                yield {**_checked({**given, **texts}, task, names, f"{name}: example {number}"), "line": number}
 
 
 def _checked(given: Mapping[str, Any], task: Task, names: Mapping[str, Sequence[str]], location: str) -> dict[str, Any]:

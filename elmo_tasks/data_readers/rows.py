@@ -12,7 +12,7 @@ import logging
 import math
 import re
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, get_args
 
@@ -428,9 +428,20 @@ class RowReader(DatasetReader):
         def means_no_label(label: str) -> bool:
             if config.no_label is not None or label != "-1":
                 return label in (config.no_label or ())
-            # The whole source decides. It is parsed once more, so that errors are found only once.
-            again = records(Parsing(skip=parsing.skip))
-            return _minus_one_means_no_label(again, columns["label"], source)
+            # The whole source decides. It is parsed once more, so that errors are found only once. -1 is a class of a
+            # scale with other negative numbers, and may be one next to 0 and 1, as in sentiment.
+            others: set[str] = set()
+            for record in records(Parsing(skip=parsing.skip)):
+                with contextlib.suppress(DataError):
+                    others.add(read_label(record.value(columns["label"]), record.location))
+            others.discard("-1")
+            are_ids = all(re.fullmatch(r"[0-9]{1,9}", label) for label in others)
+            if are_ids and (not others or max(map(int, others)) > 1):
+                logger.info("%s: the label -1 is read as no gold label; with no_label: [], it is a label", source)
+                return True
+            if not any(re.fullmatch(r"-[0-9.]+", label) for label in others):
+                logger.warning("%s: -1 is read as a label; if it means no gold label, set no_label to ['-1']", source)
+            return False
 
         rows = RowExamples(config, columns, self.tokenizer, names, means_no_label, decimal)
         for record in records(parsing):
@@ -445,24 +456,6 @@ class RowReader(DatasetReader):
                     parsing.left_out[UNLABELLED] += 1
                     continue
                 yield {**example, "line": record.number}
-
-
-def _minus_one_means_no_label(records: Iterable[Record], column: str | int, source: str) -> bool:
-    """Whether the label -1 of a source means that there is no gold label; the log says how it is read.
-
-    It is a class of a scale with other negative numbers, and may be one next to 0 and 1, as in sentiment.
-    """
-    others: set[str] = set()
-    for record in records:
-        with contextlib.suppress(DataError):
-            others.add(read_label(record.value(column), record.location))
-    others.discard("-1")
-    if all(re.fullmatch(r"[0-9]{1,9}", label) for label in others) and (not others or max(map(int, others)) > 1):
-        logger.info("%s: the label -1 is read as no gold label; with no_label: [], it is a label", source)
-        return True
-    if not any(re.fullmatch(r"-[0-9.]+", label) for label in others):
-        logger.warning("%s: -1 is read as a label; if it means no gold label, set no_label to ['-1']", source)
-    return False
 
 
 class JsonlConfig(RowReaderConfig):

@@ -18,14 +18,7 @@ from pydantic import Field
 
 from elmo_tasks.data_readers.columns import clean
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
-from elmo_tasks.data_readers.records import (
-    Record,
-    check_distinct,
-    hub_records,
-    json_records,
-    require_columns,
-    unescape,
-)
+from elmo_tasks.data_readers.records import Record, check_distinct, hub_records, json_records, require_columns, unescape
 from elmo_tasks.data_readers.sources import Parsing, class_names
 from elmo_tasks.errors import DataError
 from elmo_tasks.files.text import BYTE_ORDER_MARK, read_lines
@@ -120,9 +113,14 @@ class SnliReader(DatasetReader):
         is_tokenized = self._is_tokenized(sentences, sample)
         for record in itertools.chain(sample, records):
             with parsing.caught():
-                if not self._is_in_set(record):
-                    parsing.left_out["pair(s) of other sets"] += 1
-                    continue
+                if self.config.semeval_set is not None:
+                    semeval_set = clean(record.get(SET_COLUMN, str))
+                    if semeval_set not in get_args(SemEvalSet):
+                        expected = ", ".join(get_args(SemEvalSet))
+                        raise DataError(record.location, f"{SET_COLUMN} {semeval_set!r}; expected {expected}")
+                    if semeval_set != self.config.semeval_set:
+                        parsing.left_out["pair(s) of other sets"] += 1
+                        continue
                 label = _label(record, label_column) if parsing.needs_labels else None
                 premise, hypothesis = (self._tokens(record, column, is_tokenized) for column in sentences)
                 if label is None and parsing.needs_labels:
@@ -131,16 +129,6 @@ class SnliReader(DatasetReader):
                     parsing.left_out["pair(s) with an empty sentence"] += 1
                 else:
                     yield {"premise": premise, "hypothesis": hypothesis, "label": label, "line": record.number}
-
-    def _is_in_set(self, record: Record) -> bool:
-        """Whether a pair is in the SemEval set that is read."""
-        if self.config.semeval_set is None:
-            return True
-        semeval_set = clean(record.get(SET_COLUMN, str))
-        if semeval_set not in get_args(SemEvalSet):
-            expected = ", ".join(get_args(SemEvalSet))
-            raise DataError(record.location, f"{SET_COLUMN} {semeval_set!r}; expected {expected}")
-        return semeval_set == self.config.semeval_set
 
     def _records(self, path: Path, parsing: Parsing) -> Iterator[Record]:
         """Yields the records of a file, without its blank lines.
@@ -206,7 +194,13 @@ class SnliReader(DatasetReader):
     def _tokens(self, record: Record, column: str, is_tokenized: bool) -> list[str]:
         sentence = record.get(column, str)
         if self.config.tokenized == "auto" and record.columns.get(column + PARSE_ENDING):
-            return _leaves(record, column + PARSE_ENDING)
+            parse = record.get(column + PARSE_ENDING, str)  # such as `( ( The cat ) ( sleeps . ) )`
+            pieces = parse.replace(BYTE_ORDER_MARK, "").split()
+            depths = list(itertools.accumulate((piece == "(") - (piece == ")") for piece in pieces))
+            if depths and (min(depths) < 0 or depths[-1] != 0):
+                problem = f"the brackets of a binary parse are not balanced: {parse[:80]!r}"
+                raise DataError(record.location, problem)
+            return [unescape(piece) for piece in pieces if piece not in ("(", ")")]
         sentence = sentence.replace(BYTE_ORDER_MARK, "")
         if is_tokenized:
             return [unescape(token) for token in sentence.split()]
@@ -222,13 +216,3 @@ def _label(record: Record, column: str) -> str | None:
         expected = f"{', '.join(INFERENCE_LABELS)}, or {NO_LABEL!r} for a pair to leave out"
         raise DataError(record.location, f"{column} {written!r}; expected {expected}")
     return written.lower()
-
-
-def _leaves(record: Record, column: str) -> list[str]:
-    """The words of a binary parse such as `( ( The cat ) ( sleeps . ) )`."""
-    pieces = record.get(column, str).replace(BYTE_ORDER_MARK, "").split()
-    depths = list(itertools.accumulate((piece == "(") - (piece == ")") for piece in pieces))
-    if depths and (min(depths) < 0 or depths[-1] != 0):
-        problem = f"the brackets of a binary parse are not balanced: {record.get(column, str)[:80]!r}"
-        raise DataError(record.location, problem)
-    return [unescape(piece) for piece in pieces if piece not in ("(", ")")]

@@ -116,15 +116,15 @@ def task_keys(fields: Mapping[str, Any], own_columns: Mapping[str, str]) -> dict
 
     A text stays under `text` where the data has tokens there, and tokens are `tokens` where it has texts.
     """
-    names = {key: _task_key(key, value, own_columns) for key, value in fields.items()}
-    return {key if names[key] in fields else names[key]: value for key, value in fields.items()}
-
-
-def _task_key(key: str, value: Any, own_columns: Mapping[str, str]) -> str:
-    name = own_columns.get(key, key)
-    if key == "text" and isinstance(value, str) and name in ("tokens", "sentences"):
-        return key
-    return "tokens" if name == "text" != key and isinstance(value, list) else name
+    renamed = {}
+    for key, value in fields.items():
+        name = own_columns.get(key, key)
+        if key == "text" and isinstance(value, str) and name in ("tokens", "sentences"):
+            name = key
+        elif name == "text" != key and isinstance(value, list):
+            name = "tokens"
+        renamed[key if name in fields else name] = value
+    return renamed
 
 
 def class_names(feature: Any) -> list[str] | None:

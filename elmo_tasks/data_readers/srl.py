@@ -21,7 +21,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 from pydantic import Field
 
 from elmo_tasks.data_readers.columns import DocumentNumbers, read_rows
-from elmo_tasks.data_readers.conll2012 import Conll2012Sentence, bracketed_spans, conll2012_files, faultless_documents
+from elmo_tasks.data_readers.conll2012 import bracketed_spans, conll2012_files, faultless_documents
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
 from elmo_tasks.data_readers.sources import Parsing, without_copies
 from elmo_tasks.errors import DataError, counted
@@ -129,7 +129,14 @@ class SrlConll2012Reader(SrlReader):
             for sentence in document.sentences:
                 with parsing.caught():
                     roles = self.read_roles(sentence.roles, document.path, sentence.first_line, parsing)
-                    predicates = _predicates(sentence, roles, document.path)
+                    predicates: Sequence[int] = sentence.predicates
+                    if len(predicates) != len(roles):
+                        verbs = [next((span for span in spans or () if span.label == VERB), None) for spans in roles]
+                        predicates = [verb.start for verb in verbs if verb]
+                        if len(predicates) < len(verbs):
+                            problem = f"{len(roles)} column(s) of roles for {len(sentence.predicates)} token(s)"
+                            expected = f"with a frameset, and not every column has a span {VERB} instead"
+                            raise DataError(document.path, f"{problem} {expected}", sentence.first_line)
                     source = document.name, document.path, sentence.first_line
                     yield SrlSentence(sentence.words, sentence.lemmas, predicates, roles, *source)
 
@@ -267,18 +274,6 @@ class PredicatesReader(DatasetReader):
                 "file": files[sentence.path],
                 "line": sentence.first_line,
             }
-
-
-def _predicates(sentence: Conll2012Sentence, spans: Sequence[Sequence[Span] | None], path: Path) -> Sequence[int]:
-    """The index of the predicate of each column of roles."""
-    if len(sentence.predicates) == len(spans):
-        return sentence.predicates
-    verbs = [next((span for span in column or () if span.label == VERB), None) for column in spans]
-    found = [verb.start for verb in verbs if verb]
-    if len(found) < len(verbs):
-        problem = f"{len(spans)} column(s) of roles for {len(sentence.predicates)} token(s) with a frameset"
-        raise DataError(path, f"{problem}, and not every column has a span {VERB} instead", sentence.first_line)
-    return found
 
 
 def _file_pairs(folder: Path) -> list[tuple[Path, Path]]:

@@ -99,7 +99,13 @@ EXTRAS = {
     ),
     "repeats": Extra(
         "a training for each of several seeds, or for each fold of a cross-validation",
-        adds={"repeated_training": {"seeds": "repeats:train_seeds", "folds": "repeats:train_folds"}},
+        adds={
+            "repeated_training": {
+                "seeds": "repeats:train_seeds",
+                "folds": "repeats:train_folds",
+                "print": "repeats:print_summary",
+            }
+        },
     ),
     "pretraining": Extra(
         "biLMs: training, fine-tuning, perplexity, scores of words",

@@ -6,7 +6,7 @@ import gzip
 import shutil
 import tarfile
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO
 
@@ -61,7 +61,12 @@ def unpack(
             stream = bounded(unzipped, unpacked_numbers(archive.stat().st_size), problem)
             with tarfile.open(fileobj=stream, mode="r|") as tar:
                 for member in tar:
-                    if (name := _file_name(member)) is None:
+                    name = member.name.removeprefix("./")
+                    if name.startswith("/") or ".." in name.split("/"):
+                        raise ValueError(f"contains {member.name[:200]!r}, a place outside of its folder")
+                    if not (member.isfile() or member.isdir()):
+                        raise ValueError(f"{member.name[:200]!r} is not a regular file")
+                    if member.isdir() or is_clutter(name):
                         continue
                     whole, rest = _names(name)
                     if known(whole):
@@ -74,7 +79,13 @@ def unpack(
                         raise ValueError(f"contains {name[:200]!r}, which is not a file of a run")
             while stream.read(1 << 20):  # to the checksum at the end
                 pass
-        _take_out(inner, folder, list(tops.values()), only_known=only_known)
+        # The files of the only folder in an archive get its place, unless there are files outside of it.
+        outside = any(path != inner for path in folder.iterdir())
+        if tops and (only_known if outside else len(tops) > 1):
+            raise ValueError(f"contains {[*tops.values()][-1][:200]!r} and other files of the same kind elsewhere")
+        for path in inner.iterdir() if tops and not outside else ():
+            path.rename(folder / path.name)
+        shutil.rmtree(inner, ignore_errors=True)
     except _DAMAGE as error:
         raise problem(f"damaged, or not {kind} ({error}); expected {expected}") from None
 
@@ -93,26 +104,6 @@ def contains(archive: Path, name: str) -> bool:
 def _names(name: str) -> tuple[str, str]:
     """A member's name as it is, and without its outermost folder."""
     return name, name.partition("/")[2]
-
-
-def _file_name(member: tarfile.TarInfo) -> str | None:
-    """The name of a file; None for a folder and for clutter. Raises `ValueError` for what no archive needs."""
-    name = member.name.removeprefix("./")
-    if name.startswith("/") or ".." in name.split("/"):
-        raise ValueError(f"contains {member.name[:200]!r}, a place outside of its folder")
-    if not (member.isfile() or member.isdir()):
-        raise ValueError(f"{member.name[:200]!r} is not a regular file")
-    return None if member.isdir() or is_clutter(name) else name
-
-
-def _take_out(inner: Path, folder: Path, nested: Sequence[str], *, only_known: bool) -> None:
-    """Moves the files of the only folder in an archive to their places, unless there are files outside of it."""
-    outside = any(path != inner for path in folder.iterdir())
-    if nested and (only_known if outside else len(nested) > 1):
-        raise ValueError(f"contains {nested[-1][:200]!r} and other files of the same kind elsewhere")
-    for path in inner.iterdir() if nested and not outside else ():
-        path.rename(folder / path.name)
-    shutil.rmtree(inner, ignore_errors=True)
 
 
 def _write_member(tar: tarfile.TarFile, member: tarfile.TarInfo, path: Path) -> None:

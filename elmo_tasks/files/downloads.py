@@ -6,14 +6,12 @@ An address is `https://HOST/FILE#sha256=HASH`; its file is checked, and kept in 
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
 import logging
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
-from typing import IO
 from urllib.parse import urlsplit
 
 from elmo_tasks.errors import DISK_FULL_ERRORS, RemoteError, WriteError, one_line, some_of
@@ -66,18 +64,8 @@ def downloaded(name: str | Path, *, local_only: bool = False) -> Path:
         return path
     if local_only:
         raise RemoteError(f"{address}: not downloaded to this machine yet")
-    _download(address, path, expected)
+    download(address, path, expected)
     return path
-
-
-def fetched(address: str) -> tuple[Path, str]:
-    """The file at an address, and the address with its hash; as `downloaded`, but the address may lack the hash."""
-    if "#" in address:
-        return downloaded(address), address
-    path = place_of(address)
-    if not path.is_file():
-        _download(address, path, None)
-    return path, f"{address}#sha256={kept_hash(path)}"
 
 
 def place_of(address: str) -> Path:
@@ -86,11 +74,13 @@ def place_of(address: str) -> Path:
     return used_cache("downloads") / hashlib.sha256(address.encode()).hexdigest() / (name.strip(".") or "file")
 
 
-def _download(address: str, path: Path, expected: str | None) -> None:
-    """Writes the file of an address; after an error, the cache is as it was before."""
+def download(address: str, path: Path, expected: str | None) -> None:
+    """Writes the file of an address, with the SHA-256 `expected`; after an error, the cache is as it was before."""
     import http.client
     import urllib.error
     import urllib.request
+
+    from elmo_tasks.progress import progress_bar
 
     if is_offline():
         raise RemoteError(f"{address}: not downloaded to this machine yet, and HF_HUB_OFFLINE is set")
@@ -99,7 +89,15 @@ def _download(address: str, path: Path, expected: str | None) -> None:
             length = response.headers["Content-Length"]
             size = int(length) if length and length.isdecimal() else None
             logger.info("downloading %s%s", address, f" ({human_size(size)})" if size else "")
-            found, count = _copy(response, stream, path.name, size)
+            digest, count = hashlib.sha256(), 0
+            with progress_bar() as bar:
+                task = bar.add_task(f"{path.name} (MB)", total=None if size is None else size / 1e6, note="")
+                while chunk := response.read(_CHUNK):
+                    digest.update(chunk)
+                    stream.write(chunk)
+                    count += len(chunk)
+                    bar.advance(task, len(chunk) / 1e6)
+            found = digest.hexdigest()
             if size is not None and count < size:
                 raise RemoteError(f"{address}: the download ended after {count:,} of {size:,} bytes; try again")
             if expected not in (None, found):
@@ -113,21 +111,6 @@ def _download(address: str, path: Path, expected: str | None) -> None:
     except (OSError, http.client.HTTPException, ValueError) as problem:  # a file that cannot be written is a WriteError
         reason = problem.reason if isinstance(problem, urllib.error.URLError) else problem
         raise RemoteError(f"{address}: cannot be downloaded: {reason}; check the address and the network") from None
-
-
-def _copy(source: IO[bytes], target: IO[bytes], name: str, size: int | None) -> tuple[str, int]:
-    """Copies all bytes, with a progress bar. Returns their SHA-256 and their number."""
-    from elmo_tasks.progress import progress_bar
-
-    digest, count = hashlib.sha256(), 0
-    with progress_bar() as bar:
-        task = bar.add_task(f"{name} (MB)", total=None if size is None else size / 1e6, note="")
-        while chunk := source.read(_CHUNK):
-            digest.update(chunk)
-            target.write(chunk)
-            count += len(chunk)
-            bar.advance(task, len(chunk) / 1e6)
-    return digest.hexdigest(), count
 
 
 def is_offline() -> bool:
@@ -150,9 +133,22 @@ def hub_folder(source: str, patterns: Sequence[str], expected: str, *, local_onl
         RemoteError: there is no such model, or it is not for everyone, or the hub cannot be reached.
         WriteError: the disk is full.
     """
+    from huggingface_hub import constants, errors
+
     name, revision = _hub_parts(source)
-    with _hub_errors(source, local_only=local_only):
+    try:
         folder = _hub_snapshot(name, revision, tuple(patterns), local_only)
+    except Exception as problem:  # of the library and of those that it uses, of any class
+        if isinstance(problem, OSError) and problem.errno in DISK_FULL_ERRORS:
+            place = problem.filename or constants.HF_HUB_CACHE
+            raise WriteError(place, problem, remedy="Free some space there, or set HF_HOME to another folder") from None
+        if local_only:
+            raise RemoteError(f"{source}: not downloaded to this machine yet") from None
+        if is_offline():
+            raise RemoteError(f"{source}: not downloaded to this machine yet, and HF_HUB_OFFLINE is set") from None
+        cause = problem.__cause__ if isinstance(problem, errors.LocalEntryNotFoundError) else problem
+        reason = one_line(cause if isinstance(cause, Exception) else problem, 500)
+        raise RemoteError(f"{source}: cannot be downloaded from the hub: {reason}") from None
     if not folder.is_dir():
         raise RemoteError(f"{source}: has none of the files {some_of(patterns)}; {expected}")
     return folder
@@ -176,27 +172,7 @@ def _hub_snapshot(name: str, revision: str | None, patterns: tuple[str, ...], lo
     import huggingface_hub
 
     return Path(
-        huggingface_hub.snapshot_download(
+        huggingface_hub.snapshotdownload(
             name, revision=revision, allow_patterns=list(patterns), local_files_only=local_only
         )
     )
-
-
-@contextlib.contextmanager
-def _hub_errors(source: str, *, local_only: bool = False) -> Iterator[None]:
-    """Turns the library's errors within the block into one line, which says what the hub has answered."""
-    from huggingface_hub import constants, errors
-
-    try:
-        yield
-    except Exception as problem:  # of the library and of those that it uses, of any class
-        if isinstance(problem, OSError) and problem.errno in DISK_FULL_ERRORS:
-            place = problem.filename or constants.HF_HUB_CACHE
-            raise WriteError(place, problem, remedy="Free some space there, or set HF_HOME to another folder") from None
-        if local_only:
-            raise RemoteError(f"{source}: not downloaded to this machine yet") from None
-        if is_offline():
-            raise RemoteError(f"{source}: not downloaded to this machine yet, and HF_HUB_OFFLINE is set") from None
-        cause = problem.__cause__ if isinstance(problem, errors.LocalEntryNotFoundError) else problem
-        reason = one_line(cause if isinstance(cause, Exception) else problem, 500)
-        raise RemoteError(f"{source}: cannot be downloaded from the hub: {reason}") from None

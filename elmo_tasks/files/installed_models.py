@@ -15,7 +15,6 @@ import importlib.metadata
 import importlib.util
 import logging
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -118,24 +117,21 @@ def installed_models() -> list[InstalledModel]:
     Raises:
         RunError: what an entry point names is not there.
     """
-    points = importlib.metadata.entry_points(group=ENTRY_POINTS)
-    return sorted((model for point in points for model in _models(point)), key=lambda model: model.name)
-
-
-def _models(point: importlib.metadata.EntryPoint) -> Iterator[InstalledModel]:
-    package = point.dist.name if point.dist else point.name
-    try:
-        spec = importlib.util.find_spec(point.module)
-    except ImportError:
-        spec = None
-    if spec is None or not spec.submodule_search_locations:
-        raise RunError(
-            f"{package}: its entry point of {ENTRY_POINTS} names {point.value}; expected a package that is "
-            f"installed: install {package} again, or uninstall it"
-        )
-    for folder in spec.submodule_search_locations:
-        for config in Path(folder).glob("*/config.json"):
-            yield InstalledModel(config.parent.name, config.parent, package)
+    models: list[InstalledModel] = []
+    for point in importlib.metadata.entry_points(group=ENTRY_POINTS):
+        package = point.dist.name if point.dist else point.name
+        try:
+            spec = importlib.util.find_spec(point.module)
+        except ImportError:
+            spec = None
+        if spec is None or not spec.submodule_search_locations:
+            raise RunError(
+                f"{package}: its entry point of {ENTRY_POINTS} names {point.value}; expected a package that is "
+                f"installed: install {package} again, or uninstall it"
+            )
+        for folder in map(Path, spec.submodule_search_locations):
+            models += [InstalledModel(each.parent.name, each.parent, package) for each in folder.glob("*/config.json")]
+    return sorted(models, key=lambda model: model.name)
 
 
 def model_named(name: str) -> InstalledModel | None:

@@ -6,20 +6,19 @@ Files of JSON lines grow with a run: one record for each evaluation.
 from __future__ import annotations
 
 import codecs
-import contextlib
 import functools
 import json
 import math
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, NoReturn, TypeVar
 
 import pydantic
 import pydantic_core
 
-from elmo_tasks.errors import BEGIN_AGAIN, DataError, ElmoTasksError, RunError
+from elmo_tasks.errors import BEGIN_AGAIN, DataError, ElmoTasksError, RunError, one_line_of
 from elmo_tasks.files.atomic import atomic_write, write_errors
 from elmo_tasks.files.limits import ADVICE, MAX_JSON_BYTES, MAX_JSON_DEPTH, limit
 from elmo_tasks.files.text import foreign_encoding, read_lines
@@ -185,37 +184,32 @@ def from_json(
     """Like `read_json`, for bytes that are already read; error messages call them `name`."""
     if problem := foreign_encoding(content):
         raise error(f"{name}: {problem}")
-    with _one_error(name, expected, error):
-        return _adapter(kind).validate_json(content.removeprefix(codecs.BOM_UTF8), strict=True)
-    raise AssertionError  # not reached
+    text = content.removeprefix(codecs.BOM_UTF8)
+    return _valid(lambda: _adapter(kind).validate_json(text, strict=True), name, expected, error)
 
 
 def checked(
     value: Any, kind: type[_T], name: str | Path, expected: str, *, error: type[ElmoTasksError] = RunError
 ) -> _T:
     """Like `from_json`, for values that were stored in another way."""
-    with _one_error(name, expected, error):
-        return _adapter(kind).validate_python(value)
-    raise AssertionError  # not reached
+    return _valid(lambda: _adapter(kind).validate_python(value), name, expected, error)
 
 
-@contextlib.contextmanager
-def _one_error(name: str | Path, expected: str, error: type[ElmoTasksError]) -> Iterator[None]:
-    """Raises all problems that pydantic has found as one `error`, with a line for each."""
+def _valid(validate: Callable[[], _T], name: str | Path, expected: str, error: type[ElmoTasksError]) -> _T:
+    """A value that pydantic finds valid. Raises all problems as one `error`, with a line for each."""
     try:
-        yield
+        return validate()
     except pydantic.ValidationError as invalid:
         problems = invalid.errors()
-        lines = [f"{_location(name, problem)}: {_describe(problem, expected)}" for problem in problems[:_MAX_SHOWN]]
+        lines = []
+        for problem in problems[:_MAX_SHOWN]:
+            # A file that is not JSON is named with the line.
+            line = re.search(r" at line (\d+) column", problem["msg"]) if problem["type"] == "json_invalid" else None
+            location = f"{name}:{line[1]}" if line and isinstance(name, Path) else name
+            lines.append(f"{location}: {_describe(problem, expected)}")
         if len(problems) > len(lines):
             lines.append(f"{name}: {len(problems) - len(lines)} more problems")
         raise error("\n".join(lines)) from None
-
-
-def _location(name: str | Path, problem: pydantic_core.ErrorDetails) -> str:
-    """The file, with the line where it is not JSON."""
-    line = re.search(r" at line (\d+) column", problem["msg"]) if problem["type"] == "json_invalid" else None
-    return f"{name}:{line[1]}" if line and isinstance(name, Path) else str(name)
 
 
 def _describe(problem: pydantic_core.ErrorDetails, expected: str) -> str:
@@ -228,13 +222,8 @@ def _describe(problem: pydantic_core.ErrorDetails, expected: str) -> str:
     if problem["type"] == "value_error":
         message = str(problem["ctx"]["error"])
     else:
-        message += f"; got {_shown(problem['input'])}"
+        message += f"; got {one_line_of(problem['input'])}"
     return f"{key}: {message}" if key else f"{message}; expected {expected}"
-
-
-def _shown(value: Any, limit: int = 80) -> str:
-    text = repr(value)
-    return text if len(text) <= limit else f"{text[: limit - 3]}..."
 
 
 def append_line(path: Path, record: Mapping[str, Any]) -> None:

@@ -37,7 +37,8 @@ def locked(folder: Path, *, writes: bool = True) -> Iterator[None]:
     """
     if folder.exists() and not folder.is_dir():
         raise RunError(f"{folder}: is a file; expected the name of a folder")
-    made = _make(folder)
+    made = [path for path in (folder, *folder.parents) if not path.exists()]  # the innermost first
+    folder.mkdir(parents=True, exist_ok=True)
     try:
         with contextlib.ExitStack() as held:
             try:
@@ -82,7 +83,12 @@ def exclusive(path: Path, waiting_for: str | None = None) -> Iterator[None]:
             logger.info("waiting for %s, which %s", holder(path), waiting_for)
             lock.acquire()
     try:
-        _write_holder(path)
+        command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
+        now = datetime.datetime.now().astimezone().isoformat(" ", "seconds")
+        found = {"process": os.getpid(), "host": platform.node(), "command": command, "since": now}
+        # If the disk is full, it is not known who holds the lock.
+        with contextlib.suppress(WriteError), atomic_write(_holder_file(path)) as stream:
+            stream.write(json.dumps(found).encode())  # ASCII: an argument may have bytes that are not UTF-8
         yield
     finally:
         for file in (_holder_file(path), path):
@@ -99,21 +105,5 @@ def holder(path: Path) -> str:
         return "another process"
 
 
-def _write_holder(path: Path) -> None:
-    command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
-    now = datetime.datetime.now().astimezone().isoformat(" ", "seconds")
-    found = {"process": os.getpid(), "host": platform.node(), "command": command, "since": now}
-    # If the disk is full, it is not known who holds the lock.
-    with contextlib.suppress(WriteError), atomic_write(_holder_file(path)) as stream:
-        stream.write(json.dumps(found).encode())  # ASCII: an argument may have bytes that are not UTF-8
-
-
 def _holder_file(path: Path) -> Path:
     return Path(f"{path}.json")
-
-
-def _make(folder: Path) -> list[Path]:
-    """Makes a folder with its parents, and returns those that were missing, the innermost first."""
-    missing = [path for path in (folder, *folder.parents) if not path.exists()]
-    folder.mkdir(parents=True, exist_ok=True)
-    return missing

@@ -64,29 +64,20 @@ def decompressed(raw: IO[bytes], path: Path) -> Iterator[IO[bytes]]:
     """
     with contextlib.ExitStack() as stack:
         if path.suffix == ".zip":
-            content = stack.enter_context(_only_member(raw, path))
+            try:
+                archive = stack.enter_context(zipfile.ZipFile(raw))
+                names = [name for name in archive.namelist() if not (name.endswith("/") or is_clutter(name))]
+                if len(names) != 1:
+                    raise DataError(path, f"the archive contains {len(names)} files; expected exactly one")
+                content = stack.enter_context(archive.open(names[0]))
+            except ZIP_ERRORS as error:
+                raise DataError(path, f"the archive is damaged or cut short ({error})") from None
         elif opener := _OPENERS.get(path.suffix):
             content = stack.enter_context(opener(raw, "rb"))
         else:
             yield raw
             return
         yield bounded(content, unpacked_text(path.stat().st_size), lambda problem: DataError(path, problem))
-
-
-@contextlib.contextmanager
-def _only_member(raw: IO[bytes], path: Path) -> Iterator[IO[bytes]]:
-    """The content of the only file in a zip archive."""
-    with contextlib.ExitStack() as stack:
-        try:
-            archive = stack.enter_context(zipfile.ZipFile(raw))
-            names = [name for name in archive.namelist() if not (name.endswith("/") or is_clutter(name))]
-            if len(names) == 1:
-                content = stack.enter_context(archive.open(names[0]))
-        except ZIP_ERRORS as error:
-            raise DataError(path, f"the archive is damaged or cut short ({error})") from None
-        if len(names) != 1:
-            raise DataError(path, f"the archive contains {len(names)} files; expected exactly one")
-        yield content
 
 
 def standard_input() -> IO[bytes]:

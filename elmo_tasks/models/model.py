@@ -108,7 +108,7 @@ class TaskModel(nn.Module, ABC, Generic[BatchT, OutputT]):
         score.
 
         Arguments:
-            predictions: what `decode` gives, or what a predictor's `findings` make of it.
+            predictions: what `decode` gives, or a part of it that an explanation is about.
 
         Raises:
             ElmoTasksError: the head does not say what its predictions' scores are.

@@ -7,7 +7,7 @@ from typing import Any
 
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.predictors.fields import one_of, string_field, tokens_field
-from elmo_tasks.predictors.predictor import Fields, Finding, Predictor, rounded
+from elmo_tasks.predictors.predictor import Fields, Predictor, rounded
 from elmo_tasks.rendering.drawing import nested_pieces
 from elmo_tasks.rendering.tasks import located
 from elmo_tasks.tasks.coreference import GENRES, token_speakers
@@ -64,16 +64,6 @@ class CoreferencePredictor(Predictor):
         genre = {"genre": example["genre"]} if example["genre"] in self.vocabulary.labels[GENRES] else {}
         return {**{name: example[name] for name in ("document", "sentences", "speakers")}, **genre}
 
-    def findings(self, example: Fields, prediction: Fields) -> Iterator[Finding]:
-        """The link of each mention that has an antecedent; `mention` is its number in the result."""
-        tokens = [token for sentence in example["sentences"] for token in sentence]
-        mentions = prediction["mentions"]
-        for number, antecedent in enumerate(prediction["antecedents"]):
-            if antecedent is not None:
-                link = (mentions[number], mentions[antecedent])
-                names = (" ".join(tokens[first : last + 1]) for first, last in link)
-                yield Finding({"of": " → ".join(names), "mention": number}, example, {"link": link})
-
     def result(self, example: Fields, prediction: Fields) -> dict[str, Any]:
         text, offsets = located(example)
         clusters = prediction["clusters"]
@@ -115,7 +105,11 @@ def _document(fields: Fields, kind: str, tokenizer: Tokenizer) -> dict[str, Any]
     if kind == "tokens":
         return {"sentences": [tokens_field(fields, "tokens")]}
     if kind == "sentences":
-        document: dict[str, Any] = {"sentences": _sentences_field(fields)}
+        given = fields["sentences"]
+        if not isinstance(given, list) or not given:
+            raise ElmoTasksError(f"'sentences' is {given!r}; expected a list of at least one sentence")
+        named = {f"sentences[{number}]": tokens for number, tokens in enumerate(given)}
+        document: dict[str, Any] = {"sentences": [tokens_field(named, key) for key in named]}
         if "speakers" in fields:
             document["speakers"] = token_speakers(fields["speakers"], document["sentences"], "speakers")
         return document
@@ -126,13 +120,3 @@ def _document(fields: Fields, kind: str, tokenizer: Tokenizer) -> dict[str, Any]
         "sentences": [[token.text for token in sentence] for sentence in located],
         "offsets": [[[token.start, token.end] for token in sentence] for sentence in located],
     }
-
-
-def _sentences_field(fields: Fields) -> list[list[str]]:
-    sentences = fields["sentences"]
-    if not isinstance(sentences, list) or not sentences:
-        raise ElmoTasksError(f"'sentences' is {sentences!r}; expected a list of at least one sentence")
-    return [
-        tokens_field({f"sentences[{number}]": tokens}, f"sentences[{number}]")
-        for number, tokens in enumerate(sentences)
-    ]

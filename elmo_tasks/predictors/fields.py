@@ -101,23 +101,21 @@ def sentence_examples(fields: Mapping[str, Any], tokenizer: Tokenizer) -> Iterat
         }
 
 
-def located_span(example: Mapping[str, Any], start: int, end: int) -> dict[str, Any]:
-    """The first and last token, the text and, for raw text, the position of a span in a sentence example."""
-    if "offsets" not in example:
-        return {"start": start, "end": end, "text": " ".join(example["tokens"][start : end + 1])}
-    first, last = example["offsets"][start][0], example["offsets"][end][1]
-    text = example["text"][first - example["start_char"] : last - example["start_char"]]
-    return {"start": start, "end": end, "start_char": first, "end_char": last, "text": text}
-
-
 def labelled_spans(
     example: Mapping[str, Any], tags: Sequence[str], probabilities: Sequence[float], name: str
 ) -> list[dict[str, Any]]:
     """The spans of a sentence's tags, each with its label under `name` and the probability of its least certain tag."""
-    return [
-        {name: label, **located_span(example, start, end), "probability": min(probabilities[start : end + 1])}
-        for label, start, end in spans_of_tags(tags)
-    ]
+    spans: list[dict[str, Any]] = []
+    for label, start, end in spans_of_tags(tags):
+        span = {name: label, "start": start, "end": end}
+        if "offsets" in example:  # of raw text
+            first, last = example["offsets"][start][0], example["offsets"][end][1]
+            text = example["text"][first - example["start_char"] : last - example["start_char"]]
+            span |= {"start_char": first, "end_char": last, "text": text}
+        else:
+            span["text"] = " ".join(example["tokens"][start : end + 1])
+        spans.append({**span, "probability": min(probabilities[start : end + 1])})
+    return spans
 
 
 def _value(fields: Mapping[str, Any], key: str) -> Any:

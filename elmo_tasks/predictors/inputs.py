@@ -150,17 +150,13 @@ def find_files(inputs: Sequence[str | Path], output: str | Path | None = None) -
         files = [file for path in matching_paths(name) for file in ([path] if path.is_file() else _files_below(path))]
         if not files:
             raise DataError(name, "no such file, and no file in such a folder")
-        found += [_absolute(path) for path in files if results not in path.resolve().parents]
+        for file in map(Path.absolute, files):
+            if results not in file.resolve().parents:  # the name of a file that is a link stays
+                found.append(file.parent.resolve() / file.name if ".." in file.parts else file)
     if not found:
         raise DataError(inputs[0], "contains only files of an output folder; expected the text")
     common = Path(os.path.commonpath([path.parent for path in found]))
     return {path.relative_to(common).as_posix(): path for path in each_once(sorted(found))}
-
-
-def _absolute(path: Path) -> Path:
-    """The path from the root, without `..`. The name of a file that is a link stays."""
-    path = path.absolute()
-    return path.parent.resolve() / path.name if ".." in path.parts else path
 
 
 def _files_below(folder: Path) -> list[Path]:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import functools
 import json
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
@@ -16,14 +15,7 @@ import torch
 
 from elmo_tasks import hooks
 from elmo_tasks.data_readers.sources import task_keys
-from elmo_tasks.errors import (
-    ArgumentError,
-    DataError,
-    ElmoTasksError,
-    OnError,
-    check_count,
-    one_line_of,
-)
+from elmo_tasks.errors import ArgumentError, DataError, ElmoTasksError, OnError, check_count, one_line_of
 from elmo_tasks.files.limits import ADVICE, limit
 from elmo_tasks.models.model import TaskModel
 from elmo_tasks.text.prose import warn_of_blank
@@ -43,14 +35,6 @@ _BATCHES_AHEAD = 16  # inputs for this many batches are sorted by length, so tha
 _DIGITS = 6  # of probabilities in results
 _TOKENS_BETWEEN = 1 << 17  # of all predictors; giving memory back more often would take two percent of the time
 _POSITION_KEYS = frozenset({"sentences", "offsets", "spans", "saliency"})  # pictures read them where a result has them
-
-
-class Finding(NamedTuple):
-    """Something that a prediction says, whose score can be explained."""
-
-    about: dict[str, Any]  # what the result says of it
-    example: Fields  # what the model reads
-    prediction: Fields  # what `TaskModel.prediction_scores` scores
 
 
 class Origin(NamedTuple):
@@ -141,14 +125,11 @@ class Predictor(ABC):
             raise TypeError(f"{self!r} was not loaded from a run and cannot be pickled; load its run in each process")
         return self.origin.load, ()
 
-    @property
-    def settings(self) -> dict[str, Any]:
-        """The keyword arguments that it was made with."""
-        return {"batch_tokens": self.batch_tokens, "tokenizer": self.tokenizer, "origin": self.origin}
-
     def with_model(self: _PredictorT, model: TaskModel[Any, Any]) -> _PredictorT:
         """The same predictor with another model of its task and vocabulary."""
-        return type(self)(model, self.vocabulary, **self.settings)
+        other: _PredictorT = object.__new__(type(self))
+        other.__dict__.update(vars(self), model=model.eval())
+        return other
 
     @abstractmethod
     def examples(self, fields: Fields) -> Iterable[dict[str, Any]]:
@@ -181,7 +162,18 @@ class Predictor(ABC):
         several = [inputs] if isinstance(inputs, (str, Mapping)) else inputs
         if isinstance(several, bytes) or not isinstance(several, Iterable):
             raise ArgumentError(f"inputs is {one_line_of(inputs)}; expected a string, a dict or a list of them")
-        return list(self.predict(_given(several, on_error), on_error=on_error, explain=explain))
+
+        def given() -> Iterator[Input]:
+            """The inputs, of which None is not a blank line of a file, but an error."""
+            for number, each in enumerate(several, start=1):
+                if each is None:
+                    problem = DataError("inputs", "None; expected a string or a dict", number)
+                    if on_error is None:
+                        raise problem
+                    on_error(problem)
+                yield each
+
+        return list(self.predict(given(), on_error=on_error, explain=explain))
 
     def warm_up(self) -> None:
         """Predicts the sample, so that all that is loaded at the first use is there before the first input comes."""
@@ -323,11 +315,15 @@ class Predictor(ABC):
     def complete_result(self, fields: Fields, example: Fields, prediction: Fields) -> dict[str, Any]:
         """The `result` of an example, after the items of its input that are carried over, under names of their own."""
         result = self.result(example, prediction)
-        others = {
-            key: each for key, each in task_keys(fields, self.origin.own_columns).items() if key not in self.read_keys
-        }
         taken = result.keys() | _POSITION_KEYS
-        return {_free_name(key, taken, fields): value for key, value in others.items()} | result
+        carried = {}
+        for key, value in task_keys(fields, self.origin.own_columns).items():
+            if key not in self.read_keys:
+                name = key
+                while name in taken or (name != key and name in fields):
+                    name = f"input_{name}"
+                carried[name] = value
+        return carried | result
 
     def predictions(self, examples: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """The model's prediction of each example, in their order, with rounded numbers.
@@ -336,19 +332,11 @@ class Predictor(ABC):
         """
         return self.in_batches(examples, self._predict_batch)
 
-    def findings(self, example: Fields, prediction: Fields) -> Iterable[Finding]:
-        """What `explain` explains of a prediction; by default its label or number, or each of its labels."""
-        field = self.task.predicted_field
-        value = prediction[field]
-        if isinstance(value, list):
-            return [Finding({"of": label}, example, {field: [label]}) for label in value]
-        return [Finding({"of": value if isinstance(value, str) else field}, example, prediction)]
-
     def explain(self, examples: Sequence[dict[str, Any]], predictions: Sequence[Fields]) -> list[dict[str, Any]]:
         """The tokens that the predictions depend on, `{"saliency": [...]}` for each example.
 
-        There is an item for each of its `findings`, with what it is `of`, its `score` and its texts as lists of
-        `[token, share]`.
+        There is an item for each thing that the prediction says, with what it is `of`, its `score` and its texts as
+        lists of `[token, share]`.
 
         Raises:
             ExampleError: the model would read too many tokens for an example.
@@ -358,10 +346,6 @@ class Predictor(ABC):
             self, examples, predictions
         )
         return explained
-
-    def details(self, examples: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-        """What pictures show of each example in addition to its result, under other keys; by default nothing."""
-        return [{} for _ in examples]
 
     def in_batches(
         self, examples: Sequence[dict[str, Any]], compute: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]
@@ -408,17 +392,6 @@ def rounded(value: Any) -> Any:
     return value
 
 
-def _given(inputs: Iterable[Input], on_error: OnError | None) -> Iterator[Input]:
-    """Inputs passed from Python. Here None is an error; in a file it stands for a blank line."""
-    for number, each in enumerate(inputs, start=1):
-        if each is None:
-            problem = DataError("inputs", "None; expected a string or a dict", number)
-            if on_error is None:
-                raise problem
-            on_error(problem)
-        yield each
-
-
 _tokens_since_release = 0
 
 
@@ -437,27 +410,5 @@ def release_memory_after(tokens: int) -> None:
 
 def release_memory() -> None:
     """Gives the free parts of the heaps back at once."""
-    if trim := _malloc_trim():
-        trim(0)
-
-
-@functools.cache
-def _malloc_trim() -> Callable[[int], int] | None:
-    try:
-        function: Callable[[int], int] = ctypes.CDLL(None).malloc_trim
-    except (OSError, TypeError, AttributeError):  # not glibc
-        return None
-    return function
-
-
-def _free_name(name: str, taken: Collection[str], names: Collection[str]) -> str:
-    """The name under which a column or key of the data is kept next to results: its own, or `input_<name>`.
-
-    Arguments:
-        taken: the names that results have.
-        names: all names of the data.
-    """
-    free = name
-    while free in taken or (free != name and free in names):
-        free = f"input_{free}"
-    return free
+    with contextlib.suppress(OSError, TypeError, AttributeError):  # not glibc
+        ctypes.CDLL(None).malloc_trim(0)

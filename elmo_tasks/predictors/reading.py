@@ -12,7 +12,7 @@ import torch
 
 from elmo_tasks.models.reading import ReadingModel, ReadingOutput
 from elmo_tasks.predictors.fields import one_of, text_field
-from elmo_tasks.predictors.predictor import Fields, Finding, Predictor
+from elmo_tasks.predictors.predictor import Fields, Predictor
 from elmo_tasks.tasks.reading import Reading, unanswered
 from elmo_tasks.text.tokens import batches_of_like_lengths, mask_of_lengths, overlapping_windows
 
@@ -52,18 +52,6 @@ class ReadingPredictor(Predictor):
 
     def input_of(self, example: Fields) -> dict[str, Any]:
         return {name: example[name] for name in ("id", "question", "passage")}
-
-    def findings(self, example: Fields, prediction: Fields) -> list[Finding]:
-        """The answer. Of a passage longer than the model's window, only the window around the answer is read."""
-        length, size = len(example["token_starts"]), self.model.window
-        start, end = prediction["start"], prediction["end"]
-        about = {"of": prediction["answer"]}
-        if size is not None and length > size:
-            first = max(0, min((start or 0) - size // 2, length - size))
-            about["first_token"] = first
-            example = {**example, **{key: example[key][first : first + size] for key in ("token_starts", "token_ends")}}
-            start, end = (None if token is None else token - first for token in (start, end))
-        return [Finding(about, example, {"start": start, "end": end})]
 
     def result(self, example: Fields, prediction: Fields) -> dict[str, Any]:
         return {**{key: example[key] for key in ("question", "passage")}, **prediction["best"][0], **prediction}

@@ -13,7 +13,7 @@ from elmo_tasks.files.limits import ADVICE, limit
 from elmo_tasks.metrics.srl import VERB
 from elmo_tasks.models.model import TaskModel
 from elmo_tasks.predictors.fields import labelled_spans, one_of, sentence_examples, tokens_field
-from elmo_tasks.predictors.predictor import ExampleError, Fields, Finding, Predictor, rounded
+from elmo_tasks.predictors.predictor import ExampleError, Fields, Predictor, rounded
 from elmo_tasks.tasks.tagging import TAGS, Tagging
 from elmo_tasks.text.tag_schemes import spans_of_tags
 from elmo_tasks.text.vocabulary import Vocabulary
@@ -76,10 +76,6 @@ class SemanticRolesPredictor(Predictor):
             check_tagger(predicates)
         self.predicates = predicates
 
-    @property
-    def settings(self) -> dict[str, Any]:
-        return {**super().settings, "predicates": self.predicates}
-
     def warm_up(self) -> None:
         super().warm_up()
         if self.predicates is not None:
@@ -91,7 +87,16 @@ class SemanticRolesPredictor(Predictor):
             if kind == "text":
                 raise ElmoTasksError("'predicates' are indices of tokens; expected 'tokens' with them, not 'text'")
             tokens = tokens_field(fields, "tokens")
-            yield {"tokens": tokens, "predicates": _checked_indices(fields["predicates"], len(tokens))}
+            indices = fields["predicates"]
+            if not isinstance(indices, list):
+                raise ElmoTasksError(f"'predicates' is {indices!r}; expected a list of indices of tokens, from 0")
+            for index in indices:
+                if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < len(tokens):
+                    expected = f"indices of tokens, from 0 to {len(tokens) - 1}"
+                    raise ElmoTasksError(f"'predicates' has {index!r}; expected {expected}")
+            if len(set(indices)) < len(indices):
+                raise ElmoTasksError(f"'predicates' is {indices!r}; expected each index once")
+            yield {"tokens": tokens, "predicates": indices}
             return
         if self.predicates is None:
             raise ElmoTasksError(
@@ -151,12 +156,6 @@ class SemanticRolesPredictor(Predictor):
         frames = iter(super().predictions(rows))
         return [{"frames": [{"predicate": index, **next(frames)} for index in found]} for found in predicates]
 
-    def findings(self, example: Fields, prediction: Fields) -> Iterator[Finding]:
-        """The roles of each predicate, that is, the tags of its frame."""
-        for frame in prediction["frames"]:
-            row = {"tokens": example["tokens"], "predicate": frame["predicate"]}
-            yield Finding({"of": row["tokens"][row["predicate"]], "predicate": row["predicate"]}, row, frame)
-
     def _most_padded(self, lengths: Sequence[int]) -> int:
         enough = _ENOUGH_ROWS * max(lengths, default=0)
         return max(self.batch_tokens, min(enough, _MOST_TIMES * self.batch_tokens))
@@ -179,34 +178,18 @@ def check_tagger(tagger: Predictor) -> None:
         )
 
 
-def _checked_indices(indices: Any, num_tokens: int) -> list[int]:
-    if not isinstance(indices, list):
-        raise ElmoTasksError(f"'predicates' is {indices!r}; expected a list of indices of tokens, from 0")
-    for index in indices:
-        if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < num_tokens:
-            raise ElmoTasksError(f"'predicates' has {index!r}; expected indices of tokens, from 0 to {num_tokens - 1}")
-    if len(set(indices)) < len(indices):
-        raise ElmoTasksError(f"'predicates' is {indices!r}; expected each index once")
-    return indices
-
-
 def _frame(example: Fields, predicate: int, tags: list[str], probabilities: list[float]) -> dict[str, Any]:
     tokens = example["tokens"]
     roles = [span for span in labelled_spans(example, tags, probabilities, "role") if span["role"] != VERB]
+    pieces, end_before = [], 0
+    for label, start, end in spans_of_tags(tags):
+        pieces += [*tokens[end_before:start], f"[{label} {' '.join(tokens[start : end + 1])}]"]
+        end_before = end + 1
     return {
         "predicate": predicate,
         "predicate_text": tokens[predicate],
         "probability": rounded(math.prod(role["probability"] for role in roles)),
         "tags": tags,
         "roles": roles,
-        "description": marked_roles(tokens, tags),
+        "description": " ".join([*pieces, *tokens[end_before:]]),
     }
-
-
-def marked_roles(tokens: Sequence[str], tags: Sequence[str]) -> str:
-    """The sentence with its roles in brackets: `[ARG0 Orla] [V sold] [ARG1 the mill] .`"""
-    pieces, end_before = [], 0
-    for label, start, end in spans_of_tags(tags):
-        pieces += [*tokens[end_before:start], f"[{label} {' '.join(tokens[start : end + 1])}]"]
-        end_before = end + 1
-    return " ".join([*pieces, *tokens[end_before:]])

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
-import torch
-
 from elmo_tasks.predictors.fields import labelled_spans, sentence_examples
-from elmo_tasks.predictors.predictor import Fields, Finding, Predictor
+from elmo_tasks.predictors.predictor import Fields, Predictor
 from elmo_tasks.tasks import Tagging
-from elmo_tasks.text.tag_schemes import spans_of_tags
 
 
 class TaggerPredictor(Predictor):
@@ -34,29 +31,6 @@ class TaggerPredictor(Predictor):
 
     def examples(self, fields: Fields) -> Iterator[dict[str, Any]]:
         return sentence_examples(fields, self.tokenizer)
-
-    def findings(self, example: Fields, prediction: Fields) -> list[Finding]:
-        """Each span; or, if the tags are not spans, the tags of the whole sentence."""
-        tags = prediction["tags"]
-        if not self.task.tag_scheme:
-            return [Finding({"of": "tags"}, example, prediction)]
-        return [
-            Finding(
-                {"of": label, "start": start, "end": end, "text": " ".join(example["tokens"][start : end + 1])},
-                example,
-                {"tags": [tag if start <= token <= end else None for token, tag in enumerate(tags)]},
-            )
-            for label, start, end in spans_of_tags(tags)
-        ]
-
-    def details(self, examples: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-        """`tag_probabilities`: for each token its most probable tags, at most five; only of models that have them."""
-        return self.in_batches(examples, self._batch_details)
-
-    @torch.inference_mode()
-    def _batch_details(self, examples: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        batch = self.collate(examples)
-        return self.model.details(self.model(batch), batch)
 
     def result(self, example: Fields, prediction: Fields) -> dict[str, Any]:
         tags, probabilities = prediction["tags"], prediction["probabilities"]

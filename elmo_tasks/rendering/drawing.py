@@ -131,7 +131,15 @@ def nested_pieces(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[Piece
     """
     # Spans close before others open at the same position: the innermost, which opened last, first.
     # Of those that open at a position, the longest comes first, since it is the outermost.
-    drawn = _without_crossing(spans)
+    drawn: list[int] = []  # the numbers of the spans that cross none of those which begin before them
+    ends: list[int] = []  # of the spans that are open, the innermost last
+    for number in sorted(range(len(spans)), key=lambda number: (spans[number][0], -spans[number][1])):
+        start, end = spans[number]
+        while ends and ends[-1] <= start:
+            ends.pop()
+        if not ends or end <= ends[-1]:
+            drawn.append(number)
+            ends.append(end)
     closing = [(spans[number][1], 0, -spans[number][0], -number) for number in drawn]
     opening = [(spans[number][0], 1, -spans[number][1], number) for number in drawn]
     last = 0
@@ -144,73 +152,38 @@ def nested_pieces(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[Piece
         yield Piece("text", text[last:])
 
 
-def _without_crossing(spans: Sequence[tuple[int, int]]) -> list[int]:
-    """The numbers of the spans that cross none of those which begin before them."""
-    kept: list[int] = []
-    ends: list[int] = []  # of the spans that are open, the innermost last
-    for number in sorted(range(len(spans)), key=lambda number: (spans[number][0], -spans[number][1])):
-        start, end = spans[number]
-        while ends and ends[-1] <= start:
-            ends.pop()
-        if not ends or end <= ends[-1]:
-            kept.append(number)
-            ends.append(end)
-    return kept
-
-
-# What the labels of the trained models mean, and which of them have the same colour.
-# By the number of their colour in the palette.
-_NAMES = (
-    {"LOC": "place"},
-    {"MISC": "other name, such as a nationality or an event"},
-    {"ORG": "organization"},
-    {"PER": "person"},
-)
-# Of the Penn Treebank, with what the English Web Treebank adds.
-_PARTS_OF_SPEECH = (
-    {"NN": "noun, singular", "NNS": "noun, plural"},
-    {"VB": "verb, base form", "VBD": "verb, past tense", "VBG": "verb, -ing form", "VBN": "verb, past participle"}
-    | {"VBP": "verb, present", "VBZ": "verb, present, third person singular", "MD": "modal verb"},
-    {"JJ": "adjective", "JJR": "adjective, comparative", "JJS": "adjective, superlative"},
-    {"NNP": "name, singular", "NNPS": "name, plural"},
-    {"DT": "determiner", "PDT": "determiner before another", "WDT": "determiner that asks or refers: which"}
-    | {"PRP": "pronoun", "PRP$": "possessive pronoun", "WP": "pronoun that asks or refers: who", "WP$": "whose"}
-    | {"EX": "there, as in “there is”"},
-    {"RB": "adverb", "RBR": "adverb, comparative", "RBS": "adverb, superlative"}
-    | {"WRB": "adverb that asks or refers: where"},
-    {"CD": "number", "FW": "foreign word", "UH": "interjection", "SYM": "symbol", "$": "currency", "LS": "list number"}
-    | {"ADD": "address on the web", "AFX": "affix", "GW": "part of a word that was split"},
-    {"IN": "preposition or subordinating conjunction", "CC": "coordinating conjunction", "TO": "to", "RP": "particle"}
-    | {"POS": "possessive ending"},
+# Labels of the trained models. Those in one text have the colour whose number in the palette is that of the text.
+_NAMES = ("LOC", "MISC", "ORG", "PER")
+_PARTS_OF_SPEECH = (  # of the Penn Treebank, with what the English Web Treebank adds
+    "NN NNS",
+    "VB VBD VBG VBN VBP VBZ MD",
+    "JJ JJR JJS",
+    "NNP NNPS",
+    "DT PDT WDT PRP PRP$ WP WP$ EX",
+    "RB RBR RBS WRB",
+    "CD FW UH SYM $ LS ADD AFX GW",
+    "IN CC TO RP POS",
 )
 _ROLES = (
-    {"ARG0": "agent: who does it"},
-    {"ARG1": "patient: whom or what it happens to", "ARG1-DSP": "what is said, as direct speech"},
-    {"ARG2": "recipient, instrument or attribute"},
-    {"ARG3": "starting point, beneficiary or attribute", "ARG4": "end point", "ARG5": "another argument"}
-    | {"ARGA": "who makes the agent do it"},
-    {"ARGM-TMP": "time"},
-    {"ARGM-LOC": "place", "ARGM-DIR": "direction", "ARGM-GOL": "goal"},
-    {"ARGM-MNR": "manner", "ARGM-CAU": "cause", "ARGM-PRP": "purpose", "ARGM-PNC": "purpose", "ARGM-EXT": "extent"}
-    | {"ARGM-COM": "in whose company", "ARGM-ADV": "other circumstance", "ARGM-MOD": "modal verb"}
-    | {"ARGM-NEG": "negation", "ARGM-DIS": "link to what was said before", "ARGM-ADJ": "adjective"}
-    | {"ARGM-LVB": "light verb", "ARGM-PRR": "predicate of a light verb", "ARGM-PRD": "state of a participant"}
-    | {"ARGM-REC": "each other", "ARGM-CXN": "construction, such as a comparison"},
-    {"V": "predicate"},
+    "ARG0",
+    "ARG1 ARG1-DSP",
+    "ARG2",
+    "ARG3 ARG4 ARG5 ARGA",
+    "ARGM-TMP",
+    "ARGM-LOC ARGM-DIR ARGM-GOL",
+    "ARGM-MNR ARGM-CAU ARGM-PRP ARGM-PNC ARGM-EXT ARGM-COM ARGM-ADV "
+    "ARGM-MOD ARGM-NEG ARGM-DIS ARGM-ADJ ARGM-LVB ARGM-PRR ARGM-PRD ARGM-REC ARGM-CXN",
+    "V",
 )
-PUNCTUATION = {
-    **{".": "end of a sentence", ",": "comma", ":": "colon, semicolon or dash", "HYPH": "hyphen"},
-    **{"``": "opening quote", "''": "closing quote", "-LRB-": "opening bracket", "-RRB-": "closing bracket"},
-    "NFP": "other punctuation",
-}
-"""The tags of punctuation, which is not coloured, and what they mean."""
+PUNCTUATION = frozenset([".", ",", ":", "HYPH", "``", "''", "-LRB-", "-RRB-", "NFP"])
+"""The tags of punctuation, which is not coloured."""
 
-_COLORS: dict[str, int] = {}
-MEANINGS = dict(PUNCTUATION)
-for _groups in (_NAMES, _PARTS_OF_SPEECH, _ROLES):
-    for _color, _group in enumerate(_groups):
-        _COLORS |= dict.fromkeys(_group, _color)
-        MEANINGS |= _group
+_COLORS = {
+    label: color
+    for groups in (_NAMES, _PARTS_OF_SPEECH, _ROLES)
+    for color, group in enumerate(groups)
+    for label in group.split()
+}
 
 CONTINUES = re.compile("^[CR]-")  # C-ARG1 continues ARG1, and R-ARG1 refers to it
 

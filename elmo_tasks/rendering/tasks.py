@@ -90,7 +90,10 @@ def _reading(result: Result) -> Drawing:
 
 
 def _classification(result: Result) -> Drawing:
-    return [_text(result), *_predicted(result)]
+    text, offsets = located(result)
+    if "attention" in result:
+        return [ShadedText(text, offsets, result["attention"], title="attention"), *_predicted(result)]
+    return [MarkedText(text), *_predicted(result)]
 
 
 def _text_pairs(result: Result) -> Drawing:
@@ -111,27 +114,15 @@ def _text_pairs(result: Result) -> Drawing:
     ]
 
 
-def _text(result: Result) -> MarkedText | ShadedText:
-    """The text, shaded by the attention to its tokens if the model has any."""
-    text, offsets = located(result)
-    return (
-        ShadedText(text, offsets, result["attention"], title="attention") if "attention" in result else MarkedText(text)
-    )
-
-
 def _saliency(result: Result) -> Drawing:
     """The texts that the parts of a prediction depend on, each with what it explains."""
-    return [
-        SignedText(value, title=_explained(item) + ("" if key == "tokens" else f" ← {key}"))
-        for item in result.get("saliency", ())
-        for key, value in item.items()
-        if isinstance(value, list)
-    ]
-
-
-def _explained(item: Mapping[str, Any]) -> str:
-    """What an item explains: `PER Mary Collins`."""
-    return " ".join([item["of"] or NO_ANSWER, *([item["text"]] if "text" in item else [])])
+    drawing: Drawing = []
+    for item in result.get("saliency", ()):
+        explained = " ".join([item["of"] or NO_ANSWER, *([item["text"]] if "text" in item else [])])  # PER Mary Collins
+        for key, value in item.items():
+            if isinstance(value, list):
+                drawing.append(SignedText(value, title=explained + ("" if key == "tokens" else f" ← {key}")))
+    return drawing
 
 
 def _items(result: Result) -> Drawing:

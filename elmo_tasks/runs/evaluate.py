@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -95,27 +94,11 @@ def evaluate_run(
     run.model.to(accelerator.device)
     with accelerator.main_process_first():
         examples = read_examples(run.reader, data)
-    loader = BatchLoader(
-        given or run.config.evaluation_loader(),
-        examples,
-        run.reader.task,
-        run.vocabulary,
-        rank=accelerator.process_index,
-        num_processes=accelerator.num_processes,
-        without_gold=_rows_with_unknown_labels(run, data, examples) if unknown_labels == "count" else frozenset(),
-    )
-    try:
-        return evaluate_model(run.model, loader, accelerator, sink)
-    except UnknownLabelError as error:
-        raise run.reader.unknown_label(data, examples, error) from None
-
-
-def _rows_with_unknown_labels(run: Run, data: Source, examples: Iterable[Mapping[str, Any]]) -> set[int]:
-    """The rows with gold labels that a run does not know. A warning names these labels."""
-    task = run.reader.task
-    unknown = {
-        row: labels for row, each in enumerate(examples) if (labels := task.unknown_labels(each, run.vocabulary))
-    }
+    unknown: dict[int, Any] = {}  # the gold labels that the run does not know, by row
+    if unknown_labels == "count":
+        for row, example in enumerate(examples):
+            if labels := run.reader.task.unknown_labels(example, run.vocabulary):
+                unknown[row] = labels
     if unknown:
         counts = Counter(label for labels in unknown.values() for label in labels)
         logger.warning(
@@ -124,4 +107,16 @@ def _rows_with_unknown_labels(run: Run, data: Source, examples: Iterable[Mapping
             some_of([f"{label!r} ({count})" for label, count in counts.most_common()], most=10),
             len(unknown),
         )
-    return set(unknown)
+    loader = BatchLoader(
+        given or run.config.evaluation_loader(),
+        examples,
+        run.reader.task,
+        run.vocabulary,
+        rank=accelerator.process_index,
+        num_processes=accelerator.num_processes,
+        without_gold=frozenset(unknown),
+    )
+    try:
+        return evaluate_model(run.model, loader, accelerator, sink)
+    except UnknownLabelError as error:
+        raise run.reader.unknown_label(data, examples, error) from None

@@ -175,11 +175,6 @@ class Data:
         vectors = config.model.embedder.word_vectors()
         return {**hashes, WORD_VECTORS: vectors.fingerprint} if vectors else hashes
 
-    def validation_locations(self, config: ExperimentConfig) -> list[str]:
-        """Where each example of the validation data begins."""
-        reader, source = self.origin(config, "validation")
-        return list(reader.locations(source, self.held_out["validation"]))
-
     def texts(self, model: TaskModel[Any, Any]) -> list[Sequence[str]]:
         """Every sequence of tokens that the model embeds, each once. Not counted before: they need much memory."""
         examples = (example for data in self.parts.values() for example in data)

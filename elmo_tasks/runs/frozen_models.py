@@ -152,12 +152,6 @@ class FrozenModel(abc.ABC):
             logger.info("%s: the %s is at %s", self.run, self.title, files.shown_path)
         return files
 
-    def is_own_copy(self, embedder: EmbedderConfig) -> bool:
-        """Whether the config's model is the copy in the run's folder."""
-        config = self.config_in(embedder)
-        paths = config.files().paths.values() if config else ()
-        return any(self.copies.resolve() in path.resolve().parents for path in paths)
-
     def check(self, embedder: EmbedderConfig) -> None:
         """Raises `RunError` if the config has another model than the run has, or began with."""
         if config := self.config_in(embedder):

@@ -65,7 +65,18 @@ def plan_folder(
     """
     if resume and force:
         raise RunError(f"{folder.path}: expected `resume`, which continues a run, or `force`, which removes it")
-    _check_files(folder, resume=resume, force=force)
+    check_folder(folder.path)
+    check_kind(folder.path, folder.config.name, remedy="-s names another folder")
+    for path in folder.files:  # writing to a pipe, say, would wait for ever
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise RunError(f"{path}: not a regular file; remove it first")
+    if not force and not folder.is_started():
+        own = folder.begun if resume else ()  # a run that was stopped while it began has left these
+        if foreign := [path.name for path in folder.files if path.exists() and path not in own]:
+            raise RunError(
+                f"{folder.path}: holds {', '.join(foreign)}, which the run would overwrite; choose another folder, or "
+                f"{FORCE} removes them first"
+            )
     if force or not folder.is_started():
         if resume:
             logger.warning("%s: no run to resume there; a new one begins", folder.path)
@@ -107,7 +118,12 @@ def plan_run(
         raise RunError(f"{run.path}: cannot write predictions of validation data, because the config has none")
     if from_run:
         hooks.required("first_weights", "run", "--from")
-    _check_frozen_files(config)
+    if elmo := config.elmo():
+        options = elmo.files().options
+        if unused := BiLMOptions.load(options).unused_keys():
+            logger.info("%s: these keys have no effect here: %s", options, some_of(unused, most=10))
+    if transformer := config.transformer():
+        transformer.files()
     plan = plan_folder(run, to_json(config), resume=resume, force=force, kind=ExperimentConfig)
     has_state = run.training_state.is_file()
     if plan.state == "finished":
@@ -117,13 +133,25 @@ def plan_run(
             command = f"elmo-tasks evaluate {run.path} DATA --predictions FILE"
             raise RunError(f"{run.path}: finished before, without these predictions; `{command}` writes some")
     if plan.changed:
-        _check_changes(run, config, plan.changed, has_state=has_state)
+        another = f"`elmo-tasks train CONFIG -s DIR --from {run.path}` begins another run with its weights"
+        if run.metrics.is_file() and not has_state:
+            raise RunError(
+                f"{run.path}: finished before, and there is no {run.training_state.name} to continue from; {another}"
+            )
+        schedule = config.trainer.learning_rate_scheduler
+        if "trainer.num_epochs" in plan.changed and schedule.spans_training:
+            raise RunError(
+                f"{run.path}: trainer.num_epochs cannot change: the learning rates of '{to_json(schedule)['type']}' "
+                f"depend on it from the first step on; {another}"
+            )
     continues = has_state and not plan.begins
     if from_run and not continues and Path(from_run).resolve() == run.path.resolve():
         raise RunError(f"{run.path}: contains the run to start from; choose another folder for the result")
     if plan.begins:
         for frozen in run.frozen_models:
-            if frozen.is_own_copy(config.model.embedder):
+            given = frozen.config_in(config.model.embedder)
+            paths = given.files().paths.values() if given else ()
+            if any(frozen.copies.resolve() in path.resolve().parents for path in paths):
                 raise RunError(
                     f"{frozen.copies}: the config has this {frozen.title}, and a run that begins here removes it; "
                     "copy it to another place, or choose another folder for the run"
@@ -135,10 +163,11 @@ def plan_run(
         return dataclasses.replace(plan, source=from_run)
     if from_run and continues:
         logger.info("%s: continues with its own state; the weights of %s are for a run that begins", run.path, from_run)
-    origin = None if continues else _recorded_origin(run)
-    if origin is None:
-        return Plan("resumes", plan.changed)
-    return Plan("resumes", plan.changed, source=from_run or origin["run"], source_hash=origin["model"])
+    if not continues and run.origin.is_file():
+        origin = read_json(run.origin, dict[str, Any], "the origin of a run")
+        if {"run", "model"} <= origin.keys():  # otherwise it is that of an import
+            return Plan("resumes", plan.changed, source=from_run or origin["run"], source_hash=origin["model"])
+    return Plan("resumes", plan.changed)
 
 
 def earlier_config(folder: Folder, kind: type[Config] | None) -> dict[str, Any]:
@@ -150,56 +179,6 @@ def earlier_config(folder: Folder, kind: type[Config] | None) -> dict[str, Any]:
     with contextlib.suppress(pydantic.ValidationError):  # it may not be valid today
         earlier |= to_json(kind.model_validate_json(json.dumps(values)))
     return earlier
-
-
-def _check_files(folder: Folder, *, resume: bool, force: bool) -> None:
-    """Raises an error if the folder cannot be written to, or holds files that are not those of a run."""
-    check_folder(folder.path)
-    check_kind(folder.path, folder.config.name, remedy="-s names another folder")
-    for path in folder.files:  # writing to a pipe, say, would wait for ever
-        if path.exists() and not (path.is_file() or path.is_dir()):
-            raise RunError(f"{path}: not a regular file; remove it first")
-    if force or folder.is_started():
-        return
-    own = folder.begun if resume else ()  # a run that was stopped while it began has left these
-    if others := [path.name for path in folder.files if path.exists() and path not in own]:
-        raise RunError(
-            f"{folder.path}: holds {', '.join(others)}, which the run would overwrite; choose another folder, or "
-            f"{FORCE} removes them first"
-        )
-
-
-def _check_changes(run: RunFolder, config: ExperimentConfig, changed: Collection[str], *, has_state: bool) -> None:
-    """Raises `RunError` if a run cannot continue with what has changed in its config."""
-    another = f"`elmo-tasks train CONFIG -s DIR --from {run.path}` begins another run with its weights"
-    if run.metrics.is_file() and not has_state:
-        raise RunError(
-            f"{run.path}: finished before, and there is no {run.training_state.name} to continue from; {another}"
-        )
-    schedule = config.trainer.learning_rate_scheduler
-    if "trainer.num_epochs" in changed and schedule.spans_training:
-        raise RunError(
-            f"{run.path}: trainer.num_epochs cannot change: the learning rates of '{to_json(schedule)['type']}' "
-            f"depend on it from the first step on; {another}"
-        )
-
-
-def _check_frozen_files(config: ExperimentConfig) -> None:
-    """Raises `WeightsError` if files of the biLM or of the transformer are missing."""
-    if elmo := config.elmo():
-        options = elmo.files().options
-        if unused := BiLMOptions.load(options).unused_keys():
-            logger.info("%s: these keys have no effect here: %s", options, some_of(unused, most=10))
-    if transformer := config.transformer():
-        transformer.files()
-
-
-def _recorded_origin(run: RunFolder) -> dict[str, Any] | None:
-    """What a warm start has written about the run that it took weights from; None if there was no warm start."""
-    if not run.origin.is_file():
-        return None
-    origin = read_json(run.origin, dict[str, Any], "the origin of a run")
-    return origin if {"run", "model"} <= origin.keys() else None
 
 
 def _differences(one: Any, other: Any, key: str = "") -> Iterator[str]:

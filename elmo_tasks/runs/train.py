@@ -205,7 +205,8 @@ def _begin(
     if origin:
         write_json(run.origin, origin)
     if config.validation_share:
-        write_json(run.validation_examples, data.validation_locations(config))
+        reader, source = data.origin(config, "validation")
+        write_json(run.validation_examples, list(reader.locations(source, data.held_out["validation"])))
     vocabulary.save(run.vocabulary)
     trained = {name for name, parameter in model.named_parameters() if parameter.requires_grad}
     # The tensors of a frozen biLM or transformer are not in the model's state: they are in its own files.

@@ -9,6 +9,7 @@ import array
 import collections
 import dataclasses
 import functools
+import itertools
 import logging
 import math
 import re
@@ -129,7 +130,12 @@ class VocabularyConfig(Config):
                 characters[character] += count
         needed = {*words, *(self.key(token) for counts in other for token in counts.tokens)}
         trained = [word for word in _by_frequency(words) if words[word] >= self.min_count]
-        fixed = self._fixed_words(pretrained, set(trained), needed)
+        first, known = math.inf if self.pretrained_words is None else self.pretrained_words, set(trained)
+        fixed = dict.fromkeys(  # the words of the vectors' file that get rows, in the order of the file
+            word
+            for position, word in enumerate(pretrained)
+            if (position < first or word in needed) and word not in known and word == self.key(word)
+        )
         return Vocabulary(
             words=(*SPECIAL, *trained, *fixed),
             num_trained_words=len(SPECIAL) + len(trained),
@@ -145,15 +151,6 @@ class VocabularyConfig(Config):
     def key(self, word: str) -> str:
         """The form in which a word is looked up."""
         return word.lower() if self.lowercase_words else word
-
-    def _fixed_words(self, pretrained: Iterable[str], trained: set[str], needed: set[str]) -> Iterable[str]:
-        """The words of the vectors' file that get rows, in the order of the file."""
-        first = math.inf if self.pretrained_words is None else self.pretrained_words
-        return dict.fromkeys(
-            word
-            for position, word in enumerate(pretrained)
-            if (position < first or word in needed) and word not in trained and word == self.key(word)
-        )
 
 
 class _Labels(dict[str, tuple[str, ...]]):
@@ -236,20 +233,18 @@ class Vocabulary:
 
     def _index_characters(self, words: Iterable[str]) -> NDArray[np.int64]:
         """The characters of each word, after a row of padding."""
-        ids = [np.zeros(0, dtype=np.int64), *map(self._character_ids_of_word, words)]
+        ids: list[list[int]] = [[]]
+        for word in words:
+            characters: Sequence[str] = word[:MAX_CHARACTERS]
+            if self.byte_characters:
+                of_bytes = word[:MAX_CHARACTERS].encode("utf-8", "ignore").decode("latin-1")
+                given = (BEGIN_WORD, *of_bytes, END_WORD)
+                characters = [each for each in given if len(each) == 1 or each in self._character_ids]
+            ids.append([self._character_ids.get(each, UNKNOWN) for each in characters])
         mask = _mask(np.fromiter(map(len, ids), dtype=np.int64, count=len(ids)))
-        characters = np.zeros(mask.shape, dtype=np.int64)
-        characters[mask] = np.concatenate(ids)
-        return characters  # (U, C)
-
-    def _character_ids_of_word(self, word: str) -> NDArray[np.int64]:
-        word = word[:MAX_CHARACTERS]
-        characters = self._bytes(word) if self.byte_characters else word
-        return np.array([self._character_ids.get(each, UNKNOWN) for each in characters], dtype=np.int64)
-
-    def _bytes(self, word: str) -> list[str]:
-        characters = (BEGIN_WORD, *word.encode("utf-8", "ignore").decode("latin-1"), END_WORD)
-        return [each for each in characters if len(each) == 1 or each in self._character_ids]
+        indexed = np.zeros(mask.shape, dtype=np.int64)
+        indexed[mask] = list(itertools.chain.from_iterable(ids))
+        return indexed  # (U, C)
 
     @functools.cached_property
     def _word_ids(self) -> dict[str, int]:

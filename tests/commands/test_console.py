@@ -94,11 +94,7 @@ def test_a_part_that_lacks_a_metric_has_an_empty_cell(capsys: pytest.CaptureFixt
     assert rows == [["f1", "1.00"], ["PER", "2.00", ""], ["LOC", "", "3"]]
 
 
-def test_only_what_all_runs_have_gets_a_table(capsys: pytest.CaptureFixture[str]) -> None:
-    print_training_metrics({"folds": 3, "mean": {"test/f1": 1.0, "f1": 2.0}, "std": {"test/f1": 0.5, "f1": 0.25}})
-    text = capsys.readouterr().out
-    assert text.startswith("test, 3 folds\n")
-    assert not {"validation", "0.25"} & {*text.replace(",", " ").split()}
+def test_without_test_data_there_is_only_the_best_epoch(capsys: pytest.CaptureFixture[str]) -> None:
     print_training_metrics({"best": {"epoch": 4, "validation": {"f1": 3.0}}})
     text = capsys.readouterr().out
     assert text.startswith("validation, epoch 4\n")

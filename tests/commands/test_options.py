@@ -21,8 +21,7 @@ import elmo_tasks
 from elmo_tasks import cli
 from elmo_tasks.cli import main, make_parser
 from elmo_tasks.commands.command import COMMANDS
-from elmo_tasks.commands.numbers import Number
-from elmo_tasks.commands.options import default_run_folder, run_overrides, tokenizer_overrides
+from elmo_tasks.commands.options import Number, default_run_folder, run_overrides, tokenizer_overrides
 from elmo_tasks.data_readers import DatasetReaderConfig
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.extras.allennlp.importing import import_allennlp

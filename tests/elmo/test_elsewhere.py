@@ -10,7 +10,8 @@ import pytest
 from elmo_tasks.elmo import BiLM
 from elmo_tasks.elmo.bilm_files import BiLMFiles
 from elmo_tasks.errors import ElmoTasksError, WeightsError, WriteError
-from elmo_tasks.files.downloads import fetched, pinned
+from elmo_tasks.extras.weights.foreign_files import fetched
+from elmo_tasks.files.downloads import pinned
 from tests.fake_hub import FakeHub
 
 Files = tuple[Path, Path]

@@ -13,8 +13,8 @@ from torch import Tensor
 from torch.torch_version import TorchVersion
 
 from elmo_tasks.errors import RunError, WeightsError
+from elmo_tasks.extras.weights.foreign_files import read_pickled_tensors
 from elmo_tasks.files.tensor_files import (
-    read_pickled_tensors,
     read_state,
     read_tensors,
     tensor_shapes,

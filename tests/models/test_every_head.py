@@ -17,6 +17,7 @@ from torch import nn
 from elmo_tasks.config import to_json
 from elmo_tasks.errors import DataError, UnknownLabelError
 from elmo_tasks.extras.ensembles.ensemble import Member, ensemble
+from elmo_tasks.extras.explain.findings import findings
 from elmo_tasks.extras.explain.saliency import saliency
 from elmo_tasks.extras.other_tasks.simple_tagger import SimpleTagger
 from elmo_tasks.extras.warm_start.warm_start import warm_start
@@ -426,7 +427,7 @@ def test_predictions_are_explained_by_their_tokens(built: Built) -> None:
     ]
     predictions = predictor.predictions(examples)
     pairs = zip(examples, predictions, strict=True)
-    parts = [part for pair in pairs for part in predictor.findings(*pair)]
+    parts = [part for pair in pairs for part in findings(predictor, *pair)]
     assert len(parts) >= 3
     explained = predictor.explain(examples, predictions)
     items = [item for each in explained for item in each["saliency"]]

@@ -8,6 +8,7 @@ import pytest
 
 from elmo_tasks.errors import DataError
 from elmo_tasks.extras.allennlp.allennlp_format import AllenNlpPredictor
+from elmo_tasks.extras.explain.findings import findings
 from elmo_tasks.predictors.coreference import CoreferencePredictor, marked_text
 from elmo_tasks.tasks.coreference import CoreferenceBatch
 from tests.predictors.stub_models import make_coreference
@@ -124,7 +125,7 @@ def test_a_document_without_clusters(predictor: CoreferencePredictor) -> None:
 def test_each_link_is_explained(predictor: CoreferencePredictor, text: str, links: list[Any]) -> None:
     (example,) = predictor.checked_examples({"text": text})
     (prediction,) = predictor.predictions([example])
-    found = list(predictor.findings(example, prediction))
+    found = list(findings(predictor, example, prediction))
     assert [(each.about, tuple(map(list, each.prediction["link"]))) for each in found] == links
     assert all(each.example is example for each in found)
 

@@ -24,12 +24,12 @@ from torch import Tensor
 
 from elmo_tasks.elmo.options import BiLMOptions
 from elmo_tasks.errors import MigrationError, RunError
+from elmo_tasks.extras.weights.foreign_files import read_pickled_tensors
 from elmo_tasks.files.archives import unpack
 from elmo_tasks.files.cache import content_hash
 from elmo_tasks.files.json_files import from_json, read_json
 from elmo_tasks.files.limits import ADVICE, MAX_JSON_BYTES, MAX_VOCABULARY_BYTES, limit
 from elmo_tasks.files.paths import is_clutter
-from elmo_tasks.files.tensor_files import read_pickled_tensors
 from elmo_tasks.runs.archive import ALLENNLP_WEIGHTS
 
 _KNOWN = re.compile(r"config\.json|meta\.json|(weights|best)\.th|vocabulary/[^/]+\.txt|fta/[^/]*options_file")

@@ -23,7 +23,8 @@ from elmo_tasks.extras.allennlp.heads import KINDS
 from elmo_tasks.extras.allennlp.heads.head import Head
 from elmo_tasks.extras.allennlp.transformer import write_transformer
 from elmo_tasks.extras.transformers.transformer_files import RunTransformer, TransformerFiles
-from elmo_tasks.files.downloads import fetched, is_address, place_of
+from elmo_tasks.extras.weights.foreign_files import fetched
+from elmo_tasks.files.downloads import is_address, place_of
 from elmo_tasks.files.json_files import write_json
 from elmo_tasks.files.locks import locked
 from elmo_tasks.files.paths import check_folder, check_kind

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from elmo_tasks.commands import numbers, options
+from elmo_tasks.commands import options
 from elmo_tasks.commands.console import print_confusion, print_json, print_metrics, print_table
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.files.paths import check_output
@@ -27,7 +27,7 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--metric", metavar="NAME", help="the score to compare (default: the main one of the task)")
     options.add_number(parser, "--resamples", 10_000, "the number of resamples for the tests and intervals")
-    options.add_number(parser, "--seed", 13370, "the random seed of the resamples", numbers.random_seed)
+    options.add_number(parser, "--seed", 13370, "the random seed of the resamples", options.random_seed)
     _add_common(parser)
 
 

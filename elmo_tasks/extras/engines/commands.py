@@ -8,7 +8,7 @@ import types
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from elmo_tasks.commands import numbers, options
+from elmo_tasks.commands import options
 from elmo_tasks.errors import ElmoTasksError, counted
 from elmo_tasks.files.paths import check_folder, check_kind, matching_paths
 
@@ -36,7 +36,7 @@ def add_parts(parser: argparse.ArgumentParser) -> None:
     options.add_flag(group, "--check", "only list missing parts; the exit code is 1 if there are any")
     group.add_argument(
         "--part-tokens",
-        type=numbers.positive,
+        type=options.positive,
         metavar="N",
         help=f"the approximate number of tokens in a part (default: {_PART_TOKENS})",
     )
@@ -44,8 +44,8 @@ def add_parts(parser: argparse.ArgumentParser) -> None:
 
 def share(text: str) -> tuple[int, int]:
     """A part of a whole such as `3/200`."""
-    number, total = map(numbers.whole_number, text.partition("/")[::2])
-    if number is None or total is None or not 1 <= number <= total <= numbers.MOST:
+    number, total = map(options.whole_number, text.partition("/")[::2])
+    if number is None or total is None or not 1 <= number <= total <= options.MOST:
         raise argparse.ArgumentTypeError(f"{text!r}; expected I/N, such as 3/200, with I from 1 to N")
     return number, total
 

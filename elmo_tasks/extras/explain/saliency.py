@@ -16,10 +16,11 @@ import torch
 from torch import Tensor, nn
 
 from elmo_tasks.elmo.fast.bilm import layers_kept
+from elmo_tasks.extras.explain.findings import Finding, findings
 from elmo_tasks.files.limits import ADVICE, limit
 from elmo_tasks.models.embedder import EmbeddedTokens, Embedder
 from elmo_tasks.models.model import Prediction, TaskModel
-from elmo_tasks.predictors.predictor import ExampleError, Fields, Finding, Predictor
+from elmo_tasks.predictors.predictor import ExampleError, Fields, Predictor
 from elmo_tasks.tasks import Batch
 from elmo_tasks.text.tokens import Tokens
 
@@ -35,12 +36,12 @@ def explain(
     explained: list[dict[str, Any]] = [{"saliency": []} for _ in examples]
     rows: list[tuple[int, Finding]] = []
     for row, (example, prediction) in enumerate(zip(examples, predictions, strict=True)):
-        findings = list(predictor.findings(example, prediction))
+        found = list(findings(predictor, example, prediction))
         read = cost_of_explaining(predictor, example, prediction)
         if read > (most := limit(predictor.most_explained)):
-            problem = f"to explain {len(findings)} parts, the model reads {read:,} tokens; expected at most {most:,}"
+            problem = f"to explain {len(found)} parts, the model reads {read:,} tokens; expected at most {most:,}"
             raise ExampleError(row, f"{problem}; {ADVICE}")
-        rows += [(row, finding) for finding in findings]
+        rows += [(row, finding) for finding in found]
 
     def of_batch(given: list[dict[str, Any]]) -> list[dict[str, Any]]:
         batch = predictor.collate(given)
@@ -55,7 +56,7 @@ def explain(
 
 def cost_of_explaining(predictor: Predictor, example: Fields, prediction: Fields) -> int:
     """How many tokens the model reads to explain a prediction."""
-    return len(list(predictor.findings(example, prediction))) * STEPS * predictor.task.length(example)
+    return len(list(findings(predictor, example, prediction))) * STEPS * predictor.task.length(example)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from elmo_tasks import hooks
-from elmo_tasks.commands import numbers, options
+from elmo_tasks.commands import options
 from elmo_tasks.commands.console import binary_output, json_lines, print_json, print_table
 from elmo_tasks.extras.raw_text import add_bilm_arguments
 from elmo_tasks.files.paths import HTML, JSON_LINES, TABLE, check_ending, check_output
@@ -99,7 +99,7 @@ def add_score(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("text", metavar="TEXT", help="a UTF-8 text file, compressed or not, or - for standard input")
     add_bilm_arguments(parser)
     options.add_number(
-        parser, "--substitutes", 0, "also give this many likely words for each token", kind=numbers.not_negative
+        parser, "--substitutes", 0, "also give this many likely words for each token", kind=options.not_negative
     )
     parser.add_argument("--output", metavar="FILE", help="write the scores to this file, instead of showing them")
     parser.add_argument("--html", metavar="FILE", help="write a page with the surprising words in colour")

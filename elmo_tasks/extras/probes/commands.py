@@ -10,7 +10,7 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from elmo_tasks.commands import numbers, options
+from elmo_tasks.commands import options
 from elmo_tasks.commands.console import print_json, print_table
 from elmo_tasks.config.data_folder import DATA_VARIABLE, data_folder
 from elmo_tasks.errors import ElmoTasksError
@@ -55,7 +55,7 @@ def add_probe(parser: argparse.ArgumentParser) -> None:
         help=f"word vectors to compare with (default: the GloVe vectors in ${DATA_VARIABLE})",
     )
     options.add_device(parser, "auto")
-    options.add_number(parser, "--seed", 0, "the random seed", numbers.random_seed)
+    options.add_number(parser, "--seed", 0, "the random seed", options.random_seed)
     options.add_result(parser, "also write the results", "the results as JSON instead of tables")
     options.add_include_package(parser)
 

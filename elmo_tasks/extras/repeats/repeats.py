@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from elmo_tasks.commands.console import print_metrics, print_table, shown_number
 from elmo_tasks.config import Overrides, load_config, override_list
 from elmo_tasks.files.json_files import read_records, write_json
 from elmo_tasks.files.paths import check_kind
@@ -80,6 +81,18 @@ def train_folds(
         summary["pooled"] = metric.compute()
         write_json(Path(folder) / "folds.json", summary)
     return summary
+
+
+def print_summary(summary: Mapping[str, Any]) -> None:
+    """Prints what `train_seeds` or `train_folds` returned: validation data (best epoch) and test data."""
+    if "pooled" in summary:
+        print_metrics(summary["pooled"], title=f"predictions of all {summary['folds']} folds together")
+    runs = f"{summary['folds']} folds" if "folds" in summary else f"{len(summary['seeds'])} seeds"
+    for title, prefix in (("validation", "best/validation/"), ("test", "test/")):
+        names = [name for name in summary["mean"] if name.startswith(prefix) and "/" not in name[len(prefix) :]]
+        rows = [[name[len(prefix) :], *(shown_number(summary[key][name]) for key in ("mean", "std"))] for name in names]
+        if rows:
+            print_table(f"{title}, {runs}", ("metric", "mean", "std"), rows)
 
 
 def mean_and_deviation(results: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]]:

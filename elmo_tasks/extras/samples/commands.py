@@ -6,7 +6,7 @@ import argparse
 import logging
 from pathlib import Path
 
-from elmo_tasks.commands import numbers, options
+from elmo_tasks.commands import options
 from elmo_tasks.config.data_folder import (
     DATA_VARIABLE,
     DEFAULT_DATA_FOLDER,
@@ -38,8 +38,8 @@ def add_sample_data(parser: argparse.ArgumentParser) -> None:
 
 def three_sizes(text: str) -> tuple[int, ...]:
     """Three numbers such as `1000,200,200`."""
-    sizes = tuple(map(numbers.whole_number, text.split(",")))
-    if len(sizes) != 3 or not all(number is not None and 1 <= number <= numbers.MOST for number in sizes):
+    sizes = tuple(map(options.whole_number, text.split(",")))
+    if len(sizes) != 3 or not all(number is not None and 1 <= number <= options.MOST for number in sizes):
         expected = "three whole numbers of at least 1 with commas: training, development, test, such as 1000,200,200"
         raise argparse.ArgumentTypeError(f"{text!r}; expected {expected}")
     return tuple(number for number in sizes if number is not None)

@@ -6,7 +6,7 @@ import argparse
 import importlib.util
 from pathlib import Path
 
-from elmo_tasks.commands import numbers, options
+from elmo_tasks.commands import options
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.extras.server import Limits
 from elmo_tasks.progress import progress_bar
@@ -29,7 +29,9 @@ def add_serve(parser: argparse.ArgumentParser) -> None:
         help="the address to listen on; 0.0.0.0 is all addresses of this machine (default: 127.0.0.1, reachable only "
         "from this machine)",
     )
-    options.add_number(parser, "--port", 8000, "the port to listen on; 0 picks a free one", numbers.port)
+    options.add_number(
+        parser, "--port", 8000, "the port to listen on; 0 picks a free one", options.Number(0, 65535, "a port")
+    )
     options.add_device(parser)
     parser.add_argument(
         "--neighbors",

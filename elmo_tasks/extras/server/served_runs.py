@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import logging
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import torch
 
 from elmo_tasks.config import to_json
 from elmo_tasks.data_readers.rows import ROW_TASKS
@@ -24,7 +27,8 @@ from elmo_tasks.files.json_files import json_text, read_json
 from elmo_tasks.predictors import Predictor
 from elmo_tasks.predictors.predictor import ExampleError, Fields, release_memory_after
 from elmo_tasks.predictors.semantic_roles import check_tagger
-from elmo_tasks.rendering.drawing import CONTINUES, MEANINGS, PUNCTUATION, color_of
+from elmo_tasks.predictors.tagger import TaggerPredictor
+from elmo_tasks.rendering.drawing import CONTINUES, PUNCTUATION, color_of
 from elmo_tasks.runs.archive import open_run
 from elmo_tasks.runs.experiment_config import Results
 from elmo_tasks.runs.folder import RunFolder
@@ -173,14 +177,25 @@ class ServedRun:
         release_memory_after(sum(request.tokens for request in requests))
         return [refused.get(number) or to_bytes({"results": each}) for number, each in enumerate(results)]
 
+    def _details(self, examples: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        """`tag_probabilities`: for each token its most probable tags, at most five; only of models that have them."""
+
+        @torch.inference_mode()
+        def details(given: list[dict[str, Any]]) -> list[dict[str, Any]]:
+            batch = self.predictor.collate(given)
+            return self.predictor.model.details(self.predictor.model(batch), batch)
+
+        return self.predictor.in_batches(examples, details)
+
     def _additions(
         self, wanted: Sequence[Additions], examples: Sequence[dict[str, Any]], predictions: Sequence[Fields]
     ) -> list[dict[str, Any]]:
         """What the result of each example has in addition; an `ExampleError` if that takes too long."""
         found: list[dict[str, Any]] = [{} for _ in examples]
         detailed = [row for row, each in enumerate(wanted) if each.details]
-        for row, details in zip(detailed, self.predictor.details([examples[row] for row in detailed]), strict=True):
-            found[row] |= details
+        if isinstance(self.predictor, TaggerPredictor):
+            for row, details in zip(detailed, self._details([examples[row] for row in detailed]), strict=True):
+                found[row] |= details
         rows = [row for row, each in enumerate(wanted) if each.explain]
         if rows:
             try:
@@ -307,8 +322,15 @@ def legend(labels: Collection[str]) -> dict[str, dict[str, Any]]:
     }
 
 
+@functools.cache
+def _meanings() -> dict[str, str]:
+    """What the labels of the trained models mean."""
+    lines = Path(__file__).with_name("meanings.tsv").read_text(encoding="utf-8").splitlines()
+    return dict(line.split("\t") for line in lines)
+
+
 def _meaning(label: str) -> str | None:
-    meaning = MEANINGS.get(CONTINUES.sub("", label))
+    meaning = _meanings().get(CONTINUES.sub("", label))
     before = {"C-": "continues: ", "R-": "refers to: "}.get(label[:2], "")
     return meaning and before + meaning
 

@@ -6,7 +6,7 @@ import argparse
 import logging
 from typing import TYPE_CHECKING, Any
 
-from elmo_tasks.commands import numbers, options
+from elmo_tasks.commands import options
 from elmo_tasks.errors import ElmoTasksError, counted
 from elmo_tasks.extras.engines.commands import add_parts, make_parts, writes_parts
 from elmo_tasks.extras.raw_text import BILM_TOKENIZER, bilm_tokenizer
@@ -88,7 +88,7 @@ def add_embed(parser: argparse.ArgumentParser) -> None:
 
 def layers(text: str) -> str:
     """The layers of a biLM: all, their mix, the top one, or the number of one, which the biLM bounds."""
-    number = numbers.whole_number(text)
+    number = options.whole_number(text)
     if text not in ("all", "mix", "top") and (number is None or number < 0):
         raise argparse.ArgumentTypeError(f"{text!r}; expected all, mix, top, or the number of a layer, from 0")
     return text

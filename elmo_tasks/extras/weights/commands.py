@@ -77,7 +77,8 @@ def run_fetch(arguments: argparse.Namespace) -> None:
 def _fetched(names: tuple[str, ...]) -> tuple[BiLMFiles, dict[str, str]]:
     """The files of a biLM, and what the keys of a config are for it."""
     from elmo_tasks.elmo.bilm_files import BiLMFiles
-    from elmo_tasks.files.downloads import HUB, fetched, is_address, pinned
+    from elmo_tasks.extras.weights.foreign_files import fetched
+    from elmo_tasks.files.downloads import HUB, is_address, pinned
 
     if len(names) == 1 and names[0].startswith(HUB):
         return BiLMFiles.in_folder(names[0]), {"bilm": pinned(names[0])}

@@ -24,11 +24,11 @@ from elmo_tasks.elmo.lstm import LstmStack
 from elmo_tasks.elmo.options import PUBLISHED_OPTIONS, VOCABULARY_FILE, BiLMOptions, Count, Size
 from elmo_tasks.errors import WeightsError, one_line
 from elmo_tasks.extras.weights.allennlp_names import bilm_tensors
+from elmo_tasks.extras.weights.foreign_files import read_pickled_tensors
 from elmo_tasks.extras.weights.lexicon import NEEDED_CHARACTERS, NEEDED_WORDS, LexiconEncoder, as_bytes, missing
 from elmo_tasks.files.atomic import atomic_folder
 from elmo_tasks.files.cache import kept_hash, used_cache
 from elmo_tasks.files.json_files import read_json
-from elmo_tasks.files.tensor_files import read_pickled_tensors
 from elmo_tasks.files.text import read_lines
 from elmo_tasks.modules.devices import shapes_only
 

@@ -9,7 +9,7 @@ import pytest
 
 from elmo_tasks.config import load_config
 from elmo_tasks.extras.repeats import repeats
-from elmo_tasks.extras.repeats.repeats import mean_and_deviation, train_folds, train_seeds
+from elmo_tasks.extras.repeats.repeats import mean_and_deviation, print_summary, train_folds, train_seeds
 from elmo_tasks.files.text import read_lines
 from elmo_tasks.metrics.span_f1 import SpanF1
 from elmo_tasks.runs.experiment_config import ExperimentConfig
@@ -71,3 +71,10 @@ def test_mean_and_deviation_of_what_all_runs_have() -> None:
     assert summary == {"mean": {"test/f1": 91.0}, "std": {"test/f1": pytest.approx(2**0.5)}}
     assert math.isnan(mean_and_deviation([{"loss": math.nan}, {"loss": 1.0}])["std"]["loss"])
     assert mean_and_deviation([{"loss": 2.5}]) == {"mean": {"loss": 2.5}, "std": {"loss": 0.0}}
+
+
+def test_only_what_all_runs_have_gets_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    print_summary({"folds": 3, "mean": {"test/f1": 1.0, "f1": 2.0}, "std": {"test/f1": 0.5, "f1": 0.25}})
+    text = capsys.readouterr().out
+    assert text.startswith("test, 3 folds\n")
+    assert not {"validation", "0.25"} & {*text.replace(",", " ").split()}
