@@ -9,9 +9,9 @@ import gc
 import logging
 import sys
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from elmo_tasks import hooks
 from elmo_tasks.commands import options
@@ -24,15 +24,12 @@ if TYPE_CHECKING:
     from elmo_tasks.data_readers.reader import DatasetReader
     from elmo_tasks.predictors import Predictor
     from elmo_tasks.predictors.inputs import LiveLines
-    from elmo_tasks.tasks import Task
 
 logger = logging.getLogger(__name__)
 
 _STANDARD_INPUT = "-"
 _SPREADSHEETS = (".xlsx", ".xlsm", ".xls", ".ods", ".parquet")  # text is never in one: the run's reader reads them
 _SHOWN_ERRORS = 5
-
-_T = TypeVar("_T")
 
 Show = Callable[[dict[str, Any]], object]
 
@@ -342,7 +339,9 @@ def _predict_stream(
     Raises:
         DataError: an input is not usable, and there are no results or they are printed.
     """
+    from elmo_tasks.files.text import read_lines
     from elmo_tasks.predictors.inputs import LiveLines, input_name, inputs_of_files, read_inputs, reader_inputs
+    from elmo_tasks.progress import counted_items
 
     path = request.inputs[0]
     typed = not reader and path == _STANDARD_INPUT and sys.stdin is not None and sys.stdin.isatty()
@@ -355,9 +354,17 @@ def _predict_stream(
         if isinstance(source, LiveLines):
             settings["waiting"] = source.waiting
             predictor.warm_up()
-            _say_ready(source, typed=typed)
+            if typed:
+                ready = "Ready. Type lines of text or JSON objects; the first one decides which. Ctrl-D ends."
+                print(ready, file=sys.stderr)
+            elif source.waiting():
+                logger.info("ready; waiting for lines on %s", source.name)
         show = stack.enter_context(_results(request, input_format, predictor, results, reader))
         has_bar = not typed and (bool(results.files) or not (isinstance(source, LiveLines) or sys.stdout.isatty()))
+        total = None
+        if has_bar and isinstance(source, str) and Path(source).is_file():
+            with contextlib.suppress(DataError):  # it is raised again after the results of the lines before it
+                total = sum(1 for _ in read_lines(source))
         while True:
             if reader:
                 given = reader_inputs(reader, predictor, path, on_error)
@@ -365,7 +372,8 @@ def _predict_stream(
                 given = inputs_of_files(files, input_format.lines or "auto", on_error)
             else:
                 given = read_inputs(source, input_format.lines or "auto", on_error)
-            inputs = stack.enter_context(contextlib.closing(_counted(given, source, visible=has_bar)))
+            counted = counted_items(given, "inputs", total=total, visible=has_bar)
+            inputs = stack.enter_context(contextlib.closing(counted))
             try:
                 results.show(predictor.predict(inputs, source=input_name(source), **settings), show, typed=typed)
                 break
@@ -375,14 +383,6 @@ def _predict_stream(
                 print(f"error: {error}", file=sys.stderr)
         with uninterrupted():  # a second Ctrl-C must not throw away what the first one has kept
             stack.close()
-
-
-def _say_ready(source: LiveLines, *, typed: bool) -> None:
-    """Says that lines can come: to a person who types them, or in the log if none has come yet."""
-    if typed:
-        print("Ready. Type lines of text or JSON objects; the first one decides which. Ctrl-D ends.", file=sys.stderr)
-    elif source.waiting():
-        logger.info("ready; waiting for lines on %s", source.name)
 
 
 class _Skipped:
@@ -418,18 +418,6 @@ def _source(path: str, stack: contextlib.ExitStack, prompt: Callable[[], None]) 
 
 def _prompt() -> None:
     print("> ", end="", file=sys.stderr, flush=True)
-
-
-def _counted(inputs: Iterable[_T], source: str | LiveLines, *, visible: bool) -> Generator[_T]:
-    """The inputs, with a progress bar for those that have been read."""
-    from elmo_tasks.files.text import read_lines
-    from elmo_tasks.progress import counted_items
-
-    total = None
-    if visible and isinstance(source, str) and Path(source).is_file():
-        with contextlib.suppress(DataError):  # it is raised again after the results of the lines before it
-            total = sum(1 for _ in read_lines(source))
-    return counted_items(inputs, "inputs", total=total, visible=visible)
 
 
 @contextlib.contextmanager
@@ -469,7 +457,13 @@ def _results(
             shows.append(lambda result: print(result["resolved"], flush=True))
         if not shows:
             plain = request.json or input_format.keys or not sys.stdout.isatty()
-            shows.append(stack.enter_context(json_lines(None)) if plain else _terminal(predictor.task))
+            if plain:
+                shows.append(stack.enter_context(json_lines(None)))
+            else:
+                from elmo_tasks.rendering.terminal import Terminal
+
+                terminal = Terminal()
+                shows.append(lambda result: terminal.show(describe(predictor.task, result)))
 
         yield lambda result: [show(change(result)) for show in shows]
 
@@ -497,11 +491,3 @@ def _same_format(path: str | None, reader: DatasetReader, source: str, results: 
             stream.write(f"{line}\n".encode())
             if results.note and not (predicted or values):
                 break
-
-
-def _terminal(task: Task) -> Show:
-    from elmo_tasks.rendering import describe
-    from elmo_tasks.rendering.terminal import Terminal
-
-    terminal = Terminal()
-    return lambda result: terminal.show(describe(task, result))

@@ -164,7 +164,7 @@ class Predictor(ABC):
             raise ArgumentError(f"inputs is {one_line_of(inputs)}; expected a string, a dict or a list of them")
 
         def given() -> Iterator[Input]:
-            """The inputs, of which None is not a blank line of a file, but an error."""
+            """The inputs. Here None is an error; in a file it stands for a blank line."""
             for number, each in enumerate(several, start=1):
                 if each is None:
                     problem = DataError("inputs", "None; expected a string or a dict", number)
