@@ -143,7 +143,7 @@ def test_the_mix_learns_and_the_transformer_does_not(bert: Path) -> None:
     assert all(parameter.grad is not None for parameter in embedder.parameters())
     last = TransformerConfig(model=str(bert), layers=(-1,), layer_cache=None, dropout=0.0).build()
     torch.testing.assert_close(last(TEXTS)["input"], layers[:, 2])
-    assert last.layers == (2,)
+    assert last.layer_numbers == (2,)
     pair = TransformerConfig(model=str(bert), layers=(0, 2), layer_cache=None).build()
     learned = [
         [name for name, parameter in each.named_parameters() if parameter.requires_grad] for each in (last, pair)
