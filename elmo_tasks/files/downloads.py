@@ -172,7 +172,7 @@ def _hub_snapshot(name: str, revision: str | None, patterns: tuple[str, ...], lo
     import huggingface_hub
 
     return Path(
-        huggingface_hub.snapshotdownload(
+        huggingface_hub.snapshot_download(
             name, revision=revision, allow_patterns=list(patterns), local_files_only=local_only
         )
     )
