@@ -22,6 +22,8 @@ def test_clear_removes_what_the_list_names_and_leaves_other_files_alone(kind: ty
     paths = {value for name, value in vars(folder).items() if isinstance(value, Path) and name != "path"}
     for model in folder.frozen_models if isinstance(folder, RunFolder) else ():
         paths |= {model.reference, model.copies}
+    if isinstance(folder, PretrainingFolder):
+        paths |= {tmp_path / name for name in ("options.json", "weights.hdf5", "vocabulary.txt", "softmax.safetensors")}
     assert set(folder.files) == paths
     for path in folder.files:
         path.write_text("{}")
