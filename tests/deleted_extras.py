@@ -35,7 +35,7 @@ def copy_without(folder: Path, extras: Iterable[str] = ()) -> Path:
 
     def ignored(inner: str, names: list[str]) -> list[str]:
         place = Path(inner).relative_to(PACKAGE)
-        return [name for name in names if name == "__pycache__" or (place / name).as_posix() in missing]
+        return [name for name in names if (place / name).as_posix() in missing]
 
     shutil.copytree(PACKAGE, folder / PACKAGE.name, ignore=ignored, copy_function=_link)
     return folder
