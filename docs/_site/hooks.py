@@ -43,7 +43,7 @@ PAGES = {
     "images/elmo.svg": "elmo_tasks/extras/server/page/elmo.svg",
 }
 FILES_PAGE = "reference/files.md"  # shows the files of these folders
-FOLDERS = {"configs": "elmo_tasks/configs", "studies": "elmo_tasks/studies"}
+FOLDERS = {"configs": "elmo_tasks/configs", "studies": "elmo_tasks/extras/studies"}
 NOTEBOOKS = "notebooks"  # the folder, and that of their pages
 EXECUTED = "build/notebooks"  # where `make docs` runs them
 # The outputs of notebooks in blocks of their own: indented ones would be coloured as commands.

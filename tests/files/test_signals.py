@@ -184,7 +184,7 @@ def test_every_command_says_what_is_left_when_it_is_stopped(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    from elmo_tasks.elmo import BiLM, FastBiLM
+    from elmo_tasks.elmo import BiLM, fast
 
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
@@ -192,7 +192,7 @@ def test_every_command_says_what_is_left_when_it_is_stopped(
     (tmp_path / "in.txt").write_text(TEXT)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(BiLM, "load", interrupted)
-    monkeypatch.setattr(FastBiLM, "layers", interrupted)  # of a biLM that another test has loaded
+    monkeypatch.setattr(fast, "load_frozen", interrupted)  # another test may have loaded the same biLM
     monkeypatch.setattr(PartsFolder, "begin", interrupted)
     assert code_of(*options.split()) == 130
     error = capsys.readouterr().err
