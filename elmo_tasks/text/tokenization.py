@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING
 from elmo_tasks.text.english_sentences import is_abbreviation, sentence_starts, word_before
 
 if TYPE_CHECKING:
-    from elmo_tasks.text.word_tokenizer import WordTokenizer
+    from nltk.tokenize.destructive import NLTKWordTokenizer
 
-# Names the tokenizer in the keys of caches. Raise its number when a change here, in `english_sentences` or in
-# `word_tokenizer` gives other tokens.
+# Names the tokenizer in the keys of caches. Raise its number when a change here or in `english_sentences` gives other
+# tokens.
 VERSION = f"5, nltk {importlib.metadata.version('nltk')}"
 
 # Characters that the word tokenizer would rewrite, leave attached or split wrongly, and better ones instead of them.
@@ -74,10 +74,10 @@ def token_spans(text: str) -> Iterator[list[tuple[int, int]]]:
 
 
 @functools.cache
-def _word_tokenizer() -> WordTokenizer:
-    from elmo_tasks.text.word_tokenizer import WordTokenizer
+def _word_tokenizer() -> NLTKWordTokenizer:
+    from nltk.tokenize.destructive import NLTKWordTokenizer  # takes a while to import
 
-    return WordTokenizer()
+    return NLTKWordTokenizer()
 
 
 def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
