@@ -18,7 +18,6 @@ from elmo_tasks.config.packaged import IMPORT_FOLDER, find_config
 from elmo_tasks.errors import ConfigError, DataError
 from elmo_tasks.files.json_files import parse_json, read_json
 from elmo_tasks.files.limits import MAX_JSON_DEPTH
-from elmo_tasks.files.paths import COMPRESSIONS
 from elmo_tasks.files.text import foreign_encoding
 
 KeyPath = tuple[str | int, ...]
@@ -32,21 +31,6 @@ _MEANINGS = {
 }
 
 _JSON_CONFIG = "an object in JSON (a config with comments, variables or imports must have a name that ends in .jsonnet)"
-# What is given in the place of a config, and what to do with it.
-_OTHER_FILES = {
-    "The archive of a run is for `evaluate`, `predict` and `train --from`": (".tar.gz", ".tgz"),
-    "Name data in a config, or with --set train_data_path=FILE; docs/own_data.md shows how": (
-        *(".csv", ".tsv", ".txt", ".jsonl", ".jsonlines", ".conll", ".conllu", ".gold_conll", ".parquet", ".xml"),
-        *(".iob", ".iob2", ".bio", ".train", ".testa", ".testb", *COMPRESSIONS),
-    ),
-    "Weights belong to a run's folder, or to a biLM's, which --set model.embedder.elmo.bilm=DIR names": (
-        *(".hdf5", ".safetensors", ".pt", ".th", ".bin"),
-    ),
-    "Write it as Jsonnet; `elmo-tasks config NAME --copy FILE.jsonnet` makes one to change": (
-        *(".yaml", ".yml", ".toml", ".ini", ".py", ".ipynb", ".md"),
-    ),
-}
-
 # Values of overrides that are read as Jsonnet where they are not JSON. `[ab]*.txt` is a pattern, and a string.
 _IS_JSONNET = re.compile(r"\s*(\{.*|\[.*\]|'.*'|\".*\")\s*", re.DOTALL)
 _SURROGATE = re.compile("[\ud800-\udfff]")  # how Python shows bytes that are not UTF-8
@@ -74,12 +58,11 @@ def evaluate(
     path = find_config(path)
     try:
         return _evaluate(path, variables, undefined)
-    except ConfigError:
-        is_like = (what for what, names in _OTHER_FILES.items() if path.name.lower().endswith(names))
-        if what := next(is_like, None):
-            known = "a Jsonnet or JSON file, or a name that `elmo-tasks config --list` shows"
-            raise ConfigError(f"{path}: is not a config; expected {known}. {what}") from None
-        raise
+    except ConfigError as error:
+        if path.suffix.lower() in ("", ".json", ".jsonnet", ".libsonnet"):
+            raise
+        known = "a Jsonnet or JSON file, or a name that `elmo-tasks config --list` shows"
+        raise ConfigError(f"{error}; expected {known}. Name data with --set train_data_path=FILE") from None
 
 
 def _evaluate(

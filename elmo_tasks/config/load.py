@@ -52,8 +52,8 @@ def load_config(
         replaced: values by key path (`model.dropout`) that stand in place of the file's, before the overrides.
 
     Raises:
-        ConfigError: with all problems, one a line, each with its location (file and line, or the override), key path,
-            what was expected and what it got; `UnknownTypeError` if a type is not known.
+        ConfigError: with all problems, one a line, each with its location (the file, or the override), key path, what
+            was expected and what it got; `UnknownTypeError` if a type is not known.
     """
     import_installed_parts()
     undefined: dict[str, ConfigError] = {}

@@ -7,17 +7,13 @@ from __future__ import annotations
 
 import functools
 import operator
-import os
-import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 from pydantic_core import core_schema
 
 from elmo_tasks import hooks
 from elmo_tasks.config.jsonnet import KeyPath, dotted, shown
-from elmo_tasks.config.packaged import IMPORT_FOLDER
 from elmo_tasks.errors import did_you_mean, nearest
 
 Schema = Mapping[str, Any]
@@ -34,9 +30,6 @@ _TYPE_NAMES = {
     "null": "null", "array": "a list", "object": "an object",
 }
 # fmt: on
-
-
-_IMPORT = re.compile(r"""\bimport\s*(["'])([^"'\\]+)\1""")
 
 
 class Problem(NamedTuple):
@@ -259,51 +252,22 @@ def _bounds(node: Schema) -> str:
     return f"{text} that matches {node['pattern']}" if "pattern" in node else text
 
 
-def locate_problems(
-    problems: Sequence[Problem], values: Any, path: str | Path, origins: Mapping[KeyPath, str]
-) -> list[str]:
-    """One line for each problem, its location first: the file's in the order of its lines, imports', overrides'.
+def locate_problems(problems: Sequence[Problem], values: Any, path: str, origins: Mapping[KeyPath, str]) -> list[str]:
+    """One line for each problem, its location first: the file's, then those of overrides.
 
     Arguments:
         values: the config's values, overrides included.
         path: the config's file.
         origins: the paths that overrides have written, and their keys.
     """
-    texts = dict(_texts(str(path), set()))
-    lines = []
+    of_file, of_overrides = list[str](), list[str]()
     for problem in problems:
         text = f"{dotted(problem.key)}: {problem.text}" if problem.key else problem.text
         written_at = _path_in(values, problem.key)  # where a missing key is to be added
         starts = [written_at[:length] for length in range(len(written_at), 0, -1)]
         origin = next((origins[start] for start in starts if start in origins), None)
-        if origin is not None:
-            lines.append((2, "", 0, f"--set {origin}: {text.removeprefix(f'{origin}: ')}"))
-            continue
-        # An entry of a list has the location of the list's key.
-        named = next((start[-1] for start in starts if isinstance(start[-1], str)), None)
-        written = re.compile(rf"""(?<![\w.])["']?{re.escape(named or "")}["']?\s*\+?:(?!:[^:])""")
-        found = [
-            (file, number)
-            for file, content in (texts.items() if named else ())
-            for number, line in enumerate(content.splitlines(), 1)
-            if written.search(line) and not line.lstrip().startswith(("//", "#"))
-        ]
-        file, line = found[0] if len(found) == 1 else (str(path), 0)
-        lines.append((int(file != str(path)), file, line, f"{file}:{line}: {text}" if line else f"{file}: {text}"))
-    return [text for *_, text in sorted(lines, key=lambda entry: entry[:-1])]
-
-
-def _texts(path: str, seen: set[str]) -> Iterator[tuple[str, str]]:
-    """The names and the texts of a Jsonnet file and of those that it imports, as far as they can be read."""
-    seen.add(path)
-    try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError):
-        return
-    yield path, text
-    for _, name in _IMPORT.findall(text):
-        imported = os.path.normpath(os.path.join(os.path.dirname(path), name))
-        if not os.path.isfile(imported):
-            imported = str(IMPORT_FOLDER / name)
-        if imported not in seen:
-            yield from _texts(imported, seen)
+        if origin is None:
+            of_file.append(f"{path}: {text}")
+        else:
+            of_overrides.append(f"--set {origin}: {text.removeprefix(f'{origin}: ')}")
+    return of_file + of_overrides

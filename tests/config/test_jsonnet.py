@@ -11,7 +11,7 @@ from elmo_tasks.config import load_config
 from elmo_tasks.config.jsonnet import apply_overrides, dotted, evaluate, shown, write
 from elmo_tasks.errors import ConfigError
 
-ADVICE = "is not a config; expected a Jsonnet or JSON file, or a name that `elmo-tasks config --list` shows. "
+ADVICE = "; expected a Jsonnet or JSON file, or a name that `elmo-tasks config --list` shows. Name data with --set"
 NO_JSON = r"x.json:1: Invalid JSON: .* must have a name that ends in \.jsonnet"
 # The name of a file, its content, and how the error begins, as a regular expression
 FILES: list[tuple[str, str | bytes, str]] = [
@@ -44,17 +44,10 @@ FILES: list[tuple[str, str | bytes, str]] = [
     ("x.json", "[]", r"x.json(:\d)?: .*Input should be an object; got .*; expected an object in JSON"),
     ("x.json", "{} {}", r"x.json(:\d)?: .*trailing characters at column 4"),
     # Files of other kinds.
-    ("table.csv", "text,label\nYes.,1\n",
-     f"table.csv: {ADVICE}Name data in a config, or with --set train_data_path=FILE"),
-    ("data.jsonl", '{"text": "a"}\n{"text": "b"}\n', f"data.jsonl: {ADVICE}Name data in a config"),
-    ("eng.train", "EU NNP I-NP I-ORG\n", f"eng.train: {ADVICE}Name data in a config"),
-    ("run.tar.gz", b"\x1f\x8b\x08",
-     f"run.tar.gz: {ADVICE}The archive of a run is for `evaluate`, `predict` and `train --from`"),
-    ("data.txt.gz", b"\x1f\x8b\x08", f"data.txt.gz: {ADVICE}Name data in a config"),
-    ("weights.HDF5", b"\x89HDF\xff", f"weights.HDF5: {ADVICE}Weights belong to a run's folder"),
-    ("config.yaml", "model:\n  type: bcn\n", f"config.yaml: {ADVICE}Write it as Jsonnet"),
-    ("list.txt", "[1]", f"list.txt: {ADVICE}Name data in a config"),
-    ("config.mine", "{ a: nope }", r"config.mine:1: Unknown variable: nope"),
+    ("table.csv", "text,label\nYes.,1\n", f"table.csv:1: .*{ADVICE}"),
+    ("data.jsonl", '{"text": "a"}\n{"text": "b"}\n', f"data.jsonl: JSON lines; .*{ADVICE}"),
+    ("run.tar.gz", b"\x1f\x8b\x08", f"run.tar.gz: the file is not UTF-8 text .*{ADVICE}"),
+    ("list.txt", "[1]", rf"list.txt: expected an object, got \[1\]{ADVICE}"),
 ]  # fmt: skip
 
 

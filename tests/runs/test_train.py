@@ -118,7 +118,7 @@ MISMATCHES = [
         ("trainer.validation_metric=+f2", r"no metric 'f2'; there are accuracy, f1"),
         ('trainer.regularizers=[{"parameters": "("}]', r"'\(' is not a regular expression"),
         *(
-            (f"{kind}{reader}", rf"experiment\.json:\d+: model: {kind}dataset_reader .*{problem}")
+            (f"{kind}{reader}", rf"experiment\.json: model: {kind}dataset_reader .*{problem}")
             for kind in ("", "validation_")
             for reader, problem in MISMATCHES
         ),
