@@ -81,7 +81,7 @@ EXTRAS = {
             ),
             "report": CommandRow(
                 "many runs",
-                "write the tables and plots of a study, as Markdown and as a page for a browser",
+                "write the tables and plots of a study, as Markdown",
                 "elmo-tasks report runs/studies/benchmarks",
             ),
             "tune": CommandRow(
@@ -91,7 +91,7 @@ EXTRAS = {
                 goes_on=GOES_ON,
             ),
         },
-        needs=("compare", "html", "pretraining", "repeats"),
+        needs=("compare", "pretraining", "repeats"),
     ),
     "warm_start": Extra(
         "models that start with the weights of another run",

@@ -80,12 +80,8 @@ td { width: 1.7em; min-width: 1.7em; height: 1.7em; border: 1px solid var(--line
 END = "</body>\n</html>\n"
 
 
-def page_start(title: str, style: str = "") -> str:
-    """The beginning of a page. What follows is written by `Sections`, say, and `END` is its end.
-
-    Arguments:
-        style: CSS that is added to that of all pages.
-    """
+def page_start(title: str) -> str:
+    """The beginning of a page. What follows is written by `Sections`, and `END` is its end."""
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -93,7 +89,7 @@ def page_start(title: str, style: str = "") -> str:
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{escape(title)}</title>
-<style>{_STYLE}{style}
+<style>{_STYLE}
 </style>
 </head>
 <body>

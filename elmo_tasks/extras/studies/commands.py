@@ -112,8 +112,7 @@ def run_report(arguments: argparse.Namespace) -> None:
         raise ElmoTasksError(
             f"{arguments.folder}: holds a search; calling its `elmo-tasks tune` again prints its best trials"
         )
-    for path in write_report(arguments.folder):
-        print(path)
+    print(write_report(arguments.folder))
 
 
 def add_tune(parser: argparse.ArgumentParser) -> None:

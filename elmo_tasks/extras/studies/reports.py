@@ -1,4 +1,4 @@
-"""The report of a study: tables, tests of significance, plots and commands, as Markdown and as one page of HTML.
+"""The report of a study: tables, tests of significance, plots and commands, as Markdown.
 
 The tests over the examples use the predictions that the runs have stored, so no model runs again.
 """
@@ -11,24 +11,21 @@ import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from markdown_it import MarkdownIt
-
 from elmo_tasks import __version__
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.extras.compare.comparison import Comparison, compare_predictions, corrected
 from elmo_tasks.extras.compare.plots import save_figure
 from elmo_tasks.extras.compare.significance import seed_difference
 from elmo_tasks.extras.compare.systems import Predictions, System, read_predictions
-from elmo_tasks.extras.html.html import END, page_start
 from elmo_tasks.extras.studies.study import train_command
-from elmo_tasks.extras.studies.study_plots import common_start, draw_shares, draw_weights
+from elmo_tasks.extras.studies.study_plots import draw_shares, draw_weights
 from elmo_tasks.extras.studies.study_runs import Result, StudyRecord, Summary, read_study, summarize
 from elmo_tasks.files.atomic import atomic_write
 from elmo_tasks.runs.folder import RunFolder
 
 _NOTES = (
-    "± is the standard deviation over the seeds. The error reduction is relative to the arm's baseline, which is grey "
-    "in the plots. Minutes are those of training and evaluation, the mean of a run."
+    "± is the standard deviation over the seeds. The error reduction is relative to the arm's baseline. Minutes are "
+    "those of training and evaluation, the mean of a run."
 )
 _EXPECTED = "A score is expected within two standard deviations of the paper's seeds around the paper's score."
 _TESTS = {
@@ -37,18 +34,6 @@ _TESTS = {
     "seeds": "by Student's t-test over the seeds, paired if both arms have the same ones and otherwise Welch's, which "
     "knows nothing of the predictions: with few seeds it is rough",
 }
-_STYLE = """
-body { max-width: 75rem; }
-body > :is(h2, h3) { margin: 1.6rem 0 .3rem; font-size: 1rem; color: var(--ink); letter-spacing: 0; }
-body > h3 { font-size: .8rem; }
-body > p { line-height: 1.5; }
-body > table { display: block; overflow-x: auto; margin: .6rem 0; }
-body > table :is(th, td) { height: auto; padding: .25rem .6rem; border: 0; border-bottom: 1px solid var(--line);
-  white-space: nowrap; font-variant-numeric: tabular-nums; }
-body > table thead th { writing-mode: horizontal-tb; transform: none; color: var(--faint); }
-svg { width: 100%; height: auto; border-radius: .4rem; background: #fff; }
-pre { overflow-x: auto; font-size: .8rem; line-height: 1.4; }
-"""
 _SAME_SCORE = 0.01  # scores in percent that differ by less are those of the same predictions
 
 ArmAtShare = tuple[str, float]  # the name of an arm, and the share of the data
@@ -83,13 +68,10 @@ class Findings:
     problems: list[str]
 
 
-def write_report(folder: str | Path) -> list[Path]:
-    """Writes the report of a study into its folder: `report.md`, `report.html` and the folder `plots`.
+def write_report(folder: str | Path) -> Path:
+    """Writes the report of a study into its folder: `report.md` and the folder `plots`. Returns the file.
 
     An earlier report is replaced. Runs that have not finished are left out; the numbers of seeds show it.
-
-    Returns:
-        the two files.
 
     Raises:
         RunError: the folder is not that of a study, or none of its runs has finished.
@@ -98,12 +80,16 @@ def write_report(folder: str | Path) -> list[Path]:
     record, results = read_study(folder)
     summaries = summarize(record, results)
     findings = analyze(summaries, folder)
-    parts = [record.config.text]
+    parts = [f"# {record.config.title}", record.config.text]
     for group in dict.fromkeys(each.arm.group for each in summaries):
         table = _table(group, [each for each in summaries if each.arm.group == group], findings)
         parts += [f"## {table.title}" if table.title else "", table.markdown()]
     parts += [_notes(summaries, findings), *_pictures(summaries, folder)]
-    return write_pages(folder, record.config.title, parts, _commands(record, folder, results))
+    parts += [f"## Commands\n\n```\n{_commands(record, folder, results)}\n```"]
+    parts += [f"Written by elmo-tasks {__version__}.\n"]
+    with atomic_write(folder / "report.md") as stream:
+        stream.write("\n\n".join(filter(None, parts)).encode())
+    return folder / "report.md"
 
 
 def _notes(summaries: Sequence[Summary], findings: Findings) -> str:
@@ -151,6 +137,13 @@ def _table(title: str, summaries: Sequence[Summary], findings: Findings) -> Tabl
     return Table(title, columns, [[row[name] for name in columns] for row in rows])
 
 
+def common_start(names: Sequence[str]) -> str:
+    """What several names begin with, up to a comma or colon and a space; empty for a single name."""
+    first, *others = names
+    ends = [match.end() for match in re.finditer("[,:] ", first)] if others else []
+    return first[: max((end for end in ends if all(name.startswith(first[:end]) for name in others)), default=0)]
+
+
 def _p_value(value: float) -> str:
     return f"{value:.3f}" if value >= 0.001 else "< 0.001"
 
@@ -171,7 +164,7 @@ def _pictures(summaries: Sequence[Summary], folder: Path) -> Iterator[str]:
         path.unlink(missing_ok=True)
         if figure is not None:
             save_figure(figure, path)
-            yield f"## {title}\n\n{picture(title, path)}\n\n{text}"
+            yield f"## {title}\n\n![{title}](plots/{path.name})\n\n{text}"
 
 
 def _commands(record: StudyRecord, folder: Path, results: Sequence[Result]) -> str:
@@ -254,39 +247,3 @@ def _compare(arms: Sequence[Summary], folder: Path) -> Comparison:
                     f"run on its {result.split} data {result.score:.2f}"
                 )
     return comparison
-
-
-def picture(title: str, path: Path) -> str:
-    """A plot in the folder `plots` of a report, as Markdown."""
-    return f"![{title}](plots/{path.name})"
-
-
-def write_pages(folder: Path, title: str, parts: Sequence[str], commands: str) -> list[Path]:
-    """Writes `report.md` and `report.html`; returns the two files.
-
-    Arguments:
-        parts: what stands between the title and the commands, as Markdown. Empty parts are left out.
-        commands: those that made the results.
-    """
-    findings = "\n\n".join(filter(None, parts))
-    end = f"## Commands\n\n```\n{commands}\n```\n\nWritten by elmo-tasks {__version__}.\n"
-    markdown = MarkdownIt("commonmark", {"html": False}).enable("table")  # what looks like HTML is text
-    html = re.sub(
-        r'<img src="(plots/\w+\.svg)" alt="([^"]*)"[^>]*>',
-        lambda found: _inline_svg(folder / found[1], found[2]),
-        markdown.render(findings),
-    )
-    files = {
-        "report.md": f"# {title}\n\n{findings}\n\n{end}",
-        "report.html": "".join([page_start(title, _STYLE), html, markdown.render(end), END]),
-    }
-    for name, text in files.items():
-        with atomic_write(folder / name) as stream:
-            stream.write(text.encode())
-    return [folder / name for name in files]
-
-
-def _inline_svg(path: Path, name: str) -> str:
-    """A picture as an element of a page, without the head of its file, and with a name for screen readers."""
-    text = path.read_text(encoding="utf-8")
-    return re.sub("^<svg ", f'<svg role="img" aria-label="{name}" ', text[text.index("<svg") :])

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
-from matplotlib.colors import same_color
 from matplotlib.figure import Figure
 
 from elmo_tasks.extras.studies.study import Arm
-from elmo_tasks.extras.studies.study_plots import draw_shares, draw_weights, families
+from elmo_tasks.extras.studies.study_plots import draw_shares, draw_weights
 from elmo_tasks.extras.studies.study_runs import Result, Summary
 from tests.plotted import points
 from tests.prediction_files import write_run
@@ -41,28 +40,13 @@ def labels(axes: Axes) -> list[str]:
     return [text.get_text() for text in legend.get_texts()]
 
 
-def test_only_what_others_are_compared_with_is_grey() -> None:
-    arms = [summary("base", [1]), *(summary(f"arm {number}", [1], baseline="base") for number in range(10))]
-    (family,) = families(arms)
-    cycle = [f"C{number}" for number in (0, 1, 2, 3, 4, 5, 6, 8, 9, 0)]  # without C7, which is a grey
-    assert list(family.colors().values()) == ["0.6", *cycle]
-    (family,) = families(arms[1:3])  # the baseline has not finished
-    assert list(family.colors().values()) == ["C0", "C1"]
-    (family,) = families([summary("one", [1]), summary("other", [1])])
-    assert list(family.colors().values()) == ["C0", "C1"]
-
-
-def test_families_are_arms_of_a_group_with_the_same_baseline() -> None:
-    arms = [
-        summary("x: one", [1], group="g"), summary("x: two", [1], group="g", baseline="x: one"),
-        summary("y: one", [1], group="g"), summary("y: two", [1], group="g", baseline="y: one"),
-        summary("alone", [1], group="g"), summary("other", [1], group="h"), summary("x: far", [1], baseline="x: one"),
-        summary("an error", [1], group="h", metric="mse"),
-    ]  # fmt: skip
-    found = [(family.title, list(family.arms)) for family in families(arms)]
-    assert found == [
-        ("x", ["one", "two"]), ("y", ["one", "two"]), ("g", ["alone"]), ("h", ["other"]), ("", ["x: far"]),
-        ("h", ["an error"]),
+def test_each_group_and_metric_has_a_panel_if_one_has_several_shares() -> None:
+    several = [summary("one", [1], share, group="g") for share in (0.1, 0.5)]
+    other = [summary("two", [1], share, group="h") for share in (0.1, 0.5)]
+    error = [summary("three", [1], share, group="h", metric="mse") for share in (0.1, 0.5)]
+    found = panels(draw_shares([*several, *other, *error, summary("alone", [1], group="i")]))
+    assert [(axes.get_title(), axes.get_ylabel(), labels(axes)) for axes in found] == [
+        ("g", "test f1", ["one"]), ("h", "test f1", ["two"]), ("h", "test mse", ["three"])
     ]  # fmt: skip
 
 
@@ -79,7 +63,6 @@ def test_the_error_bars_of_shares_are_standard_deviations() -> None:
     assert low == pytest.approx([55 - 50**0.5, 70])
     assert high == pytest.approx([55 + 50**0.5, 70])
     assert labels(axes) == ["one", " _other"]  # matplotlib leaves out what begins with an underscore
-    assert [same_color(lines[0].get_color(), color) for lines, color in ((one, "C0"), (other, "C1"))] == [True, True]
     assert axes.get_xscale() == "log"
     assert (axes.get_xticks().tolist(), len(axes.get_xticks(minor=True))) == ([10, 50], 0)
     assert [text.get_text() for text in axes.get_xticklabels()] == ["10 %", "50 %"]
