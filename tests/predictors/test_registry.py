@@ -8,7 +8,6 @@ import elmo_tasks.tasks
 from elmo_tasks.data_readers.rows import ROW_TASKS
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.extras.allennlp.allennlp_format import FORMATS, AllenNlpPredictor
-from elmo_tasks.extras.compare.label_versions import DESCRIPTIONS_OF_VERSIONS
 from elmo_tasks.models import TaskModel
 from elmo_tasks.models.biattentive_classifier import BiattentiveClassifier
 from elmo_tasks.models.crf_tagger import CrfTagger
@@ -74,7 +73,7 @@ def test_what_belongs_to_a_task_is_registered_under_its_name() -> None:
     names = {task.name for task in tasks if issubclass(task, Task) and task is not Task}
     new = {"multi_label", "regression", "pair_regression"}  # AllenNLP has no predictor for them
     assert names == {"classification", "coreference", "reading", "semantic_roles", "tagging", "text_pairs", *new}
-    registries = (PREDICTORS, DESCRIPTIONS, DESCRIPTIONS_OF_VERSIONS, FORMATS, ROW_TASKS)
+    registries = (PREDICTORS, DESCRIPTIONS, FORMATS, ROW_TASKS)
     missing = [names - registry.keys() - (new if registry is FORMATS else set()) for registry in registries]
     assert missing == [set()] * len(registries)
 

@@ -10,8 +10,7 @@ from rich.console import Console
 
 from elmo_tasks.config import load_config
 from elmo_tasks.errors import ConfigError, DataError
-from elmo_tasks.extras.compare.error_report import errors
-from elmo_tasks.extras.compare.label_versions import describe_versions
+from elmo_tasks.extras.compare.error_report import WorstExample, errors, side_by_side
 from elmo_tasks.extras.html.html import Sections
 from elmo_tasks.files.tensor_files import read_state, read_tensors
 from elmo_tasks.rendering import describe
@@ -234,7 +233,7 @@ def test_a_run_scores_and_predicts_the_same_wherever_it_is(task: str, tmp_path: 
     assert report.scores[report.metric] == pytest.approx(found[report.metric], abs=1e-4)
     stream = io.StringIO()
     drawings = [describe(predictor.task, results[0])]
-    drawings += [describe_versions(predictor.task, each, {"run": each}) for each in DATA[task][:1]]
+    drawings += [side_by_side(predictor.task, WorstExample(1.0, each, each)) for each in DATA[task][:1]]
     for drawing in drawings:
         Terminal(Console(file=stream)).show(drawing)
         assert "<section>" in Sections().section(drawing)

@@ -134,7 +134,7 @@ def run_errors(arguments: argparse.Namespace) -> None:
 
 
 def _print_errors(report: ErrorReport) -> None:
-    from elmo_tasks.extras.compare.label_versions import describe_versions
+    from elmo_tasks.extras.compare.error_report import side_by_side
     from elmo_tasks.rendering.terminal import Terminal
 
     print_metrics(report.scores, title=f"{report.num_examples} examples")
@@ -145,7 +145,7 @@ def _print_errors(report: ErrorReport) -> None:
     terminal = Terminal()
     for worst in report.worst:
         print(f"-{worst.loss:.4f} {report.metric}")
-        terminal.show(describe_versions(report.task, worst.example, {"predicted": worst.prediction}))
+        terminal.show(side_by_side(report.task, worst))
 
 
 def add_plot(parser: argparse.ArgumentParser) -> None:

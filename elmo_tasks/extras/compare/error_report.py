@@ -25,8 +25,10 @@ from elmo_tasks.metrics.confusion import ConfusionTable, confusion_table
 from elmo_tasks.metrics.coreference import ScoredDocument
 from elmo_tasks.metrics.squad import normalize_answer
 from elmo_tasks.metrics.srl import VERB, arguments_of_tags
+from elmo_tasks.rendering.drawing import Drawing, Mark, MarkedText, Rows
+from elmo_tasks.rendering.tasks import NO_ANSWER, located
 from elmo_tasks.runs.evaluate import UnknownLabels
-from elmo_tasks.tasks import Task
+from elmo_tasks.tasks import Coreference, Reading, SemanticRoles, Tagging, Task
 from elmo_tasks.text.tag_schemes import spans_of_tags
 
 SPAN_KINDS = ("right", "type", "boundary", "both", "missed", "spurious")
@@ -127,6 +129,51 @@ def _worst(found: Predictions, sums: np.ndarray, count: int) -> list[WorstExampl
         for row in order
         if losses[row] > equal
     ]
+
+
+def side_by_side(task: Task, worst: WorstExample) -> Drawing:
+    """What to draw for an example with its gold labels and the predicted ones.
+
+    Only tags that differ are marked, unless they are spans, and only clusters that differ are listed, with the numbers
+    of the mentions' first tokens.
+    """
+    example, metric = worst.example, task.build_metric()
+    field = metric.field
+    versions = {"gold": metric.right(example)[field], "predicted": worst.prediction[field]}
+    if isinstance(task, Tagging | SemanticRoles):
+        text, offsets = located(example)
+        marks: dict[str, list[Mark]] = {name: [] for name in versions}
+        if isinstance(task, Tagging) and not task.tag_scheme:
+            for place, tags in zip(offsets, zip(*versions.values(), strict=True), strict=True):
+                for name, tag in zip(versions, tags, strict=True):
+                    marks[name] += [Mark(*place, tag)] if len(set(tags)) > 1 else []
+        else:
+            for name, tags in versions.items():
+                spans = spans_of_tags(tags)
+                marks[name] += [Mark(offsets[start][0], offsets[end][1], label) for label, start, end in spans]
+        return [MarkedText(text, found, title=name) for name, found in marks.items()]
+    if isinstance(task, Coreference):
+        tokens = [token for sentence in example["sentences"] for token in sentence]
+        clusters = {name: {frozenset(map(tuple, each)) for each in found} for name, found in versions.items()}
+        rows = []
+        for name, found in clusters.items():
+            for cluster in sorted(map(sorted, found - frozenset.intersection(*map(frozenset, clusters.values())))):
+                chain = (f"{' '.join(tokens[start : end + 1])} [{start}]" for start, end in cluster)
+                rows.append((name, " → ".join(chain)))
+        return [Rows(rows)]
+    if isinstance(task, Reading):
+        versions["gold"] = " | ".join(dict.fromkeys(example["answers"]))
+    texts = [("", " ".join(tokens)) for tokens in task.texts(example)]
+    return [Rows([*texts, *((name, _shown(value)) for name, value in versions.items())])]
+
+
+def _shown(value: Any) -> str:
+    """A label, a set of labels, a number or an answer."""
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "none"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return NO_ANSWER if value in (None, "") else str(value)
 
 
 def _confusion(found: Predictions) -> ConfusionTable | None:

@@ -15,13 +15,27 @@ from elmo_tasks.extras.compare.error_report import (
     UNANSWERABLE,
     ErrorReport,
     LabelledSpan,
+    WorstExample,
     align,
     answer_kind,
     errors,
+    side_by_side,
 )
 from elmo_tasks.extras.compare.systems import read_predictions
+from elmo_tasks.rendering.drawing import Drawing, Mark, MarkedText, Rows
 from elmo_tasks.runs import train
 from elmo_tasks.runs.evaluate import evaluate
+from elmo_tasks.tasks import (
+    Classification,
+    Coreference,
+    MultiLabel,
+    Reading,
+    Regression,
+    SemanticRoles,
+    Tagging,
+    Task,
+    TextPairs,
+)
 from tests.prediction_files import CASES, write
 
 NAMES = ("Tagging", "parts of speech", "Classification", "TextPairs", "Reading", "SemanticRoles", "Coreference")
@@ -268,3 +282,61 @@ def test_only_data_with_unanswerable_questions_count_answers_to_them(
     )
     assert UNANSWERABLE not in errors(write_case("Reading", [True])).kinds
     assert errors(without).kinds[UNANSWERABLE] == 1
+
+
+def drawn(task: Task, example: dict[str, Any], prediction: dict[str, Any]) -> Drawing:
+    return side_by_side(task, WorstExample(1.0, example, prediction))
+
+
+def test_only_tags_that_differ_are_marked() -> None:
+    example = {"tokens": ["Ann", "left", "."], "tags": ["NNP", "VBD", "."]}
+    assert drawn(Tagging(), example, {"tags": ["NNP", "NN", "."]}) == [
+        MarkedText("Ann left .", [Mark(4, 8, "VBD")], title="gold"),
+        MarkedText("Ann left .", [Mark(4, 8, "NN")], title="predicted"),
+    ]
+
+
+@pytest.mark.parametrize("task", [Tagging("IOB2"), SemanticRoles()])
+def test_all_spans_of_both_versions_are_marked(task: Task) -> None:
+    example = {"tokens": ["Ann", "Lee", "left"], "tags": ["B-A0", "I-A0", "O"], "predicate": 2}
+    assert drawn(task, example, {"tags": ["B-A0", "O", "B-V"]}) == [
+        MarkedText("Ann Lee left", [Mark(0, 7, "A0")], title="gold"),
+        MarkedText("Ann Lee left", [Mark(0, 3, "A0"), Mark(8, 12, "V")], title="predicted"),
+    ]
+
+
+READING = {
+    **{"question_tokens": ["Where", "?"], "passage": "In the Bay.", "answers": ["Bay", "the Bay", "Bay"]},
+    **{"token_starts": [0, 3, 7, 10], "token_ends": [2, 6, 10, 11], "answer_spans": [[2, 2], [1, 2], [2, 2]]},
+}
+
+
+@pytest.mark.parametrize(
+    ("task", "example", "prediction", "rows"),
+    [
+        (Classification(), {"tokens": ["not", "bad"], "label": "good"}, {"label": "bad"}, ["not bad", "good", "bad"]),
+        (MultiLabel(), {"tokens": ["hm"], "labels": ["a", "b"]}, {"labels": []}, ["hm", "a, b", "none"]),
+        (Regression(), {"tokens": ["hm"], "score": 1 / 3}, {"score": 2.0}, ["hm", "0.333333", "2"]),
+        (TextPairs(), {"premise": ["It", "rains"], "hypothesis": ["It", "is"], "label": "good"}, {"label": "bad"},
+         ["It rains", "It is", "good", "bad"]),
+        (Reading(), READING, {"answer": None}, ["Where ?", "In the Bay .", "Bay | the Bay", "(no answer)"]),
+    ],
+)  # fmt: skip
+def test_labels_stand_below_their_texts(
+    task: Task, example: dict[str, Any], prediction: dict[str, Any], rows: list[str]
+) -> None:
+    names = [*[""] * (len(rows) - 2), "gold", "predicted"]
+    assert drawn(task, example, prediction) == [Rows(list(zip(names, rows, strict=True)))]
+
+
+def test_chains_that_both_versions_have_are_left_out_and_others_are_in_the_order_of_the_text() -> None:
+    sentences = [["Ann", "saw", "Bo", "."], ["She", "left", "him", "."]]
+    ann, bo = [[0, 0], [4, 4]], [[2, 2], [6, 6]]
+    example = {"sentences": sentences, "clusters": [ann, bo]}
+    found = drawn(Coreference(), example, {"clusters": [[*bo[:1], [4, 4]], ann]})
+    assert found == [Rows([("gold", "Bo [2] → him [6]"), ("predicted", "Bo [2] → She [4]")])]
+    tokens = [f"word{index}" for index in range(60)]
+    clusters = [[[start, start], [start + 30, start + 30]] for start in range(30)]
+    (rows,) = drawn(Coreference(), {"sentences": [tokens], "clusters": clusters}, {"clusters": []})
+    assert isinstance(rows, Rows)
+    assert [chain.split()[0] for _, chain in rows.items] == tokens[:30]
