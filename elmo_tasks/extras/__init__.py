@@ -76,7 +76,7 @@ EXTRAS = {
             "study": CommandRow(
                 "many runs",
                 "train every run of a table or figure: configs, changes, seeds and shares of the training data",
-                "elmo-tasks study benchmarks --jobs 2",
+                "elmo-tasks study benchmarks",
                 goes_on=GOES_ON,
             ),
             "report": CommandRow(
@@ -91,7 +91,7 @@ EXTRAS = {
                 goes_on=GOES_ON,
             ),
         },
-        needs=("compare", "pretraining", "repeats"),
+        needs=("compare", "repeats"),
     ),
     "warm_start": Extra(
         "models that start with the weights of another run",

@@ -29,7 +29,6 @@ def _add_file_and_folder(parser: argparse.ArgumentParser, kind: str, contents: s
 
 def add_study(parser: argparse.ArgumentParser) -> None:
     _add_file_and_folder(parser, "study", "runs", "study")
-    options.add_number(parser, "--jobs", 1, "how many runs train at a time")
     about = "train only this arm, or those whose names match a pattern such as 'SNLI*', and their baselines"
     options.add_repeated(parser, "--arm", f"{about}; can be repeated", metavar="NAME")
     parser.add_argument(
@@ -81,7 +80,7 @@ def run_study(arguments: argparse.Namespace) -> None:
     options_given = as_options(arguments.set, dict(arguments.ext_var), arguments.include_package)
     command = shlex.join(["elmo-tasks", "study", arguments.study, "-s", str(path), *options_given])
     total = len(folder.chosen())
-    if failures := run_study(folder, command=command, num_jobs=arguments.jobs, packages=arguments.include_package):
+    if failures := run_study(folder, command=command, packages=arguments.include_package):
         lines = "".join(f"\n  {failure}" for failure in failures)
         raise ElmoTasksError(f"{len(failures)} of {total} runs failed; call again to retry them:{lines}")
     logger.info("the runs have finished; for tables and plots:")

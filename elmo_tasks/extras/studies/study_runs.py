@@ -2,7 +2,7 @@
 
 study.json      the study, and the command that made it
 results.jsonl   one line for each finished run
-ARM/seed_N      a run, with its log.txt; with shares of the training data: ARM/share_X/seed_N
+ARM/seed_N      a run; with shares of the training data: ARM/share_X/seed_N
 """
 
 from __future__ import annotations
@@ -111,6 +111,10 @@ class StudyFolder:
     def chosen(self) -> list[tuple[StudyRun, RunFolder]]:
         """The chosen runs, with their folders. Runs that share a folder are there once."""
         return list({folder.path: (run, folder) for run, folder in self.pairs() if run.chosen}.values())
+
+    def claim(self, folder: RunFolder) -> Path:
+        """The file that is locked while a run is trained."""
+        return self.path / ".claims" / "_".join(folder.path.relative_to(self.path).parts)
 
     def state(self, folder: RunFolder) -> str:
         return "finished" if folder.metrics.is_file() else "interrupted" if folder.is_started() else "missing"

@@ -54,13 +54,12 @@ def test_a_study_passes_on_how_it_was_called_and_names_what_failed(
     run_study = Mock(return_value=[])
     monkeypatch.setattr(elmo_tasks.extras.studies.study_training, "run_study", run_study)
     given = ["--set", "title=The other", "--ext-var", "N=V", "--include-package", "json"]
-    assert cli.main(["study", "mine.json", "-s", "a folder", "--jobs", "3", *given]) == 0
+    assert cli.main(["study", "mine.json", "-s", "a folder", *given]) == 0
     (folder,), settings = run_study.call_args
     assert (folder.path, folder.study.config.title) == (Path("a folder"), "The other")
     assert settings == {
         "command": "elmo-tasks study mine.json -s 'a folder' --set 'title=The other' --ext-var N=V "
         "--include-package json",
-        "num_jobs": 3,
         "packages": ["json"],
     }
     assert "elmo-tasks report 'a folder'\n" in capsys.readouterr().err

@@ -15,7 +15,6 @@ from elmo_tasks.extras.samples import ALL_TASKS, write_sample_data
 from elmo_tasks.extras.studies import packaged_studies
 from elmo_tasks.extras.studies.study import Arm, Selection, Study, as_overrides
 from elmo_tasks.extras.studies.study_runs import StudyFolder
-from elmo_tasks.extras.studies.study_training import Training
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.folder import RunFolder
 
@@ -47,7 +46,7 @@ def test_changes_are_set_one_by_one_and_parts_as_a_whole() -> None:
     ]
 
 
-def test_runs_are_arms_times_shares_times_seeds(study_file: StudyFile, tmp_path: Path) -> None:
+def test_runs_are_arms_times_shares_times_seeds(study_file: StudyFile) -> None:
     optimizer = {"type": "sgd", "lr": 0.1}
     source = study_file(
         {"name": "One", "changes": {"model": {"dropout": 0.1}, "trainer": {"num_epochs": 3}}},
@@ -71,11 +70,8 @@ def test_runs_are_arms_times_shares_times_seeds(study_file: StudyFile, tmp_path:
     assert (small["train_share"], small["random_seed"]) == ({"share": 0.1, "seed": 2}, 2)
     assert small["trainer"]["num_epochs"] == 9
     assert other["trainer"]["optimizer"]["lr"] == 0.1
-    folder = StudyFolder(tmp_path, study)
-    for run, run_folder in folder.pairs():  # what `train` makes of the arguments is the config that was checked
-        arguments = Training.of(folder, run, run_folder, 1, []).arguments
-        parsed = cli.make_parser(arguments).parse_args(arguments)
-        assert to_json(load_config(parsed.config, ExperimentConfig, parsed.set)) == to_json(run.config)
+    for run in study.runs:  # what `train` makes of the overrides is the config that was checked
+        assert to_json(load_config(run.config_file, ExperimentConfig, run.overrides)) == to_json(run.config)
 
 
 def test_all_problems_are_reported_at_once(study_file: StudyFile) -> None:

@@ -2,15 +2,14 @@
 
 import json
 import os
-import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from elmo_tasks import cli
+from elmo_tasks.errors import ElmoTasksError, WriteError
 from elmo_tasks.extras.samples import write_sample_data
 from elmo_tasks.extras.studies import study_training
 from elmo_tasks.extras.studies.study import Study
@@ -55,46 +54,29 @@ def report_without_times(folder: Path) -> str:
     return (folder / "report.md").read_text(encoding="utf-8")
 
 
-def trainings(folder: Path) -> list[int]:
-    """The processes that train in a folder."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            words = path.read_bytes().split(b"\0")
-        except OSError:  # it has ended
-            continue
-        if b"train" in words and any(word.startswith(os.fsencode(folder)) for word in words):
-            found.append(int(path.parent.name))
-    return found
-
-
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="only on Linux do trainings end with the study")
 def test_processes_share_a_study_and_take_over_the_run_of_one_that_is_killed(
-    study_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    study_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "study"
     # The trainings take longer than the half second after which a process that waits for another looks again.
     study_file.write_text(study_file.read_text().replace("num_epochs: 1", "num_epochs: 8"))
     killed, other = (start_warm("-m", "elmo_tasks", "study", "study.jsonnet", "-s", str(folder)) for _ in range(2))
     deadline = time.monotonic() + 300
-    while not (len(changed_times(folder)) >= 1 and len(trainings(folder)) == 2) and time.monotonic() < deadline:
+    while not (changed_times(folder) and len(list(folder.rglob("training.pt"))) > 1) and time.monotonic() < deadline:
         assert killed.poll() is None
         time.sleep(0.05)
     killed.terminate()
     killed.communicate()
     assert killed.returncode == command_server.KILLED
-    while len(trainings(folder)) > 1 and time.monotonic() < deadline:  # they end with the study
-        time.sleep(0.05)
     before = changed_times(folder)
     assert 1 <= len(before) < 4
     _, error = other.communicate()
     assert other.returncode == 0, error.decode()
+    assert not any(said in error.decode() for said in ("finished before", "in use"))  # no run was started twice
     after = changed_times(folder)
     assert len(after) == 4
     assert before.items() <= after.items()
-    logs = [path.read_text(encoding="utf-8") for path in folder.rglob("log.txt")]
-    assert not any("finished before" in log or "in use" in log for log in logs)  # no run was started a second time
     _, results = read_study(folder)
     assert [(each.arm, each.share, each.seed) for each in results] == [
         (name, share, 1) for name in NAMES for share in (0.5, 1.0)
@@ -116,7 +98,6 @@ def test_processes_share_a_study_and_take_over_the_run_of_one_that_is_killed(
     assert "| p (randomization) | p (bootstrap) |" in report
     assert "in the way" not in report
 
-    monkeypatch.setattr(sys, "executable", command_server.start())
     whole = StudyFolder(tmp_path / "whole", Study.load("study.jsonnet"))
     assert run_study(whole, command=f"elmo-tasks study study.jsonnet -s {whole.path}") == []
     assert report_without_times(whole.path).replace(str(whole.path), str(folder)) == report
@@ -130,17 +111,22 @@ def planned(config_file: Path, *arms: dict[str, Any], **settings: Any) -> StudyF
     return StudyFolder(source.with_name("runs"), Study.load(str(source)))
 
 
+Trainings = dict[str, Exception]
+
+
 @pytest.fixture
-def python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """A function that sets the shell script which stands for Python in trainings: `$4` is the config, `$6` the run."""
+def ends(monkeypatch: pytest.MonkeyPatch) -> Trainings:
+    """How trainings end, by the first part of their folder: with an error, or else they finish."""
+    found: Trainings = {}
 
-    def write(script: str) -> None:
-        path = tmp_path / "python"
-        path.write_text(f"#!/bin/sh\n{script}\n")
-        path.chmod(0o755)
-        monkeypatch.setattr(sys, "executable", str(path))
+    def train(config: str, folder: Path, **settings: Any) -> None:
+        assert settings["predictions"] == ["test"]
+        if error := found.get(folder.parts[-2]):
+            raise error
+        finish(RunFolder(folder), 10.128)
 
-    return write
+    monkeypatch.setattr(study_training, "train", train)
+    return found
 
 
 def finish(run: RunFolder, seconds: float) -> None:
@@ -151,15 +137,12 @@ def finish(run: RunFolder, seconds: float) -> None:
 
 def test_a_study_counts_what_has_finished_and_goes_on_where_it_was(
     config_file: Path,
-    tmp_path: Path,
-    python: Callable[[str], None],
+    ends: Trainings,
     caplog: pytest.LogCaptureFixture,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     caplog.set_level("INFO")
-    finish(done := RunFolder(tmp_path / "done"), 10.128)
-    python(f'[ -e "{tmp_path}/stop" ] && case $6 in */c/*) exit 3;; esac; cp {done.path}/* "$6"')
-    (tmp_path / "stop").touch()
+    ends["b"] = ElmoTasksError("the loss is\nnan")
     arms = [
         {"name": name, "changes": {"model": {"dropout": rate}}} for name, rate in (("a", 0.1), ("b", 0.2), ("c", 0))
     ]
@@ -170,33 +153,36 @@ def test_a_study_counts_what_has_finished_and_goes_on_where_it_was(
     others = f"{folder.path}: 1 other run(s) there do not belong to the study: old"
     assert cli.main(["study", folder.study.source, "-s", str(folder.path), "--dry-run"]) == 0
     assert others in capsys.readouterr().out
-    (failure,) = run_study(StudyFolder(folder.path, folder.study), command="a command")
-    assert failure.startswith("c, seed 1: ended with code 3 (see ")
+    failures = run_study(StudyFolder(folder.path, folder.study), command="a command")
+    assert failures == ["b, seed 1: the loss is nan"]
     said = [record.getMessage() for record in caplog.records]
     assert "1 of 3 runs have finished" in said
-    assert any(line.startswith("2 of 3: b, seed 1: f1 40.00, ") for line in said)
-    assert "3 of 3: c, seed 1: failed: ended with code 3" in said
+    assert "2 of 3: b, seed 1: failed: the loss is nan" in said
+    assert "3 of 3: c, seed 1: f1 40.00, 10 s" in said
     assert others in said
     record, results = read_study(folder.path)
     assert (record.command, record.config) == ("a command", folder.study.config)
     assert [(each.arm, each.score, each.seconds, each.split) for each in results] == [
-        ("a", 40, 6, "test"), ("b", 40, 10.13, "test")
+        ("a", 40, 6, "test"), ("c", 40, 10.13, "test")
     ]  # fmt: skip
     assert results[0].metrics == {"validation": {"f1": 50}, "test": {"f1": 40}}
-    assert (results[1].folder, results[1].config, results[1].seed) == ("b/seed_1", str(config_file), 1)
+    assert (results[1].folder, results[1].config, results[1].seed) == ("c/seed_1", str(config_file), 1)
     assert (results[1].metric, results[1].higher_is_better, results[1].share) == ("f1", True, 1)
-    assert results[1].changes == ["model.dropout=0.2", "random_seed=1"]
-    (tmp_path / "stop").unlink()
+    assert results[1].changes == ["model.dropout=0", "random_seed=1"]
+    ends["b"] = RuntimeError("no memory")
+    assert run_study(planned(config_file, *arms), command="another") == ["b, seed 1: no memory"]
+    ends["b"] = WriteError("a", "full")
+    with pytest.raises(WriteError):
+        run_study(planned(config_file, *arms), command="another")
+    ends.clear()
     assert run_study(planned(config_file, *arms), command="another") == []
     assert "2 of 3 runs have finished" in caplog.messages
     assert len(read_study(folder.path)[1]) == 3
 
 
 def test_only_chosen_arms_are_trained_and_the_results_of_the_others_are_kept(
-    config_file: Path, tmp_path: Path, python: Callable[[str], None], capsys: pytest.CaptureFixture[str]
+    config_file: Path, ends: Trainings, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    finish(done := RunFolder(tmp_path / "done"), 10)
-    python(f'cp {done.path}/* "$6"')
     arms: list[dict[str, Any]] = [
         {"name": name, "changes": {"model": {"dropout": rate}}, "seeds": [1, 2]}
         for name, rate in (("NER, none", 0.1), ("NER, ELMo", 0.2), ("SRL", 0), ("SRL again", 0))
@@ -215,21 +201,7 @@ def test_only_chosen_arms_are_trained_and_the_results_of_the_others_are_kept(
     assert cli.main([*command, "--arm", "NER, ELMo"]) == 0
     arms_done = ["NER, none", "NER, none", "NER, ELMo", "NER, ELMo"]
     assert [each.arm for each in read_study(folder.path)[1]] == arms_done
-    python("exit 3")
+    ends["srl"] = ElmoTasksError("nan")
     assert cli.main([*command, "--arm", "SRL*"]) == 2
     assert "2 of 2 runs failed" in capsys.readouterr().err
     assert [each.arm for each in read_study(folder.path)[1]] == arms_done
-
-
-def test_runs_share_the_cores_unless_the_environment_says_how_many_threads_they_have(
-    config_file: Path, python: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = planned(config_file, {"name": "a"})
-    python('echo "$OMP_NUM_THREADS threads"; exit 3')
-    monkeypatch.setattr(study_training, "num_processors", lambda: 10)
-    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    for num_jobs, used in ((2, 5), (20, 1)):
-        (failure,) = run_study(folder, command="c", num_jobs=num_jobs)
-        assert f": {used} threads (see " in failure
-    monkeypatch.setenv("OMP_NUM_THREADS", "7")
-    assert ": 7 threads (see " in run_study(folder, command="c", num_jobs=2)[0]
