@@ -56,6 +56,7 @@ class DataError(ElmoTasksError):
         if len(problem) > _MOST_CHARACTERS:  # it shows a value of the file, which can be as long as the file
             problem = f"{problem[: _MOST_CHARACTERS - 500]} [...] {problem[-500:]}"
         super().__init__(f"{location}: {problem}")
+        self.problem, self.line = problem, line
 
 
 OnError = Callable[[DataError], None]

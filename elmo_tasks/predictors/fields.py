@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -20,7 +21,7 @@ def string_field(fields: Mapping[str, Any], key: str) -> str:
         ElmoTasksError: the key is missing, or its value is not a string.
     """
     if not isinstance(text := _value(fields, key), str):
-        raise ElmoTasksError(f"{key!r} is {text!r}; expected a string")
+        raise ElmoTasksError(f"{key!r} is {_as_json(text)}; expected a string")
     return text
 
 
@@ -50,10 +51,10 @@ def sentences_field(fields: Mapping[str, Any], key: str) -> list[list[str]]:
     sentences = value if isinstance(value, list) and value and isinstance(value[0], list) else [value]
     for tokens in sentences:
         if not isinstance(tokens, list) or not tokens:
-            raise ElmoTasksError(f"{key!r} is {tokens!r}; expected a list of at least one string")
+            raise ElmoTasksError(f"{key!r} is {_as_json(tokens)}; expected a list of at least one string")
         for position, token in enumerate(tokens):
             if not isinstance(token, str) or not token:
-                problem = f"{key!r} has {token!r} at position {position}; expected strings that are not empty"
+                problem = f"{key!r} has {_as_json(token)} at position {position}; expected strings that are not empty"
                 raise ElmoTasksError(problem)
     return sentences
 
@@ -76,8 +77,8 @@ def one_of(fields: Mapping[str, Any], *keys: str) -> str:
     if len(given) != 1:
         some, several = f"either {' or '.join(map(repr, keys))} among them", ", ".join(map(repr, given))
         expected = f"only one of {several}" if given else some
-        hint = " (AllenNLP's keys need --format allennlp)" if _ALLENNLP_KEYS & fields.keys() else ""
-        raise ElmoTasksError(f"the keys are {sorted(fields)}; expected {expected}{hint}")
+        hints = [f"; AllenNLP's {key!r} is 'text' here" for key in _ALLENNLP_KEYS & fields.keys()]
+        raise ElmoTasksError(f"the keys are {sorted(fields)}; expected {expected}{''.join(hints)}")
     return given[0]
 
 
@@ -116,6 +117,11 @@ def labelled_spans(
             span["text"] = " ".join(example["tokens"][start : end + 1])
         spans.append({**span, "probability": min(probabilities[start : end + 1])})
     return spans
+
+
+def _as_json(value: Any) -> str:
+    """A value in messages: null, true and false as people have written them."""
+    return json.dumps(value) if value is None or isinstance(value, bool) else repr(value)
 
 
 def _value(fields: Mapping[str, Any], key: str) -> Any:

@@ -7,7 +7,7 @@ import ctypes
 import json
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
@@ -15,7 +15,7 @@ import torch
 
 from elmo_tasks import hooks
 from elmo_tasks.data_readers.sources import task_keys
-from elmo_tasks.errors import ArgumentError, DataError, ElmoTasksError, OnError, check_count, one_line_of
+from elmo_tasks.errors import ArgumentError, DataError, ElmoTasksError, OnError, check_count, check_several, one_line_of
 from elmo_tasks.files.limits import ADVICE, limit
 from elmo_tasks.models.model import TaskModel
 from elmo_tasks.text.prose import warn_of_blank
@@ -52,6 +52,10 @@ class Origin(NamedTuple):
 
 
 _NO_RUN = Origin()
+
+
+def _never() -> bool:
+    return False
 
 
 class ExampleError(ElmoTasksError):
@@ -158,22 +162,27 @@ class Predictor(ABC):
     def __call__(
         self, inputs: Input | Iterable[Input], *, on_error: OnError | None = None, explain: bool | str = False
     ) -> list[dict[str, Any]]:
-        """The results for a text, a dict, or several of them, all in one list; see `predict`."""
+        """The results for a text, a dict, or several of them, all in one list; see `predict`, and also `each`."""
         several = [inputs] if isinstance(inputs, (str, Mapping)) else inputs
         if isinstance(several, bytes) or not isinstance(several, Iterable):
             raise ArgumentError(f"inputs is {one_line_of(inputs)}; expected a string, a dict or a list of them")
+        return list(self.predict(map(_not_skipped, several), on_error=on_error, explain=explain))
 
-        def given() -> Iterator[Input]:
-            """The inputs. Here None is an error; in a file it stands for a blank line."""
-            for number, each in enumerate(several, start=1):
-                if each is None:
-                    problem = DataError("inputs", "None; expected a string or a dict", number)
-                    if on_error is None:
-                        raise problem
-                    on_error(problem)
-                yield each
+    def each(self, inputs: Collection[Input], *, explain: bool | str = False) -> list[list[dict[str, Any]]]:
+        """For each of several inputs the list of its results, in the order of the inputs; see `predict`.
 
-        return list(self.predict(given(), on_error=on_error, explain=explain))
+        The list of a blank text is empty. That of an input that is not usable is `[{"error": "..."}]`.
+        """
+        check_several("inputs", inputs, "a list of strings or dicts")
+        found: list[list[dict[str, Any]]] = [[] for _ in inputs]
+        refused: dict[int, dict[str, Any]] = {}
+
+        def refuse(error: DataError) -> None:
+            refused[error.line or 0] = {"error": error.problem}
+
+        for number, result in self._results(map(_not_skipped, inputs), "inputs", _never, refuse, is_explained(explain)):
+            found[number - 1].append(result)
+        return [[refused[number]] if number in refused else each for number, each in enumerate(found, start=1)]
 
     def warm_up(self) -> None:
         """Predicts the sample, so that all that is loaded at the first use is there before the first input comes."""
@@ -185,7 +194,7 @@ class Predictor(ABC):
         inputs: Iterable[Input | None],
         *,
         source: str = "inputs",
-        waiting: Callable[[], bool] = lambda: False,
+        waiting: Callable[[], bool] = _never,
         on_error: OnError | None = None,
         explain: bool | str = False,
     ) -> Iterator[dict[str, Any]]:
@@ -210,7 +219,8 @@ class Predictor(ABC):
         if isinstance(inputs, (str, bytes, Mapping)) or not isinstance(inputs, Iterable):
             expected = "a list of strings or dicts; for a single one, call the predictor itself"
             raise ArgumentError(f"inputs is {one_line_of(inputs)}; expected {expected}")
-        return self._results(inputs, source, waiting, on_error, is_explained(explain))
+        results = self._results(inputs, source, waiting, on_error, is_explained(explain))
+        return (result for _, result in results)
 
     def _results(
         self,
@@ -219,7 +229,8 @@ class Predictor(ABC):
         waiting: Callable[[], bool],
         on_error: OnError | None,
         explain: bool,
-    ) -> Iterator[dict[str, Any]]:
+    ) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Yields each result with the number of its input, from 1."""
         for window in self._windows(inputs, source, waiting, on_error):
             refused: DataError | None = None
             while True:
@@ -237,8 +248,8 @@ class Predictor(ABC):
                     else:
                         refused = problem
                         window = [each for each in window if each[0] < number]
-            for (_, fields, example), prediction, explained in zip(window, predictions, added, strict=True):
-                yield self.complete_result(fields, example, prediction) | explained
+            for (number, fields, example), prediction, explained in zip(window, predictions, added, strict=True):
+                yield number, self.complete_result(fields, example, prediction) | explained
             if refused:
                 raise refused
             release_memory_after(sum(self.task.length(example) for *_, example in window))
@@ -370,6 +381,11 @@ class Predictor(ABC):
     def collate(self, examples: list[dict[str, Any]]) -> Any:
         """A batch of the model's task, on the device of the model."""
         return self.task.collate(examples, self.vocabulary).to(next(self.model.parameters()).device)
+
+
+def _not_skipped(given: Input | None) -> Input:
+    """An input of a list, where None is an error; in a file, it stands for a blank line."""
+    return {"text": None} if given is None else given
 
 
 def is_explained(explain: object) -> bool:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from elmo_tasks.errors import DataError
+from elmo_tasks.errors import ArgumentError, DataError
 from elmo_tasks.predictors import Origin
 from tests.predictors.stub_models import MAKERS
 
@@ -20,7 +20,7 @@ BAD_INPUTS: list[tuple[str, dict[str, Any], str]] = [
     (TEXT, {}, r"the keys are \[\]; expected either 'text' or 'tokens'"),
     (TEXT, {"text": "a", "tokens": ["a"]}, "expected only one of 'text', 'tokens'"),
     (ANY_TEXT, {"text": 3}, "'text' is 3; expected a string"),
-    (ANY_TEXT, {"text": None}, "'text' is None; expected a string"),
+    (ANY_TEXT, {"text": None}, "'text' is null; expected a string"),
     (ANY_TEXT, {"tokens": []}, r"'tokens' is \[\]; expected a list of at least one string"),
     (ANY_TEXT, {"tokens": "a b"}, "'tokens' is 'a b'; expected a list"),
     (ANY_TEXT, {"tokens": ["a", ""]}, "'tokens' has '' at position 1; expected strings that are not empty"),
@@ -56,7 +56,7 @@ BAD_INPUTS: list[tuple[str, dict[str, Any], str]] = [
     ("text_pairs", {"hypothesis": "a"}, "expected either 'premise' or 'sentence1' or 'premise_tokens'"),
     ("text_pairs", {"premise": "a", "sentence1": "a", "hypothesis": "b"}, "expected only one of 'premise'"),
     ("text_pairs", {"premise": "a", "hypothesis": " "}, "'hypothesis' is ' '; expected a string that is not blank"),
-    ("text_pairs", {"premise": None, "hypothesis": "a"}, "'premise' is None; expected a string"),
+    ("text_pairs", {"premise": None, "hypothesis": "a"}, "'premise' is null; expected a string"),
     ("text_pairs", {"premise": "a", "hypothesis_tokens": []},
      r"'hypothesis_tokens' is \[\]; expected a list of at least one"),
     ("text_pairs", {"premise_tokens": ["a", 1], "hypothesis": "a"},
@@ -81,9 +81,23 @@ def test_unusable_inputs_are_named(task: str, fields: dict[str, Any], problem: s
         list(MAKERS[task]().predict(inputs, source="some.jsonl"))
 
 
+@pytest.mark.parametrize("task", MAKERS)
+def test_each_input_has_its_results_or_what_is_wrong_with_it(task: str) -> None:
+    predictor, good = MAKERS[task](), GOOD.get(task, {"text": "Ann asked Bo. She left."})
+    first, wrong, nothing, last = predictor.each([good, {"id": 3}, None, good])  # type: ignore[list-item]
+    assert first == last == predictor(good)
+    assert [list(result) for result in (*wrong, *nothing)] == [["error"]] * 2
+    assert wrong[0]["error"].startswith("the keys are ['id']; expected ")
+    assert predictor.each([]) == []
+    for single in ("Ann left.", good, 3):
+        with pytest.raises(ArgumentError, match="; expected a list of strings or dicts"):
+            predictor.each(single)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("task", ANY_TEXT.split())
 def test_a_blank_text_has_no_result(task: str) -> None:
     assert list(MAKERS[task]().predict([{"text": " \n"}, {"text": ""}])) == []
+    assert [len(each) for each in MAKERS[task]().each([" ", "Ann left.", ""])] == [0, 1, 0]
 
 
 @pytest.mark.parametrize("task", MAKERS)

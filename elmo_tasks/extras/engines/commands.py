@@ -33,7 +33,9 @@ def add_parts(parser: argparse.ArgumentParser) -> None:
         help="make only every Nth part, starting with the Ith: with 1/4 to 4/4, four processes or machines share the "
         "work",
     )
-    options.add_flag(group, "--check", "only list missing parts; the exit code is 1 if there are any")
+    about = "only list missing parts, and those of other files; the exit code is 1 if there are any"
+    options.add_flag(group, "--check", about)
+    options.add_flag(group, "--remove-others", "remove parts of files that have changed, are gone or are not named")
     group.add_argument(
         "--part-tokens",
         type=options.positive,
@@ -67,6 +69,7 @@ def writes_parts(arguments: argparse.Namespace, *, in_one_table: bool = False) -
         "several files": not in_one_table and is_several,
         "--shard": arguments.shard,
         "--check": arguments.check,
+        "--remove-others": arguments.remove_others,
         "--part-tokens": arguments.part_tokens,
         "--on-error record": arguments.on_error == "record",
         "--number-type": getattr(arguments, "number_type", None),  # of embed
@@ -98,16 +101,18 @@ def make_parts(arguments: argparse.Namespace, function: TableFunction, *, tokeni
     found = find_units(arguments.input, tokens=part_tokens, tokenized=tokenized, output=arguments.output)
     units = list(counted_items(found, "parts found in the text"))
     number, total = arguments.shard or (1, 1)
-    units = units[number - 1 :: total]
+    folder.check_settings()
+    every, units = units, units[number - 1 :: total]
     if arguments.check:
-        folder.check_settings()
         folder.check_complete(units)
+    folder.check_others(every, remove=arguments.remove_others)
+    if arguments.check:
         print(f"{folder.path}: all {counted(len(units), 'part')} are there")
         return
     made = folder.process(units, function)
     logger.info("%s: %s made, %d were there", folder.path, counted(made.parts, "part"), len(units) - made.parts)
     if made.errors:
-        rows = counted(made.errors, "line was not usable", "lines were not usable")
+        rows = counted(made.errors, "line has no results", "lines have no results")
         logger.warning("%s: %s; the column `error` says why", folder.path, rows)
 
 

@@ -15,6 +15,7 @@ import dataclasses
 import hashlib
 import io
 import itertools
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple
@@ -23,7 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from elmo_tasks.elmo.fast import forget_words
-from elmo_tasks.errors import DataError, ElmoTasksError, IncompleteError, counted
+from elmo_tasks.errors import DataError, ElmoTasksError, IncompleteError, counted, some_of
 from elmo_tasks.files.atomic import atomic_write
 from elmo_tasks.files.json_files import read_json, write_json
 from elmo_tasks.files.limits import MAX_LINE_BYTES, limit
@@ -31,6 +32,8 @@ from elmo_tasks.files.text import DAMAGE_ERRORS, decode_lines, open_binary
 from elmo_tasks.predictors.inputs import find_files
 from elmo_tasks.progress import progress_bar
 from elmo_tasks.text.prose import looks_like, warn_of_no_text
+
+logger = logging.getLogger(__name__)
 
 _MANIFEST = "_manifest.json"
 UNIT_TOKENS = 1_000_000
@@ -252,6 +255,22 @@ class PartsFolder:
                     errors += len(table) - table["error"].null_count
             self.check_settings()  # another process may have begun with others at the same moment
         return errors
+
+    def check_others(self, units: Iterable[Unit], *, remove: bool = False) -> None:
+        """Raises `ElmoTasksError` if there are parts of none of the units, or removes them with a warning.
+
+        Their file has changed since they were made, or is gone, or was never among these files.
+        """
+        others = sorted({path.name for path in self.path.glob("*.parquet")} - {unit.part_name for unit in units})
+        if not others:
+            return
+        found = f"{self.path}: {counted(len(others), 'part is', 'parts are')} of other files, or of files as they were"
+        if not remove:
+            remedy = "--remove-others removes them; or choose another folder, or name these files too"
+            raise IncompleteError(f"{found}; {remedy}: {some_of(others)}")
+        for name in others:
+            (self.path / name).unlink(missing_ok=True)  # another process may have removed it
+        logger.warning("%s; removed: %s", found, some_of(others))
 
     def check_complete(self, units: Iterable[Unit]) -> None:
         """Raises `IncompleteError` if parts are missing, with the lines of the first ones."""

@@ -14,10 +14,9 @@ from __future__ import annotations
 import abc
 import dataclasses
 import functools
-import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -45,11 +44,11 @@ from elmo_tasks.predictors.tagger import TaggerPredictor
 from elmo_tasks.runs.archive import open_run
 from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.runs.load import RunPaths, load_predictor, predicates_for, run_paths, with_device
-from elmo_tasks.text.prose import warn_of_blank
 from elmo_tasks.text.tokenizer_config import parse_tokenizer
 from elmo_tasks.text.tokenizers import Tokenizer
 
 _CARRIED = ("source", "line")
+_OWN = (*_CARRIED, "json", "error")
 _OFFSETS = pa.list_(pa.list_(pa.int32(), 2))
 
 _WORDS = pa.list_(pa.string())
@@ -95,7 +94,8 @@ class TableFunction(abc.ABC):
     """A function of tables that loads its model at the first call, and again after it was pickled.
 
     Arguments:
-        on_error: "fail" raises the first error of a row; "record" writes it into the column `error`.
+        on_error: "fail" raises the first error of a row; "record" writes it into the column `error`, which also says
+            that a text is blank.
     """
 
     on_error: Literal["fail", "record"] = "fail"
@@ -129,7 +129,7 @@ class TableFunction(abc.ABC):
         return pa.schema([("id", pa.string()), *carried, *self.result_types.items(), ("error", pa.string())])
 
     def __call__(self, table: pa.Table) -> pa.Table:
-        """The results of a table's rows, in their order. A row may have several, and none if its text is blank.
+        """The results of a table's rows, in their order. A row has at least one, and may have several.
 
         Raises:
             ElmoTasksError: a row is not usable, and `on_error` is "fail".
@@ -145,14 +145,16 @@ class TableFunction(abc.ABC):
 
         def fail(row: int, problem: str) -> None:
             source, line = _location(row, rows[row])
+            nulls = [repr(key) for key, value in rows[row].items() if value is None and key not in _OWN]
+            if nulls and problem.startswith("the keys are"):
+                problem += f"; null: {', '.join(nulls)}"
             errors[row] = DataError(source, problem, line)
 
         results = list(self.compute(inputs, fail))
-        blank = sorted(inputs.keys() - errors.keys() - {row for row, _ in results})
-        for source, places in itertools.groupby((_location(row, rows[row]) for row in blank), key=lambda each: each[0]):
-            warn_of_blank(source, [line for _, line in places])
         if errors and self.on_error == "fail":
             raise errors[min(errors)]
+        for row in inputs.keys() - errors.keys() - {row for row, _ in results}:
+            fail(row, "a blank text, which has no results")
         results += [(row, {"error": str(error)}) for row, error in errors.items()]
         results.sort(key=lambda each: each[0])
         for row, result in results:
@@ -238,6 +240,8 @@ class Embed(TableFunction):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_choice("number_type", self.number_type, ("float16", "float32"))
+        check_choice("pool", self.pool, get_args(Pooling))
+        check_choice("precision", self.precision, get_args(Precision))
         check_count("batch_tokens", self.batch_tokens, 1)
 
     @functools.cached_property

@@ -28,7 +28,7 @@ from elmo_tasks.extras.server.bodies import Details, Explain
 from elmo_tasks.extras.server.guard import CONTENT_TYPE, Guard, Metrics, admit, error_response
 from elmo_tasks.extras.server.request_batches import Batcher, Process
 from elmo_tasks.extras.server.served_runs import Additions, PredictionRequest, ServedRun
-from elmo_tasks.files.json_files import parse_json
+from elmo_tasks.files.json_files import json_text, parse_json
 from elmo_tasks.rendering.drawing import INK, PALETTE
 
 logger = logging.getLogger(__name__)
@@ -233,9 +233,9 @@ def _routes(service: Service) -> APIRouter:
     ) -> Response:
         """Predicts one input, in the form of a JSON line for `elmo-tasks predict`."""
         run, added = service.run(name), Additions(details, bool(explain))
-        return await service.predict(request, run, lambda: run.prepare([body], added, numbered=False))
+        return await service.predict(request, run, lambda: run.prepare([body], added, single=True))
 
-    @router.post("/api/runs/{name}/predict-batch", response_model=bodies.Answer)
+    @router.post("/api/runs/{name}/predict-batch", response_model=bodies.BatchAnswer)
     async def predict_batch(
         request: Request,
         name: str,
@@ -243,9 +243,9 @@ def _routes(service: Service) -> APIRouter:
         details: Details = False,
         explain: Explain = False,
     ) -> Response:
-        """Predicts several inputs, and returns their results in the same order."""
+        """Predicts several inputs, and returns for each what `predict` answers, in the same order."""
         run, added = service.run(name), Additions(details, bool(explain))
-        return await service.predict(request, run, lambda: run.prepare(body.inputs, added, numbered=True))
+        return await service.predict(request, run, lambda: run.prepare(body.inputs, added, single=False))
 
     @router.post("/api/embed")
     async def embed(request: Request, body: bodies.EmbedBody) -> Response:
@@ -324,5 +324,5 @@ async def _refuse(request: Request, error: Exception) -> JSONResponse:
     if isinstance(error, RequestValidationError):
         problem = error.errors()[0]
         key = ".".join(map(str, problem["loc"][1:])) or "the request"
-        return error_response(HTTPException(422, f"{key}: {problem['msg']}; got {problem.get('input')!r:.80}"))
+        return error_response(HTTPException(422, f"{key}: {problem['msg']}; got {json_text(problem.get('input')):.80}"))
     return error_response(HTTPException(500, "internal server error; see the server's log"))

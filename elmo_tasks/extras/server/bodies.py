@@ -75,18 +75,22 @@ class ScoreBody(SentenceOfRun):
 
 
 class BatchBody(Config):
-    inputs: list[dict[str, Any] | str] = Field(
-        description="inputs, each in the form of a line for `elmo-tasks predict`"
-    )
+    inputs: list[Any] = Field(description="texts, or objects in the form of a line for `elmo-tasks predict`")
 
 
 class Answer(pydantic.BaseModel):
-    """The results, in the order of the inputs: the JSON lines that `elmo-tasks predict` prints."""
+    """The results of an input, such as one for each sentence: the JSON lines that `elmo-tasks predict` prints."""
 
     results: list[dict[str, Any]]
 
 
 class Problem(pydantic.BaseModel):
-    """What is wrong, in the words of the command line."""
+    """What is wrong."""
 
     error: str
+
+
+class BatchAnswer(pydantic.BaseModel):
+    """For each input, in their order, its results or what is wrong with it."""
+
+    results: list[Answer | Problem]

@@ -55,11 +55,16 @@ class Additions(NamedTuple):
     explain: bool = False  # how much each token counts
 
 
+_Row = tuple[int, Fields, dict[str, Any]]  # the number of an input, its fields, an example of it
+
+
 @dataclasses.dataclass(frozen=True)
 class PredictionRequest:
     """The examples of a request's inputs, which are ready to be predicted."""
 
-    rows: list[tuple[str, Fields, dict[str, Any]]]  # the name of the input in messages, its fields, the example
+    rows: list[_Row]
+    refused: Mapping[int, ElmoTasksError]  # inputs that are not usable
+    inputs: int | None  # how many there are; None for a single one, which is answered for by itself
     added: Additions
     tokens: int
     cost: int  # the tokens that the model reads: in semantic roles, a sentence once for each predicate
@@ -101,38 +106,47 @@ class ServedRun:
             "facts": {"data": known.data, "licence": known.licence, "score": known.score and str(known.score)},
         }
 
-    def prepare(self, inputs: Sequence[Any], added: Additions, *, numbered: bool) -> PredictionRequest:
+    def prepare(self, inputs: Sequence[Any], added: Additions, *, single: bool) -> PredictionRequest:
         """Checks and tokenizes inputs.
 
         Arguments:
             added: what the results have in addition.
-            numbered: whether messages name the number of the input, from 1.
+            single: whether there is one input, and not a list of them.
 
         Raises:
-            ElmoTasksError: an input is not usable.
+            ElmoTasksError: the single input is not usable; of several, the result of the input says it.
         """
-        rows: list[tuple[str, Fields, dict[str, Any]]] = []
-        for number, given in enumerate(inputs, start=1):
-            input_name = f"inputs:{number}: " if numbered else ""
+        rows: list[_Row] = []
+        refused: dict[int, ElmoTasksError] = {}
+        for number, given in enumerate(inputs):
             fields = {"text": given} if isinstance(given, str) else given
-            if not isinstance(fields, dict):
-                raise ElmoTasksError(f"{input_name}{given!r}; expected a string or an object")
             try:
-                made = self.predictor.checked_examples(fields)
+                rows += [(number, fields, example) for example in self._examples(fields)]
             except ElmoTasksError as error:
-                raise ElmoTasksError(f"{input_name}{error}") from None
-            carried = {key: value for key, value in fields.items() if key not in self.predictor.read_keys}
-            if (size := len(to_bytes(carried)) * len(made)) > _MOST_CARRIED:
-                problem = f"keys that are copied to each of {len(made)} results take {size:,} bytes"
-                raise ElmoTasksError(f"{input_name}{problem}; expected at most {_MOST_CARRIED:,}")
-            rows += [(input_name, fields, example) for example in made]
-        return self._request(rows, added)
+                if single:
+                    raise
+                refused[number] = error
+        return self._request(rows, refused, None if single else len(inputs), added)
 
-    def _request(self, rows: list[tuple[str, Fields, dict[str, Any]]], added: Additions) -> PredictionRequest:
+    def _examples(self, fields: Any) -> list[dict[str, Any]]:
+        if not isinstance(fields, dict):
+            raise ElmoTasksError(f"{json_text(fields)}; expected a string or an object")
+        made = self.predictor.checked_examples(fields)
+        carried = {key: value for key, value in fields.items() if key not in self.predictor.read_keys}
+        if (size := len(to_bytes(carried)) * len(made)) > _MOST_CARRIED:
+            problem = f"keys that are copied to each of {len(made)} results take {size:,} bytes"
+            raise ElmoTasksError(f"{problem}; expected at most {_MOST_CARRIED:,}")
+        return made
+
+    def _request(
+        self, rows: list[_Row], refused: Mapping[int, ElmoTasksError], inputs: int | None, added: Additions
+    ) -> PredictionRequest:
         examples = [example for *_, example in rows]
         tokens, cost = (sum(map(count, examples)) for count in (self.predictor.task.length, self.predictor.cost))
         cost_is_known = all(map(self.predictor.cost_is_known, examples))
-        return PredictionRequest(rows, added, tokens, cost * (1 + STEPS * added.explain), cost_is_known)
+        return PredictionRequest(
+            rows, refused, inputs, added, tokens, cost * (1 + STEPS * added.explain), cost_is_known
+        )
 
     def complete(self, requests: list[PredictionRequest]) -> list[PredictionRequest]:
         """The requests with all that decides their cost, which a model may have to find."""
@@ -140,19 +154,24 @@ class ServedRun:
             self.predictor.with_known_costs([example for request in requests for *_, example in request.rows])
         )
         return [
-            self._request([(*others, next(examples)) for *others, _ in request.rows], request.added)  # type: ignore[misc]
+            self._request(
+                [(number, fields, next(examples)) for number, fields, _ in request.rows],
+                request.refused,
+                request.inputs,
+                request.added,
+            )
             for request in requests
         ]
 
     def answer(self, requests: list[PredictionRequest]) -> list[bytes | ElmoTasksError]:
         """The results of requests that are predicted together, as JSON, or what is wrong with one of them."""
-        refused: dict[int, ElmoTasksError] = {}
+        refused = [dict(request.refused) for request in requests]  # by the numbers of inputs
         while True:
             rows = [
                 (number, *row)
                 for number, request in enumerate(requests)
-                if number not in refused
                 for row in request.rows
+                if row[0] not in refused[number]
             ]
             numbers, wanted = [number for number, *_ in rows], [requests[number].added for number, *_ in rows]
             try:
@@ -169,13 +188,13 @@ class ServedRun:
                 additions = self._additions(wanted, examples, predictions)
                 break
             except ExampleError as error:
-                number, input_name, *_ = rows[error.row]
-                refused[number] = ElmoTasksError(f"{input_name}{error}")
-        results: list[list[dict[str, Any]]] = [[] for _ in requests]
-        for (number, _, fields, example), prediction, added in zip(rows, predictions, additions, strict=True):
-            results[number].append(self.predictor.complete_result(fields, example, prediction) | added)
+                number, place, *_ = rows[error.row]
+                refused[number][place] = error
+        results: list[list[list[dict[str, Any]]]] = [[[] for _ in range(request.inputs or 1)] for request in requests]
+        for (number, place, fields, example), prediction, added in zip(rows, predictions, additions, strict=True):
+            results[number][place].append(self.predictor.complete_result(fields, example, prediction) | added)
         release_memory_after(sum(request.tokens for request in requests))
-        return [refused.get(number) or to_bytes({"results": each}) for number, each in enumerate(results)]
+        return list(map(_answer, requests, refused, results))
 
     def _details(self, examples: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """`tag_probabilities`: for each token its most probable tags, at most five; only of models that have them."""
@@ -205,6 +224,18 @@ class ServedRun:
             for row, each in zip(rows, explained, strict=True):
                 found[row] |= each
         return found
+
+
+def _answer(
+    request: PredictionRequest, refused: Mapping[int, ElmoTasksError], results: Sequence[Sequence[dict[str, Any]]]
+) -> bytes | ElmoTasksError:
+    """The answer to one input; or a list of such answers, each for itself: `{"results": [...]}` or `{"error": ...}`."""
+    answers: list[dict[str, Any]] = [
+        {"error": str(refused[place])} if place in refused else {"results": each} for place, each in enumerate(results)
+    ]
+    if request.inputs is None:
+        return refused.get(0) or to_bytes(answers[0])
+    return to_bytes({"results": answers[: request.inputs]})
 
 
 def load_runs(paths: Sequence[str], *, batch_tokens: int, overrides: Sequence[str] = ()) -> dict[str, ServedRun]:

@@ -1,8 +1,10 @@
 """`Embed` and `Predict`: the results of the plain functions, as tables; errors, pickles, types."""
 
+import functools
 import hashlib
 import json
 import pickle
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ import pytest
 
 import elmo_tasks
 from elmo_tasks.batches import Embed, Predict
-from elmo_tasks.errors import DataError
+from elmo_tasks.errors import ArgumentError, DataError
 from elmo_tasks.extras.engines.table_functions import RESULT_TYPES
 from elmo_tasks.predictors import Predictor
 from tests.extras.engines.conftest import LEARNED
@@ -71,12 +73,30 @@ def test_rows_of_no_use(sample_folder: Path) -> None:
         Embed(bilm=sample_folder / "bilm")(wrong)
 
 
-def test_rows_without_text_are_warned_of(sample_folder: Path, caplog: pytest.LogCaptureFixture) -> None:
-    texts = ["Orla left.", " ", "", *["She sang."] * 5, "", "", "It rained."]
-    sources = ["a.txt"] * 9 + ["b.txt"] * 2
-    Embed(bilm=sample_folder / "bilm")(pa.table({"source": sources, "text": texts}))
-    numbers = {"a.txt": "3 input(s) without text: number 2, 3, 9", "b.txt": "1 input(s) without text: number 10"}
-    assert caplog.messages == [f"{source}: no result for {each}" for source, each in numbers.items()]
+def test_every_row_has_a_result(sample_folder: Path, runs: list[Path]) -> None:
+    """A blank or missing text, too: n rows give results of n rows, in their order."""
+    texts = ["Orla left. She sang.", " ", "", "It rained.", None]
+    table = pa.table({"source": ["a.txt"] * 3 + ["b.txt"] * 2, "id": list("abcde"), "text": texts})
+    problems = [
+        None,
+        None,
+        "a.txt:2: a blank text, which has no results",
+        "a.txt:3: a blank text, which has no results",
+    ]
+    missing = "b.txt:5: the keys are ['id']; expected either 'text' or 'tokens' among them; null: 'text'"
+    for make in (functools.partial(Embed, bilm=sample_folder / "bilm"), functools.partial(Predict, run=runs[0])):
+        found = make(on_error="record")(table).to_pylist()
+        assert [row["id"] for row in found] == ["a", "a", "b", "c", "d", "e"]
+        assert [row["error"] for row in found] == [*problems, None, missing]
+        with pytest.raises(DataError, match=re.escape(missing)):
+            make()(table)
+        assert [row["error"] for row in make()(table.slice(0, 4)).to_pylist()] == [*problems, None]
+
+
+def test_wrong_settings_are_refused_before_the_model_is_loaded() -> None:
+    for name in ("pool", "number_type", "precision", "on_error"):
+        with pytest.raises(ArgumentError, match=f"^{name} is 'median'; expected "):
+            Embed(**{name: "median"})
 
 
 def plain(value: Any) -> Any:

@@ -149,9 +149,43 @@ def test_an_error_keeps_the_parts_before_it(
     assert not list(output.glob("b.jsonl*"))
     record = [each for each in arguments if each != "--quiet"]
     assert cli.main([*record, "--output", f"{output}/", "--on-error", "record"]) == 0
-    assert f"WARNING {output}: 1 line was not usable; the column `error` says why\n" in capsys.readouterr().err
+    assert f"WARNING {output}: 2 lines have no results; the column `error` says why\n" in capsys.readouterr().err
     table = pq.read_table(next(output.glob("b.jsonl*")))
-    assert len(table) - table["error"].null_count == 1
+    assert [error and error.partition(":")[2][:9] for error in table["error"].to_pylist()] == [
+        None, "2: a blan", None, "4: the ke",
+    ]  # fmt: skip
+
+
+def test_parts_of_files_that_have_changed_or_are_gone_do_not_stay_by_chance(
+    arguments: list[str], texts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Else each of their lines would be there twice, or without a file that has it."""
+    output = tmp_path / "out"
+    command = [*arguments, "--output", f"{output}/"]
+    assert cli.main(command) == 0
+    (texts / "c.txt").write_text("It snowed.\n")
+    assert cli.main(command) == 0  # more files are only added
+    assert cli.main([*command, "--check"]) == 0
+    before = contents(output)
+    (texts / "b.jsonl").write_text('{"text": "She danced."}\n')
+    (texts / "c.txt").unlink()
+    for shard in ("1/2", "2/2"):
+        capsys.readouterr()
+        assert cli.main([*command, "--shard", shard]) == 1
+        problem = f"{output}: 2 parts are of other files, or of files as they were; --remove-others removes them; or "
+        shown = capsys.readouterr().err
+        assert shown.startswith(f"error: {problem}")
+        assert re.findall(r"(\w\.\w+)-000000000001-\w+\.parquet", shown) == ["b.jsonl", "c.txt"]
+        assert contents(output) == before
+    assert cli.main([*command, "--remove-others"]) == 0
+    assert "2 parts are of other files, or of files as they were; removed: b.jsonl-0" in capsys.readouterr().err
+    assert cli.main([*command, "--check"]) == 0
+    found = pyarrow.dataset.dataset(output, format="parquet").to_table(columns=["source", "tokens"]).to_pylist()
+    assert [row["tokens"] for row in found if row["source"] != "a.txt"] == [["She", "danced", "."]]
+    (output / next(iter(contents(output)))).rename(output / "other.parquet")
+    assert cli.main([*command, "--check"]) == 1
+    assert "1 part missing" in capsys.readouterr().err
+    assert cli.main([*command[:-2], "--remove-others"]) == 2
 
 
 def test_a_full_disk_keeps_the_parts_before_it(

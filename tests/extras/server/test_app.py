@@ -31,9 +31,23 @@ def test_results_are_those_of_predict(client: TestClient, runs: dict[str, Served
     predictor = runs["ner"].predictor
     single = {"text": TEXT, "id": 7}
     assert post(client, "/api/runs/ner/predict", single)["results"] == predictor(single)
-    inputs: list[Any] = [{"tokens": ["Boeing", "closed"]}, TEXT, {"text": " "}]
-    assert post(client, "/api/runs/ner/predict-batch", {"inputs": inputs})["results"] == predictor(inputs)
     assert post(client, "/api/runs/ner/predict-batch", {"inputs": []}) == {"results": []}
+
+
+def test_a_batch_has_the_answer_to_each_input(client: TestClient, runs: dict[str, ServedRun]) -> None:
+    """As if each had been sent by itself: the two sentences of a text, nothing of a blank one, or the error."""
+    inputs: list[Any] = [{"tokens": ["Boeing", "closed"]}, {"text": TEXT}, {"text": " "}, {"text": None}, {"id": 3}]
+    found = post(client, "/api/runs/ner/predict-batch", {"inputs": [*inputs, 3, TEXT]})["results"]
+    for each, answer in zip(inputs, found, strict=False):
+        assert answer == client.post("/api/runs/ner/predict", json=each).json()
+    assert [len(answer.get("results", "-")) for answer in found] == [1, 2, 0, 1, 1, 1, 2]
+    assert [answer["error"][:40] for answer in found[3:6]] == [
+        "'text' is null; expected a string",
+        "the keys are ['id']; expected either 'te",
+        "3; expected a string or an object",
+    ]
+    (only,) = post(client, "/api/runs/ner/predict-batch", {"inputs": [None]})["results"]
+    assert only == {"error": "null; expected a string or an object"}
 
 
 def test_details_are_the_most_probable_tags(client: TestClient, runs: dict[str, ServedRun]) -> None:
@@ -58,7 +72,8 @@ def test_results_are_explained(
     assert expected[0]["saliency"]
     assert post(client, "/api/runs/ner/predict?explain=true", single)["results"] == expected
     several = {"inputs": [single, "Karvel"]}
-    (first, *_) = post(client, "/api/runs/ner/predict-batch?explain=integrated&details=true", several)["results"]
+    answers = post(client, "/api/runs/ner/predict-batch?explain=integrated&details=true", several)["results"]
+    (first,) = answers[0]["results"]
     assert first["saliency"][0]["tokens"] == [
         [token, pytest.approx(share, abs=1e-4)] for token, share in expected[0]["saliency"][0]["tokens"]
     ]
@@ -79,8 +94,9 @@ def test_too_much_to_explain_is_refused(
         short = {"tokens": TEXT.split()[:4]}  # has four spans, for which 16 tokens are read
         path = "/api/runs/ner/predict-batch?explain=true"
         assert len(post(client, path, {"inputs": [short] * 3})["results"]) == 3
-        problem = post(client, path, {"inputs": [short] * 4}, 422)
-        assert problem.startswith("inputs:4: so far the work of 2,048 tokens; expected at most 1,600 in a request: ")
+        *found, refused = post(client, path, {"inputs": [short] * 4})["results"]
+        assert [list(each) for each in found] == [["results"]] * 3
+        assert refused["error"].startswith("so far the work of 2,048 tokens; expected at most 1,600 in a request: ")
 
 
 def test_the_runs_are_described_without_places_on_the_machine(
@@ -247,14 +263,15 @@ DEEP = b'{"text": ' + b"[" * 5000 + b"]" * 5000 + b"}"
         (RUN, b"\xff\xfe", "byte 1 is not UTF-8"),
         (RUN, b"[1]", "the request: Input should be a valid dictionary; got [1]"),
         (RUN, b"", "Field required"),
-        (BATCH, {"inputs": ["a", {"text": 3}]}, "inputs:2: 'text' is 3; expected a string"),
-        (BATCH, {"inputs": [3]}, "inputs.0.dict[str,any]: Input should be a valid dictionary; got 3"),
-        (BATCH, {"imputs": []}, "inputs: Field required; got {'imputs': []}"),
+        (RUN, {"sentence": "a"}, "either 'text' or 'tokens' among them; AllenNLP's 'sentence' is 'text' here"),
+        (RUN, b"null", "valid dictionary; got null"),
+        (BATCH, {"inputs": None}, "inputs: Input should be a valid list; got null"),
+        (BATCH, {"imputs": []}, 'inputs: Field required; got {"imputs": []}'),
         ("embed", {}, "the keys are []; expected either 'text' or 'tokens' among them"),
         ("embed", {"text": " "}, "'text' is ' '; expected a string that is not blank"),
         ("embed", {"text": "a", "layers": [3]}, "there is no layer 3; the biLM has layers 0 to 2"),
         ("embed", {"text": "a", "layers": [0, 1, 0]}, "'layers' names a layer twice; expected each layer once"),
-        ("embed", {"text": "a", "pooling": "sum"}, "pooling: Input should be 'none', 'mean' or 'max'; got 'sum'"),
+        ("embed", {"text": "a", "pooling": "sum"}, "pooling: Input should be 'none', 'mean' or 'max'; got \"sum\""),
         ("similarity", SIDES, "'index' is -1; expected"),
         ("neighbors", {"text": "a b", "index": 2}, "'index' is 2; expected the index of a token, from 0 to 1"),
         ("neighbors", {"text": "a", "index": 0, "layer": 9}, "there is no layer 9; the biLM has layers 0 to 2"),

@@ -131,21 +131,13 @@ def test_only_a_frozen_bilm_is_shared(settings: dict[str, Any], tmp_path: Path) 
     assert bilm[0] == ""  # the one in the package
 
 
-def test_inputs_are_strings_or_objects(runs: dict[str, ServedRun]) -> None:
-    with pytest.raises(ElmoTasksError, match=r"^inputs:2: 3; expected a string or an object$"):
-        runs["ner"].prepare(["a", 3], Additions(), numbered=True)
-    with pytest.raises(ElmoTasksError, match=r"^3; expected a string or an object$"):
-        runs["ner"].prepare([3], Additions(), numbered=False)
-    assert runs["ner"].prepare(["a b", {"tokens": ["c"]}], Additions(), numbered=True).tokens == 3
-
-
 def test_what_is_copied_to_each_result_is_bounded(runs: dict[str, ServedRun]) -> None:
     given = {"text": "A mill.\n\n" * 400, "id": "x" * 5000}
     with pytest.raises(
         ElmoTasksError, match=r"keys that are copied to each of 400 results take 2,004,\d+ bytes; expected"
     ):
-        runs["ner"].prepare([given], Additions(), numbered=True)
-    assert len(runs["ner"].prepare([given | {"id": 3}], Additions(), numbered=True).rows) == 400
+        runs["ner"].prepare([given], Additions(), single=True)
+    assert len(runs["ner"].prepare([given | {"id": 3}], Additions(), single=False).rows) == 400
 
 
 def test_neighbors_are_those_of_the_first_tokens_of_a_long_text(
@@ -193,7 +185,7 @@ def test_semantic_roles_get_the_first_run_that_finds_predicates(
     own_hash = content_hash(tmp_path / "predicates" / "model.safetensors")
     assert Predict(run="own_roles").settings()["predicates"] == own_hash
     assert "frames" in load.load_predictor("own_roles")({"text": "Orla sold the mill."})[0]
-    request = single_run.prepare([{"tokens": ["a", "b", "c"], "predicates": [0, 2]}], Additions(), numbered=False)
+    request = single_run.prepare([{"tokens": ["a", "b", "c"], "predicates": [0, 2]}], Additions(), single=True)
     assert (request.tokens, request.cost) == (3, 6)  # the sentence is read once for each predicate
 
 
