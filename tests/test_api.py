@@ -24,6 +24,7 @@ from elmo_tasks.errors import ConfigError, DataError, ElmoTasksError
 from elmo_tasks.extras.allennlp.allennlp_format import AllenNlpPredictor
 from elmo_tasks.models import TaskModel
 from elmo_tasks.predictors import Predictor, build_predictor
+from elmo_tasks.predictors.predictor import rounded
 from elmo_tasks.runs import load
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 
@@ -141,9 +142,11 @@ def test_predictions_as_allennlp_has_them(run: Path, tmp_path: Path, capsys: pyt
 
     predictor = compat.Predictor.from_path(str(run), "sentence-tagger", cuda_device=-1)
     assert predictor.predict_batch_json(inputs) == expected
-    assert predictor.predict_tokenized(expected[0]["words"]) == expected[0]
-    with pytest.raises(DataError, match="'sentence' is ''"):
-        predictor.predict("")
+    assert rounded(predictor.predict_tokenized(expected[0]["words"]), 4) == rounded(expected[0], 4)
+    for token in expected[0]["class_probabilities"]:
+        assert sum(token) == pytest.approx(1, abs=1e-6)  # all digits are there
+    nothing = {"words": [], "tags": [], "mask": [], "logits": [], "class_probabilities": []}
+    assert predictor.predict(" ") == predictor.predict_tokenized([]) == nothing
     with pytest.raises(ElmoTasksError, match="predictor_name is 'textual_entailment'; expected 'sentence_tagger' for "):
         compat.Predictor.from_path(run, "textual_entailment")
     for predicates in (run, lambda tokens: [0]):  # a run that does not find predicates, and for another task
@@ -265,7 +268,7 @@ def test_results_are_explained(
     assert " shaded" not in elmo_tasks.show(tagger, TEXT).html.partition("</style>")[2]
     assert 'class="heat shaded"' in elmo_tasks.show(tagger, TEXT, explain="integrated").html
     (as_allennlp, _) = AllenNlpPredictor(tagger)(inputs, explain=True)
-    assert as_allennlp["saliency"] == items[0]
+    assert rounded(as_allennlp["saliency"]) == items[0]
 
     monkeypatch.setattr(load, "load_predictor", lambda *_, **__: tagger)
     source.write_text("\n".join(map(json.dumps, inputs)))

@@ -32,7 +32,6 @@ DEFAULT_BATCH_TOKENS = 2048
 _PredictorT = TypeVar("_PredictorT", bound="Predictor")
 
 _BATCHES_AHEAD = 16  # inputs for this many batches are sorted by length, so that batches have little padding
-_DIGITS = 6  # of probabilities in results
 _TOKENS_BETWEEN = 1 << 17  # of all predictors; giving memory back more often would take two percent of the time
 _POSITION_KEYS = frozenset({"sentences", "offsets", "spans", "saliency"})  # pictures read them where a result has them
 
@@ -44,11 +43,13 @@ class Origin(NamedTuple):
         about: the run, for the predictor's repr; empty without a run.
         own_columns: other names of an input's keys, as the data of the run have them: `{"review": "text"}`.
         load: how another process loads the predictor; None if it cannot.
+        label_names: what another project calls the model's labels: `{"negative": "0"}`.
     """
 
     about: str = ""
     own_columns: Mapping[str, str] = MappingProxyType({})
     load: Callable[[], Predictor] | None = None
+    label_names: Mapping[str, str] = MappingProxyType({})
 
 
 _NO_RUN = Origin()
@@ -93,6 +94,7 @@ class Predictor(ABC):
         most_tokens: bound of an example's length, times `limits`' factor, where the time is quadratic.
         result_types: the types of a result's keys in Arrow tables; keys that are not here are kept as JSON. Those of
             the predictors of this package are in the code that makes such tables.
+        digits: of probabilities and other numbers in results, None for all.
         most_explained: bound of the tokens that the model reads to explain an example, times `limits`' factor.
     """
 
@@ -102,6 +104,7 @@ class Predictor(ABC):
     sample: Input = "Orla sold the mill. Nobody had asked her to."
     most_tokens: int | None = None
     result_types: Mapping[str, Any] = MappingProxyType({})
+    digits: int | None = 6
     most_explained = 2_000_000  # a few minutes
 
     def __init__(
@@ -366,7 +369,7 @@ class Predictor(ABC):
         lengths = [self.task.length(example) for example in examples]
         for rows in batches_of_like_lengths(lengths, max_padded=self._most_padded(lengths)):
             predictions.update(zip(rows, compute([examples[row] for row in rows]), strict=True))
-        return [rounded(predictions[row]) for row in range(len(examples))]
+        return [rounded(predictions[row], self.digits) for row in range(len(examples))]
 
     def _most_padded(self, lengths: Sequence[int]) -> int:
         """The most tokens of a batch of examples of these lengths."""
@@ -397,14 +400,14 @@ def is_explained(explain: object) -> bool:
     )
 
 
-def rounded(value: Any) -> Any:
+def rounded(value: Any, digits: int | None = Predictor.digits) -> Any:
     """A value of JSON with all its floating-point numbers rounded, also in lists and objects."""
     if isinstance(value, float):
-        return round(value, _DIGITS)
+        return value if digits is None else round(value, digits)
     if isinstance(value, list):
-        return [rounded(item) for item in value]
+        return [rounded(item, digits) for item in value]
     if isinstance(value, dict):
-        return {key: rounded(item) for key, item in value.items()}
+        return {key: rounded(item, digits) for key, item in value.items()}
     return value
 
 

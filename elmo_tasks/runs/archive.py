@@ -99,7 +99,8 @@ def open_run(path: str | Path) -> RunFolder:
                 f"{path / runs[0]}"
             )
     expected = f"a run's folder, with a {folder.config.name}, its archive (.tar.gz), or the name of an installed model"
-    raise RunError(f"{path}: expected {expected}{how_to_get(path)}")
+    found = "" if path.exists() else "no such file or folder; "
+    raise RunError(f"{path}: {found}expected {expected}{how_to_get(path)}")
 
 
 def _unpacked(path: Path) -> Path:

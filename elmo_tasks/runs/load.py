@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from elmo_tasks.modules.devices import Device
 from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, Origin, Predictor, build_predictor
 from elmo_tasks.runs.archive import open_run
 from elmo_tasks.runs.experiment_config import Calibration, ExperimentConfig
+from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.tasks import SemanticRoles
 from elmo_tasks.text.tokenizer_config import build_tokenizer
 from elmo_tasks.text.vocabulary import Vocabulary
@@ -41,6 +42,7 @@ class Run:
     reader: DatasetReader  # of the data to evaluate
     vocabulary: Vocabulary
     model: TaskModel
+    label_names: Mapping[str, str] = dataclasses.field(default_factory=dict)  # see `Origin`
 
     def __repr__(self) -> str:
         return f"Run({_described(self)})"
@@ -88,7 +90,12 @@ def load_run(path: RunPaths, *, overrides: Overrides = ()) -> Run:
         model.temperature = read_json(folder.calibration, Calibration, "the calibration of a run").temperature
     is_elsewhere = str(path).startswith(HUB) or is_address(path)
     own_path = Path(path) if is_elsewhere else (folder.archive or folder.path).resolve()
-    return Run(own_path, config, reader, vocabulary, model.eval())
+    return Run(own_path, config, reader, vocabulary, model.eval(), _origin(folder).get("label_names", {}))
+
+
+def _origin(folder: RunFolder) -> dict[str, Any]:
+    """What a run was imported from; empty if it was not."""
+    return read_json(folder.origin, dict[str, Any], "the origin of a run") if folder.origin.is_file() else {}
 
 
 def run_paths(runs: RunPaths) -> list[str | Path]:
@@ -139,9 +146,8 @@ def predicates_for(path: RunPaths) -> Path | None:
     """
     folder = open_run(run_paths(path)[0])
     name = About.of(folder.path).predicates
-    if name is None and folder.origin.is_file():
-        is_role_model = read_json(folder.origin, dict[str, Any], "the origin of a run").get("kind") in _ALLENNLP_ROLES
-        name = VERBS if is_role_model else None
+    if name is None and _origin(folder).get("kind") in _ALLENNLP_ROLES:
+        name = VERBS
     model = model_named(name) if name else None
     return model.folder if model else None
 
@@ -165,7 +171,7 @@ def run_predictor(
         batch_tokens=batch_tokens,
         tokenizer=build_tokenizer(run.config.dataset_reader.tokenizer),
         predicates=predicates,
-        origin=Origin(_described(run), run.config.dataset_reader.own_columns(), load),
+        origin=Origin(_described(run), run.config.dataset_reader.own_columns(), load, run.label_names),
     )
 
 

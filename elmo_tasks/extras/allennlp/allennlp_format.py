@@ -34,7 +34,7 @@ class AllenNlpPredictor(Predictor):
     AllenNLP: it is not split into sentences.
 
     Lists of scores are in the order of the run's labels, which are in `labels`; AllenNLP's results do not have them.
-    Probabilities are not calibrated.
+    Those of an imported model are as its archive has them. Probabilities are not calibrated, and numbers not rounded.
     Places of `antecedent_indices` that stand for no antecedent may hold other numbers than AllenNLP's. Inputs may have
     the keys of the task's own predictor instead; the `tokens` of semantic roles may come with `predicates`.
 
@@ -59,7 +59,7 @@ class AllenNlpPredictor(Predictor):
             predictor.vocabulary,
             batch_tokens=predictor.batch_tokens,
             tokenizer=predictor.tokenizer,
-            origin=Origin(predictor.origin.about),
+            origin=Origin(predictor.origin.about, label_names=predictor.origin.label_names),
         )
         kind = FORMATS.find(self.task)
         if kind is None:
@@ -70,6 +70,7 @@ class AllenNlpPredictor(Predictor):
         self.names = kind.names
         self._format = kind
         self.inner = predictor.with_model(_uncalibrated(predictor.model, kind.inner_values))
+        self.inner.digits = None
         self._find_predicates = find_predicates
         self.most_tokens = predictor.most_tokens
         self.sample = predictor.sample
@@ -107,8 +108,9 @@ class AllenNlpPredictor(Predictor):
 
     def result(self, example: Fields, prediction: Fields) -> dict[str, Any]:
         if isinstance(shares := prediction.get("probabilities"), Mapping):  # AllenNLP has them by the labels' ids
-            ordered = {label: shares[label] for label in self.vocabulary.labels[LABELS]}
-            prediction = {**prediction, "probabilities": ordered}
+            names = {label: self.origin.label_names.get(label, label) for label in self.vocabulary.labels[LABELS]}
+            ordered = {name: shares[label] for label, name in names.items()}
+            prediction = {**prediction, "label": names[prediction["label"]], "probabilities": ordered}
         return self._format.result(example, prediction)
 
 

@@ -6,6 +6,7 @@ import itertools
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,6 +18,24 @@ from elmo_tasks.elmo.bilm_files import DEFAULT_BILM
 from elmo_tasks.errors import ElmoTasksError, check_argument, check_count
 
 logger = logging.getLogger(__name__)
+
+
+def checked_device(cuda_device: Any) -> torch.device:
+    """The device that AllenNLP's `cuda_device` means; without any GPU the CPU, with a warning.
+
+    Raises:
+        ElmoTasksError: there are GPUs, but not this one.
+    """
+    is_number = isinstance(cuda_device, int)
+    if str(cuda_device) in ("cpu", "None") or (is_number and cuda_device < 0):
+        return torch.device("cpu")
+    if not (count := torch.cuda.device_count()):
+        logger.warning("cuda_device is %s, but torch finds no GPU; the CPU is used", cuda_device)
+        return torch.device("cpu")
+    device = torch.device(f"cuda:{cuda_device}" if is_number else cuda_device)
+    if (device.index or 0) >= count:
+        raise ElmoTasksError(f"cuda_device is {cuda_device}; expected one of {count} GPU(s)")
+    return device
 
 
 class ElmoEmbedder:
@@ -31,11 +50,11 @@ class ElmoEmbedder:
     Arguments:
         options_file: the biLM's options.json, or its folder, or another name of a biLM; see `BiLM.load`.
         weight_file: its weights as HDF5; None if `options_file` is the biLM.
-        cuda_device: the number of a GPU, -1 for the processor.
+        cuda_device: the number of a GPU, -1 for the CPU, which is also used, with a warning, if there is no GPU.
 
     Raises:
         WeightsError: a file is missing or damaged, or the two do not fit together.
-        ElmoTasksError: there is no such GPU.
+        ElmoTasksError: there are GPUs, but none with this number.
     """
 
     def __init__(
@@ -47,10 +66,8 @@ class ElmoEmbedder:
         if options_file is None:
             logger.warning("ElmoEmbedder: no files are named; the biLM in the package is used, not AllenNLP's")
         check_count("cuda_device", cuda_device, -1)
-        if cuda_device >= torch.cuda.device_count():
-            raise ElmoTasksError(f"cuda_device is {cuda_device}; expected one of {torch.cuda.device_count()} GPU(s)")
-        self.cuda_device = cuda_device
-        device = torch.device("cuda", cuda_device) if cuda_device >= 0 else torch.device("cpu")
+        device = checked_device(cuda_device)
+        self.cuda_device = -1 if device.type == "cpu" else cuda_device
         self.elmo_bilm = BiLM.load(options_file or DEFAULT_BILM, weight_file, stateful=True).to(device)
 
     def batch_to_embeddings(self, batch: Sequence[Sequence[str]]) -> tuple[Tensor, Tensor]:

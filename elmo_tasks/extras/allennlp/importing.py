@@ -50,6 +50,7 @@ class Imported:
     kind: str  # AllenNLP's type of the model
     notes: tuple[str, ...]  # what differs from AllenNLP, a line each
     unread: tuple[str, ...]  # the keys of AllenNLP's config that mean nothing here
+    label_names: Mapping[str, str]  # the archive's names of labels that have other names here
 
     def lines(self) -> list[str]:
         """All of it for people."""
@@ -194,7 +195,7 @@ def _converted(archive: Archive, transformer: str | None, scratch: Path) -> _Con
     vocabulary = embedder.vocabulary(head.labels)
     trained = _check(config, vocabulary, tensors)
     return _Converted(
-        Imported(kind, (*embedder.notes, *head.notes), tuple(params.unread())),
+        Imported(kind, (*embedder.notes, *head.notes), tuple(params.unread()), head.label_names),
         config,
         vocabulary,
         frozen={name: tensor for name, tensor in tensors.items() if name not in trained},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import json
@@ -13,16 +14,29 @@ from typing import Any, TypeVar
 import torch
 
 from elmo_tasks import __version__, predictors
-from elmo_tasks.errors import AllenNlpArchiveError, ArgumentError, ElmoTasksError, RunError, did_you_mean
+from elmo_tasks.config.jsonnet import parse_value
+from elmo_tasks.errors import (
+    AllenNlpArchiveError,
+    ArgumentError,
+    ElmoTasksError,
+    RunError,
+    check_argument,
+    check_several,
+    did_you_mean,
+    one_line_of,
+)
 from elmo_tasks.extras.allennlp.allennlp_format import AllenNlpPredictor, FindPredicates
 from elmo_tasks.extras.allennlp.archive import archive_hash
+from elmo_tasks.extras.allennlp.elmo_embedder import checked_device
 from elmo_tasks.extras.allennlp.importing import import_allennlp, local_archive
 from elmo_tasks.extras.resolve.resolution import resolved_document, resolved_text, tags_by_installed_model
 from elmo_tasks.files.atomic import atomic_folder
 from elmo_tasks.files.cache import used_cache
+from elmo_tasks.files.downloads import is_address
 from elmo_tasks.files.installed_models import VERBS, model_named
 from elmo_tasks.files.json_files import read_json
 from elmo_tasks.runs import load
+from elmo_tasks.runs.archive import open_run
 
 logger = logging.getLogger(__name__)
 
@@ -42,6 +56,10 @@ class LoadedArchive:
     def __post_init__(self) -> None:
         if self.weights_file is not None:
             raise ArgumentError("weights_file: other weights than the archive's are not supported; expected None")
+        check_argument("archive_file", self.archive_file, (str, Path), "an archive, or a run")
+        if not is_address(self.archive_file):
+            with contextlib.suppress(AllenNlpArchiveError):
+                open_run(self.archive_file)
 
 
 load_archive = LoadedArchive
@@ -58,6 +76,8 @@ class Predictor:
     Arguments:
         predictor: the predictor of a run.
     """
+
+    _lists: tuple[str, ...] = ()  # the keys of the result of a sentence without words
 
     def __init__(self, predictor: AllenNlpPredictor) -> None:
         self._predictor = predictor
@@ -86,8 +106,8 @@ class Predictor:
             archive_path: AllenNLP's `model.tar.gz` or the folder of its training, imported into the cache the first
                 time; or its address, from which it is downloaded once; or the folder, the archive or the name of a run.
             predictor_name: what AllenNLP calls the predictor, which must fit the run; not needed.
-            cuda_device: -1, None or `cpu` for the CPU; otherwise the GPU is used, if there is one.
-            overrides: other values for the config in AllenNLP's archive, nested or with dots in their keys, or as JSON.
+            cuda_device: -1, None or `cpu` for the CPU; otherwise a GPU, or the CPU with a warning if there is none.
+            overrides: other values for the config in AllenNLP's archive, nested or with dots in their keys; or Jsonnet.
             predicates: for semantic roles, the run of a tagger that finds the predicates, or a function from a list of
                 tokens to the indices of the predicates in it. By default all verbs are predicates; `"predicates"`, an
                 installed model, also finds nouns and adjectives.
@@ -99,14 +119,12 @@ class Predictor:
             RemoteError: there is no such file, or no network.
             ElmoTasksError: the run is for another task than the predictor of this name, or `predicates` does not fit.
         """
-        device = [f"trainer.device={'cpu' if str(cuda_device) in ('-1', 'cpu', 'None') else 'auto'}"]
+        check_argument("archive_path", archive_path, (str, Path), "an archive, or a run")
+        device = [f"trainer.device={checked_device(cuda_device).type}"]
         path = local_archive(archive_path)
-        try:
-            given: Any = json.loads(overrides or "{}") if isinstance(overrides, str) else overrides
-        except ValueError:
-            given = None
+        given: Any = parse_value(overrides or "{}", "overrides") if isinstance(overrides, str) else overrides
         if not isinstance(given, Mapping):
-            raise ArgumentError(f"overrides is {str(overrides)[:80]!r}; expected a mapping, also as JSON")
+            raise ArgumentError(f"overrides is {one_line_of(overrides)}; expected a mapping, also as Jsonnet")
         if given and not path.exists():
             raise ArgumentError(f"overrides are for AllenNLP's archives; {path} is not one")
         try:
@@ -153,25 +171,32 @@ class Predictor:
 
     def predict_json(self, inputs: Json) -> Json:
         """The result of one input; errors as for `predict`."""
-        return self.predict_batch_json([inputs])[0]
+        check_argument("inputs", inputs, Mapping, "a dict")
+        return self._of_blank(inputs) or next(self._predictor.predict([inputs]))
 
     def predict_batch_json(self, inputs: Sequence[Json]) -> list[Json]:
-        """The results of inputs, in their order; errors as for `predict`."""
-        return list(self._predictor.predict(inputs))
+        """The result of each input, in their order: `{"error": "..."}` for one that is not usable."""
+        check_several("inputs", inputs, "a list of dicts")
+        found = self._predictor.each(inputs)
+        return [self._of_blank(given) or result for given, (result,) in zip(inputs, found, strict=True)]
+
+    def _of_blank(self, inputs: Json) -> Json | None:
+        """AllenNLP's result of a sentence without words; None if it has words, or no result."""
+        given = inputs.get("sentence", inputs.get("tokens")) if isinstance(inputs, Mapping) else None
+        is_blank = given == [] or (isinstance(given, str) and not given.strip())
+        return {key: [] for key in self._lists} if is_blank and self._lists else None
 
 
 class SentenceTaggerPredictor(Predictor):
     """Of taggers, such as recognizers of named entities."""
 
+    _lists = ("words", "tags", "mask", "logits", "class_probabilities")
+
 
 class SemanticRoleLabelerPredictor(Predictor):
     """Of semantic roles."""
 
-    def predict_batch_json(self, inputs: Sequence[Json]) -> list[Json]:
-        """As for `Predictor`; but a sentence without words has a result without verbs, as in AllenNLP."""
-        blank = [str(each.get("sentence", each.get("tokens"))).strip() in ("", "[]") for each in inputs]
-        found = iter(super().predict_batch_json([each for each, skip in zip(inputs, blank, strict=True) if not skip]))
-        return [{"verbs": [], "words": []} if skip else next(found) for skip in blank]
+    _lists = ("verbs", "words")
 
 
 class TextClassifierPredictor(Predictor):

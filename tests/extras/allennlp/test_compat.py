@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from elmo_tasks.compat import ElmoEmbedder
+from elmo_tasks.compat import ElmoEmbedder, Predictor
 from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
 from elmo_tasks.errors import ElmoTasksError
 
@@ -56,13 +56,26 @@ def test_without_files_it_says_which_bilm_it_is(caplog: pytest.LogCaptureFixture
     assert "the biLM in the package is used, not AllenNLP's" in caplog.text
 
 
-@pytest.mark.parametrize(("number", "count"), [(0, 0), (1, 1), (99, 1)])
+@pytest.mark.parametrize(("number", "count"), [(1, 1), (99, 1)])
 def test_a_gpu_that_is_not_there(
     number: int, count: int, files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
     with pytest.raises(ElmoTasksError, match=rf"cuda_device is {number}; expected one of {count} GPU\(s\)"):
         ElmoEmbedder(*files, cuda_device=number)
+
+
+def test_without_a_gpu_the_cpu_is_used_and_it_is_said(
+    files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """In all classes alike."""
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    assert ElmoEmbedder(*files, cuda_device=1).cuda_device == -1
+    for device in (1, torch.device("cuda:1"), "cuda:1"):
+        Predictor.from_path("ner", cuda_device=device)  # type: ignore[arg-type]
+    assert caplog.messages == [
+        f"cuda_device is {name}, but torch finds no GPU; the CPU is used" for name in ("1", "1", "cuda:1", "cuda:1")
+    ]
 
 
 @pytest.mark.parametrize(("number", "device"), [(-1, "cpu"), (0, "cuda:0"), (1, "cuda:1")])

@@ -167,7 +167,7 @@ def test_labels_of_the_sentiment_treebank_have_our_names(
     head, _, _ = make("bcn", {"dataset_reader": {"type": "sst_tokens", **reader}}, labels=theirs).convert()
     assert head.labels == {"labels": ours}
     config = {"type": "sst", "granularity": int(reader["granularity"][0]), "subtrees": "use_subtrees" in reader}
-    check(head, {}, config, f"the labels {', '.join(theirs)} are {', '.join(ours)} here")
+    check(head, {}, config, f"the labels {', '.join(theirs)} are {', '.join(ours)} here, except in AllenNLP's keys")
 
 
 @pytest.mark.parametrize(

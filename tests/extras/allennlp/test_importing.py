@@ -139,7 +139,7 @@ def test_a_tagger_with_words_characters_and_elmo(masked: bool, tmp_path: Path) -
 def test_settings_of_the_model_are_carried_over_and_the_rest_is_listed(archive: Path, tmp_path: Path) -> None:
     imported = import_allennlp(archive, tmp_path / "run")
     assert imported.unread == ("iterator", "trainer")
-    origin = {"kind": "crf_tagger", "notes": list(imported.notes), "unread": list(imported.unread)}
+    origin = {"kind": "crf_tagger", "notes": list(imported.notes), "unread": list(imported.unread), "label_names": {}}
     assert json.loads((tmp_path / "run" / "origin.json").read_text()) == {"allennlp": str(archive), **origin}
     config = json.loads((tmp_path / "run" / "config.json").read_text())
     model = config["model"]

@@ -166,12 +166,13 @@ def test_a_spacy_document_is_resolved() -> None:
 
 def test_overrides_change_the_config_of_an_archive(archive: Path) -> None:
     changes: dict[str, Any] = {"model": {"encoder": {"hidden_size": 7}}}
-    for overrides in (changes, {"model.encoder.hidden_size": 7}, json.dumps(changes)):
+    jsonnet = "{model+: {encoder+: {hidden_size: 3 + 4}}}  // as AllenNLP reads them"
+    for overrides in (changes, {"model.encoder.hidden_size": 7}, json.dumps(changes), jsonnet):
         with pytest.raises(MigrationError, match=r"by its config it should be|do not fit"):
             compat.Predictor.from_path(archive, overrides=overrides)
     same = compat.Predictor.from_path(archive, overrides={"random_seed": 3}).predict(sentence=" ".join(TOKENS))
     assert same == compat.Predictor.from_path(archive).predict(sentence=" ".join(TOKENS))
-    for wrong, problem in (("{", "expected a mapping"), ({"a": 1}, "overrides are for AllenNLP's archives")):
+    for wrong, problem in (("a", "expected a mapping"), ({"a": 1}, "overrides are for AllenNLP's archives")):
         with pytest.raises(ArgumentError, match=problem):
             compat.Predictor.from_path("ner", overrides=wrong)
 
@@ -220,6 +221,51 @@ def test_classes_are_of_their_tasks(archive: Path) -> None:
         compat.CorefPredictor.from_path(archive)
     with pytest.raises(ArgumentError, match="weights_file"):
         compat.load_archive(archive, weights_file="best.th")  # type: ignore[arg-type]
+
+
+def test_an_archive_that_is_not_there(tmp_path: Path) -> None:
+    missing = tmp_path / "model.tar.gz"
+    loaders: list[Any] = [compat.load_archive, compat.Predictor.from_path, compat.load_predictor]
+    for loader in loaders:
+        with pytest.raises(RunError, match=f"^{missing}: no such file or folder; expected a run's folder"):
+            loader(missing)
+        with pytest.raises(ArgumentError, match="is None; expected an archive, or a run"):
+            loader(None)
+
+
+def test_labels_are_those_of_the_archive(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Here, the numbers of the sentiment treebank have names, and evaluation reads its files with them."""
+    changes = {"dataset_reader": {"type": "sst_tokens"}}
+    path = write("bcn", tmp_path / "sst.tar.gz", changes, labels=("3", "0", "2"))
+    result = compat.Predictor.from_path(path).predict(sentence="orla is it")
+    assert result["labels"] == ["3", "0", "2"]
+    assert result["label"] == result["labels"][result["probs"].index(max(result["probs"]))]
+    import_allennlp(path, tmp_path / "run")
+    own = elmo_tasks.load(tmp_path / "run")("orla is it")[0]
+    assert set(own["probabilities"]) == {"positive", "very negative", "neutral"}
+    (tmp_path / "a.txt").write_text("orla is it")
+    assert cli.main(["predict", str(tmp_path / "run"), str(tmp_path / "a.txt"), "--format", "allennlp"]) == 0
+    assert json.loads(capsys.readouterr().out)["labels"] == ["3", "0", "2"]
+
+
+def test_each_input_of_a_list_has_a_result(tmp_path: Path, archive: Path) -> None:
+    """As in AllenNLP also a sentence without words; what cannot be read says why, and the others have theirs."""
+    tagger, classifier = map(compat.Predictor.from_path, (archive, write("bcn", tmp_path / "bcn.tar.gz")))
+    inputs: list[Any] = [{"sentence": text} for text in ("the cat", " ", None)]
+    first, blank, null, other, tokens = tagger.predict_batch_json([*inputs, 3, {"tokens": []}])
+    assert first == tagger.predict_json(inputs[0])
+    assert blank == tokens == {"words": [], "tags": [], "mask": [], "logits": [], "class_probabilities": []}
+    assert (null["error"], other["error"][:11]) == ("'sentence' is null; expected a string", "3; expected")
+    found = classifier.predict_batch_json(inputs)
+    assert found[1:] == [{"error": "'sentence' is ' '; expected a string that is not blank"}, null]
+    with pytest.raises(DataError, match="not blank"):
+        classifier.predict_json(inputs[1])
+    for predictor_of in (tagger, compat.Predictor.from_path("roles")):
+        for wrong in ("the cat", archive, {"sentence": "the cat"}):
+            with pytest.raises(ArgumentError, match=r"^inputs is .*; expected a list of dicts$"):
+                predictor_of.predict_batch_json(wrong)  # type: ignore[arg-type]
+        with pytest.raises(ArgumentError, match=r"^inputs is 'the cat'; expected a dict$"):
+            predictor_of.predict_json("the cat")  # type: ignore[arg-type]
 
 
 def test_an_address_is_downloaded_once(archive: Path) -> None:

@@ -71,7 +71,8 @@ def _reads_texts(head: Head, params: Params, labels: tuple[str, ...], **own: str
         ours = tuple(names[int(label)] for label in labels)
     settings, notes = tokenizer_settings(params)
     if ours != labels:
-        notes.append(f"the labels {', '.join(labels)} are {', '.join(ours)} here")
+        head.label_names = dict(zip(ours, labels, strict=True))
+        notes.append(f"the labels {', '.join(labels)} are {', '.join(ours)} here, except in AllenNLP's keys")
     notes.extend(other_reader(params, config["type"], "sst_tokens"))
     return head.reads({**config, **settings, **own}, notes, labels=ours)
 

@@ -213,6 +213,7 @@ class Head:
         config: our `model` config as JSON values, without the `embedder`.
         tensors: our state dict without the embedder's part, by the names in our model.
         labels: our vocabulary's labels, in the order of the model's outputs: `{"tags": ("O", ...)}`; empty without.
+        label_names: the archive's names of labels that have other names here.
         dataset_reader: our reader's config as JSON values; without its `tokenizer`.
         notes: what differs from AllenNLP, a line each.
     """
@@ -221,6 +222,7 @@ class Head:
         self.config: dict[str, Any] = config
         self.tensors: dict[str, Tensor] = {}
         self.labels: dict[str, tuple[str, ...]] = {}
+        self.label_names: dict[str, str] = {}
         self.dataset_reader: dict[str, Any] = {}
         self.notes: tuple[str, ...] = ()
 
