@@ -1,6 +1,6 @@
 """The context-independent token layer: character embedding, convolutions, highway layers, projection.
 
-`TokenEncoder` is the reference for `elmo/fast/words.py`, with frozen weights, and for the token layer in pretraining.
+`TokenEncoder` is the reference for `elmo/fast/words.py`, with frozen weights.
 
 # N tokens, C characters per token, E features of a character, F filters, P features of a token
 """
@@ -77,7 +77,7 @@ class TokenEncoder(nn.Module):
         Returns:
             (N, P)
         """
-        return torch.cat([self._encode(block) for block in character_ids.split(TOKENS_AT_ONCE)])
+        return torch.cat([self.encode(block) for block in character_ids.split(TOKENS_AT_ONCE)])
 
     def of_tokens(self, tokens: Sequence[str | bytes]) -> Tensor:
         """The vectors (N, P) of tokens, each a string or what `ids_to_bytes` gives."""
@@ -90,16 +90,18 @@ class TokenEncoder(nn.Module):
     def check_lists(self) -> None:
         """Raises `WeightsError` if a list of `own_tensors` is damaged."""
 
-    def _encode(self, character_ids: Tensor) -> Tensor:
-        vectors = self.filters(character_ids, PADDING_ID)
+    def encode(self, character_ids: Tensor, length: int | None = None) -> Tensor:
+        """Encodes tokens at once, (N, C) -> (N, P); `length` is that of the longest one, if it is known."""
+        vectors = self.filters(character_ids, PADDING_ID, length)
         return vectors if self.projection is None else self.projection(vectors)  # (N, P)
 
-    def filters(self, character_ids: Tensor, padding: int) -> Tensor:
+    def filters(self, character_ids: Tensor, padding: int, length: int | None = None) -> Tensor:
         """The filters' values after the highway layers, (N, C) -> (N, F); `padding` fills tokens up to their width."""
         # Windows that hold only padding all have the same values. One such window, after the longest token and for the
         # widest filter, is enough.
-        used = (character_ids != padding).any(dim=0).nonzero()
-        length = int(used.max()) + 1 if len(used) else 0
+        if length is None:
+            used = (character_ids != padding).any(dim=0).nonzero()
+            length = int(used.max()) + 1 if len(used) else 0
         characters = self.embedding(character_ids[:, : length + self._widest_filter]).transpose(1, 2)  # (N, E, C)
         filters = torch.cat([convolution(characters).amax(dim=-1) for convolution in self.convolutions], dim=-1)
         vectors = self.activation(filters)  # (N, F)

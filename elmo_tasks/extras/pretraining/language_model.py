@@ -21,13 +21,12 @@ from elmo_tasks.elmo.bilm_files import BiLMFiles, bilm_folder
 from elmo_tasks.elmo.characters import check_sentences
 from elmo_tasks.elmo.lstm import LstmState, ProjectedLstm
 from elmo_tasks.elmo.options import VOCABULARY_FILE, BiLMOptions
-from elmo_tasks.elmo.token_encoder import TokenEncoder
+from elmo_tasks.elmo.token_encoder import TOKENS_AT_ONCE, TokenEncoder
 from elmo_tasks.errors import ElmoTasksError, WeightsError, check_argument, check_count
 from elmo_tasks.extras.pretraining.corpus import CorpusPart
 from elmo_tasks.extras.pretraining.recurrence import run_layer
 from elmo_tasks.extras.pretraining.scores import SentenceScores, score_sentences
 from elmo_tasks.extras.pretraining.softmax import Candidates, OutputVocabulary, softmax_losses
-from elmo_tasks.extras.pretraining.token_encoding import encode_tokens
 from elmo_tasks.extras.pretraining.windows import NO_TARGET, SlotReader, Window
 from elmo_tasks.extras.raw_text import find_token, tokenizer_of_bilm
 from elmo_tasks.files.atomic import atomic_folder
@@ -183,7 +182,12 @@ class LanguageModel(nn.Module):
 
     def vectors(self, window: Window, dtype: torch.dtype = torch.float32) -> tuple[Tensor, Tensor]:
         """The token layer's vectors (T, B, P) of what each direction reads; see `forward`."""
-        table = encode_tokens(self.bilm.token_encoder, window.words, dtype)  # (U, P)
+        encoder, words = self.bilm.token_encoder, window.words
+        # Words of like lengths are encoded together, so that little is read of their padding.
+        blocks = zip(words.character_ids.split(TOKENS_AT_ONCE), words.lengths[::TOKENS_AT_ONCE].tolist(), strict=True)
+        weights = encoder.embedding.weight
+        with torch.autocast(weights.device.type, dtype, enabled=dtype != weights.dtype):
+            table = torch.cat([encoder.encode(*block) for block in blocks]).to(weights.dtype)  # (U, P)
         forward, backward = (functional.embedding(rows, table) for rows in window.inputs)
         return forward, backward
 

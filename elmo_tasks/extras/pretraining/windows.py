@@ -19,16 +19,30 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
-from elmo_tasks.elmo.characters import BEGIN_SENTENCE, END_SENTENCE
+from elmo_tasks.elmo.characters import BEGIN_SENTENCE, END_SENTENCE, PADDING_ID, tokens_to_ids
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.extras.pretraining.corpus import CorpusPart
 from elmo_tasks.extras.pretraining.softmax import OutputVocabulary
-from elmo_tasks.extras.pretraining.token_encoding import WordsByLength
 from elmo_tasks.text.tokens import TensorRecord, batches_of_like_lengths
 
 NO_TARGET = -1
 
 _TOKENS_AT_ONCE = 1 << 20
+
+
+@dataclasses.dataclass(frozen=True)
+class WordsByLength(TensorRecord):
+    """Distinct words, the longest first. A device that computes need not be waited for to know their lengths."""
+
+    character_ids: Tensor  # (U, C) int64, as from `tokens_to_ids`
+    lengths: np.ndarray  # (U,) character positions that are not padding
+
+    @classmethod
+    def of(cls, words: Sequence[str], max_characters: int) -> tuple[WordsByLength, np.ndarray]:
+        """The words in their new order, and (U,) the new place of each."""
+        character_ids = tokens_to_ids(words, max_characters)
+        lengths, order = (character_ids != PADDING_ID).sum(dim=1).sort(descending=True, stable=True)
+        return cls(character_ids[order], lengths.numpy()), order.argsort().numpy()
 
 
 @dataclasses.dataclass(frozen=True)

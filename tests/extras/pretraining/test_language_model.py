@@ -13,8 +13,7 @@ from elmo_tasks.errors import WeightsError
 from elmo_tasks.extras.pretraining import language_model
 from elmo_tasks.extras.pretraining.language_model import SOFTMAX_FILE, LanguageModel
 from elmo_tasks.extras.pretraining.softmax import OutputVocabulary
-from elmo_tasks.extras.pretraining.token_encoding import WordsByLength
-from elmo_tasks.extras.pretraining.windows import NO_TARGET, Window
+from elmo_tasks.extras.pretraining.windows import NO_TARGET, Window, WordsByLength
 
 CELLS, SIZE, FILTERS = 128, 32, 128  # of `TINY_OPTIONS`
 AS_MANY_FILTERS = TINY_OPTIONS.char_cnn.model_copy(update={"filters": ((1, 16), (2, 16))})
@@ -45,7 +44,9 @@ def inputs_and_outputs_of_dropout(model: LanguageModel) -> list[tuple[Tensor, Te
     return calls
 
 
-def test_losses_are_those_of_the_biLMs_top_layer() -> None:
+@pytest.mark.parametrize("tokens_at_once", [2, 512])
+def test_losses_are_those_of_the_biLMs_top_layer(tokens_at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(language_model, "TOKENS_AT_ONCE", tokens_at_once)
     model = make_model(dropout=0.0).eval()
     window = make_window(model)
     window.targets[:, 0] = NO_TARGET  # at the border's slot, which is not one of the biLM's tokens
@@ -59,6 +60,13 @@ def test_losses_are_those_of_the_biLMs_top_layer() -> None:
         targets = window.targets[direction, 1:, 0]
         expected = nn.functional.cross_entropy(logits, targets, reduction="sum")
         torch.testing.assert_close(found, expected, check_dtype=False)
+
+
+def test_products_can_be_in_bfloat16() -> None:
+    model = make_model(dropout=0.0)
+    exact, rounded = (model.vectors(make_window(model), dtype)[0] for dtype in (torch.float32, torch.bfloat16))
+    assert rounded.dtype == torch.float32
+    assert 0 < (rounded - exact).norm() < 0.02 * exact.norm()
 
 
 def test_embeddings_of_bytes_that_hardly_any_word_has_start_at_zero() -> None:
