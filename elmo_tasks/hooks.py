@@ -18,7 +18,7 @@ repeated_training: a training that is repeated, by "seeds" or "folds": `(config,
     **arguments of runs.train.train) -> the summary`, which "print" prints.
 
 bilm_format: a `elmo.bilm_files.BiLMFormat`, another form in which biLMs are published; zip archives come first.
-bilm_names: for `BiLM.load_state_dict`, `(tensors, prefix, expected) -> None`, which renames in a state dict the tensors
+bilm_names: for `BiLM.load_state_dict`, `(tensors, prefix) -> None`, which renames in a state dict the tensors
     that another project has named.
 token_encoder: a subclass of `elmo.token_encoder.TokenEncoder`, for biLMs that look tokens up: "lexicon".
 text_check: `(files of a biLM) -> an object with see(sentences)`, which sees what the biLM reads, and may warn.

@@ -188,7 +188,7 @@ class BiLM(nn.Module):
     def _load_from_state_dict(self, state_dict: dict[str, Tensor], prefix: str, *arguments: Any) -> None:
         """What `load_state_dict` calls: it also takes tensors under the names of other projects."""
         for rename in hooks.everything("bilm_names"):
-            rename(state_dict, prefix, self.state_dict())
+            rename(state_dict, prefix)
         super()._load_from_state_dict(state_dict, prefix, *arguments)
 
     def _initial_states(self, rows: int) -> tuple[list[LstmState], list[LstmState]]:

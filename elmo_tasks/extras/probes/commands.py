@@ -135,12 +135,11 @@ def _print(probe: SenseProbe | LabelProbe) -> None:
             ],
         )
         return
-    rows = {"word in training, %": probe.known_words, "best possible F1": probe.known_senses, **probe.f1}
     groups = list(probe.instances)
     cut = groups.index(ALL_SETS) + 1
     for title, columns in (("F1 of word senses", groups[:cut]), ("F1 of word senses, in detail", groups[cut:])):
         counts = ["instances", *(f"{probe.instances[name]:,}" for name in columns)]
-        values = [[row, *(f"{found[name]:.1f}" for name in columns)] for row, found in rows.items()]
+        values = [[row, *(f"{found[name]:.1f}" for name in columns)] for row, found in probe.f1.items()]
         print_table(title, ("vectors", *columns), [counts, *values])
 
 

@@ -28,7 +28,6 @@ ALL_SETS = "ALL"
 # Table 5 of the paper leaves out the development set of Raganato et al. 2017 (EMNLP).
 _DEVELOPMENT_SET = "semeval2007"
 PAPER_SETS = f"ALL but {_DEVELOPMENT_SET}"
-FIRST_RIGHT, FIRST_WRONG = "first sense right", "first sense wrong"
 # Senses whose words have the same forms in training differ on the token layer only by rounding.
 _TOLERANCE = 1e-6
 
@@ -38,21 +37,15 @@ class SenseProbe:
     """What `probe_senses` measured.
 
     Groups of instances are the data sets; `ALL but semeval2007`, the four sets whose F1 is in table 5 of the paper;
-    `ALL`; parts of speech; and the instances whose first sense is right, or wrong.
+    `ALL`; and parts of speech.
 
     Attributes:
         instances: how many instances each group has.
-        known_words: the percentage of each group's instances whose word is annotated in the training data. The others
-            get the first sense.
-        known_senses: the percentage of instances with a right sense that is annotated in the training data, or with a
-            right first sense if the word is not: the best F1 that any vectors can have.
         f1: by row and group, in percent. The rows are `first sense` (of WordNet), `most frequent sense` (in the
             training data), each layer, the mean of the layers, and the word vectors.
     """
 
     instances: Mapping[str, int]
-    known_words: Mapping[str, float]
-    known_senses: Mapping[str, float]
     f1: Mapping[str, Mapping[str, float]]
 
 
@@ -97,20 +90,23 @@ def probe_senses(bilm: LayerSource, data: SenseData, *, vectors: WordVectorFile 
         means = _sense_means(source, training, counts)
         found = _nearest(source, data.evaluation, known, means)
         rows |= {row: {**fallback, **answers} for row, answers in zip(row_names(name, len(found)), found, strict=True)}
-    return _scored(instances, known, first, rows)
+    groups = _groups(instances)
+    gold = {name: {each.id: each.senses for each in members} for name, members in groups.items()}
+    return SenseProbe(
+        instances={name: len(members) for name, members in groups.items()},
+        f1={row: {name: f1_of_senses(gold[name], answers) for name in groups} for row, answers in rows.items()},
+    )
 
 
-def score_senses(gold: Mapping[str, Collection[str]], answers: Mapping[str, str]) -> dict[str, float]:
-    """Precision, recall and F1 in percent, as the Scorer of Raganato et al. (2017): any of the gold senses is right.
+def f1_of_senses(gold: Mapping[str, Collection[str]], answers: Mapping[str, str]) -> float:
+    """F1 in percent, as the Scorer of Raganato et al. (2017) computes it: any of the gold senses is right.
 
     Arguments:
         gold: the right senses of each instance.
         answers: a sense for each instance, or for some of them.
     """
     right = sum(answers.get(name) in senses for name, senses in gold.items())
-    answered = sum(name in answers for name in gold)
-    precision, recall = (100.0 * right / count if count else 0.0 for count in (answered, len(gold)))
-    return {"precision": precision, "recall": recall, "f1": 2 * precision * recall / ((precision + recall) or 1.0)}
+    return 200.0 * right / (sum(name in answers for name in gold) + len(gold))
 
 
 def nearest_sense(vectors: NDArray[np.float32], means: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -185,37 +181,13 @@ def _instance_vectors(
             yield instance, vectors[:, index]
 
 
-def _scored(
-    instances: Sequence[Instance],
-    known: Mapping[Word, Sequence[str]],
-    first: Mapping[Word, str],
-    rows: Mapping[str, Mapping[str, str]],
-) -> SenseProbe:
-    sets = _groups(instances, first)
-
-    def percent(members: Sequence[Instance], right: set[str]) -> float:
-        return 100.0 * sum(each.id in right for each in members) / len(members)
-
-    in_training = {each.id for each in instances if each.word in known}
-    candidates = {each.id: known.get(each.word) or [first.get(each.word, "")] for each in instances}
-    reachable = {each.id for each in instances if not set(each.senses).isdisjoint(candidates[each.id])}
-    gold = {name: {each.id: each.senses for each in members} for name, members in sets.items()}
-    return SenseProbe(
-        instances={name: len(members) for name, members in sets.items()},
-        known_words={name: percent(members, in_training) for name, members in sets.items()},
-        known_senses={name: percent(members, reachable) for name, members in sets.items()},
-        f1={row: {name: score_senses(gold[name], answers)["f1"] for name in sets} for row, answers in rows.items()},
-    )
-
-
-def _groups(instances: Sequence[Instance], first: Mapping[Word, str]) -> dict[str, list[Instance]]:
+def _groups(instances: Sequence[Instance]) -> dict[str, list[Instance]]:
     """The instances of each group that has a score; see `SenseProbe`."""
     sets: dict[str, list[Instance]] = collections.defaultdict(list)
     parts: dict[str, list[Instance]] = collections.defaultdict(list)
     for instance in instances:
         sets[instance.id.partition(".")[0]].append(instance)
         parts[instance.word.part_of_speech].append(instance)
-        parts[FIRST_RIGHT if first.get(instance.word) in instance.senses else FIRST_WRONG].append(instance)
     if _DEVELOPMENT_SET in sets:
         others = [each for name, members in sets.items() if name != _DEVELOPMENT_SET for each in members]
         sets |= {PAPER_SETS: others} if others else {}

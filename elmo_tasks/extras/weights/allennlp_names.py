@@ -27,7 +27,6 @@ _LSTM_NAMES = {
     "state_linearity.bias": "bias",
     "state_projection.weight": "projection_weight",
 }
-_INPUT_WEIGHT = "directions.0.layers.0.input_weight"
 
 
 def bilm_tensors(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -38,30 +37,11 @@ def bilm_tensors(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return dict(item for name, tensor in tensors.items() for item in _renamed(name, tensor))
 
 
-def rename_bilm(tensors: MutableMapping[str, Tensor], prefix: str, expected: Mapping[str, Tensor]) -> None:
-    """Renames a biLM's tensors in a state dict, if they have AllenNLP's names after a prefix; see `bilm_tensors`.
-
-    Arguments:
-        tensors: the state dict, which is changed.
-        prefix: that of the `BiLM` which they are for.
-        expected: the state dict of this `BiLM`.
-
-    Raises:
-        RuntimeError: they are those of a biLM of another size.
-    """
+def rename_bilm(tensors: MutableMapping[str, Tensor], prefix: str) -> None:
+    """Renames a biLM's tensors in a state dict, if they have AllenNLP's names after a prefix; see `bilm_tensors`."""
     starts = tuple(prefix + part for part in _PARTS)
-    if not (names := [name for name in tensors if name.startswith(starts)]):
-        return
+    names = [name for name in tensors if name.startswith(starts)]
     renamed = bilm_tensors({name.removeprefix(prefix): tensors.pop(name) for name in names})
-    if (
-        _INPUT_WEIGHT in renamed
-        and renamed[_INPUT_WEIGHT].dim() == 2
-        and (actual := _sizes(renamed)) != (needed := _sizes(expected))
-    ):
-        raise RuntimeError(
-            f"the state dict holds AllenNLP's biLM of {actual}; expected one of {needed}, as loaded here. "
-            "Load the biLM that belongs to the state dict: its options_file and weight_file"
-        )
     tensors.update({prefix + name: tensor for name, tensor in renamed.items()})
 
 
@@ -86,10 +66,3 @@ def _renamed(name: str, tensor: Tensor) -> Iterator[tuple[str, Tensor]]:
         yield f"directions.{int(match[1] == 'backward')}.layers.{match[2]}.{_LSTM_NAMES[match[3]]}", tensor
     else:
         yield name, tensor
-
-
-def _sizes(tensors: Mapping[str, Tensor]) -> str:
-    """A biLM's sizes in words, by the tensors of a `BiLM`."""
-    gates, projection = tensors[_INPUT_WEIGHT].shape
-    layers = {name.split(".")[3] for name in tensors if name.startswith("directions.0.layers.")}
-    return f"{len(layers)} layers of {gates // 4} cells and {projection} outputs"
