@@ -9,15 +9,12 @@ Source: Peters et al. 2018, section 5.3 and table 6 (tokens), after Belinkov et 
 from __future__ import annotations
 
 import collections
-import contextlib
 import dataclasses
 import logging
 import random
-import tempfile
 import time
 import warnings
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +24,6 @@ from elmo_tasks.data_readers.sources import Source
 from elmo_tasks.elmo.frozen_layers import LayerSource
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.extras.probes.span_vectors import TokenSpan, row_names, sources, span_vectors
-from elmo_tasks.files.atomic import OutputFile
 from elmo_tasks.modules.word_vectors import WordVectorFile
 from elmo_tasks.tasks import SemanticRoles, Tagging
 from elmo_tasks.tasks.task import Example
@@ -140,8 +136,8 @@ def probe_labels(
 ) -> LabelProbe:
     """Trains linear classifiers on the vectors of each layer and on those of words, and tests them.
 
-    The classifier is scikit-learn's logistic regression, on features that are scaled to a variance of 1. Vectors are
-    computed once and kept in a temporary folder: the memory needed is that of one layer of all items.
+    The classifier is scikit-learn's logistic regression, on features that are scaled to a variance of 1. The vectors of
+    all items are in memory.
 
     Arguments:
         bilm: the biLM.
@@ -166,21 +162,17 @@ def probe_labels(
     rows = []
     sentences = [sentence.tokens for part in (training, test) for sentence in part]
     for source, name in sources(bilm, vectors, sentences):
-        with tempfile.TemporaryDirectory(prefix="elmo-tasks-probe-") as folder:
-            (paths, learned), (test_paths, tested) = (
-                _stored(source, part, Path(folder, str(number))) for number, part in enumerate((training, test))
+        (every, learned), (every_test, tested) = (_item_vectors(source, part) for part in (training, test))
+        for row, features, test_features in zip(row_names(name, len(every)), every, every_test, strict=True):
+            begin = time.monotonic()
+            scaler = StandardScaler(copy=False).fit(features)
+            features, test_features = scaler.transform(features), scaler.transform(test_features)
+            accuracy, random_accuracy = (
+                _accuracy(features, _labels(learned, each), test_features, _labels(tested, each))
+                for each in (None, control)
             )
-            for row, path, test_path in zip(row_names(name, len(paths)), paths, test_paths, strict=True):
-                begin = time.monotonic()
-                features, test_features = _load(path, learned), _load(test_path, tested)
-                scaler = StandardScaler(copy=False).fit(features)
-                features, test_features = scaler.transform(features), scaler.transform(test_features)
-                accuracy, random_accuracy = (
-                    _accuracy(features, _labels(learned, each), test_features, _labels(tested, each))
-                    for each in (None, control)
-                )
-                logger.info("%s: %.2f %% in %.1f s", row, accuracy, time.monotonic() - begin)
-                rows.append(ProbeRow(row, accuracy, random_accuracy, accuracy - random_accuracy))
+            logger.info("%s: %.2f %% in %.1f s", row, accuracy, time.monotonic() - begin)
+            rows.append(ProbeRow(row, accuracy, random_accuracy, accuracy - random_accuracy))
     hits = test_labels.count(most_frequent)
     return LabelProbe(len(set(labels)), len(labels), num_test, 100.0 * hits / num_test, rows)
 
@@ -220,30 +212,15 @@ def _labels(sentences: Sequence[LabelledSentence], control: dict[_Type, str] | N
     return [control[each] for sentence in sentences for each in _types(sentence)]
 
 
-def _stored(
-    source: LayerSource, sentences: Sequence[LabelledSentence], folder: Path
-) -> tuple[list[Path], list[LabelledSentence]]:
-    """Writes the vectors of all items into a new folder: a file for each row, and the sentences in their order."""
-    folder.mkdir()
-    order: list[LabelledSentence] = []
-    paths: list[Path] = []
-    files: list[OutputFile] = []
+def _item_vectors(
+    source: LayerSource, sentences: Sequence[LabelledSentence]
+) -> tuple[NDArray[np.float32], list[LabelledSentence]]:
+    """The vectors of all items, (R, N, D), and the sentences in their order."""
     spans = [[span for item in sentence.items for span in item] for sentence in sentences]
-    tokens = [sentence.tokens for sentence in sentences]
-    with contextlib.ExitStack() as stack:
-        for number, rows in span_vectors(source, tokens, spans):
-            if not files:
-                paths = [folder / str(row) for row in range(len(rows))]
-                files = [stack.enter_context(OutputFile(path, path)) for path in paths]
-            for file, row in zip(files, rows, strict=True):
-                file.write(np.ascontiguousarray(row))
-            order.append(sentences[number])
-    return paths, order
-
-
-def _load(path: Path, sentences: Sequence[LabelledSentence]) -> NDArray[np.float32]:
-    """The vectors of the items of sentences, (N, D)."""
-    return np.fromfile(path, dtype=np.float32).reshape(len(_labels(sentences)), -1)
+    found = list(span_vectors(source, [sentence.tokens for sentence in sentences], spans))
+    order = [sentences[number] for number, _ in found]
+    vectors = np.concatenate([each for _, each in found], axis=1)  # of spans, of which an item may have several
+    return vectors.reshape(len(vectors), len(_labels(order)), -1), order
 
 
 def _accuracy(

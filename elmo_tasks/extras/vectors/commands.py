@@ -16,7 +16,6 @@ from elmo_tasks.files.text import standard_input
 if TYPE_CHECKING:
     import torch
 
-    from elmo_tasks.elmo import BiLM
     from elmo_tasks.elmo.bilm_files import BiLMFiles
 
 logger = logging.getLogger(__name__)
@@ -50,15 +49,11 @@ def add_embed(parser: argparse.ArgumentParser) -> None:
         "mix)",
     )
     options.add_choice(parser, "--pool", ("none", "mean", "max"), "write one vector per sentence")
-    computation = parser.add_mutually_exclusive_group()
     options.add_choice(
-        computation,
+        parser,
         "--precision",
         ("float32", "bfloat16", "int8"),
         "of matrix products; bfloat16 and int8 are less exact but faster on processors with AVX-512 or AMX",
-    )
-    options.add_flag(
-        computation, "--stateful", "carry the state of the LSTMs from batch to batch, as bilm-tf does; much slower"
     )
     options.add_choice(
         parser,
@@ -97,10 +92,9 @@ def layers(text: str) -> str:
 def run_embed(arguments: argparse.Namespace) -> None:
     import torch
 
-    from elmo_tasks.elmo import BiLM
     from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
     from elmo_tasks.elmo.embedder import text_checks
-    from elmo_tasks.elmo.fast import FastBiLM
+    from elmo_tasks.elmo.fast import load_frozen
     from elmo_tasks.extras.vectors.embed import check_vector_file, embed_file, embed_words
     from elmo_tasks.text.tokenizers import WhitespaceTokenizer
 
@@ -126,11 +120,7 @@ def run_embed(arguments: argparse.Namespace) -> None:
         _embed_parts(arguments, files, device)
         return
     tokenizer = bilm_tokenizer(arguments, files.options.parent)
-    bilm: BiLM | FastBiLM
-    if arguments.stateful:
-        bilm = BiLM.load(files.options, files.weights, stateful=True).to(device)
-    else:
-        bilm = FastBiLM(BiLM.load(files.options, files.weights).to(device), arguments.precision)
+    bilm = load_frozen(files, arguments.precision, device)
     source = standard_input() if arguments.input == ["-"] else arguments.input[0]
     # An empty line of tokenized text is a sentence too, so that sentences have the numbers of lines.
     is_tokenized = isinstance(tokenizer, WhitespaceTokenizer)
@@ -149,9 +139,8 @@ def run_embed(arguments: argparse.Namespace) -> None:
 def _embed_parts(arguments: argparse.Namespace, files: BiLMFiles, device: torch.device) -> None:
     from elmo_tasks.extras.engines.table_functions import Embed
 
-    for name in ("stateful", "no_index"):
-        if getattr(arguments, name):
-            raise ElmoTasksError(f"--{name.replace('_', '-')}: only for one output file, not for a folder")
+    if arguments.no_index:
+        raise ElmoTasksError("--no-index: only for one output file, not for a folder")
     tokenizer = options.chosen_tokenizer(arguments)
     embed = Embed(
         bilm=files,

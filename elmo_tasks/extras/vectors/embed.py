@@ -67,7 +67,8 @@ def embed_sentences(
     choose, _ = _selection(layers, bilm.num_layers, pool)
     vectors: dict[int, Tensor] = {}
     batches: Iterable[list[int]] = batches_of_like_lengths([len(tokens) for tokens in sentences], max_padded=max_tokens)
-    if _reset_state(bilm):
+    if isinstance(bilm, BiLM) and bilm.stateful:  # one by one, from a fresh start, as bilm-tf reads them
+        bilm.reset_state()
         batches = ([row] for row in range(len(sentences)))
     if isinstance(bilm, BiLM) and can_be_fast(bilm) and sum(map(len, sentences)) >= _WORTH_A_COPY:
         bilm = FastBiLM(bilm)
@@ -152,12 +153,12 @@ def embed_file(
     dataset per sentence, named by the sentence's number from 0, of shape (L+1, T, D), or (T, D) if one layer is kept,
     without the axis T if tokens are pooled; and `sentence_to_index`, a dataset of shape (1,) with a JSON object from
     sentences, tokens joined by spaces, to names. A sentence that comes twice has two datasets; the object names the
-    second. With a stateful biLM, sentences are read one by one in the file's order, from a fresh start, as in bilm-tf.
+    second.
 
     Arguments:
         source: UTF-8 text: a file, compressed or not, or standard input as an open stream.
         output: the file to write, .hdf5, .h5 or .npz; it appears when it is complete.
-        bilm: the biLM, a `FastBiLM` unless state is to be carried.
+        bilm: the biLM, best a `FastBiLM`.
         layers: "all"; "mix", the mean of all; "top"; or one layer's number, "0" being the token layer.
         pool: what is kept of a sentence's tokens: "none" keeps each, "mean" and "max" make one vector of them.
         tokenize: splits a line into sentences and those into tokens; a line without sentences is skipped. By default
@@ -184,7 +185,7 @@ def embed_file(
         if isinstance(source, (str, Path)) and not is_stream(source):
             num_lines = sum(1 for _ in read_lines(source))
         progress.update(task, total=num_lines, description="embedding lines")
-        for batch in _batches(_sentences(source, tokenize), max_tokens, one_by_one=_reset_state(bilm)):
+        for batch in _batches(_sentences(source, tokenize), max_tokens):
             for check in checks:
                 check.see([sentence.tokens for sentence in batch])
             vectors = _vectors([sentence.tokens for sentence in batch], bilm, choose, pool)
@@ -244,14 +245,6 @@ class _Sentence(NamedTuple):
     lines: int  # lines that are finished with it: none, or its own and those without a sentence before it
 
 
-def _reset_state(bilm: BiLM | FastBiLM) -> bool:
-    """Forgets the state that a biLM carries from sentence to sentence; says whether it does carry state."""
-    if not isinstance(bilm, BiLM):
-        return False
-    bilm.reset_state()
-    return bilm.stateful
-
-
 def _selection(
     layers: str | int, num_layers: int, pool: Pooling = "none"
 ) -> tuple[Callable[[Tensor], Tensor], tuple[int, ...]]:
@@ -280,11 +273,8 @@ def _sentences(source: str | Path | IO[bytes], tokenize: Tokenize | None) -> Ite
             number, lines = number + 1, lines - done
 
 
-def _batches(sentences: Iterator[_Sentence], max_tokens: int, one_by_one: bool) -> Iterator[list[_Sentence]]:
+def _batches(sentences: Iterator[_Sentence], max_tokens: int) -> Iterator[list[_Sentence]]:
     """Batches of sentences of like length: at most `max_tokens` with padding and borders, or one sentence."""
-    if one_by_one:
-        yield from ([sentence] for sentence in sentences)
-        return
     for window in _windows(sentences, max_tokens * _BATCHES_SORTED_AT_ONCE):
         lengths = [len(sentence.tokens) + 2 for sentence in window]  # borders included
         order = sorted(range(len(window)), key=lengths.__getitem__)

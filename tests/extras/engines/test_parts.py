@@ -237,7 +237,7 @@ def test_a_killed_process_leaves_no_part_torn(arguments: list[str], tmp_path: Pa
     ("more", "problem"),
     [
         (["--output", "a.hdf5"], "texts is a folder: expected an output folder"),
-        (["--output", "out/", "--stateful"], "--stateful: only for one output file"),
+        (["--output", "out/", "--no-index"], "--no-index: only for one output file"),
         (["--output", "out/", "--shard", "4/3"], "'4/3'; expected I/N"),
         (["--output", "out/", "--layers", "9"], "layers: got '9'"),
     ],

@@ -3,17 +3,15 @@ import json
 import os
 import sys
 from pathlib import Path
-from unittest.mock import Mock
+from typing import Any
 
 import numpy as np
 import pytest
 
-import elmo_tasks.elmo.fast
+import elmo_tasks
 import elmo_tasks.extras.vectors.embed
-import elmo_tasks.runs.archive
 from elmo_tasks import cli
-from elmo_tasks.elmo import TINY_OPTIONS, BiLM, random_bilm
-from elmo_tasks.elmo.bilm_files import BiLMFiles
+from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
 
 
 @pytest.fixture
@@ -43,29 +41,32 @@ def test_embed_reads_raw_text_unless_it_is_tokenized(bilm: Path, tmp_path: Path)
     assert lengths == {"--quiet": [2, 3, 1], "--tokenized": [3, 1], "--tokenizer=unicode": [2, 3, 2]}
 
 
-def test_embed_passes_on_its_arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    embed_file, load = Mock(return_value=2), Mock(return_value=Mock(to=lambda device: "the biLM"))
-    monkeypatch.setattr(elmo_tasks.extras.vectors.embed, "embed_file", embed_file)
-    monkeypatch.setattr(BiLM, "load", load)
-    arguments = "embed in.txt --output out.hdf5 --options o --weights w --stateful --batch-tokens 9 --tokenized"
-    assert cli.main(arguments.split()) == 0
-    assert (load.call_args.args, load.call_args.kwargs) == ((Path("o"), Path("w")), {"stateful": True})
-    assert embed_file.call_args.args == ("in.txt", "out.hdf5", "the biLM")
-    common = {"layers": "all", "pool": "none", "tokenize": None, "max_tokens": 9, "keep_sentences": True}
-    assert {name: embed_file.call_args.kwargs[name] for name in common} == common
+def test_embed_has_the_settings_that_its_arguments_say(
+    bilm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "in.txt").write_text("One. Two three.\n")
+    batches: list[int] = []
+    embed_file = elmo_tasks.extras.vectors.embed.embed_file
 
-    fast = Mock(return_value="the fast biLM")
-    monkeypatch.setattr(elmo_tasks.elmo.fast, "FastBiLM", fast)
-    arguments = "embed in.txt --output out.hdf5 --layers top --pool max --precision int8 --no-index"
-    assert cli.main(arguments.split()) == 0  # with the biLM in the package
-    default = BiLMFiles.in_folder("default")
-    assert (load.call_args.args, load.call_args.kwargs) == ((default.options, default.weights), {})
-    assert fast.call_args.args == ("the biLM", "int8")
-    assert embed_file.call_args.args == ("in.txt", "out.hdf5", "the fast biLM")
-    settings = embed_file.call_args.kwargs
-    assert settings["tokenize"]("One. Two.") == [["One", "."], ["Two", "."]]
-    changed = {"layers": "top", "pool": "max", "max_tokens": 4096, "keep_sentences": False}
-    assert {name: settings[name] for name in changed} == changed
+    def noting(*arguments: Any, **settings: Any) -> int:
+        batches.append(settings["max_tokens"])
+        return embed_file(*arguments, **settings)
+
+    monkeypatch.setattr(elmo_tasks.extras.vectors.embed, "embed_file", noting)
+    files = f"--options {bilm}/options.json --weights {bilm}/weights.hdf5"
+    for given, names, settings in (
+        (f"{files} --batch-tokens 9", ["0", "1", "sentence_to_index"], {"bilm": bilm}),
+        ("--layers top --pool max --no-index", ["0", "1"], {"layers": "top", "pool": "max"}),
+        (f"--bilm {bilm} --precision int8 --layers mix", None, {"bilm": bilm, "precision": "int8", "layers": "mix"}),
+    ):
+        target = tmp_path / "out.npz"
+        assert cli.main(["embed", str(tmp_path / "in.txt"), "--output", str(target), "--force", *given.split()]) == 0
+        found = np.load(target)
+        assert names is None or sorted(found.files) == names
+        expected = elmo_tasks.embed("One. Two three.", **settings)  # type: ignore[arg-type]
+        for number, vectors in enumerate(expected):
+            np.testing.assert_allclose(found[str(number)], vectors, atol=2e-6)
+    assert batches == [9, 4096, 4096]
 
 
 def test_neighbors_prints_the_layers(bilm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
