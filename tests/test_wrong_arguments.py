@@ -92,7 +92,7 @@ def test_a_predictor(short_run: Path, predictor: Predictor) -> None:
         elmo_tasks.load(short_run, predicates=short_run)
     check(lambda value: predictor("A dog.", explain=value), (5, "", "gradient", [], object()))
     check(lambda value: elmo_tasks.show(predictor, value), (None, 5, [None]))
-    check(lambda value: elmo_tasks.load(short_run, batch_tokens=value), NO_NUMBER)
+    check(lambda value: elmo_tasks.load(short_run, batch_tokens=value), (0, *NO_NUMBER))
     check(
         lambda value: elmo_tasks.load(short_run, overrides=value), (None, 5, "a=1", b"a=1", [None], [["a"]], object())
     )

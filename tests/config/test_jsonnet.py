@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from elmo_tasks.config import load_config
-from elmo_tasks.config.jsonnet import apply_overrides, dotted, evaluate, shown, write
+from elmo_tasks.config.jsonnet import apply_overrides, dotted, evaluate, shown
 from elmo_tasks.errors import ConfigError
 
 ADVICE = "; expected a Jsonnet or JSON file, or a name that `elmo-tasks config --list` shows. Name data with --set"
@@ -64,16 +64,6 @@ def test_a_file_that_is_not_a_config_is_an_error_of_one_line(
     assert "secret" not in str(caught.value)
 
 
-def test_a_variable_that_is_given_comes_before_the_environment(
-    example: ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    Path("x.jsonnet").write_text("{ a: std.extVar('ELMO_TASKS_DATA'), b: std.extVar('B') }")
-    monkeypatch.setenv("ELMO_TASKS_DATA", "from the environment")
-    monkeypatch.setenv("B", "b")
-    assert evaluate("x.jsonnet") == {"a": "from the environment", "b": "b"}
-    assert evaluate("x.jsonnet", {"ELMO_TASKS_DATA": "given"}) == {"a": "given", "b": "b"}
-
-
 def test_an_error_in_an_import_names_that_file(problems: Callable[..., list[str]]) -> None:
     Path("inner").mkdir()
     Path("inner/y.libsonnet").write_text("{\n a: nope }")
@@ -117,14 +107,6 @@ def test_every_override_that_fails_is_named_and_the_others_are_written() -> None
         "--set b: an object has the key 'c' twice; expected JSON, each key once",
     ]
     assert apply_overrides({}, [f"{deep[2:]}=1"])[1] == []  # two hundred keys
-
-
-def test_what_a_write_makes_on_its_way_is_told() -> None:
-    values: dict[str, Any] = {"a": {"b": [{"c": 1}]}}
-    assert write(values, ["a", "b", "0", "c"], 2) == ("a", "b", 0, "c")
-    assert write(values, ["a", "d", "e", "f"], 3) == ("a", "d")
-    assert write(values, ["a", "d", "g"], 4) == ("a", "d", "g")
-    assert values == {"a": {"b": [{"c": 2}], "d": {"e": {"f": 3}, "g": 4}}}
 
 
 def test_long_values_are_cut_in_messages() -> None:

@@ -73,15 +73,6 @@ def test_refuses_tags_of_another_scheme() -> None:
         make_tagger(BIOUL, tag_scheme="IOB2")
 
 
-def test_the_constraints_are_not_part_of_the_weights() -> None:
-    tagger, _ = make_tagger(BIOUL)
-    assert {name for name in tagger.state_dict() if name.startswith("crf.")} == {
-        "crf.start_transitions",
-        "crf.transitions",
-        "crf.end_transitions",
-    }
-
-
 TAGS = ("B-LOC", "I-LOC", "O")
 TEXTS = [["tarn", "vale", "tarn"], ["vale"]]
 

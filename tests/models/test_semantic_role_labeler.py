@@ -89,10 +89,6 @@ def test_refuses_tags_that_are_not_roles() -> None:
         make_labeler(("NOUN", "VERB"))
 
 
-def test_the_constraints_are_not_part_of_the_weights() -> None:
-    assert not [name for name in make_labeler()[0].state_dict() if name.startswith("decoder")]
-
-
 def test_decodes_by_the_sum_of_probabilities_on_request() -> None:
     labeler, vocabulary = make_labeler(decoded_scores="probabilities")
     batch = make_batch(vocabulary, 2)

@@ -1,7 +1,6 @@
 import contextlib
 import gzip
 import os
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -92,33 +91,6 @@ def test_a_part_of_a_line(pipe: tuple[LiveLines, int]) -> None:
     assert [lines.readline(3), lines.readline(3)] == [b"lon", b"g\n"]
 
 
-def test_a_closed_standard_input_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stdin", None)
-    with pytest.raises(DataError, match=r"^standard input: it is closed; \w+ one input on each line"):
-        LiveLines.of_standard_input()
-
-
-def test_lines_of_standard_input_can_be_prompted_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    read, write = os.pipe()
-    prompts: list[str] = []
-
-    def prompt() -> None:
-        prompts.append("more?")
-        os.close(write)
-
-    with os.fdopen(read) as stream:
-        monkeypatch.setattr(sys, "stdin", stream)
-        assert list(LiveLines.of_standard_input(prompt)) == []
-    assert prompts == ["more?"]
-
-
-def test_faults_of_live_lines_are_named(pipe: tuple[LiveLines, int]) -> None:
-    lines, end = pipe
-    os.write(end, b"fine\nnot \xff fine\n")
-    with pytest.raises(DataError, match=r"^standard input:2: byte 0xff at column 5 is not UTF-8"):
-        list(read_inputs(lines))
-
-
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
@@ -134,10 +106,17 @@ def test_faulty_json_lines_are_named(tmp_path: Path, line: str, problem: str) ->
         list(read_inputs(path))
 
 
-def test_data_on_standard_input_is_told_by_its_first_line(pipe: tuple[LiveLines, int]) -> None:
+@pytest.mark.parametrize(
+    ("written", "problem"),
+    [
+        (b"fine\nnot \xff fine\n", "byte 0xff at column 5 is not UTF-8"),
+        (b"\n-DOCSTART- -X- O\n", "looks like a token on each line"),
+    ],
+)
+def test_faults_of_live_lines_are_named(pipe: tuple[LiveLines, int], written: bytes, problem: str) -> None:
     lines, end = pipe
-    os.write(end, b"\n-DOCSTART- -X- O\n")
-    with pytest.raises(DataError, match=r"standard input:2: looks like a token on each line"):
+    os.write(end, written)
+    with pytest.raises(DataError, match=rf"^standard input:2: {problem}"):
         list(read_inputs(lines))
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from elmo_tasks.errors import DataError, ElmoTasksError
+from elmo_tasks.errors import DataError
 from elmo_tasks.extras.allennlp.allennlp_format import AllenNlpPredictor
 from elmo_tasks.predictors import predictor as predictors
 from elmo_tasks.predictors.inputs import LiveLines, read_inputs
@@ -130,11 +130,6 @@ def test_keys_of_places_are_those_of_the_result(predictor: TaggerPredictor) -> N
     assert "offsets" not in result
     assert "sentences" not in result
     assert (result["input_offsets"], result["input_sentences"], result["input_spans"]) == ([[0, 2]], 1, 3)
-
-
-def test_batches_hold_at_least_a_token(predictor: TaggerPredictor) -> None:
-    with pytest.raises(ElmoTasksError, match="expected a whole number of at least 1"):
-        TaggerPredictor(predictor.model, predictor.vocabulary, batch_tokens=0)
 
 
 def test_memory_is_released_after_many_tokens(predictor: TaggerPredictor, monkeypatch: pytest.MonkeyPatch) -> None:

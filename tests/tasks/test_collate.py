@@ -1,24 +1,13 @@
 """Examples of tagging, classification and reading as batches: texts, lengths, labels, and labels that are not known."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.metrics import Accuracy, CoreferenceScores, SpanF1, SquadScores, SrlF1
-from elmo_tasks.tasks import Classification, Coreference, Reading, SemanticRoles, Tagging, Task, TextPairs
-from elmo_tasks.tasks.reading import character_span, passage_tokens, unanswered
+from elmo_tasks.tasks import Classification, Coreference, Reading, SemanticRoles, Tagging, TextPairs
+from elmo_tasks.tasks.reading import passage_tokens, unanswered
 from elmo_tasks.text.vocabulary import Counts, Vocabulary, VocabularyConfig
-
-
-class Case(NamedTuple):
-    """A task, its examples, the labels that they add to the vocabulary, their lengths and the ids of their labels."""
-
-    task: Task
-    examples: list[dict[str, Any]]
-    labels: tuple[str, ...]
-    lengths: list[int]
-    ids: list[Any]
 
 
 def tagged(sentence: str, **values: Any) -> dict[str, Any]:
@@ -26,51 +15,10 @@ def tagged(sentence: str, **values: Any) -> dict[str, Any]:
     return {"tokens": list(tokens), "tags": list(tags), **values}
 
 
-def pair(label: str, premise: str, hypothesis: str) -> dict[str, Any]:
-    return {"premise": premise.split(), "hypothesis": hypothesis.split(), "label": label}
-
-
-CASES = {
-    "classification": Case(
-        Classification(),
-        [
-            {"tokens": "The opera drags".split(), "label": "negative"},  # noqa: SIM905
-            {"tokens": ["Never"], "label": "very negative"},
-        ],
-        ("negative", "very negative"),
-        [3, 1],
-        [0, 1],
-    ),
-    "pairs": Case(
-        TextPairs(),
-        [pair("neutral", "Two boys", "Mr. Fen has two sons ."), pair("contradiction", "It does n't bark .", "Loud !")],
-        ("contradiction", "neutral"),
-        [8, 7],
-        [1, 0],
-    ),
-    "tags of spans": Case(
-        Tagging("BIOUL"),
-        [tagged("Mira/B-PER Oak/L-PER visited/O Fenwick/U-LOC"), tagged("Rain/O")],
-        ("B-LOC", "B-PER", "I-LOC", "I-PER", "L-LOC", "L-PER", "O", "U-LOC", "U-PER"),
-        [4, 1],
-        [[1, 5, 6, 7], [6, 0, 0, 0]],
-    ),
-    "tags of single tokens": Case(
-        Tagging("IOB2", single_tokens=True), [tagged("to/O go/B-V")], ("B-V", "O"), [2], [[1, 0]]
-    ),
-    "other tags": Case(Tagging(), [tagged("to/PART go/VERB")], ("PART", "VERB"), [2], [[0, 1]]),
-    "roles": Case(
-        SemanticRoles(),
-        [tagged("Mira/B-ARG0 gave/B-V up/I-V diving/B-ARG1", predicate=1), tagged("Oaks/O grow/B-V", predicate=1)],
-        ("B-ARG0", "B-ARG1", "B-V", "I-ARG0", "I-ARG1", "I-V", "O"),
-        [4, 2],
-        [[0, 2, 5, 1], [6, 2, 0, 0]],
-    ),
-}
-
-
 def test_the_end_token_is_part_of_a_batch_and_of_the_vocabulary() -> None:
-    task, examples = TextPairs(end_token="END"), CASES["pairs"].examples
+    task = TextPairs(end_token="END")
+    pairs = [("neutral", "Two boys", "Mr. Fen has two sons ."), ("contradiction", "It does n't bark .", "Loud !")]
+    examples = [{"label": label, "premise": one.split(), "hypothesis": two.split()} for label, one, two in pairs]
     vocabulary = VocabularyConfig().build(Counts.of(task, examples), [])
     assert "END" in vocabulary.words
     batch = task.collate(examples, vocabulary)
@@ -80,7 +28,9 @@ def test_the_end_token_is_part_of_a_batch_and_of_the_vocabulary() -> None:
 
 
 def test_predicates_of_a_batch() -> None:
-    task, (first, second) = SemanticRoles(), CASES["roles"].examples
+    task = SemanticRoles()
+    first = tagged("Mira/B-ARG0 gave/B-V up/I-V diving/B-ARG1", predicate=1)
+    second = tagged("Oaks/O grow/B-V", predicate=1)
     vocabulary = VocabularyConfig().build(Counts.of(task, [first, second]), [])
     assert task.collate([first, {**second, "predicate": 0}], vocabulary).predicates.tolist() == [1, 0]
     for predicate in (-1, 2):
@@ -104,19 +54,6 @@ def test_confusion_tables_compare_labels_of_spans_and_whole_tags() -> None:
     for task in (Reading(), Coreference()):
         with pytest.raises(ElmoTasksError, match=rf"predicts labels or tags, not {type(task).__name__}"):
             task.compared_labels({})
-
-
-def test_the_metric_of_each_task() -> None:
-    metrics = {
-        BIOUL: SpanF1,
-        Tagging(): Accuracy,
-        Classification(): Accuracy,
-        TextPairs(): Accuracy,
-        Reading(): SquadScores,
-        SemanticRoles(): SrlF1,
-        Coreference(): CoreferenceScores,
-    }
-    assert {task: type(task.build_metric()) for task in metrics} == metrics
 
 
 TASK = Reading()
@@ -164,11 +101,6 @@ def test_collate(vocabulary: Vocabulary) -> None:
 def test_of_equally_frequent_answers_the_first_is_learned(vocabulary: Vocabulary) -> None:
     batch = TASK.collate([example("How long is the Ilva?", RIVER, [3, 5], [3, 4])], vocabulary)
     assert [each.tolist() for each in (batch.starts, batch.ends) if each is not None] == [[3], [5]]
-
-
-def test_a_span_of_tokens_is_the_text_as_it_was() -> None:
-    start, end = character_span(EXAMPLES[0], 5, 8)
-    assert RIVER[start:end] == "long.  It was"  # white space too
 
 
 def test_examples_for_prediction(vocabulary: Vocabulary) -> None:

@@ -118,9 +118,3 @@ def test_a_type_that_is_named_is_taken_unmeasured(monkeypatch: pytest.MonkeyPatc
     seconds(monkeypatch, float32=[], bfloat16=[])
     assert product_type("float32", CPU) == torch.float32
     assert product_type("bfloat16", CPU) == torch.bfloat16
-
-
-def test_the_time_of_a_product_is_that_of_its_type() -> None:
-    factor = torch.ones(8, 8, dtype=torch.bfloat16)
-    assert trainer_config._seconds(factor) > 0
-    assert product_type("auto", CPU) in (torch.float32, torch.bfloat16)
