@@ -5,20 +5,15 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Literal
+from typing import IO, TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from elmo_tasks.metrics.confusion import ConfusionTable, LabelScores
 
-_PAGE_WIDTH = 120  # of tables, in characters, where no terminal says how wide it is
-_SHORT_TEXT = 20  # characters of a cell that is not broken
-_MOST_CHARACTERS = 100_000  # of a line
+_MOST_CHARACTERS = 100_000  # of a line in a file or a pipe
 
 
 @contextlib.contextmanager
@@ -91,9 +86,10 @@ def print_summaries(files: Mapping[str, Path]) -> None:
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Prints a table to standard output, with all columns except the first aligned to the right.
 
-    It is as wide as the terminal, also where another program reads the output, or wider than that if its words are.
+    On a terminal, cells are broken where it is too narrow; elsewhere each row is one line.
     """
     from rich.console import Console
+    from rich.table import Table
 
     # If standard output is closed, rich would end the process with code 1: so it only makes the text. It draws lines
     # that the encoding of standard output has.
@@ -102,40 +98,15 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
     # No markup: brackets in names and paths are printed as they are.
     width = None if is_terminal else _MOST_CHARACTERS
     console = Console(file=text, force_terminal=is_terminal, markup=False, highlight=False, width=width)
+    table = Table()
+    for number, column in enumerate(columns):
+        table.add_column(column, justify="right" if number else "left")
+    for row in rows:
+        table.add_row(*row)
     console.print(title)
-    table = _table(columns, [list(row) for row in rows], whole_words=not is_terminal)
-    needed = sum(column.min_width or 0 for column in table.columns) + 3 * len(columns) + 1  # with the lines
-    if not is_terminal and console.measure(table).maximum > (width := max(_readable_width(), needed)):
-        table.width = width
     console.print(table)
     text.seek(0)
     sys.stdout.write(text.read())
-
-
-def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, whole_words: bool) -> Table:
-    """A table for rich. `whole_words`: only long text is broken, between words; not a number or a path."""
-    from rich.cells import cell_len
-    from rich.table import Table
-
-    table = Table()
-    for number, column in enumerate(columns):
-        cells = [column, *(row[number] for row in rows if number < len(row))]
-        texts = [cell for cell in cells if " " in cell.strip() and cell_len(cell) > _SHORT_TEXT]
-        unbroken = [word for cell in cells for word in (cell.split() if cell in texts else [cell])]
-        longest = max(map(cell_len, unbroken)) if whole_words else None
-        justify: Literal["right", "left"] = "right" if number else "left"
-        table.add_column(column, justify=justify, min_width=longest, no_wrap=whole_words and not texts)
-    for row in rows:
-        table.add_row(*row)
-    return table
-
-
-def _readable_width() -> int:
-    """The width of the terminal that the command was started in, or of a page where there is none."""
-    for stream in (sys.__stderr__, sys.__stdin__):
-        with contextlib.suppress(AttributeError, OSError, ValueError):
-            return int(os.environ.get("COLUMNS") or os.get_terminal_size(stream.fileno()).columns)  # type: ignore[union-attr]
-    return _PAGE_WIDTH
 
 
 def shown_number(value: float | None) -> str:

@@ -18,23 +18,14 @@ def use_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "dumb")
 
 
-def test_a_table_in_a_pipe_is_as_wide_as_its_words_or_as_the_terminal(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    print_table("a [title]", ("name", "number"), [["x" * 150, "1"], ["[red]y", "22"]])
+def test_each_row_of_a_table_in_a_pipe_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    print_table("a [title]", ("name", "number"), [["word " * 100, "1"], ["[red]y", "22"]])
     text = capsys.readouterr().out
     assert text.startswith("a [title]\n")
     assert [line for line in text.splitlines() if line[0] == "│"] == [
-        f"│ {'x' * 150} │      1 │",
-        f"│ {'[red]y':<150} │     22 │",  # all columns but the first end at the right
+        f"│ {'word ' * 100} │      1 │",
+        f"│ {'[red]y':<500} │     22 │",  # all columns but the first end at the right
     ]
-    for columns in (60, 90):
-        monkeypatch.setenv("COLUMNS", str(columns))
-        print_table("title", ("name", "text", "path"), [["x", "word " * 100, "a/path/of/a/file.txt"]] * 2)
-        lines = capsys.readouterr().out.splitlines()
-        assert max(map(len, lines)) == columns
-        assert sum(line.count("word") for line in lines) == 200
-        assert sum(line.count("a/path/of/a/file.txt") for line in lines) == 2  # a path is not broken
 
 
 def test_a_table_on_a_terminal_is_not_wider_than_that(

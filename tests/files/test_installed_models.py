@@ -194,8 +194,7 @@ def test_a_damaged_model(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "about.json:1: " in refused("models", capsys)
 
 
-def test_the_models_are_listed(tiny: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "240")
+def test_the_models_are_listed(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["models"]) == 0
     text = capsys.readouterr().out
     for shown in ("tiny", "tagging", "Sample names", "CC0", "f1 91.23", "3 seeds", "without ELMo 90.00", "p = 0.012"):
