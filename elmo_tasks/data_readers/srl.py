@@ -243,8 +243,8 @@ class PredicatesReader(DatasetReader):
     """Makes examples of `Tagging`, one for each sentence, also those without a predicate.
 
     A predicate is a span `V` of one token, without the particle of "give up", for example. So the score of spans is
-    that of predicates. Sentences without a document are all in the first one. `on_error` is that of this reader, not
-    that of its source; a predicate whose roles are wrong stays a predicate.
+    that of predicates. Sentences without a document are all in the first one. The `on_error` of the source has no
+    effect; the one of this reader has. A predicate with wrong roles is kept, because only its position is used.
     """
 
     config: PredicatesConfig

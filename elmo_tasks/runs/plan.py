@@ -107,9 +107,9 @@ def plan_run(
     For the arguments, see `elmo_tasks.train`. A finished run that lacks predictions resumes from its last state.
 
     Raises:
-        RunError: as `plan_folder`; or the run cannot continue with what has changed in its config; or predictions are
-            missing, and there is no state of the training to make them from; or there is no such `from_run`, or it is
-            in the same folder.
+        RunError: as `plan_folder`; or the config has changed in a way in which the run cannot continue; or predictions
+            are missing, and the folder has no training state that could make them; or `from_run` does not exist, or
+            is in the same folder.
         WeightsError: the files of the biLM or of the transformer are missing.
     """
     if "test" in predictions and not config.has_test():

@@ -149,7 +149,7 @@ def _load_first_weights(
     """Gives a new model the weights that it starts with: frozen ones of the run, or those of the run to start from.
 
     Returns:
-        the contents of `origin.json`; None if there is no other run, or a state of the training follows.
+        the contents of `origin.json`; None if the run starts from no other one, or if a training state is loaded next.
 
     Raises:
         RunError: the run began with another vocabulary, biLM, transformer or run to start from; or nothing of it fits.
