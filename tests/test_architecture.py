@@ -144,17 +144,3 @@ def test_models_know_no_files() -> None:
     assert not [
         name for name, found in all_imports().items() if part(name) == "models" and "files" in set(map(part, found))
     ]
-
-
-def test_values_that_are_handed_on_do_not_change() -> None:
-    """Dataclasses are frozen, but for those that are filled in steps, or that count them."""
-    changing = {"ConvertedEmbedder", "LineWidths", "Parsing", "Progress", "Schedule"}
-    found = {
-        node.name
-        for tree in trees().values()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ClassDef)
-        for decorator in node.decorator_list
-        if "dataclass" in ast.unparse(decorator) and "frozen=True" not in ast.unparse(decorator)
-    }
-    assert found == changing

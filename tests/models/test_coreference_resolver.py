@@ -313,11 +313,3 @@ def test_allennlps_clusters_are_in_the_order_of_their_first_links() -> None:
         "antecedent_indices": [[0, 0, 0], [0, 0, 0], [1, 0, 0], [2, 1, 0], [3, 2, 1]],
         "predicted_antecedents": [-1, -1, 0, 2, 1],
     }
-
-
-@pytest.mark.parametrize("as_allennlp", [False, True])
-def test_only_in_allennlps_resolver_the_scores_of_mentions_and_pairs_have_a_bias(as_allennlp: bool) -> None:
-    biases = {name for name in make_resolver(as_allennlp=as_allennlp).state_dict() if name.endswith("bias")}
-    of_scores = {"spans.mention_scorer.output.bias", "antecedents.scorer.output.bias"}
-    assert biases & of_scores == (of_scores if as_allennlp else set())
-    assert not biases & {"spans.attention.bias", "spans.attention.output.bias"}  # heads compete, so none would matter
