@@ -27,8 +27,8 @@ frozen_model: a subclass of `runs.frozen_models.FrozenModel`, whose files a run 
 missing_data: what can be done about a data file that is not there, `(path) -> a sentence`, or an empty text.
 input_format, output_format: what `predict --format` and `--output-format` name, a `commands.predict.InputFormat` or
     `OutputFormat`.
-result_file: by the ending of a file, how `predict --output` writes results to it, `(path) -> context manager`, which
-    gives a function that takes a result.
+result_file: by the ending of a file, how `predict --output` writes results to it, `(path, reader or None, source) ->
+    context manager`, which gives a function that takes a result.
 result_folder: how `predict --output DIR/` writes many files; the core asks for "parquet", an object with functions
     `add_options(parser)`, `is_asked_for(arguments)` and `predict(request)`.
 result_change: what an option adds to results, `(predictor) -> function from result to result`; the core asks for

@@ -153,6 +153,9 @@ class PredictRequest:
         given = {"html": self.html, "resolve": self.resolve, "format": self.format != "auto"}
         if others := [name for name, is_given in given.items() if is_given]:
             raise ElmoTasksError(f"--output-format {self.output_format}: expected no --{others[0]}")
+        if self.inputs[0].lower().endswith(_SPREADSHEETS):
+            advice = "without this option, the run's reader reads it"
+            raise ElmoTasksError(f"--output-format {self.output_format}: {self.inputs[0]} is a table; {advice}")
         is_new = self.output and (self.force or not Path(self.output).exists())
         if not self.tool.endings and not is_new:
             raise ElmoTasksError(
@@ -275,7 +278,7 @@ def run_predict(arguments: argparse.Namespace) -> None:
 
     skipped = _Skipped()
     on_error = skipped if request.on_error == "skip" else None
-    results = Results((request.output, request.html))
+    results = Results((request.output, request.html), "--on-error skip leaves out inputs that are not usable")
     if tool and reader:
         tool.write(request, predictor, reader, on_error)
         skipped.report()
@@ -450,7 +453,8 @@ def _results(
             shows.append(stack.enter_context(_same_format(request.output, reader, request.inputs[0], results)))
         elif is_table(request.output):
             ending = Path(str(request.output)).suffix.lower()
-            shows.append(stack.enter_context(hooks.find("result_file", ending)(request.output)))
+            open_table = hooks.find("result_file", ending)
+            shows.append(stack.enter_context(open_table(request.output, reader, request.inputs[0])))
         elif request.output:
             shows.append(stack.enter_context(json_lines(request.output)))
         if request.resolve and not shows and not request.json:

@@ -33,6 +33,7 @@ Decimal = Literal[",", "."]
 # What separates thousands, by what separates the fraction.
 THOUSANDS = {",": re.compile(r"(?<=\d)\.(?=\d{3}(\D|$))"), ".": re.compile(r"(?<=\d),(?=\d{3}(\D|$))")}
 
+_TRUTHS = frozenset({"TRUE", "True", "FALSE", "False"})
 _INTEGER_BOUND = 2**31  # the columns of whole numbers have at least 32 bits
 # What the Penn Treebank writes, and what a text has.
 _AS_WRITTEN = {
@@ -138,6 +139,8 @@ def is_no_label(value: Any) -> bool:
 def read_label(value: Any, location: str, *, what: str = "label", names: Sequence[str] | None = None) -> str:
     """A label as a string: a string without the white space around it, a whole number as its digits, true and false.
 
+    The label is the same in all formats of a table: Excel's TRUE and Python's True are `true`.
+
     Arguments:
         location: the location of the value, for errors.
         what: what it is, for errors.
@@ -154,7 +157,7 @@ def read_label(value: Any, location: str, *, what: str = "label", names: Sequenc
             raise DataError(location, f"the {what} is {value!r}; expected a class id from 0 to {len(names) - 1}")
         return clean(names[value])
     if isinstance(value, str) and (label := clean(value)):
-        return label
+        return label.lower() if what == "label" and label in _TRUTHS else label
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):

@@ -114,13 +114,17 @@ class RowExamples:
         self._questions = QuestionBuilder(tokenizer, config.no_answer if "answers" in columns else None)
         self._passage: Passage | None = None  # that of the row before: questions about a passage follow each other
 
-    def raw_texts(self, record: Record) -> dict[str, Any] | None:
-        """The texts of a row to predict as they are written, and its other columns; None if it has no such texts."""
+    def as_given(self, record: Record) -> dict[str, Any]:
+        """The texts of a row to predict as they are written, as its `input`, and its `other` columns."""
         texts = {name: record.value(column) for name, column in self._columns.items() if name in _TEXTS}
-        if not texts or not all(isinstance(text, str) for text in texts.values()):
-            return None
         own = {*self._columns.values(), *_TEXT_KEYS}
-        return {**{str(name): value for name, value in record.columns.items() if name not in own}, **texts}
+        others = {
+            "input_line" if name == "line" else str(name): value
+            for name, value in record.columns.items()
+            if name not in own
+        }
+        is_raw = texts and all(isinstance(text, str) for text in texts.values())
+        return {"others": others, **({"input": texts} if is_raw else {})}
 
     def _texts(self, record: Record) -> dict[str, Any]:
         """The tokens of the one or two texts."""
@@ -380,7 +384,7 @@ class RowReader(DatasetReader):
     `no_label`.
     """
 
-    version = 5
+    version = 6
     config: RowReaderConfig
     reads_text = True
 
@@ -450,8 +454,7 @@ class RowReader(DatasetReader):
                 if example is None:
                     continue
                 if not parsing.needs_labels:
-                    given = rows.raw_texts(record)
-                    example |= {"input": given} if given else {}
+                    example |= rows.as_given(record)
                 elif "label" in example and example["label"] is None:
                     parsing.left_out[UNLABELLED] += 1
                     continue

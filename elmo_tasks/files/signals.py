@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import FrameType
 from typing import Any, TypeVar
 
-from elmo_tasks.errors import DISK_FULL_ERRORS, DataError, IncompleteError, counted
+from elmo_tasks.errors import DISK_FULL_ERRORS, DataError, ElmoTasksError, IncompleteError, counted
 
 logger = logging.getLogger(__name__)
 
@@ -130,13 +130,15 @@ class Results:
 
     Arguments:
         files: those that it writes.
+        advice: what to do about an input that is not usable, after others that were.
 
     Attributes:
         count: how many results have been shown.
         end: why there are no more than those, if the command has ended early.
     """
 
-    def __init__(self, files: Sequence[str | None]) -> None:
+    def __init__(self, files: Sequence[str | None], advice: str = "") -> None:
+        self.advice = advice and f"\n{advice}"
         self.files = [file for file in files if file]
         self.count = 0
         self.end: BaseException | None = None
@@ -159,6 +161,8 @@ class Results:
                     self.count += 1
         except (KeyboardInterrupt, SystemExit, DataError) as error:
             if not self.files or not self.count or (typed and isinstance(error, DataError)):
+                if self.count and self.advice and not typed and isinstance(error, DataError):
+                    raise ElmoTasksError(f"{error}{self.advice}") from None
                 raise
             self.end = error
 
@@ -171,7 +175,7 @@ class Results:
         """
         written = f"{', '.join(self.files)}: only {counted(self.count, noun)}, of the inputs before it"
         if isinstance(self.end, DataError):
-            raise IncompleteError(f"{self.end}\n{written}")
+            raise IncompleteError(f"{self.end}\n{written}{self.advice}")
         if self.end is not None:
             number = counted(self.count, noun)
             raise Stopped(self.end, f"{', '.join(self.files)}: has the first {number}, all of them complete")

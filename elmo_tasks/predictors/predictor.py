@@ -149,10 +149,12 @@ class Predictor(ABC):
     def inputs_of(self, examples: Iterable[Fields]) -> Iterator[dict[str, Any]]:
         """The inputs that examples of a data set are, each with the `line` where it begins.
 
-        They have the texts as written and the other columns, where the reader gives them as the `input` of an example.
+        They have the texts as written and the other columns, where the reader gives them as the `input` and the
+        `others` of an example.
         """
         for example in examples:
-            yield {**(example.get("input") or self.input_of(example)), "line": example.get("line")}
+            given = example.get("input") or self.input_of(example)
+            yield {**example.get("others", {}), **given, "line": example.get("line")}
 
     def input_of(self, example: Fields) -> dict[str, Any]:
         """The input that an example of a data set is; by default its `tokens`."""

@@ -19,7 +19,9 @@ from elmo_tasks.data_readers.sources import Parsing
 from elmo_tasks.errors import DataError, ElmoTasksError, one_line
 from elmo_tasks.files.json_files import parse_json
 from elmo_tasks.files.text import open_binary, read_lines
+from elmo_tasks.text.prose import prose_lines
 
+_ADVICE = "without --output-format, `predict --format reader` reads it as the data of the run"
 _RELATIONS, _UNFINISHED = "relation(s)", "text(s) without an annotation"
 _FLAT = ("label", "labels", "entities", "spans", "annotations", "cats", "accept")  # keys of annotations next to a text
 _BRAT_KINDS = {"R": _RELATIONS, "*": _RELATIONS, "E": "event(s)", "A": "attribute(s)", "M": "attribute(s)"}
@@ -77,7 +79,7 @@ class Export(NamedTuple):
                 with self.parsing.caught(), _as_written(record.location):
                     yield self._annotated(record)
         else:
-            for number, line in read_lines(self.path):
+            for number, line in prose_lines(read_lines(self.path), self.path, _ADVICE):
                 if line.strip():
                     yield AnnotatedText(line, missing=_UNFINISHED, number=number, location=f"{self.path}:{number}")
 

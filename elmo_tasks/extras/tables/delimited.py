@@ -6,7 +6,6 @@ import codecs
 import csv
 import itertools
 import logging
-import zipfile
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -17,11 +16,12 @@ import pydantic
 from pydantic import Field
 
 from elmo_tasks.data_readers.columns import DOCUMENT_BORDER, Line, LineWidths
-from elmo_tasks.data_readers.records import Decimal, Record, check_distinct
+from elmo_tasks.data_readers.records import Decimal, Record
 from elmo_tasks.data_readers.rows import ROW_TASKS, RowReader, RowReaderConfig, TableTaskName
 from elmo_tasks.data_readers.sources import Parsing
 from elmo_tasks.errors import DataError, ElmoTasksError, did_you_mean
-from elmo_tasks.extras.tables.table_columns import find_columns, find_decimal
+from elmo_tasks.extras.tables.sheets import SHEETS, SheetCell, read_sheet
+from elmo_tasks.extras.tables.table_columns import check_header, find_columns, find_decimal
 from elmo_tasks.extras.tables.table_format import (
     SAMPLE_ROWS,
     SEPARATOR_LINE,
@@ -29,14 +29,12 @@ from elmo_tasks.extras.tables.table_format import (
     find_format,
     table_lines,
 )
-from elmo_tasks.files.limits import unpacked_text
 from elmo_tasks.files.text import CR_TO_LF
 
 logger = logging.getLogger(__name__)
 
 # The number of a row's first line, its lines, and its cells, none for a comment; or what is wrong with its first line.
 _Row = tuple[int, str, "list[str] | DataError"]
-SHEETS = (".xlsx", ".xlsm", ".xls", ".ods", ".parquet")  # .xls is refused
 _LONGEST = 150  # lines of a sentence that is the whole file
 _SENTENCE = "if a column has the sentence, name it: --set dataset_reader.columns.sentence=NAME"
 SENTENCE = "sentence"  # what `columns` calls the column of the sentence, if a line has a token
@@ -63,6 +61,9 @@ class DelimitedConfig(RowReaderConfig):
     sheet: str | None = Field(None, description="Of a spreadsheet: the sheet that is read, if several have cells.")
     decimal: Decimal | None = Field(
         None, description="Separates the fractions of scores; by default, it is found out from the file."
+    )
+    skip_rows: Annotated[int, Field(ge=0)] = Field(
+        0, description="How many rows, or lines of text, are above the header row or the first row, such as a title."
     )
     header: bool = Field(True, description="Whether the first line has the names of the columns.")
     quotes: bool | None = Field(
@@ -115,11 +116,24 @@ class DelimitedConfig(RowReaderConfig):
 
 
 class _Layout(NamedTuple):
-    """How a table is written (None for a spreadsheet), the columns that are read, and what separates fractions."""
+    """How a table is written (None for a spreadsheet), the columns that are read, and what separates fractions.
+
+    Also its header row, and a note about the cells that may not be read as the program shows them.
+    """
 
     format: TableFormat | None
     columns: dict[str, str | int]
     decimal: Decimal
+    header: Line | None
+    unsure: str
+
+
+class Table(NamedTuple):
+    """A table as it is written: its format (None for a spreadsheet), its header row, if any, and the rows below it."""
+
+    format: TableFormat | None
+    header: Line | None
+    rows: list[_Row]
 
 
 class DelimitedReader(RowReader):
@@ -144,16 +158,25 @@ class DelimitedReader(RowReader):
             lambda each: self.records(path, each), name, None, layout.columns, parsing, layout.decimal
         )
 
+    def table(self, path: Path) -> Table:
+        """All of a table whose rows are predicted."""
+        parsing = Parsing(needs_labels=False)
+        format = self._layout(path, parsing).format
+        rows = self._rows(path, format, parsing)
+        return Table(format, _header(rows, path) if self.config.header else None, [*rows])
+
     def _layout(self, path: Path, parsing: Parsing) -> _Layout:
         """What is found out from a file, which the log says once; errors as of `find_layout`."""
         if "layout" not in parsing.found:
             parsing.found["layout"] = layout = self.find_layout(path, parsing)
-            found = [str(layout.format)] if layout.format else []
+            found = [str(layout.format or parsing.found["sheet"])] if layout.format or parsing.found["sheet"] else []
             found += ["decimal commas"] if layout.decimal == "," else []
             usual = self.columns(parsing)
             found += [f"{name} from {each!r}" for name, each in layout.columns.items() if each != usual[name]]
             if found:
                 logger.info("%s: %s", path, ", ".join(found))
+            if layout.unsure:
+                logger.warning("%s: %s", path, layout.unsure)
         found_layout: _Layout = parsing.found["layout"]
         return found_layout
 
@@ -164,32 +187,52 @@ class DelimitedReader(RowReader):
             DataError: the rows show nothing, or several things; the settings that choose are named.
         """
         columns, config, format = self.columns(parsing), self.config, None
+        wanted = [config.trained_columns.get(what, column) for what, column in columns.items()] if config.header else []
+        wanted = [column for column in wanted if isinstance(column, str)]
         if path.suffix.lower() not in SHEETS:
-            named = [column for column in columns.values() if config.header and isinstance(column, str)]
-            format = find_format(path, config, named)
-        rows = self._rows(path, format)
+            format = find_format(path, config, wanted)
+        rows = self._rows(path, format, parsing)
         header = _header(rows, path) if config.header else None
         names = header[2] if header else None
-        sample = [cells for *_, cells in itertools.islice(rows, SAMPLE_ROWS) if isinstance(cells, list) and any(cells)]
+        first = [(number, cells) for number, _, cells in itertools.islice(rows, SAMPLE_ROWS) if isinstance(cells, list)]
+        sample = [cells for _, cells in first if any(cells)]
         location = f"{path}:{header[0]}" if header else str(path)
         if names:
+            check_header(names, first, wanted, location)
             columns = find_columns(columns, config.columns, config.trained_columns, names, sample, location)
         decimal = config.decimal or "."
         if "score" in columns and config.decimal is None and sample:
             index = self._column_index(columns["score"], names, len(sample[0]), location)
             decimal = find_decimal([cells[index] for cells in sample if index < len(cells)], location)
-        return _Layout(format, columns, decimal)
+        return _Layout(format, columns, decimal, header, self._unsure(columns, names, parsing, location))
+
+    def _unsure(
+        self, columns: Mapping[str, str | int], names: Sequence[str] | None, parsing: Parsing, location: str
+    ) -> str:
+        """What to say of the cells that are read whose text in the program depends on the country, or is not known."""
+        rows, notes = parsing.found.get("rows", ()), []
+        for what, column in columns.items():
+            at = self._column_index(column, names, len(rows[0][1]), location) if rows and what != "score" else 0
+            cells = [
+                (number, cells[at]) for number, cells in rows if what != "score" and isinstance(cells[at], SheetCell)
+            ]
+            if unsure := [(number, cell) for number, cell in cells if not cell.is_as_shown]:
+                number, cell = unsure[0]
+                notes.append(f"{len(unsure)} of {column!r} (row {number} as {cell!r})")
+        return (
+            f"dates or numbers may not be read as they are shown: {', '.join(notes)}; make them text" if notes else ""
+        )
 
     def records(self, path: Path, parsing: Parsing) -> Iterator[Record]:
         layout, by_token = self._layout(path, parsing), self.config.by_token
-        rows = self._rows(path, layout.format)
+        rows = self._rows(path, layout.format, parsing)
         header = _header(rows, path) if self.config.header else None
         names = header[2] if header else None
         numbers = [column for column in layout.columns.values() if isinstance(column, int)]
         least = max([1, *(column + 1 if column >= 0 else -column for column in numbers)])
         widths = LineWidths(path, least, parsing, known=header)
         indices: dict[str | int, int] = {}
-        others = () if parsing.needs_labels or by_token else tuple(filter(None, names or ()))  # predictions keep them
+        others = {} if parsing.needs_labels or by_token else distinct_names(names or ())  # predictions keep them
         for group in self._groups(rows, names, path):
             first, _, cells = group[0]
             if by_token and isinstance(cells, list) and DOCUMENT_BORDER in cells:
@@ -203,13 +246,19 @@ class DelimitedReader(RowReader):
                 location = f"{path}:{(header or lines[0])[0]}"
                 indices = indices or {
                     column: self._column_index(column, names, len(lines[0][2]), location)
-                    for column in (*layout.columns.values(), *others)
+                    for column in layout.columns.values()
                 }
-                columns: dict[str | int, Any] = {
-                    column: [cells[index].strip(" ") for *_, cells in lines] if by_token else lines[0][2][index]
-                    for column, index in indices.items()
-                }
-                first = lines[0][0]
+                for (number, _, cells), (column, index) in itertools.product(lines, indices.items()):
+                    if problem := getattr(cells[index], "problem", ""):
+                        raise DataError(path, f"{column!r}: {problem}", number)
+                first, _, cells = lines[0]
+                values = [getattr(cell, "value", cell) for cell in cells]  # a number of a spreadsheet is one
+                columns = {name: values[at] for name, at in others.items() if names and (names[at] or values[at] != "")}
+                for what, column in layout.columns.items():
+                    index = indices[column]
+                    columns[column] = values[index] if what == "score" else cells[index]
+                    if by_token:
+                        columns[column] = [cells[index].strip(" ") for *_, cells in lines]
                 is_whole = by_token and lines[-1][0] - first == len(lines) - 1  # nothing is between the tokens' lines
                 yield Record(columns, first, f"{path}:{first}", (f"{path}:", first) if is_whole else None)
 
@@ -238,15 +287,22 @@ class DelimitedReader(RowReader):
                 logger.warning("%s: a sentence of %d lines, without an empty line; %s", path, len(group), _SENTENCE)
             yield group
 
-    def _rows(self, path: Path, format: TableFormat | None) -> Iterator[_Row]:
+    def _rows(self, path: Path, format: TableFormat | None, parsing: Parsing) -> Iterator[_Row]:
         """The cells of each row, which takes several lines if a cell in quotes does."""
-        comments = (self.config.comment,) if self.config.comment else ()
+        comments, skip = (self.config.comment,) if self.config.comment else (), self.config.skip_rows
         if format is None:
-            for number, cells in sheet_rows(path, self.config.sheet):
+            if "rows" not in parsing.found:
+                parsing.found["sheet"], rows = read_sheet(path, self.config.sheet)
+                parsing.found["rows"] = [*enumerate(rows, start=1)][skip:]
+            for number, cells in parsing.found["rows"]:
                 if not (line := "\t".join(map(str, cells))).startswith(comments):
                     yield number, line, cells
             return
-        lines, taken, given_back = table_lines(path, format.encoding), list[tuple[int, str]](), deque[tuple[int, str]]()
+        lines, taken, given_back = (
+            table_lines(path, format.encoding, skip),
+            list[tuple[int, str]](),
+            deque[tuple[int, str]](),
+        )
 
         def csv_lines() -> Iterator[str]:
             """The lines for Python's `csv`, without comments."""
@@ -280,10 +336,13 @@ class DelimitedReader(RowReader):
             if not -width <= column < width:
                 raise DataError(location, f"no column {column} among {width}; name others in 'columns'")
             return column
-        if column not in (names or ()):
+        if len(same := [at for at, name in enumerate(names or ()) if name == column]) > 1:
+            choice = f"choose one by its number in 'columns': {' or '.join(map(str, same))}"
+            raise DataError(location, f"{column!r} is the name of {len(same)} columns; {choice}")
+        if not same:
             remedy = f"name the columns in 'columns'.{did_you_mean(column, names or ())}"
             raise DataError(location, f"no column {column!r} among {', '.join(names or ())[:200]}; {remedy}")
-        return (names or ()).index(column)
+        return same[0]
 
 
 def _not_a_row(path: Path, error: csv.Error, lines: Sequence[tuple[int, str]], *, quotes: bool) -> DataError:
@@ -301,9 +360,7 @@ def _header(rows: Iterator[_Row], path: Path) -> Line | None:
     header = next((row for row in rows if not _is_blank(row[2])), None)
     if header is None:
         return None
-    (line, _, names), *_ = _without_errors([header])
-    check_distinct(names, path, line)
-    return header[0], header[1], names
+    return _without_errors([header])[0]
 
 
 def _without_errors(rows: list[_Row]) -> list[Line]:
@@ -313,53 +370,25 @@ def _without_errors(rows: list[_Row]) -> list[Line]:
     return cast("list[Line]", rows)
 
 
+def distinct_names(names: Sequence[str]) -> dict[str, int]:
+    """The columns by names of their own: the second one of a name has a number, and those without one have only that."""
+    found: dict[str, int] = {}
+    for at, name in enumerate(names):
+        number = itertools.count(2)
+        own = name = name or f"column {at + 1}"
+        while own in found:
+            own = f"{name} {next(number)}"
+        found[own] = at
+    return found
+
+
+def is_data(cells: list[str] | DataError) -> bool:
+    """Whether a row can be read, and is not blank or a border of documents."""
+    return isinstance(cells, list) and not _is_blank(cells) and DOCUMENT_BORDER not in cells
+
+
 def _is_blank(cells: list[str] | DataError) -> bool:
-    return isinstance(cells, list) and not "".join(map(str, cells)).strip()
-
-
-def sheet_rows(path: Path, sheet: str | None) -> Iterator[tuple[int, list[Any]]]:
-    """The number of each row, from 1, and its cells: strings, or lists in a Parquet file. The header row is the first.
-
-    Arguments:
-        sheet: the one to read; None for the only one that has cells.
-
-    Raises:
-        DataError: the file is damaged, or several sheets have cells, or none has this name.
-        ElmoTasksError: the packages of the extra `tables` are not installed.
-    """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        if path.suffix.lower() == ".parquet":
-            table = pq.read_table(path)
-            rows = [table.column_names, *([*row.values()] for row in table.to_pylist())]
-        else:
-            rows = _cells(path, sheet)
-    except ImportError as error:
-        raise ElmoTasksError(f"{path}: {error}. Install what reads it: pip install 'elmo-tasks[tables]'") from None
-    except (pa.ArrowException, zipfile.BadZipFile, KeyError, ValueError, OSError) as error:
-        raise DataError(path, f"is damaged, or not .xlsx, .ods or .parquet ({error})") from None
-    for number, row in enumerate(rows, start=1):
-        yield number, [_cell(cell) for cell in row]
-
-
-def _cell(value: Any) -> str | list[Any]:
-    """A list, or the text of a cell: none also for an error of a formula, such as #N/A, which is not a number."""
-    if isinstance(value, list):
-        return value
-    return "" if value is None or value != value else str(value)
-
-
-def _cells(path: Path, sheet: str | None) -> list[list[Any]]:
-    import pandas
-
-    with zipfile.ZipFile(path) as archive:
-        if sum(part.file_size for part in archive.infolist()) > unpacked_text(path.stat().st_size):
-            raise DataError(path, "unpacks to far more than a spreadsheet")
-    frames = pandas.read_excel(path, sheet_name=None, header=None, dtype=object, na_filter=False)
-    filled = {name: frame.to_numpy().tolist() for name, frame in frames.items() if not frame.empty}
-    if (sheet or len(filled) > 1) and sheet not in filled:
-        remedy = f"Set --set 'dataset_reader.sheet={next(iter(filled), '')}', or another"
-        raise DataError(path, f"the sheets with cells are {', '.join(map(repr, filled))}. {remedy}")
-    return filled[sheet] if sheet else next(iter(filled.values()), [])
+    """Whether a row has no text, and no cell that should have one."""
+    if isinstance(cells, DataError) or "".join(map(str, cells)).strip():
+        return False
+    return not any(getattr(cell, "problem", "") for cell in cells)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import get_args
 
 from elmo_tasks.data_readers.records import THOUSANDS, Decimal, plain_number
 from elmo_tasks.errors import DataError
 
+_TRUTHS = [{"true", "false"}, {"0", "1"}, {"yes", "no"}]
 _LABELS = ("label", "labels", "score")
 _FEW_VALUES = 5  # of labels in a table of a few rows
+_NUMBER = re.compile(r"\W{0,2}\d[\d.,' \xa0\u202f]*(e[-+]?\d+)?\s*(\W|[A-Z]{3})?", re.IGNORECASE)  # also 25 % or EUR
+_DATE = re.compile(r"\d{1,4}([-./])\d{1,2}\1\d{1,4}(\D.*)?|\d{1,2}:\d\d.*|\d{1,2}\W{1,2}[^\W\d]{3,9}\W{1,2}\d{2,4}")
+_LONG_ID = re.compile(r"\d{6,}|[\da-f]{8,}(-[\da-f]+)*", re.IGNORECASE)
 _EXAMPLE = 40  # characters
 _WITH_COMMA = re.compile(r"\s*[-+]?[\d.]*,\d+\s*")
 _WITH_POINT = re.compile(r"\s*[-+]?\d*\.\d+\s*")
@@ -53,29 +57,62 @@ def find_columns(
         for what in missing
     }
     if any(len(columns) != 1 for columns in possible.values()):
-        is_title = 2 * names.count("") >= len(names)
-        lower = next((row for row in rows if all(row)), None) if is_title else None
-        shown = ", ".join(repr(str(cell)[:_EXAMPLE]) for cell in lower or ())
-        remedy = f". If the names are {shown}, delete the rows above them" if lower else ""
-        raise DataError(location, _choice(missing, possible, names, cells) + remedy)
+        raise DataError(location, _choice(missing, possible, names, cells))
     header = [names[at] for what in missing if what in _LABELS for at in possible[what] if names[at] in cells[at]]
     if header:
         columns = " ".join(f"--set dataset_reader.columns.{what}={at}" for what, (at,) in possible.items())
         problem = f"{header[0]!r} is the name of a column here and a label in other rows; if this is not a header row"
         raise DataError(location, f"{problem}: --set dataset_reader.header=false {columns}")
-    return found | {what: names[at] for what, (at,) in possible.items()}
+    return found | {what: names[at] if names.count(names[at]) == 1 else at for what, (at,) in possible.items()}
+
+
+def check_header(
+    names: Sequence[str], rows: Sequence[tuple[int, Sequence[str]]], wanted: Collection[str], location: str
+) -> None:
+    """Raises a `DataError` if the header row seems to be below what has been taken for it, such as a title.
+
+    Arguments:
+        rows: numbered rows below it.
+        wanted: the names of the columns that are read, as far as they are known.
+    """
+    known = {name.casefold() for name in wanted}
+    if known & {name.strip().casefold() for name in names}:
+        return
+    is_title = 2 * names.count("") >= len(names)
+    for number, cells in rows:
+        if (known and known <= {str(cell).strip().casefold() for cell in cells}) or (is_title and all(cells)):
+            shown = ", ".join(repr(str(cell)[:_EXAMPLE]) for cell in cells)
+            problem = f"{', '.join(filter(None, names))!r:.80} is above what seems to be the header row, {shown}"
+            raise DataError(location, f"{problem}. Skip what is above: --set dataset_reader.skip_rows={number - 1}")
 
 
 def _can_be(what: str, cells: Sequence[str]) -> bool:
-    """Whether a column with these cells can be that of a text, a label or a score."""
-    if what == "score":
-        return any(cells) and all(re.fullmatch(r"[-+\d.,eE\s]+", cell) for cell in cells)
-    num_values = len(set(cells))
-    of_words = sum(" " in cell.strip() and any(map(str.isalpha, cell)) for cell in cells)  # not a date and a time
-    is_text = of_words > len(cells) / 2 and num_values > len(cells) / 2
+    """Whether a column with these cells can be that of a text, a label or a score.
+
+    Cells may be blank, and half of the scores may be anything: an error about them is better than another column.
+    """
+    given = [cell.strip() for cell in cells if cell.strip()]
+    num_values, are_numbers = len(set(given)), sum(bool(_NUMBER.fullmatch(cell)) for cell in given) > len(given) / 2
+    of_words = sum(" " in cell and any(map(str.isalpha, cell)) for cell in given)  # not a date and a time
+    is_text = of_words > len(given) / 2 and num_values > len(given) / 2 and not are_numbers
     if what == "text":
         return is_text
-    return what in _LABELS and 1 < num_values <= max(_FEW_VALUES, len(cells) / 4) and not is_text
+    if not given or is_text or _names_rows(given, num_values):
+        return False
+    if what == "score":
+        return are_numbers
+    return what in _LABELS and 1 < num_values <= max(_FEW_VALUES, len(given) / 2)
+
+
+def _names_rows(cells: Sequence[str], num_values: int) -> bool:
+    """Whether cells only say which row it is, or when it was: running numbers, ids, dates and times."""
+    if sum(bool(_DATE.fullmatch(cell)) for cell in cells) > len(cells) / 2:
+        return True
+    if num_values < len(cells) or len(cells) < 3:
+        return False
+    numbers = [int(cell) for cell in cells if cell.isdecimal()]
+    is_running = numbers == sorted(numbers) or max(numbers) - min(numbers) < 2 * len(cells)
+    return (len(numbers) == len(cells) and is_running) or all(map(_LONG_ID.fullmatch, cells))
 
 
 def _choice(
@@ -102,6 +139,10 @@ def _choice(
         column = "NAME" if at is None else names[at] if is_header else at
         settings.append(f"--set {shlex.quote(f'dataset_reader.columns.{what}={column}')}")
     problem = f"no column {' and no column '.join(map(repr, missing))}; the columns are {shown}"
+    truths = [repr(names[at]) for at, given in cells.items() if {cell.casefold() for cell in given} in _TRUTHS]
+    if "labels" in missing and len(truths) > 1:
+        remedy = "expected one column with the names of the true ones, separated by commas"
+        return f"{problem}. {', '.join(truths)} seem to be true or false, one for each label; {remedy}"
     rows = "" if is_header else ", if this is not a header row"
     return f"{problem}. Choose them, for example{rows}: {' '.join(settings)}"
 

@@ -7,7 +7,7 @@ import csv
 import io
 import itertools
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from elmo_tasks.extras.tables.delimited import DelimitedConfig
 
 SAMPLE_ROWS = 1000  # the first ones, from which all is found out
+_TITLE_LINES = 50  # where the header row is looked for
 SEPARATOR_LINE = re.compile(r'"?sep=(.)"?')  # Excel's first line, which names the delimiter
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _CODE_PAGES = ("cp1252", "cp1250", "cp1251", "mac_roman")
@@ -52,29 +53,30 @@ def find_format(path: Path, config: DelimitedConfig, names: Collection[str]) -> 
         names: columns that are read, if the table has a header row.
 
     Raises:
-        DataError: two encodings or two delimiters are possible.
+        DataError: two encodings or two delimiters are possible, or the header row is below a title.
     """
     csv.field_size_limit(limit(MAX_LINE_BYTES))  # of the process; a cell may be as long as a line
     encoding, delimiter, quotes = config.encoding or _encoding(path), config.delimiter, config.quotes
-    lines = [line for _, line in itertools.islice(table_lines(path, encoding), SAMPLE_ROWS)]
+    lines = [line for _, line in itertools.islice(table_lines(path, encoding, config.skip_rows), SAMPLE_ROWS)]
     if lines and (named := SEPARATOR_LINE.fullmatch(lines[0])):
         delimiter, lines = delimiter or named[1], lines[1:]
     if config.comment:
         lines = [line for line in lines if not line.startswith(config.comment)]
-    delimiter = delimiter or _delimiter(lines, path, quotes, names)
+    delimiter = delimiter or _delimiter(lines, path, quotes, names, config.skip_rows)
     if quotes is None:  # a token may be a quote
         quotes = delimiter not in "\t " or (delimiter == "\t" and not config.by_token and _has_quotes(lines))
     return TableFormat(encoding, delimiter, quotes)
 
 
-def table_lines(path: Path, encoding: str) -> Iterator[tuple[int, str]]:
-    """The numbered lines of a file in an encoding; see `read_lines`."""
+def table_lines(path: Path, encoding: str, skip: int) -> Iterator[tuple[int, str]]:
+    """The numbered lines of a file in an encoding, without the first ones; see `read_lines`."""
     if encoding == "UTF-8":
-        yield from read_lines(path)
+        yield from itertools.islice(read_lines(path), skip, None)
         return
     try:
         with open_binary(path) as stream, io.TextIOWrapper(stream, encoding) as text:
-            yield from ((number, line.removesuffix("\n")) for number, line in enumerate(text, start=1))
+            lines = itertools.islice(enumerate(text, start=1), skip, None)
+            yield from ((number, line.removesuffix("\n")) for number, line in lines)
     except UnicodeError as error:
         raise DataError(path, f"is not {encoding} ({error}); set another dataset_reader.encoding") from None
 
@@ -110,13 +112,17 @@ def _encoding(path: Path) -> str:
     raise DataError(path, f"is not UTF-8; it can be {readings}. {remedy}")
 
 
-def _delimiter(lines: Sequence[str], path: Path, quotes: bool | None, names: Collection[str]) -> str:
+def _delimiter(lines: Sequence[str], path: Path, quotes: bool | None, names: Collection[str], skipped: int) -> str:
     """The delimiter with which most rows are as wide as the first one, which has the names of columns if there are any.
 
     If the header row has one cell, it is one with which all rows have; otherwise the one that the file's name suggests.
     """
     readings = {each: _rows(lines, each, each != "\t" if quotes is None else quotes) for each in _DELIMITERS}
     named = [each for each, rows in readings.items() if rows and names and set(names) <= set(rows[0])]
+    if names and lines and not named and (above := _lines_above(lines, readings, names)):
+        problem = f"{lines[0]!r:.80} is above what seems to be the header row, {lines[above]!r:.80}"
+        remedy = f"Skip what is above: --set dataset_reader.skip_rows={above + skipped}"
+        raise DataError(path, f"{problem}. {remedy}", skipped + 1)
     wide = {each: _share_as_wide(readings[each]) for each in named or readings}
     best = [each for each, share in wide.items() if share and share == max(wide.values())]
     if len(best) > 1 and "\t" not in best:  # which is hardly in a text
@@ -128,6 +134,24 @@ def _delimiter(lines: Sequence[str], path: Path, quotes: bool | None, names: Col
     usual = "," if plain_name(path).lower().endswith(".csv") else "\t"
     single = (each for each in (usual, *_DELIMITERS) if names and all(len(row) == 1 for row in readings[each]))
     return next(single, usual)
+
+
+def _lines_above(lines: Sequence[str], readings: Mapping[str, list[list[str]]], names: Collection[str]) -> int:
+    """How many lines are above the one with these names, or above rows of one width below a title; 0 if there is none."""
+    known, is_explained = (
+        {name.casefold() for name in names},
+        any(_share_as_wide(rows) > 0.5 for rows in readings.values()),
+    )
+    for delimiter, rows in readings.items():
+        for number, line in enumerate(lines[:_TITLE_LINES]):
+            cells = {cell.strip(' "').casefold() for cell in line.split(delimiter)}
+            if known <= cells or (number == 0 and known & cells):
+                return number
+        widths = [len(row) for row in rows]
+        most = max(widths, key=widths.count, default=1)
+        if not is_explained and widths.count(most) > 2 and widths[0] == 1 < most == widths[-1]:
+            return next(number for number, line in enumerate(lines) if line.count(delimiter) >= most - 1)
+    return 0
 
 
 def _rows(lines: Iterable[str], delimiter: str, quotes: bool) -> list[list[str]]:

@@ -1,4 +1,7 @@
-"""Results as rows of a table: one for each text, or for each span, token, role or mention in it."""
+"""Results as rows of a table: one for each text, or for each span, token, role or mention in it.
+
+A table that was read comes back as it was, with columns for what was found.
+"""
 
 from __future__ import annotations
 
@@ -7,49 +10,54 @@ import importlib.util
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any
-
-import pandas
+from typing import Any
 
 from elmo_tasks.commands.console import binary_output
+from elmo_tasks.data_readers.reader import DatasetReader
+from elmo_tasks.data_readers.sources import HUB_PREFIX
 from elmo_tasks.errors import ElmoTasksError
-
-Row = dict[str, Any]
+from elmo_tasks.extras.tables.delimited import DelimitedReader
+from elmo_tasks.extras.tables.table_files import Row, TableCopy, write_table
+from elmo_tasks.files.json_files import json_text
+from elmo_tasks.files.paths import stored_file
 
 _AROUND = 60  # characters of the text on each side of a span
 _TEXTS = {"tokens": "text", "premise_tokens": "premise", "hypothesis_tokens": "hypothesis"}
+_OWN_LISTS = frozenset(  # other lists and objects come from the input
+    "tokens tags probabilities spans frames mentions sentences clusters cluster_probabilities offsets labels best "
+    "attention premise_tokens hypothesis_tokens premise_attention hypothesis_attention saliency predicates".split()
+)
 
 
 @contextlib.contextmanager
-def result_table(path: str) -> Iterator[Callable[[Mapping[str, Any]], object]]:
-    """Yields a function that adds the rows of a result to a table, which is written at the end.
+def result_table(
+    path: str, reader: DatasetReader | None = None, source: str = ""
+) -> Iterator[Callable[[Mapping[str, Any]], object]]:
+    """Yields a function that adds a result to a table, which is written at the end.
+
+    Arguments:
+        reader, source: what reads the inputs, and its file, unless they are text. A table that is read comes back with
+            what was found at the end of its rows: a row for each span, if its rows are sentences.
 
     Raises:
         ElmoTasksError: a package that writes the table is not installed.
+        DataError: see `TableCopy`.
     """
-    ending, rows, numbers = Path(path).suffix.lower(), list[Row](), itertools.count(1)
-    if ending == ".xlsx" and importlib.util.find_spec("openpyxl") is None:
+    if Path(path).suffix.lower() == ".xlsx" and importlib.util.find_spec("openpyxl") is None:
         raise ElmoTasksError(f"{path}: needs openpyxl, which is not installed: pip install 'elmo-tasks[tables]'")
+    numbers = itertools.count(1)
+    if isinstance(reader, DelimitedReader) and not source.startswith(HUB_PREFIX):
+        copy, found = TableCopy(path, reader, stored_file(Path(source))), list[tuple[int, list[Row]]]()
+        by_token = reader.config.by_token
+        yield lambda result: found.append((result["line"], [*_found(result, next(numbers), by_token)]))
+        with binary_output(path) as stream:
+            copy.write(stream, found)
+        return
+    rows = list[Row]()
     yield lambda result: rows.extend(table_rows(result, next(numbers)))
-    frame = pandas.DataFrame(rows).convert_dtypes()
+    names = [*dict.fromkeys(itertools.chain.from_iterable(rows))]
     with binary_output(path) as stream:
-        if ending == ".parquet":
-            frame.to_parquet(stream, index=False)
-        elif ending == ".xlsx":
-            _write_sheet(frame, stream)
-        else:  # Excel takes a file for UTF-8 by its mark
-            encoding, separator = ("utf-8-sig", ",") if ending == ".csv" else ("utf-8", "\t")
-            frame.to_csv(stream, sep=separator, index=False, encoding=encoding)
-
-
-def _write_sheet(frame: pandas.DataFrame, stream: IO[bytes]) -> None:
-    """Writes a spreadsheet, where text after an equals sign stays text, and control characters are left out."""
-    from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
-
-    with pandas.ExcelWriter(stream, engine="openpyxl") as writer:
-        frame.replace(ILLEGAL_CHARACTERS_RE, "", regex=True).to_excel(writer, index=False, sheet_name="results")
-        for cell in itertools.chain(*writer.sheets["results"].iter_rows()):
-            cell.data_type = "s" if cell.data_type == "f" else cell.data_type
+        write_table(path, stream, names, [[row.get(name) for name in names] for row in rows])
 
 
 def table_rows(result: Mapping[str, Any], number: int) -> Iterator[Row]:
@@ -58,10 +66,24 @@ def table_rows(result: Mapping[str, Any], number: int) -> Iterator[Row]:
     Arguments:
         number: that of the result, from 1, as the `sentence` of tokens, spans and roles.
     """
-    plain = {key: value for key, value in result.items() if value is None or isinstance(value, (str, int, float))}
+    plain = {
+        key: json_text(value) if isinstance(value, (list, dict)) else value
+        for key, value in result.items()
+        if key not in _OWN_LISTS or not isinstance(value, (list, dict))
+    }
+    if not {"frames", "mentions", "spans", "tags"} & result.keys():
+        texts = {name: " ".join(result[key]) for key, name in _TEXTS.items() if key in result}
+        yield {**texts, **plain, **_labels(result, result.get("probabilities", {}))}
+        return
     own = ("text", "start_char", "end_char", "description")  # of the whole text
     carried = {key: value for key, value in plain.items() if key not in own}
-    sentence = {**carried, "sentence": number}
+    for found in _found(result, number):
+        yield {**carried, **found}
+
+
+def _found(result: Mapping[str, Any], number: int, by_token: bool = False) -> Iterator[Row]:
+    """What was found in a text, or in its tokens if each has a row."""
+    sentence = {"sentence": number}
     if "frames" in result:
         for frame in result["frames"]:
             for role in frame["roles"]:
@@ -71,15 +93,16 @@ def table_rows(result: Mapping[str, Any], number: int) -> Iterator[Row]:
         firsts = dict[int, str]()
         for each in result["mentions"]:
             first = firsts.setdefault(each["cluster"], each["text"])
-            yield {**carried, "cluster": each["cluster"], "first_mention": first, **_span(result, each)}
-    elif "spans" in result:
+            yield {"cluster": each["cluster"], "first_mention": first, **_span(result, each)}
+    elif "spans" in result and not by_token:
         yield from ({**sentence, "label": span["label"], **_span(result, span)} for span in result["spans"])
     elif "tags" in result:
-        for token, tag, probability in zip(result["tokens"], result["tags"], result["probabilities"], strict=True):
-            yield {**sentence, "token": token, "tag": tag, "probability": probability}
+        tokens = zip(result["tokens"], result["tags"], result["probabilities"], strict=True)
+        for token, tag, probability in tokens:
+            yield {**({} if by_token else {**sentence, "token": token}), "tag": tag, "probability": probability}
     else:
-        texts = {name: " ".join(result[key]) for key, name in _TEXTS.items() if key in result}
-        yield {**texts, **plain, **_labels(result, result.get("probabilities", {}))}
+        found = {key: result[key] for key in ("label", "score") if key in result}
+        yield {**found, **_labels(result, result.get("probabilities", {}))}
 
 
 def _labels(result: Mapping[str, Any], probabilities: Mapping[str, float]) -> Row:

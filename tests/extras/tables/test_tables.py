@@ -145,11 +145,43 @@ def test_two_readings_are_an_error_that_names_both_and_the_setting(
     assert [example[field] for example in read(path, settings | remedy)] == values
 
 
-def test_a_title_above_the_header_row_is_pointed_out(tmp_path: Path) -> None:
-    path = write(tmp_path / "data.csv", b"Survey 2026,,\nby Anna,,\ntext,label,day\nGood,x,1\nBad,y,2\n")
-    assert problem(path, TEXTS).endswith(". If the names are 'text', 'label', 'day', delete the rows above them")
+TITLES = {
+    "full.csv": "Survey 2026,,\nby Anna,,\ntext,label,day\nGood,x,1\nBad,y,2\nOh,x,3\n",
+    "short.csv": "Survey, May 2026\n\ntext;label;day\nGood;x;1\nBad;y;2\nOh;x;3\n",
+    "other_names.csv": "Survey of May\nby Anna\nWhat it was;Kind;Day\nIt rains.;x;1\nIt was so.;y;2\nNo, no.;x;3\n",
+}
+
+
+@pytest.mark.parametrize("name", TITLES)
+@pytest.mark.parametrize("needs_labels", [True, False])
+def test_a_title_above_the_header_row_is_pointed_out(name: str, needs_labels: bool, tmp_path: Path) -> None:
+    path = write(tmp_path / name, TITLES[name])
+
+    def labels(settings: Settings) -> list[str]:
+        reader = build(TEXTS | settings)
+        examples = reader.read(path) if needs_labels else reader.unlabelled(str(path))
+        return [example["tokens"][0] for example in examples]
+
+    with pytest.raises(ElmoTasksError, match=r":1: 'Survey.* is above .*: --set dataset_reader\.skip_rows=2"):
+        labels({})
+    assert len(labels({"skip_rows": 2})) == 3
+    if name != "other_names.csv":
+        with pytest.raises(ElmoTasksError, match=r"dataset_reader\.skip_rows=2"):
+            labels({"columns": {"text": "text", "label": "day"}})
+
+
+def test_a_header_row_below_a_title_of_a_sheet(tmp_path: Path) -> None:
+    path = ODD_FILES / "title_rows.xlsx"
+    assert problem(path, TEXTS) == (
+        ":1: 'Survey of May' is above what seems to be the header row, 'No', 'text', 'label'. Skip what is above: "
+        "--set dataset_reader.skip_rows=2"
+    )
+    found = read(path, TEXTS | {"skip_rows": 2})
+    assert [(example["line"], example["label"]) for example in found] == [
+        (n, ("good", "bad")[n % 2]) for n in range(4, 12)
+    ]
     with_index = write(tmp_path / "index.csv", b",a,b\n0,Good,x\n1,Bad,y\n")  # as pandas writes it
-    assert "delete" not in problem(with_index, TEXTS)
+    assert "skip" not in problem(with_index, TEXTS)
 
 
 def test_sheets_and_damaged_files(tmp_path: Path) -> None:
@@ -171,7 +203,7 @@ def test_sheets_and_damaged_files(tmp_path: Path) -> None:
 def test_rows_of_sheets_are_numbered_as_the_program_shows_them(name: str, tmp_path: Path) -> None:
     def save(frame: pandas.DataFrame) -> Path:
         write_sheet = frame.to_parquet if name.endswith("parquet") else frame.to_excel
-        write_sheet(tmp_path / name, index=False)
+        write_sheet(str(tmp_path / name), index=False)
         return tmp_path / name
 
     named = TEXTS | {"columns": {"text": "Kommentar", "label": "Urteil"}}

@@ -1,0 +1,232 @@
+"""Spreadsheets and Parquet files: the rows of a sheet, with the text of each cell as the program shows it."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import decimal
+import itertools
+import logging
+import re
+import warnings
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from elmo_tasks.errors import DataError, ElmoTasksError
+from elmo_tasks.files.limits import unpacked_text
+
+logger = logging.getLogger(__name__)
+
+SHEETS = (".xlsx", ".xlsm", ".xls", ".ods", ".parquet")  # .xls is refused
+EXCEL_ESCAPE = re.compile("_x(?!0000|[Dd][89A-Fa-f])([0-9A-Fa-f]{4})_")  # of a character; not of half of one
+# What a format shows as it is: a currency, a text in quotes, a character after a backslash; and colours and spaces.
+_LITERAL = re.compile(r'\[\$([^\]-]*)[^\]]*\]|"([^"]*)"|\\(.)|\[[A-Za-z]+\]|[_*].')
+_NUMBER_FORMAT = re.compile(r"([^#0?,.]*)([#,]*0+)(?:\.(0+))?([^#0?,.]*)")
+_DATE_PARTS = re.compile(r"(?P<minute>(?<=h:)mm?|mm?(?=:s))|yyyy|yy|mm?|dd?|hh?|ss?")
+_UNUSUAL_DATE = re.compile(r"m{3}|d{3}|s\.0", re.IGNORECASE)  # names of months and days, parts of seconds
+_PARTS = {"y": "year", "m": "month", "d": "day", "h": "hour", "s": "second"}
+_MOST_ROWS, _MOST_COLUMNS = 1 << 20, 1 << 14  # of a sheet
+
+
+class SheetCell(str):
+    """The text of a cell that is not a text, such as a number or a date.
+
+    Attributes:
+        value: the number or truth value behind it; otherwise the text.
+        is_as_shown: whether the program shows this text; False if it depends on the country.
+        problem: why there is no text, such as an error of a formula.
+    """
+
+    value: Any
+    is_as_shown: bool
+    problem: str
+
+    def __new__(cls, text: str, value: Any = None, *, is_as_shown: bool = True, problem: str = "") -> SheetCell:
+        cell = super().__new__(cls, text)
+        cell.value = value if isinstance(value, (bool, int, float)) else text
+        cell.is_as_shown, cell.problem = is_as_shown, problem
+        return cell
+
+
+def read_sheet(path: Path, sheet: str | None) -> tuple[str, list[list[Any]]]:
+    """What to say of the sheet that is read, if there are others, and its rows: strings, or lists in a Parquet file.
+
+    Arguments:
+        sheet: the one to read; None for the only one that has cells.
+
+    Raises:
+        DataError: the file is damaged, or several sheets have cells, or none has this name.
+        ElmoTasksError: the packages of the extra `tables` are not installed.
+    """
+    with damage_errors(path):
+        if path.suffix.lower() != ".parquet":
+            is_open_document = "content.xml" in _parts(path)
+            return _open_document(path, sheet) if is_open_document else _excel(path, sheet)
+        import pyarrow.parquet as pq
+
+        table = pq.read_table(path)
+        return "", [table.column_names, *([*map(_plain_cell, row.values())] for row in table.to_pylist())]
+
+
+@contextlib.contextmanager
+def damage_errors(path: Path) -> Iterator[None]:
+    """For a block that reads a spreadsheet or a Parquet file: what libraries raise becomes an error of this project."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except ImportError as error:
+        raise ElmoTasksError(f"{path}: {error}. Install what reads it: pip install 'elmo-tasks[tables]'") from None
+    except (pa.ArrowException, zipfile.BadZipFile, LookupError, TypeError, ValueError, OSError, SyntaxError) as error:
+        raise DataError(path, f"is damaged, or not .xlsx, .ods or .parquet ({error})") from None
+
+
+def _parts(path: Path) -> list[str]:
+    """The names of the files that a spreadsheet consists of."""
+    with zipfile.ZipFile(path) as archive:
+        if sum(part.file_size for part in archive.infolist()) > unpacked_text(path.stat().st_size):
+            raise DataError(path, "unpacks to far more than a spreadsheet")
+        return archive.namelist()
+
+
+def _plain_cell(value: Any) -> Any:
+    """A cell of a Parquet file: a list, or a text; None and NaN are empty."""
+    if isinstance(value, (str, list)):
+        return value
+    return "" if value is None or value != value else SheetCell(str(value), value)
+
+
+def _choose_sheet(path: Path, filled: Mapping[str, Any], sheet: str | None) -> tuple[str, Any]:
+    """What to say of it, and the sheet with a name, or the only one of those that have cells; None if none has any."""
+    if (sheet or len(filled) > 1) and sheet not in filled:
+        remedy = f"Set --set 'dataset_reader.sheet={next(iter(filled), '')}', or another"
+        raise DataError(path, f"the sheets with cells are {', '.join(map(repr, filled))}. {remedy}")
+    others = ", ".join(repr(name) for name in filled if name != sheet)
+    return f"sheet {sheet!r}, not {others}" if others and sheet else "", filled[sheet] if sheet else [
+        *filled.values(),
+        None,
+    ][0]
+
+
+def open_excel(path: Path, sheet: str | None, **options: Any) -> tuple[Any, str, Any]:
+    """A workbook of Excel, as openpyxl reads it; what to say of the sheet that is read; and it, None if it is empty."""
+    import openpyxl
+
+    with warnings.catch_warnings(action="ignore"):  # of extensions that are not read
+        book = openpyxl.load_workbook(path, **options)
+    filled = {
+        each.title: each for each in book.worksheets if any(cell is not None for row in each.values for cell in row)
+    }
+    return book, *_choose_sheet(path, filled, sheet)
+
+
+def _excel(path: Path, sheet: str | None) -> tuple[str, list[list[Any]]]:
+    _, note, read = open_excel(path, sheet)
+    if read is None:
+        return note, []
+    rows = values = [*read.iter_rows()]
+    if any(cell.data_type == "f" for row in rows for cell in row):
+        values = [*open_excel(path, read.title, data_only=True)[2].iter_rows()]
+    merged = {at: str(each) for each in read.merged_cells.ranges for at in each.cells}
+    return note, [
+        [_excel_cell(cell, known, merged) for cell, known in itertools.zip_longest(row, known_row)]
+        for row, known_row in zip(rows, values, strict=True)
+    ]
+
+
+def _excel_cell(cell: Any, known: Any, merged: Mapping[tuple[int, int], str]) -> str:
+    """The text of a cell of Excel; `known` is the same one with the value of its formula."""
+    value, place = known.value, cell.coordinate
+    if value is None:
+        inside = merged.get((cell.row, cell.column))
+        problem = (
+            f"is part of the merged cells {inside}, of which only the first has a value; fill them" if inside else ""
+        )
+        if cell.data_type == "f":
+            problem = "has a formula that was never calculated; open the file in Excel or LibreOffice, and save it"
+        return SheetCell("", problem=problem and f"the cell {place} {problem}")
+    if known.data_type == "e":
+        return SheetCell("", problem=f"the formula of the cell {place} has the error {value}")
+    if isinstance(value, str):
+        return EXCEL_ESCAPE.sub(lambda found: chr(int(found[1], 16)), value)
+    text = shown(value, known.number_format)
+    return SheetCell(str(value) if text is None else text, value, is_as_shown=text is not None)
+
+
+def shown(value: Any, format: str) -> str | None:
+    """What Excel shows of a number, a truth value, a date or a time; None if this depends on the country or is rare."""
+    if isinstance(value, bool):
+        return str(value).upper()
+    section, *others = format.split(";")
+    if isinstance(value, (int, float)):
+        if format in ("General", "@"):
+            return str(value) if isinstance(value, int) else f"{value:.15g}".upper()
+        found = _NUMBER_FORMAT.fullmatch(_LITERAL.sub(r"\1\2\3", section))
+        if not found or (others and value < 0):
+            return None
+        before, whole, fraction, after = found.groups("")
+        number = decimal.Decimal(str(abs(value))) * (100 if "%" in after else 1)
+        number = number.quantize(decimal.Decimal(1).scaleb(-len(fraction)), decimal.ROUND_HALF_UP)
+        width = whole.count("0") + (len(fraction) + 1 if fraction else 0)
+        digits = f"{number:{',' if ',' in whole else ''}f}".zfill(width)
+        return f"{'-' if value < 0 else ''}{before}{digits}{after}".strip()
+    if format == "mm-dd-yy" or isinstance(value, datetime.timedelta):  # the short date of the country
+        return None
+
+    def part(found: re.Match[str]) -> str:
+        key = "minute" if found["minute"] else _PARTS[found[0][0]]
+        return f"{getattr(value, key) % (100 if found[0] == 'yy' else 10_000):0{len(found[0])}}"
+
+    plain = _LITERAL.sub(lambda literal: re.sub("[A-Za-z]", "@", "".join(filter(None, literal.groups()))), section)
+    with contextlib.suppress(AttributeError):  # a time has no year
+        text = _DATE_PARTS.sub(part, plain.lower())
+        return None if re.search("[a-z@]", text) or _UNUSUAL_DATE.search(plain) else text
+    return None
+
+
+def _open_document(path: Path, sheet: str | None) -> tuple[str, list[list[Any]]]:
+    """The rows of a sheet of an .ods file. It has the texts that are shown, and repeats equal cells and rows."""
+    from odf import opendocument, table
+
+    filled = {}
+    for each in opendocument.load(path).spreadsheet.getElementsByType(table.Table):
+        rows, num_blank = list[list[Any]](), 0
+        for row in each.getElementsByType(table.TableRow):
+            cells = [*itertools.chain.from_iterable(map(_open_document_cells, row.childNodes))]
+            repeated = min(int(row.getAttribute("numberrowsrepeated") or 1), _MOST_ROWS)
+            if not any(cells):  # often a million at the end
+                num_blank += repeated
+                continue
+            rows += [[]] * min(num_blank, _MOST_ROWS) + [cells] * repeated
+            num_blank = 0
+        if rows:
+            width = max(1 + max(at for at, cell in enumerate(cells) if cell) for cells in filter(None, rows))
+            filled[each.getAttribute("name")] = [(cells + [""] * width)[:width] for cells in rows]
+    note, read = _choose_sheet(path, filled, sheet)
+    return note, read or []
+
+
+def _open_document_cells(cell: Any) -> list[str]:
+    """What an element of a row stands for: a cell, as often as it is repeated."""
+    from odf import teletype
+
+    _, name = cell.qname
+    if name not in ("table-cell", "covered-table-cell"):
+        return []
+    text: str = "\n".join(teletype.extractText(each) for each in cell.childNodes if each.qname[1] == "p")
+    given = {name: value for (_, name), value in sorted(cell.attributes.items())}
+    kind, value, problem = given.get("value-type"), None, ""
+    if name == "covered-table-cell":
+        problem = "the cell is part of merged cells, of which only the first has a value; fill them"
+    elif any(value == "error" for value in cell.attributes.values()):
+        text, problem = "", f"the formula has the error {text}"
+    elif kind == "boolean":
+        value = given["boolean-value"] == "true"
+        text = str(value).upper()
+    elif kind in ("float", "percentage", "currency"):
+        value = float(given["value"])
+        value = int(value) if value.is_integer() and abs(value) < 2**53 else value
+    typed = text if value is None and not problem else SheetCell(text, value, problem=problem)
+    return [typed] * min(int(given.get("number-columns-repeated", 1)), _MOST_COLUMNS)
