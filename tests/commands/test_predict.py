@@ -1,6 +1,5 @@
 """Where the inputs of `predict` come from, and where its results go."""
 
-import csv
 import io
 import itertools
 import json
@@ -342,7 +341,8 @@ def test_results_before_a_bad_input_are_kept_and_bad_inputs_can_be_skipped(
     assert cli.main(command) == 1
     error = capsys.readouterr().err
     assert f"error: {source}:{line}: {problem}" in error
-    assert error.endswith(f"\n{lines}, {page}: only {counted(before, 'result')}, of the inputs before it\n")
+    advice = "--on-error skip leaves out inputs that are not usable\n"
+    assert error.endswith(f"\n{lines}, {page}: only {counted(before, 'result')}, of the inputs before it\n{advice}")
     assert len(lines.read_text().splitlines()) == before
     assert page.read_text().count("<section>") == before
     assert page.read_text().endswith("</html>\n")
@@ -413,18 +413,18 @@ def classifier(folder: Path) -> str:
 
 
 def read_table(path: Path) -> list[dict[str, str]]:
-    """The rows of a table as pandas reads them, all of them strings; those of CSV also by `csv`."""
+    """The rows of a table as pandas reads them, all of them strings."""
     options: dict[str, Any] = {"dtype": str, "keep_default_na": False}
+    text: dict[str, Any] = {"sep": None, "engine": "python", "encoding": "utf-8-sig"}
     if path.suffix == ".parquet":
         frame = pandas.read_parquet(path).map(str)
     elif path.suffix == ".xlsx":
         frame = pandas.read_excel(path, **options)
     else:
-        frame = pandas.read_csv(path, sep="\t" if path.suffix == ".tsv" else ",", **options)
+        frame = pandas.read_csv(path, **text, **options)
     rows: list[dict[str, str]] = frame.to_dict("records")
     if path.suffix == ".csv":
         assert path.read_bytes().startswith(b"\xef\xbb\xbf")
-        assert list(csv.DictReader(path.read_text(encoding="utf-8-sig").splitlines())) == rows
     return rows
 
 
@@ -443,15 +443,16 @@ def test_a_table_with_predictions(ending: str, tmp_path: Path, capsys: pytest.Ca
         )
     assert cli.main(["predict", run, str(tmp_path / "data.csv"), "--format", "reader", "--output", str(table)]) == 0
     rows = read_table(table)
-    assert [list(row) for row in rows] == [["text", "id", "input_label", "line", "label", "probability"]] * 2
-    assert [row["text"] for row in rows] == ["Warme Suppe, schön", "Kalter Regen"]
-    assert [(row["id"], row["input_label"], row["line"]) for row in rows] == [("7", "gut", "2"), ("8", "schlecht", "3")]
+    assert [list(row) for row in rows] == [["id", "Text", "Urteil", "label", "probability"]] * 2
+    given = [("7", "Warme Suppe, schön", "gut"), ("8", "Kalter Regen", "schlecht")]
+    assert [(row["id"], row["Text"], row["Urteil"]) for row in rows] == given
     assert all(row["label"] in ("gut", "schlecht") and 0.5 <= float(row["probability"]) <= 1 for row in rows)
     form = ["--format", "reader"] if ending != ".xlsx" else []  # text is never in a spreadsheet
     assert cli.main(["predict", run, str(table), *form, "--output", str(again)]) == 0
-    assert [(row["text"], row["input_input_label"], row["label"]) for row in read_table(again)] == [
-        (row["text"], row["label"], row["label"]) for row in rows
-    ]
+    added = ["predicted_label", "predicted_probability"]
+    assert [list(row) for row in read_table(again)] == [[*rows[0], *added]] * 2
+    assert [{key: row[key] for key in rows[0]} for row in read_table(again)] == rows
+    assert [row["predicted_label"] for row in read_table(again)] == [row["label"] for row in rows]
 
 
 def test_a_folder_of_texts_becomes_one_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -461,7 +462,7 @@ def test_a_folder_of_texts_becomes_one_table(tmp_path: Path, capsys: pytest.Capt
     (texts / "more" / "b.txt").write_text("Kal\x07t, sehr.\n")
     assert cli.main(["predict", run, str(texts), "--output", str(table)]) == 0
     rows = [(row["file"], row["line"], row["text"]) for row in read_table(table)]
-    assert rows == [("a.txt", "1", "Warm."), ("a.txt", "3", "=SUM(1)"), ("more/b.txt", "1", "Kalt, sehr.")]
+    assert rows == [("a.txt", "1", "Warm."), ("a.txt", "3", "=SUM(1)"), ("more/b.txt", "1", "Kal_x0007_t, sehr.")]
     for form, problem in {
         "allennlp": "--html and tables cannot show AllenNLP's keys; expected no --format allennlp",
         "reader": "--format reader reads one file into a table; got a folder or several files",

@@ -95,7 +95,7 @@ READERS: dict[str, tuple[dict[str, Any], str, str, str | None]] = {
 @pytest.mark.parametrize("name", READERS)
 def test_data_to_predict_needs_no_gold_labels(name: str, tmp_path: Path) -> None:
     config, labelled, unlabelled, _ = READERS[name]
-    gold = ("label", "labels", "score", "tags", "answers", "answer_spans", "input")
+    gold = ("label", "labels", "score", "tags", "answers", "answer_spans", "input", "others")
 
     def read(content: str) -> list[dict[str, Any]]:
         reader, path = make(tmp_path, content, **config)
@@ -130,7 +130,7 @@ def test_rows_to_predict_keep_their_texts_and_other_columns(kind: str, tmp_path:
     content = json.dumps(rows[0]) if kind == "jsonl" else 'id,review,label,tokens\na,"Warm,  and funny.",good,x\n'
     reader, path = make(tmp_path, content, type=kind, task="classification", columns={"text": "review"})
     (example,) = reader.unlabelled(write_hub(tmp_path / "hub", rows) if kind == "hub" else str(path))
-    assert example["input"] == {"id": "a", "text": "Warm,  and funny.", "label": "good"}
+    assert (example["input"], example["others"]) == ({"text": "Warm,  and funny."}, {"id": "a", "label": "good"})
 
 
 @pytest.mark.parametrize(

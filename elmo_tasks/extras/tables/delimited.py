@@ -187,10 +187,10 @@ class DelimitedReader(RowReader):
             DataError: the rows show nothing, or several things; the settings that choose are named.
         """
         columns, config, format = self.columns(parsing), self.config, None
-        wanted = [config.trained_columns.get(what, column) for what, column in columns.items()] if config.header else []
-        wanted = [column for column in wanted if isinstance(column, str)]
+        named = [{columns[what], config.trained_columns.get(what, "")} for what in columns] if config.header else []
+        wanted = [{name.casefold() for name in names if name and isinstance(name, str)} for names in named]
         if path.suffix.lower() not in SHEETS:
-            format = find_format(path, config, wanted)
+            format = find_format(path, config, set().union(*wanted))
         rows = self._rows(path, format, parsing)
         header = _header(rows, path) if config.header else None
         names = header[2] if header else None
@@ -371,7 +371,7 @@ def _without_errors(rows: list[_Row]) -> list[Line]:
 
 
 def distinct_names(names: Sequence[str]) -> dict[str, int]:
-    """The columns by names of their own: the second one of a name has a number, and those without one have only that."""
+    """The columns by names of their own: a second one of a name gets a number, and so do those without a name."""
     found: dict[str, int] = {}
     for at, name in enumerate(names):
         number = itertools.count(2)

@@ -27,7 +27,6 @@ _NUMBER_FORMAT = re.compile(r"([^#0?,.]*)([#,]*0+)(?:\.(0+))?([^#0?,.]*)")
 _DATE_PARTS = re.compile(r"(?P<minute>(?<=h:)mm?|mm?(?=:s))|yyyy|yy|mm?|dd?|hh?|ss?")
 _UNUSUAL_DATE = re.compile(r"m{3}|d{3}|s\.0", re.IGNORECASE)  # names of months and days, parts of seconds
 _PARTS = {"y": "year", "m": "month", "d": "day", "h": "hour", "s": "second"}
-_MOST_ROWS, _MOST_COLUMNS = 1 << 20, 1 << 14  # of a sheet
 
 
 class SheetCell(str):
@@ -187,46 +186,17 @@ def shown(value: Any, format: str) -> str | None:
 
 
 def _open_document(path: Path, sheet: str | None) -> tuple[str, list[list[Any]]]:
-    """The rows of a sheet of an .ods file. It has the texts that are shown, and repeats equal cells and rows."""
-    from odf import opendocument, table
+    """A sheet of an .ods file, as pandas reads it: without the formats of dates and numbers."""
+    import pandas
 
-    filled = {}
-    for each in opendocument.load(path).spreadsheet.getElementsByType(table.Table):
-        rows, num_blank = list[list[Any]](), 0
-        for row in each.getElementsByType(table.TableRow):
-            cells = [*itertools.chain.from_iterable(map(_open_document_cells, row.childNodes))]
-            repeated = min(int(row.getAttribute("numberrowsrepeated") or 1), _MOST_ROWS)
-            if not any(cells):  # often a million at the end
-                num_blank += repeated
-                continue
-            rows += [[]] * min(num_blank, _MOST_ROWS) + [cells] * repeated
-            num_blank = 0
-        if rows:
-            width = max(1 + max(at for at, cell in enumerate(cells) if cell) for cells in filter(None, rows))
-            filled[each.getAttribute("name")] = [(cells + [""] * width)[:width] for cells in rows]
-    note, read = _choose_sheet(path, filled, sheet)
-    return note, read or []
+    frames = pandas.read_excel(path, sheet_name=None, header=None, dtype=object, na_filter=False, engine="odf")
+    filled = {name: frame.to_numpy().tolist() for name, frame in frames.items() if not frame.empty}
+    note, rows = _choose_sheet(path, filled, sheet)
+    return note, [[_unformatted(value) for value in row] for row in rows or ()]
 
 
-def _open_document_cells(cell: Any) -> list[str]:
-    """What an element of a row stands for: a cell, as often as it is repeated."""
-    from odf import teletype
-
-    _, name = cell.qname
-    if name not in ("table-cell", "covered-table-cell"):
-        return []
-    text: str = "\n".join(teletype.extractText(each) for each in cell.childNodes if each.qname[1] == "p")
-    given = {name: value for (_, name), value in sorted(cell.attributes.items())}
-    kind, value, problem = given.get("value-type"), None, ""
-    if name == "covered-table-cell":
-        problem = "the cell is part of merged cells, of which only the first has a value; fill them"
-    elif any(value == "error" for value in cell.attributes.values()):
-        text, problem = "", f"the formula has the error {text}"
-    elif kind == "boolean":
-        value = given["boolean-value"] == "true"
-        text = str(value).upper()
-    elif kind in ("float", "percentage", "currency"):
-        value = float(given["value"])
-        value = int(value) if value.is_integer() and abs(value) < 2**53 else value
-    typed = text if value is None and not problem else SheetCell(text, value, problem=problem)
-    return [typed] * min(int(given.get("number-columns-repeated", 1)), _MOST_COLUMNS)
+def _unformatted(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    text = shown(value, "General") if isinstance(value, (bool, int, float)) else None
+    return SheetCell(text or str(value), value, is_as_shown=isinstance(value, (bool, int)))

@@ -67,20 +67,21 @@ def find_columns(
 
 
 def check_header(
-    names: Sequence[str], rows: Sequence[tuple[int, Sequence[str]]], wanted: Collection[str], location: str
+    names: Sequence[str], rows: Sequence[tuple[int, Sequence[str]]], wanted: Sequence[Collection[str]], location: str
 ) -> None:
     """Raises a `DataError` if the header row seems to be below what has been taken for it, such as a title.
 
     Arguments:
         rows: numbered rows below it.
-        wanted: the names of the columns that are read, as far as they are known.
+        wanted: the possible names of each column that is read, without capitals.
     """
-    known = {name.casefold() for name in wanted}
-    if known & {name.strip().casefold() for name in names}:
+    given, width = {name.strip().casefold() for name in names}, max((len(cells) for _, cells in rows), default=0)
+    is_title = 2 * len(list(filter(None, names))) <= width
+    if any(map(given.intersection, wanted)):
         return
-    is_title = 2 * names.count("") >= len(names)
     for number, cells in rows:
-        if (known and known <= {str(cell).strip().casefold() for cell in cells}) or (is_title and all(cells)):
+        below = {str(cell).strip().casefold() for cell in cells}
+        if (wanted and all(map(below.intersection, wanted))) or (is_title and len(cells) == width and all(cells)):
             shown = ", ".join(repr(str(cell)[:_EXAMPLE]) for cell in cells)
             problem = f"{', '.join(filter(None, names))!r:.80} is above what seems to be the header row, {shown}"
             raise DataError(location, f"{problem}. Skip what is above: --set dataset_reader.skip_rows={number - 1}")

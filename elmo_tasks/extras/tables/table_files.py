@@ -19,6 +19,7 @@ from elmo_tasks.errors import DataError
 from elmo_tasks.extras.tables.delimited import DelimitedReader, distinct_names, is_data
 from elmo_tasks.extras.tables.sheets import EXCEL_ESCAPE, damage_errors, open_excel
 from elmo_tasks.extras.tables.table_format import TableFormat
+from elmo_tasks.files.json_files import json_text
 from elmo_tasks.files.text import open_binary
 
 logger = logging.getLogger(__name__)
@@ -81,8 +82,8 @@ def _write_workbook(path: str, stream: IO[bytes], rows: Iterator[Sequence[Any]])
 
 def fill_cell(cell: Any, value: Any) -> None:
     """Gives a cell of Excel a value. A text stays one, such as `=1` or `#N/A`, and so does a number of many digits."""
-    if type(value) is int and abs(value) >= _EXACT_NUMBERS[".xlsx"]:
-        value = str(value)
+    if isinstance(value, (list, dict)) or (type(value) is int and abs(value) >= _EXACT_NUMBERS[".xlsx"]):
+        value = json_text(value)
     if isinstance(value, str):
         text = value[:_MOST_CHARACTERS]
         cell.value = _NOT_IN_EXCEL.sub(lambda found: f"_x{ord(found[0]):04X}_", text)
@@ -101,8 +102,8 @@ def _array(values: Sequence[Any]) -> pa.Array:
 
 
 def _text(value: Any) -> str:
-    """A value in a table of text: None is empty, and truth values are those of JSON."""
-    return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+    """A value in a table of text: None is empty, and others are as in JSON."""
+    return "" if value is None else str(value) if isinstance(value, str) else json_text(value)
 
 
 def _line(cells: Sequence[Any], format: TableFormat) -> str:

@@ -7,11 +7,9 @@ import csv
 import io
 import itertools
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
-
-from charset_normalizer import from_bytes
 
 from elmo_tasks.errors import DataError
 from elmo_tasks.files.limits import MAX_LINE_BYTES, limit
@@ -22,16 +20,14 @@ if TYPE_CHECKING:
     from elmo_tasks.extras.tables.delimited import DelimitedConfig
 
 SAMPLE_ROWS = 1000  # the first ones, from which all is found out
-_TITLE_LINES = 50  # where the header row is looked for
 SEPARATOR_LINE = re.compile(r'"?sep=(.)"?')  # Excel's first line, which names the delimiter
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
-_CODE_PAGES = ("cp1252", "cp1250", "cp1251", "mac_roman")
-# Inside of words, these are letters in another encoding.
-_NO_LETTERS = re.compile(r"(?<=[a-zß-ÿ])[†‡‰ŠŒŽŸ\xa1-\xa9\xae-\xb3\xb5\xb6\xb8\xb9\xbb-\xbf](?=[a-zß-ÿ])")
-# Turkish letters of cp1254, read as cp1252; Icelandic and Faroese have both kinds.
-_TURKISH, _NOT_TURKISH = re.compile("[ðýþÐÝÞ]"), re.compile("[áéíóúæ]")
+_CODE_PAGES = ("cp1252", "cp1250", "cp1251", "cp1254", "mac_roman")
+# What Windows-1252 makes of the letters of other code pages; a few languages that it is for have some of them, too.
+_NOT_WESTERN = re.compile(
+    r"[ðýþÐÝÞšžŠŽŸƒ\ufffd]|[¹³](?=[a-z])|(?<=[a-zß-ÿ])[†‡‰\xa1-\xa9\xac-\xb3\xb4-\xb6\xb8-\xba\xbc-\xbf](?=[a-zß-ÿ]|\b)"
+)
 _SAMPLE_BYTES = 50_000
-_CLEARLY_BETTER = 0.2  # of charset_normalizer's measure of mess; differences in a few words are below it
 
 
 class TableFormat(NamedTuple):
@@ -50,10 +46,10 @@ def find_format(path: Path, config: DelimitedConfig, names: Collection[str]) -> 
     """The format of a table; what the config does not say is found out from the file.
 
     Arguments:
-        names: columns that are read, if the table has a header row.
+        names: columns that may be read, without capitals, if the table has a header row.
 
     Raises:
-        DataError: two encodings or two delimiters are possible, or the header row is below a title.
+        DataError: two encodings or two delimiters are possible.
     """
     csv.field_size_limit(limit(MAX_LINE_BYTES))  # of the process; a cell may be as long as a line
     encoding, delimiter, quotes = config.encoding or _encoding(path), config.delimiter, config.quotes
@@ -62,7 +58,7 @@ def find_format(path: Path, config: DelimitedConfig, names: Collection[str]) -> 
         delimiter, lines = delimiter or named[1], lines[1:]
     if config.comment:
         lines = [line for line in lines if not line.startswith(config.comment)]
-    delimiter = delimiter or _delimiter(lines, path, quotes, names, config.skip_rows)
+    delimiter = delimiter or _delimiter(lines, path, quotes, names)
     if quotes is None:  # a token may be a quote
         quotes = delimiter not in "\t " or (delimiter == "\t" and not config.by_token and _has_quotes(lines))
     return TableFormat(encoding, delimiter, quotes)
@@ -95,34 +91,23 @@ def _encoding(path: Path) -> str:
                 wrong, odd = wrong + 1, odd + line if len(odd) < _SAMPLE_BYTES else odd
     if wrong <= right:  # damaged lines are errors of their own
         return "UTF-8"
-    western = odd.decode("cp1252", "replace")
-    is_turkish = bool(_TURKISH.search(western)) and not _NOT_TURKISH.search(western)
-    pages = [*_CODE_PAGES, "cp1254"] if is_turkish else [*_CODE_PAGES]
-    found = from_bytes(odd[:_SAMPLE_BYTES], cp_isolation=pages, threshold=1.0, enable_fallback=False)
-    mess = {name: each.chaos for each in found for name in each.could_be_from_charset if name in pages}
-    likely = sorted(mess, key=lambda name: (is_turkish and name != "cp1254", mess[name]))
-    is_odd = is_turkish or _NO_LETTERS.search(western)
-    if "cp1252" in mess and not is_odd and mess["cp1252"] - mess[likely[0]] < _CLEARLY_BETTER:
+    if not _NOT_WESTERN.search(odd.decode("cp1252", "replace")):
         return "cp1252"
     words = [word for word in odd.split() if not word.isascii()]
-    telling = max(words, key=lambda word: len({word.decode(each, "replace") for each in likely}))
-    readings = " or ".join(f"{each} ({telling.decode(each, 'replace')!r})" for each in likely)
-    readings = readings or "in many other encodings"
-    remedy = f"Choose one: --set dataset_reader.encoding={next(iter(likely), 'NAME')}"
+    telling = max(words, key=lambda word: len({word.decode(each, "replace") for each in _CODE_PAGES}))
+    readings = " or ".join(f"{each} ({telling.decode(each, 'replace')!r})" for each in _CODE_PAGES)
+    remedy = "Choose one: --set dataset_reader.encoding=cp1252, or another"
     raise DataError(path, f"is not UTF-8; it can be {readings}. {remedy}")
 
 
-def _delimiter(lines: Sequence[str], path: Path, quotes: bool | None, names: Collection[str], skipped: int) -> str:
+def _delimiter(lines: Sequence[str], path: Path, quotes: bool | None, names: Collection[str]) -> str:
     """The delimiter with which most rows are as wide as the first one, which has the names of columns if there are any.
 
     If the header row has one cell, it is one with which all rows have; otherwise the one that the file's name suggests.
     """
     readings = {each: _rows(lines, each, each != "\t" if quotes is None else quotes) for each in _DELIMITERS}
-    named = [each for each, rows in readings.items() if rows and names and set(names) <= set(rows[0])]
-    if names and lines and not named and (above := _lines_above(lines, readings, names)):
-        problem = f"{lines[0]!r:.80} is above what seems to be the header row, {lines[above]!r:.80}"
-        remedy = f"Skip what is above: --set dataset_reader.skip_rows={above + skipped}"
-        raise DataError(path, f"{problem}. {remedy}", skipped + 1)
+    known = {each: sum(cell.casefold() in names for cell in rows[0]) for each, rows in readings.items() if rows}
+    named = [each for each, count in known.items() if count and count == max(known.values())]
     wide = {each: _share_as_wide(readings[each]) for each in named or readings}
     best = [each for each, share in wide.items() if share and share == max(wide.values())]
     if len(best) > 1 and "\t" not in best:  # which is hardly in a text
@@ -134,24 +119,6 @@ def _delimiter(lines: Sequence[str], path: Path, quotes: bool | None, names: Col
     usual = "," if plain_name(path).lower().endswith(".csv") else "\t"
     single = (each for each in (usual, *_DELIMITERS) if names and all(len(row) == 1 for row in readings[each]))
     return next(single, usual)
-
-
-def _lines_above(lines: Sequence[str], readings: Mapping[str, list[list[str]]], names: Collection[str]) -> int:
-    """How many lines are above the one with these names, or above rows of one width below a title; 0 if there is none."""
-    known, is_explained = (
-        {name.casefold() for name in names},
-        any(_share_as_wide(rows) > 0.5 for rows in readings.values()),
-    )
-    for delimiter, rows in readings.items():
-        for number, line in enumerate(lines[:_TITLE_LINES]):
-            cells = {cell.strip(' "').casefold() for cell in line.split(delimiter)}
-            if known <= cells or (number == 0 and known & cells):
-                return number
-        widths = [len(row) for row in rows]
-        most = max(widths, key=widths.count, default=1)
-        if not is_explained and widths.count(most) > 2 and widths[0] == 1 < most == widths[-1]:
-            return next(number for number, line in enumerate(lines) if line.count(delimiter) >= most - 1)
-    return 0
 
 
 def _rows(lines: Iterable[str], delimiter: str, quotes: bool) -> list[list[str]]:
@@ -167,9 +134,12 @@ def _rows(lines: Iterable[str], delimiter: str, quotes: bool) -> list[list[str]]
 
 
 def _share_as_wide(rows: Sequence[Sequence[str]]) -> float:
-    """The share of rows that have as many cells as the first one; 0 if that has only one."""
-    width = len(rows[0]) if rows else 0
-    return sum(len(row) == width for row in rows) / len(rows) if width > 1 else 0.0
+    """The share of rows that have as many cells as the first one; if that has only one, a half if it is a title."""
+    widths = [len(row) for row in rows]
+    wide = [*itertools.dropwhile(lambda width: width < 2, widths)]
+    if len(wide) == len(rows):
+        return widths.count(widths[0]) / len(rows) if rows else 0.0
+    return 0.5 if len(wide) > 2 and len(set(wide)) == 1 else 0.0
 
 
 def _has_quotes(lines: Sequence[str]) -> bool:

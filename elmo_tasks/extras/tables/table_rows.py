@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import itertools
+import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -23,9 +24,9 @@ from elmo_tasks.files.paths import stored_file
 
 _AROUND = 60  # characters of the text on each side of a span
 _TEXTS = {"tokens": "text", "premise_tokens": "premise", "hypothesis_tokens": "hypothesis"}
-_OWN_LISTS = frozenset(  # other lists and objects come from the input
-    "tokens tags probabilities spans frames mentions sentences clusters cluster_probabilities offsets labels best "
-    "attention premise_tokens hypothesis_tokens premise_attention hypothesis_attention saliency predicates".split()
+_OWN_LISTS = re.compile(  # other lists and objects come from the input
+    r"(premise_|hypothesis_)?(tokens|attention)|tags|labels|probabilities|spans|offsets|frames|predicates|sentences|"
+    r"mentions|clusters|cluster_probabilities|best|saliency"
 )
 
 
@@ -69,7 +70,7 @@ def table_rows(result: Mapping[str, Any], number: int) -> Iterator[Row]:
     plain = {
         key: json_text(value) if isinstance(value, (list, dict)) else value
         for key, value in result.items()
-        if key not in _OWN_LISTS or not isinstance(value, (list, dict))
+        if not (isinstance(value, (list, dict)) and _OWN_LISTS.fullmatch(key))
     }
     if not {"frames", "mentions", "spans", "tags"} & result.keys():
         texts = {name: " ".join(result[key]) for key, name in _TEXTS.items() if key in result}

@@ -1,0 +1,210 @@
+"""Tables come back from `predict` as they were, with the results at their end; other inputs become tables."""
+
+import datetime
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pandas
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from openpyxl.styles import Font
+
+import elmo_tasks
+from elmo_tasks import cli
+from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.extras.tables.table_rows import result_table
+from tests.data_readers.readers import ODD_FILES, Settings, build, write
+
+TEXTS = ["It rained, day 1.", "#N/A was all.", "It_x000D_ was so.", "=1+1 is two."]
+BIG = 1582218195625938945
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Runs that have hardly learned anything."""
+    folder = tmp_path_factory.mktemp("runs")
+    write(folder / "texts.csv", "Message,Category\nIt rains now.,a\nIt was so.,b\n")
+    write(folder / "tokens.csv", "Word,Tag\nMira,B-PER\nleft,O\n")
+    readers: dict[str, Settings] = {
+        "texts": {"task": "classification", "columns": {"text": "Message", "label": "Category"}},
+        "tokens": {"task": "tagging", "columns": {"tokens": "Word", "tags": "Tag"}, "tag_scheme": "BIOUL"},
+    }
+    models: dict[str, Settings] = {
+        "texts": {"type": "text_classifier"},
+        "tokens": {"type": "crf_tagger", "encoder": {"type": "stacked_bilstm", "hidden_sizes": [4]}},
+    }
+    for name, reader in readers.items():
+        config = {
+            "dataset_reader": {"type": "delimited", **reader},
+            "train_data_path": str(folder / f"{name}.csv"),
+            "validation_data_path": str(folder / f"{name}.csv"),
+            "model": {**models[name], "embedder": {"words": {"size": 8}}},
+            "data_loader": {"batch_size": 2},
+            "trainer": {"num_epochs": 1, "trackers": [], "validation_metric": "-loss", "optimizer": {"type": "adam"}},
+        }
+        elmo_tasks.train(config, folder / name)
+    return {name: str(folder / name) for name in readers}
+
+
+def predict(run: str, source: Path, target: Path, *options: str) -> int:
+    return cli.main(["predict", run, str(source), "--format", "reader", "--output", str(target), *options])
+
+
+def workbook(path: Path) -> Path:
+    book = openpyxl.Workbook()
+    sheet = book.active
+    assert sheet is not None
+    sheet.title = "Mails"
+    sheet.append(["No", "Received", "Message", "Category", "Price", "Twice"])
+    for number, text in enumerate(TEXTS, start=1):
+        sheet.append([number, datetime.datetime(2024, 3, number), text, True, 4.5, f"=E{number + 1}*2"])
+        sheet.cell(number + 1, 2).number_format = "DD.MM.YYYY"
+        sheet.cell(number + 1, 3).data_type = "s"
+        sheet.cell(number + 1, 5).number_format = '#,##0.00 "EUR"'
+    sheet["A1"].font = sheet["F1"].font = Font(bold=True)
+    sheet.column_dimensions["C"].width = 50
+    book.save(path)
+    return path
+
+
+def cells(path: Path) -> list[list[tuple[Any, ...]]]:
+    sheet = openpyxl.load_workbook(path)["Mails"]
+    return [
+        [(each.value, each.data_type, each.number_format, each.font.b) for each in row] for row in sheet.iter_rows()
+    ]
+
+
+def test_a_workbook_comes_back_with_two_more_columns(runs: dict[str, str], tmp_path: Path) -> None:
+    source, target = workbook(tmp_path / "mails.xlsx"), tmp_path / "out.xlsx"
+    assert predict(runs["texts"], source, target) == 0
+    before, after = cells(source), cells(target)
+    assert [row[:6] for row in after] == before
+    assert [cell[0] for cell in after[0][6:]] == ["label", "probability"]
+    assert after[0][6][3]  # bold, as the header row is
+    assert all(row[6][0] in ("a", "b") and 0.5 <= row[7][0] <= 1 for row in after[1:])
+    assert openpyxl.load_workbook(target)["Mails"].column_dimensions["C"].width == 50
+
+
+CSV = (
+    'sep=;\r\nNr;Message;Note;Note\r\n007;"It rained; all day.\nSo it was.";x;"y"\r\n# left out\r\n8;Good.;;\r\n'
+    "9;Kühl.\r\n"
+)
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-8", "utf-16"])
+def test_lines_of_text_come_back(encoding: str, runs: dict[str, str], tmp_path: Path, capsys: Any) -> None:
+    source, target = write(tmp_path / "in.csv", CSV.encode(encoding)), tmp_path / "out.csv"
+    options = ["--on-error", "skip", "--set", "dataset_reader.comment=#"]
+    assert predict(runs["texts"], source, target, *options) == 0
+    assert "out.csv: UTF-8, with a mark, separated by semicolons" in capsys.readouterr().err
+    written = target.read_bytes()
+    assert written.startswith(b"\xef\xbb\xbf")
+    lines, given = written.decode("utf-8-sig").split("\r\n"), CSV.split("\r\n")
+    assert lines[1] == f"{given[1]};label;probability"
+    assert all(line.startswith(before) for line, before in zip(lines, given, strict=True))
+    assert [lines[number] for number in (0, 3, 5, 6)] == ["sep=;", "# left out", "9;Kühl.;;;;", ""]
+    assert lines[2].removeprefix(given[2]).split(";")[1] in ("a", "b")
+
+
+def test_a_parquet_file_keeps_its_types(runs: dict[str, str], tmp_path: Path) -> None:
+    columns = {
+        "id": pa.array([BIG, None], pa.int64()),
+        "Message": pa.array(["It rained.", "It was so."]),
+        "when": pa.array([datetime.date(2024, 3, 1), None]),
+        "more": pa.array([[1, 2], []], pa.list_(pa.int8())),
+    }
+    pq.write_table(pa.table(columns), tmp_path / "in.parquet")
+    assert predict(runs["texts"], tmp_path / "in.parquet", tmp_path / "out.parquet") == 0
+    found = pq.read_table(tmp_path / "out.parquet")
+    assert found.select([*columns]).equals(pa.table(columns))
+    assert found.column_names == [*columns, "label", "probability"]
+    assert predict(runs["texts"], tmp_path / "in.parquet", tmp_path / "out.xlsx") == 0
+    (_, first, second) = openpyxl.load_workbook(tmp_path / "out.xlsx").active.values  # type: ignore[union-attr]
+    assert (first[0], first[2], second[0]) == (str(BIG), "2024-03-01", None)
+
+
+def test_a_table_of_tokens_gets_a_tag_in_each_row(runs: dict[str, str], tmp_path: Path) -> None:
+    content = "Word\tno\tTag\nMira\t1\tB-PER\nleft\t2\tO\n\n\nOslo\t3\tO\n"
+    source, target = write(tmp_path / "in.tsv", content), tmp_path / "out.tsv"
+    assert predict(runs["tokens"], source, target) == 0
+    lines = target.read_text().splitlines()
+    assert lines[0] == "Word\tno\tTag\ttag\tprobability"
+    assert [line.rsplit("\t", 2)[0] for line in lines] == content.splitlines()
+    assert [len(line.split("\t")) for line in lines] == [5, 5, 5, 1, 1, 5]
+
+
+def test_rows_that_are_skipped_have_blank_cells(runs: dict[str, str], tmp_path: Path, capsys: Any) -> None:
+    source = write(tmp_path / "in.csv", "No,Message,label\n1,Good.,x\n2,,y\n3,Bad.,x\n")
+    target = tmp_path / "out.csv"
+    assert predict(runs["texts"], source, target) == 1
+    assert capsys.readouterr().err.endswith("--on-error skip leaves out inputs that are not usable\n")
+    assert predict(runs["texts"], source, target, "--force", "--on-error", "skip") == 0
+    frame = pandas.read_csv(target)
+    assert list(frame) == ["No", "Message", "label", "predicted_label", "probability"]
+    assert list(frame["predicted_label"].isna()) == [False, True, False]
+
+
+def results(*found: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield from ({"tokens": ["x"], "label": "a", "probabilities": {"a": 0.9}, **each} for each in found)
+
+
+def as_table(path: Path, *found: dict[str, Any]) -> list[dict[str, Any]]:
+    with result_table(str(path)) as add:
+        for each in results(*found):
+            add(each)
+    if path.suffix == ".parquet":
+        return pq.read_table(path).to_pylist()
+    if path.suffix == ".xlsx":
+        names, *rows = openpyxl.load_workbook(path).active.values  # type: ignore[union-attr]
+        return [dict(zip(map(str, names), row, strict=True)) for row in rows]
+    return pandas.read_csv(path, dtype=str, keep_default_na=False).to_dict("records")  # type: ignore[return-value]
+
+
+MIXED = [{"id": "007", "flag": True, "big": 2**70, "n": 1}, {"id": 8, "flag": None, "big": 2, "n": 2.5}]
+
+
+def test_ids_come_back_digit_by_digit(tmp_path: Path) -> None:
+    lines = map(json.loads, (ODD_FILES / "big_ids.jsonl").read_text().splitlines())
+    found = [{key: value for key, value in line.items() if key == "id"} for line in lines]
+    for ending, nothing in ((".csv", ""), (".xlsx", None), (".parquet", None)):
+        ids = [row["id"] for row in as_table(tmp_path / f"t{ending}", *found)]
+        assert ids[1] == nothing
+        assert [str(ids[0]), str(ids[2])] == [str(BIG), "1234567890123456789"]
+
+
+def test_columns_of_several_types_are_written(tmp_path: Path) -> None:
+    first, second = as_table(tmp_path / "t.csv", *MIXED)
+    assert (first["id"], first["flag"], second["id"], second["flag"]) == ("007", "true", "8", "")
+    first, second = as_table(tmp_path / "t.xlsx", *MIXED)
+    assert (first["id"], first["flag"], first["big"], second["id"]) == ("007", True, str(2**70), 8)
+    first, second = as_table(tmp_path / "t.parquet", *MIXED)
+    assert (first["id"], second["id"], first["big"], second["flag"]) == ("007", "8", str(2**70), None)
+    assert (first["n"], second["n"]) == (1.0, 2.5)
+
+
+@pytest.mark.parametrize("text", ["#N/A", "=1+1", "a\r\nb", "_x000D_", "bell \x07", "'x", " "])
+def test_texts_stay_texts_in_excel(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "t.xlsx"
+    as_table(path, {"id": text}, {"id": "Oh"})
+    assert openpyxl.load_workbook(path).active["B2"].data_type == "s"  # type: ignore[index]
+    settings = {"type": "delimited", "task": "classification", "columns": {"text": "label", "label": "label"}}
+    first = next(iter(build(settings).unlabelled(str(path))))
+    assert first["others"]["id"] == text
+
+
+def test_what_excel_does_not_take_is_known_before_or_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (row,) = as_table(tmp_path / "t.xlsx", {"tokens": ["x" * 40_000]})
+    assert len(row["text"]) == 32_767
+    assert "has only the first 32,767 characters of 1 text(s)" in caplog.text
+    source = write(tmp_path / "in.csv", f"text,label\n{'x' * 40_000},a\nOh,b\n")
+    reader = build({"type": "delimited", "task": "classification"})
+    table, expected = (
+        result_table(str(tmp_path / "u.xlsx"), reader, str(source)),
+        r"in\.csv:2: a cell has more than 32,767",
+    )
+    with pytest.raises(ElmoTasksError, match=expected), table:
+        pytest.fail("the work has begun")
