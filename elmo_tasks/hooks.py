@@ -39,7 +39,8 @@ config_kind: by the key that only such a config has, the class of configs that a
 explanation: what each token counts for predictions, `(predictor, examples, predictions) -> a dict for each example`,
     whose items are added to the result; the core asks for "saliency".
 DatasetReaderConfig, ModelConfig, OptimizerConfig and every other kind of `config.Part`: its subclass with a `"type"`.
-foreign_config: a `config.problems.ForeignConfigs`, which recognizes configs of another project and answers their keys.
+foreign_key: what a key or value of another project's configs is called here, from its path, its value and the object
+    that it is in; None if it is not one of theirs, or the same.
 """
 
 from __future__ import annotations

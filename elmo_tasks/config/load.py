@@ -15,7 +15,7 @@ from elmo_tasks.config.jsonnet import apply_overrides, evaluate, write
 from elmo_tasks.config.packaged import find_config
 from elmo_tasks.config.packages import import_installed_parts
 from elmo_tasks.config.parts import Config, config_schema
-from elmo_tasks.config.problems import find_problems, foreign_configs, locate_problems
+from elmo_tasks.config.problems import find_problems, locate_problems
 from elmo_tasks.errors import ArgumentError, ConfigError, UnknownTypeError
 
 _ConfigT = TypeVar("_ConfigT", bound=Config)
@@ -79,9 +79,6 @@ def load_config(
         errors = error.errors()
         kind_of_error = UnknownTypeError if any(each["type"] == "part_unknown" for each in errors) else ConfigError
         found = find_problems(errors, values, config_schema(kind), origins)
-        if foreign := foreign_configs(values):
-            found = foreign.problems(values, found)
-            problems.append(f"{path}: {foreign.remedy}:")
         problems += locate_problems(found, values, path, origins)
     if problems:
         raise kind_of_error("\n".join(problems))

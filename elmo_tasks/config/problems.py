@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, get_args
 
 from pydantic_core import core_schema
@@ -37,25 +37,6 @@ class Problem(NamedTuple):
 
     key: KeyPath
     text: str
-
-
-class ForeignConfigs(NamedTuple):
-    """The configs of another project: how one is recognized, and what its keys are called here.
-
-    They are registered at the place `foreign_config` of `hooks`.
-
-    Attributes:
-        remedy: what to do with such a config; the line of the message before those of the keys.
-        recognizes: whether values are those of such a config.
-        answer: what the key at a path is here, from its path, its value and the object that it is in; None if it is
-            not one of theirs, or the same.
-        problems: what differs in such a config, from its values and what is wrong with it as a config of ours.
-    """
-
-    remedy: str
-    recognizes: Callable[[Mapping[str, Any]], bool]
-    answer: Callable[[KeyPath, Any, Any], str | None]
-    problems: Callable[[Mapping[str, Any], Sequence[Problem]], list[Problem]]
 
 
 def find_problems(
@@ -98,15 +79,9 @@ def find_problems(
     return list(dict.fromkeys(problems))
 
 
-def foreign_configs(values: Mapping[str, Any]) -> ForeignConfigs | None:
-    """The project whose config these values are; None if they are not recognized as those of another one."""
-    known: Iterator[ForeignConfigs] = hooks.everything("foreign_config")
-    return next((configs for configs in known if configs.recognizes(values)), None)
-
-
 def _foreign_answer(path: KeyPath, value: Any, holder: Any) -> str | None:
     """What a key or value of another project's configs is here; None if no project has it."""
-    answers = (configs.answer(path, value, holder) for configs in hooks.everything("foreign_config"))
+    answers = (answer(path, value, holder) for answer in hooks.everything("foreign_key"))
     return next((answer for answer in answers if answer), None)
 
 

@@ -44,7 +44,7 @@ EXTRAS = {
                 "stacked_highway_bilstm": "encoders:StackedHighwayBiLstmConfig",
             },
             "CharacterEncoderConfig": {"lstm": "encoders:CharacterLstmConfig"},
-            "foreign_config": {"allennlp": "allennlp_keys:FOREIGN_CONFIGS"},
+            "foreign_key": {"allennlp": "allennlp_keys:answer"},
             "input_format": {"allennlp": "commands:FORMAT"},
         },
         needs=("other_tasks", "resolve", "transformers", "weights"),
