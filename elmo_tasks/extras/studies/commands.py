@@ -96,8 +96,6 @@ def _print_plan(folder: StudyFolder) -> None:
     print_table(folder.study.config.title, ("arm", "share", "seed", "config", "state"), rows)
     unfinished = sum(state != "finished" for state in states.values())
     print(f"{counted(len(states), 'run')} in {folder.path}; {unfinished} to go")
-    if folder.others:
-        print(folder.describe_others())
 
 
 def add_report(parser: argparse.ArgumentParser) -> None:

@@ -176,7 +176,7 @@ class StudyRun:
 
     @property
     def folder(self) -> Path:
-        """Where the run is in the folder of the study, unless another run is there."""
+        """Where the run is in the folder of the study, unless an earlier arm has the same run."""
         share = () if self.share == 1 else (f"share_{self.share:g}",)
         return Path(self.arm.slug, *share, f"seed_{self.seed}")
 
@@ -246,6 +246,9 @@ class Study:
                 split = runs[-1].split
                 if not (experiment.has_test() if split == "test" else experiment.has_validation()):
                     problems.append(f"arm {arm.name!r}: {arm.config} has no {split} data whose score can be reported")
+        slugs = [arm.slug for arm in config.arms]
+        same = [arm for arm in config.arms if slugs.count(arm.slug) > 1]
+        problems += [f"arm {arm.name!r}: another arm has its folder, {arm.slug}; expected another name" for arm in same]
         problems += [*_uncomparable(runs), *selection.problems(config.arms, runs)]
         if not problems and not any(run.chosen for run in runs):
             problems.append("no run of the chosen arms has one of the chosen shares and one of the chosen seeds")

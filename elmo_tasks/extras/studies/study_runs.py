@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import logging
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pydantic
 
 from elmo_tasks.config import to_json
-from elmo_tasks.errors import ElmoTasksError, RunError, some_of
+from elmo_tasks.errors import RunError
 from elmo_tasks.extras.repeats.repeats import deviation
 from elmo_tasks.extras.studies.study import Arm, Study, StudyConfig, StudyRun
 from elmo_tasks.files.atomic import atomic_write
@@ -26,8 +24,6 @@ from elmo_tasks.files.json_files import Number, read_json, read_records
 from elmo_tasks.runs.experiment_config import ExperimentConfig, Results
 from elmo_tasks.runs.folder import RunFolder, Split
 from elmo_tasks.runs.plan import earlier_config
-
-logger = logging.getLogger(__name__)
 
 
 class Result(pydantic.BaseModel):
@@ -71,38 +67,31 @@ class StudyRecord(pydantic.BaseModel):
 
 
 class StudyFolder:
-    """The folder of a study, and where each of its runs is in it.
-
-    A run that is there belongs to the study if it has the config of one of its runs, and was trained with the same
-    biLM, whatever its folder is called.
+    """The folder of a study, and where each of its runs is in it. Arms with the same config share their runs.
 
     Attributes:
-        run_folders: those of the runs, in their order. Runs with the same config share one.
-        others: runs in the folder that do not belong to the study.
+        run_folders: those of the runs, in their order.
+
+    Raises:
+        RunError: a folder holds another run than that of the study, or one with another biLM; all are named.
     """
 
     def __init__(self, path: str | Path, study: Study) -> None:
         self.path = Path(path)
         self.study = study
-        found = {key: folder for folder in _started(self.path) if (key := _key_of(folder)) is not None}
-        keys = [_key(to_json(run.config)) for run in study.runs]
-        taken = set(found.values())
+        first: dict[str, Path] = {}  # by the config, the folder of its first run
+        keys = [json.dumps(to_json(run.config), sort_keys=True) for run in study.runs]
         for run, key in zip(study.runs, keys, strict=True):
-            if key in found and (mismatch := _mismatch(run.config, RunFolder(found[key]))):
-                logger.warning("%s: not used, but trained again: %s", found.pop(key), mismatch)
-            if key not in found:
-                found[key] = self._free(run.folder, taken)
-                taken.add(found[key])
-        self.run_folders = tuple(RunFolder(found[key]) for key in keys)
-        self.others = sorted(set(_started(self.path)) - {folder.path for folder in self.run_folders})
-
-    def _free(self, preferred: Path, taken: set[Path]) -> Path:
-        """A folder for a new run: the preferred one, or that with the first number behind it that is free."""
-        number, path = 1, self.path / preferred
-        while path in taken or RunFolder(path).is_started():
-            number += 1
-            path = self.path / preferred.with_name(f"{preferred.name}_{number}")
-        return path
+            first.setdefault(key, self.path / run.folder)
+        self.run_folders = tuple(RunFolder(first[key]) for key in keys)
+        problems = dict.fromkeys(
+            problem
+            for key, (run, folder) in zip(keys, self.pairs(), strict=True)
+            if folder.is_started() and (problem := _problem(run.config, key, folder))
+        )
+        if problems:
+            advice = "remove what is to be trained again, or -s names another folder"
+            raise RunError("\n".join([*problems, advice]))
 
     def pairs(self) -> list[tuple[StudyRun, RunFolder]]:
         """All runs with their folders."""
@@ -143,11 +132,6 @@ class StudyFolder:
             seconds=round(sum(record.seconds for record in records), 2),
             folder=folder.path.relative_to(self.path).as_posix(),
         )
-
-    def describe_others(self) -> str:
-        """Says which runs in the folder do not belong to the study."""
-        names = some_of([other.relative_to(self.path).as_posix() for other in self.others])
-        return f"{self.path}: {len(self.others)} other run(s) there do not belong to the study: {names}"
 
     def write_results(self) -> None:
         with atomic_write(self.path / "results.jsonl") as stream:
@@ -247,29 +231,13 @@ def summarize(record: StudyRecord, results: Sequence[Result]) -> list[Summary]:
     return [each for each in found if each]
 
 
-def _started(folder: Path) -> list[Path]:
-    return sorted(path.parent for path in folder.rglob("config.json"))
-
-
-def _key_of(folder: Path) -> str | None:
-    """The key of the run that a folder holds; None if its config cannot be read."""
-    try:
-        return _key(earlier_config(RunFolder(folder), ExperimentConfig))
-    except ElmoTasksError as error:
-        logger.warning("%s", error)
-        return None
-
-
-def _mismatch(config: ExperimentConfig, folder: RunFolder) -> str | None:
-    """Why the run there has another frozen biLM or transformer than the config names now; None if it has not."""
-    if not any(frozen.reference.is_file() for frozen in folder.frozen_models):
-        return None
-    try:
-        folder.check_frozen_models(config.model.embedder)
-    except RunError as error:
-        return str(error)
+def _problem(config: ExperimentConfig, key: str, folder: RunFolder) -> str | None:
+    """Why a run that has begun is not that of a config, which is also given as JSON; None if it is."""
+    if json.dumps(earlier_config(folder, ExperimentConfig), sort_keys=True) != key:
+        return f"{folder.path}: holds a run with another config than the study's"
+    if any(frozen.reference.is_file() for frozen in folder.frozen_models):
+        try:
+            folder.check_frozen_models(config.model.embedder)
+        except RunError as error:
+            return str(error)
     return None
-
-
-def _key(config: dict[str, Any]) -> str:
-    return json.dumps(config, sort_keys=True)

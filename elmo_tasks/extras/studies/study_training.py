@@ -43,8 +43,6 @@ def run_study(folder: StudyFolder, *, command: str, packages: Sequence[str] = ()
     record |= {"variables": dict(folder.study.variables), "packages": list(packages)}
     write_json(folder.path / "study.json", record)
     folder.write_results()
-    if folder.others:
-        logger.info("%s", folder.describe_others())
     runs = folder.chosen()
     waiting = [(run, run_folder) for run, run_folder in runs if not run_folder.metrics.is_file()]
     logger.info("%d of %d runs have finished", len(runs) - len(waiting), len(runs))

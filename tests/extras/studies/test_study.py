@@ -10,7 +10,7 @@ import pytest
 
 from elmo_tasks import cli
 from elmo_tasks.config import load_config, to_json
-from elmo_tasks.errors import ConfigError
+from elmo_tasks.errors import ConfigError, RunError
 from elmo_tasks.extras.samples import ALL_TASKS, write_sample_data
 from elmo_tasks.extras.studies import packaged_studies
 from elmo_tasks.extras.studies.study import Arm, Selection, Study, as_overrides
@@ -245,33 +245,28 @@ def begin_run(folder: Path, config: ExperimentConfig) -> RunFolder:
     return run
 
 
-def test_runs_that_match_are_kept_whatever_their_folder_and_others_are_named(
-    study_file: StudyFile, tmp_path: Path
-) -> None:
+def test_runs_that_match_are_kept_and_others_are_named(study_file: StudyFile, tmp_path: Path) -> None:
     folder = tmp_path / "runs"
     study = Study.load(
         study_file({"name": "one"}, {"name": "two", "changes": {"model": {"dropout": 0.1}}}, seeds=[1, 2])
     )
     first, second, third, _ = study.runs
-    begin_run(folder / "renamed" / "seed_1", first.config)
-    earlier = begin_run(folder / "one" / "seed_2", second.config.model_copy(update={"evaluate_on_test": False}))
+    begin_run(folder / "one" / "seed_1", first.config)
     old = json.loads(begin_run(folder / "two" / "seed_1", third.config).config.read_text())
     del old["train_share"]  # a key that runs of an earlier version do not have
     (folder / "two" / "seed_1" / "config.json").write_text(json.dumps(old))
     (folder / "two" / "seed_1" / "metrics.json").write_text("{}")
-    (folder / "broken").mkdir()
-    (folder / "broken" / "config.json").write_text("{")
-
     found = StudyFolder(folder, study)
     paths = [run.path.relative_to(folder).as_posix() for run in found.run_folders]
-    assert paths == ["renamed/seed_1", "one/seed_2_2", "two/seed_1", "two/seed_2"]
+    assert paths == ["one/seed_1", "one/seed_2", "two/seed_1", "two/seed_2"]
     assert [found.state(run) for run in found.run_folders] == ["interrupted", "missing", "finished", "missing"]
-    assert found.others == [folder / "broken", earlier.path]
+    begin_run(folder / "one" / "seed_2", second.config.model_copy(update={"evaluate_on_test": False}))
+    problem = r"runs/one/seed_2: holds a run with another config than the study's\nremove what is"
+    with pytest.raises(RunError, match=problem):
+        StudyFolder(folder, study)
 
 
-def test_a_run_with_another_bilm_does_not_belong_to_the_study(
-    study_file: StudyFile, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_run_with_another_bilm_does_not_belong_to_the_study(study_file: StudyFile, tmp_path: Path) -> None:
     study = Study.load(study_file({"name": "one"}))
     (run,) = study.runs
     elmo = run.config.elmo()
@@ -282,20 +277,16 @@ def test_a_run_with_another_bilm_does_not_belong_to_the_study(
     earlier.bilm.reference.write_text(json.dumps(reference))
     assert StudyFolder(tmp_path / "runs", study).run_folders[0].path == earlier.path
     earlier.bilm.reference.write_text(json.dumps(reference | {"fingerprint": "0" * 64}))
-    found = StudyFolder(tmp_path / "runs", study)
-    assert found.run_folders[0].path == tmp_path / "runs" / "one" / "seed_1_2"
-    assert found.others == [earlier.path]
-    assert "not used, but trained again: " in caplog.text
-    assert "not the biLM that the run was trained with" in caplog.text
+    with pytest.raises(RunError, match="not the biLM that the run was trained with"):
+        StudyFolder(tmp_path / "runs", study)
 
 
-def test_arms_with_the_same_config_share_their_runs_and_others_have_folders_of_their_own(
-    study_file: StudyFile, tmp_path: Path
-) -> None:
-    arms = [{"name": name, "changes": {"model": {"dropout": rate}}} for name, rate in (("one", 0.3), ("One", 0.2))]
-    study = Study.load(study_file(arms[0], {"name": "two"}, arms[1]))
-    one, two, other = (run.path.relative_to(tmp_path).as_posix() for run in StudyFolder(tmp_path, study).run_folders)
-    assert (one, two, other) == ("one/seed_1", "one/seed_1", "one/seed_1_2")
+def test_arms_with_the_same_config_share_their_runs(study_file: StudyFile, tmp_path: Path) -> None:
+    study = Study.load(study_file({"name": "one"}, {"name": "two"}, {"name": "three", "seeds": [2]}))
+    paths = [run.path.relative_to(tmp_path).as_posix() for run in StudyFolder(tmp_path, study).run_folders]
+    assert paths == ["one/seed_1", "one/seed_1", "three/seed_2"]
+    with pytest.raises(ConfigError, match=r"arm 'One': another arm has its folder, one; expected another name"):
+        Study.load(study_file({"name": "one"}, {"name": "One", "seeds": [2]}))
 
 
 def test_studies_are_in_sight_at_the_root() -> None:

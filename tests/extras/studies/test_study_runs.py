@@ -148,18 +148,12 @@ def test_a_study_counts_what_has_finished_and_goes_on_where_it_was(
     ]
     finish(planned(config_file, *arms).run_folders[0], 6)
     folder = planned(config_file, *arms)
-    folder.path.joinpath("old").mkdir()
-    folder.path.joinpath("old", "config.json").write_text("{}")
-    others = f"{folder.path}: 1 other run(s) there do not belong to the study: old"
-    assert cli.main(["study", folder.study.source, "-s", str(folder.path), "--dry-run"]) == 0
-    assert others in capsys.readouterr().out
     failures = run_study(StudyFolder(folder.path, folder.study), command="a command")
     assert failures == ["b, seed 1: the loss is nan"]
     said = [record.getMessage() for record in caplog.records]
     assert "1 of 3 runs have finished" in said
     assert "2 of 3: b, seed 1: failed: the loss is nan" in said
     assert "3 of 3: c, seed 1: f1 40.00, 10 s" in said
-    assert others in said
     record, results = read_study(folder.path)
     assert (record.command, record.config) == ("a command", folder.study.config)
     assert [(each.arm, each.score, each.seconds, each.split) for each in results] == [
