@@ -32,15 +32,13 @@ logger = logging.getLogger(__name__)
 
 # The kinds of warnings, the most important first.
 KINDS = (
-    "broken", "suspicious", "no_spans", "other_language", "unseen_labels", "same_texts", "other_labels",
-    "other_lengths", "few_steps", "few_vectors", "lower_case_vectors", "several_labels", "similar_labels", "one_label",
+    "broken", "suspicious", "no_spans", "other_language", "unseen_labels", "same_texts", "few_steps",
+    "few_vectors", "several_labels", "similar_labels", "one_label",
     "few_examples", "rare_labels", "long",
 )  # fmt: skip
 _FEW_STEPS = 200
 _FEW_EXAMPLES, _RARE = 30, 5  # of held-out data; of a label in the training data
-_SAME, _WITH_VECTOR, _LOWER_CASE, _ONE_LABEL = 1, 20, 10, 90  # percentages
-_BY_CHANCE = 0.01  # a difference with a lower probability is reported
-_TIMES_AS_LONG = 1.5
+_SAME, _WITH_VECTOR, _ONE_LABEL = 1, 20, 90  # percentages
 _MOST_IN_A_LOG = 3
 _LONG = 10  # times as long as 95 % of the examples
 
@@ -80,8 +78,6 @@ def analyse(config: ExperimentConfig) -> dict[str, Any]:
     found += [*_contradictions(config, data), *_label_warnings(data, parts)]
     for name, part in parts.items():
         found += _part_warnings(config, name, part)
-        if name != TRAINING and config.evaluation_reader() == config.dataset_reader:
-            found += _differences(data, name, parts[TRAINING]["labels"], part["labels"])
     found.sort(key=lambda warning: KINDS.index(warning.kind))
     return {"parts": parts, "warnings": [warning._asdict() for warning in found]}
 
@@ -125,17 +121,13 @@ def training_warnings(
         text = f"only {steps} in all, for {examples}, and a model needs a few hundred to learn"
         yield DataWarning("few_steps", f"{text}; {_more_steps(config.trainer, loader)}")
     words = _words(config, data, TRAINING)
-    lacking, in_lower_case = _without_vector(config, words) or (set(), set())
+    lacking = _without_vector(config, words) or set()
     if 100 * (len(words) - len(lacking)) < _WITH_VECTOR * len(words):
         share = f"{len(words) - len(lacking)} of the {len(words)} words of the training data"
         text = (
             f"the file of word vectors has only {share}; is it the right file, in the language of the data? Words are"
         )
         yield DataWarning("few_vectors", f"{text} looked up as they are written, then in lower case")
-    if 100 * len(in_lower_case) >= _LOWER_CASE * len(words):
-        text = f"{len(in_lower_case)} of the {len(words)} words of the training data only in lower case"
-        remedy = "set vocabulary.lowercase_words=true, so that new words are found there, too"
-        yield DataWarning("lower_case_vectors", f"the file of word vectors has {text}; {remedy}")
 
 
 def check_before_training(
@@ -207,7 +199,7 @@ def _report(config: ExperimentConfig, data: Data, name: str, notes: Sequence[Not
         "length_of_95_percent": int(np.percentile(lengths, 95, method="inverted_cdf")),  # at most
         "longest_length": int(lengths.max()),
         "percent_of_tokens_not_in_training": _percentage(words, words.keys() - _words(config, data, TRAINING)),
-        "percent_of_tokens_without_vector": None if without is None else _percentage(words, without[0]),
+        "percent_of_tokens_without_vector": None if without is None else _percentage(words, without),
         "examples_with_training_texts": 0 if name == TRAINING else _same_texts(data, name),
         "longest": {location: int(lengths[row]) for location, row in zip(locations, rows, strict=True)},
         # For tags in a scheme, the tokens with each label.
@@ -225,14 +217,12 @@ def _words(config: ExperimentConfig, data: Data, part: str) -> Counter[str]:
     return words
 
 
-def _without_vector(config: ExperimentConfig, words: Iterable[str]) -> tuple[set[str], set[str]] | None:
-    """The words that the file of vectors lacks, and those that it has only in lower case; None without a file."""
+def _without_vector(config: ExperimentConfig, words: Iterable[str]) -> set[str] | None:
+    """The words that the file of vectors lacks, also in lower case; None without a file."""
     if (vectors := config.model.embedder.word_vectors()) is None:
         return None
     known = set(vectors.words)
-    not_as_written = {word for word in words if word not in known}
-    in_lower_case = {word for word in not_as_written if word.lower() in known}
-    return not_as_written - in_lower_case, in_lower_case
+    return {word for word in words if word not in known and word.lower() not in known}
 
 
 def _same_texts(data: Data, part: str) -> int:
@@ -265,29 +255,6 @@ def _contradictions(config: ExperimentConfig, data: Data) -> Iterator[DataWarnin
         location = data.reader.location(config.train_data_path, data.training[rows[0]])
         text = f"{counted(len(rows), 'training example')} with the same texts as an earlier one and other labels"
         yield DataWarning("several_labels", f"{text}, the first at {location}; correct the labels, or remove them")
-
-
-def _differences(data: Data, name: str, *labels: Mapping[str, int]) -> Iterator[DataWarning]:
-    """Labels (of the training data and of a part) and lengths that differ by more than chance."""
-    from scipy import stats  # a training without held-out data does not need it
-
-    remedy = "draw it at random, as validation_data_path=null with validation_share=0.2 does"
-    totals = [sum(each.values()) for each in labels]
-    table = np.array([[each.get(label, 0) for label in labels[0]] for each in labels])
-    if totals == [len(data.training), len(data.parts[name])] and len(labels[0]) > 1 and table.any(axis=1).all():
-        chance = stats.chi2_contingency(table).pvalue
-        shares = 100 * table / np.array(totals)[:, None]
-        most = np.abs(shares[0] - shares[1]).argmax()
-        if chance < _BY_CHANCE:
-            shown = f"{list(labels[0])[most]!r} is {shares[1, most]:.0f} % of it and {shares[0, most]:.0f} % of the"
-            text = f"the {name} data has other labels than the training data: {shown} training data (p = {chance:.1g})"
-            yield DataWarning("other_labels", f"{text}; {remedy}")
-    lengths = [data.counts[part].lengths for part in (TRAINING, name)]
-    chance = stats.mannwhitneyu(*lengths).pvalue
-    typical = [max(1.0, float(np.median(each))) for each in lengths]
-    if chance < _BY_CHANCE and max(typical) >= _TIMES_AS_LONG * min(typical):
-        text = f"half of the {name} data has more than {typical[1]:.0f} tokens, half of the training data more than"
-        yield DataWarning("other_lengths", f"{text} {typical[0]:.0f} (p = {chance:.1g}); {remedy}")
 
 
 def _label_warnings(data: Data, parts: Mapping[str, dict[str, Any]]) -> Iterator[DataWarning]:

@@ -75,7 +75,7 @@ def _print_comparison(comparison: Comparison) -> None:
         return
     corrected = ", corrected by Holm" if differences[0].corrected else ""
     tests = list(dict.fromkeys(test for each in differences for test in each.p_values))
-    titles = {"randomization": "p (randomization)", "bootstrap": "p (bootstrap)", "seeds": "p (seeds)"}
+    titles = {"randomization": "p (randomization)", "seeds": "p (seeds)"}
     rows = []
     for each in differences:
         p_values = each.corrected or each.p_values

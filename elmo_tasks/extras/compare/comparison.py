@@ -20,7 +20,6 @@ from elmo_tasks.extras.compare.significance import (
     Interval,
     SeedDifference,
     bootstrap,
-    bootstrap_p,
     equal_below,
     holm,
     mean_score,
@@ -58,7 +57,7 @@ class Difference:
 
     Arguments:
         difference: of the scores, with its bootstrap interval.
-        p_values: two-sided, by test: `randomization`, `bootstrap` and, if both have several seeds, `seeds`.
+        p_values: two-sided, by test: `randomization` and, if both have several seeds, `seeds`.
         corrected: the same with Holm's correction, if the first one is compared to several systems; otherwise empty.
         seeds: the difference over seeds, if both have several.
         better, worse, equal: how many units have made the score better, worse, or neither.
@@ -159,10 +158,7 @@ def compare_predictions(
     for own, ours, values in zip(sums[1:], scores[1:], resampled[1:], strict=True):
         one, change = scores[0], values - resampled[0]
         difference, equal = ours.score - one.score, equal_below(one.score, ours.score)
-        p_values = {
-            "randomization": randomization_p(sums[0], own, score, resamples, seed),
-            "bootstrap": bootstrap_p(change, difference, max(one.score, ours.score, key=abs)),
-        }
+        p_values = {"randomization": randomization_p(sums[0], own, score, resamples, seed)}
         seeds = seed_difference(one.scores, ours.scores, paired=one.seeds == ours.seeds)
         if seeds and seeds.p_value is not None:
             p_values["seeds"] = seeds.p_value

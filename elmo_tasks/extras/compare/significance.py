@@ -25,7 +25,6 @@ Score = Callable[[Array], Array]  # (..., K) -> (...)
 
 _CONFIDENCE = 0.95
 _EQUAL = 1e-11  # of a score: a smaller difference comes from rounding, since sums in another order round differently
-_PERCENT = 100.0
 _NUMBERS_AT_ONCE = 4_000_000  # of a chunk of resamples: 32 MB
 
 
@@ -84,21 +83,6 @@ def percentile_interval(values: Array) -> Interval:
 def equal_below(*scores: float) -> float:
     """The largest difference of scores of this size that comes from rounding. An error may have any unit."""
     return _EQUAL * max(map(abs, scores))
-
-
-def bootstrap_p(differences: Array, observed: float, size: float = _PERCENT) -> float:
-    """The two-sided p-value of a paired bootstrap, from the differences of its resamples.
-
-    How often a resample's difference is at least as far from the observed one as that is from 0. The bootstrap is
-    centred at the observed difference, while the null hypothesis is 0.
-
-    Source: Berg-Kirkpatrick et al. (2012), "An Empirical Investigation of Statistical Significance in NLP", section 2,
-    there for one side. Koehn (2004) counts the resamples below 0; both are the same if the resamples are symmetric.
-
-    Arguments:
-        size: of the scores, see `equal_below`.
-    """
-    return _p_value(np.abs(differences - observed), abs(observed), equal_below(size))
 
 
 def randomization_p(one: Array, other: Array, score: Score, resamples: int, seed: int) -> float:

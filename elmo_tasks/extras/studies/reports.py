@@ -30,7 +30,6 @@ _NOTES = (
 _EXPECTED = "A score is expected within two standard deviations of the paper's seeds around the paper's score."
 _TESTS = {
     "randomization": "by paired approximate randomization over the examples, all seeds together",
-    "bootstrap": "by the paired bootstrap over the same",
     "seeds": "by Student's t-test over the seeds, paired if both arms have the same ones and otherwise Welch's, which "
     "knows nothing of the predictions: with few seeds it is rough",
 }
@@ -192,7 +191,7 @@ def analyze(summaries: Sequence[Summary], folder: Path) -> Findings:
         try:
             if len(having) > 1 and having[0] is head:
                 for each in _compare(having, folder).differences:
-                    p_values[each.name] |= {test: each.p_values[test] for test in ("randomization", "bootstrap")}
+                    p_values[each.name]["randomization"] = each.p_values["randomization"]
         except ElmoTasksError as error:
             found.problems.append(str(error))
         for name, tests in zip(p_values, corrected([*p_values.values()]), strict=True):

@@ -80,24 +80,11 @@ PLANTED: dict[str, tuple[dict[str, Sequence[Row | str]], list[str], str]] = {
     "same_texts": (
         {"test": [*TEST, *TRAINING * 25]}, [], "1,000 of 1,030 test examples have the same texts as a training example"
     ),
-    "other_labels": (  # 20 of 40 and 3 of 30: chi-squared with Yates' correction 10.68, p = 0.0011
-        {"dev": [(text, ("good", "bad")[row % 10 > 0]) for row, (text, _) in enumerate(VALIDATION)]}, [],
-        "'good' is 10 % of it and 50 % of the training data (p = 0.001); draw it at random, as validation_data_",
-    ),
-    "other_lengths": (
-        {"dev": [(f"{text} and more words than {text}", label) for text, label in VALIDATION]}, [],
-        "half of the validation data has more than 12 tokens, half of the training data more than 5 (p = ",
-    ),
     "few_steps": (
         {}, ["data_loader.min_batches=1", "trainer.num_epochs=2", "trainer.num_gradient_accumulation_steps=5"],
         "only 4 optimizer steps in all, for 40 training examples",
     ),
     "few_vectors": ({}, [f"{WORDS}.vectors=vectors.txt"], "has only 4 of the 44 words of the training data; is it"),
-    "lower_case_vectors": (
-        {"train": [*TRAINING, ("Word Number Is Here", "good"), ("WORD new", "bad")]},
-        [f"{WORDS}.vectors=vectors.txt"],
-        "has 5 of the 50 words of the training data only in lower case; set vocabulary.lowercase_words=true",
-    ),
     "several_labels": ({"train": [*TRAINING, (TRAINING[0][0], "bad")]}, [],
         "train.jsonl:41; correct the labels, or remove them"),
     "similar_labels": ({"train": [*TRAINING, *((f"x {n}", "Good") for n in range(9))]}, [], "'good' and 'Good'"),

@@ -220,7 +220,7 @@ def test_the_report_has_the_tests_of_compare(predicting: Path) -> None:
     systems = [(System(name, (), [1, 2]), files_of(predicting, 2 * number)) for number, name in enumerate(RIGHT)]
     comparison = compare_predictions(systems)
     assert found.p_values == {(each.name, 1.0): each.corrected for each in comparison.differences}
-    assert found.p_values["SST-5, <ELMo>", 1.0].keys() == {"randomization", "bootstrap", "seeds"}
+    assert found.p_values["SST-5, <ELMo>", 1.0].keys() == {"randomization", "seeds"}
     better, equal = (found.p_values[name, 1.0]["randomization"] for name in list(RIGHT)[1:])
     assert better < 0.01 < equal
     assert found.problems == []
@@ -234,7 +234,7 @@ def test_the_report_shows_the_tests_over_the_examples(predicting: Path) -> None:
     text = (predicting / "report.md").read_text(encoding="utf-8")
     assert "## SST-5\n\n| arm |" in text
     assert "p (randomization) by paired approximate randomization" in text
-    row = "| arm | metric | score | n | error reduction | p (randomization) | p (bootstrap) | p (seeds) | minutes |"
+    row = "| arm | metric | score | n | error reduction | p (randomization) | p (seeds) | minutes |"
     assert row in text.splitlines()
     assert "in the way" not in text
 
@@ -260,10 +260,10 @@ def test_arms_with_other_seeds_are_tested_too(predicting: Path) -> None:
     write_study(predicting, results)
     found = findings(predicting)
     assert found.problems == []
-    assert found.p_values["SST-5, <ELMo>", 1.0].keys() == {"randomization", "bootstrap"}
+    assert found.p_values["SST-5, <ELMo>", 1.0].keys() == {"randomization"}
     write_study(predicting, [*results[:2], *[results[2], {**results[2], "seed": 3}] * 2, *results[3:]])
     found = findings(predicting)
-    assert found.p_values["SST-5, <ELMo>", 1.0].keys() == {"randomization", "bootstrap", "seeds"}
+    assert found.p_values["SST-5, <ELMo>", 1.0].keys() == {"randomization", "seeds"}
 
 
 def test_without_predictions_that_have_the_score_of_the_baseline_only_seeds_are_tested(predicting: Path) -> None:
@@ -287,7 +287,7 @@ def test_an_arm_without_predictions_is_left_out(predicting: Path) -> None:
     assert (missing, other[:3]) == (found.problems[0], "5: ")
     target.write_text(right)
     assert found.p_values["SST-5, <ELMo>", 1.0].keys() == {"seeds"}
-    assert found.p_values["SST-5, last layer", 1.0].keys() == {"seeds", "randomization", "bootstrap"}
+    assert found.p_values["SST-5, last layer", 1.0].keys() == {"seeds", "randomization"}
 
 
 @pytest.mark.parametrize(

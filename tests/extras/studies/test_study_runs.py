@@ -95,7 +95,7 @@ def test_processes_share_a_study_and_take_over_the_run_of_one_that_is_killed(
     assert all(RunFolder(folder / each.folder).predictions_for(each.split).is_file() for each in results)
     report = report_without_times(folder)
     assert len(list((folder / "plots").iterdir())) == 2
-    assert "| p (randomization) | p (bootstrap) |" in report
+    assert "| p (randomization) |" in report
     assert "in the way" not in report
 
     whole = StudyFolder(tmp_path / "whole", Study.load("study.jsonnet"))
