@@ -232,7 +232,7 @@ def _routes(service: Service) -> APIRouter:
         explain: Explain = False,
     ) -> Response:
         """Predicts one input, in the form of a JSON line for `elmo-tasks predict`."""
-        run, added = service.run(name), Additions(details, bool(explain))
+        run, added = service.run(name), Additions(details, explain)
         return await service.predict(request, run, lambda: run.prepare([body], added, single=True))
 
     @router.post("/api/runs/{name}/predict-batch", response_model=bodies.BatchAnswer)
@@ -244,7 +244,7 @@ def _routes(service: Service) -> APIRouter:
         explain: Explain = False,
     ) -> Response:
         """Predicts several inputs, and returns for each what `predict` answers, in the same order."""
-        run, added = service.run(name), Additions(details, bool(explain))
+        run, added = service.run(name), Additions(details, explain)
         return await service.predict(request, run, lambda: run.prepare(body.inputs, added, single=False))
 
     @router.post("/api/embed")

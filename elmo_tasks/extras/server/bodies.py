@@ -15,18 +15,7 @@ _MOST = 50  # neighbours, and substitutes of a token
 Details = Annotated[bool, Query(description="adds what the page draws, such as the probabilities of other tags")]
 
 
-def _is_asked_for(explain: object) -> object:
-    """`integrated` is the same as true; it was one of two methods."""
-    if explain == "gradient":
-        raise ValueError("integrated gradients are the only method; expected true or false")
-    return explain == "integrated" or explain
-
-
-Explain = Annotated[
-    bool,
-    pydantic.BeforeValidator(_is_asked_for),
-    Query(description="adds how much each token contributes to each result"),
-]
+Explain = Annotated[bool, Query(description="adds how much each token contributes to each result")]
 RunName = Annotated[str | None, Field(description="the run whose biLM is used; by default, the first run with one")]
 TokenIndex = Annotated[int, Field(description="the index of the token, from 0")]
 

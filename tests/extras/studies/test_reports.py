@@ -245,15 +245,6 @@ def test_an_arm_by_itself_is_not_tested(predicting: Path) -> None:
     assert findings(predicting) == Findings({}, [])
 
 
-def test_predictions_that_do_not_have_the_scores_of_their_run_are_not_used(predicting: Path) -> None:
-    source, target = (RunFolder(predicting / name).validation_predictions for name in ("0", "3"))
-    target.write_text(source.read_text())
-    found = findings(predicting)
-    (problem,) = found.problems
-    assert problem == "3: the accuracy of its stored predictions is 50.00, that of the run on its validation data 92.50"
-    assert found.p_values["SST-5, <ELMo>", 1.0].keys() == {"seeds"}
-
-
 def test_arms_with_other_seeds_are_tested_too(predicting: Path) -> None:
     results, _ = read_files(predicting)
     del results[3]  # the second seed of ELMo, which has not finished yet
@@ -266,28 +257,21 @@ def test_arms_with_other_seeds_are_tested_too(predicting: Path) -> None:
     assert found.p_values["SST-5, <ELMo>", 1.0].keys() == {"randomization", "seeds"}
 
 
-def test_without_predictions_that_have_the_score_of_the_baseline_only_seeds_are_tested(predicting: Path) -> None:
-    rewrite(predicting, lambda result: result.update(score=result["score"] - 0.02))  # a little below
-    (problem,) = findings(predicting).problems
-    assert problem.startswith("0: the accuracy of its stored predictions is 50.00")
-    rewrite(predicting, lambda result: result.update(score=result["score"] + 0.02))
-    assert findings(predicting).problems == []
-    RunFolder(predicting / "0").validation_predictions.unlink()
-    assert {test for tests in findings(predicting).p_values.values() for test in tests} == {"seeds"}
-
-
-def test_an_arm_without_predictions_is_left_out(predicting: Path) -> None:
+def test_arms_without_predictions_are_left_out_and_so_are_those_with_others(predicting: Path) -> None:
     RunFolder(predicting / "3").validation_predictions.unlink()
     found = findings(predicting)
     assert found.problems == ["not all runs of SST-5, <ELMo> have stored their predictions"]
-    source, target = (RunFolder(predicting / name).validation_predictions for name in ("0", "5"))
-    right = target.read_text()
-    target.write_text(source.read_text())
-    missing, other = findings(predicting).problems
-    assert (missing, other[:3]) == (found.problems[0], "5: ")
-    target.write_text(right)
     assert found.p_values["SST-5, <ELMo>", 1.0].keys() == {"seeds"}
     assert found.p_values["SST-5, last layer", 1.0].keys() == {"seeds", "randomization"}
+    last = RunFolder(predicting / "5").validation_predictions
+    right = last.read_text().splitlines(keepends=True)
+    last.write_text("".join(right[:-1]))
+    missing, other = findings(predicting).problems
+    assert missing == found.problems[0]
+    assert "39 examples, not 40; expected the same examples in the same order" in other
+    last.write_text("".join(right))
+    RunFolder(predicting / "0").validation_predictions.unlink()  # of the baseline
+    assert {test for tests in findings(predicting).p_values.values() for test in tests} == {"seeds"}
 
 
 @pytest.mark.parametrize(
