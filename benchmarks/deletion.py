@@ -16,8 +16,7 @@ import torch
 from torch import Tensor
 
 from elmo_tasks.commands.console import print_table
-from elmo_tasks.extras.explain.findings import Finding, findings
-from elmo_tasks.extras.explain.saliency import saliency
+from elmo_tasks.extras.explain.saliency import Finding, findings, saliency
 from elmo_tasks.predictors.predictor import Predictor
 from elmo_tasks.runs.experiment_data import read_examples
 from elmo_tasks.runs.load import load_run, run_predictor

@@ -17,8 +17,7 @@ from torch import nn
 from elmo_tasks.config import to_json
 from elmo_tasks.errors import DataError, UnknownLabelError
 from elmo_tasks.extras.ensembles.ensemble import Member, ensemble
-from elmo_tasks.extras.explain.findings import findings
-from elmo_tasks.extras.explain.saliency import saliency
+from elmo_tasks.extras.explain.saliency import findings, saliency
 from elmo_tasks.extras.other_tasks.simple_tagger import SimpleTagger
 from elmo_tasks.extras.warm_start.warm_start import warm_start
 from elmo_tasks.files.tensor_files import write_tensors

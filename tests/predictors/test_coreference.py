@@ -8,7 +8,7 @@ import pytest
 
 from elmo_tasks.errors import DataError
 from elmo_tasks.extras.allennlp.allennlp_format import AllenNlpPredictor
-from elmo_tasks.extras.explain.findings import findings
+from elmo_tasks.extras.explain.saliency import findings
 from elmo_tasks.predictors.coreference import CoreferencePredictor, marked_text
 from elmo_tasks.tasks.coreference import CoreferenceBatch
 from tests.predictors.stub_models import make_coreference

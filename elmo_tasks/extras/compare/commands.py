@@ -87,19 +87,6 @@ def _print_comparison(comparison: Comparison) -> None:
         ("system", "difference", "95 % interval", *(titles[test] for test in tests), "better", "worse", "equal"),
         rows,
     )
-    rows = [
-        [
-            each.name,
-            f"{seeds.mean:+.2f}",
-            _interval(seeds.interval),
-            "the same, paired" if seeds.paired else "not the same",
-        ]
-        for each in differences
-        if (seeds := each.seeds)
-    ]
-    if rows:
-        title = f"difference to {comparison.systems[0].name}, mean over seeds"
-        print_table(title, ("system", "difference", "95 % interval", "seeds"), rows)
 
 
 def _interval(interval: Interval) -> str:

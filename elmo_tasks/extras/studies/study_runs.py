@@ -200,13 +200,6 @@ class Summary:
             return None
         return _error_reduction(self.baseline.mean, self.mean, higher_is_better=self.results[0].higher_is_better)
 
-    def paper_error_reduction(self) -> float | None:
-        """The same of the scores that the paper reports."""
-        if self.baseline is None or self.arm.paper is None or self.baseline.arm.paper is None:
-            return None
-        higher_is_better = self.results[0].higher_is_better
-        return _error_reduction(self.baseline.arm.paper, self.arm.paper, higher_is_better=higher_is_better)
-
 
 def _error_reduction(before: float, after: float, *, higher_is_better: bool) -> float | None:
     """Scores where higher is better are in percent, so that the error is what is missing to 100."""

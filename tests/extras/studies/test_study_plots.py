@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 
+from elmo_tasks.extras.studies.reports import draw_shares, draw_weights
 from elmo_tasks.extras.studies.study import Arm
-from elmo_tasks.extras.studies.study_plots import draw_shares, draw_weights
 from elmo_tasks.extras.studies.study_runs import Result, Summary
 from tests.plotted import points
 from tests.prediction_files import write_run
