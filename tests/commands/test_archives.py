@@ -17,7 +17,6 @@ from elmo_tasks import cli
 from elmo_tasks.config import load_config
 from elmo_tasks.elmo.bilm_files import BiLMFiles
 from elmo_tasks.elmo.embedder import ElmoConfig
-from elmo_tasks.extras.samples import SENTENCES
 from elmo_tasks.extras.server import Limits
 from elmo_tasks.extras.weights.commands import PUBLISHED
 from elmo_tasks.files import installed_models
@@ -107,15 +106,13 @@ def test_serve_passes_on_its_arguments_and_loads_all_before_it_listens(
     monkeypatch.setattr(elmo_tasks.extras.server.app, "create_app", create_app)
     monkeypatch.setattr(elmo_tasks.extras.server.serving, "serve", serve)
     limits = "--batch-tokens 101 --batch-wait 250 --max-tokens 102 --max-bytes 103 --max-requests 104 --timeout 106"
-    given = (
-        "--max-waiting-tokens 105 --device cpu --neighbors text.txt --allow-origin o --note n --include-package json"
-    )
+    given = "--max-waiting-tokens 105 --device cpu --allow-origin o --note n --include-package json"
     assert cli.main(["serve", "a=one", "two", "--port", "0", *limits.split(), *given.split()]) == 0
     sizes = {"batch_tokens": 101, "request_tokens": 102, "body_bytes": 103, "queue_requests": 104, "queue_tokens": 105}
     assert served == [Limits(**sizes, wait_seconds=0.25, timeout_seconds=106, connections=208)]
     assert load_runs.call_args.args == (["a=one", "two"],)
     assert load_runs.call_args.kwargs == {"batch_tokens": 101, "overrides": ["trainer.device=cpu"]}
-    assert bilms_of_runs.call_args.args == (runs, Path("text.txt"))
+    assert bilms_of_runs.call_args.args == (runs,)
     assert create_app.call_args.args == (runs, bilms, served[0])
     names = ["localhost", "127.0.0.1", "::1", "[::1]", "127.0.0.1"]
     assert create_app.call_args.kwargs == {"note": "n", "allowed_hosts": names, "allowed_origins": ["o"]}
@@ -132,5 +129,5 @@ def test_serve_passes_on_its_arguments_and_loads_all_before_it_listens(
     assert cli.main(["serve", "two", "--port", "0"]) == 0
     assert served[1] == Limits()
     assert load_runs.call_args.kwargs == {"batch_tokens": Limits().batch_tokens, "overrides": []}
-    assert bilms_of_runs.call_args.args == (runs, SENTENCES)
+    assert bilms_of_runs.call_args.args == (runs,)
     assert create_app.call_args.kwargs == {"note": None, "allowed_hosts": names, "allowed_origins": []}

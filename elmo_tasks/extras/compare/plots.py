@@ -110,7 +110,7 @@ def plot_runs(path: str | Path, runs: Sequence[RunCurves]) -> None:
         for part, style in (("training", "-"), ("validation", "--")):
             losses = [record[part]["loss"] for record in run.records if record[part]]
             if losses:  # otherwise, there is no validation data
-                label = part if len(runs) == 1 else legend_label(f"{run.name}, {part}")
+                label = part if len(runs) == 1 else f"{run.name}, {part}"
                 axes["losses"].plot(epochs, losses, style, color=f"C{number}", marker=".", label=label)
     _finish_curves(axes["losses"], "loss")
     if scored:
@@ -143,15 +143,9 @@ def _draw_metric(axes: Axes, runs: Sequence[RunCurves]) -> None:
         values = [record["validation"][run.metric] for record in run.records]
         best = run.best()
         value = best["validation"][run.metric]
-        label = legend_label(f"{run.name}, best: {value:.2f}")
-        axes.plot(epochs, values, color=f"C{number}", marker=".", label=label)
+        axes.plot(epochs, values, color=f"C{number}", marker=".", label=f"{run.name}, best: {value:.2f}")
         axes.plot(best["epoch"], value, "*", color=f"C{number}", markersize=14)
     _finish_curves(axes, f"validation {', '.join(dict.fromkeys(run.metric for run in runs))}")
-
-
-def legend_label(name: str) -> str:
-    """A name as a label: matplotlib leaves what begins with an underscore out of legends."""
-    return f" {name}" if name.startswith("_") else name
 
 
 def _finish_curves(axes: Axes, title: str) -> None:

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import logging
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +19,7 @@ from elmo_tasks.elmo import FastBiLM
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
 from elmo_tasks.elmo.fast import Precision, load_frozen
 from elmo_tasks.elmo.options import BiLMOptions
-from elmo_tasks.errors import DataError, ElmoTasksError
+from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.extras.pretraining.language_model import LanguageModel
 from elmo_tasks.extras.probes.neighbors import TokenVectors
 from elmo_tasks.extras.raw_text import raw_lines, tokenizer_of_bilm
@@ -30,12 +28,8 @@ from elmo_tasks.extras.server.served_runs import ServedRun, to_bytes
 from elmo_tasks.extras.vectors.embed import embed_sentences
 from elmo_tasks.predictors.fields import one_of, text_field, tokens_field
 from elmo_tasks.predictors.predictor import release_memory_after
-from elmo_tasks.text.tokenizers import Tokenizer
-
-logger = logging.getLogger(__name__)
 
 _DIGITS = 6  # of numbers in answers
-_POOL_TOKENS = 25_000  # among which neighbours are looked for
 _WORK_OF_A_SCORE = 10  # how much longer it takes to score a token than to make its vectors: 9.2 times was measured
 
 
@@ -59,26 +53,17 @@ class BiLMRequest:
 class ServedBiLM:
     """A biLM, which the models of the runs may use too. It is loaded by `warm_up`, or for the first request.
 
-    Arguments:
-        pool: the text among whose first 25,000 tokens neighbours are looked for.
-
-    Raises:
-        DataError: the text is missing, damaged or without tokens.
+    Neighbours are looked for in the sentences of the package.
     """
 
-    def __init__(
-        self,
-        files: BiLMFiles,
-        pool: Path = SENTENCES,
-        precision: Precision = "float32",
-        device: torch.device | None = None,
-    ) -> None:
+    def __init__(self, files: BiLMFiles, precision: Precision = "float32", device: torch.device | None = None) -> None:
         self.num_layers = BiLMOptions.load(files.options).num_layers
         self._folder = files.options.parent
         self._device = device or torch.device("cpu")
         self._load = functools.partial(load_frozen, files, precision, self._device)
         self._tokenizer = tokenizer_of_bilm(self._folder)
-        self._sentences = list(dict.fromkeys(map(tuple, _first_sentences(pool, self._tokenizer))))
+        sentences = (tuple(each) for _, line in raw_lines(SENTENCES) for each in self._tokenizer.strings(line))
+        self._sentences = list(dict.fromkeys(filter(None, sentences)))
 
     @functools.cached_property
     def _bilm(self) -> FastBiLM:
@@ -185,37 +170,17 @@ class ServedBiLM:
         return layer
 
 
-def bilms_of_runs(runs: Mapping[str, ServedRun], neighbors: Path = SENTENCES) -> dict[str, ServedBiLM]:
-    """The biLMs by the names of the runs that use them, each once; under `""` the first, or the one in the package.
-
-    Arguments:
-        neighbors: see `ServedBiLM`.
-    """
+def bilms_of_runs(runs: Mapping[str, ServedRun]) -> dict[str, ServedBiLM]:
+    """The biLMs by the names of the runs that use them, each once; under `""` the first, or the one in the package."""
     bilms: dict[tuple[str, str, str], ServedBiLM] = {}
     named: dict[str, ServedBiLM] = {}
     for name, run in runs.items():
         if run.elmo:
             key = (run.elmo.files().fingerprint(), run.elmo.precision, str(run.device))
             if key not in bilms:
-                bilms[key] = ServedBiLM(run.elmo.files(), neighbors, run.elmo.precision, run.device)
+                bilms[key] = ServedBiLM(run.elmo.files(), run.elmo.precision, run.device)
             named[name] = bilms[key]
-    return {"": next(iter(named.values()), None) or ServedBiLM(BiLMFiles.in_folder(DEFAULT_BILM), neighbors), **named}
-
-
-def _first_sentences(path: Path, tokenizer: Tokenizer) -> list[list[str]]:
-    """The sentences of a text with its first 25,000 tokens."""
-    sentences: list[list[str]] = []
-    tokens = 0
-    lines = raw_lines(path, advice="neighbours are looked for in a text")
-    for sentence in (sentence for _, line in lines for sentence in tokenizer.strings(line) if sentence):
-        tokens += len(sentence)
-        if tokens > _POOL_TOKENS:
-            logger.warning("%s: neighbours come only from its first %d tokens", path, _POOL_TOKENS)
-            break
-        sentences.append(sentence)
-    if not sentences:
-        raise DataError(path, f"no sentence of at most {_POOL_TOKENS:,} tokens; expected a text to find neighbours in")
-    return sentences
+    return {"": next(iter(named.values()), None) or ServedBiLM(BiLMFiles.in_folder(DEFAULT_BILM)), **named}
 
 
 def _index(index: int, tokens: Sequence[str]) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-from pathlib import Path
 
 from elmo_tasks.commands import options
 from elmo_tasks.errors import ElmoTasksError
@@ -33,11 +32,6 @@ def add_serve(parser: argparse.ArgumentParser) -> None:
         parser, "--port", 8000, "the port to listen on; 0 picks a free one", options.Number(0, 65535, "a port")
     )
     options.add_device(parser)
-    parser.add_argument(
-        "--neighbors",
-        metavar="FILE",
-        help="the text in which neighbours are looked up, compressed or not (default: 2,000 sentences in the package)",
-    )
     about = "a site whose pages may use the server, such as https://example.org; can be repeated (default: none)"
     options.add_repeated(parser, "--allow-origin", about, metavar="URL")
     parser.add_argument(
@@ -61,7 +55,6 @@ def add_serve(parser: argparse.ArgumentParser) -> None:
 def run_serve(arguments: argparse.Namespace) -> None:
     if any(importlib.util.find_spec(name) is None for name in _NEEDED):
         raise ElmoTasksError("serve needs packages that are not installed: pip install 'elmo-tasks[server]'")
-    from elmo_tasks.extras.samples import SENTENCES
     from elmo_tasks.extras.server.app import create_app
     from elmo_tasks.extras.server.bilm_vectors import bilms_of_runs
     from elmo_tasks.extras.server.served_runs import load_runs
@@ -83,7 +76,7 @@ def run_serve(arguments: argparse.Namespace) -> None:
         if not paths:
             raise ElmoTasksError(f"no run given, and no models are installed; expected RUN, or install some: {INSTALL}")
         runs = load_runs(paths, batch_tokens=limits.batch_tokens, overrides=options.device_overrides(arguments))
-        bilms = bilms_of_runs(runs, Path(arguments.neighbors or SENTENCES))
+        bilms = bilms_of_runs(runs)
         for run in runs.values():
             run.predictor.warm_up()
         for bilm in bilms.values():

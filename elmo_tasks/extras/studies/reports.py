@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from elmo_tasks import __version__
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.extras.compare.comparison import Comparison, compare_predictions, corrected
-from elmo_tasks.extras.compare.plots import RunCurves, draw_mixes, legend_label, save_figure
+from elmo_tasks.extras.compare.plots import RunCurves, draw_mixes, save_figure
 from elmo_tasks.extras.compare.significance import seed_difference
 from elmo_tasks.extras.compare.systems import Predictions, System, read_predictions
 from elmo_tasks.extras.studies.study import train_command
@@ -260,7 +260,7 @@ def draw_shares(summaries: Sequence[Summary]) -> Figure | None:
                 [100 * part.share for part in parts],
                 [part.mean for part in parts],
                 yerr=[part.std or 0.0 for part in parts],
-                marker="o", markersize=4, capsize=3, label=legend_label(name),
+                marker="o", markersize=4, capsize=3, label=name,
             )  # fmt: skip
         axes.set_xscale("log")
         shares = sorted({100 * part.share for parts in arms.values() for part in parts})

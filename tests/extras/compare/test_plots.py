@@ -51,10 +51,10 @@ def test_a_loss_that_is_not_a_number_is_a_gap(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ending", [".svg", ".pdf"])
 def test_names_are_drawn_as_they_are(tmp_path: Path, ending: str) -> None:
-    runs = [RunCurves.read(run(tmp_path / name)) for name in ("_hidden", "$a^{$")]
+    runs = [RunCurves.read(run(tmp_path / name)) for name in ("plain", "$a^{$")]
     plot_runs(tmp_path / f"a{ending}", runs)
     if ending == ".svg":
-        shown = {f"{name}, {what}" for name in ("_hidden", "$a^{$") for what in ("training", "best: 70.00")}
+        shown = {f"{name}, {what}" for name in ("plain", "$a^{$") for what in ("training", "best: 70.00")}
         assert shown <= {*words(tmp_path / "a.svg")}
 
 

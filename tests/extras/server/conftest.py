@@ -13,7 +13,7 @@ from accelerate.state import AcceleratorState
 from fastapi.testclient import TestClient
 
 from elmo_tasks.extras.samples import ALL_TASKS, write_sample_data
-from elmo_tasks.extras.server import Limits
+from elmo_tasks.extras.server import Limits, bilm_vectors
 from elmo_tasks.extras.server.app import create_app
 from elmo_tasks.extras.server.bilm_vectors import ServedBiLM, bilms_of_runs
 from elmo_tasks.extras.server.served_runs import ServedRun, load_runs
@@ -83,7 +83,9 @@ def runs(run_folder: Path) -> dict[str, ServedRun]:
 def bilms(runs: dict[str, ServedRun], tmp_path_factory: pytest.TempPathFactory) -> dict[str, ServedBiLM]:
     text = tmp_path_factory.mktemp("pool") / "pool.txt"
     text.write_text("The dog barks at night. The bark of the tree is old.\n\nNobody barks.\n", encoding="utf-8")
-    return bilms_of_runs(runs, text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bilm_vectors, "SENTENCES", text)
+        return bilms_of_runs(runs)
 
 
 @pytest.fixture

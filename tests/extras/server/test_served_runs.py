@@ -12,12 +12,11 @@ import torch
 from fastapi.testclient import TestClient
 
 from elmo_tasks.batches import Predict
-from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.extras.samples import write_sample_data
-from elmo_tasks.extras.server import Limits, bilm_vectors
+from elmo_tasks.extras.server import Limits
 from elmo_tasks.extras.server.app import create_app
-from elmo_tasks.extras.server.bilm_vectors import ServedBiLM, bilms_of_runs
+from elmo_tasks.extras.server.bilm_vectors import bilms_of_runs
 from elmo_tasks.extras.server.served_runs import Additions, ServedRun, load_runs, to_bytes
 from elmo_tasks.files.cache import content_hash
 from elmo_tasks.files.installed_models import About, Score
@@ -46,15 +45,9 @@ def test_names(run_folder: Path, tmp_path: Path, runs: dict[str, ServedRun]) -> 
             load_runs(list(map(str, paths)), batch_tokens=256)
 
 
-def test_without_a_run_that_has_one_the_package_s_bilm_is_used(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_without_a_run_that_has_one_the_package_s_bilm_is_used() -> None:
     (bilm,) = bilms_of_runs({}).values()
     assert bilm.num_layers == 3
-    assert not caplog.messages  # all sentences of the package are among its first tokens
-    (tmp_path / "empty.txt").write_text("\n")
-    with pytest.raises(ElmoTasksError, match=r"empty\.txt: no sentence"):
-        bilms_of_runs({}, tmp_path / "empty.txt")
 
 
 def test_folders_that_are_not_trained_runs_are_left_out(
@@ -138,25 +131,6 @@ def test_what_is_copied_to_each_result_is_bounded(runs: dict[str, ServedRun]) ->
     ):
         runs["ner"].prepare([given], Additions(), single=True)
     assert len(runs["ner"].prepare([given | {"id": 3}], Additions(), single=False).rows) == 400
-
-
-def test_neighbors_are_those_of_the_first_tokens_of_a_long_text(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(bilm_vectors, "_POOL_TOKENS", 7)
-    files = BiLMFiles.in_folder(DEFAULT_BILM)
-    body = {"tokens": ["x"]}
-
-    def pool(lines: list[str]) -> list[tuple[str, ...]]:
-        (tmp_path / "text").write_text("\n".join(lines))
-        bilm = ServedBiLM(files, tmp_path / "text")
-        (answer,) = bilm.answer([bilm.neighbors(body, 0, 1, 50)])
-        return sorted({tuple(each["tokens"]) for each in json.loads(answer)["neighbors"]})
-
-    assert pool(["a b c.", "d e."]) == [("a", "b", "c", "."), ("d", "e", ".")]
-    assert not caplog.messages
-    assert pool(["a b c.", "d e f.", "g.", "h."]) == [("a", "b", "c", ".")]
-    assert caplog.messages == [f"{tmp_path}/text: neighbours come only from its first 7 tokens"]
 
 
 @pytest.mark.slow
