@@ -47,7 +47,11 @@ HEAVY = "torch datasets pydantic numpy nltk seqeval sklearn accelerate rich h5py
         ("import elmo_tasks.config", "torch datasets numpy"),
         ("from elmo_tasks.cli import main; main(['tune', '--list'])", "torch optuna"),
         (HELP.replace("--help", 'serve", "--help'), "torch fastapi uvicorn pydantic prometheus_client"),
-        pytest.param("import elmo_tasks.runs.train", "sklearn seqeval nltk scipy", marks=pytest.mark.slow),
+        pytest.param(
+            "import elmo_tasks.runs.train, elmo_tasks.extras.pretraining.pretrain",
+            "sklearn seqeval nltk scipy tensorboard",
+            marks=pytest.mark.slow,
+        ),
     ],
     ids=["help", "package", "configs", "list", "serve", "training"],
 )

@@ -91,12 +91,6 @@ def test_bad_options_are_named(
     assert "\n" not in str(caught.value)
 
 
-def test_every_problem_gets_a_line(tmp_path: Path, published_json: dict[str, Any]) -> None:
-    del published_json["lstm"]["dim"], published_json["char_cnn"]["filters"]
-    with pytest.raises(WeightsError, match=r"lstm\.dim.*\n.*char_cnn\.filters"):
-        _load(tmp_path, published_json)
-
-
 def test_missing_file_and_no_json(tmp_path: Path) -> None:
     with pytest.raises(WeightsError, match=r"absent\.json: no such file; .*the options"):
         BiLMOptions.load(tmp_path / "absent.json")

@@ -291,25 +291,3 @@ def test_allennlps_json_says_which_links_make_the_clusters(coarse: bool, most: i
                         clusters.append(cluster := [other])
                     cluster.append(spans[row])
             assert result["clusters"] == clusters
-
-
-def test_allennlps_clusters_are_in_the_order_of_their_first_links() -> None:
-    resolver = make_resolver(as_allennlp=True, max_antecedents=3)
-    scores: list[list[float]] = [
-        [NONE, NONE, NONE, 0],
-        [NONE, NONE, -1, 0],
-        [NONE, -1, 2, 0],
-        [3, -1, 1, 0],
-        [-1, 2, 1, 0],
-    ]
-    output = output_of([(token, token) for token in range(5)], [0] * 5, scores)  # links 2 → 1, 3 → 0, 4 → 2
-    resolver.forward = lambda batch: output  # type: ignore[method-assign]
-    document = ["tarn", "vale", "moro", "orla", "fen"]
-    (result,) = AllenNlpPredictor(CoreferencePredictor(resolver, VOCABULARY))([{"sentences": [document]}])
-    assert result == {
-        "document": document,
-        "clusters": [[[1, 1], [2, 2], [4, 4]], [[0, 0], [3, 3]]],
-        "top_spans": [[token, token] for token in range(5)],
-        "antecedent_indices": [[0, 0, 0], [0, 0, 0], [1, 0, 0], [2, 1, 0], [3, 2, 1]],
-        "predicted_antecedents": [-1, -1, 0, 2, 1],
-    }

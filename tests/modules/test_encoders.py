@@ -20,17 +20,6 @@ from elmo_tasks.modules.feed_forward import FeedForward, FeedForwardConfig
 from tests.modules.helpers import gradients, mask_of
 
 
-@pytest.mark.parametrize(
-    ("name", "kind"), [("stacked_bilstm", StackedBiLstmConfig), ("stacked_bigru", StackedBiGruConfig)]
-)
-def test_config_chooses_by_type(name: str, kind: type[EncoderConfig]) -> None:
-    config = EncoderConfig.model_validate({"type": name, "hidden_sizes": (6, 4)})
-    assert isinstance(config, kind)
-    encoder = config.build(5)
-    assert encoder.output_size == 8
-    assert encoder(torch.randn(2, 3, 5), torch.ones(2, 3, dtype=torch.bool)).shape == (2, 3, 8)
-
-
 @pytest.fixture(
     params=[
         {"type": "stacked_bilstm", "hidden_sizes": (6, 4)},

@@ -2,8 +2,6 @@ import errno
 import json
 import math
 import re
-import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
@@ -206,15 +204,6 @@ def test_unknown_and_missing_trackers_are_config_errors(
     with pytest.raises(ConfigError, match=r"trainer\.trackers: wandb cannot be imported; .* installed: tensorboard"):
         train(config_file, tmp_path / "run", overrides=['trainer.trackers=["wandb", "tensorboard"]'])
     assert not (tmp_path / "run").exists()
-
-
-@pytest.mark.slow
-def test_tensorboard_is_imported_only_when_used() -> None:
-    code = (
-        "import sys, elmo_tasks.runs.train, elmo_tasks.extras.pretraining.pretrain; print('tensorboard' in sys.modules)"
-    )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout == "False\n"
 
 
 def test_flatten_names_the_numbers() -> None:
