@@ -105,14 +105,6 @@ def test_it_learns_from_context(whole: Whole, config_file: Path) -> None:
     assert 0 < seconds - log[-1]["seconds"] + 0.05 < 0.1
 
 
-def test_the_last_step_is_evaluated_once(config_file: Path, tmp_path: Path) -> None:
-    overrides = ["trainer.num_epochs=0.1", "trainer.evaluate_every_steps=1"]
-    pretrain(config_file, tmp_path / "run", overrides=overrides)
-    steps = [record["step"] for record in records(tmp_path / "run")]
-    assert len(steps) > 1
-    assert steps == [*range(1, len(steps) + 1)]
-
-
 def test_by_default_it_is_evaluated_twenty_times(config_file: Path, tmp_path: Path) -> None:
     plans: list[Mapping[str, str]] = []
     overrides = ["trainer.evaluate_every_steps=null", "trainer.batch_size=4", "trainer.unroll_steps=4"]

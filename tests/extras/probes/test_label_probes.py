@@ -2,7 +2,6 @@
 
 import json
 import random
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -84,12 +83,6 @@ def test_the_longest_sentences_come_first(bilm: BiLM) -> None:
     texts = [["a"], ["a"] * 5, ["a"] * 3, ["a"] * 9, ["a"] * 4]
     spans = [[(0, 0)], [(0, 0)], [(0, 0)], [], [(0, 0)]]
     assert [number for number, _ in span_vectors(bilm, texts, spans)] == [1, 4, 2, 0]
-
-
-def test_a_bar_is_drawn(bilm: BiLM, terminal: Callable[[], str]) -> None:
-    few = sentences(4, seed=1)
-    probe_labels(bilm, few, few)
-    assert "computing vectors" in terminal()
 
 
 def test_the_mean_of_a_span_is_exact_far_into_a_long_text() -> None:

@@ -1,6 +1,5 @@
 """The sample data: every file is read by the readers of its format, has gold labels, and is cut at sentences."""
 
-import functools
 import itertools
 import json
 import re
@@ -8,14 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from elmo_tasks.data_readers import DatasetReaderConfig
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.extras.samples import ALL_TASKS, SAMPLE_TASKS, SENTENCES, VECTORS, write_sample_data
+from elmo_tasks.extras.samples import ALL_TASKS, SAMPLE_TASKS, SENTENCES, write_sample_data
 from elmo_tasks.files.text import open_binary
-from elmo_tasks.modules.word_vectors import WordVectorFile
 
 README = SENTENCES.parent / "files" / "README.md"
 CONLL_2012 = "conll-2012/v4/data/{}/data/english/annotations"
@@ -112,16 +109,6 @@ def test_coreference_has_only_free_genres_and_no_single_mentions(folder: Path) -
         assert all(len(cluster) > 1 for document in part for cluster in document["clusters"])
 
 
-def test_every_label_is_frequent(folder: Path) -> None:
-    train = read(folder, "ner")[0]
-    tags = [tag[2:] for each in train for tag in each["tags"] if tag[0] in "BU"]
-    assert {tag: tags.count(tag) > 80 for tag in set(tags)} == dict.fromkeys(("PER", "LOC", "ORG", "MISC"), True)
-    sentiments = [each["label"] for each in read(folder, "sst5")[0]]
-    assert min(map(sentiments.count, set(sentiments))) > 50
-    answered = [bool(each["answers"]) for each in read(folder, "squad2")[0]]
-    assert 200 < sum(answered) < 500
-
-
 def test_the_other_names_of_the_files_have_the_same(folder: Path) -> None:
     for split, parts in (("train", 0), ("development", 1), ("test", 2)):
         for name, below in (("srl", "nw"), ("coref", "coref")):
@@ -136,16 +123,6 @@ def test_roles_in_the_columns_of_2005_are_those_of_2012(folder: Path) -> None:
         return [(each["tokens"], [tag.replace("-ARG", "-A") for tag in each["tags"]]) for each in read(folder, name)[1]]
 
     assert roles("conll05") == roles("srl")
-
-
-@pytest.mark.slow
-def test_word_vectors_are_those_of_glove(folder: Path, data_folder: Path) -> None:
-    ours = WordVectorFile(folder / VECTORS)
-    words = ["the", "london", "pizza", "happily", "no-such-word"]
-    whole = WordVectorFile(data_folder / "glove" / "glove.6B.50d.txt.xz").rows(words)
-    assert ours.dimension == 50
-    np.testing.assert_allclose(ours.rows(words), whole, atol=0.026)
-    assert np.isnan(whole[-1]).all()
 
 
 def test_the_first_sentences_of_every_format(folder: Path, tmp_path: Path) -> None:
@@ -185,25 +162,3 @@ def test_errors(tmp_path: Path) -> None:
 
 def test_the_files_are_small() -> None:
     assert sum(path.stat().st_size for path in README.parent.rglob("*.*") if path.is_file()) < 2_000_000
-
-
-TEXT = SENTENCES.read_text(encoding="utf-8")
-
-
-def test_sentences_are_many_and_no_two_are_the_same() -> None:
-    sentences = [line for line in TEXT.splitlines() if line]
-    assert len(sentences) == 2000
-    assert len({" ".join(re.findall(r"\w+", sentence.lower())) for sentence in sentences}) == 2000
-    assert all(8 <= len(sentence.split()) <= 20 for sentence in sentences)
-    assert TEXT.isascii()
-
-
-def test_each_paragraph_is_about_a_word() -> None:
-    *paragraphs, _ = TEXT.split("\n\n")
-    shared = [
-        functools.reduce(set.__and__, (set(re.findall(r"\w+", line.lower())) for line in paragraph.splitlines()))
-        for paragraph in paragraphs
-    ]
-    assert len(paragraphs) > 100
-    assert all(len(words - {"a", "the"}) == 1 for words in shared)
-    assert min(len(paragraph.splitlines()) for paragraph in paragraphs) > 12
