@@ -234,7 +234,7 @@ def _prepare(
         if folder.exists():
             try:
                 return Corpus(folder)
-            except (OSError, EOFError, ValueError, RecursionError):
+            except (OSError, EOFError, ValueError):
                 logger.warning("%s: the prepared corpus is damaged; it is prepared again", folder)
                 shutil.rmtree(folder)
     with atomic_folder(folder) as temporary:

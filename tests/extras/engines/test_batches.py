@@ -96,7 +96,7 @@ def test_every_row_has_a_result(sample_folder: Path, runs: list[Path]) -> None:
 def test_wrong_settings_are_refused_before_the_model_is_loaded() -> None:
     for name in ("pool", "number_type", "precision", "on_error"):
         with pytest.raises(ArgumentError, match=f"^{name} is 'median'; expected "):
-            Embed(**{name: "median"})
+            Embed(**{name: "median"})  # type: ignore[arg-type]
 
 
 def plain(value: Any) -> Any:

@@ -63,7 +63,7 @@ def test_embed_has_the_settings_that_its_arguments_say(
         assert cli.main(["embed", str(tmp_path / "in.txt"), "--output", str(target), "--force", *given.split()]) == 0
         found = np.load(target)
         assert names is None or sorted(found.files) == names
-        expected = elmo_tasks.embed("One. Two three.", **settings)  # type: ignore[arg-type]
+        expected = elmo_tasks.embed("One. Two three.", **settings)
         for number, vectors in enumerate(expected):
             np.testing.assert_allclose(found[str(number)], vectors, atol=2e-6)
     assert batches == [9, 4096, 4096]
