@@ -87,9 +87,6 @@ class TokenEncoder(nn.Module):
         """The tensors of another kind of token layer, by their names in weights files; those of bytes are lists."""
         return {}
 
-    def check_lists(self) -> None:
-        """Raises `WeightsError` if a list of `own_tensors` is damaged."""
-
     def encode(self, character_ids: Tensor, length: int | None = None) -> Tensor:
         """Encodes tokens at once, (N, C) -> (N, P); `length` is that of the longest one, if it is known."""
         vectors = self.filters(character_ids, PADDING_ID, length)

@@ -66,10 +66,6 @@ def read_weights(path: str | Path, encoder: TokenEncoder, directions: Sequence[L
             for view, part in zip(views, values.split(rows), strict=True):
                 view.copy_(part)
         encoder.embedding.weight[: encoder.first_row] = 0.0
-        try:
-            encoder.check_lists()
-        except WeightsError as error:
-            raise WeightsError(f"{path}: {error}") from None
 
 
 def check_weights(path: str | Path, encoder: TokenEncoder, directions: Sequence[LstmStack]) -> None:

@@ -316,10 +316,7 @@ class StreamObjective(Objective):
         return {"dtype": str(self.dtype).removeprefix("torch."), "states": states}
 
     def load_state(self, state: dict[str, Any]) -> None:
-        dtype = getattr(torch, state["dtype"])
-        if not isinstance(dtype, torch.dtype):
-            raise TypeError(f"{state['dtype']} is not a type of numbers")
-        self.dtype = dtype
+        self.dtype = getattr(torch, state["dtype"])
         self.states = send_to_device(state["states"], self.model.softmax_bias.device)
 
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -14,7 +14,6 @@ from torch import Tensor, nn
 from elmo_tasks.elmo.characters import BEGIN_SENTENCE, END_SENTENCE
 from elmo_tasks.elmo.options import BiLMOptions
 from elmo_tasks.elmo.token_encoder import TOKENS_AT_ONCE, TokenEncoder
-from elmo_tasks.errors import WeightsError
 
 UNKNOWN, PADDING, BEGIN_WORD, END_WORD = "<oov>", "<pad>", "<eow>", "<bow>"  # words begin with <eow> and end with <bow>
 _BORDERS = {BEGIN_SENTENCE: "<bos>", END_SENTENCE: "<eos>"}
@@ -93,18 +92,10 @@ class LexiconEncoder(TokenEncoder):
     def own_tensors(self) -> dict[str, Tensor]:
         return {"word_embed": self.word_embedding.weight, "words": self.words, "characters": self.characters}
 
-    def check_lists(self) -> None:
-        self.numbers()
-
     def numbers(self) -> Numbers:
-        """The rows of words and characters in their tables.
-
-        Raises:
-            WeightsError: a list is damaged.
-        """
+        """The rows of words and characters in their tables."""
         if self._numbers is None:
-            words = _numbered(self.words, len(self.word_embedding.weight), NEEDED_WORDS)
-            self._numbers = Numbers(words, _numbered(self.characters, len(self.embedding.weight), NEEDED_CHARACTERS))
+            self._numbers = Numbers(_numbered(self.words), _numbered(self.characters))
         return self._numbers
 
     def _load_from_state_dict(self, *arguments: Any) -> None:
@@ -118,23 +109,7 @@ def as_bytes(items: Sequence[str]) -> Tensor:
     return torch.frombuffer(bytearray("\n".join(items).encode()), dtype=torch.uint8)
 
 
-def missing(items: Collection[str], needed: Collection[str]) -> str:
-    """The needed items that are not there, with commas between them."""
-    return ", ".join(sorted(set(needed) - set(items)))
-
-
-def _numbered(content: Tensor, rows: int, needed: Collection[str]) -> dict[str, int]:
+def _numbered(content: Tensor) -> dict[str, int]:
     """The number of each item of a list that `as_bytes` has made. Numbers without an item have an empty one."""
-    try:
-        items = content.cpu().numpy().tobytes().decode().split("\n")
-    except UnicodeDecodeError as error:
-        raise WeightsError(f"the biLM's list of words or characters is damaged: {error}") from None
-    if len(items) != rows:
-        raise WeightsError(
-            f"the biLM's list of words or characters has {len(items)} items; expected {rows}, as its table"
-        )
-    if absent := missing(items, needed):
-        raise WeightsError(
-            f"the biLM's list of words or characters has no {absent}; expected them as in ELMoForManyLangs"
-        )
+    items = content.cpu().numpy().tobytes().decode().split("\n")
     return {item: number for number, item in enumerate(items) if item}

@@ -25,7 +25,7 @@ from elmo_tasks.elmo.options import PUBLISHED_OPTIONS, VOCABULARY_FILE, BiLMOpti
 from elmo_tasks.errors import WeightsError, one_line
 from elmo_tasks.extras.weights.allennlp_names import bilm_tensors
 from elmo_tasks.extras.weights.foreign_files import read_pickled_tensors
-from elmo_tasks.extras.weights.lexicon import NEEDED_CHARACTERS, NEEDED_WORDS, LexiconEncoder, as_bytes, missing
+from elmo_tasks.extras.weights.lexicon import NEEDED_CHARACTERS, NEEDED_WORDS, LexiconEncoder, as_bytes
 from elmo_tasks.files.atomic import atomic_folder
 from elmo_tasks.files.cache import kept_hash, used_cache
 from elmo_tasks.files.json_files import read_json
@@ -191,6 +191,6 @@ def _read_list(path: Path, size: int, needed: Sequence[str]) -> list[str]:
                 f"{path}:{number}: {line.strip()[:80]!r}; expected an item, a tab and a number below {size}"
             )
         items[int(index)] = item or _NO_ITEM
-    if absent := missing(items, needed):
-        raise WeightsError(f"{path}: has no {absent}; expected a list of ELMoForManyLangs")
+    if absent := sorted(set(needed).difference(items)):
+        raise WeightsError(f"{path}: has no {', '.join(absent)}; expected a list of ELMoForManyLangs")
     return items

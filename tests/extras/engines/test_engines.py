@@ -18,19 +18,14 @@ pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 
 @pytest.fixture
-def texts(tmp_path: Path) -> Path:
-    (tmp_path / "texts").mkdir()
-    for name in "abc":
-        lines = (f"Line {number} of the text {name}. It rained.\n" for number in range(60))
-        (tmp_path / "texts" / f"{name}.txt").write_text("".join(lines))
-    return tmp_path / "texts"
+def table() -> pa.Table:
+    lines = (f"Line {number} of the text {name}. It rained." for name in "abc" for number in range(60))
+    return pa.table({"id": [str(number) for number in range(180)], "text": list(lines)})
 
 
-def test_ray_data_gives_the_same_rows(texts: Path, sample_folder: Path) -> None:
+def test_ray_data_gives_the_same_rows(table: pa.Table, sample_folder: Path) -> None:
     ray = pytest.importorskip("ray")
     settings: dict[str, Any] = {"bilm": sample_folder / "bilm", "pool": "mean"}
-    lines = [line for path in sorted(texts.iterdir()) for line in path.read_text().splitlines()]
-    table = pa.table({"id": [str(number) for number in range(len(lines))], "text": lines})
     ray.init("local", include_dashboard=False, logging_level=logging.ERROR)
     try:
         rows = ray.data.from_arrow(table).map_batches(
@@ -49,15 +44,15 @@ def test_ray_data_gives_the_same_rows(texts: Path, sample_folder: Path) -> None:
         assert np.asarray(row["vectors"]) == pytest.approx(np.asarray(other["vectors"]), abs=1e-3)
 
 
-def test_spark_gives_the_same_rows(texts: Path, sample_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spark_gives_the_same_rows(
+    table: pa.Table, sample_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pyspark = pytest.importorskip("pyspark.sql")
     from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     embed = Embed(bilm=sample_folder / "bilm", pool="mean", number_type="float32")
-    lines = [line for path in sorted(texts.iterdir()) for line in path.read_text().splitlines()]
-    table = pa.table({"id": [str(number) for number in range(len(lines))], "text": lines})
-    pq.write_table(table, texts / "all.parquet")
+    pq.write_table(table, tmp_path / "all.parquet")
 
     schema = from_arrow_schema(embed.schema(table.schema))
 
@@ -67,7 +62,7 @@ def test_spark_gives_the_same_rows(texts: Path, sample_folder: Path, monkeypatch
 
     spark: Any = pyspark.SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
     try:
-        rows = spark.read.parquet(str(texts / "all.parquet")).repartition(2)
+        rows = spark.read.parquet(str(tmp_path / "all.parquet")).repartition(2)
         found = rows.mapInArrow(embed_batches, schema).collect()
     finally:
         spark.stop()

@@ -118,13 +118,6 @@ def test_the_other_names_of_the_files_have_the_same(folder: Path) -> None:
     assert (folder / "snli" / "snli_1.0_train_subset.jsonl").read_bytes() == whole
 
 
-def test_roles_in_the_columns_of_2005_are_those_of_2012(folder: Path) -> None:
-    def roles(name: str) -> list[Any]:
-        return [(each["tokens"], [tag.replace("-ARG", "-A") for tag in each["tags"]]) for each in read(folder, name)[1]]
-
-    assert roles("conll05") == roles("srl")
-
-
 def test_the_first_sentences_of_every_format(folder: Path, tmp_path: Path) -> None:
     write_sample_data(tmp_path, ALL_TASKS, sentences=(12, 4, 3))
     for name, (_, files, _) in SAMPLES.items():

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import h5py
-import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -174,28 +173,13 @@ def test_it_is_converted_once(folder: Path, tmp_path: Path) -> None:
     assert BiLMFiles.in_folder(archive) == files
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "problem"),
-    [
-        ("words", b"a" * 40, "weights.hdf5: .* has 1 items; expected 8, as its table"),
-        ("words", b"\xff" * 40, "weights.hdf5: .* is damaged: .*utf-8"),
-        ("characters", None, "weights.hdf5: .* has no <eow>; expected them"),
-        ("characters", 0.5, "weights.hdf5: characters holds float64; expected bytes"),
-    ],
-)
-def test_damaged_lists(folder: Path, name: str, content: bytes | float | None, problem: str) -> None:
+def test_a_list_of_other_numbers_is_refused(folder: Path) -> None:
     files = BiLMFiles.in_folder(folder)
     with h5py.File(files.weights, "r+") as file:
-        values = file[name][...]
-        if content is None:
-            values[1] = ord("x")  # of <eow>
-        elif isinstance(content, bytes):
-            values = np.resize(np.frombuffer(content, dtype=np.uint8), values.shape)
-        else:
-            values = values + content
-        del file[name]
-        file[name] = values
-    with pytest.raises(WeightsError, match=problem):
+        values = file["characters"][...] + 0.5
+        del file["characters"]
+        file["characters"] = values
+    with pytest.raises(WeightsError, match=r"weights\.hdf5: characters holds float64; expected bytes"):
         BiLM.load(files.options, files.weights)
 
 
