@@ -9,7 +9,6 @@ import torch
 
 from elmo_tasks.errors import ElmoTasksError, MigrationError
 from elmo_tasks.extras.allennlp.heads.head import Head
-from elmo_tasks.text.tag_schemes import allowed_transitions
 from tests.extras.allennlp.archives import GONE
 from tests.extras.allennlp.heads import BOTH, LABELS, ROLES, SPANS, make
 
@@ -222,18 +221,17 @@ def test_layers_dropout_and_transitions_of_a_crf_tagger() -> None:
     assert torch.equal(head.tensors["crf.transitions"], archive.tensors["crf.transitions"])
 
 
-def mask_of_bio() -> torch.Tensor:
-    start, between, end = map(torch.from_numpy, allowed_transitions(list(SPANS), "IOB2"))
-    mask = torch.zeros(5, 5)
-    mask[:3, :3], mask[3, :3], mask[:3, 4] = between.float(), start.float(), end.float()
-    return mask
+# From each of O, B-X, I-X and the start (the rows) to each of the three and the end, which is the last column.
+MASK_OF_BIO = torch.tensor(
+    [[1, 1, 0, 0, 1], [1, 1, 1, 0, 1], [1, 1, 1, 0, 1], [1, 1, 0, 0, 0], [0, 0, 0, 0, 0]], dtype=torch.float32
+)
 
 
 @pytest.mark.parametrize(
     ("encoding", "mask", "entries", "expected"),
     [
         (None, torch.ones(5, 5), [(0, 1), (3, 0), (2, 4)], "none"),
-        ("BIO", mask_of_bio(), [(0, 1), (0, 2), (3, 2), (2, 4)], "those of IOB2"),
+        ("BIO", MASK_OF_BIO, [(0, 1), (0, 2), (3, 2), (2, 4)], "those of IOB2"),
     ],
 )
 def test_each_constraint_of_a_crf_tagger_is_compared(

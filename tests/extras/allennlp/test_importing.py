@@ -18,7 +18,7 @@ import elmo_tasks
 from elmo_tasks.cli import main
 from elmo_tasks.elmo import BiLM, Elmo, batch_to_ids
 from elmo_tasks.errors import MigrationError, RunError
-from elmo_tasks.extras.allennlp.importing import import_allennlp
+from elmo_tasks.extras.allennlp.importing import Imported, import_allennlp
 from elmo_tasks.files.tensor_files import read_tensors
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.folder import RunFolder
@@ -178,7 +178,10 @@ def test_a_run_like_any_other(
     """Predicts, evaluates, is packed, and is where training begins."""
     monkeypatch.chdir(tmp_path)
     assert main(["import-allennlp", str(archive), "run"]) == 0
-    assert "run: AllenNLP's crf_tagger\n- " in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert said.startswith("run: AllenNLP's crf_tagger\n- ")
+    assert said.endswith("\n- without a meaning here: iterator, trainer\n")
+    assert Imported("x", ("a note",), unread=(), label_names={}).lines() == ["a note"]
     for name in ("train.txt", "dev.txt"):
         Path(name).write_text("The O\ndog O\nlives O\nin O\nSeattle B-LOC\n\nOrla B-PER\n")
     Path("text").write_text("The dog lives .\n")
@@ -368,23 +371,3 @@ def test_other_models_get_one_line_and_nothing_is_written(
     assert "and 0 more" not in str(error.value)
     assert len(str(error.value).splitlines()) == 1
     assert [each.name for each in tmp_path.iterdir()] == ["model.tar.gz"]
-
-
-def test_constraints_of_the_archive_are_compared(tmp_path: Path) -> None:
-    names = ("O", "B-LOC", "I-LOC", "B-PER", "I-PER", "B-ORG", "I-ORG", "B-MISC", "I-MISC")
-    tensors, config = ner_tensors(), with_changes(NER, {"model.label_encoding": "BIO"})
-    mask = torch.zeros(11, 11)
-    for one, first in enumerate((*names, "START")):
-        for other, second in enumerate(names):
-            continues = first[:1] in "BI" and first[2:] == second[2:]
-            mask[one, other] = float(second[:1] != "I" or continues)
-    mask[:9, 10] = 1.0
-    tensors["crf._constraint_mask"] = mask
-    vocabulary = {**VOCABULARY, "labels": names}
-    import_allennlp(write_archive(tmp_path / "a", config, tensors, vocabulary), tmp_path / "run")
-    run = load_run(tmp_path / "run")
-    assert run.vocabulary.labels["tags"] == names
-    assert torch.equal(run.model.state_dict()["crf.transitions"], tensors["crf.transitions"])
-    mask[0, 2] = 1.0
-    with pytest.raises(MigrationError, match="has other constraints"):
-        import_allennlp(write_archive(tmp_path / "b", config, tensors, vocabulary), tmp_path / "second")

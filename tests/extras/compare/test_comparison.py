@@ -1,6 +1,5 @@
 """Comparisons of files of predictions and of runs, and every way in which they can be refused."""
 
-import inspect
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,7 +10,7 @@ import pytest
 
 from elmo_tasks import cli
 from elmo_tasks.errors import DataError, ElmoTasksError, RunError
-from elmo_tasks.extras.compare.comparison import compare, compare_predictions
+from elmo_tasks.extras.compare.comparison import compare
 from elmo_tasks.extras.compare.systems import System, find_systems, is_system, read_predictions
 from elmo_tasks.extras.repeats import repeats
 from elmo_tasks.runs.evaluate import evaluate
@@ -112,14 +111,6 @@ def test_sentences_without_numbers_are_known_by_their_words(tmp_path: Path) -> N
     file = write(tmp_path / "a.jsonl", [(unnumbered, right), (unnumbered, wrong), (other, right)])
     comparison = compare([file], resamples=10)
     assert (comparison.num_examples, comparison.num_units) == (3, 2)
-
-
-def test_the_command_has_the_defaults_of_the_function() -> None:
-    arguments = cli.make_parser(["compare"]).parse_args(["compare", "run"])
-    defaults = inspect.signature(compare).parameters
-    others = inspect.signature(compare_predictions).parameters
-    assert all(others[name].default == defaults[name].default for name in others.keys() & defaults.keys())
-    assert (arguments.resamples, arguments.seed) == (defaults["resamples"].default, defaults["seed"].default)
 
 
 def test_schemes_of_tags_may_differ(tmp_path: Path) -> None:

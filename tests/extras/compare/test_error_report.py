@@ -118,44 +118,6 @@ def test_random_clusters_add_up(seed: int, tmp_path: Path) -> None:
     check_sums(errors(path := write(tmp_path / "a.jsonl", pairs)), path)
 
 
-@pytest.mark.slow
-def test_the_official_scorers_cases_add_up(data_folder: Path, tmp_path: Path) -> None:
-    folder = data_folder / "scorer_cases"
-    sentences = []
-    for block in (folder / "ner_conll2003_testb_output.txt").read_text().split("\n\n"):
-        if columns := [line.split() for line in block.splitlines() if line]:
-            tokens, gold, predicted = (list(each) for each in zip(*columns, strict=True))
-            sentences.append(({"tokens": tokens, "tags": gold}, {"tags": predicted}))
-    path = write(tmp_path / "ner.jsonl", sentences)
-    report = errors(path)
-    check_sums(report, path)
-    expected = json.loads((folder / "ner_expected.json").read_text())
-    kinds = report.kinds
-    assert kinds["right"] == expected["correct_phrases"]
-    assert sum(kinds.values()) - kinds["missed"] == expected["found_phrases"]
-    assert sum(kinds.values()) - kinds["spurious"] == expected["gold_phrases"]
-
-    roles = []
-    for case in map(json.loads, (folder / "srl_cases.jsonl").read_text().splitlines()):
-        example = {"tokens": case["words"], "predicate": case["predicate_index"], "tags": case["gold"]}
-        roles.append((example, {"tags": case["predicted"]}))
-    path = write(tmp_path / "srl.jsonl", roles)
-    report = errors(path)
-    check_sums(report, path)
-    overall = json.loads((folder / "srl_expected.json").read_text())["Overall"]
-    kinds = report.kinds
-    assert kinds["right"] == overall["correct"]
-    assert sum(kinds.values()) - kinds["right"] - kinds["missed"] == overall["excess"]
-    assert sum(kinds.values()) - kinds["right"] - kinds["spurious"] == overall["missed"]
-
-    documents = []
-    for case in map(json.loads, (folder / "coref_cases.jsonl").read_text().splitlines()):
-        example = {"sentences": [["it"] * case["num_tokens"]], "clusters": case["gold"]}
-        documents.append((example, {"clusters": case["predicted"]}))
-    path = write(tmp_path / "coref.jsonl", documents)
-    check_sums(errors(path), path)
-
-
 def spans(text: str) -> set[LabelledSpan]:
     """`A0-1` is a span A of the tokens 0 and 1."""
     return {LabelledSpan(each[0], ((int(each[1]), int(each[3])),)) for each in text.split()}

@@ -1,5 +1,4 @@
 import json
-import re
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -139,29 +138,3 @@ def test_curves_have_a_point_for_each_epoch_and_a_star_at_the_best(tmp_path: Pat
     assert [same_color(line.get_color(), color) for line, color in
             zip(metric.lines, ("C0", "C0", "C1", "C1"), strict=True)] == [True] * 4  # fmt: skip
     assert (legend(metric)[1], metric.get_title()) == ("other, best: 1.50", "validation f1, loss")
-
-
-def test_plots_are_placed_by_what_there_is(tmp_path: Path, figures: list[Figure]) -> None:
-    mixed, plain = (RunCurves.read(run(tmp_path / f"{elmo}", elmo=elmo)) for elmo in (True, False))
-    for curves in (mixed, plain):
-        plot_runs("a.svg", [curves])
-    grid: list[list[Any]] = [[each.get_subplotspec() for each in figure.axes] for figure in figures]
-    first = [(0, 1), (0, 1)]  # the row, and how many columns it spans: both curves share a row
-    assert [[(spec.rowspan.start, len(spec.colspan)) for spec in each] for each in grid] == [[*first, (1, 2)], first]
-    mixes, alone = (figure.get_figheight() for figure in figures)
-    assert alone < mixes < 1.4 * alone  # a table of one row is low
-    plot_runs("a.svg", [mixed] * 4)
-    assert figures[-1].get_figheight() == pytest.approx(mixes + 3 * 0.5)
-
-
-def test_plots_have_a_background_of_their_own_so_that_a_dark_page_shows_them(tmp_path: Path) -> None:
-    plot_runs(tmp_path / "plot.svg", [RunCurves.read(run(tmp_path / "run"))])
-    images = Path(__file__).parents[3] / "docs" / "images"
-    drawn = [images / f"{name}.svg" for name in ("sample_efficiency", "default_bilm", "tour")]
-    for path in (tmp_path / "plot.svg", *drawn):
-        root = ElementTree.parse(path).getroot()
-        first = next(each for each in root.iter() if each.tag.endswith("path") and "fill: #" in each.get("style", ""))
-        assert "fill: #ffffff" in str(first.get("style"))
-        corners = {tuple(map(float, each)) for each in re.findall(r"[ML] (\S+) (\S+)", str(first.get("d")))}
-        width, height = map(float, root.get("viewBox", "").split()[2:])
-        assert corners == {(0, 0), (0, height), (width, 0), (width, height)}

@@ -63,18 +63,6 @@ def test_a_run_resumes_bit_for_bit(gated: dict[str, Any], run: Path, tmp_path: P
     assert _mixes(tmp_path / "run") == _mixes(run)
 
 
-def test_it_begins_as_the_scalar_mix_that_it_starts_from(
-    gated: dict[str, Any], short_run: Path, tmp_path: Path
-) -> None:
-    still = ["trainer.num_epochs=1", 'trainer.optimizer={"type": "sgd", "lr": 1e-30}', *EVEN]
-    train(gated, tmp_path / "run", overrides=still, from_run=short_run)
-    origin = json.loads((tmp_path / "run" / "origin.json").read_text(encoding="utf-8"))
-    gate = {f"{PLACE}.gate.{name}": "not in the run" for name in ("0.weight", "0.bias", "2.weight")}
-    assert origin["not_taken"] == gate
-    path = load_run(short_run).config.validation_data_path
-    assert evaluate(tmp_path / "run", path) == evaluate(short_run, path)
-
-
 def test_a_packed_run_is_served_without_weights_of_layers(run: Path, tmp_path: Path) -> None:
     archive(run, tmp_path / "run.tar.gz")
     path = load_run(run).config.validation_data_path

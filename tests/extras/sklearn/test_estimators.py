@@ -18,7 +18,7 @@ from sklearn.exceptions import DataConversionWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
-from sklearn.utils import estimator_checks, get_tags
+from sklearn.utils import estimator_checks
 
 import elmo_tasks
 from elmo_tasks.config import load_config, to_json
@@ -72,15 +72,6 @@ CHECKS = [
 @pytest.mark.parametrize("kind", [ElmoVectorizer, ElmoClassifier, ElmoTagger])
 def test_the_checks_of_scikit_learn(kind: Any, check: Any) -> None:
     check(kind.__name__, kind())
-
-
-def test_what_scikit_learn_need_not_do() -> None:
-    for kind, needs_fit in ((ElmoVectorizer, False), (ElmoClassifier, True), (ElmoTagger, True)):
-        tags = get_tags(kind())
-        assert (tags.requires_fit, tags.no_validation) == (needs_fit, True)
-        given = tags.input_tags
-        assert (given.one_d_array, given.string, given.two_d_array) == (True, True, False)
-    assert get_tags(ElmoVectorizer()).transformer_tags.preserves_dtype == []  # float32, whatever the texts are
 
 
 def test_vectors_are_those_of_the_tokens_of_all_sentences(bilm: str) -> None:

@@ -10,7 +10,6 @@ import pytest
 
 import elmo_tasks.extras.studies.study_training
 from elmo_tasks import cli
-from elmo_tasks.extras.studies import packaged_studies
 from elmo_tasks.extras.studies.study import Study
 from elmo_tasks.extras.studies.study_runs import StudyFolder
 
@@ -70,12 +69,3 @@ def test_a_study_passes_on_how_it_was_called_and_names_what_failed(
     assert capsys.readouterr().err == (
         "error: 2 of 2 runs failed; call again to retry them:\n  a, seed 1: lost\n  a, seed 2: lost\n"
     )
-
-
-def test_the_summaries_of_a_list_begin_two_places_after_the_longest_name(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["study", "--list"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    parts = [line.split(maxsplit=1) for line in lines]
-    column = max(len(name) for name, _ in parts) + 2
-    assert {*packaged_studies()} == {name for name, _ in parts}
-    assert [line[column:] for line in lines] == [text for _, text in parts]
