@@ -76,12 +76,11 @@ class RunCurves:
         return best["elmo"] | ({"transformer": best["transformer"]} if best.get("transformer") else {})
 
 
-def check_format(path: str | Path) -> str:
-    """The ending of a picture's file, in lower case; raises `ElmoTasksError` if it is not one of `FORMATS`."""
+def check_format(path: str | Path) -> None:
+    """Raises `ElmoTasksError` if the ending of a picture's file is not one of `FORMATS`."""
     suffix = Path(path).suffix.lower()
     if suffix not in FORMATS:
         raise ElmoTasksError(f"{path}: the ending is {suffix!r}; expected {', '.join(FORMATS)}")
-    return suffix
 
 
 def plot_runs(path: str | Path, runs: Sequence[RunCurves]) -> None:
@@ -89,14 +88,10 @@ def plot_runs(path: str | Path, runs: Sequence[RunCurves]) -> None:
     weights of the layers of the biLM and of a transformer in the best epoch, as in figure 2 of Peters et al. (2018).
 
     Arguments:
-        path: the file to write, replaced if it exists. Its ending chooses the format.
-
-    Raises:
-        ElmoTasksError: the ending of the file is not one of `FORMATS`.
+        path: the file to write, replaced if it exists. Its ending chooses the format; see `check_format`.
     """
     from matplotlib.figure import Figure
 
-    check_format(path)
     mixes = [
         (name if len(runs) == 1 else f"{run.name}, {name}", mix) for run in runs for name, mix in run.mixes().items()
     ]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import re
 import shlex
 import statistics
 from collections.abc import Iterator, Sequence
@@ -112,15 +111,15 @@ def _notes(summaries: Sequence[Summary], findings: Findings) -> str:
 
 
 def _table(title: str, summaries: Sequence[Summary], findings: Findings) -> Table:
-    """Columns in which no arm has anything are left out, and what all names begin with is in the title."""
-    start, rows = common_start(list(dict.fromkeys(each.arm.name for each in summaries))), []
+    """Columns in which no arm has anything are left out."""
+    rows = []
     for each in summaries:
         p_values = findings.p_values.get((each.arm.name, each.share), {})
         spread = "" if each.std is None else f" ± {each.std:.2f}"
         complete = len(each.results) == each.num_seeds
         rows.append(
             {
-                "arm": each.arm.name[len(start) :],
+                "arm": each.arm.name,
                 "data": f"{100 * each.share:g} %",
                 "metric": each.metric,
                 "score": f"{each.mean:.2f}{spread}",
@@ -135,16 +134,7 @@ def _table(title: str, summaries: Sequence[Summary], findings: Findings) -> Tabl
     columns = [name for name in rows[0] if any(row[name] for row in rows)]
     if all(each.share == 1 for each in summaries):
         columns.remove("data")
-    if start.startswith(title):
-        title = start.rstrip(",: ")
     return Table(title, columns, [[row[name] for name in columns] for row in rows])
-
-
-def common_start(names: Sequence[str]) -> str:
-    """What several names begin with, up to a comma or colon and a space; empty for a single name."""
-    first, *others = names
-    ends = [match.end() for match in re.finditer("[,:] ", first)] if others else []
-    return first[: max((end for end in ends if all(name.startswith(first[:end]) for name in others)), default=0)]
 
 
 def _p_value(value: float) -> str:
