@@ -69,7 +69,7 @@ def _evaluate(
     path: Path, variables: Mapping[str, str] | None, undefined: dict[str, ConfigError] | None
 ) -> dict[str, Any]:
     if path.suffix.lower() in (".jsonl", ".jsonlines"):  # Jsonnet would read the sum of the objects
-        raise ConfigError(f"{path}: JSON lines; expected a Jsonnet or JSON file")
+        raise ConfigError(f"{path}: JSON lines")
     if path.suffix == ".json":
         values = read_json(path, dict[str, Any], _JSON_CONFIG, error=ConfigError)
         try:

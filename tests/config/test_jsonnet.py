@@ -45,7 +45,7 @@ FILES: list[tuple[str, str | bytes, str]] = [
     ("x.json", "{} {}", r"x.json(:\d)?: .*trailing characters at column 4"),
     # Files of other kinds.
     ("table.csv", "text,label\nYes.,1\n", f"table.csv:1: .*{ADVICE}"),
-    ("data.jsonl", '{"text": "a"}\n{"text": "b"}\n', f"data.jsonl: JSON lines; .*{ADVICE}"),
+    ("data.jsonl", '{"text": "a"}\n{"text": "b"}\n', f"data.jsonl: JSON lines{ADVICE}"),
     ("run.tar.gz", b"\x1f\x8b\x08", f"run.tar.gz: the file is not UTF-8 text .*{ADVICE}"),
     ("list.txt", "[1]", rf"list.txt: expected an object, got \[1\]{ADVICE}"),
 ]  # fmt: skip

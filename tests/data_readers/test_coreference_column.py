@@ -92,12 +92,6 @@ def test_cells_of_other_publishers() -> None:
     assert parse_coreference_column(cells, Path("doc.conll")) == [[[1, 1]], [[1, 5]], [[3, 4]], [[3, 4]]]
 
 
-def test_cells_are_written_ends_first_and_outer_beginnings_first() -> None:
-    clusters = [[[0, 4], [6, 6]], [[0, 2], [3, 4]], [[0, 0], [2, 4]], [[4, 5]]]
-    cells = "(0|(1|(2) - 1)|(2 (1 1)|2)|0)|(3 3) (0) -"
-    assert written_column(clusters, 8) == cells.split()
-
-
 def cross(one: tuple[int, int], other: tuple[int, int]) -> bool:
     (start, end), (other_start, other_end) = sorted((one, other))
     return start < other_start <= end < other_end
