@@ -131,7 +131,7 @@ def names(place: str) -> list[str]:
 
 
 def find(place: str, name: str) -> Any:
-    """What is registered at a place under a name, imported if need be; None if there is nothing."""
+    """What is registered at a place under a name, imported if need be; or None."""
     known = _registered.get(place, {})
     if name not in known and (reference := home(place, name)):
         module, _, attribute = reference.partition(":")

@@ -45,7 +45,7 @@ def include_packages(names: Sequence[str]) -> None:
 def own_packages(config: Any) -> set[str]:
     """What to include for the parts of a config: names that were included, otherwise the packages of the parts.
 
-    Parts of this project need nothing, and those of a script cannot be included.
+    Parts of this project need nothing, and parts that a script defines cannot be included.
     """
     if isinstance(config, (list, tuple)):
         return {name for each in config for name in own_packages(each)}

@@ -1,4 +1,4 @@
-"""The options of a biLM, from the options.json next to its weights, and those of the published models."""
+"""The options of a biLM, from the options.json next to its weights; and the options of the published models."""
 
 from __future__ import annotations
 

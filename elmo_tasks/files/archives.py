@@ -42,7 +42,7 @@ def unpack(
     folder around all of them. Folders of their own and what `is_clutter` are left out.
 
     Arguments:
-        known: whether a name, with `/` between a folder and a file, is that of a file to unpack.
+        known: whether a file of this name is to be unpacked; `/` stands between a folder and a file.
         kind, expected: for messages, what the archive should be.
         only_known: refuses files with other names, which are otherwise left out.
 

@@ -135,7 +135,7 @@ def installed_models() -> list[InstalledModel]:
 
 
 def model_named(name: str) -> InstalledModel | None:
-    """The installed model of this name, None if there is none; raises `RunError` if several packages bring one."""
+    """The installed model of this name, or None; raises `RunError` if several packages bring one."""
     found = [model for model in installed_models() if model.name == name]
     if len(found) > 1:
         packages = " and ".join(model.package for model in found)

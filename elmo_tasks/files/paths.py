@@ -138,7 +138,7 @@ def check_output(path: str | Path | None, *, force: bool, stream: bool = False, 
 
     Raises:
         ElmoTasksError: the file exists and `force` is not set, or it is something other than a file, or its folder
-            cannot be written to; or its name is that of a compressed file, and it is not one.
+            cannot be written to; or its name ends like a compressed file's, but it is written plain.
     """
     if path is None:
         return

@@ -221,7 +221,7 @@ class ReadingModel(TaskModel[ReadingBatch, ReadingOutput]):
     def output(
         self, start: tuple[Tensor, Tensor], end: tuple[Tensor, Tensor], passage: Tensor, mask: Tensor
     ) -> ReadingOutput:
-        """The output for the logits (B, T) and vectors (B, T, ...) of starts and of ends, and those of the passage."""
+        """The output for the logits (B, T) and vectors (B, T, ...) of starts and ends, and the passage's vectors."""
         no_answer = self.no_answer(passage, mask, start, end) if self.no_answer else None
         return ReadingOutput(start_logits=start[0], end_logits=end[0], mask=mask, no_answer_logits=no_answer)
 

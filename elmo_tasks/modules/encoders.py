@@ -52,7 +52,7 @@ hooks.announce(
 
 
 class StackedEncoder(Encoder):
-    """LSTMs or GRUs, one on top of the other; the output is that of the highest.
+    """LSTMs or GRUs, one on top of the other; the highest one gives the output.
 
     The paper's named entity recognizer has two layers of bidirectional LSTMs of 200 and 100 units (section 4; after
     Peters et al. 2017, "Semi-supervised sequence tagging with bidirectional language models"), and its reader for SQuAD

@@ -181,7 +181,7 @@ def inputs_of_files(
 def reader_inputs(
     reader: DatasetReader, predictor: Predictor, source: str, on_error: OnError | None = None
 ) -> Iterator[dict[str, Any] | None]:
-    """Yields the inputs that a data file has, and None for lines where none begins, so that numbers are those of lines.
+    """Yields the inputs of a data file, and None for each line where none begins, so that inputs count as their lines.
 
     Arguments and errors: see `DatasetReader.unlabelled`.
     """

@@ -152,7 +152,7 @@ def nested_pieces(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[Piece
         yield Piece("text", text[last:])
 
 
-# Labels of the trained models. Those in one text have the colour whose number in the palette is that of the text.
+# Labels of the trained models. All labels of one string have the same colour: the first string the first, and so on.
 _NAMES = ("LOC", "MISC", "ORG", "PER")
 _PARTS_OF_SPEECH = (  # of the Penn Treebank, with what the English Web Treebank adds
     "NN NNS",

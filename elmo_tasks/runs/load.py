@@ -136,7 +136,8 @@ def load_predictor(
 def predicates_for(path: RunPaths) -> Path | None:
     """The installed model that finds the predicates for a model of semantic roles, as its folder.
 
-    An installed model names it. For one of AllenNLP's, whose predicates are the verbs, it is that of parts of speech.
+    An installed model names it. For a model of AllenNLP's, whose predicates are the verbs, it is the one that
+    finds parts of speech.
 
     Arguments:
         path: of the run, or of the runs of an ensemble, of which the first counts.

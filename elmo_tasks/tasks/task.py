@@ -67,7 +67,7 @@ class Task(ABC):
 
     @classmethod
     def names(cls) -> list[str]:
-        """The name of the task and those of its base classes, the nearest first."""
+        """The names of the task and of its base classes, the nearest first."""
         return [vars(kind)["name"] for kind in cls.__mro__ if "name" in vars(kind)]
 
     def texts(self, example: Example) -> Iterable[Sequence[str]]:

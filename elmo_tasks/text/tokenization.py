@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 VERSION = f"5, nltk {importlib.metadata.version('nltk')}"
 
 # Characters that the word tokenizer would rewrite, leave attached or split wrongly, and better ones instead of them.
-# Each is replaced by exactly one character, so that the lengths of the tokens are those of the original text.
+# Each is replaced by exactly one character, so that the tokens are as long as in the original text.
 _WORD_STAND_INS = str.maketrans({'"': "”", "…": "—", "€": "$", "£": "$", "¥": "$"})
 _APOSTROPHE = re.compile(r"(?<=[^\W_])\u2019(?=[^\W\d_])")
 _UNSPLIT = re.compile(

@@ -130,7 +130,7 @@ class Trainer:
             between processes.
         resume: continues from the state in the folder of the run. If no state was saved, the training begins, with a
             warning.
-        callbacks: called in addition to the progress bar, the trackers and those of the config.
+        callbacks: called in addition to the progress bar, the trackers and the callbacks of the config.
 
     Raises:
         ConfigError: a regular expression matches no parameter, or no parameter is trained in the first epoch.
