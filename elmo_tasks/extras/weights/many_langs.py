@@ -8,20 +8,20 @@ token_embedder.pkl, encoder.pkl        the weights, as pickled state dicts
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Sequence
 from pathlib import Path, PureWindowsPath
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import pydantic
-from pydantic import Field
 from torch import Tensor, nn
 
 from elmo_tasks.config import Config
 from elmo_tasks.elmo import weights as weights_file
 from elmo_tasks.elmo.bilm_files import BiLMFormat
 from elmo_tasks.elmo.lstm import LstmStack
-from elmo_tasks.elmo.options import PUBLISHED_OPTIONS, VOCABULARY_FILE, BiLMOptions, Count, Size
+from elmo_tasks.elmo.options import PUBLISHED_OPTIONS, VOCABULARY_FILE, BiLMOptions
 from elmo_tasks.errors import WeightsError, one_line
 from elmo_tasks.extras.weights.allennlp_names import bilm_tensors
 from elmo_tasks.extras.weights.foreign_files import read_pickled_tensors
@@ -54,35 +54,16 @@ _PUBLISHED = {
 }
 
 
-class _Model(Config):
+class _Settings(Config):
+    """What a model is like. Its values become `BiLMOptions`, which checks them."""
+
     model_config = pydantic.ConfigDict(extra="ignore")
+    encoder: dict[str, Any]
+    token_embedder: dict[str, Any]
 
 
-class _Encoder(_Model):
-    name: Literal["elmo"]
-    dim: Size
-    projection_dim: Size
-    n_layers: Annotated[Count, Field(ge=1)]
-    cell_clip: Annotated[float, Field(ge=0)] | None = None  # 0 is none
-    proj_clip: Annotated[float, Field(ge=0)] | None = None
-
-
-class _TokenEmbedder(_Model):
-    name: Literal["cnn"]
-    activation: Literal["relu", "tanh"]
-    filters: tuple[tuple[Size, Size], ...]
-    n_highway: Count
-    word_dim: Size
-    char_dim: Size
-    max_characters_per_token: Annotated[Count, Field(ge=3)]
-
-
-class _Settings(_Model):
-    encoder: _Encoder
-    token_embedder: _TokenEmbedder
-
-
-class _NamedSettings(_Model):
+class _NamedSettings(Config):
+    model_config = pydantic.ConfigDict(extra="ignore")
     config_path: str
 
 
@@ -156,27 +137,29 @@ def _convert(settings: _Settings, path: Path, folder: Path, target: Path) -> Non
 
 def _options(settings: _Settings, path: Path, words: Sequence[str], characters: Sequence[str]) -> BiLMOptions:
     encoder, cnn = settings.encoder, settings.token_embedder
+    for key, found, expected in (("encoder", encoder, "elmo"), ("token_embedder", cnn, "cnn")):
+        if found.get("name") != expected:
+            raise WeightsError(f"{path}: {key}.name is {found.get('name')!r}; expected {expected!r}")
     values: dict[str, Any] = {
         "lstm": {
-            **encoder.model_dump(include={"dim", "projection_dim", "n_layers"}),
-            "cell_clip": encoder.cell_clip or None,
-            "proj_clip": encoder.proj_clip or None,
+            **{name: encoder.get(name) for name in ("dim", "projection_dim", "n_layers")},
+            **{name: encoder.get(name) or None for name in ("cell_clip", "proj_clip")},  # 0 is none
             "use_skip_connections": True,
         },
         "char_cnn": {
-            **cnn.model_dump(include={"activation", "filters", "n_highway", "max_characters_per_token"}),
-            "embedding": {"dim": cnn.char_dim},
+            **{name: cnn.get(name) for name in ("activation", "filters", "n_highway", "max_characters_per_token")},
+            "embedding": {"dim": cnn.get("char_dim")},
         },
         "lexicon": {
             "num_words": len(words),
-            "word_dim": cnn.word_dim,
+            "word_dim": cnn.get("word_dim"),
             "word_bytes": len(as_bytes(words)),
             "num_characters": len(characters),
             "character_bytes": len(as_bytes(characters)),
         },
     }
     try:
-        return BiLMOptions.model_validate(values)
+        return BiLMOptions.model_validate_json(json.dumps(values))
     except pydantic.ValidationError as error:
         raise WeightsError(f"{path}: {one_line(error)}") from None
 

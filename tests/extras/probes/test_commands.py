@@ -18,7 +18,6 @@ from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
 from elmo_tasks.extras.probes.label_probes import LabelProbe, ProbeRow
 from elmo_tasks.extras.probes.senses import SenseProbe
 from elmo_tasks.extras.samples import VECTORS
-from elmo_tasks.text.tokenizers import WhitespaceTokenizer
 
 Printed = Callable[[], tuple[str, list[list[str]]]]
 SENTENCE = "1\t{name}\t_\tPROPN\tNNP\t_\t2\t_\t_\t_\n2\tleft\t_\tVERB\tVBD\t_\t0\t_\t_\t_\n\n"
@@ -151,7 +150,3 @@ def test_perplexity_uses_the_tokenizer_of_the_biLM_unless_one_is_named(
     assert cli.main(["perplexity", "one.txt", "*.gz"]) == 0
     assert measure.call_args.args[:3] == ("default", ["one.txt", "*.gz"], None)
     assert printed()[1] == [["", "value"], *ROWS]
-    assert cli.main(["perplexity", "one.txt", "--bilm", "bilm", "--tokenized", "--json"]) == 0
-    assert measure.call_args.args[:2] == ("bilm", ["one.txt"])
-    assert isinstance(measure.call_args.args[2], WhitespaceTokenizer)
-    assert json.loads(printed()[0]) == HELD_OUT
