@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import operator
 from collections.abc import Callable, Iterable, Mapping
@@ -26,7 +27,10 @@ from elmo_tasks.runs.load import Run, load_run
 from elmo_tasks.tasks import Tagging, Task
 from elmo_tasks.text.tag_schemes import spans_of_tags
 
+logger = logging.getLogger(__name__)
+
 _BINS = 15
+_FEW = 100  # units; with fewer, temperatures of other samples differ a lot
 _Units = NDArray[np.float64]  # (N, 2): the probability of each unit, and whether it is right, 1 or 0
 
 
@@ -41,6 +45,7 @@ def calibrate(
     Arguments:
         path: the folder of a run that has finished.
         data: what its reader can read, with gold labels; by default its validation data and, as `test`, its test data.
+            A warning says so if it has fewer than 100 predictions.
         test: other data, whose errors are also measured.
 
     Returns:
@@ -72,6 +77,8 @@ def calibrate(
             result[f"units/{name}"] = len(after)
             result[f"error/{name}"] = calibration_error(after)
             result[f"uncalibrated_error/{name}"] = calibration_error(before)
+        if (count := len(units_at["validation"](1.0))) < _FEW:
+            logger.warning("%s: the temperature depends on chance: %d predictions; expected %d", path, count, _FEW)
         write_json(folder.calibration, result)
     return result
 

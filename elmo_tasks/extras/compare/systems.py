@@ -185,9 +185,10 @@ def _test_data(path: Path, run: Run) -> Source:
     """The test data of a run's config; that of an installed model, and what is gone, is in the folder of the data."""
     data = path_list(run.config.test_data_path or ())
     if not data:
-        held_out = f", or {path}/predictions.jsonl, the examples that the fold held out" if run.config.fold else ""
+        own = f"; or, instead of {path}, {path}/predictions.jsonl, which has the examples that the fold held out"
         raise RunError(
-            f"{path}: its config has no test_data_path; as the last argument, name the data to evaluate it on{held_out}"
+            f"{path}: its config has no test_data_path; as the last argument, name the data to evaluate it on"
+            f"{own if run.config.fold else ''}"
         )
     installed = isinstance(run.path, Path) and package_of(run.path)
     found = []

@@ -47,6 +47,13 @@ def test_each_unknown_key_of_each_head_has_an_answer(kind: str, tmp_path: Path) 
     assert "Did you mean" not in text
 
 
+def test_keys_that_nobody_has_get_the_known_ones(tmp_path: Path) -> None:
+    """Also in a config that has keys of AllenNLP's."""
+    text = "\n".join(problems_of({**NER, "trainer": {"x": 3, "epochs": 3}}, tmp_path))
+    assert "trainer.epochs: unknown key. Did you mean 'num_epochs'?" in text
+    assert "trainer.x: unknown key. Known keys: " in text
+
+
 def test_the_names_that_the_table_gives_are_those_of_parts() -> None:
     names = {row.old.partition(":")[0]: {*row.values.values()} for row in ROWS if row.values}
     assert names["`dataset_reader.type`"] <= DatasetReaderConfig.choices().keys()

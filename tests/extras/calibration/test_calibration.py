@@ -144,6 +144,22 @@ def test_data_can_be_named(finished: SmallRun, settings: dict[str, Any]) -> None
     assert both["error/test"] == both["error/validation"] == found["error/validation"]
 
 
+def test_few_examples_are_warned_of(
+    finished: SmallRun, settings: dict[str, Any], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each token is a prediction."""
+    sentences = Path(settings["test_data_path"]).read_text(encoding="utf-8").split("\n\n")
+    for number in range(2, len(sentences)):
+        caplog.clear()
+        (tmp_path / "few.txt").write_text("\n\n".join(sentences[:number]) + "\n", encoding="utf-8")
+        count = calibrate(finished.path, tmp_path / "few.txt")["units/validation"]
+        problem = f"{finished.path}: the temperature depends on chance: {count} predictions; expected 100"
+        assert (problem in caplog.messages) == (count < 100)
+        if count >= 100:
+            break
+    assert number > 3
+
+
 def test_without_validation_data_some_must_be_named(finished: SmallRun) -> None:
     finished.write("config.json", {**finished.json("config.json"), "validation_data_path": None})
     with pytest.raises(RunError, match="has no validation data; expected DATA that it was not trained on"):
