@@ -99,8 +99,8 @@ def open_run(path: str | Path) -> RunFolder:
                 f"{path / runs[0]}"
             )
     expected = f"a run's folder, with a {folder.config.name}, its archive (.tar.gz), or the name of an installed model"
-    found = "" if path.exists() else "no such file or folder; "
-    raise RunError(f"{path}: {found}expected {expected}{how_to_get(path)}")
+    hint = how_to_get(path) or ("" if path.exists() else "; there is no such file or folder")
+    raise RunError(f"{path}: expected {expected}{hint}")
 
 
 def _unpacked(path: Path) -> Path:

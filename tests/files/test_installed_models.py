@@ -139,7 +139,9 @@ def test_an_unknown_name_says_what_there_is(
         message = refused(command, capsys)
         assert message.startswith("error: tinny: expected ")
         assert re.search(r"an installed model, of which there are: .*\btiny.* Did you mean 'tiny'\?\n$", message)
-    with pytest.raises(RunError, match=r"^runs/tinny: expected .* an installed model$"):
+    with pytest.raises(
+        RunError, match=r"^runs/tinny: expected .* an installed model; there is no such file or folder$"
+    ):
         open_run("runs/tinny")
 
 

@@ -16,7 +16,6 @@ from fastapi.routing import APIRoute
 from fastapi_offline import FastAPIOffline
 from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.middleware.cors import CORSMiddleware
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import JSONResponse, PlainTextResponse, StreamingResponse
 from starlette.staticfiles import StaticFiles
 
@@ -170,8 +169,8 @@ def create_app(
         runs: by name.
         bilms: see `bilms_of_runs`.
         note: shown at the top of the page, such as what the models were trained on.
-        allowed_hosts: the names of this machine that requests may use. A page of another site that makes its name
-            point here is refused.
+        allowed_hosts: the names of this machine that requests may use, `*` for all. A page of another site that makes
+            its name point here is refused.
         allowed_origins: the sites whose pages may use the server, `*` for all.
     """
     metrics = Metrics()
@@ -198,8 +197,7 @@ def create_app(
         app.add_middleware(
             CORSMiddleware, allow_origins=list(allowed_origins), allow_methods=["*"], allow_headers=["*"]
         )
-    app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(allowed_hosts))
-    app.add_middleware(Guard, limits=service.limits, metrics=metrics)
+    app.add_middleware(Guard, limits=service.limits, metrics=metrics, hosts=allowed_hosts)
     return app
 
 

@@ -34,6 +34,9 @@ def add_serve(parser: argparse.ArgumentParser) -> None:
     options.add_device(parser)
     about = "a site whose pages may use the server, such as https://example.org; can be repeated (default: none)"
     options.add_repeated(parser, "--allow-origin", about, metavar="URL")
+    about = "a name in addresses of this server, such as that of a proxy in front of it; can be repeated (default: the "
+    about += "names of this machine; with another --host than them, all names)"
+    options.add_repeated(parser, "--allow-host", about, metavar="NAME")
     parser.add_argument(
         "--note", metavar="TEXT", help="text for the top of the page, such as what the models were trained on"
     )
@@ -81,7 +84,8 @@ def run_serve(arguments: argparse.Namespace) -> None:
             run.predictor.warm_up()
         for bilm in bilms.values():
             bilm.warm_up()
-        hosts = ["localhost", "127.0.0.1", "::1", "[::1]", arguments.host] if is_loopback(arguments.host) else ["*"]
+        own = ["localhost", "127.0.0.1", "[::1]", arguments.host, *arguments.allow_host]
+        hosts = own if is_loopback(arguments.host) else ["*"]
         origins = arguments.allow_origin
         app = create_app(runs, bilms, limits, note=arguments.note, allowed_hosts=hosts, allowed_origins=origins)
         with progress_bar(visible=False):  # a server that waits for requests says nothing

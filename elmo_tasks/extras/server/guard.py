@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
+from collections.abc import Collection
 from typing import Any
 
 from fastapi import HTTPException
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
+from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -17,6 +20,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _TOKEN_BUCKETS = (8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
 _REQUEST_BUCKETS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 _GUARD, _TOKENS = "elmo_tasks.guard", "elmo_tasks.tokens"  # keys of a request's scope: its guard, and its tokens
+_PORT = re.compile(r":\d*$")
 _OWN = "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'"
 # Swagger's page has a script and styles within it.
 _POLICIES = {"/docs": "default-src 'self' 'unsafe-inline'; img-src 'self' data:; frame-ancestors 'none'"}
@@ -96,13 +100,13 @@ class _Request:
 
 
 class Guard:
-    """Middleware that refuses what is too much (429), too large (413) or too slow (408, 504).
+    """Middleware that refuses what is too much (429), too large (413) or too slow (408, 504), and other hosts (400).
 
     A request counts until its answer is sent: answers that nobody reads cannot fill the memory.
     """
 
-    def __init__(self, app: ASGIApp, limits: Limits, metrics: Metrics) -> None:
-        self._app, self._limits, self._metrics = app, limits, metrics
+    def __init__(self, app: ASGIApp, limits: Limits, metrics: Metrics, hosts: Collection[str]) -> None:
+        self._app, self._limits, self._metrics, self._hosts = app, limits, metrics, {each.lower() for each in hosts}
         self._requests = self._tokens = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -115,6 +119,11 @@ class Guard:
         self._requests += request.counts
         self._metrics.open_requests.set(self._requests)
         try:
+            host = _PORT.sub("", Headers(scope=scope).get("host", "")).lower()
+            if not self._hosts & {host, "*"}:
+                known = f"the header Host is {host[:80]!r}; expected one of {', '.join(sorted(self._hosts))}"
+                await request.refuse(HTTPException(400, f"{known}, or a name that serve --allow-host has added"))
+                return
             if self._requests > self._limits.queue_requests and request.counts:
                 await request.refuse(Overload())
                 return

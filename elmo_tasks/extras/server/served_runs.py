@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import itertools
 import logging
 import re
 from collections import Counter
@@ -16,13 +17,13 @@ import torch
 
 from elmo_tasks.config import to_json
 from elmo_tasks.data_readers.rows import ROW_TASKS
-from elmo_tasks.data_readers.sources import HUB_PREFIX
+from elmo_tasks.data_readers.sources import HUB_PREFIX, path_list
 from elmo_tasks.elmo import ElmoConfig
 from elmo_tasks.elmo.options import BiLMOptions
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.extras.explain.saliency import STEPS, cost_of_explaining
 from elmo_tasks.extras.server import Limits
-from elmo_tasks.files.installed_models import About
+from elmo_tasks.files.installed_models import About, package_of
 from elmo_tasks.files.json_files import json_text, read_json
 from elmo_tasks.predictors import Predictor
 from elmo_tasks.predictors.predictor import ExampleError, Fields, release_memory_after
@@ -31,6 +32,7 @@ from elmo_tasks.predictors.tagger import TaggerPredictor
 from elmo_tasks.rendering.drawing import CONTINUES, PUNCTUATION, color_of
 from elmo_tasks.runs.archive import open_run
 from elmo_tasks.runs.experiment_config import Results
+from elmo_tasks.runs.experiment_data import Data, PartCounts, read_examples
 from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.runs.load import Run, load_predictor, load_run, predicates_for, run_predictor
 from elmo_tasks.tasks import SemanticRoles
@@ -44,6 +46,11 @@ logger = logging.getLogger(__name__)
 _NAME = re.compile(r"\w[\w.-]*")
 _MOST_CARRIED = 1_000_000  # bytes of an input's other keys in all of its results
 _MOST_OF_CARD = 100_000  # characters
+_MOST_EXAMPLES, _MOST_OF_EXAMPLE = 12, 2_000  # characters
+_PAIR = ("premise", "hypothesis")
+# The fields of the page, by the keys of inputs.
+_TEXTS = {key: key for key in ("text", "passage", "question", *_PAIR)} | {f"{key}_tokens": key for key in _PAIR}
+_TEXTS |= {"tokens": "text", "sentences": "text"}
 _BEFORE_LABEL = re.compile("^[BILUESM]-")  # in a tag
 _ARCHIVE = re.compile(r"\.(tar\.gz|tgz)$")
 
@@ -101,6 +108,7 @@ class ServedRun:
             **_description(run, folder),
             "bilm": self.elmo.files().fingerprint() if self.elmo else None,
             "bilm_size": BiLMOptions.load(self.elmo.files().options).summary() if self.elmo else None,
+            "examples": _held_out(run, predictor, folder),
             "has_card": self.card is not None,
             "predicates": predicates,
             "facts": {"data": known.data, "licence": known.licence, "score": known.score and str(known.score)},
@@ -308,6 +316,41 @@ def _card(folder: RunFolder) -> str | None:
         return None
     with path.open(encoding="utf-8", errors="replace") as file:
         return file.read(_MOST_OF_CARD)
+
+
+def _held_out(run: Run, predictor: Predictor, folder: RunFolder) -> list[dict[str, str]] | None:
+    """Texts of a run's validation data, for the form of the page; empty if there are none that can be read.
+
+    None for an installed model. A run from elsewhere may name any file of this machine: data without the recorded hash
+    is not shown.
+    """
+    if package_of(folder.path):
+        return None
+    path = run.config.validation_data_path
+    if folder.archive or any(
+        each.startswith(HUB_PREFIX) for each in path_list(path or run.config.train_data_path) or ()
+    ):
+        return []
+    try:
+        hashes = read_json(folder.data, dict[str, str], "the hashes of the data of a run")
+        if path:
+            examples = read_examples(run.reader, path, [])
+        else:
+            examples = Data.read(run.config, notes={}).held_out["validation"]
+        if hashes.get("validation data") != PartCounts.of_part(examples, run.reader.task, run.reader.task).sha256:
+            return []
+    except ElmoTasksError:
+        return []
+    texts = (
+        {_TEXTS[key]: _joined(each[key]) for key in _TEXTS if key in each} for each in predictor.inputs_of(examples)
+    )
+    short = (each for each in texts if 0 < sum(map(len, each.values())) <= _MOST_OF_EXAMPLE)
+    return list(itertools.islice(short, _MOST_EXAMPLES))
+
+
+def _joined(text: Any) -> str:
+    """A text, or the tokens of a sentence or of several."""
+    return text if isinstance(text, str) else " ".join(map(_joined, text))
 
 
 def _description(run: Run, folder: RunFolder) -> dict[str, Any]:

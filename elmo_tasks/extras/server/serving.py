@@ -51,6 +51,8 @@ def is_loopback(host: str) -> bool:
 def serve(app: FastAPI, bound: socket.socket, limits: Limits) -> None:
     """Serves until SIGTERM or SIGINT, then finishes the requests that are there."""
     logging.getLogger("uvicorn").handlers = logging.getLogger("elmo_tasks").handlers
+    if logger.isEnabledFor(logging.DEBUG):
+        logging.getLogger("uvicorn.access").setLevel(logging.INFO)
     bound.listen()
     host, port, *_ = bound.getsockname()
     logger.info("serving at http://%s:%d; press Ctrl-C to stop", f"[{host}]" if ":" in host else host, port)
@@ -63,7 +65,7 @@ def make_server(app: FastAPI, limits: Limits) -> uvicorn.Server:
         app,
         http="h11",
         log_config=None,
-        access_log=False,
+        access_log=True,  # with --verbose, see `serve`
         limit_concurrency=limits.connections,
         timeout_graceful_shutdown=math.ceil(limits.timeout_seconds),
         lifespan="on",

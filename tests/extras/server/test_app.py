@@ -388,9 +388,15 @@ def test_other_sites_are_let_in_only_where_it_is_said(serve: Serve) -> None:
 
 
 def test_another_name_for_this_machine_is_refused(serve: Serve) -> None:
-    with serve(allowed_hosts=["localhost", "::1", "[::1]"]) as client:
-        for host, status in (("localhost:8000", 200), ("[::1]:8000", 200), ("evil.example", 400), ("", 400)):
-            assert client.get("/healthz", headers={"host": host}).status_code == status, host
+    with serve(allowed_hosts=["localhost", "[::1]", "Elmo.Example"]) as client:
+        for host in ("localhost:8000", "LOCALHOST", "[::1]:8000", "elmo.example", "elmo.example:443"):
+            assert client.get("/healthz", headers={"host": host}).status_code == 200, host
+        for host in ("evil.example", "", "elmo.example.evil.example", "localhost:8000:1", "[::1", "*"):
+            answer = client.get("/healthz", headers={"host": host})
+            assert answer.status_code == 400, host
+            name = re.sub(r":\d+$", "", host)
+            expected = f"the header Host is '{name}'; expected one of [::1], elmo.example, localhost, or a name that "
+            assert answer.json() == {"error": f"{expected}serve --allow-host has added"}
 
 
 JSON = st.recursive(

@@ -35,7 +35,9 @@ def test_names(run_folder: Path, tmp_path: Path, runs: dict[str, ServedRun]) -> 
     archive(run_folder, path)
     (packed,) = load_runs([str(path)], batch_tokens=256).values()
     assert packed.name == "packed"
-    assert packed.about | {"name": "ner"} == runs["ner"].about | {"config": packed.about["config"]}
+    assert packed.about | {"name": "ner"} == runs["ner"].about | {
+        key: packed.about[key] for key in ("config", "examples")
+    }
     for paths, message in (
         ([run_folder, f"ner={run_folder}"], "have the same name; rename one of them: NAME="),
         ([f"a/b={run_folder}"], "'a/b' is not a valid name of a run"),
@@ -72,6 +74,56 @@ def test_what_is_known_of_an_installed_model_is_described(
     About.path(run).write_text(about.model_dump_json(), encoding="utf-8")
     facts = load_runs([str(run)], batch_tokens=256)["ner"].about["facts"]
     assert facts == {"data": ("A corpus",), "licence": "for research only", "score": str(score)}
+
+
+def test_the_page_of_an_own_run_begins_with_texts_that_it_held_out(
+    run_folder: Path, settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An installed model has those of the package. A run from elsewhere shows no other file of this machine."""
+
+    def examples(path: Path | str) -> Any:
+        (run,) = load_runs([str(path)], batch_tokens=256).values()
+        return run.about["examples"]
+
+    sentences = load.load_run(run_folder).reader.read(settings["validation_data_path"])
+    expected = [{"text": " ".join(each["tokens"])} for each in sentences]
+    assert examples(run_folder) == expected[:12]
+    archive(run_folder, tmp_path / "packed.tar.gz")
+    assert examples(tmp_path / "packed.tar.gz") == []
+    run = shutil.copytree(run_folder, tmp_path / "own")
+    config = json.loads((run / "config.json").read_text())
+    for path in (settings["test_data_path"], "memory:123", str(tmp_path / "gone.txt"), "hub:org/name"):
+        (run / "config.json").write_text(json.dumps({**config, "validation_data_path": path}))
+        assert examples(run) == []
+    install(tmp_path / "packages", "own-models", {"own": run_folder})
+    monkeypatch.syspath_prepend(tmp_path / "packages")
+    monkeypatch.chdir(tmp_path / "packages")
+    assert examples("own") is None
+
+
+@pytest.mark.slow
+def test_the_texts_of_each_task_fit_the_form_of_the_page(task_runs: Path) -> None:
+    pair = {"premise", "hypothesis"}
+    fields = {"coref_ontogum": {"text"}, "squad": {"question", "passage"}, "snli": pair, "sst5": {"text"}}
+    for name, keys in {**fields, "ner_conll03": {"text"}, "srl_ewt": {"text"}}.items():
+        (run,) = load_runs([str(task_runs / name)], batch_tokens=256).values()
+        assert run.about["examples"], name
+        for each in run.about["examples"]:
+            assert each.keys() == keys
+            assert run.predictor(each)
+
+
+def test_what_a_share_held_out_is_shown_too(settings: dict[str, Any], tmp_path: Path) -> None:
+    values = copy.deepcopy(settings)
+    values["model"]["embedder"]["elmo"] = None
+    values["trainer"] |= {"num_epochs": 1, "moving_average": None, "trackers": [], "regularizers": []}
+    train.train(values | {"validation_data_path": None, "validation_share": 0.2}, tmp_path / "run")
+    (run,) = load_runs([str(tmp_path / "run")], batch_tokens=256).values()
+    sentences = load.load_run(tmp_path / "run").reader.read(settings["train_data_path"])
+    places = json.loads((tmp_path / "run" / "validation_examples.json").read_text())
+    lines = {int(place.rpartition(":")[2]) for place in places}
+    expected = [{"text": " ".join(each["tokens"])} for each in sentences if each["line"] in lines]
+    assert run.about["examples"] == expected[:12]
 
 
 def test_the_model_card_is_that_of_the_run_s_folder(run_folder: Path, tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ Listening = Callable[[Limits], AbstractContextManager[tuple[str, int]]]
 
 @pytest.mark.slow
 def test_sigterm_ends_after_the_answers(run_folder: Path) -> None:
-    command = [sys.executable, "-m", "elmo_tasks", "serve", str(run_folder), "--port", "0"]
+    command = [sys.executable, "-m", "elmo_tasks", "serve", str(run_folder), "--port", "0", "--verbose"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
         found = next(filter(None, (re.search(r"serving at http://127.0.0.1:(\d+);", line) for line in server.stderr)))
@@ -47,7 +47,10 @@ def test_sigterm_ends_after_the_answers(run_folder: Path) -> None:
         assert len(json.loads(answer.read())["results"][0]["tags"]) == 1900
         slow.close()
         assert server.wait(60) == 128 + signal.SIGTERM
-        assert "Traceback" not in server.stderr.read()
+        log = server.stderr.read()
+        assert "Traceback" not in log
+        assert ' - "GET /metrics HTTP/1.1" 200' in log
+        assert ' - "POST /api/runs/ner/predict HTTP/1.1" 200' in log
 
 
 def get(port: int, path: str) -> str:
@@ -129,9 +132,12 @@ def test_only_a_public_server_takes_any_name(
     settings: dict[str, Any] = {}
     monkeypatch.setattr("elmo_tasks.extras.server.app.create_app", lambda *_, **given: settings.update(given))
     monkeypatch.setattr(serving, "serve", lambda *_: None)
-    assert cli.main(["serve", str(run_folder), "--port", "0", "--host", host]) == 0
+    proxy = ["--allow-host", "elmo.example", "--allow-host", "b.example"]
+    assert cli.main(["serve", str(run_folder), "--port", "0", "--host", host, *proxy]) == 0
     assert (settings["allowed_hosts"] == ["*"]) == other_names
-    assert other_names or set(settings["allowed_hosts"]) == {"localhost", "127.0.0.1", "::1", "[::1]"}
+    assert other_names or set(settings["allowed_hosts"]) == {
+        *("localhost", "127.0.0.1", "[::1]", "elmo.example", "b.example")
+    }
 
 
 def test_slow_and_greedy_clients_are_cut(listening: Listening, monkeypatch: pytest.MonkeyPatch) -> None:

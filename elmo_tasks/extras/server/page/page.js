@@ -47,7 +47,7 @@ async function start() {
   const unknown = [...new Set(keys)].filter((key) => !known.includes(key));
   for (const [key, title, picture] of [...TABS, ...unknown.map((task) => [task, task, other])]) {
     const own = runs.filter((run, place) => keys[place] === key && !isHidden(run));
-    const shown = examples[SAME_EXAMPLES[key] ?? key] ?? [];
+    const shown = own[0]?.examples ?? examples[SAME_EXAMPLES[key] ?? key] ?? [];
     if (own.length) addTab(title, new TaskPanel(picture, title, own, shown, go), own);
   }
   addTab("ELMo", new ElmoPanel(runs, examples.elmo, go), []);

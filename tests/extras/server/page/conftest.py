@@ -19,6 +19,8 @@ def served(task_runs: Path) -> Iterator[Served]:
     names = [Path(config).name for config in TABS.values()]
     again = [f"again_{name}={task_runs / name}" for name in names]
     runs = load_runs([*(str(task_runs / name) for name in (*names, "predicates_ewt")), *again], batch_tokens=256)
+    for run in runs.values():
+        run.about["examples"] = None  # as an installed model
     bilms = bilms_of_runs(runs)
     bilms[""].warm_up()
     with browser.served(create_app(runs, bilms, note=NOTE)) as address:

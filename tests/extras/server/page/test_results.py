@@ -1,5 +1,6 @@
 """The results of each task in a browser: they are those of `predict`, in a picture that can be used."""
 
+import copy
 import json
 import re
 from typing import Any
@@ -7,10 +8,12 @@ from typing import Any
 import pytest
 
 from elmo_tasks.extras.html.html import Sections
+from elmo_tasks.extras.server.app import create_app
 from elmo_tasks.extras.server.served_runs import legend
 from elmo_tasks.rendering.drawing import PALETTE
 from elmo_tasks.rendering.tasks import describe
 from elmo_tasks.tasks import Coreference, SemanticRoles, Tagging, Task
+from tests import browser
 from tests.extras.server.page.visits import (
     ALL_TABS,
     EXAMPLES,
@@ -52,6 +55,23 @@ def test_the_first_example_runs_by_itself_and_the_result_stands_above_the_exampl
         assert written == [value for key, value in EXAMPLES[TASKS[tab]][0].items() if key != "about"]
         expect(panel.locator(".example")).to_have_count(12)
         expect(panel.locator(".found .row .caption")).to_have_text(re.compile(r"Answered in \d+ ms"))
+
+
+@pytest.mark.parametrize("tab", ["Sentiment", "Questions"])
+def test_the_page_of_an_own_run_begins_with_its_own_texts(tab: str, context: Any, served: Served) -> None:
+    """And without any with an empty field: a sample text of another kind would say nothing of the run."""
+    run = copy.copy(served.of(tab))
+    given = {key: value.upper() for key, value in first_input(tab).items()}
+    for examples in ([given, given], []):
+        run.about = {**run.about, "examples": examples}
+        with browser.served(create_app({run.name: run}, {})) as address, context.new_page() as page:
+            page.goto(address)
+            panel = page.get_by_role("tabpanel")
+            expect(panel.locator(".example")).to_have_count(len(examples))
+            written = panel.locator("textarea").evaluate_all("all => all.map((each) => each.value)")
+            assert written == (list(given.values()) if examples else [""] * len(given))
+            if examples:
+                found(panel)
 
 
 def test_the_page_says_what_the_model_is(visit: Visit, served: Served) -> None:
