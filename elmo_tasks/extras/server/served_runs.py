@@ -46,7 +46,7 @@ logger = logging.getLogger(__name__)
 _NAME = re.compile(r"\w[\w.-]*")
 _MOST_CARRIED = 1_000_000  # bytes of an input's other keys in all of its results
 _MOST_OF_CARD = 100_000  # characters
-_MOST_EXAMPLES, _MOST_OF_EXAMPLE = 12, 2_000  # characters
+_MOST_EXAMPLES, _MOST_OF_EXAMPLE = 12, 1_000  # characters
 _PAIR = ("premise", "hypothesis")
 # The fields of the page, by the keys of inputs.
 _TEXTS = {key: key for key in ("text", "passage", "question", *_PAIR)} | {f"{key}_tokens": key for key in _PAIR}
@@ -341,16 +341,14 @@ def _held_out(run: Run, predictor: Predictor, folder: RunFolder) -> list[dict[st
             return []
     except ElmoTasksError:
         return []
-    texts = (
-        {_TEXTS[key]: _joined(each[key]) for key in _TEXTS if key in each} for each in predictor.inputs_of(examples)
-    )
-    short = (each for each in texts if 0 < sum(map(len, each.values())) <= _MOST_OF_EXAMPLE)
-    return list(itertools.islice(short, _MOST_EXAMPLES))
+    given = itertools.islice(predictor.inputs_of(examples), _MOST_EXAMPLES)
+    return [{_TEXTS[key]: _beginning(each[key]) for key in _TEXTS if key in each} for each in given]
 
 
-def _joined(text: Any) -> str:
-    """A text, or the tokens of a sentence or of several."""
-    return text if isinstance(text, str) else " ".join(map(_joined, text))
+def _beginning(text: Any) -> str:
+    """The beginning of a text, or of the tokens of a sentence or of several."""
+    text = text if isinstance(text, str) else " ".join(map(_beginning, text))
+    return text if len(text) <= _MOST_OF_EXAMPLE else text[:_MOST_OF_EXAMPLE].rpartition(" ")[0]
 
 
 def _description(run: Run, folder: RunFolder) -> dict[str, Any]:

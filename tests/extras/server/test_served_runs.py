@@ -105,11 +105,11 @@ def test_the_page_of_an_own_run_begins_with_texts_that_it_held_out(
 def test_the_texts_of_each_task_fit_the_form_of_the_page(task_runs: Path) -> None:
     pair = {"premise", "hypothesis"}
     fields = {"coref_ontogum": {"text"}, "squad": {"question", "passage"}, "snli": pair, "sst5": {"text"}}
-    for name, keys in {**fields, "ner_conll03": {"text"}, "srl_ewt": {"text"}}.items():
-        (run,) = load_runs([str(task_runs / name)], batch_tokens=256).values()
+    fields |= {name: {"text"} for name in ("ner_conll03", "srl_ewt", "predicates_ewt")}
+    for name, run in load_runs([str(task_runs / name) for name in fields], batch_tokens=256).items():
         assert run.about["examples"], name
         for each in run.about["examples"]:
-            assert each.keys() == keys
+            assert each.keys() == fields[name]
             assert run.predictor(each)
 
 
