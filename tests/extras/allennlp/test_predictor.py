@@ -251,8 +251,9 @@ def test_labels_are_those_of_the_archive(tmp_path: Path, capsys: pytest.CaptureF
 def test_each_input_of_a_list_has_a_result(tmp_path: Path, archive: Path) -> None:
     """As in AllenNLP also a sentence without words; what cannot be read says why, and the others have theirs."""
     tagger, classifier = map(compat.Predictor.from_path, (archive, write("bcn", tmp_path / "bcn.tar.gz")))
-    inputs: list[Any] = [*({"sentence": text} for text in ("the cat", " ", None)), 3, {"tokens": []}]
-    first, blank, null, other, tokens = tagger.predict_batch_json(inputs)
+    inputs: list[Any] = [{"sentence": text} for text in ("the cat", " ", None)]
+    others: list[Any] = [3, {"tokens": []}]
+    first, blank, null, other, tokens = tagger.predict_batch_json(inputs + others)
     assert first == tagger.predict_json(inputs[0])
     assert blank == tokens == {"words": [], "tags": [], "mask": [], "logits": [], "class_probabilities": []}
     assert (null["error"], other["error"][:11]) == ("'sentence' is null; expected a string", "3; expected")
