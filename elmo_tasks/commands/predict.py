@@ -17,7 +17,7 @@ from elmo_tasks import hooks
 from elmo_tasks.commands import options
 from elmo_tasks.commands.console import binary_output, json_lines
 from elmo_tasks.errors import DataError, ElmoTasksError, OnError, did_you_mean
-from elmo_tasks.files.paths import HTML, JSON_LINES, check_ending, check_output
+from elmo_tasks.files.paths import HTML, JSON_LINES, check_ending, check_folder, check_output
 from elmo_tasks.files.signals import Results, uninterrupted
 
 if TYPE_CHECKING:
@@ -311,13 +311,15 @@ def _writes_folder(request: PredictRequest) -> bool:
 def _check_outputs(request: PredictRequest) -> None:
     """Raises an `ElmoTasksError` if a file cannot be written, before anything is computed."""
     is_folder = request.tool is not None and not request.tool.endings
-    if request.tool and not is_folder:
+    if request.tool:
         check_ending(request.output, request.tool.endings)
     elif request.output_format == "jsonl":
         tables = hooks.names("result_file")
         advice = f"Tables end in {', '.join(tables)}, and folders in /" if tables else ""
         check_ending(request.output, (*JSON_LINES, *tables), advice)
     check_ending(request.html, HTML)
+    if is_folder and request.output:
+        check_folder(request.output)
     for output in (request.html,) if is_folder else (request.output, request.html):
         check_output(output, force=request.force, stream=True)
 

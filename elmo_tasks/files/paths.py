@@ -119,13 +119,15 @@ def check_ending(path: str | Path | None, endings: Sequence[str], advice: str = 
 
     Arguments:
         path: the file to write; None is standard output.
-        endings: those of the format that is written, the usual one first. Endings that say nothing are taken, too.
+        endings: those of the format that is written, the usual one first; none for a folder. Endings that say nothing
+            are taken, too.
         advice: how another format is written.
     """
     ending = "" if path is None else Path(path).suffix.lower()
     if ending in _FORMATS and ending not in endings:
+        expected = f"a name that ends in {endings[0]}" if endings else "the name of a folder"
         more = f". {advice}" if advice else ""
-        raise ElmoTasksError(f"{path}: cannot be written as {ending}; expected a name that ends in {endings[0]}{more}")
+        raise ElmoTasksError(f"{path}: cannot be written as {ending}; expected {expected}{more}")
 
 
 def check_output(path: str | Path | None, *, force: bool, stream: bool = False, packed: bool = False) -> None:

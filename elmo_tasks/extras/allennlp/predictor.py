@@ -220,9 +220,14 @@ class CorefPredictor(Predictor):
         return resolved_text(results[0], tags_by_installed_model()) if results else document
 
     @staticmethod
-    def replace_corefs(document: Any, clusters: Sequence[Sequence[Sequence[int]]]) -> str:
-        """The same of a document of spaCy's with given clusters of tokens, the end inclusive."""
-        return resolved_document(document, clusters)
+    def replace_corefs(
+        document: Any, clusters: Sequence[Sequence[Sequence[int]]], tokens: Sequence[str] | None = None
+    ) -> str:
+        """The same of a document of spaCy's with given clusters of tokens, the end inclusive; see `resolved_document`.
+
+        Departure: clusters may count the `tokens` of a result, its `document`, which spaCy does not always have.
+        """
+        return resolved_document(document, clusters, tokens)
 
 
 BidafPredictor = ReadingComprehensionPredictor

@@ -10,20 +10,34 @@ import itertools
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import pandas
 
 from elmo_tasks.data_readers.columns import read_rows
 from elmo_tasks.data_readers.records import Record, json_records
 from elmo_tasks.data_readers.sources import Parsing
 from elmo_tasks.errors import DataError, ElmoTasksError, one_line
 from elmo_tasks.files.json_files import parse_json
+from elmo_tasks.files.paths import plain_name
 from elmo_tasks.files.text import open_binary, read_lines
 from elmo_tasks.text.prose import prose_lines
 
 _ADVICE = "without --output-format, `predict --format reader` reads it as the data of the run"
+BREAK = "\u2029"
+"""Stands between the blocks of a page."""
 _RELATIONS, _UNFINISHED = "relation(s)", "text(s) without an annotation"
+REJECTED = "text(s) with the answer 'reject'"
+PARTIAL = "partial answer(s), as of Prodigy's ner.teach, which leave other spans and labels open,"
 _FLAT = ("label", "labels", "entities", "spans", "annotations", "cats", "accept")  # keys of annotations next to a text
+_TOOLS = {"annotation_id": "Label Studio", "answer": "Prodigy", "spans": "Prodigy", "cats": "spaCy"}  # by their keys
+_SPAN_KEYS, _LABEL_KEYS = {"entities", "spans", "ner"}, {"cats", "accept"}
+_ANNOTATORS = ("annotator", "_annotator_id", "_session_id")  # keys of who has annotated a text
+_SEPARATORS = {".csv": ",", ".tsv": "\t"}
+_HTML_LABELS = 'hypertextlabels"'  # in Label Studio's annotations of pages
+_INLINE = {"a", "b", "em", "font", "i", "mark", "small", "span", "strong", "sub", "sup", "u"}
 _BRAT_KINDS = {"R": _RELATIONS, "*": _RELATIONS, "E": "event(s)", "A": "attribute(s)", "M": "attribute(s)"}
 _BRAT_SPAN = re.compile(r"T\d+\t(?P<label>\S+) (?P<pieces>\d+ \d+(?:;\d+ \d+)*)\t(?P<text>.*)")
 # A value in a cell of a TSV file, with a number if several tokens have it. A backslash is before marks.
@@ -43,7 +57,7 @@ class TextSpan(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class AnnotatedText:
-    """A text with its annotations."""
+    """A text with the annotations of one person."""
 
     text: str
     spans: Sequence[TextSpan] = ()
@@ -53,7 +67,11 @@ class AnnotatedText:
     number: int = 0  # the line where it begins; 0 if that is not known
     location: str = ""
     is_tokenized: bool = False  # a line is a sentence of the tool, with a space between its tokens
+    is_html: bool = False  # the text of a page, with a `BREAK` between its blocks, which the tool does not count
     tool: str = ""  # that wrote the file
+    annotator: str = ""
+    is_truth: bool = False  # the tool says that this annotation is the right one
+    document: Any = None  # what all annotations of the same text have in common; None if there is only one
 
 
 class Export(NamedTuple):
@@ -62,90 +80,125 @@ class Export(NamedTuple):
     path: Path
     columns: Mapping[Any, str]  # the keys of `text` and `label` if they are not the usual ones
     parsing: Parsing  # gets the errors of records, and counts what is not read
+    task: str  # what is read: "tagging" for the spans, another for the labels of whole texts
+    annotator: str = ""  # whose file it is, if the tool writes one for each annotator
 
     def texts(self) -> Iterator[AnnotatedText]:
-        """The texts of the file. Its name, its first line or the keys of a record say which tool wrote it."""
-        if self.path.suffix == ".spacy":
+        """The texts of the file, once for each annotator.
+
+        Its name, its first line or the keys of a record say which tool wrote it.
+        """
+        ending = Path(plain_name(self.path)).suffix.lower()
+        if ending == ".spacy":
             yield from self._docbin()
             return
         first = next((line.strip() for _, line in read_lines(self.path) if line.strip()), "")
-        is_brat = self.path.suffix == ".txt" and self.path.with_suffix(".ann").is_file()
+        is_brat = ending == ".txt" and self.path.with_suffix(".ann").is_file()
         if is_brat or first.startswith("#FORMAT=WebAnno TSV 3"):
             with self.parsing.caught(), _as_written(self.path):
                 yield self._brat() if is_brat else self._tsv()
-        elif first.startswith(("{", "[")):
+        elif ending in _SEPARATORS or first.startswith(("{", "[")):
+            is_html = any(_HTML_LABELS in line for _, line in read_lines(self.path))
             lines = json_records(read_lines(self.path), self.path, self.parsing)
-            for record in lines if first.startswith("{") and first != "{" else _items(self.path):
+            is_lines = first.startswith("{") and first != "{"
+            for record in lines if is_lines else _items(self.path, _SEPARATORS.get(ending)):
                 with self.parsing.caught(), _as_written(record.location):
-                    yield self._annotated(record)
+                    yield from self._annotated(record, is_html=is_html)
         else:
             for number, line in prose_lines(read_lines(self.path), self.path, _ADVICE):
                 if line.strip():
                     yield AnnotatedText(line, missing=_UNFINISHED, number=number, location=f"{self.path}:{number}")
 
-    def _annotated(self, record: Record) -> AnnotatedText:
-        """The text of a record of JSON, whose keys say which tool wrote it."""
-        row, key, control, missing = record.columns, self.columns.get("text", "text"), self.columns.get("label"), ""
-        found, words, fields = list[Any](), list[str](), dict[str, Any]()
-        text: Any = None
+    def _annotated(self, record: Record, *, is_html: bool = False) -> Iterator[AnnotatedText]:
+        """The text of a record of JSON, whose keys say which tool wrote it, once for each annotator."""
+        row, key, control = record.columns, self.columns.get("text", "text"), self.columns.get("label")
+        is_pair = isinstance(row, list) and len(row) == 2 and isinstance(row[1], dict)  # of spaCy
+        fields = row = {key: row[0], **row[1]} if is_pair else row
+        tool, text, words, missing = "", None, list[str](), ""
+        document: Any = None
+        named = set[str]()  # the keys of annotations
+        notes = list[dict[str, Any]]()  # the annotations of each person, as in Label Studio
         match row:
-            case [str(text), dict(notes)]:
-                tool = "spaCy"
-                cats = [label for label, chance in notes.get("cats", {}).items() if chance >= 0.5]
-                found = [*notes.get("entities", ()), *cats]
             case {"tokenized_text": list(words)}:
-                tool = "GLiNER"
-                text, found, missing = "", row.get("ner", []), "" if "ner" in row else _UNFINISHED
-            case {"data": dict(fields)}:
-                tool = "Label Studio"
-                annotations = row.get("annotations", row.get("completions")) or ()
-                results = [each["result"] for each in annotations if not each.get("was_cancelled")]
-                self.parsing.left_out["cancelled annotation(s)"] += len(annotations) - len(results)
-                self.parsing.left_out["annotation(s) of other annotators"] += len(results[1:])
-                text, missing = fields.get(key), "" if results else _UNFINISHED
-                found = [each for each in (results or [[]])[0] if control in (None, each.get("from_name", control))]
+                tool, text, named = "GLiNER", "", {"ner"} & row.keys()
+                notes = [{"result": row[name]} for name in named]
+            case {"data": dict(data)}:
+                tool, text, document = "Label Studio", data.get(key), record.location
+                notes = row.get("annotations", row.get("completions")) or []
             case dict():  # annotations next to their text
-                tool = "Prodigy" if row.keys() & {"answer", "spans"} else "doccano"
-                names = [control] if control else _FLAT
-                given = [row[name] for name in names if row.get(name) is not None]
-                found = [each for value in given for each in (value if isinstance(value, list) else [value])]
-                text, answer = row.get(key, row.get("data")), row.get("answer", "accept")
-                fields = {name: row[name] for name in row if name not in (key, "data", *names, *_FLAT, "relations")}
-                missing = "" if given or "answer" in row else _UNFINISHED
-                missing = missing if answer == "accept" else f"text(s) with the answer {answer!r}"
-                self.parsing.left_out[_RELATIONS] += len(row.get("relations") or ())
+                tool = "spaCy" if is_pair else next((_TOOLS[name] for name in _TOOLS if name in row), "doccano")
+                text_key, answer = key if key in row else "data", row.get("answer", "accept")
+                text, missing = row.get(text_key), "" if answer == "accept" else f"text(s) with the answer {answer!r}"
+                named = {name for name in ([control] if control else _FLAT) if row.get(name) not in (None, "")}
+                fields = {name: row[name] for name in row if name not in (text_key, "relations", *named)}
+                leave_out(self.parsing, _RELATIONS, record.location, len(row.get("relations") or ()))
+                values = [each for name in row if name in named for each in _values(row[name], record.location)]
+                who = next((row[name] for name in _ANNOTATORS if row.get(name)), self.annotator)
+                users = {each.get("user", who): None for each in values if isinstance(each, dict)} or {who: None}
+                for user in users if named or "answer" in row else ():  # several in old files of doccano
+                    own = [each for each in values if not isinstance(each, dict) or each.get("user", who) == user]
+                    notes.append({"result": own, "completed_by": user})
+                if who or tool == "Prodigy" or len(users) > 1:
+                    document = (text, row.get("id") if tool == "Label Studio" else None)
         if not isinstance(text, str):
-            keys = ", ".join(fields or row) if isinstance(row, dict) else repr(row)[:80]
+            keys = ", ".join(row["data"] if tool == "Label Studio" else row) if tool else repr(row)[:80]
             expected = "a text of doccano, Label Studio, Prodigy, spaCy or GLiNER, or 'columns' that name its key"
             raise DataError(record.location, f"no string {key!r} among {keys}; expected {expected}")
-        spans, labels = self._annotations(found, record)
-        annotated = AnnotatedText(text, spans, labels, missing, fields, record.number, record.location, tool=tool)
-        return _in_characters(annotated, [words]) if words else annotated
+        finished = [each for each in notes if not each.get("was_cancelled")]
+        leave_out(self.parsing, "cancelled annotation(s)", record.location, len(notes) - len(finished))
+        missing = missing or ("" if finished else _UNFINISHED) or (PARTIAL if self._is_partial(row) else "")
+        about: dict[str, Any] = {"fields": fields, "number": record.number, "location": record.location, "tool": tool}
+        about |= {"is_html": is_html, "document": document}
+        text = _visible(text) if is_html else text
+        for each in finished or [{}]:
+            spans, labels = self._annotations(each.get("result", ()), record)
+            has_spans, has_labels = bool(spans or named & _SPAN_KEYS), bool(labels or named & _LABEL_KEYS)
+            others = "spans" if has_spans else "labels"
+            is_other = has_spans != has_labels and has_spans != (self.task == "tagging")
+            reason = missing or (f"text(s) with {others} only, for another 'task'," if is_other else "")
+            who, is_truth = _person(each.get("completed_by")), each.get("ground_truth") is True
+            annotated = AnnotatedText(text, spans, labels, reason, annotator=who, is_truth=is_truth, **about)
+            yield _in_characters(annotated, [words]) if words else annotated
+
+    def _is_partial(self, row: Mapping[str, Any]) -> bool:
+        """Whether Prodigy only asked if a span, or a label, is right."""
+        view, spans = row.get("_view_id"), list(row.get("spans") or [])
+        if self.task == "tagging":
+            return view == "ner" and len(spans) == 1 and "answer" not in spans[0]
+        return self.task == "multi_label" and view == "classification" and "label" in row
 
     def _annotations(self, values: Iterable[Any], record: Record) -> tuple[list[TextSpan], list[Any]]:
         """The spans among annotations, and the labels of the whole text."""
-        spans, labels = list[TextSpan](), list[Any]()
+        spans, labels, control = list[TextSpan](), list[Any](), self.columns.get("label")
         for value in values:
             is_result = isinstance(value, dict) and isinstance(value.get("value"), dict)  # of Label Studio
+            if is_result and control not in (None, value.get("from_name", control)):
+                continue
             if isinstance(value, dict):
                 value = value["value"] if is_result else value
-                value = {key.removesuffix("_offset"): each for key, each in value.items()}  # of doccano
+                # doccano has `start_offset`, and pages in Label Studio `hypertextlabels`
+                value = {key.removesuffix("_offset").removeprefix("hypertext"): each for key, each in value.items()}
+                value |= value.get("globalOffsets", {})
+            other = ""
             match value:
+                case {"answer": str(answer)} if answer != "accept":
+                    other = f"span(s) with the answer {answer!r}"
                 case [int(start), int(end), label, *_] | {"start": int(start), "end": int(end), "label": label}:
                     spans.append(TextSpan(start, end, label))
-                case {"start": int(start), "end": int(end), "labels": list(names)}:  # of Label Studio
+                case {"start": int(start), "end": int(end), "labels": [_, *_] as names}:  # of Label Studio
                     spans += [TextSpan(start, end, name, value.get("text")) for name in names]
-                case {"choices": list(names)}:
+                case {"choices": list(names)} if "start" not in value:
                     labels += names
                 case str() | int():
                     labels.append(value)
                 case {"type": "relation"}:
-                    self.parsing.left_out[_RELATIONS] += 1
-                case dict() if is_result and "start" not in value:
-                    self.parsing.left_out["annotation(s) of other kinds"] += 1
+                    other = _RELATIONS
+                case dict() if not value.get("labels", not is_result):  # a result of another kind has no key of labels
+                    other = "annotation(s) of other kinds, or without a label"
                 case _:
                     problem = f"the annotation is {value!r:.80}; expected a label, or a start, an end and a label"
                     raise DataError(record.location, problem)
+            leave_out(self.parsing, other, record.location, bool(other))
         return spans, labels
 
     def _brat(self) -> AnnotatedText:
@@ -155,7 +208,8 @@ class Export(NamedTuple):
             text = stream.read().decode()
         for number, line in read_lines(notes):
             if not line.startswith("T"):
-                self.parsing.left_out[_BRAT_KINDS.get(line[:1], "note(s)")] += bool(line)
+                kind = _BRAT_KINDS.get(line[:1], "note(s)")
+                leave_out(self.parsing, kind, f"{notes}:{number}", bool(line))
             elif found := _BRAT_SPAN.fullmatch(line):
                 ends = [int(each) for each in re.split("[ ;]", found["pieces"])]
                 gaps = [text[end:start] for end, start in zip(ends[1:-1:2], ends[2::2], strict=True)]
@@ -173,21 +227,31 @@ class Export(NamedTuple):
         if (chosen := self.columns.get("label", "NamedEntity.value")) not in names:
             expected = f"expected {chosen}, or another as 'label' in 'columns'"
             raise DataError(self.path, f"the layers and features are {', '.join(names) or 'missing'}; {expected}")
-        self.parsing.left_out["other layer(s)"] += len(layers) - 1
-        column, last, sentences, spans = 3 + names.index(chosen), -1, list[list[str]](), dict[str, TextSpan]()
+        leave_out(self.parsing, "other layer(s)", str(self.path), len(layers) - 1)
+        column, last, sentences = 3 + names.index(chosen), -1, list[list[str]]()
+        spans, bare = dict[str, TextSpan](), set[str]()  # those without a value
         for first, rows in read_rows(self.path, column + 1, self.parsing, comment="#"):
             sentences.append([cells[2] for cells in rows if "." not in cells[0]])  # others are parts of a token
             for number, cells in enumerate(rows, first):
                 fault = "is a part of a token" if "." in cells[0] else ""
                 last += not fault
                 for found in _TSV_VALUE.finditer(cells[column]):
-                    if found["value"] not in ("_", "*"):  # none, or one without a value
-                        key = found["number"] or f"{cells[0]} {found['value']}"
+                    key, location = found["number"] or f"{cells[0]} {found['value']}", f"{self.path}:{number}"
+                    if found["value"] == "*" and key not in bare:
+                        bare.add(key)
+                        leave_out(self.parsing, f"span(s) without a {chosen}", f"{location}, {cells[2]!r}")
+                    elif found["value"] not in ("_", "*"):  # none
                         begin = spans[key].start if key in spans else last
                         label = re.sub(r"\\(.)", r"\1", found["value"])
-                        spans[key] = TextSpan(begin, last, label, None, fault, f"{self.path}:{number}")
-        fields, tool = {"file": self.path.stem}, "INCEpTION or WebAnno"
-        given = AnnotatedText("", [*spans.values()], fields=fields, number=1, location=str(self.path), tool=tool)
+                        spans[key] = TextSpan(begin, last, label, None, fault, location)
+        document = self.path.parent.name if self.annotator else ""  # a project has a folder for each
+        about: dict[str, Any] = {
+            "annotator": self.annotator,
+            "is_truth": self.annotator == "CURATION_USER",
+            "document": document,
+        }
+        about |= {"fields": {"file": Path(document or self.path.name).stem}, "tool": "INCEpTION or WebAnno"}
+        given = AnnotatedText("", [*spans.values()], number=1, location=str(self.path), **about)
         return _in_characters(given, sentences)
 
     def _docbin(self) -> Iterator[AnnotatedText]:
@@ -196,11 +260,12 @@ class Export(NamedTuple):
         with open_binary(self.path) as stream, _as_written(self.path):
             documents = list(spacy.tokens.DocBin().from_bytes(stream.read()).get_docs(spacy.vocab.Vocab()))
         for number, doc in enumerate(documents, start=1):
-            entities = [[each.start_char, each.end_char, each.label_] for each in doc.ents]
-            pair = [doc.text, {"entities": entities, "cats": doc.cats}]
-            missing = "" if doc.cats or doc.has_annotation("ENT_IOB") else _UNFINISHED
-            text = self._annotated(Record(pair, 0, f"{self.path}: document {number}"))
-            yield dataclasses.replace(text, missing=missing)
+            notes: dict[str, Any] = {"cats": doc.cats or None}
+            if doc.has_annotation("ENT_IOB"):
+                notes["entities"] = [[each.start_char, each.end_char, each.label_] for each in doc.ents]
+            is_open = self.task == "tagging" and not doc.has_annotation("ENT_IOB", require_complete=True)
+            for text in self._annotated(Record([doc.text, notes], 0, f"{self.path}: document {number}")):
+                yield dataclasses.replace(text, missing=text.missing or PARTIAL) if is_open else text
 
 
 def import_spacy() -> Any:
@@ -222,12 +287,49 @@ def _as_written(location: str | Path) -> Iterator[None]:
         raise DataError(location, problem) from None
 
 
-def _items(path: Path) -> Iterator[Record]:
-    """The items of a JSON array, or another value as the only one."""
-    text = "\n".join(line for _, line in read_lines(path))
-    value = parse_json(text, path, "a JSON array of texts, or an object on each line")
+def leave_out(parsing: Parsing, what: str, location: str, number: int = 1) -> None:
+    """Counts what is not read. The log also says where the first one is."""
+    if number:
+        parsing.left_out[parsing.found.setdefault(("left out", what), f"{what} (first: {location})")] += number
+
+
+def _items(path: Path, separator: str | None) -> Iterator[Record]:
+    """The rows of a table, if there is a separator; or the items of a JSON array, or another value as the only one."""
+    if separator:
+        with open_binary(path) as stream:
+            table = pandas.read_csv(stream, sep=separator, dtype=str, keep_default_na=False, encoding="utf-8-sig")
+        value: Any = table.to_dict("records")
+    else:
+        text = "\n".join(line for _, line in read_lines(path))
+        value = parse_json(text, path, "a JSON array of texts, or an object on each line")
     for number, item in enumerate(value if isinstance(value, list) else [value], start=1):
         yield Record(item, 0, f"{path}: record {number}")
+
+
+def _values(value: Any, location: str) -> list[Any]:
+    """The annotations in a value next to a text."""
+    if isinstance(value, str) and (value.startswith(("[{", '{"')) or value == "[]"):  # in a cell of a table
+        value = parse_json(value, location, "annotations")
+    if isinstance(value, dict) and all(isinstance(each, (int, float)) for each in value.values()):  # of spaCy
+        value = [label for label, chance in value.items() if chance >= 0.5]
+    return value if isinstance(value, list) else [value]
+
+
+def _person(value: Any) -> str:
+    """The name of an annotator, which is an object with an address in some files of Label Studio."""
+    return str(value.get("email", value.get("id")) if isinstance(value, dict) else value or "")
+
+
+def _visible(page: str) -> str:
+    """The text of a page of HTML, with a `BREAK` where a block begins or ends."""
+    pieces = list[str]()
+    parser: Any = HTMLParser()
+    parser.handle_data = pieces.append
+    parser.handle_starttag = lambda tag, _: pieces.append("" if tag in _INLINE else BREAK)
+    parser.handle_endtag = lambda tag: pieces.append("" if tag in _INLINE else BREAK)
+    parser.feed(page)
+    parser.close()
+    return "".join(pieces)
 
 
 def _in_characters(given: AnnotatedText, sentences: Sequence[Sequence[str]]) -> AnnotatedText:

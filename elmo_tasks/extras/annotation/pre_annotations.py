@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ class PreAnnotated:
     """A text with what a model finds in it."""
 
     given: AnnotatedText
+    control: Mapping[str, str]  # the names in results of Label Studio
     spans: list[tuple[Any, ...]] = dataclasses.field(default_factory=list)  # start, end, label, text, probability
     labels: dict[str, float] = dataclasses.field(default_factory=dict)  # of the whole text, with their probabilities
     borders: set[int] = dataclasses.field(default_factory=set)  # of tokens, in characters
@@ -37,20 +38,23 @@ def pre_annotate(
     """The texts of a tool's file, or the lines of a plain text, with what the model finds in them.
 
     Raises:
-        ElmoTasksError: the tool that gets them has no place for what the model finds.
+        ElmoTasksError: the tool that gets them has no place for what the model finds, or for regions of pages; or the
+            tasks have several controls of Label Studio, and the reader's `columns` name none.
     """
-    task, texts = predictor.task, list[PreAnnotated]()
+    task = predictor.task
     if not getattr(task, "tag_scheme", None) and (tool == "brat" or not isinstance(task, (Classification, MultiLabel))):
         expected = f"spans{'' if tool == 'brat' else ', or the labels of texts'}"
         problem = f"the model learned from {task.summary}; expected one that finds {expected}"
         raise ElmoTasksError(f"--output-format {tool}: {problem}")
 
-    def inputs() -> Iterator[dict[str, Any]]:
-        for text in reader.texts(Path(source), Parsing(on_error=on_error)):
-            texts.append(PreAnnotated(text))
-            yield {"text": text.text, _POSITION: len(texts) - 1}
-
-    for result in predictor.predict(inputs(), source=source, on_error=on_error):  # of a text, or of its sentences
+    given = list(reader.texts(Path(source), Parsing(on_error=on_error, needs_labels=False)))
+    if tool == "label-studio" and (pages := [text for text in given if text.is_html]):
+        raise ElmoTasksError(f"{pages[0].location}: regions of pages (HTML) cannot be written for Label Studio")
+    kind = "choices" if isinstance(task, (Classification, MultiLabel)) else "labels"
+    control = _control(kind, given, reader.config.columns) if tool == "label-studio" else {}
+    texts = [PreAnnotated(text, control) for text in given]
+    inputs = ({"text": found.given.text, _POSITION: number} for number, found in enumerate(texts))
+    for result in predictor.predict(inputs, source=source, on_error=on_error):  # of a text, or of its sentences
         found, chances = texts[result[_POSITION]], result["probabilities"]
         for span in result.get("spans", ()):
             found.spans.append(tuple(span[key] for key in ("start_char", "end_char", "label", "text", "probability")))
@@ -64,10 +68,11 @@ def pre_annotate(
 
 
 def json_content(tool: str, texts: Sequence[PreAnnotated], reader: SpansReader, model: str) -> bytes:
-    """The texts as JSON lines for doccano, or as tasks with predictions for Label Studio; ids and other fields stay."""
+    """The texts as JSON lines for doccano, or as tasks with predictions for Label Studio; ids and other keys stay."""
     rows, columns = list[str](), {"text": "text", "label": "label", **reader.config.columns}
     for found in texts:
-        row = {**found.given.fields, columns["text"]: found.given.text}
+        task = _task(found.given)
+        row = {**task["data"], columns["text"]: found.given.text}
         places = character_places(found.given.text, reader.config.offsets)
         offsets = dict(zip(places.values(), places, strict=True))
         spans = [(offsets[start], offsets[end], *rest) for start, end, *rest in found.spans]
@@ -78,16 +83,33 @@ def json_content(tool: str, texts: Sequence[PreAnnotated], reader: SpansReader, 
                 ({"start": start, "end": end, "text": text, "labels": [label]}, score)
                 for start, end, label, text, score in spans
             ]
-            names = {"from_name": columns["label"], "to_name": "text"}
             values += [({"choices": list(found.labels)}, min(found.chances))] if found.labels else []
             results = [
-                {"id": str(number), **names, "type": [*value][-1], "value": value, "score": score}
+                {"id": str(number), **found.control, "type": [*value][-1], "value": value, "score": score}
                 for number, (value, score) in enumerate(values)
             ]
             prediction = {"model_version": model, "score": min(found.chances), "result": results}
-            row = {"data": row, "predictions": [prediction]}
+            row = {**task, "data": row, "predictions": [*task.get("predictions", ()), prediction]}
         rows.append(json_text(row))
     return ("".join(f"{row}\n" for row in rows) if tool == "doccano" else f"[{','.join(rows)}]\n").encode()
+
+
+def _task(text: AnnotatedText) -> Mapping[str, Any]:
+    """The keys of a text as of a task of Label Studio, which has the data under one of them."""
+    is_task = text.tool == "Label Studio" and isinstance(text.fields.get("data"), dict)
+    return text.fields if is_task else {"data": text.fields}
+
+
+def _control(kind: str, texts: Sequence[AnnotatedText], columns: Mapping[Any, str]) -> dict[str, str]:
+    """The names of Label Studio's control for labels or choices, and of the text, in the tasks' own results."""
+    given = [each for text in texts for key in ("annotations", "predictions") for each in _task(text).get(key) or ()]
+    results = [result for each in given if isinstance(each, dict) for result in each.get("result", ())]
+    known = {each["from_name"]: each["to_name"] for each in results if each.get("type") == kind and "to_name" in each}
+    if len(known) > 1 and columns.get("label") not in known:
+        names = " and ".join(map(repr, known))
+        raise ElmoTasksError(f"the tasks have the controls {names}; set dataset_reader.columns.label to one of them")
+    name = columns.get("label") or next(iter(known), "label")
+    return {"from_name": name, "to_name": known.get(name, "text")}
 
 
 def docbin(texts: Sequence[PreAnnotated]) -> bytes:
@@ -108,7 +130,7 @@ def brat_files(texts: Sequence[PreAnnotated]) -> dict[str, bytes]:
     """The texts and their annotations, by the names of files. Probabilities are notes; lines cut spans."""
     files = dict[str, bytes]()
     for position, found in enumerate(texts, start=1):
-        own, notes = Path(str(found.given.fields.get("file", ""))).name, ""
+        own, notes = Path(str(_task(found.given)["data"].get("file", ""))).name, ""
         name = own if own and f"{own}.txt" not in files else f"{position:05}"
         for number, (start, _, label, text, probability) in enumerate(found.spans, start=1):
             pieces = [f"{start + part.start()} {start + part.end()}" for part in re.finditer(r"[^\r\n]+", text)]

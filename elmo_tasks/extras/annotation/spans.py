@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import logging
+import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -16,9 +18,20 @@ from elmo_tasks.data_readers.records import UNLABELLED, Record, read_label
 from elmo_tasks.data_readers.rows import ROW_TASKS, RowReader, RowReaderConfig
 from elmo_tasks.data_readers.sources import Parsing
 from elmo_tasks.errors import DataError, ElmoTasksError
-from elmo_tasks.extras.annotation.annotation_tools import AnnotatedText, Export, TextSpan
-from elmo_tasks.files.cache import content_hash
-from elmo_tasks.files.paths import stored_file
+from elmo_tasks.extras.annotation.annotation_tools import (
+    BREAK,
+    PARTIAL,
+    REJECTED,
+    AnnotatedText,
+    Export,
+    TextSpan,
+    leave_out,
+)
+from elmo_tasks.files.atomic import atomic_folder
+from elmo_tasks.files.cache import content_hash, used_cache
+from elmo_tasks.files.limits import ADVICE, unpacked_text
+from elmo_tasks.files.paths import JSON_LINES, is_clutter, plain_name, stored_file
+from elmo_tasks.files.text import ZIP_ERRORS
 from elmo_tasks.tasks import Tagging, Task
 from elmo_tasks.tasks.reading import Passage
 from elmo_tasks.text.tag_schemes import OUTSIDE, Span, tags_of_spans
@@ -46,6 +59,11 @@ class SpansConfig(RowReaderConfig):
         "characters",
         description="What the tool counts: Unicode characters, UTF-16 units as JavaScript and Java do, or bytes.",
     )
+    annotator: str | int | None = Field(
+        None,
+        description="Whose annotations are read: a name or number in the export, or the name of a file without its "
+        "ending. By default, all annotations of a text must be the same, or one is marked as the right one.",
+    )
     on_error: Literal["fail", "skip", "drop", "widen"] = Field(  # type: ignore[assignment]
         "fail",
         description="What happens with a span that is not one of whole tokens, or overlaps another: 'fail' ends with "
@@ -69,30 +87,46 @@ class SpansReader(RowReader):
     Sentences that a span crosses are joined. A tool that counts something other than `offsets` is an `ElmoTasksError`.
     """
 
-    version = 1
+    version = 2
     config: SpansConfig
     hub_examples = DatasetReader.hub_examples
 
     def files(self, path: Path) -> Sequence[Path]:
-        """A file; or those of a folder, the texts of brat or else the TSV files."""
+        """A file; or those of a folder or an archive: the texts of brat, or else tables, JSON or text."""
         path = stored_file(path)
-        found = sorted(path.rglob("*.txt")) or sorted(path.rglob("*.tsv"))
-        return found or super().files(stored_file(path.with_suffix(".txt")) if path.suffix == ".ann" else path)
+        if path.suffix == ".zip" and path.is_file():
+            path = _unpacked(path)
+        if not path.is_dir():
+            return super().files(stored_file(path.with_suffix(".txt")) if path.suffix == ".ann" else path)
+        found = [file for file in sorted(path.rglob("*")) if file.is_file() and not is_clutter(file.relative_to(path))]
+        is_brat = any(file.suffix == ".ann" for file in found)
+        for endings in ((".txt",) if is_brat else (), (".tsv", ".csv"), JSON_LINES, (".txt",)):
+            if chosen := [file for file in found if plain_name(file).endswith(endings)]:
+                return [file for file in chosen if file.stem != "INITIAL_CAS"]  # nobody's annotations, of INCEpTION
+        return super().files(path)
 
     def file_key(self, path: Path, parsing: Parsing) -> list[str]:
         notes = (text.with_suffix(".ann") for text in self.files(path))
         return [*super().file_key(path, parsing), *(content_hash(file) for file in notes if file.is_file())]
 
     def texts(self, path: Path, parsing: Parsing) -> Iterator[AnnotatedText]:
-        """The texts of a file or folder, with their annotations as the tool has them. The log names the tool."""
-        tools = {""}
-        for number, file in enumerate(self.files(path)):
+        """The texts of a file or folder, with their annotations as the tool has them. The log names the tool.
+
+        A text that several people have annotated comes several times, if labels are needed.
+        """
+        tools, files, before = {""}, self.files(path), ""
+        are_persons = len(files) > 1 and plain_name(files[0]).endswith(JSON_LINES)  # as doccano exports them
+        for number, file in enumerate(files):
             parsing.found["file"] = number
-            for text in Export(file, self.config.columns, parsing).texts():
+            is_persons = are_persons or file.parent.parent.name in ("annotation", "curation")  # as INCEpTION does
+            person = file.stem if is_persons else ""
+            for text in Export(file, self.config.columns, parsing, self.config.task_name, person).texts():
                 if text.tool not in tools:
                     logger.info("%s: read as an export of %s", path, text.tool)
                     tools.add(text.tool)
-                yield text
+                if parsing.needs_labels or text.location != before:
+                    yield text
+                before = text.location
 
     def examples(self, path: Path, parsing: Parsing) -> Iterator[dict[str, Any]]:
         for example in super().examples(path, parsing):
@@ -100,20 +134,46 @@ class SpansReader(RowReader):
 
     def records(self, path: Path, parsing: Parsing) -> Iterator[Record]:
         task = self.config.task_name
-        for text in self.texts(path, parsing):
+        for text in self._settled(path, parsing) if parsing.needs_labels else self.texts(path, parsing):
             sentences = list((WhitespaceTokenizer() if text.is_tokenized else self.tokenizer).spans(text.text))
             missing = text.missing or (UNLABELLED if task == "classification" and not text.labels else "")
             if not sentences or (missing and parsing.needs_labels):
-                parsing.left_out[missing if sentences else "text(s) without a token"] += 1
+                leave_out(parsing, missing if sentences else "text(s) without a token", text.location)
                 continue
             unread = ("label(s) of whole texts", text.labels) if task == "tagging" else ("span(s)", text.spans)
-            parsing.left_out[unread[0]] += len(unread[1])
+            leave_out(parsing, unread[0], text.location, len(unread[1]))
             with parsing.caught():
                 if task == "tagging":
                     yield from self._tagged(text, sentences, parsing)
                 else:
                     label = text.labels[0] if len(text.labels) == 1 else text.labels
                     yield Record({"text": text.text, "label": label, "labels": text.labels}, text.number, text.location)
+
+    def _settled(self, path: Path, parsing: Parsing) -> Iterator[AnnotatedText]:
+        """The texts; of several annotations of one, all but one are missing. An error names two that differ."""
+        groups, chosen, task = (
+            dict[Any, list[tuple[int, AnnotatedText]]](),
+            self.config.annotator,
+            self.config.task_name,
+        )
+        for number, text in enumerate(self.texts(path, parsing)):
+            groups.setdefault(text.document or number, []).append((parsing.found["file"], text))
+        for group in groups.values():
+            parsing.found["file"], texts = group[0][0], [text for _, text in group]
+            done = [text for text in texts if not text.missing and str(chosen) in ("None", text.annotator)]
+            done = [text for text in done if text.is_truth] or done
+            rejected = [text for text in texts if text.missing == REJECTED and task != "classification"]
+            other = next((text for text in done + rejected if done and not _agree(text, done[0], task)), None)
+            with parsing.caught():
+                if other and (other.tool != "Prodigy" or other.annotator != done[0].annotator):
+                    people = ", ".join(dict.fromkeys(repr(text.annotator) for text in done))
+                    problem = f"the text has other annotations at {done[0].location}; set annotator to one of {people}"
+                    raise DataError(other.location, problem)
+                for text in texts:
+                    if not text.missing and (other or text is not next(iter(done), None)):
+                        missing = PARTIAL if other else f"annotation(s) of {text.annotator or 'others'}"
+                        text = dataclasses.replace(text, missing=missing)
+                    yield text
 
     def _tagged(
         self, text: AnnotatedText, sentences: Sequence[list[tuple[int, int]]], parsing: Parsing
@@ -133,7 +193,8 @@ class SpansReader(RowReader):
     def _whole_tokens(self, text: AnnotatedText, tokens: Sequence[tuple[int, int]], parsing: Parsing) -> list[Span]:
         """The spans of a text in tokens. Those that do not fit are treated as `on_error` says."""
         action, found, before, widened = self.config.on_error, list[Span](), "", 0
-        places = character_places(text.text, "characters" if text.is_tokenized else self.config.offsets)
+        unit = "characters" if text.is_tokenized else self.config.offsets
+        places = character_places(text.text, unit, is_html=text.is_html)
         passage = Passage(text.text, *map(list, zip(*tokens, strict=True)))
         for given in sorted(dict.fromkeys(text.spans), key=lambda span: (span.start, -span.end)):
             start, end = places.get(given.start, len(places)), places.get(given.end, 0)  # empty if outside of the text
@@ -148,7 +209,7 @@ class SpansReader(RowReader):
                 before = name
                 widened += (passage.starts[first], passage.ends[last]) != (start, end)
             elif action in ("drop", "widen"):
-                parsing.left_out["span(s) that do not fit the tokens"] += 1
+                leave_out(parsing, "span(s) that do not fit the tokens", location)
             else:
                 remedies = _REMEDIES if action == "fail" else ""
                 if self.config.offsets == "characters" and max(text.text[: given.end], default="") > "\uffff":
@@ -179,10 +240,34 @@ class SpansReader(RowReader):
         return f"{'begins' if begins else 'ends'} within the token {word!r}"
 
 
-def character_places(text: str, unit: Unit) -> dict[int, int]:
+def _unpacked(path: Path) -> Path:
+    """The folder in the cache with the files of a zip archive; the archive itself if it has only one."""
+    folder = used_cache("archives") / content_hash(path) / path.stem
+    try:
+        with zipfile.ZipFile(path) as archive:
+            files = [file for file in archive.infolist() if not (file.is_dir() or is_clutter(file.filename))]
+            if sum(file.file_size for file in files) > unpacked_text(path.stat().st_size):
+                raise DataError(path, f"the archive is far larger inside; {ADVICE}")
+            if len(files) > 1 and not folder.is_dir():
+                with atomic_folder(folder) as temporary:
+                    archive.extractall(temporary, files)
+    except ZIP_ERRORS as error:
+        raise DataError(path, f"the archive is damaged or cut short ({error})") from None
+    return folder if len(files) > 1 else path
+
+
+def _agree(one: AnnotatedText, other: AnnotatedText, task: str) -> bool:
+    """Whether two annotations of a text are the same for a task."""
+    if task != "tagging":
+        return sorted(map(str, one.labels)) == sorted(map(str, other.labels))
+    return {span[:3] for span in one.spans} == {span[:3] for span in other.spans}
+
+
+def character_places(text: str, unit: Unit, *, is_html: bool = False) -> dict[int, int]:
     """The positions of the characters of a text and of its end, by the offsets of a tool that counts in a unit."""
     encoding, width = {"characters": ("utf-32-le", 4), "utf-16": ("utf-16-le", 2), "utf-8": ("utf-8", 1)}[unit]
-    offsets = itertools.accumulate((len(each.encode(encoding)) // width for each in text), initial=0)
+    sizes = (0 if is_html and each == BREAK else len(each.encode(encoding)) // width for each in text)
+    offsets = itertools.accumulate(sizes, initial=0)
     return {offset: place for place, offset in enumerate(offsets)}
 
 

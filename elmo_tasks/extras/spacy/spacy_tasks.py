@@ -23,7 +23,8 @@ from elmo_tasks.predictors import Predictor
 from elmo_tasks.runs.load import load_predictor, with_device
 from elmo_tasks.tasks import Coreference, SemanticRoles, Task
 
-_ROLES, _RESOLVED = "elmo_roles", "elmo_resolved_text"  # keys of a document's user data
+# Keys of a document's user data
+_ROLES, _RESOLVED, _CHAINS = "elmo_roles", "elmo_resolved_text", "elmo_coref_clusters"
 _CLUSTERS = "coref_clusters_"  # the beginning of the names of groups of spans, as spaCy's own component has it
 
 
@@ -65,16 +66,18 @@ class RolesComponent(SavedComponent):
         results = predictor([{"tokens": [word.text for word in words]} for words in sentences])
         for words, result in zip(sentences, results, strict=True):
             for frame in result["frames"]:
-                roles = [[role["role"], words[role["start"]].i, words[role["end"]].i + 1] for role in frame["roles"]]
-                words[0].doc.user_data[_ROLES].append([words[frame["predicate"]].i, roles])
+                roles = [[role["role"], *_place(words, role["start"], role["end"])] for role in frame["roles"]]
+                predicate = _place(words, frame["predicate"], frame["predicate"])
+                words[0].doc.user_data[_ROLES].append([predicate, roles])
 
 
 class CorefComponent(SavedComponent):
     """Sets `doc.spans["coref_clusters_1"]`, `doc.spans["coref_clusters_2"]`, ..., and `doc._.resolved_text`.
 
-    A group has the mentions of a chain in the order of the text. In the resolved text, each of them is replaced by the
-    first name of its chain; see `resolved_text`. The tags of an earlier component tell possessives, or else the
-    installed model `pos`.
+    A group has the mentions of a chain in the order of the text. `doc._.coref_clusters` has them too, and stays right
+    if tokens are merged or split, unlike the groups. In the resolved text, each of them is replaced by the first name
+    of its chain; see `resolved_text`. The tags of an earlier component tell possessives, or else the installed model
+    `pos`.
 
     Arguments:
         run: the folder, the archive or the name of a run of coreference.
@@ -85,6 +88,8 @@ class CorefComponent(SavedComponent):
         super().__init__(run, None, device)
         if not Doc.has_extension("resolved_text"):
             Doc.set_extension("resolved_text", getter=lambda doc: doc.user_data.get(_RESOLVED, doc.text))
+        if not Doc.has_extension("coref_clusters"):
+            Doc.set_extension("coref_clusters", getter=_chains)
 
     def annotate(self, docs: list[Doc]) -> None:
         documents = [(doc, list(sentences_of(doc))) for doc in docs]
@@ -93,8 +98,9 @@ class CorefComponent(SavedComponent):
         results = predictor([{"sentences": [[word.text for word in words] for words in each]} for _, each in read])
         for (doc, sentences), result in zip(read, results, strict=True):
             words = [word for sentence in sentences for word in sentence]
-            for number, cluster in enumerate(result["clusters"], start=1):
-                spans = [doc[words[first].i : words[last].i + 1] for first, last in cluster]
+            chains = [[_place(words, first, last) for first, last in cluster] for cluster in result["clusters"]]
+            doc.user_data[_CHAINS] = chains
+            for number, spans in enumerate(_chains(doc), start=1):
                 doc.spans[f"{_CLUSTERS}{number}"] = spans
             located = [[[word.idx, word.idx + len(word.text)] for word in words]]
             tags = [[word.tag_ for word in sentence] for sentence in sentences]
@@ -108,11 +114,25 @@ def _for_task(predictor: Predictor, task: type[Task], run: str | None) -> Predic
     return predictor
 
 
+def _place(words: list[Token], first: int, last: int) -> list[int]:
+    """The characters of words, which stay the same when tokens are merged or split."""
+    return [words[first].idx, words[last].idx + len(words[last])]
+
+
+def _span(doc: Doc, start: int, end: int, label: str = "") -> Span:
+    """The tokens that have these characters."""
+    return doc.char_span(start, end, label=label, alignment_mode="expand")
+
+
 def _frames(doc: Doc) -> list[Frame]:
     return [
-        Frame(doc[predicate], [Span(doc, start, end, label=label) for label, start, end in roles])
+        Frame(_span(doc, *predicate)[0], [_span(doc, start, end, label) for label, start, end in roles])
         for predicate, roles in doc.user_data.get(_ROLES, ())
     ]
+
+
+def _chains(doc: Doc) -> list[list[Span]]:
+    return [[_span(doc, *place) for place in chain] for chain in doc.user_data.get(_CHAINS, ())]
 
 
 @Language.factory(
@@ -124,7 +144,9 @@ def make_roles(nlp: Language, name: str, run: str, predicates: str, device: Devi
 
 
 @Language.factory(
-    "elmo_coref", assigns=["doc.spans", "doc._.resolved_text"], default_config={"run": "coreference", "device": "auto"}
+    "elmo_coref",
+    assigns=["doc.spans", "doc._.coref_clusters", "doc._.resolved_text"],
+    default_config={"run": "coreference", "device": "auto"},
 )
 def make_coref(nlp: Language, name: str, run: str, device: Device) -> CorefComponent:
     """The component `elmo_coref` of a pipeline; for its settings see `CorefComponent`."""

@@ -164,6 +164,24 @@ def test_a_spacy_document_is_resolved() -> None:
     assert compat.CorefPredictor.replace_corefs(document, [[[0, 0], [2, 2]]]) == "Ann lost Ann keys."
 
 
+def test_clusters_of_other_tokens_than_those_of_the_document() -> None:
+    spacy = pytest.importorskip("spacy")
+    resolve, text = compat.CorefPredictor.replace_corefs, "Ann-Lee  came. She didn't say."
+    document, tokens = spacy.blank("en")(text), ["Ann-Lee", "came", ".", "She", "did", "n't", "say", "."]
+    clusters, own = [[[0, 0], [3, 3]]], [[[0, 2], [6, 6]]]
+    assert [token.text for token in document][:7] == ["Ann", "-", "Lee", " ", "came", ".", "She"]
+    for given in (clusters, own):
+        with pytest.raises(ElmoTasksError, match=r"expected tokens=result\['document'\], or tokens="):
+            resolve(document, given)
+    expected = "Ann-Lee  came. Ann-Lee didn't say."
+    assert resolve(document, clusters, tokens) == expected
+    assert resolve(document, own, [token.text for token in document]) == expected
+    assert resolve(document, []) == text
+    for wrong, words in (([[[0, 0], [99, 99]]], tokens), ([[[0, 0], [1, 1]]], ["Ann-Lee", "gone"])):
+        with pytest.raises(ElmoTasksError, match="are not those of the document"):
+            resolve(document, wrong, words)
+
+
 def test_overrides_change_the_config_of_an_archive(archive: Path) -> None:
     changes: dict[str, Any] = {"model": {"encoder": {"hidden_size": 7}}}
     jsonnet = "{model+: {encoder+: {hidden_size: 3 + 4}}}  // as AllenNLP reads them"

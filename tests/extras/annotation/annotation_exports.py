@@ -67,8 +67,8 @@ def annotation(values: Sequence[dict[str, Any]], **more: Any) -> dict[str, Any]:
 
 
 def label_studio(folder: Path, *encoding: Any) -> Path:
-    cancelled, other = annotation([], was_cancelled=True), annotation([])
-    tasks = [task(text, cancelled, annotation(regions(text, each, *encoding)), other) for text, each in TEXTS]
+    cancelled = annotation([], was_cancelled=True)
+    tasks = [task(text, cancelled, *[annotation(regions(text, each, *encoding))] * 2) for text, each in TEXTS]
     tasks[0]["annotations"][1]["result"].append({"type": "relation", "from_id": "a", "to_id": "a"})
     return document(folder / "project.json", tasks, indent=2)
 

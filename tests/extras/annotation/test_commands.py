@@ -10,7 +10,7 @@ import elmo_tasks
 from elmo_tasks import cli
 from elmo_tasks.data_readers import Parsing
 from elmo_tasks.extras.annotation.spans import SpansConfig
-from tests.extras.annotation.annotation_exports import EXPORTS, TEXTS, label_studio, places
+from tests.extras.annotation.annotation_exports import EXPORTS, TEXTS, document, label_studio, places
 
 FILES = {"doccano": "a.jsonl", "label-studio": "a.json", "brat": "brat", "spacy": "a.spacy"}
 """What predictions are written to."""
@@ -31,7 +31,8 @@ def test_options_of_annotation_tools(short_run: Path, tmp_path: Path, capsys: py
     for output in (["--output", folder], ["--output", f"{folder}/", "--force"]):
         assert cli.main([*command, "brat", *output]) == 0
     capsys.readouterr()
-    no = "expected no"
+    no, plain = "expected no", tmp_path / "plain"
+    plain.touch()
     new = "--output-format brat: expected a new folder as --output, or --force to write into one"
     least = "--least-certain is for annotation tools; expected --output-format doccano, label-studio, brat, spacy"
     several = "--output-format spacy: reads one file or folder; got several files"
@@ -39,6 +40,8 @@ def test_options_of_annotation_tools(short_run: Path, tmp_path: Path, capsys: py
     for wrong, problem in (
         ([*command, "brat", "--output", folder], new),
         ([*command, "brat"], new),
+        ([*command, "brat", "--output", "a.csv"], "a.csv: cannot be written as .csv; expected the name of a folder"),
+        ([*command, "brat", "--output", str(plain), "--force"], f"{plain}: not a folder; expected one to write to"),
         (["predict", run, str(source), "--least-certain", "2"], least),
         ([*command, "spacy", "--explain"], f"--explain adds to results, not to data; {no} --output-format spacy"),
         ([*command, "spacy", "--format", "text"], f"--output-format spacy: {no} --format"),
@@ -64,7 +67,7 @@ def test_from_a_tool_to_a_model_and_back(tmp_path: Path) -> None:
     for number, export in enumerate(EXPORTS):
         given = export(tmp_path)
         assert elmo_tasks.evaluate(run, given)["f1"] == 100, export
-        texts = [text for text in SpansConfig().build().texts(given, Parsing()) if not text.missing]
+        texts = [text for text in SpansConfig().build().texts(given, Parsing(needs_labels=False)) if not text.missing]
         expected = [(text.text, [span[:3] for span in text.spans]) for text in texts]
         assert expected == gold or export.__name__ in ("gliner", "webanno")  # whose texts are tokens
         for tool, name in FILES.items():
@@ -72,9 +75,10 @@ def test_from_a_tool_to_a_model_and_back(tmp_path: Path) -> None:
             command = ["predict", str(run), str(given), "--output-format", tool, "--output", str(written)]
             assert cli.main(command) == 0
             if tool == "label-studio":
-                written.write_bytes(written.read_bytes().replace(b'"predictions"', b'"annotations"'))
+                tasks = json.loads(written.read_text(encoding="utf-8"))
+                document(written, [{**each, "annotations": each["predictions"]} for each in tasks])
             found = [
                 (text.text, [span[:3] for span in text.spans])
-                for text in SpansConfig().build().texts(written, Parsing())
+                for text in SpansConfig().build().texts(written, Parsing(needs_labels=False))
             ]
             assert found[: len(expected)] == expected, (export, tool)

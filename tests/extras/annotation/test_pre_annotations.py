@@ -15,7 +15,7 @@ from elmo_tasks.predictors.tagger import TaggerPredictor
 from elmo_tasks.tasks import Classification, MultiLabel, Tagging
 from elmo_tasks.text.tag_schemes import Span
 from elmo_tasks.text.tokenizers import UnicodeTokenizer
-from tests.extras.annotation.annotation_exports import brat, label_studio, lines
+from tests.extras.annotation.annotation_exports import brat, document, label_studio, lines
 from tests.predictors.stub_models import CapitalTagger, StubModel, vocabulary
 
 
@@ -59,6 +59,40 @@ def test_a_prediction_of_label_studio_is_in_its_units(tmp_path: Path) -> None:
         {"id": "0", "from_name": "names", "to_name": "text", "type": "labels", "score": 0.2,
          "value": {"start": 21, "end": 30, "text": "Tavo\nLund", "labels": ["full name"]}},
     ]  # fmt: skip
+
+
+def test_tasks_of_label_studio_stay_and_their_names_are_used(tmp_path: Path) -> None:
+    def given(*names: str) -> list[dict[str, Any]]:
+        results = [
+            {"from_name": name, "to_name": "page", "type": "labels", "value": {"start": 0, "end": 4, "labels": ["X"]}}
+            for name in names
+        ]
+        annotations = [{"id": 10**19, "result": results, "completed_by": 3}]
+        old = {"model_version": "old", "result": []}
+        more = {"id": 10**18, "meta": {"x": 0.10}, "predictions": [old], "inner_id": 1}
+        return [{"data": {"body": "Mira left.", "n": "007"}, "annotations": annotations, **more}] * 2
+
+    for names, chosen in ((("ner",), None), (("ner", "pos"), "pos"), (("ner",), "new")):
+        columns = {"text": "body", **({"label": chosen} if chosen else {})}
+        reader = SpansConfig.model_validate({"columns": columns}).build()
+        path = document(tmp_path / "a.json", given(*names))
+        tasks = json.loads(
+            json_content("label-studio", pre_annotate("label-studio", TAGGER, reader, str(path)), reader, "m")
+        )
+        for task, before in zip(tasks, given(*names), strict=True):
+            (old, new) = task["predictions"]
+            assert {**task, "predictions": [old]} == before
+            (result,) = new["result"]
+            expected = "text" if chosen == "new" else "page"
+            assert (result["from_name"], result["to_name"]) == (chosen or "ner", expected)
+    reader = SpansConfig.model_validate({"columns": {"text": "body"}}).build()
+    document(path, given("ner", "pos"))
+    with pytest.raises(ElmoTasksError, match=r"controls 'ner' and 'pos'; set dataset_reader\.columns\.label to one"):
+        pre_annotate("label-studio", TAGGER, reader, str(path))
+    document(path, [{"data": {"body": "<p>Mira</p>"}, "annotations": [{"result": [{"type": "hypertextlabels", "value": {
+        "start": "/p[1]", "globalOffsets": {"start": 0, "end": 4}, "hypertextlabels": ["X"]}}]}]}])  # fmt: skip
+    with pytest.raises(ElmoTasksError, match=r"record 1: regions of pages \(HTML\) cannot be written for Label Studio"):
+        pre_annotate("label-studio", TAGGER, reader, str(path))
 
 
 def test_other_fields_of_doccano_stay(tmp_path: Path) -> None:

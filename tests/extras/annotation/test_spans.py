@@ -31,7 +31,7 @@ def found_spans(examples: list[dict[str, Any]]) -> list[tuple[str, str]]:
 # What is left out of their exports and counted.
 LEFT_OUT = {
     "doccano_relations": {"relation(s)": 3},
-    "label_studio": {"cancelled annotation(s)": 4, "annotation(s) of other annotators": 4, "relation(s)": 1},
+    "label_studio": {"cancelled annotation(s)": 4, "annotation(s) of others": 4, "relation(s)": 2},
     "prodigy": {"text(s) with the answer 'reject'": 1, "text(s) with the answer 'ignore'": 1},
     "brat": {"relation(s)": 4, "event(s)": 4, "attribute(s)": 4, "note(s)": 4},
     "webanno": {"other layer(s)": 4},
@@ -50,7 +50,7 @@ def test_every_tool_gives_the_same_spans(
     reader, path = SpansConfig(tokenizer="unicode").build(), export(tmp_path)
     examples = reader.read(path).to_list()
     assert found_spans(examples) == EXPECTED
-    left_out = re.findall(f"{re.escape(str(path))}: (\\d+) (.*) left out", caplog.text)
+    left_out = re.findall(f"{re.escape(str(path))}: (\\d+) (.*) \\(first: .*\\) left out", caplog.text)
     assert {what: int(number) for number, what in left_out} == LEFT_OUT.get(export.__name__, {})
     named = re.findall(f"{re.escape(str(path))}: read as an export of (.*)", caplog.text)
     assert [tool.lower() for tool in named] == [TOOLS.get(export.__name__, export.__name__.split("_")[0]).lower()]
@@ -59,9 +59,14 @@ def test_every_tool_gives_the_same_spans(
     for number, (text, _) in enumerate(TEXTS):
         tokens = [token for each in examples if each["document"] == number for token in each["tokens"]]
         assert "".join(tokens) == "".join(text.split())
-    texts = [text for text in reader.texts(path, Parsing()) if not text.missing]
+    texts = [text for text in reader.texts(path, Parsing(needs_labels=False)) if not text.missing]
     cut = [("".join(text.text[start:end].split()), label) for text in texts for start, end, label, *_ in text.spans]
     assert cut == EXPECTED
+
+
+def asked(start: int, end: int, label: str, **more: Any) -> dict[str, Any]:
+    """A span of Prodigy."""
+    return {"start": start, "end": end, "label": label, **more}
 
 
 REMEDY = "on_error can be 'widen' (to whole tokens), 'drop' (the span) or 'skip' (the text)"
@@ -73,7 +78,7 @@ PART = "1-1\t0-8\tMiraLund\t_\t_\t_\t_\n1-1.1\t0-4\tMira\t_\tORG\t_\t_\n"
 ROW = {"text": MIRA, "answer": "accept"}
 # Files as people have them, with the settings and the spans that are read.
 ODD: dict[str, tuple[Any, Settings, list[Any]]] = {
-    "several annotators": ([task(MIRA, annotation(LOC, was_cancelled=True), *map(annotation, (PER, LOC)))], {}, FOUND),
+    "several annotators": ([task(MIRA, annotation(LOC, was_cancelled=True), *map(annotation, (PER, PER)))], {}, FOUND),
     "not annotated": ([task(MIRA, annotation(PER)), task("To do.", predictions=[annotation(LOC)])], {}, FOUND),
     "nothing in it": ([task(MIRA, annotation([])), task(MIRA, annotation(PER))], {}, FOUND),
     "a text box": ([task(MIRA, annotation([*PER, {"text": ["a remark"]}]))], {}, FOUND),
@@ -89,7 +94,7 @@ ODD: dict[str, tuple[Any, Settings, list[Any]]] = {
                  {"columns": {"text": "body", "label": "names"}}, FOUND),
     "a blank in it": ([{"text": MIRA, "label": [[0, 5, "PER"]]}], {}, FOUND),
     "empty text": ([{"text": "", "label": []}, {"text": MIRA, "label": [[0, 4, "PER"]]}], {}, FOUND),
-    "accepted, without spans": ([ROW, {**ROW, "spans": [{"start": 0, "end": 4, "label": "PER"}]}], {}, FOUND),
+    "accepted, without spans": ([{**ROW, "text": "Yes."}, {**ROW, "spans": [asked(0, 4, "PER")]}], {}, FOUND),
     "over several sentences": ([{"text": "Oh. Mira left. She ran. So.", "label": [[4, 22, "EVENT"]]}], {}, [
         ("Miraleft.Sheran", "EVENT")]),
     "twice": ([{"text": MIRA, "label": [[0, 4, "PER"]] * 2}], {}, FOUND),
@@ -125,7 +130,10 @@ WRONG: dict[str, tuple[Any, str]] = {
                       "'columns'"),
     "TSV in pieces": (f"{TSV}{PART}",
                       f":7: the span 0-8 'MiraLund' (ORG) is a part of a token; {REMEDY}"),
-    "text": ("Mira left.\n", ": has no example; 1 text(s) without an annotation left out"),
+    "text": ("Mira left.\n", ":1: looks like JSON; expected text, a paragraph or a sentence on each line; without "
+             "--output-format, `predict --format reader` reads it as the data of the run"),
+    "nothing found out": ([{"text": MIRA}], ": has no example; 1 text(s) without an annotation (first: FILE: record 1) "
+                                            "left out"),
 }  # fmt: skip
 
 
@@ -133,7 +141,7 @@ WRONG: dict[str, tuple[Any, str]] = {
 def test_what_cannot_be_read(name: str, tmp_path: Path) -> None:
     content, expected = WRONG[name]
     path = write(tmp_path / "a.json", content if isinstance(content, (str, bytes)) else json.dumps(content))
-    assert problem(path, SPANS) == expected
+    assert problem(path, SPANS).replace(str(path), "FILE") == expected
 
 
 TEXT = "Mira Dolvane left. preKarvel"
@@ -162,7 +170,7 @@ def test_spans_that_do_not_fit(
         examples = read(path, SPANS | {"on_error": action})
         assert [text for text, _ in found_spans(examples)] == expected
         assert len(examples) == 3
-    assert f"{path}: 1 span(s) that do not fit the tokens left out" in caplog.text
+    assert f"{path}: 1 span(s) that do not fit the tokens (first: {path}:2) left out" in caplog.text
     caplog.clear()
     assert [each["line"] for each in read(path, SPANS | {"on_error": "skip"})] == [1]
     assert f"{path}:2: {fault}\n" in f"{caplog.text}\n"
@@ -230,10 +238,10 @@ def test_annotations_of_the_other_kind_and_missing_labels(tmp_path: Path, caplog
     rows = [{"text": "Mira left.", "label": [[0, 4, "PER"], "good"]}, {"text": "Cold.", "label": []}]
     path = lines(tmp_path / "a.jsonl", rows)
     assert found_spans(read(path, SPANS)) == [("Mira", "PER")]
-    assert f"{path}: 1 label(s) of whole texts left out" in caplog.text
+    assert f"{path}: 1 label(s) of whole texts (first: {path}:1) left out" in caplog.text
     assert len(read(path, SPANS | {"task": "classification"})) == 1
-    assert f"{path}: 1 span(s) left out" in caplog.text
-    assert f"{path}: 1 row(s) without a gold label left out" in caplog.text
+    assert f"{path}: 1 span(s) (first: {path}:1) left out" in caplog.text
+    assert f"{path}: 1 row(s) without a gold label (first: {path}:2) left out" in caplog.text
     lines(path, [{"text": "Warm.", "label": ["good", "short"]}])
     with pytest.raises(DataError, match=r"a\.jsonl:1: the label is \['good', 'short'\]; expected a string"):
         read(path, SPANS | {"task": "classification"})
@@ -253,3 +261,7 @@ def test_odd_files() -> None:
     assert [label for _, label in found_spans([example])] == ["PER", "ORG"]
     fault = "the span 3-7 'Mira' (PER) begins within the token 'preMira'"
     assert problem(ODD_FILES / "spacy_tuples.json", SPANS) == f": record 2: {fault}; {REMEDY}"
+    for name in ("prodigy_span_answers.jsonl", "inception_null.tsv", "ls_ground_truth.json"):
+        found = [("Dana", "PER"), ("Lyon", "LOC")] if name.startswith("prodigy") else [("Dana", "PER")]
+        assert found_spans(read(ODD_FILES / name, SPANS)) == found
+    assert "2 partial answer(s)" in problem(ODD_FILES / "prodigy_teach.jsonl", SPANS)

@@ -20,6 +20,15 @@ CASES = {
     "<2 <1 The man> 's dog> slept . <2 It> saw <1 him> .": "The man 's dog slept . The man 's dog saw the man .",
     "Bo told <1 Ann> that <1 her> mother had called <1 her> .": "Bo told Ann that Ann's mother had called Ann .",
     "<1 Ann> slept .": "Ann slept .",
+    "<1 Ann> has <2 a boat> . <2 The boat> is <1 hers> .": "Ann has a boat . A boat is Ann's .",
+    "<1 Tavo> came . The boat is <1 his> .": "Tavo came . The boat is Tavo's .",
+    "<1 The gold mine> closed . Bo saw <1 the mine> .": "The gold mine closed . Bo saw the gold mine .",
+    "<1 Ann 's friend who said <1 she> left> slept . <1 She> woke .": (
+        "Ann 's friend who said she left slept . Ann 's friend who said she left woke ."
+    ),
+    "<1 Ida> came . <1 Her> Majesty spoke . Bo saw <1 her> .": "Ida came . Her Majesty spoke . Bo saw Ida .",
+    "<1 Ida> came . <1 Her Majesty> spoke .": "Ida came . Ida spoke .",
+    "<1 Her Majesty> spoke . Bo saw <1 her> .": "Her Majesty spoke . Bo saw Her Majesty .",
 }
 
 
@@ -52,6 +61,16 @@ def test_tags_tell_possessives() -> None:
     assert resolved_text(result).endswith("Bo saw Ann's yesterday .")
     tags = [["NNP", "VBD", "."], ["NNP", "VBD", "PRP", "NN", "."]]
     assert resolved_text(result, lambda sentences: tags).endswith("Bo saw Ann yesterday .")
+
+
+@pytest.mark.parametrize("gap", [" ", "\n"])
+def test_a_pronoun_before_a_line_break(gap: str) -> None:
+    result = result_of("<1 Ann> came . Bo lost <1 her> boat .")
+    for word, new in (("boat", "Ann's"), ("Then", "Ann" if gap == "\n" else "Ann's")):
+        text = f"Ann came . Bo lost her{gap}{word} ."
+        offsets = [[[0, 3], [4, 8], [9, 10]], [[11, 13], [14, 18], [19, 22], [23, 27], [28, 29]]]
+        result["sentences"][1][3] = word
+        assert resolved_text(result | {"text": text, "offsets": offsets}) == text.replace("her", new)
 
 
 def test_blanks_of_the_text_stay() -> None:

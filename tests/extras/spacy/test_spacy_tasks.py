@@ -59,6 +59,29 @@ def test_coreference() -> None:
     assert nlp("It rained.")._.resolved_text == "It rained."
 
 
+def test_tokens_that_are_merged_or_split_later() -> None:
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sentencizer")
+    nlp.add_pipe("elmo_roles", config={"predicates": "pos", "device": "cpu"})
+    nlp.add_pipe("elmo_coref", config={"device": "cpu"})
+    doc = nlp(TEXT)
+
+    def results() -> list[Any]:
+        frames = [(frame.predicate.text, [role.text for role in frame.roles]) for frame in doc._.roles]
+        return [frames, [[span.text for span in chain] for chain in doc._.coref_clusters]]
+
+    expected = results()
+    assert len(expected[0]) == 2
+    assert len(expected[1]) == 1
+    with doc.retokenize() as retokenizer:
+        retokenizer.merge(doc[0:2])
+    assert doc[0].text == "The nurse"
+    assert results() == expected
+    with doc.retokenize() as retokenizer:
+        retokenizer.split(doc[2], ["t", "he"], [doc[1], doc[1]])
+    assert results() == expected
+
+
 def test_runs_are_saved_with_a_pipeline(tmp_path: Path) -> None:
     """A pipeline works elsewhere, where its runs are not."""
     nlp = spacy.blank("en")
@@ -89,7 +112,7 @@ def test_extensions_of_others_stay() -> None:
     try:
         doc = RolesComponent("roles", "pos", "cpu")(spacy.blank("en")("Ann left."))
         assert doc._.roles == "ours"
-        assert [predicate for predicate, _ in doc.user_data["elmo_roles"]] == [1]
+        assert [predicate for predicate, _ in doc.user_data["elmo_roles"]] == [[4, 8]]
     finally:
         spacy.tokens.Doc.remove_extension("roles")
 
