@@ -154,7 +154,7 @@ def find_decimal(cells: Sequence[str], location: str) -> Decimal:
     Raises:
         DataError: all commas have three digits after them, so that they may separate thousands.
     """
-    with_comma = [cell for cell in cells if "," in cell]
+    with_comma = [cell for cell in cells if "," in cell and _NUMBER.fullmatch(cell.strip())]
     if not all(map(_WITH_COMMA.fullmatch, with_comma)) or any(map(_WITH_POINT.fullmatch, cells)):
         return "."
     if with_comma and all(map(THOUSANDS["."].search, with_comma)):
