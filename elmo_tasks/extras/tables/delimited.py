@@ -34,7 +34,7 @@ from elmo_tasks.files.text import CR_TO_LF
 logger = logging.getLogger(__name__)
 
 # The number of a row's first line, its lines, and its cells, none for a comment; or what is wrong with its first line.
-_Row = tuple[int, str, "list[str] | DataError"]
+Row = tuple[int, str, "list[str] | DataError"]
 _LONGEST = 150  # lines of a sentence that is the whole file
 _SENTENCE = "if a column has the sentence, name it: --set dataset_reader.columns.sentence=NAME"
 SENTENCE = "sentence"  # what `columns` calls the column of the sentence, if a line has a token
@@ -116,24 +116,11 @@ class DelimitedConfig(RowReaderConfig):
 
 
 class _Layout(NamedTuple):
-    """How a table is written (None for a spreadsheet), the columns that are read, and what separates fractions.
-
-    Also its header row, and a note about the cells that may not be read as the program shows them.
-    """
+    """How a table is written (None for a spreadsheet), the columns that are read, and what separates fractions."""
 
     format: TableFormat | None
     columns: dict[str, str | int]
     decimal: Decimal
-    header: Line | None
-    unsure: str
-
-
-class Table(NamedTuple):
-    """A table as it is written: its format (None for a spreadsheet), its header row, if any, and the rows below it."""
-
-    format: TableFormat | None
-    header: Line | None
-    rows: list[_Row]
 
 
 class DelimitedReader(RowReader):
@@ -158,25 +145,28 @@ class DelimitedReader(RowReader):
             lambda each: self.records(path, each), name, None, layout.columns, parsing, layout.decimal
         )
 
-    def table(self, path: Path) -> Table:
-        """All of a table whose rows are predicted."""
+    def table(self, path: Path) -> tuple[TableFormat | None, Line | None, list[Row]]:
+        """The format of a table to predict, if it is not a spreadsheet, its header row, if any, and its other rows."""
         parsing = Parsing(needs_labels=False)
         format = self._layout(path, parsing).format
+        header, rows = self._open(path, format, parsing)
+        return format, header, [*rows]
+
+    def _open(self, path: Path, format: TableFormat | None, parsing: Parsing) -> tuple[Line | None, Iterator[Row]]:
+        """The header row, if there is one, and the rows below it."""
         rows = self._rows(path, format, parsing)
-        return Table(format, _header(rows, path) if self.config.header else None, [*rows])
+        header = next((row for row in rows if not _is_blank(row[2])), None) if self.config.header else None
+        return (_without_errors([header])[0] if header else None), rows
 
     def _layout(self, path: Path, parsing: Parsing) -> _Layout:
         """What is found out from a file, which the log says once; errors as of `find_layout`."""
         if "layout" not in parsing.found:
             parsing.found["layout"] = layout = self.find_layout(path, parsing)
-            found = [str(layout.format or parsing.found["sheet"])] if layout.format or parsing.found["sheet"] else []
-            found += ["decimal commas"] if layout.decimal == "," else []
+            found = [str(layout.format or parsing.found["sheet"]), "decimal commas" if layout.decimal == "," else ""]
             usual = self.columns(parsing)
             found += [f"{name} from {each!r}" for name, each in layout.columns.items() if each != usual[name]]
-            if found:
-                logger.info("%s: %s", path, ", ".join(found))
-            if layout.unsure:
-                logger.warning("%s: %s", path, layout.unsure)
+            if any(found):
+                logger.info("%s: %s", path, ", ".join(filter(None, found)))
         found_layout: _Layout = parsing.found["layout"]
         return found_layout
 
@@ -191,8 +181,7 @@ class DelimitedReader(RowReader):
         wanted = [{name.casefold() for name in names if name and isinstance(name, str)} for names in named]
         if path.suffix.lower() not in SHEETS:
             format = find_format(path, config, set().union(*wanted))
-        rows = self._rows(path, format, parsing)
-        header = _header(rows, path) if config.header else None
+        header, rows = self._open(path, format, parsing)
         names = header[2] if header else None
         first = [(number, cells) for number, _, cells in itertools.islice(rows, SAMPLE_ROWS) if isinstance(cells, list)]
         sample = [cells for _, cells in first if any(cells)]
@@ -204,34 +193,17 @@ class DelimitedReader(RowReader):
         if "score" in columns and config.decimal is None and sample:
             index = self._column_index(columns["score"], names, len(sample[0]), location)
             decimal = find_decimal([cells[index] for cells in sample if index < len(cells)], location)
-        return _Layout(format, columns, decimal, header, self._unsure(columns, names, parsing, location))
-
-    def _unsure(
-        self, columns: Mapping[str, str | int], names: Sequence[str] | None, parsing: Parsing, location: str
-    ) -> str:
-        """What to say of the cells that are read whose text in the program depends on the country, or is not known."""
-        rows, notes = parsing.found.get("rows", ()), []
-        for what, column in columns.items():
-            at = self._column_index(column, names, len(rows[0][1]), location) if rows and what != "score" else 0
-            cells = [
-                (number, cells[at]) for number, cells in rows if what != "score" and isinstance(cells[at], SheetCell)
-            ]
-            if unsure := [(number, cell) for number, cell in cells if not cell.is_as_shown]:
-                number, cell = unsure[0]
-                notes.append(f"{len(unsure)} of {column!r} (row {number} as {cell!r})")
-        return (
-            f"dates or numbers may not be read as they are shown: {', '.join(notes)}; make them text" if notes else ""
-        )
+        return _Layout(format, columns, decimal)
 
     def records(self, path: Path, parsing: Parsing) -> Iterator[Record]:
         layout, by_token = self._layout(path, parsing), self.config.by_token
-        rows = self._rows(path, layout.format, parsing)
-        header = _header(rows, path) if self.config.header else None
+        header, rows = self._open(path, layout.format, parsing)
         names = header[2] if header else None
         numbers = [column for column in layout.columns.values() if isinstance(column, int)]
         least = max([1, *(column + 1 if column >= 0 else -column for column in numbers)])
         widths = LineWidths(path, least, parsing, known=header)
         indices: dict[str | int, int] = {}
+        unsure: list[tuple[int, str]] = []
         others = {} if parsing.needs_labels or by_token else distinct_names(names or ())  # predictions keep them
         for group in self._groups(rows, names, path):
             first, _, cells = group[0]
@@ -249,6 +221,8 @@ class DelimitedReader(RowReader):
                     for column in layout.columns.values()
                 }
                 for (number, _, cells), (column, index) in itertools.product(lines, indices.items()):
+                    if isinstance(cells[index], SheetCell) and column != layout.columns.get("score"):
+                        unsure += [] if cells[index].is_as_shown else [(number, cells[index])]
                     if problem := getattr(cells[index], "problem", ""):
                         raise DataError(path, f"{column!r}: {problem}", number)
                 first, _, cells = lines[0]
@@ -261,14 +235,19 @@ class DelimitedReader(RowReader):
                         columns[column] = [cells[index].strip(" ") for *_, cells in lines]
                 is_whole = by_token and lines[-1][0] - first == len(lines) - 1  # nothing is between the tokens' lines
                 yield Record(columns, first, f"{path}:{first}", (f"{path}:", first) if is_whole else None)
+        if unsure:
+            problem = (
+                f"{len(unsure)} date(s) or number(s) may not be read as they are shown, the first as {unsure[0][1]!r}"
+            )
+            logger.warning("%s:%d: %s; make them text", path, unsure[0][0], problem)
 
-    def _groups(self, rows: Iterator[_Row], names: Sequence[str] | None, path: Path) -> Iterator[list[_Row]]:
+    def _groups(self, rows: Iterator[Row], names: Sequence[str] | None, path: Path) -> Iterator[list[Row]]:
         """The rows of each example: each, or with a token on each line those of a sentence. A border is by itself."""
         if not self.config.by_token:
             yield from ([row] for row in rows if not _is_blank(row[2]))
             return
         column = self.config.columns.get(SENTENCE)
-        group: list[_Row] = []
+        group: list[Row] = []
         sentence, after_border = "", False
         for row in rows:
             cells = row[2] if isinstance(row[2], list) else []
@@ -287,7 +266,7 @@ class DelimitedReader(RowReader):
                 logger.warning("%s: a sentence of %d lines, without an empty line; %s", path, len(group), _SENTENCE)
             yield group
 
-    def _rows(self, path: Path, format: TableFormat | None, parsing: Parsing) -> Iterator[_Row]:
+    def _rows(self, path: Path, format: TableFormat | None, parsing: Parsing) -> Iterator[Row]:
         """The cells of each row, which takes several lines if a cell in quotes does."""
         comments, skip = (self.config.comment,) if self.config.comment else (), self.config.skip_rows
         if format is None:
@@ -298,11 +277,8 @@ class DelimitedReader(RowReader):
                 if not (line := "\t".join(map(str, cells))).startswith(comments):
                     yield number, line, cells
             return
-        lines, taken, given_back = (
-            table_lines(path, format.encoding, skip),
-            list[tuple[int, str]](),
-            deque[tuple[int, str]](),
-        )
+        lines = table_lines(path, format.encoding, skip)
+        taken, given_back = list[tuple[int, str]](), deque[tuple[int, str]]()
 
         def csv_lines() -> Iterator[str]:
             """The lines for Python's `csv`, without comments."""
@@ -355,15 +331,7 @@ def _not_a_row(path: Path, error: csv.Error, lines: Sequence[tuple[int, str]], *
     return DataError(path, f"not a row of a table ({error}{quoted}){remedy}", first)
 
 
-def _header(rows: Iterator[_Row], path: Path) -> Line | None:
-    """The header row; None in a table without rows."""
-    header = next((row for row in rows if not _is_blank(row[2])), None)
-    if header is None:
-        return None
-    return _without_errors([header])[0]
-
-
-def _without_errors(rows: list[_Row]) -> list[Line]:
+def _without_errors(rows: list[Row]) -> list[Line]:
     """The rows, or the first error among them."""
     if error := next((row[2] for row in rows if isinstance(row[2], DataError)), None):
         raise error

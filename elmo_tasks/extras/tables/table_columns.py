@@ -12,7 +12,7 @@ from elmo_tasks.errors import DataError
 
 _TRUTHS = [{"true", "false"}, {"0", "1"}, {"yes", "no"}]
 _LABELS = ("label", "labels", "score")
-_FEW_VALUES = 5  # of labels in a table of a few rows
+_FEW_VALUES, _MOST_VALUES = 5, 0.8  # of labels: in a table of a few rows, and for each row
 _NUMBER = re.compile(r"\W{0,2}\d[\d.,' \xa0\u202f]*(e[-+]?\d+)?\s*(\W|[A-Z]{3})?", re.IGNORECASE)  # also 25 % or EUR
 _DATE = re.compile(r"\d{1,4}([-./])\d{1,2}\1\d{1,4}(\D.*)?|\d{1,2}:\d\d.*|\d{1,2}\W{1,2}[^\W\d]{3,9}\W{1,2}\d{2,4}")
 _LONG_ID = re.compile(r"\d{6,}|[\da-f]{8,}(-[\da-f]+)*", re.IGNORECASE)
@@ -102,7 +102,7 @@ def _can_be(what: str, cells: Sequence[str]) -> bool:
         return False
     if what == "score":
         return are_numbers
-    return what in _LABELS and 1 < num_values <= max(_FEW_VALUES, len(given) / 2)
+    return what in _LABELS and 1 < num_values <= max(_FEW_VALUES, _MOST_VALUES * len(given))
 
 
 def _names_rows(cells: Sequence[str], num_values: int) -> bool:

@@ -132,26 +132,25 @@ class TableCopy:
 
     def __init__(self, path: str, reader: DelimitedReader, source: Path) -> None:
         self._path, self._source = path, source
-        self._table = table = reader.table(source)
+        self._format, self._header, self._rows = reader.table(source)
         self._gives_several = reader.config.task_name == "tagging" and not reader.config.by_token
         self._kind = Path(path).suffix.lower()
-        if table.format:
-            same = ".tsv" if table.format.delimiter == "\t" else ".csv"
-        else:
-            same = source.suffix.lower().replace(".xlsm", ".xlsx")
+        same = source.suffix.lower().replace(".xlsm", ".xlsx")
+        if self._format:
+            same = ".tsv" if self._format.delimiter == "\t" else ".csv"
         self._is_same = same == self._kind and not self._gives_several
         if self._kind == ".xlsx" and self._is_same:
             with damage_errors(source):
                 self._book, _, self._sheet = open_excel(source, reader.config.sheet, rich_text=True)
         elif self._kind == ".xlsx":
-            for number, _, cells in table.rows:
+            for number, _, cells in self._rows:
                 if isinstance(cells, list) and any(len(str(cell)) > _MOST_CHARACTERS for cell in cells):
                     problem = f"a cell has more than {_MOST_CHARACTERS:,} characters, which Excel does not take"
                     raise DataError(source, f"{problem}; choose an --output that ends in .csv or .parquet", number)
 
     def write(self, stream: IO[bytes], found: Sequence[tuple[int, list[Row]]]) -> None:
         """Writes the table with what was found, a list for the number of a row where an example begins."""
-        names, header = [*(self._table.header[2] if self._table.header else ())], self._table.header
+        header, names = self._header, [*(self._header[2] if self._header else ())]
         keys = [*dict.fromkeys(key for _, rows in found for row in rows for key in row)]
         new = list[str]()
         for name in keys:
@@ -165,19 +164,19 @@ class TableCopy:
         if not self._is_same:
             rows = [
                 [*(getattr(cell, "value", cell) for cell in cells), *values]
-                for number, _, cells in self._table.rows
+                for number, _, cells in self._rows
                 if is_data(cells)
                 for values in added.get(number) or [blank]
             ]
             write_table(self._path, stream, [*names, *new] if header else None, rows)
             return
         columns = {number: rows[0] for number, rows in added.items()}
-        if self._table.format:
-            self._write_text(stream, self._table.format, columns, blank)
+        if self._format:
+            self._write_text(stream, self._format, columns, blank)
         elif self._kind == ".parquet":
             parquet = pq.read_table(self._source)
             for at, name in enumerate(new):
-                values = [columns.get(number, blank)[at] for number, *_ in self._table.rows]
+                values = [columns.get(number, blank)[at] for number, *_ in self._rows]
                 parquet = parquet.append_column(name, _array(values))
             pq.write_table(parquet, stream)
         else:
@@ -186,7 +185,7 @@ class TableCopy:
     def _by_row(self, found: Sequence[tuple[int, list[Row]]]) -> Iterator[tuple[int, list[Row]]]:
         """What was found in each row: one thing, also where an example has several rows, or everything."""
         results, values = deque(found), deque[Row]()
-        for number, _, cells in self._table.rows:
+        for number, _, cells in self._rows:
             if not is_data(cells):
                 continue
             if results and results[0][0] <= number:
@@ -196,8 +195,8 @@ class TableCopy:
                 values = deque() if self._gives_several else values
 
     def _write_sheet(self, stream: IO[bytes], columns: dict[int, list[Any]]) -> None:
-        header = self._table.header
-        rows = [cells for _, _, cells in [*([header] if header else ()), *self._table.rows] if isinstance(cells, list)]
+        header = self._header
+        rows = [cells for *_, cells in [*([header] if header else ()), *self._rows] if isinstance(cells, list)]
         last = max(at for cells in rows for at, cell in enumerate(cells, start=1) if cell != "")
         for number, values in columns.items():
             for column, value in enumerate(values, start=last + 1):
@@ -210,23 +209,15 @@ class TableCopy:
         self, stream: IO[bytes], format: TableFormat, columns: dict[int, list[Any]], blank: list[Any]
     ) -> None:
         """Writes all lines as they are, and the new cells at the end of the last line of each row."""
-        header = self._table.header
-        ends: dict[int, str] = {}
-        for number, text, cells in [*([header] if header else ()), *self._table.rows]:
-            width = len(header[2] if header else cells if isinstance(cells, list) else ())
+        header, is_utf8 = self._header, format.encoding == "UTF-8"
+        with open_binary(self._source) as given:
+            content = given.read().decode("utf-8-sig" if is_utf8 else format.encoding, "surrogateescape")
+        lines = re.split(r"(\r?\n)" if is_utf8 and "\n" in content else r"(\r?\n|\r)", content)  # as they are read
+        for number, text, cells in [*([header] if header else ()), *self._rows]:
+            width = len(header[2]) if header else len(cells) if isinstance(cells, list) else 0
             if isinstance(cells, list) and 0 < len(cells) <= width:
                 values = [*[None] * (width - len(cells)), *columns.get(number, blank)]
-                ends[number + text.count("\n")] = _line(["", *values], format)
-        with open_binary(self._source) as given:
-            content = given.read().decode(format.encoding.replace("UTF-8", "utf-8-sig"), "surrogateescape")
-        line_end = "\n" if "\n" in content else "\r"
-        lines = content.split(line_end)
-        for number, end in ends.items():
-            line = lines[number - 1]
-            text = line.rstrip("\r")
-            lines[number - 1] = f"{text}{end}{line[len(text) :]}"
-        encoding = "utf-8-sig" if self._kind == ".csv" else "utf-8"  # Excel needs the mark
-        logger.info(
-            "%s: %s", self._path, format._replace(encoding="UTF-8, with a mark" if "sig" in encoding else "UTF-8")
-        )
-        stream.write(line_end.join(lines).encode(encoding, "surrogateescape"))
+                lines[2 * (number - 1 + text.count("\n"))] += _line(["", *values], format)
+        encoding, shown = ("utf-8-sig", "UTF-8 with a mark") if self._kind == ".csv" else ("utf-8", "UTF-8")
+        logger.info("%s: %s", self._path, format._replace(encoding=shown))
+        stream.write("".join(lines).encode(encoding, "surrogateescape"))  # Excel needs the mark

@@ -97,7 +97,7 @@ def test_dates_of_the_country_are_named_in_a_warning(tmp_path: Path, caplog: pyt
     (example,) = read(tmp_path / "t.xlsx", {**TEXTS, "task": "tagging"})
     assert example["tokens"] == ["On", "2024-03-02 14:05:06"]
     note = (
-        "dates or numbers may not be read as they are shown: 1 of 'tokens' (row 3 as '2024-03-02 14:05:06'); make them"
+        "t.xlsx:3: 1 date(s) or number(s) may not be read as they are shown, the first as '2024-03-02 14:05:06'; make"
     )
     assert note in caplog.text
 

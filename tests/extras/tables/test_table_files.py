@@ -100,7 +100,7 @@ def test_lines_of_text_come_back(encoding: str, runs: dict[str, str], tmp_path: 
     source, target = write(tmp_path / "in.csv", CSV.encode(encoding)), tmp_path / "out.csv"
     options = ["--on-error", "skip", "--set", "dataset_reader.comment=#"]
     assert predict(runs["texts"], source, target, *options) == 0
-    assert "out.csv: UTF-8, with a mark, separated by semicolons" in capsys.readouterr().err
+    assert "out.csv: UTF-8 with a mark, separated by semicolons" in capsys.readouterr().err
     written = target.read_bytes()
     assert written.startswith(b"\xef\xbb\xbf")
     lines, given = written.decode("utf-8-sig").split("\r\n"), CSV.split("\r\n")
