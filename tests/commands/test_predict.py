@@ -312,7 +312,7 @@ TEN = " ".join("x" * 10)
 @pytest.mark.parametrize(
     ("content", "line", "problem", "before", "all_but_bad"),
     [
-        (MID.read_text(), 4, "'text' is None; expected a string", 3, 4),
+        (MID.read_text(), 4, "'text' is null; expected a string", 3, 4),
         ('{"text": "a"}\n{"text"\n{"text": "a"}\n', 2, "Expecting ':' delimiter", 1, 2),
         ('{"text": "a"}\n\n[1]\n{"text": "a"}\n', 3, "a JSON list", 1, 2),
         ('{"text": "a"}\n' + NAN + '{"text": "a"}\n', 2, "NaN at column ", 1, 2),

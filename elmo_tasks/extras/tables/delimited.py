@@ -221,13 +221,16 @@ class DelimitedReader(RowReader):
                     for column in layout.columns.values()
                 }
                 for (number, _, cells), (column, index) in itertools.product(lines, indices.items()):
-                    if isinstance(cells[index], SheetCell) and column != layout.columns.get("score"):
-                        unsure += [] if cells[index].is_as_shown else [(number, cells[index])]
-                    if problem := getattr(cells[index], "problem", ""):
-                        raise DataError(path, f"{column!r}: {problem}", number)
+                    cell = cells[index]
+                    if isinstance(cell, SheetCell) and cell.problem:
+                        raise DataError(path, f"{column!r}: {cell.problem}", number)
+                    if isinstance(cell, SheetCell) and not cell.is_as_shown and column != layout.columns.get("score"):
+                        unsure.append((number, cell))
                 first, _, cells = lines[0]
                 values = [getattr(cell, "value", cell) for cell in cells]  # a number of a spreadsheet is one
-                columns = {name: values[at] for name, at in others.items() if names and (names[at] or values[at] != "")}
+                columns: dict[str | int, Any] = {
+                    name: values[at] for name, at in others.items() if names and (names[at] or values[at] != "")
+                }
                 for what, column in layout.columns.items():
                     index = indices[column]
                     columns[column] = values[index] if what == "score" else cells[index]

@@ -61,7 +61,7 @@ def read_sheet(path: Path, sheet: str | None) -> tuple[str, list[list[Any]]]:
     """
     with damage_errors(path):
         if path.suffix.lower() != ".parquet":
-            is_open_document = "content.xml" in _parts(path)
+            is_open_document = "content.xml" in parts_of(path)
             return _open_document(path, sheet) if is_open_document else _excel(path, sheet)
         import pyarrow.parquet as pq
 
@@ -82,7 +82,7 @@ def damage_errors(path: Path) -> Iterator[None]:
         raise DataError(path, f"is damaged, or not .xlsx, .ods or .parquet ({error})") from None
 
 
-def _parts(path: Path) -> list[str]:
+def parts_of(path: Path) -> list[str]:
     """The names of the files that a spreadsheet consists of."""
     with zipfile.ZipFile(path) as archive:
         if sum(part.file_size for part in archive.infolist()) > unpacked_text(path.stat().st_size):
@@ -113,7 +113,8 @@ def open_excel(path: Path, sheet: str | None, **options: Any) -> tuple[Any, str,
     """A workbook of Excel, as openpyxl reads it; what to say of the sheet that is read; and it, None if it is empty."""
     import openpyxl
 
-    with warnings.catch_warnings(action="ignore"):  # of extensions that are not read
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of extensions that are not read
         book = openpyxl.load_workbook(path, **options)
     filled = {
         each.title: each for each in book.worksheets if any(cell is not None for row in each.values for cell in row)

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from elmo_tasks.errors import DataError
 from elmo_tasks.extras.tables.delimited import DelimitedReader, distinct_names, is_data
-from elmo_tasks.extras.tables.sheets import EXCEL_ESCAPE, damage_errors, open_excel
+from elmo_tasks.extras.tables.sheets import EXCEL_ESCAPE, damage_errors, open_excel, parts_of
 from elmo_tasks.extras.tables.table_format import TableFormat
 from elmo_tasks.files.json_files import json_text
 from elmo_tasks.files.text import open_binary
@@ -142,6 +142,8 @@ class TableCopy:
         if self._kind == ".xlsx" and self._is_same:
             with damage_errors(source):
                 self._book, _, self._sheet = open_excel(source, reader.config.sheet, rich_text=True)
+                if any(part.startswith(("xl/charts/", "xl/media/")) for part in parts_of(source)):
+                    logger.warning("%s: charts and pictures of %s are left out", path, source)
         elif self._kind == ".xlsx":
             for number, _, cells in self._rows:
                 if isinstance(cells, list) and any(len(str(cell)) > _MOST_CHARACTERS for cell in cells):
@@ -160,12 +162,12 @@ class TableCopy:
         added = {number: [[row.get(key) for key in keys] for row in rows] for number, rows in self._by_row(found)}
         if header:
             added[header[0]] = [new]
-        blank = [None] * len(keys)
+        blank: list[Any] = [None] * len(keys)
         if not self._is_same:
             rows = [
                 [*(getattr(cell, "value", cell) for cell in cells), *values]
                 for number, _, cells in self._rows
-                if is_data(cells)
+                if isinstance(cells, list) and is_data(cells)
                 for values in added.get(number) or [blank]
             ]
             write_table(self._path, stream, [*names, *new] if header else None, rows)

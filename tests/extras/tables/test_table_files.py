@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import openpyxl
+import openpyxl.chart
 import pandas
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -123,7 +124,7 @@ def test_a_parquet_file_keeps_its_types(runs: dict[str, str], tmp_path: Path) ->
     assert found.select([*columns]).equals(pa.table(columns))
     assert found.column_names == [*columns, "label", "probability"]
     assert predict(runs["texts"], tmp_path / "in.parquet", tmp_path / "out.xlsx") == 0
-    (_, first, second) = openpyxl.load_workbook(tmp_path / "out.xlsx").active.values  # type: ignore[union-attr]
+    (_, first, second) = openpyxl.load_workbook(tmp_path / "out.xlsx").active.values
     assert (first[0], first[2], second[0]) == (str(BIG), "2024-03-01", None)
 
 
@@ -159,12 +160,15 @@ def as_table(path: Path, *found: dict[str, Any]) -> list[dict[str, Any]]:
     if path.suffix == ".parquet":
         return pq.read_table(path).to_pylist()
     if path.suffix == ".xlsx":
-        names, *rows = openpyxl.load_workbook(path).active.values  # type: ignore[union-attr]
+        names, *rows = openpyxl.load_workbook(path).active.values
         return [dict(zip(map(str, names), row, strict=True)) for row in rows]
     return pandas.read_csv(path, dtype=str, keep_default_na=False).to_dict("records")  # type: ignore[return-value]
 
 
-MIXED = [{"id": "007", "flag": True, "big": 2**70, "n": 1}, {"id": 8, "flag": None, "big": 2, "n": 2.5}]
+MIXED: list[dict[str, Any]] = [
+    {"id": "007", "flag": True, "big": 2**70, "n": 1},
+    {"id": 8, "flag": None, "big": 2, "n": 2.5},
+]
 
 
 def test_ids_come_back_digit_by_digit(tmp_path: Path) -> None:
@@ -190,7 +194,7 @@ def test_columns_of_several_types_are_written(tmp_path: Path) -> None:
 def test_texts_stay_texts_in_excel(text: str, tmp_path: Path) -> None:
     path = tmp_path / "t.xlsx"
     as_table(path, {"id": text}, {"id": "Oh"})
-    assert openpyxl.load_workbook(path).active["B2"].data_type == "s"  # type: ignore[index]
+    assert openpyxl.load_workbook(path).active["B2"].data_type == "s"
     settings = {"type": "delimited", "task": "classification", "columns": {"text": "label", "label": "label"}}
     first = next(iter(build(settings).unlabelled(str(path))))
     assert first["others"]["id"] == text
@@ -208,3 +212,24 @@ def test_what_excel_does_not_take_is_known_before_or_said(tmp_path: Path, caplog
     )
     with pytest.raises(ElmoTasksError, match=expected), table:
         pytest.fail("the work has begun")
+
+
+def test_charts_that_are_lost_are_named(runs: dict[str, str], tmp_path: Path, capsys: Any) -> None:
+    book = openpyxl.load_workbook(workbook(tmp_path / "plain.xlsx"))
+    chart = openpyxl.chart.BarChart()
+    chart.add_data(openpyxl.chart.Reference(book["Mails"], min_col=5, min_row=1, max_row=4))
+    book["Mails"].add_chart(chart, "J2")
+    book.save(tmp_path / "chart.xlsx")
+    for name, count in {"plain": 0, "chart": 1}.items():
+        assert predict(runs["texts"], tmp_path / f"{name}.xlsx", tmp_path / f"{name}_out.xlsx") == 0
+        assert capsys.readouterr().err.count("charts and pictures") == count
+
+
+def test_a_row_of_several_spans_keeps_its_cells(runs: dict[str, str], tmp_path: Path) -> None:
+    source, target = write(tmp_path / "in.csv", "id,Word,label\n007,Mira left Oslo,x\n8,Oh,y\n"), tmp_path / "out.csv"
+    assert predict(runs["tokens"], source, target, "--set", "dataset_reader.token_per_line=false") == 0
+    rows = pandas.read_csv(target, dtype=str, keep_default_na=False).to_dict("records")
+    assert {(row["id"], row["Word"], row["label"]) for row in rows} == {
+        ("007", "Mira left Oslo", "x"),
+        ("8", "Oh", "y"),
+    }
