@@ -130,6 +130,13 @@ def test_what_was_skipped_in_a_source_that_was_given_up_does_not_count(
     assert "skipped" not in caplog.text
 
 
+def test_reading_is_logged_once(cache: Path, path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, logger="elmo_tasks"):
+        READER.read(path)
+        READER.read(path)
+    assert sum("2 examples" in record.message for record in caplog.records) == 1
+
+
 def test_reading_shows_no_bar_and_leaves_those_of_others(
     cache: Path, path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -81,6 +81,24 @@ def test_steps_that_cannot_be_compiled_run_in_python(monkeypatch: pytest.MonkeyP
     assert compiled(steps) is steps
 
 
+@pytest.mark.skipif(not isinstance(build_product(torch.ones(1, 1), None, "float32"), PackedProduct), reason="no oneDNN")
+def test_few_rows_are_filled_up_only_where_that_is_faster(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a large matrix in float32."""
+    counts: list[int] = []
+
+    def start(_: PackedProduct, inputs: Tensor) -> Tensor:
+        counts.append(len(inputs))
+        return inputs
+
+    monkeypatch.setattr(PackedProduct, "_start", start)
+    for large in (1200, 1201):
+        monkeypatch.setattr(products, "_LARGE_MATRIX", large)
+        product = PackedProduct(random_tensor(40, 30), random_tensor(40), torch.float32)
+        for rows in (1, 3, 4, 5):
+            product.start(torch.ones(rows, 30))
+    assert counts == [4, 4, 4, 5, 1, 3, 4, 5]
+
+
 SHAPES = """
 import torch
 from elmo_tasks.elmo.fast.products import build_product
