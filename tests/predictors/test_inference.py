@@ -69,14 +69,14 @@ def test_the_keys_of_allennlp(predictor: InferencePredictor) -> None:
     logits = torch.tensor(result.pop("label_logits"))
     assert logits.softmax(0).tolist() == pytest.approx(result["label_probs"], abs=1e-5)
     assert result.pop("logits") == pytest.approx(logits.tolist())
+    for key, attention in (("p2h_attention", "premise_attention"), ("h2p_attention", "hypothesis_attention")):
+        torch.testing.assert_close(torch.tensor(result.pop(key)), torch.tensor(own[attention]), atol=1e-6, rtol=0)
     assert result == {
         "label": own["label"],
-        "label_probs": [own["probabilities"][label] for label in LABELS],
+        "label_probs": pytest.approx([own["probabilities"][label] for label in LABELS], abs=1e-6),  # all digits
         "labels": list(LABELS),
         "premise_tokens": own["premise_tokens"],
         "hypothesis_tokens": own["hypothesis_tokens"],
-        "p2h_attention": own["premise_attention"],
-        "h2p_attention": own["hypothesis_attention"],
     }
 
 
