@@ -185,7 +185,7 @@ class Predictor(ABC):
         def refuse(error: DataError) -> None:
             refused[error.line or 0] = {"error": error.problem}
 
-        for number, result in self._results(map(_not_skipped, inputs), "inputs", _never, refuse, is_explained(explain)):
+        for number, result in self._results(map(_not_skipped, inputs), "", _never, refuse, is_explained(explain)):
             found[number - 1].append(result)
         return [[refused[number]] if number in refused else each for number, each in enumerate(found, start=1)]
 
@@ -235,7 +235,7 @@ class Predictor(ABC):
         on_error: OnError | None,
         explain: bool,
     ) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Yields each result with the number of its input, from 1."""
+        """Yields each result with the number of its input, from 1. Without a source, blank texts are not warned of."""
         for window in self._windows(inputs, source, waiting, on_error):
             refused: DataError | None = None
             while True:
@@ -294,7 +294,7 @@ class Predictor(ABC):
             yield window
             raise
         yield window
-        if blank:
+        if blank and source:
             warn_of_blank(source, blank)
 
     def checked_examples(self, fields: Fields) -> list[dict[str, Any]]:

@@ -37,7 +37,7 @@ from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, Predictor
 from elmo_tasks.predictors.classifier import ClassifierPredictor, InferencePredictor
 from elmo_tasks.predictors.coreference import CoreferencePredictor
 from elmo_tasks.predictors.fields import sentence_examples
-from elmo_tasks.predictors.predictor import ExampleError, Fields, is_explained
+from elmo_tasks.predictors.predictor import Fields, is_explained
 from elmo_tasks.predictors.reading import ReadingPredictor
 from elmo_tasks.predictors.semantic_roles import SemanticRolesPredictor
 from elmo_tasks.predictors.tagger import TaggerPredictor
@@ -366,31 +366,18 @@ class Predict(TableFunction):
         return self._predictor.result_types or next((RESULT_TYPES[kind] for kind in kinds if kind in RESULT_TYPES), {})
 
     def compute(self, inputs: Mapping[int, Fields], fail: Fail) -> Iterator[tuple[int, Result]]:
-        examples: list[tuple[int, Fields, dict[str, Any]]] = []
-        for row, fields in inputs.items():
-            try:
-                examples += [(row, fields, example) for example in self._predictor.checked_examples(fields)]
-            except ElmoTasksError as error:
-                fail(row, str(error))
-        predictions = None
-        while predictions is None:
-            given = [example for *_, example in examples]
-            try:
-                found = self._predictor.predictions(given)
-                explained = self._predictor.explain(given, found) if self.explain else [{}] * len(given)
-                predictions = found
-            except ExampleError as error:
-                refused = examples[error.row][0]
-                fail(refused, str(error))
-                examples = [each for each in examples if each[0] != refused]
-        for (row, fields, example), prediction, saliency in zip(examples, predictions, explained, strict=True):
-            result = self._predictor.complete_result(fields, example, prediction)
-            types = self._own_types
+        types = self._own_types
+        found = self._predictor.each(list(inputs.values()), explain=self.explain)
+        for row, result in ((row, result) for row, results in zip(inputs, found, strict=True) for result in results):
+            if result.keys() == {"error"}:
+                fail(row, result["error"])
+                continue
             own = {key: value for key, value in result.items() if key in types}
+            if self.explain:
+                own["saliency"] = json_text(result.pop("saliency"))
             other = {key: value for key, value in result.items() if key not in {"id", *types}}
-            as_json = {key: json_text(value) for key, value in saliency.items()}
             plain = to_jsonable_python(other, bytes_mode="base64")  # a Parquet file may have dates, decimals and bytes
-            yield row, {**own, **as_json, "other": json_text(plain) if other else None}
+            yield row, {**own, "other": json_text(plain) if other else None}
 
 
 def _folders(run: RunPaths) -> list[RunFolder]:

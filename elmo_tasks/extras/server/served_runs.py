@@ -69,13 +69,25 @@ _Row = tuple[int, Fields, dict[str, Any]]  # the number of an input, its fields,
 class PredictionRequest:
     """The examples of a request's inputs, which are ready to be predicted."""
 
+    predictor: Predictor
     rows: list[_Row]
     refused: Mapping[int, ElmoTasksError]  # inputs that are not usable
     inputs: int | None  # how many there are; None for a single one, which is answered for by itself
     added: Additions
-    tokens: int
-    cost: int  # the tokens that the model reads: in semantic roles, a sentence once for each predicate
-    cost_is_known: bool  # otherwise predicates still have to be found
+
+    @functools.cached_property
+    def tokens(self) -> int:
+        return sum(self.predictor.task.length(example) for *_, example in self.rows)
+
+    @functools.cached_property
+    def cost(self) -> int:
+        """The tokens that the model reads: in semantic roles, a sentence once for each predicate."""
+        return sum(self.predictor.cost(example) for *_, example in self.rows) * (1 + STEPS * self.added.explain)
+
+    @property
+    def cost_is_known(self) -> bool:
+        """Otherwise predicates still have to be found."""
+        return all(self.predictor.cost_is_known(example) for *_, example in self.rows)
 
 
 class ServedRun:
@@ -134,7 +146,7 @@ class ServedRun:
                 if single:
                     raise
                 refused[number] = error
-        return self._request(rows, refused, None if single else len(inputs), added)
+        return PredictionRequest(self.predictor, rows, refused, None if single else len(inputs), added)
 
     def _examples(self, fields: Any) -> list[dict[str, Any]]:
         if not isinstance(fields, dict):
@@ -146,28 +158,13 @@ class ServedRun:
             raise ElmoTasksError(f"{problem}; expected at most {_MOST_CARRIED:,}")
         return made
 
-    def _request(
-        self, rows: list[_Row], refused: Mapping[int, ElmoTasksError], inputs: int | None, added: Additions
-    ) -> PredictionRequest:
-        examples = [example for *_, example in rows]
-        tokens, cost = (sum(map(count, examples)) for count in (self.predictor.task.length, self.predictor.cost))
-        cost_is_known = all(map(self.predictor.cost_is_known, examples))
-        return PredictionRequest(
-            rows, refused, inputs, added, tokens, cost * (1 + STEPS * added.explain), cost_is_known
-        )
-
     def complete(self, requests: list[PredictionRequest]) -> list[PredictionRequest]:
         """The requests with all that decides their cost, which a model may have to find."""
         examples = iter(
             self.predictor.with_known_costs([example for request in requests for *_, example in request.rows])
         )
         return [
-            self._request(
-                [(number, fields, next(examples)) for number, fields, _ in request.rows],
-                request.refused,
-                request.inputs,
-                request.added,
-            )
+            dataclasses.replace(request, rows=[(*others, next(examples)) for *others, _ in request.rows])
             for request in requests
         ]
 
