@@ -342,15 +342,9 @@ def _without_errors(rows: list[Row]) -> list[Line]:
 
 
 def distinct_names(names: Sequence[str]) -> dict[str, int]:
-    """The columns by names of their own: a second one of a name gets a number, and so do those without a name."""
-    found: dict[str, int] = {}
-    for at, name in enumerate(names):
-        number = itertools.count(2)
-        own = name = name or f"column {at + 1}"
-        while own in found:
-            own = f"{name} {next(number)}"
-        found[own] = at
-    return found
+    """The columns by names of their own: a second one of a name has its number, and so have those without a name."""
+    is_own = [bool(name) and names.index(name) == at for at, name in enumerate(names)]
+    return {name if is_own[at] else f"{name or 'column'} {at + 1}": at for at, name in enumerate(names)}
 
 
 def is_data(cells: list[str] | DataError) -> bool:

@@ -159,9 +159,9 @@ class TableCopy:
             while name in names:
                 name = f"predicted_{name}"
             new.append(name)
-        added = {number: [[row.get(key) for key in keys] for row in rows] for number, rows in self._by_row(found)}
-        if header:
-            added[header[0]] = [new]
+        added: dict[int, list[list[Any]]] = {header[0]: [[*new]]} if header else {}
+        for number, found_rows in self._by_row(found):
+            added[number] = [[row.get(key) for key in keys] for row in found_rows]
         blank: list[Any] = [None] * len(keys)
         if not self._is_same:
             rows = [

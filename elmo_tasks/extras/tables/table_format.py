@@ -52,7 +52,7 @@ def find_format(path: Path, config: DelimitedConfig, names: Collection[str]) -> 
         DataError: two encodings or two delimiters are possible.
     """
     csv.field_size_limit(limit(MAX_LINE_BYTES))  # of the process; a cell may be as long as a line
-    encoding, delimiter, quotes = config.encoding or _encoding(path), config.delimiter, config.quotes
+    encoding, delimiter, quotes = _encoding(path, config.encoding), config.delimiter, config.quotes
     lines = [line for _, line in itertools.islice(table_lines(path, encoding, config.skip_rows), SAMPLE_ROWS)]
     if lines and (named := SEPARATOR_LINE.fullmatch(lines[0])):
         delimiter, lines = delimiter or named[1], lines[1:]
@@ -77,18 +77,26 @@ def table_lines(path: Path, encoding: str, skip: int) -> Iterator[tuple[int, str
         raise DataError(path, f"is not {encoding} ({error}); set another dataset_reader.encoding") from None
 
 
-def _encoding(path: Path) -> str:
-    """UTF-8 if a file has it, UTF-16 or UTF-32, or Windows-1252; raises `DataError` if another is more likely."""
+def _encoding(path: Path, given: str | None) -> str:
+    """The given encoding or, without it, UTF-8 if a file has it, UTF-16 or UTF-32, or Windows-1252.
+
+    Raises:
+        DataError: another is more likely.
+    """
     right, wrong, odd = 0, 0, b""  # lines that are UTF-8 or not, without those in ASCII
     with open_binary(path) as stream, contextlib.suppress(*DAMAGE_ERRORS):  # reading the rows finds the damage
         for number, line in enumerate(iter(lambda: stream.readline(limit(MAX_LINE_BYTES)), b"")):
             if number == 0 and (wide := wide_encoding(line)):
-                return wide
+                return given or wide
             try:
                 line.decode()
                 right += not line.isascii()
             except UnicodeDecodeError:
                 wrong, odd = wrong + 1, odd + line if len(odd) < _SAMPLE_BYTES else odd
+    if given and right and not wrong and not given.startswith("UTF"):
+        raise DataError(path, f"is UTF-8, not {given}; set --set dataset_reader.encoding=null")
+    if given:
+        return given
     if wrong <= right:  # damaged lines are errors of their own
         return "UTF-8"
     if not _NOT_WESTERN.search(odd.decode("cp1252", "replace")):

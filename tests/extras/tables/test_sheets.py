@@ -172,5 +172,5 @@ def test_a_name_that_nobody_uses_may_come_twice(tmp_path: Path) -> None:
     path = write(tmp_path / "data.csv", "text,note,note,,label\nIt was so.,a,b,c,x\nOh.,d,e,,y\n")
     assert [example["label"] for example in read(path, TEXTS)] == ["x", "y"]
     first, second = build(TEXTS).unlabelled(str(path))
-    assert first["others"] == {"note": "a", "note 2": "b", "column 4": "c", "label": "x"}
-    assert second["others"] == {"note": "d", "note 2": "e", "label": "y"}
+    assert first["others"] == {"note": "a", "note 3": "b", "column 4": "c", "label": "x"}
+    assert second["others"] == {"note": "d", "note 3": "e", "label": "y"}

@@ -162,7 +162,7 @@ def as_table(path: Path, *found: dict[str, Any]) -> list[dict[str, Any]]:
     if path.suffix == ".xlsx":
         names, *rows = openpyxl.load_workbook(path).active.values
         return [dict(zip(map(str, names), row, strict=True)) for row in rows]
-    return pandas.read_csv(path, dtype=str, keep_default_na=False).to_dict("records")  # type: ignore[return-value]
+    return pandas.read_csv(path, dtype=str, keep_default_na=False).to_dict("records")
 
 
 MIXED: list[dict[str, Any]] = [

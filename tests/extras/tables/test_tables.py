@@ -307,6 +307,14 @@ def test_quotes_between_tabs(line: str, tmp_path: Path) -> None:
     assert second["tokens"] == ["Gut", '"so"']
 
 
+def test_a_table_in_another_encoding_than_the_one_of_the_run_is_refused(tmp_path: Path) -> None:
+    settings = TEXTS | {"encoding": "cp1252"}
+    path = write(tmp_path / "data.csv", "text,label\nSüß.,x\nOh.,y\n")
+    assert problem(path, settings) == ": is UTF-8, not cp1252; set --set dataset_reader.encoding=null"
+    for content in (path.read_text(encoding="utf-8").encode("cp1252"), b"text,label\nS.,x\nOh.,y\n"):
+        assert len(read(write(path, content), settings)) == 2
+
+
 def test_an_encoding_that_does_not_exist() -> None:
     with pytest.raises(ValueError, match="not an encoding; expected a name such as 'cp1252' or 'utf-8'"):
         DatasetReaderConfig.model_validate(TEXTS | {"encoding": "windows"})
