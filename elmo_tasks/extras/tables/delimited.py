@@ -152,6 +152,11 @@ class DelimitedReader(RowReader):
         header, rows = self._open(path, format, parsing)
         return format, header, [*rows]
 
+    def is_data(self, cells: list[str] | DataError) -> bool:
+        """Whether a row can be read, and is not blank or, between tokens, a border of documents."""
+        is_border = self.config.by_token and isinstance(cells, list) and DOCUMENT_BORDER in cells
+        return isinstance(cells, list) and not _is_blank(cells) and not is_border
+
     def _open(self, path: Path, format: TableFormat | None, parsing: Parsing) -> tuple[Line | None, Iterator[Row]]:
         """The header row, if there is one, and the rows below it."""
         rows = self._rows(path, format, parsing)
@@ -345,11 +350,6 @@ def distinct_names(names: Sequence[str]) -> dict[str, int]:
     """The columns by names of their own: a second one of a name has its number, and so have those without a name."""
     is_own = [bool(name) and names.index(name) == at for at, name in enumerate(names)]
     return {name if is_own[at] else f"{name or 'column'} {at + 1}": at for at, name in enumerate(names)}
-
-
-def is_data(cells: list[str] | DataError) -> bool:
-    """Whether a row can be read, and is not blank or a border of documents."""
-    return isinstance(cells, list) and not _is_blank(cells) and DOCUMENT_BORDER not in cells
 
 
 def _is_blank(cells: list[str] | DataError) -> bool:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from elmo_tasks.errors import DataError
-from elmo_tasks.extras.tables.delimited import DelimitedReader, distinct_names, is_data
+from elmo_tasks.extras.tables.delimited import DelimitedReader, distinct_names
 from elmo_tasks.extras.tables.sheets import EXCEL_ESCAPE, damage_errors, open_excel, parts_of
 from elmo_tasks.extras.tables.table_format import TableFormat
 from elmo_tasks.files.json_files import json_text
@@ -131,7 +131,7 @@ class TableCopy:
     """
 
     def __init__(self, path: str, reader: DelimitedReader, source: Path) -> None:
-        self._path, self._source = path, source
+        self._path, self._source, self._is_data = path, source, reader.is_data
         self._format, self._header, self._rows = reader.table(source)
         self._gives_several = reader.config.task_name == "tagging" and not reader.config.by_token
         self._kind = Path(path).suffix.lower()
@@ -167,7 +167,7 @@ class TableCopy:
             rows = [
                 [*(getattr(cell, "value", cell) for cell in cells), *values]
                 for number, _, cells in self._rows
-                if isinstance(cells, list) and is_data(cells)
+                if isinstance(cells, list) and self._is_data(cells)
                 for values in added.get(number) or [blank]
             ]
             write_table(self._path, stream, [*names, *new] if header else None, rows)
@@ -188,7 +188,7 @@ class TableCopy:
         """What was found in each row: one thing, also where an example has several rows, or everything."""
         results, values = deque(found), deque[Row]()
         for number, _, cells in self._rows:
-            if not is_data(cells):
+            if not self._is_data(cells):
                 continue
             if results and results[0][0] <= number:
                 values = deque(results.popleft()[1])
