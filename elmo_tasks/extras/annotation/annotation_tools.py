@@ -156,7 +156,7 @@ class Export(NamedTuple):
             others = "spans" if has_spans else "labels"
             is_other = has_spans != has_labels and has_spans != (self.task == "tagging")
             reason = missing or (f"text(s) with {others} only, for another 'task'," if is_other else "")
-            who, is_truth = _person(each.get("completed_by")), each.get("ground_truth") is True
+            who, is_truth = _person(each.get("completed_by")), True in (each.get("ground_truth"), each.get("honeypot"))
             annotated = AnnotatedText(text, spans, labels, reason, annotator=who, is_truth=is_truth, **about)
             yield _in_characters(annotated, [words]) if words else annotated
 
@@ -244,13 +244,10 @@ class Export(NamedTuple):
                         begin = spans[key].start if key in spans else last
                         label = re.sub(r"\\(.)", r"\1", found["value"])
                         spans[key] = TextSpan(begin, last, label, None, fault, location)
-        document = self.path.parent.name if self.annotator else ""  # a project has a folder for each
-        about: dict[str, Any] = {
-            "annotator": self.annotator,
-            "is_truth": self.annotator == "CURATION_USER",
-            "document": document,
-        }
-        about |= {"fields": {"file": Path(document or self.path.name).stem}, "tool": "INCEpTION or WebAnno"}
+        folder = self.path.parent  # in a project, that of a document, such as letter.txt, with a file of each annotator
+        about: dict[str, Any] = {"annotator": self.annotator, "is_truth": self.annotator == "CURATION_USER"}
+        about |= {"fields": {"file": (folder if folder.suffix else self.path).stem}, "tool": "INCEpTION or WebAnno"}
+        about["document"] = (folder.name, str(sentences)) if self.annotator else None
         given = AnnotatedText("", [*spans.values()], number=1, location=str(self.path), **about)
         return _in_characters(given, sentences)
 

@@ -115,11 +115,11 @@ class SpansReader(RowReader):
         A text that several people have annotated comes several times, if labels are needed.
         """
         tools, files, before = {""}, self.files(path), ""
-        are_persons = len(files) > 1 and plain_name(files[0]).endswith(JSON_LINES)  # as doccano exports them
+        # doccano, and projects of INCEpTION, have a file for each annotator
+        are_persons = len(files) > 1 and not plain_name(files[0]).endswith(".txt")
         for number, file in enumerate(files):
             parsing.found["file"] = number
-            is_persons = are_persons or file.parent.parent.name in ("annotation", "curation")  # as INCEpTION does
-            person = file.stem if is_persons else ""
+            person = file.stem if are_persons else ""
             for text in Export(file, self.config.columns, parsing, self.config.task_name, person).texts():
                 if text.tool not in tools:
                     logger.info("%s: read as an export of %s", path, text.tool)
