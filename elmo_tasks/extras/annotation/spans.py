@@ -151,19 +151,17 @@ class SpansReader(RowReader):
 
     def _settled(self, path: Path, parsing: Parsing) -> Iterator[AnnotatedText]:
         """The texts; of several annotations of one, all but one are missing. An error names two that differ."""
-        groups, chosen, task = (
-            dict[Any, list[tuple[int, AnnotatedText]]](),
-            self.config.annotator,
-            self.config.task_name,
-        )
+        groups, chosen = dict[Any, list[tuple[int, AnnotatedText]]](), str(self.config.annotator)
         for number, text in enumerate(self.texts(path, parsing)):
             groups.setdefault(text.document or number, []).append((parsing.found["file"], text))
         for group in groups.values():
             parsing.found["file"], texts = group[0][0], [text for _, text in group]
-            done = [text for text in texts if not text.missing and str(chosen) in ("None", text.annotator)]
+            done = [text for text in texts if not text.missing and chosen in ("None", text.annotator)]
             done = [text for text in done if text.is_truth] or done
-            rejected = [text for text in texts if text.missing == REJECTED and task != "classification"]
-            other = next((text for text in done + rejected if done and not _agree(text, done[0], task)), None)
+            rejected = [
+                text for text in texts if text.missing == REJECTED and self.config.task_name != "classification"
+            ]
+            other = next((text for text in done + rejected if done and not self._agree(text, done[0])), None)
             with parsing.caught():
                 if other and (other.tool != "Prodigy" or other.annotator != done[0].annotator):
                     people = ", ".join(dict.fromkeys(repr(text.annotator) for text in done))
@@ -174,6 +172,12 @@ class SpansReader(RowReader):
                         missing = PARTIAL if other else f"annotation(s) of {text.annotator or 'others'}"
                         text = dataclasses.replace(text, missing=missing)
                     yield text
+
+    def _agree(self, one: AnnotatedText, other: AnnotatedText) -> bool:
+        """Whether two annotations of a text are the same for the task."""
+        if self.config.task_name == "tagging":
+            return {span[:3] for span in one.spans} == {span[:3] for span in other.spans}
+        return set(map(str, one.labels)) == set(map(str, other.labels))
 
     def _tagged(
         self, text: AnnotatedText, sentences: Sequence[list[tuple[int, int]]], parsing: Parsing
@@ -254,13 +258,6 @@ def _unpacked(path: Path) -> Path:
     except ZIP_ERRORS as error:
         raise DataError(path, f"the archive is damaged or cut short ({error})") from None
     return folder if len(files) > 1 else path
-
-
-def _agree(one: AnnotatedText, other: AnnotatedText, task: str) -> bool:
-    """Whether two annotations of a text are the same for a task."""
-    if task != "tagging":
-        return sorted(map(str, one.labels)) == sorted(map(str, other.labels))
-    return {span[:3] for span in one.spans} == {span[:3] for span in other.spans}
 
 
 def character_places(text: str, unit: Unit, *, is_html: bool = False) -> dict[int, int]:

@@ -25,18 +25,7 @@ _PRONOUNS = {
 _POSSESSIVE = {"my", "your", "his", "its", "our", "their", "whose"}
 _ABSOLUTE = {"mine", "yours", "hers", "ours", "theirs"}
 _DETERMINERS = {"a", "an", "the", "this", "that", "these", "those", "some", *_POSSESSIVE, "her"}
-_TITLES = {
-    "Eminence",
-    "Excellency",
-    "Grace",
-    "Highness",
-    "Holiness",
-    "Honor",
-    "Honour",
-    "Ladyship",
-    "Lordship",
-    "Majesty",
-}
+_TITLES = {"Excellency", "Grace", "Highness", "Holiness", "Honor", "Honour", "Ladyship", "Lordship", "Majesty"}
 _ENDINGS = ("\u2019s", "\u2019", "'s", "'")
 
 
