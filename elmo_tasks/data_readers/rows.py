@@ -256,7 +256,8 @@ class RowExamples:
         except (TypeError, ValueError, OverflowError):
             number = math.nan
         if not math.isfinite(number):
-            raise DataError(record.location, f"{column!r} is {value!r:.80}; expected a number, such as 3.5")
+            problem = f"{column!r} is {value!r:.80}; expected a number, such as 3.5"
+            raise DataError(record.location, f"{problem}. dataset_reader.on_error=skip leaves such rows out")
         return number
 
     def _tagged(self, record: Record, tag_reader: TagReader) -> tuple[list[str], list[str]]:

@@ -32,8 +32,8 @@ def find_columns(
     """The columns of a table with a header row, by what they hold.
 
     A column that nobody names has its name in the training data, or its usual name, in any case; otherwise it is the
-    only one that can be it: the text is the column with several words in most cells, the label one with values that
-    come again, the score numbers.
+    only one that can be it: a text has several words in many cells, the values of a label come again, and scores are
+    numbers.
 
     Arguments:
         chosen: the columns of what is read, by their usual names if nobody names them.
@@ -95,7 +95,7 @@ def _can_be(what: str, cells: Sequence[str]) -> bool:
     given = [cell.strip() for cell in cells if cell.strip()]
     num_values, are_numbers = len(set(given)), sum(bool(_NUMBER.fullmatch(cell)) for cell in given) > len(given) / 2
     of_words = sum(" " in cell and any(map(str.isalpha, cell)) for cell in given)  # not a date and a time
-    is_text = of_words > len(given) / 2 and num_values > len(given) / 2 and not are_numbers
+    is_text = of_words > len(given) / 4 and num_values > len(given) / 2 and not are_numbers
     if what == "text":
         return is_text
     if not given or is_text or _names_rows(given, num_values):

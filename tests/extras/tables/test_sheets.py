@@ -132,7 +132,8 @@ GUESSED = "n/a", "", "4,5 von 5"
 def test_a_score_that_is_missing_does_not_make_another_column_the_score(odd: str, tmp_path: Path) -> None:
     content = (ODD_FILES / "score_guess.csv").read_text().replace("day 7.;\n", f"day 7.;{odd}\n")
     path, settings = write(tmp_path / "data.csv", content), {**TEXTS, "task": "regression"}
-    assert problem(path, settings) == f":9: 'Rating' is {odd!r}; expected a number, such as 3.5"
+    advice = "dataset_reader.on_error=skip leaves such rows out"
+    assert problem(path, settings) == f":9: 'Rating' is {odd!r}; expected a number, such as 3.5. {advice}"
     scores = [example["score"] for example in read(path, settings | {"on_error": "skip"})]
     assert scores[:4] == [1.5, 3.5, 5.5, 2.5]
     assert len(scores) == 19
