@@ -5,7 +5,9 @@ brat, INCEpTION and WebAnno (TSV 3). Plain text is read without annotations.
 from __future__ import annotations
 
 import contextlib
+import csv
 import dataclasses
+import io
 import itertools
 import re
 import zlib
@@ -13,8 +15,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, NamedTuple
-
-import pandas
 
 from elmo_tasks.data_readers.columns import read_rows
 from elmo_tasks.data_readers.records import Record, json_records
@@ -279,7 +279,7 @@ def _as_written(location: str | Path) -> Iterator[None]:
     """For a block that reads what a tool should have written: other content is a DataError."""
     try:
         yield
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError, zlib.error) as error:
+    except (AttributeError, LookupError, TypeError, ValueError, csv.Error, zlib.error) as error:
         problem = f"{type(error).__name__}: {one_line(error)}; expected an export of an annotation tool"
         raise DataError(location, problem) from None
 
@@ -292,10 +292,13 @@ def leave_out(parsing: Parsing, what: str, location: str, number: int = 1) -> No
 
 def _items(path: Path, separator: str | None) -> Iterator[Record]:
     """The rows of a table, if there is a separator; or the items of a JSON array, or another value as the only one."""
+    value: Any
     if separator:
-        with open_binary(path) as stream:
-            table = pandas.read_csv(stream, sep=separator, dtype=str, keep_default_na=False, encoding="utf-8-sig")
-        value: Any = table.to_dict("records")
+        with open_binary(path) as stream, _as_written(path):
+            lines = io.TextIOWrapper(stream, "utf-8-sig", newline="")
+            value = list(csv.DictReader(lines, delimiter=separator, strict=True))
+        if uneven := next((number for number, row in enumerate(value, 1) if None in (*row, *row.values())), 0):
+            raise DataError(f"{path}: record {uneven}", "has more or fewer cells than the header row")
     else:
         text = "\n".join(line for _, line in read_lines(path))
         value = parse_json(text, path, "a JSON array of texts, or an object on each line")

@@ -182,18 +182,23 @@ def test_what_label_studio_has_next_to_spans(tmp_path: Path) -> None:
 
 
 def test_a_table_of_label_studio(tmp_path: Path) -> None:
-    cells = json.dumps([region("PER")]).replace('"', '""')
+    found = json.dumps([region("PER")]).replace('"', '""')
     for ending, mark in (("csv", ","), ("tsv", "\t")):
         path = tmp_path / f"a.{ending}"
         rows = [
             ["annotation_id", "id", "label", "text"],
-            ["7", "007", f'"{cells}"', DANA],
+            ["7", "007", f'"{found}"', DANA],
             ["8", "8", "", '"Not\nyet."'],
         ]
         path.write_text("\ufeff" + "".join(mark.join(row) + "\n" for row in rows), encoding="utf-8")
         assert found_spans(read(path, SPANS)) == [("Dana", "PER")]
         (given, other) = SpansConfig().build().texts(path, Parsing())
         assert (given.fields, other.text) == ({"annotation_id": "7", "id": "007"}, "Not\nyet.")
+        for cells in ("7", f"7{mark}8{mark}{mark}One{mark}Two"):
+            path.write_text(f"annotation_id{mark}id{mark}label{mark}text\n{cells}\n")
+            assert problem(path, SPANS) == ": record 1: has more or fewer cells than the header row"
+        path.write_bytes(b"text\n\xff\n")
+        assert "UTF-8" in problem(path, SPANS)
 
 
 def test_pages_of_label_studio(tmp_path: Path) -> None:
