@@ -55,10 +55,6 @@ class Origin(NamedTuple):
 _NO_RUN = Origin()
 
 
-def _never() -> bool:
-    return False
-
-
 class ExampleError(ElmoTasksError):
     """An example of several that are predicted together cannot be predicted.
 
@@ -185,7 +181,8 @@ class Predictor(ABC):
         def refuse(error: DataError) -> None:
             refused[error.line or 0] = {"error": error.problem}
 
-        for number, result in self._results(map(_not_skipped, inputs), "", _never, refuse, is_explained(explain)):
+        given = map(_not_skipped, inputs)
+        for number, result in self._results(given, "", lambda: False, refuse, is_explained(explain)):
             found[number - 1].append(result)
         return [[refused[number]] if number in refused else each for number, each in enumerate(found, start=1)]
 
@@ -199,7 +196,7 @@ class Predictor(ABC):
         inputs: Iterable[Input | None],
         *,
         source: str = "inputs",
-        waiting: Callable[[], bool] = _never,
+        waiting: Callable[[], bool] = lambda: False,
         on_error: OnError | None = None,
         explain: bool | str = False,
     ) -> Iterator[dict[str, Any]]:

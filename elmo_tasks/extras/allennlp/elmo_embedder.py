@@ -26,15 +26,14 @@ def checked_device(cuda_device: Any) -> torch.device:
     Raises:
         ElmoTasksError: there are GPUs, but not this one.
     """
-    is_number = isinstance(cuda_device, int)
-    if str(cuda_device) in ("cpu", "None") or (is_number and cuda_device < 0):
+    if isinstance(cuda_device, int):
+        cuda_device = f"cuda:{cuda_device}" if cuda_device >= 0 else "cpu"
+    device, count = torch.device(cuda_device or "cpu"), torch.cuda.device_count()
+    if device.type == "cuda" and not count:
+        logger.warning("cuda_device is %s, but torch finds no GPU; the CPU is used", device)
         return torch.device("cpu")
-    if not (count := torch.cuda.device_count()):
-        logger.warning("cuda_device is %s, but torch finds no GPU; the CPU is used", cuda_device)
-        return torch.device("cpu")
-    device = torch.device(f"cuda:{cuda_device}" if is_number else cuda_device)
-    if (device.index or 0) >= count:
-        raise ElmoTasksError(f"cuda_device is {cuda_device}; expected one of {count} GPU(s)")
+    if (device.index or 0) >= max(1, count):
+        raise ElmoTasksError(f"cuda_device is {device}; expected one of {count} GPU(s)")
     return device
 
 

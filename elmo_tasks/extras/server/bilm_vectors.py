@@ -26,7 +26,7 @@ from elmo_tasks.extras.raw_text import raw_lines, tokenizer_of_bilm
 from elmo_tasks.extras.samples import SENTENCES
 from elmo_tasks.extras.server.served_runs import ServedRun, to_bytes
 from elmo_tasks.extras.vectors.embed import embed_sentences
-from elmo_tasks.predictors.fields import one_of, text_field, tokens_field
+from elmo_tasks.predictors.fields import one_of, tokens_field, words_field
 from elmo_tasks.predictors.predictor import release_memory_after
 
 _DIGITS = 6  # of numbers in answers
@@ -85,10 +85,7 @@ class ServedBiLM:
         """The tokens of a sentence, given as `tokens` or as `text`; raises `ElmoTasksError` if there are none."""
         if one_of(fields, "text", "tokens") == "tokens":
             return tokens_field(fields, "tokens")
-        text = text_field(fields, "text")
-        if not (tokens := self._tokenizer.words(text)):
-            raise ElmoTasksError(f"'text' is {text!r}; expected a text with at least one token")
-        return [token.text for token in tokens]
+        return words_field(fields, "text", self._tokenizer)
 
     def embed(self, fields: Mapping[str, Any], layers: Sequence[int] | None, pooling: str) -> BiLMRequest:
         """The vectors of a sentence: `{"tokens": [...], "layers": [...]}`.
