@@ -145,7 +145,7 @@ def test_predictions_as_allennlp_has_them(run: Path, tmp_path: Path, capsys: pyt
     assert rounded(predictor.predict_tokenized(expected[0]["words"]), 4) == rounded(expected[0], 4)
     for token in expected[0]["class_probabilities"]:
         assert sum(token) == pytest.approx(1, abs=1e-6)  # all digits are there
-    nothing = {"words": [], "tags": [], "mask": [], "logits": [], "class_probabilities": []}
+    nothing: dict[str, Any] = {"words": [], "tags": [], "mask": [], "logits": [], "class_probabilities": []}
     assert predictor.predict(" ") == predictor.predict_tokenized([]) == nothing
     with pytest.raises(ElmoTasksError, match="predictor_name is 'textual_entailment'; expected 'sentence_tagger' for "):
         compat.Predictor.from_path(run, "textual_entailment")

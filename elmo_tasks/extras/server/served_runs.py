@@ -164,7 +164,7 @@ class ServedRun:
             self.predictor.with_known_costs([example for request in requests for *_, example in request.rows])
         )
         return [
-            dataclasses.replace(request, rows=[(*others, next(examples)) for *others, _ in request.rows])
+            dataclasses.replace(request, rows=[(*row[:2], next(examples)) for row in request.rows])
             for request in requests
         ]
 
