@@ -234,7 +234,7 @@ def test_a_killed_process_leaves_no_part_torn(arguments: list[str], tmp_path: Pa
 
 
 ONE_FILE = ("embed texts/a.txt --output a.hdf5", "predict run texts/a.txt --output a.jsonl")
-FOR_PARTS = ("--shard 1/2", "--part-tokens 9", "--on-error record")
+FOR_PARTS = ("--shard 1/2", "--part-tokens 9", "--on-error record", "--remove-others")
 
 
 @pytest.mark.parametrize(

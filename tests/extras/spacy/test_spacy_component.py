@@ -171,7 +171,7 @@ def test_the_default_bilm_is_saved_by_its_name(tmp_path: Path) -> None:
         ({"bilm": None}, "elmo: got neither a biLM nor a run"),
         ({"layers": "9"}, "layers: got '9'; expected"),
         ({"bilm": "missing"}, "missing: no such folder"),
-        ({"run": "missing"}, "missing: no such file or folder; expected a run's folder"),
+        ({"run": "missing"}, "missing: expected a run's folder"),
     ],
 )
 def test_wrong_settings(config: dict[str, Any], problem: str) -> None:
