@@ -109,10 +109,11 @@ def make_parts(arguments: argparse.Namespace, function: TableFunction, *, tokeni
     if arguments.check:
         print(f"{folder.path}: all {counted(len(units), 'part')} are there")
         return
-    made = folder.process(units, function)
-    logger.info("%s: %s made, %d were there", folder.path, counted(made.parts, "part"), len(units) - made.parts)
-    if made.errors:
-        rows = counted(made.errors, "line has no results", "lines have no results")
+    there = sum(map(folder.is_done, units))
+    errors = folder.process(units, function)
+    logger.info("%s: %s made, %d were there", folder.path, counted(len(units) - there, "part"), there)
+    if errors:
+        rows = counted(errors, "line has no results", "lines have no results")
         logger.warning("%s: %s; the column `error` says why", folder.path, rows)
 
 

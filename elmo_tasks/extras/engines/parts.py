@@ -18,7 +18,7 @@ import itertools
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any, Literal, NamedTuple
+from typing import IO, Any, Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -172,18 +172,6 @@ def _line_tables(unit: Unit, content: bytes) -> Iterator[pa.Table]:
     yield pa.Table.from_pylist(rows, schema)
 
 
-class Made(NamedTuple):
-    """What was made of units.
-
-    Attributes:
-        parts: how many parts.
-        errors: how many of their rows have an error instead of results.
-    """
-
-    parts: int = 0
-    errors: int = 0
-
-
 TableFunction = Callable[[pa.Table], pa.Table]
 
 
@@ -223,8 +211,8 @@ class PartsFolder:
     def is_done(self, unit: Unit) -> bool:
         return (self.path / unit.part_name).is_file()
 
-    def process(self, units: Sequence[Unit], function: TableFunction) -> Made:
-        """Makes the parts that are missing.
+    def process(self, units: Sequence[Unit], function: TableFunction) -> int:
+        """Makes the parts that are missing; returns how many of their rows have an error instead of results.
 
         Raises:
             ElmoTasksError: a file or a row is not usable, or the folder's settings are others; parts that are made are
@@ -240,7 +228,7 @@ class PartsFolder:
                 bar.update(task, note=f"{unit.source}, from line {unit.first:,}")
                 errors += self._write(unit, map(function, tables))
                 bar.advance(task)
-        return Made(len(missing), errors)
+        return errors
 
     def _write(self, unit: Unit, results: Iterator[pa.Table]) -> int:
         """Writes the results of a unit; returns how many rows of them are errors."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -86,7 +86,6 @@ RESULT_TYPES: Mapping[type[Predictor], Mapping[str, pa.DataType]] = {
 """The types of the keys of results. Other predictors have their own `result_types`."""
 
 Result = dict[str, Any]
-Fail = Callable[[int, str], None]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -116,12 +115,8 @@ class TableFunction(abc.ABC):
         """What decides about the results, as values for JSON: the model by its hash, not by its path."""
 
     @abc.abstractmethod
-    def compute(self, inputs: Mapping[int, Fields], fail: Fail) -> Iterator[tuple[int, Result]]:
-        """Yields the results of inputs, each with the number of its input, in their order.
-
-        Arguments:
-            fail: called with the number of an input that is not usable, and why it is not.
-        """
+    def compute(self, inputs: Mapping[int, Fields]) -> Iterator[tuple[int, Result]]:
+        """Yields the results of inputs, each with the number of its input; `{"error": why}` if it is not usable."""
 
     def schema(self, table: pa.Schema) -> pa.Schema:
         """The schema of the results of a table with this schema."""
@@ -136,7 +131,7 @@ class TableFunction(abc.ABC):
         """
         check_argument("table", table, (pa.Table, pa.RecordBatch), "a table of pyarrow")
         rows = table.to_pylist()
-        inputs, errors = dict[int, Fields](), dict[int, ElmoTasksError]()
+        inputs, results, errors = dict[int, Fields](), list[tuple[int, Result]](), dict[int, ElmoTasksError]()
         for row, values in enumerate(rows):
             try:
                 inputs[row] = _fields(values, *_location(row, values))
@@ -150,7 +145,11 @@ class TableFunction(abc.ABC):
                 problem += f"; null: {', '.join(nulls)}"
             errors[row] = DataError(source, problem, line)
 
-        results = list(self.compute(inputs, fail))
+        for row, result in self.compute(inputs):
+            if result.keys() == {"error"}:
+                fail(row, result["error"])
+            else:
+                results.append((row, result))
         if errors and self.on_error == "fail":
             raise errors[min(errors)]
         for row in inputs.keys() - errors.keys() - {row for row, _ in results}:
@@ -273,16 +272,14 @@ class Embed(TableFunction):
         vectors = pa.list_(vector) if self.pool == "none" else vector
         return {"sentence": pa.int32(), "tokens": pa.list_(pa.string()), "offsets": _OFFSETS, "vectors": vectors}
 
-    def compute(self, inputs: Mapping[int, Fields], fail: Fail) -> Iterator[tuple[int, Result]]:
+    def compute(self, inputs: Mapping[int, Fields]) -> Iterator[tuple[int, Result]]:
         found: list[tuple[int, Result]] = []
         for row, fields in inputs.items():
             try:
-                sentences = list(sentence_examples(fields, self._tokenizer))
+                examples = list(sentence_examples(fields, self._tokenizer))
+                found += [(row, {"sentence": number, **example}) for number, example in enumerate(examples)]
             except ElmoTasksError as error:
-                fail(row, str(error))
-                continue
-            for number, example in enumerate(sentences):
-                found.append((row, {"sentence": number, **example}))
+                yield row, {"error": str(error)}
         for check in text_checks(self._files):
             check.see([result["tokens"] for _, result in found])
         vectors = embed_sentences(
@@ -365,12 +362,12 @@ class Predict(TableFunction):
         kinds = type(self._predictor).__mro__
         return self._predictor.result_types or next((RESULT_TYPES[kind] for kind in kinds if kind in RESULT_TYPES), {})
 
-    def compute(self, inputs: Mapping[int, Fields], fail: Fail) -> Iterator[tuple[int, Result]]:
+    def compute(self, inputs: Mapping[int, Fields]) -> Iterator[tuple[int, Result]]:
         types = self._own_types
         found = self._predictor.each(list(inputs.values()), explain=self.explain)
         for row, result in ((row, result) for row, results in zip(inputs, found, strict=True) for result in results):
             if result.keys() == {"error"}:
-                fail(row, result["error"])
+                yield row, result
                 continue
             own = {key: value for key, value in result.items() if key in types}
             if self.explain:

@@ -18,7 +18,7 @@ import pytest
 import elmo_tasks
 from elmo_tasks import cli
 from elmo_tasks.errors import ElmoTasksError, IncompleteError
-from elmo_tasks.extras.engines.parts import Made, PartsFolder, find_units
+from elmo_tasks.extras.engines.parts import PartsFolder, find_units
 from tests.stopping import start_warm
 
 
@@ -67,7 +67,7 @@ def test_the_first_ten_missing_parts_are_named(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("Orla left.\n" * 13)
     units = list(find_units([tmp_path / "a.txt"], tokens=1))
     folder = PartsFolder(tmp_path / "out", {"layers": "top"})
-    assert folder.process(units[1:2], lambda table: table) == Made(1, 0)
+    assert folder.process(units[1:2], lambda table: table) == 0
     for given, missing, more in ((units, [1, *range(3, 12)], "\n  and 2 more"), (units[:11], [1, *range(3, 12)], "")):
         lines = "".join(f"\n  a.txt, from line {line}" for line in missing)
         with pytest.raises(IncompleteError) as error:
@@ -111,7 +111,7 @@ def test_parts_are_compressed_and_only_numbers_of_vectors_have_no_dictionary(tmp
     folder = PartsFolder(tmp_path / "out", {})
     vectors = pa.array([[0.5, 1.0], [2.0]], pa.list_(pa.float32()))
     results = pa.table({"id": ["a", "a"], "vectors": vectors, "error": [None, "none"]})
-    assert folder.process(list(find_units([tmp_path / "a.txt"])), lambda table: results) == Made(1, 1)
+    assert folder.process(list(find_units([tmp_path / "a.txt"])), lambda table: results) == 1
     (part,) = folder.path.glob("*.parquet")
     assert pq.read_table(part).equals(results)
     group = pq.read_metadata(part).row_group(0)
