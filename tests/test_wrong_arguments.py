@@ -104,7 +104,7 @@ def test_inputs_that_are_not_usable_are_collected(predictor: Predictor) -> None:
     problems: list[Exception] = []
     results = predictor(["Mary left.", None, 5, "She came."], on_error=problems.append)  # type: ignore[list-item]
     assert [result["text"] for result in results] == ["Mary left.", "She came."]
-    assert [str(problem)[:14] for problem in problems] == ["inputs:2: None", "inputs:3: 5; e"]
+    assert [str(problem)[:14] for problem in problems] == ["inputs:2: 'tex", "inputs:3: 5; e"]
 
 
 def test_the_error_is_that_of_python_too() -> None:
