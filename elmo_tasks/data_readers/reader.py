@@ -69,6 +69,7 @@ class Notes(pydantic.BaseModel):
     source: str
     skipped: list[str] = []  # the errors of the parts that do not follow the format
     warnings: list[str] = []  # of what is read but is probably not what it seems
+    left_out: list[str] = []  # the numbers of what is right but does not become an example
 
     def about(self, source: str) -> Notes:
         """The same notes; their messages name this source, which has the content of the one that was read."""
@@ -78,10 +79,13 @@ class Notes(pydantic.BaseModel):
             return f"{source}{message.removeprefix(before)}" if message.startswith(before) else message
 
         skipped, warnings = list(map(renamed, self.skipped)), list(map(renamed, self.warnings))
-        return Notes(source=source, skipped=skipped, warnings=warnings)
+        left_out = [text.replace(before, source) for text in self.left_out]
+        return Notes(source=source, skipped=skipped, warnings=warnings, left_out=left_out)
 
     def log(self, file: Path) -> None:
-        """Logs the notes as warnings; `file` has them all."""
+        """Logs the notes; `file` has them all."""
+        for text in self.left_out:
+            logger.info("%s: %s", self.source, text)
         for message in self.warnings:
             logger.warning("%s", message)
         if self.skipped:
@@ -290,9 +294,8 @@ class DatasetReader(abc.ABC):
                 "shorter: is there no empty line after each sentence, no column named that numbers them, or a quote "
                 "that is never closed?"
             )
-        for text in left_out:
-            logger.info("%s: %s", source, text)
-        write_json(file, Notes(source=source, skipped=skipped, warnings=warnings).model_dump())
+        notes = Notes(source=source, skipped=skipped, warnings=warnings, left_out=left_out)
+        write_json(file, notes.model_dump())
         logger.info("%s: %s in %.1f s", source, counted(count, "example"), time.monotonic() - begin)
 
     def unlabelled(self, source: str, on_error: OnError | None = None) -> Iterator[dict[str, Any]]:

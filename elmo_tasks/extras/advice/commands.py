@@ -44,6 +44,8 @@ def _print_report(title: str, report: Mapping[str, Any]) -> None:
         print_table("labels", ("", *names), shown)
     longest = [[location, _shown(length)] for part in parts for location, length in part["longest"].items()]
     print_table("longest inputs", ("", "tokens"), longest)
+    for text in dict.fromkeys(text for part in parts for text in part["left_out"]):
+        print(text)
     for warning in report["warnings"]:
         print(f"warning: {warning['text']}")
     if not report["warnings"]:

@@ -205,6 +205,7 @@ def _report(config: ExperimentConfig, data: Data, name: str, notes: Sequence[Not
         # For tags in a scheme, the tokens with each label.
         "labels": dict(Counter(label for each in examples for label in _labels(reader.task, each)).most_common()),
         "skipped": [error for each in notes for error in each.skipped],
+        "left_out": [f"{each.source}: {text}" for each in notes for text in each.left_out],
         "warnings": [text for each in notes for text in each.warnings],
     }
 
