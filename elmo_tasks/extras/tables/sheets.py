@@ -103,10 +103,8 @@ def _choose_sheet(path: Path, filled: Mapping[str, Any], sheet: str | None) -> t
         remedy = f"Set --set 'dataset_reader.sheet={next(iter(filled), '')}', or another"
         raise DataError(path, f"the sheets with cells are {', '.join(map(repr, filled))}. {remedy}")
     others = ", ".join(repr(name) for name in filled if name != sheet)
-    return f"sheet {sheet!r}, not {others}" if others and sheet else "", filled[sheet] if sheet else [
-        *filled.values(),
-        None,
-    ][0]
+    note = f"sheet {sheet!r}, not {others}" if others and sheet else ""
+    return note, filled[sheet] if sheet else next(iter(filled.values()), None)
 
 
 def open_excel(path: Path, sheet: str | None, **options: Any) -> tuple[Any, str, Any]:
