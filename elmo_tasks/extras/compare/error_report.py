@@ -95,7 +95,11 @@ def errors(
     Raises:
         DataError, RunError: the run or the file cannot be read.
     """
-    found = read_predictions(Path(path), data, overrides, unknown_labels)
+    return error_report(read_predictions(Path(path), data, overrides, unknown_labels), num_examples=num_examples)
+
+
+def error_report(found: Predictions, *, num_examples: int = 20) -> ErrorReport:
+    """The same as `errors`, of the predictions of one model."""
     metric = found.task.build_metric()
     sums = found.sums([[row] for row in range(len(found.examples))])  # (examples, K)
     metric.update(found.predictions, found.examples)
