@@ -54,6 +54,7 @@ logger = logging.getLogger(__name__)
 GOLD = frozenset({"label", "labels", "score", "tags", "answers", "clusters"})  # what a row to predict does not need
 
 _TEXTS = frozenset({"text", "premise", "hypothesis"})
+_ONE_HOT = frozenset({"0", "1", "0.0", "1.0", "false", "true"})
 _TEXT_KEYS = _TEXTS | {"tokens", "premise_tokens", "hypothesis_tokens", "sentence1", "sentence2"}  # read by predictors
 
 
@@ -235,7 +236,7 @@ class RowExamples:
         if isinstance(value, str):
             value = split_items(value, record, column, separator) if value.strip() else []
             if other := next(
-                (each for each in ";|," if each != separator and any(each in label for label in value)), ""
+                (each for each in ";|,\n" if each != separator and any(each in label for label in value)), ""
             ):
                 problem = f"{column!r} has {other!r} in a label; expected labels that {separator!r} separates"
                 raise DataError(
@@ -243,6 +244,9 @@ class RowExamples:
                 )
         elif not isinstance(value, list):
             raise DataError(record.location, f"{column!r} is {value!r}; expected a list of labels, or a string")
+        if len(value) > len(set(map(str, value))) and {str(each).lower() for each in value} <= _ONE_HOT:
+            problem = f"{column!r} is {value!r:.80}, which seems to be 0 or 1 for each label"
+            raise DataError(record.location, f"{problem}; expected the names of those that are 1")
         return list(dict.fromkeys(read_label(each, record.location, names=self._label_names) for each in value))
 
     def _number(self, record: Record) -> float:
@@ -252,7 +256,7 @@ class RowExamples:
         value = record.value(column)
         try:
             plain = plain_number(value, self._decimal) if isinstance(value, str) else value
-            number = math.nan if isinstance(plain, bool) else float(plain)
+            number = math.nan if isinstance(plain, bool) or "_" in str(plain) else float(plain)
         except (TypeError, ValueError, OverflowError):
             number = math.nan
         if not math.isfinite(number):

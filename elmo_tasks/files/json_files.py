@@ -110,7 +110,9 @@ def parse_json(text: str, source: str | Path, expected: str, line: int | None = 
             raise RecursionError
     except json.JSONDecodeError as error:
         raise DataError(
-            source, f"{error.msg} at column {error.colno}; expected {expected}", line or error.lineno
+            source,
+            f"{error.msg.removesuffix(' at')} at column {error.colno}; expected {expected}",
+            line or error.lineno,
         ) from None
     except _NotFinite as error:
         (number,) = error.args

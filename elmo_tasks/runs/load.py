@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,8 @@ from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.tasks import SemanticRoles
 from elmo_tasks.text.tokenizer_config import build_tokenizer
 from elmo_tasks.text.vocabulary import Vocabulary
+
+logger = logging.getLogger(__name__)
 
 _DEVICE = "trainer.device="  # the beginning of an override
 _ALLENNLP_ROLES = ("srl", "srl_bert")  # AllenNLP's types of models of semantic roles
@@ -80,6 +83,10 @@ def load_run(path: RunPaths, *, overrides: Overrides = ()) -> Run:
         ) from None
     if begun := folder.begun_precision():
         config = config.model_copy(update={"trainer": config.trainer.with_precision(begun)})
+    changed = [each.partition("=")[0] for each in overrides if each.startswith("dataset_reader")]
+    unused = [key for key in changed if not key.startswith("dataset_reader.tokenizer")]
+    if unused and config.validation_dataset_reader:
+        logger.warning("%s: data is read by validation_dataset_reader; set it instead of %s", path, ", ".join(unused))
     reader = config.evaluation_reader().build()
     folder.check_frozen_models(config.model.embedder)  # before any of them is read
     vocabulary = Vocabulary.load(folder.vocabulary)

@@ -37,6 +37,9 @@ _BY_FIRST_LINE = {
     re.compile(r"\(\s*([0-4]|ROOT|TOP|S)?\s\(([0-4]|[A-Z]+)(\s|$)"): f"labelled trees; {_TEXT}, without brackets",
     re.compile(r"-DOCSTART-\s+\S|#begin document|# (newdoc|sent_id|text) = "): _COLUMNS,
 }
+# Two cells; or more, between tabs; or a line of CoNLL-2003, with two tags.
+_TAG = r"(?:O|[BIELMSU]-[A-Z]\S+)"
+_TAGGED = re.compile(rf"\S+ (?:O|[BIELMSU]-[A-Z]{{2,}})|\S+(?:\t\S*)*\t{_TAG}|\S+ \S+ (?:_|{_TAG}) {_TAG}")
 _USUAL_COLUMN = re.compile(
     "text|sentence[12]?|premise|hypothesis|(gold_)?labels?|(ner_)?tags?|tokens?|words?|pos|id|idx|index|question|answer|"
     "context|passage|target|class|category|sentiment|score|rating|stars|review|comment|tweet|title",
@@ -64,6 +67,8 @@ def looks_like(name: str | Path, line: str, *, json_lines: bool = False) -> str 
         return _BY_ENDING[ending]
     if found := next((kind for pattern, kind in _BY_FIRST_LINE.items() if pattern.match(line)), None):
         return found
+    if _TAGGED.fullmatch(line):
+        return _COLUMNS
     for kind, delimiter in (("TSV", "\t"), ("CSV", ","), ("CSV", ";")):
         names = [cell.strip('"') for cell in line.split(delimiter)]
         if sum(bool(_USUAL_COLUMN.fullmatch(cell)) for cell in names) > 1:

@@ -146,13 +146,17 @@ def test_a_reader_that_does_not_fit_a_run_is_refused(reader: str, problem: str, 
 
 
 def test_what_is_evaluated_has_a_reader_of_its_own_where_the_config_says_so(
-    settings: dict[str, Any], run: SmallRun
+    settings: dict[str, Any], run: SmallRun, caplog: pytest.LogCaptureFixture
 ) -> None:
     test_file, overrides = settings["test_data_path"], ["dataset_reader.input_scheme=IOB1", "trainer.num_epochs=1"]
     other = 'validation_dataset_reader={"type": "conll2003", "input_scheme": "IOB2"}'
     run.refuses(r"eng\.testa", *overrides, other, resume=False, error=DataError)  # the files are in IOB1
     results = run.train(*overrides, other.replace("IOB2", "IOB1"))
     assert evaluate(run.path, test_file) == pytest.approx(results["test"])
+    assert "validation_dataset_reader" not in caplog.text
+    evaluate(run.path, test_file, overrides=["dataset_reader.input_scheme=IOB2"])
+    unused = "data is read by validation_dataset_reader; set it instead of dataset_reader.input_scheme"
+    assert f"{run.path}: {unused}" in caplog.text
     with pytest.raises(DataError, match=r"eng\.testb"):
         evaluate(run.path, test_file, overrides=[other])
 

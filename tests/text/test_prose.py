@@ -28,6 +28,12 @@ DATA = {
     ],
     "a token on each line with its tags": [
         "-DOCSTART- -X- -X- O\n\nMary NNP B-NP B-PER",
+        "Mary NNP I-NP B-PER\nleft VBD I-VP O",
+        "Mary -X- _ B-PER\nleft -X- _ O",
+        "Mary\tB-PER\nleft\tO",
+        "Mary\tNNP\t\tO",
+        "Mary B-PER\nleft O",
+        "left O\nMary B-PER",
         "#begin document (a); part 000\na 0 0 Mary NNP (TOP(S* - - - - * (0)",
         "# text = Mary left.\n1\tMary\tMary\tPROPN\tNNP\t_\t2\tnsubj\t_\t_\n"
         "2-3\tdon't\t_\t_\t_\t_\t_\t_\t_\t_\n2\tleft\tleave\tVERB\tVBD\t_\t0\troot\t_\t_",
@@ -77,6 +83,10 @@ TEXT = [
     "$ 5 | a ` b ~ {c}",
     "ミラは去った。\n彼女は来た。",
     "name: Mary\ntown: Oslo",
+    "Vitamin B-complex",
+    "A NEW S-CLASS",
+    "The plan B-or-C",
+    "Jackie O left.",
     "| a | b |\n|---|---|\n| 1 | 2 |",
 ]  # fmt: skip
 

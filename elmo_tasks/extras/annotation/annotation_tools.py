@@ -241,9 +241,11 @@ class Export(NamedTuple):
                         bare.add(key)
                         leave_out(self.parsing, f"span(s) without a {chosen}", f"{location}, {cells[2]!r}")
                     elif found["value"] not in ("_", "*"):  # none
-                        begin = spans[key].start if key in spans else last
                         label = re.sub(r"\\(.)", r"\1", found["value"])
-                        spans[key] = TextSpan(begin, last, label, None, fault, location)
+                        before = spans.get(key, TextSpan(last, last, label))
+                        if before.label != label:
+                            fault = f"has the values {before.label!r} and {label!r}"
+                        spans[key] = TextSpan(before.start, last, label, None, fault or before.fault, location)
         folder = self.path.parent  # in a project, that of a document, such as letter.txt, with a file of each annotator
         about: dict[str, Any] = {"annotator": self.annotator, "is_truth": self.annotator == "CURATION_USER"}
         about |= {"fields": {"file": (folder if folder.suffix else self.path).stem}, "tool": "INCEpTION or WebAnno"}

@@ -163,10 +163,11 @@ class SpansReader(RowReader):
             ]
             other = next((text for text in done + rejected if done and not self._agree(text, done[0])), None)
             with parsing.caught():
-                if other and (other.tool != "Prodigy" or other.annotator != done[0].annotator):
-                    people = ", ".join(dict.fromkeys(repr(text.annotator) for text in done))
-                    problem = f"the text has other annotations at {done[0].location}; set annotator to one of {people}"
-                    raise DataError(other.location, problem)
+                is_manual = other and not other.missing and "manual" in str(other.fields.get("_view_id"))
+                if other and (is_manual or other.tool != "Prodigy" or other.annotator != done[0].annotator):
+                    people = dict.fromkeys(repr(text.annotator) for text in done)
+                    remedy = "keep one of them" if len(people) == 1 else f"set annotator to one of {', '.join(people)}"
+                    raise DataError(other.location, f"the text has other annotations at {done[0].location}; {remedy}")
                 for text in texts:
                     if not text.missing and (other or text is not next(iter(done), None)):
                         missing = PARTIAL if other else f"annotation(s) of {text.annotator or 'others'}"

@@ -270,7 +270,8 @@ class DelimitedReader(RowReader):
             if not is_blank:
                 group.append(row)
         if group:
-            if column is None and group[0][0] <= 2 and len(group) > _LONGEST:
+            is_named = any(name.casefold().startswith(("sentence", "sent_id")) for name in names or ())
+            if column is None and group[0][0] <= 2 and len(group) > (1 if is_named else _LONGEST):
                 logger.warning("%s: a sentence of %d lines, without an empty line; %s", path, len(group), _SENTENCE)
             yield group
 

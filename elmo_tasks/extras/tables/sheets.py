@@ -125,6 +125,9 @@ def _excel(path: Path, sheet: str | None) -> tuple[str, list[list[Any]]]:
     if read is None:
         return note, []
     rows = values = [*read.iter_rows()]
+    given = {number for number, row in enumerate(rows, start=1) if any(cell.value is not None for cell in row)}
+    if hidden := sorted(given.intersection(each for each, row in read.row_dimensions.items() if row.hidden)):
+        logger.warning("%s:%d: %d hidden row(s) are read, such as those of a filter", path, hidden[0], len(hidden))
     if any(cell.data_type == "f" for row in rows for cell in row):
         values = [*open_excel(path, read.title, data_only=True)[2].iter_rows()]
     merged = {at: str(each) for each in read.merged_cells.ranges for at in each.cells}

@@ -152,10 +152,16 @@ def find_decimal(cells: Sequence[str], location: str) -> Decimal:
     """What separates the fractions of numbers.
 
     Raises:
-        DataError: all commas have three digits after them, so that they may separate thousands.
+        DataError: all commas have three digits after them, so that they may separate thousands; or some numbers have a
+            decimal comma and others a point.
     """
     with_comma = [cell for cell in cells if "," in cell and _NUMBER.fullmatch(cell.strip())]
-    if not all(map(_WITH_COMMA.fullmatch, with_comma)) or any(map(_WITH_POINT.fullmatch, cells)):
+    fractions = [each for each in with_comma if _WITH_COMMA.fullmatch(each) and not THOUSANDS["."].search(each)]
+    with_point = [cell for cell in cells if _WITH_POINT.fullmatch(cell)]
+    if fractions and with_point:
+        problem = f"{fractions[0]!r} has a decimal comma and {with_point[0]!r} perhaps a decimal point"
+        raise DataError(location, f"{problem}. Set --set dataset_reader.decimal=, or .")
+    if with_point or not all(map(_WITH_COMMA.fullmatch, with_comma)):
         return "."
     if with_comma and all(map(THOUSANDS["."].search, with_comma)):
         values = " or ".join(f"{plain_number(with_comma[0], mark)} ({mark})" for mark in get_args(Decimal))

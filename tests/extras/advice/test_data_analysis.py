@@ -87,7 +87,9 @@ PLANTED: dict[str, tuple[dict[str, Sequence[Row | str]], list[str], str]] = {
     "few_vectors": ({}, [f"{WORDS}.vectors=vectors.txt"], "has only 4 of the 44 words of the training data; is it"),
     "several_labels": ({"train": [*TRAINING, (TRAINING[0][0], "bad")]}, [],
         "train.jsonl:41; correct the labels, or remove them"),
-    "similar_labels": ({"train": [*TRAINING, *((f"x {n}", "Good") for n in range(9))]}, [], "'good' and 'Good'"),
+    "similar_labels": (
+        {"train": [*TRAINING, *((f"{each} {n}", each) for n in range(9) for each in ("Good", "1", "01", "1.0"))]}, [],
+        "zeros: 'good' and 'Good', '1' and '01' and '1.0'"),
     "one_label": ({"train": [*TRAINING, *((f"x {n}", "good") for n in range(160))]}, [],
         "always giving the label 'good' has accuracy 90.0 on the training data; data_loader.sampling=balanced draws"),
     "few_examples": ({"dev": VALIDATION[:20]}, [], "20 validation examples: each is 5 points of an accuracy"),

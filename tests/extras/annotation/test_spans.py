@@ -130,6 +130,13 @@ WRONG: dict[str, tuple[Any, str]] = {
                       "'columns'"),
     "TSV in pieces": (f"{TSV}{PART}",
                       f":7: the span 0-8 'MiraLund' (ORG) is a part of a token; {REMEDY}"),
+    "a value for each token": (f"{TSV}1-1\t0-4\tMira\t_\tB-PER[1]\t_\t_\n1-2\t5-9\tLund\t_\tI-PER[1]\t_\t_\n",
+                               f":7: the span 0-9 'Mira Lund' (I-PER) has the values 'B-PER' and 'I-PER'; {REMEDY}"),
+    "another annotation by the same person": ([task(MIRA, *map(annotation, (PER, LOC)))],
+                                              ": record 1: the text has other annotations at FILE: record 1; keep one "
+                                              "of them"),
+    "annotated by hand twice": ([{**ROW, "_view_id": "ner_manual", "spans": each} for each in ([], [asked(0, 4, "X")])],
+                                ": record 2: the text has other annotations at FILE: record 1; keep one of them"),
     "text": ("Mira left.\n", ":1: looks like JSON; expected text, a paragraph or a sentence on each line; without "
              "--output-format, `predict --format reader` reads it as the data of the run"),
     "nothing found out": ([{"text": MIRA}], ": has no example; 1 text(s) without an annotation (first: FILE: record 1) "

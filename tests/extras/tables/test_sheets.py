@@ -102,6 +102,22 @@ def test_dates_of_the_country_are_named_in_a_warning(tmp_path: Path, caplog: pyt
     assert note in caplog.text
 
 
+def test_hidden_rows_are_named_in_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    book = openpyxl.Workbook()
+    sheet = book.active
+    assert sheet is not None
+    for row in (["text", "label"], ["So it is.", "a"], ["Not so.", "b"], ["Oh no.", "a"]):
+        sheet.append(row)
+    sheet.row_dimensions[9].hidden = True
+    book.save(tmp_path / "t.xlsx")
+    assert len(read(tmp_path / "t.xlsx", TEXTS)) == 3
+    assert not caplog.records
+    sheet.row_dimensions[3].hidden = True
+    book.save(tmp_path / "t.xlsx")
+    assert len(read(tmp_path / "t.xlsx", TEXTS)) == 3
+    assert "t.xlsx:3: 1 hidden row(s) are read, such as those of a filter" in caplog.text
+
+
 def test_excels_escapes_are_no_text() -> None:
     found = read(ODD_FILES / "x000d.xlsx", TEXTS)
     assert found[0]["tokens"] == ["The", "soup", "was", "warm", "and", "good", "."]

@@ -106,6 +106,9 @@ REFUSED: list[tuple[bytes, Settings, str, Settings, list[Any]]] = [
      NUMBER, {"decimal": ","}, [1.5, 2.25]),
     (b"text;score\nOne;1,500\nTwo;2,250\n", SCORES,
      NUMBER, {"decimal": "."}, [1500, 2250]),
+    (b"text;score\nOne;2.155\nTwo;19,47\n", SCORES,
+     ":1: '19,47' has a decimal comma and '2.155' perhaps a decimal point. Set --set dataset_reader.decimal=, or .",
+     {"decimal": ","}, [2155, 19.47]),
     (b"a,b\nGut,x\nOh,y\n", TEXTS,
      f":1: {TWO}. Choose them, for example: --set dataset_reader.columns.text=a --set dataset_reader.columns.label=b",
      {"columns": {"text": "a", "label": "b"}}, ["x", "y"]),
@@ -247,7 +250,7 @@ def test_numbers(cells: list[str], numbers: list[float], tmp_path: Path) -> None
 
 def test_commas_and_points_in_one_column_are_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "data.csv", "text;score\nOne;4,5\nTwo;4.5\n")
-    assert problem(path, SCORES).startswith(":2: 'score' is '4,5'; expected a number, such as 3.5")
+    assert problem(path, SCORES).startswith(":1: '4,5' has a decimal comma and '4.5' perhaps a decimal point")
 
 
 def test_comments_say_nothing_about_the_format(tmp_path: Path) -> None:
@@ -292,6 +295,8 @@ def test_a_table_of_tokens_without_empty_lines_is_one_sentence_with_a_warning(
     caplog.clear()
     assert len(read(path, settings | {"columns": columns | {"sentence": "Satz"}})) == 23
     assert not caplog.records
+    assert len(read(ODD_FILES / "gmb_like.csv", settings | {"columns": columns | {"tokens": "Word"}})) == 1
+    assert "gmb_like.csv: a sentence of 19 lines, without an empty line; if a column has" in caplog.text
 
 
 def test_a_single_column_has_commas_in_its_texts(tmp_path: Path) -> None:
