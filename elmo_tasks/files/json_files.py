@@ -109,11 +109,8 @@ def parse_json(text: str, source: str | Path, expected: str, line: int | None = 
         if text.count("[") + text.count("{") > MAX_JSON_DEPTH and _is_deep(value):
             raise RecursionError
     except json.JSONDecodeError as error:
-        raise DataError(
-            source,
-            f"{error.msg.removesuffix(' at')} at column {error.colno}; expected {expected}",
-            line or error.lineno,
-        ) from None
+        problem = f"{error.msg.removesuffix(' at')} at column {error.colno}; expected {expected}"
+        raise DataError(source, problem, line or error.lineno) from None
     except _NotFinite as error:
         (number,) = error.args
         found = next(each for each in re.finditer(f"{_JSON_STRING}|{re.escape(number)}", text) if each[0] == number)

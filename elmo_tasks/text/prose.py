@@ -32,14 +32,14 @@ _BY_ENDING = {
 }
 _JSON_ARRAY = re.compile(r'\[\s*($|\[|\{|\]$|"[^"]*"\s*[,\]])')
 _JSON_OBJECT_BEGINS = re.compile(r'\{\s*("[^"]*"\s*:\s*[\[{]*\s*)?$')
+_TAG = r"(?:O|[BIELMSU]-[A-Z]\S+)"
 _BY_FIRST_LINE = {
     re.compile(r"<\?xml\s|<!doctype\s+\w|<html[\s>]", re.IGNORECASE): f"XML or HTML; {_TEXT}, without the markup",
     re.compile(r"\(\s*([0-4]|ROOT|TOP|S)?\s\(([0-4]|[A-Z]+)(\s|$)"): f"labelled trees; {_TEXT}, without brackets",
     re.compile(r"-DOCSTART-\s+\S|#begin document|# (newdoc|sent_id|text) = "): _COLUMNS,
+    # two cells; or some between tabs; or a line of CoNLL-2003, with two tags
+    re.compile(rf"(\S+ (O|[BIELMSU]-[A-Z]{{2,}})|\S+(\t\S*)*\t{_TAG}|\S+ \S+ (_|{_TAG}) {_TAG})$"): _COLUMNS,
 }
-# Two cells; or more, between tabs; or a line of CoNLL-2003, with two tags.
-_TAG = r"(?:O|[BIELMSU]-[A-Z]\S+)"
-_TAGGED = re.compile(rf"\S+ (?:O|[BIELMSU]-[A-Z]{{2,}})|\S+(?:\t\S*)*\t{_TAG}|\S+ \S+ (?:_|{_TAG}) {_TAG}")
 _USUAL_COLUMN = re.compile(
     "text|sentence[12]?|premise|hypothesis|(gold_)?labels?|(ner_)?tags?|tokens?|words?|pos|id|idx|index|question|answer|"
     "context|passage|target|class|category|sentiment|score|rating|stars|review|comment|tweet|title",
@@ -67,8 +67,6 @@ def looks_like(name: str | Path, line: str, *, json_lines: bool = False) -> str 
         return _BY_ENDING[ending]
     if found := next((kind for pattern, kind in _BY_FIRST_LINE.items() if pattern.match(line)), None):
         return found
-    if _TAGGED.fullmatch(line):
-        return _COLUMNS
     for kind, delimiter in (("TSV", "\t"), ("CSV", ","), ("CSV", ";")):
         names = [cell.strip('"') for cell in line.split(delimiter)]
         if sum(bool(_USUAL_COLUMN.fullmatch(cell)) for cell in names) > 1:

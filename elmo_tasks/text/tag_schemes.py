@@ -58,10 +58,8 @@ class Transitions(NamedTuple):
 
 def is_tag(tag: str, scheme: TagScheme) -> bool:
     """Whether `tag` is O or a prefix of the scheme, a hyphen and a label, such as `B-LOC`."""
-    prefix, hyphen, label = tag.partition("-")
-    return tag == OUTSIDE or (
-        len(prefix) == 1 and prefix in _PREFIXES[scheme] and hyphen == "-" and label.strip() == label != ""
-    )
+    prefix, _, label = tag.partition("-")
+    return tag == OUTSIDE or (len(prefix) == 1 and prefix in _PREFIXES[scheme] and label.strip() == label != "")
 
 
 def tags_of_label(label: str, scheme: TagScheme) -> list[str]:

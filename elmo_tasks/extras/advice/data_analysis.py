@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import logging
 import re
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -262,9 +263,10 @@ def _label_warnings(data: Data, parts: Mapping[str, dict[str, Any]]) -> Iterator
     training = parts[TRAINING]["labels"]
     names = defaultdict(list)
     for label in dict.fromkeys(label for part in parts.values() for label in part["labels"]):
-        names[re.sub(r"^0+(?=\d)|\.0+$", "", " ".join(label.casefold().split()))].append(label)
+        same = "".join(each for each in unicodedata.normalize("NFKC", label).casefold() if each.isprintable())
+        names[re.sub(r"^0+(?=\d)|\.0+$", "", " ".join(same.split()))].append(label)
     if alike := [" and ".join(map(repr, labels)) for labels in names.values() if len(labels) > 1]:
-        text = f"labels that differ only in case, spaces or zeros: {some_of(alike)}"
+        text = f"labels that look the same, or differ only in case, spaces or zeros: {some_of(alike)}"
         yield DataWarning("similar_labels", f"{text}; write each of them in one way")
     metric = data.reader.task.build_metric()
     if (floor := metric.floor(data.training)) >= _ONE_LABEL:

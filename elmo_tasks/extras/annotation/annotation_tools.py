@@ -141,7 +141,7 @@ class Export(NamedTuple):
                 if who or tool == "Prodigy" or len(users) > 1:
                     document = (text, row.get("id") if tool == "Label Studio" else None)
         if not isinstance(text, str):
-            keys = ", ".join(row["data"] if tool == "Label Studio" else row) if tool else repr(row)[:80]
+            keys = ", ".join(row.get("data", row) if tool == "Label Studio" else row) if tool else repr(row)[:80]
             expected = "a text of doccano, Label Studio, Prodigy, spaCy or GLiNER, or 'columns' that name its key"
             raise DataError(record.location, f"no string {key!r} among {keys}; expected {expected}")
         finished = [each for each in notes if not each.get("was_cancelled")]
@@ -170,6 +170,7 @@ class Export(NamedTuple):
     def _annotations(self, values: Iterable[Any], record: Record) -> tuple[list[TextSpan], list[Any]]:
         """The spans among annotations, and the labels of the whole text."""
         spans, labels, control = list[TextSpan](), list[Any](), self.columns.get("label")
+        is_table = Path(plain_name(self.path)).suffix.lower() in _SEPARATORS
         for value in values:
             is_result = isinstance(value, dict) and isinstance(value.get("value"), dict)  # of Label Studio
             if is_result and control not in (None, value.get("from_name", control)):
@@ -189,6 +190,9 @@ class Export(NamedTuple):
                     spans += [TextSpan(start, end, name, value.get("text")) for name in names]
                 case {"choices": list(names)} if "start" not in value:
                     labels += names
+                case str() if "#" in value.strip("#") and is_table and "annotation_id" not in record.columns:
+                    problem = f"{value!r:.80} can be several labels, which doccano joins in tables"
+                    raise DataError(record.location, f"{problem}; export JSON lines")
                 case str() | int():
                     labels.append(value)
                 case {"type": "relation"}:
@@ -231,7 +235,8 @@ class Export(NamedTuple):
         column, last, sentences = 3 + names.index(chosen), -1, list[list[str]]()
         spans, bare = dict[str, TextSpan](), set[str]()  # those without a value
         for first, rows in read_rows(self.path, column + 1, self.parsing, comment="#"):
-            sentences.append([cells[2] for cells in rows if "." not in cells[0]])  # others are parts of a token
+            whole = [cells[2] for cells in rows if "." not in cells[0]]  # others are parts of a token
+            sentences.append([word.replace("\\\\", "\\") for word in whole])
             for number, cells in enumerate(rows, first):
                 fault = "is a part of a token" if "." in cells[0] else ""
                 last += not fault

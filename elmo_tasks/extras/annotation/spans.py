@@ -103,7 +103,7 @@ class SpansReader(RowReader):
         for endings in ((".txt",) if is_brat else (), (".tsv", ".csv"), JSON_LINES, (".txt",)):
             if chosen := [file for file in found if plain_name(file).endswith(endings)]:
                 return [file for file in chosen if file.stem != "INITIAL_CAS"]  # nobody's annotations, of INCEpTION
-        return super().files(path)
+        raise DataError(path, "the folder has no text with .ann, and no .tsv, .csv, JSON or text")
 
     def file_key(self, path: Path, parsing: Parsing) -> list[str]:
         notes = (text.with_suffix(".ann") for text in self.files(path))

@@ -220,6 +220,8 @@ class DelimitedReader(RowReader):
                 lines = widths.check(_without_errors(group))
                 if not lines:
                     continue
+                if again := next((number for number, _, cells in lines if names and cells == names), 0):
+                    raise DataError(path, "the header row again, as in files that were joined; delete it", again)
                 location = f"{path}:{(header or lines[0])[0]}"
                 indices = indices or {
                     column: self._column_index(column, names, len(lines[0][2]), location)
@@ -300,7 +302,8 @@ class DelimitedReader(RowReader):
         quoting: Any = csv.QUOTE_MINIMAL if format.quotes else csv.QUOTE_NONE
         reader: Any = None
         while True:
-            reader = reader or csv.reader(csv_lines(), delimiter=format.delimiter, quoting=quoting, strict=True)
+            options: Any = {"quoting": quoting, "skipinitialspace": format.blanks, "strict": True}
+            reader = reader or csv.reader(csv_lines(), delimiter=format.delimiter, **options)
             taken.clear()
             try:
                 row: list[str] | DataError = next(reader)

@@ -45,7 +45,9 @@ def find_columns(
     Raises:
         DataError: several columns are possible, or none.
     """
-    by_name = {name.strip().casefold(): name for name in names} | {name: name for name in names}
+    folded = [name.strip().casefold() for name in names]
+    by_name = {each: name for each, name in zip(folded, names, strict=True) if folded.count(each) == 1}
+    by_name |= {name: name for name in names}
     usual = {what: by_name.get(trained.get(what, what), by_name.get(what, "")) for what in chosen}
     found = {what: column if what in given else usual[what] for what, column in chosen.items()}
     if not (missing := [what for what, column in found.items() if column == ""]):
@@ -152,8 +154,7 @@ def find_decimal(cells: Sequence[str], location: str) -> Decimal:
     """What separates the fractions of numbers.
 
     Raises:
-        DataError: all commas have three digits after them, so that they may separate thousands; or some numbers have a
-            decimal comma and others a point.
+        DataError: all commas may separate thousands, as three digits follow each, or other numbers have points.
     """
     with_comma = [cell for cell in cells if "," in cell and _NUMBER.fullmatch(cell.strip())]
     fractions = [each for each in with_comma if _WITH_COMMA.fullmatch(each) and not THOUSANDS["."].search(each)]

@@ -27,6 +27,7 @@ _CODE_PAGES = ("cp1252", "cp1250", "cp1251", "cp1254", "mac_roman")
 _NOT_WESTERN = re.compile(
     r"[ðýþÐÝÞšžŠŽŸƒ\ufffd]|[¹³](?=[a-z])|(?<=[a-zß-ÿ])[†‡‰\xa1-\xa9\xac-\xb3\xb4-\xb6\xb8-\xba\xbc-\xbf](?=[a-zß-ÿ]|\b)"
 )
+_BLANKS = re.compile(r' +"[^"]*" *')
 _SAMPLE_BYTES = 50_000
 
 
@@ -36,6 +37,7 @@ class TableFormat(NamedTuple):
     encoding: str
     delimiter: str
     quotes: bool
+    blanks: bool = False  # between a delimiter and a quote
 
     def __str__(self) -> str:
         separator = _DELIMITERS.get(self.delimiter, repr(self.delimiter))
@@ -61,7 +63,8 @@ def find_format(path: Path, config: DelimitedConfig, names: Collection[str]) -> 
     delimiter = delimiter or _delimiter(lines, path, quotes, names)
     if quotes is None:  # a token may be a quote
         quotes = delimiter not in "\t " or (delimiter == "\t" and not config.by_token and _has_quotes(lines))
-    return TableFormat(encoding, delimiter, quotes)
+    cells = itertools.chain.from_iterable(_rows(lines, delimiter, True) if quotes and delimiter != "\t" else ())
+    return TableFormat(encoding, delimiter, quotes, any(map(_BLANKS.fullmatch, cells)))
 
 
 def table_lines(path: Path, encoding: str, skip: int) -> Iterator[tuple[int, str]]:
@@ -86,6 +89,8 @@ def _encoding(path: Path, given: str | None) -> str:
     right, wrong, odd = 0, 0, b""  # lines that are UTF-8 or not, without those in ASCII
     with open_binary(path) as stream, contextlib.suppress(*DAMAGE_ERRORS):  # reading the rows finds the damage
         for number, line in enumerate(iter(lambda: stream.readline(limit(MAX_LINE_BYTES)), b"")):
+            if number == 0 and line.startswith(b"PK\3\4"):
+                raise DataError(path, "is a spreadsheet or an archive; name it as one, such as .xlsx")
             if number == 0 and (wide := wide_encoding(line)):
                 return given or wide
             try:

@@ -60,6 +60,7 @@ WORDS = "model.embedder.words"
 NO_SPANS = [f'{{"tokens": ["word", "{number}"], "tags": ["O", "O"]}}' for number in range(80)]
 SPANS = {"type": "jsonl", "task": "tagging", "tag_scheme": "IOB2"}
 TAGGER = {"type": "simple_tagger", "embedder": {"words": {"size": 2}}, "encoder": LSTM}
+ALIKE = ("Good", "e\u0301", "\xe9\u200b", "1.0", "01")
 PLANTED: dict[str, tuple[dict[str, Sequence[Row | str]], list[str], str]] = {
     "broken": ({"train": [*TRAINING, '{"text": "no label"}']}, [], "1 part does not follow the format, the first: "),
     "suspicious": ({"train": [("text", "label"), *TRAINING]}, [], "train.jsonl:1: what looks like the names of"),
@@ -88,8 +89,9 @@ PLANTED: dict[str, tuple[dict[str, Sequence[Row | str]], list[str], str]] = {
     "several_labels": ({"train": [*TRAINING, (TRAINING[0][0], "bad")]}, [],
         "train.jsonl:41; correct the labels, or remove them"),
     "similar_labels": (
-        {"train": [*TRAINING, *((f"{each} {n}", each) for n in range(9) for each in ("Good", "1", "01", "1.0"))]}, [],
-        "zeros: 'good' and 'Good', '1' and '01' and '1.0'"),
+        {"train": [*TRAINING, *((f"{each} {n}", each) for n in range(9) for each in ALIKE)]}, [],
+        "zeros: 'good' and 'Good', 'e\u0301' and '\xe9\\u200b', '1.0' and '01'",
+    ),
     "one_label": ({"train": [*TRAINING, *((f"x {n}", "good") for n in range(160))]}, [],
         "always giving the label 'good' has accuracy 90.0 on the training data; data_loader.sampling=balanced draws"),
     "few_examples": ({"dev": VALIDATION[:20]}, [], "20 validation examples: each is 5 points of an accuracy"),

@@ -102,6 +102,7 @@ ODD: dict[str, tuple[Any, Settings, list[Any]]] = {
     "two layers": (f"{TSV}1-1\t0-4\tMira\t*\tPER\ttown\t_\n", {}, FOUND),
     "the other layer": (f"{TSV}1-1\t0-4\tMira\t*\tPER\ttown\\_1\t_\n", {"columns": {"label": "Place.kind"}}, [
         ("Mira", "town_1")]),
+    "a backslash": (f"{TSV}1-1\t0-4\tMi\\\\ra\t*\tPER\t_\t_\n", {}, [("Mi\\ra", "PER")]),
     "Windows line ends": (f"{TSV}1-1\t0-4\tMira\t*\tPER\t_\t_\n".replace("\n", "\r\n"), {}, FOUND),
 }  # fmt: skip
 
@@ -117,6 +118,8 @@ SHAPE = "expected a label, or a start, an end and a label"
 NO_TEXT = "expected a text of doccano, Label Studio, Prodigy, spaCy or GLiNER, or 'columns' that name its key"
 WRONG: dict[str, tuple[Any, str]] = {
     "no tool": ([{"a": 1}], f": record 1: no string 'text' among a; {NO_TEXT}"),
+    "JSON-MIN with another key": ([{"body": MIRA, "label": PER, "annotation_id": 1}],
+                                  f": record 1: no string 'text' among body, label, annotation_id; {NO_TEXT}"),
     "a key of their own": ([{"data": {"body": MIRA}}], f": record 1: no string 'text' among body; {NO_TEXT}"),
     "two ends": ([{"text": MIRA, "label": [[0, 4]]}], f": record 1: the annotation is [0, 4]; {SHAPE}"),
     "GLiNER 2": ([{"text": MIRA, "entities": {"PER": ["Mira"]}}],
@@ -252,6 +255,10 @@ def test_annotations_of_the_other_kind_and_missing_labels(tmp_path: Path, caplog
     lines(path, [{"text": "Warm.", "label": ["good", "short"]}])
     with pytest.raises(DataError, match=r"a\.jsonl:1: the label is \['good', 'short'\]; expected a string"):
         read(path, SPANS | {"task": "classification"})
+    table = write(tmp_path / "a.csv", "id,data,label\n1,Warm.,C#\n2,Cold.,bad#short\n")
+    several = ": record 2: 'bad#short' can be several labels, which doccano joins in tables; export JSON lines"
+    assert problem(table, SPANS | {"task": "multi_label"}) == several
+    assert problem(write(tmp_path / "b" / "a.xmi", "").parent, SPANS).startswith(": the folder has no text with .ann")
 
 
 def test_texts_to_predict_need_no_annotations(tmp_path: Path) -> None:

@@ -109,6 +109,10 @@ REFUSED: list[tuple[bytes, Settings, str, Settings, list[Any]]] = [
     (b"text;score\nOne;2.155\nTwo;19,47\n", SCORES,
      ":1: '19,47' has a decimal comma and '2.155' perhaps a decimal point. Set --set dataset_reader.decimal=, or .",
      {"decimal": ","}, [2155, 19.47]),
+    (b"Text,Label,LABEL\nSo it is,x,1\nNot so,y,2\nOh no,x,1\n", TEXTS,
+     ":1: no column 'label'; the columns are 'Text', 'Label' (such as 'x'), 'LABEL' (such as '1'). "
+     "Choose them, for example: --set dataset_reader.columns.label=Label", {"columns": {"label": "Label"}},
+     ["x", "y", "x"]),
     (b"a,b\nGut,x\nOh,y\n", TEXTS,
      f":1: {TWO}. Choose them, for example: --set dataset_reader.columns.text=a --set dataset_reader.columns.label=b",
      {"columns": {"text": "a", "label": "b"}}, ["x", "y"]),
@@ -297,6 +301,20 @@ def test_a_table_of_tokens_without_empty_lines_is_one_sentence_with_a_warning(
     assert not caplog.records
     assert len(read(ODD_FILES / "gmb_like.csv", settings | {"columns": columns | {"tokens": "Word"}})) == 1
     assert "gmb_like.csv: a sentence of 19 lines, without an empty line; if a column has" in caplog.text
+
+
+def test_blanks_before_quotes_and_header_rows_between_others(tmp_path: Path) -> None:
+    found = read(write(tmp_path / "a.csv", 'id, text, label\n1, "So, it is.", "a"\n2, "He said ""no"".", b\n'), TEXTS)
+    assert [(example["tokens"][:3], example["label"]) for example in found] == [
+        (["So", ",", "it"], "a"), (["He", "said", '"'], "b")]  # fmt: skip
+    path = write(tmp_path / "b.csv", "text,label\nGood.,1\n\ntext,label\nBad.,0\n")
+    assert problem(path, TEXTS) == ":4: the header row again, as in files that were joined; delete it"
+    assert [example["line"] for example in read(path, TEXTS | {"on_error": "skip"})] == [2, 5]
+
+
+def test_a_spreadsheet_with_the_name_of_a_table(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", (ODD_FILES / "bool_labels.xlsx").read_bytes())
+    assert problem(path, TEXTS) == ": is a spreadsheet or an archive; name it as one, such as .xlsx"
 
 
 def test_a_single_column_has_commas_in_its_texts(tmp_path: Path) -> None:
