@@ -267,6 +267,8 @@ class Export(NamedTuple):
             notes: dict[str, Any] = {"cats": doc.cats or None}
             if doc.has_annotation("ENT_IOB"):
                 notes["entities"] = [[each.start_char, each.end_char, each.label_] for each in doc.ents]
+            grouped = sum(map(len, doc.spans.values()))
+            leave_out(self.parsing, "span(s) of groups", f"{self.path}: document {number}", grouped)
             is_open = self.task == "tagging" and not doc.has_annotation("ENT_IOB", require_complete=True)
             for text in self._annotated(Record([doc.text, notes], 0, f"{self.path}: document {number}")):
                 yield dataclasses.replace(text, missing=text.missing or PARTIAL) if is_open else text
