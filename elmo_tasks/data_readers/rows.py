@@ -235,13 +235,11 @@ class RowExamples:
         value = record.value(column)
         if isinstance(value, str):
             value = split_items(value, record, column, separator) if value.strip() else []
-            if other := next(
-                (each for each in ";|,\n" if each != separator and any(each in label for label in value)), ""
-            ):
-                problem = f"{column!r} has {other!r} in a label; expected labels that {separator!r} separates"
-                raise DataError(
-                    record.location, f"{problem}. Set label_separator: {other!r}, or give lists in JSON lines"
-                )
+            others = [each for each in ";|,\n" if each != separator and any(each in label for label in value)]
+            if others:
+                problem = f"{column!r} has {others[0]!r} in a label; expected labels that {separator!r} separates"
+                remedy = f"Set label_separator: {others[0]!r}, or give lists in JSON lines"
+                raise DataError(record.location, f"{problem}. {remedy}")
         elif not isinstance(value, list):
             raise DataError(record.location, f"{column!r} is {value!r}; expected a list of labels, or a string")
         if len(value) > len(set(map(str, value))) and {str(each).lower() for each in value} <= _ONE_HOT:
