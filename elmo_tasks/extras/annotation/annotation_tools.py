@@ -29,6 +29,7 @@ _ADVICE = "without --output-format, `predict --format reader` reads it as the da
 BREAK = "\u2029"
 """Stands between the blocks of a page."""
 _RELATIONS, _UNFINISHED = "relation(s)", "text(s) without an annotation"
+_UNNAMED = f"{_UNFINISHED} named label (other names of controls: dataset_reader.columns.label)"
 REJECTED = "text(s) with the answer 'reject'"
 PARTIAL = "partial answer(s), as of Prodigy's ner.teach, which leave other spans and labels open,"
 _FLAT = ("label", "labels", "entities", "spans", "annotations", "cats", "accept")  # keys of annotations next to a text
@@ -146,7 +147,8 @@ class Export(NamedTuple):
             raise DataError(record.location, f"no string {key!r} among {keys}; expected {expected}")
         finished = [each for each in notes if not each.get("was_cancelled")]
         leave_out(self.parsing, "cancelled annotation(s)", record.location, len(notes) - len(finished))
-        missing = missing or ("" if finished else _UNFINISHED) or (PARTIAL if self._is_partial(row) else "")
+        unnamed = _UNNAMED if tool == "Label Studio" and "data" not in row and not control else _UNFINISHED
+        missing = missing or ("" if finished else unnamed) or (PARTIAL if self._is_partial(row) else "")
         about: dict[str, Any] = {"fields": fields, "number": record.number, "location": record.location, "tool": tool}
         about |= {"is_html": is_html, "document": document}
         text = _visible(text) if is_html else text
@@ -175,6 +177,8 @@ class Export(NamedTuple):
             is_result = isinstance(value, dict) and isinstance(value.get("value"), dict)  # of Label Studio
             if is_result and control not in (None, value.get("from_name", control)):
                 continue
+            if is_result and self.parsing.needs_labels:
+                self._check_control(value, record)
             if isinstance(value, dict):
                 value = value["value"] if is_result else value
                 # doccano has `start_offset`, and pages in Label Studio `hypertextlabels`
@@ -204,6 +208,23 @@ class Export(NamedTuple):
                     raise DataError(record.location, problem)
             leave_out(self.parsing, other, record.location, bool(other))
         return spans, labels
+
+    def _check_control(self, result: Mapping[str, Any], record: Record) -> None:
+        """Raises an `ElmoTasksError` if Label Studio has two controls of the kind that is learned, or two texts."""
+        value, name, of = result["value"], result.get("from_name"), result.get("to_name")
+        kind = "labels" if self.task == "tagging" else "choices"
+        is_learned = any(key.endswith(kind) and value[key] for key in value)
+        if not is_learned or ("start" in value) != (kind == "labels"):
+            return
+        known = self.parsing.found.setdefault("controls", {}) if "label" not in self.columns else {}
+        if len(known := known | {name: of}) > 1:
+            names = " and ".join(map(repr, known))
+            problem = f"the annotations have the controls {names}; set dataset_reader.columns.label to one of them"
+            raise ElmoTasksError(f"{record.location}: {problem}")
+        self.parsing.found["controls"] = known
+        if "text" not in self.columns and of != "text" and isinstance(record.columns["data"].get(of), str):
+            problem = f"the annotations are of {of!r}, and 'text' is read; set dataset_reader.columns.text to {of!r}"
+            raise ElmoTasksError(f"{record.location}: {problem}")
 
     def _brat(self) -> AnnotatedText:
         """A text of brat. Offsets count its line ends as they are."""

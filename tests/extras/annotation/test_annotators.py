@@ -183,6 +183,22 @@ def test_what_label_studio_has_next_to_spans(tmp_path: Path) -> None:
     assert read(document(path, [task(DANA, found)]), SPANS | {"task": "multi_label"})[0]["labels"] == ["travel"]
 
 
+def test_two_controls_or_texts_of_label_studio_are_never_one(tmp_path: Path) -> None:
+    ner, pos = result("labels", region("PER")), {**result("labels", region("PROPN")), "from_name": "pos"}
+    path = document(tmp_path / "a.json", [task(DANA, {"result": [ner]}), task(DANA, {"result": [pos]})])
+    assert "the controls 'labels' and 'pos'; set dataset_reader.columns.label to one" in problem(path, SPANS)
+    assert found_spans(read(path, SPANS | {"columns": {"label": "labels"}})) == [("Dana", "PER")]
+    assert len(list(SpansConfig().build().examples(path, Parsing(needs_labels=False)))) > 0
+
+    ner["to_name"] = "title"
+    document(path, [{**task(DANA, {"result": [ner]}), "data": {"text": "Paul left.", "title": DANA}}])
+    assert "of 'title', and 'text' is read; set dataset_reader.columns.text to 'title'" in problem(path, SPANS)
+    assert found_spans(read(path, SPANS | {"columns": {"text": "title"}})) == [("Dana", "PER")]
+
+    document(path, [{"annotation_id": 1, "text": DANA, "ner": [region("PER")]}])  # JSON-MIN
+    assert "named label (other names of controls: dataset_reader.columns.label)" in problem(path, SPANS)
+
+
 def test_a_table_of_label_studio(tmp_path: Path) -> None:
     found = json.dumps([region("PER")]).replace('"', '""')
     for ending, mark in (("csv", ","), ("tsv", "\t")):
