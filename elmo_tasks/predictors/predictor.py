@@ -33,7 +33,11 @@ _PredictorT = TypeVar("_PredictorT", bound="Predictor")
 
 _BATCHES_AHEAD = 16  # inputs for this many batches are sorted by length, so that batches have little padding
 _TOKENS_BETWEEN = 1 << 17  # of all predictors; giving memory back more often would take two percent of the time
-_POSITION_KEYS = frozenset({"sentences", "offsets", "spans", "saliency"})  # pictures read them where a result has them
+RESULT_KEYS = frozenset(
+    "answer attention best cluster_probabilities clusters frames hypothesis_attention label labels mentions offsets "
+    "premise_attention probabilities saliency score sentences spans tags".split()
+)
+"""What results of some task have. Pictures and tables read these keys where a result has them."""
 
 
 class Origin(NamedTuple):
@@ -72,8 +76,8 @@ class Predictor(ABC):
 
     An input is a dict, such as a line of JSON; the predictor makes examples of it, and one result of each example. Keys
     that the predictor does not read, such as an `id`, are carried over to the results. A key that the result has too,
-    such as a gold `label`, is carried over as `input_label`. So are `sentences`, `offsets` and `spans`, which only some
-    results have.
+    such as a gold `label`, is carried over as `input_label`. So is one that only results of other tasks have, such as
+    `spans`.
 
     Arguments:
         model: is set to evaluation, and computes on its own device.
@@ -328,7 +332,7 @@ class Predictor(ABC):
     def complete_result(self, fields: Fields, example: Fields, prediction: Fields) -> dict[str, Any]:
         """The `result` of an example, after the items of its input that are carried over, under names of their own."""
         result = self.result(example, prediction)
-        taken = result.keys() | _POSITION_KEYS
+        taken = result.keys() | RESULT_KEYS
         carried = {}
         for key, value in task_keys(fields, self.origin.own_columns).items():
             if key not in self.read_keys:

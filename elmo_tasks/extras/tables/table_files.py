@@ -28,7 +28,7 @@ Row = dict[str, Any]
 
 _MOST_ROWS, _MOST_CHARACTERS = 1_048_576, 32_767  # of a sheet of Excel, and of a cell
 _EXACT_NUMBERS = {".xlsx": 10**15, ".parquet": 2**63}  # whole numbers below them keep their digits
-_NOT_IN_EXCEL = re.compile(rf"[\x00-\x08\x0b-\x1f]|_(?={EXCEL_ESCAPE.pattern[1:]})")
+_NOT_IN_EXCEL = re.compile(rf"[\x00-\x08\x0b-\x1f\ufffe\uffff]|_(?={EXCEL_ESCAPE.pattern[1:]})")
 
 
 def write_table(path: str, stream: IO[bytes], names: Sequence[str] | None, rows: Sequence[Sequence[Any]]) -> None:
@@ -112,8 +112,8 @@ def _line(cells: Sequence[Any], format: TableFormat) -> str:
     if not format.quotes:  # then a cell has no delimiter
         return format.delimiter.join(" ".join(text.split()) for text in texts)
     stream = io.StringIO()
-    csv.writer(stream, delimiter=format.delimiter, lineterminator="").writerow(texts)
-    return stream.getvalue()
+    csv.writer(stream, delimiter=format.delimiter, lineterminator="\r\n").writerow(texts)  # these are put in quotes
+    return stream.getvalue().removesuffix("\r\n")
 
 
 class TableCopy:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import itertools
-import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -21,13 +20,11 @@ from elmo_tasks.extras.tables.delimited import DelimitedReader
 from elmo_tasks.extras.tables.table_files import Row, TableCopy, write_table
 from elmo_tasks.files.json_files import json_text
 from elmo_tasks.files.paths import stored_file
+from elmo_tasks.predictors.predictor import RESULT_KEYS
 
 _AROUND = 60  # characters of the text on each side of a span
 _TEXTS = {"tokens": "text", "premise_tokens": "premise", "hypothesis_tokens": "hypothesis"}
-_OWN_LISTS = re.compile(  # other lists and objects come from the input
-    r"(premise_|hypothesis_)?(tokens|attention)|tags|labels|probabilities|spans|offsets|frames|predicates|sentences|"
-    r"mentions|clusters|cluster_probabilities|best|saliency"
-)
+_OWN_LISTS = {*RESULT_KEYS, *_TEXTS, "predicates"}  # other lists and objects come from the input
 
 
 @contextlib.contextmanager
@@ -70,7 +67,7 @@ def table_rows(result: Mapping[str, Any], number: int) -> Iterator[Row]:
     plain = {
         key: json_text(value) if isinstance(value, (list, dict)) else value
         for key, value in result.items()
-        if not (isinstance(value, (list, dict)) and _OWN_LISTS.fullmatch(key))
+        if not (isinstance(value, (list, dict)) and key in _OWN_LISTS)
     }
     if not {"frames", "mentions", "spans", "tags"} & result.keys():
         texts = {name: " ".join(result[key]) for key, name in _TEXTS.items() if key in result}
