@@ -1,6 +1,5 @@
 """What holds for everything that takes a user's list, file or table and gives one back."""
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -39,10 +38,8 @@ ONE_LINE = TEXT.map(lambda text: re.sub("[\r\n\ufeff]", " ", text))
 NUMBERS = st.integers() | st.sampled_from([1582218195625938945, 2**70, -0.5, 0.1, 1e-7, 12345678901234.5])
 IDS = NUMBERS | TEXT | st.none()
 VALUES = IDS | st.booleans() | st.lists(NUMBERS | TEXT, max_size=2) | st.dictionaries(TEXT, NUMBERS, max_size=2)
-UNUSABLE = st.sampled_from(
-    [None, 3, True, "Orla", ["Orla"], {}, {"id": 7}, {"text": None, "id": "a"}, {"text": 3}]
-    + [{"tokens": []}, {"tokens": ["Orla", ""]}, {"text": "a", "tokens": ["a"]}]  # noqa: RUF005
-)
+UNUSABLE: list[Any] = [None, 3, True, "Orla", ["Orla"], {}, {"id": 7}, {"text": None, "id": "a"}, {"text": 3}]
+UNUSABLE += [{"tokens": []}, {"tokens": ["Orla", ""]}, {"text": "a", "tokens": ["a"]}]
 
 
 def inputs(edge: Edge) -> st.SearchStrategy[list[Any]]:
@@ -57,7 +54,7 @@ def inputs(edge: Edge) -> st.SearchStrategy[list[Any]]:
         text,
         st.fixed_dictionaries({}, optional={"id": ids}),
     )
-    lists = st.lists(objects if edge.takes != "values" else objects | objects | UNUSABLE, max_size=8)
+    lists = st.lists(objects if edge.takes != "values" else objects | objects | st.sampled_from(UNUSABLE), max_size=8)
     first = [{"text": "Orla left."}] if edge.is_file else []  # the first line says what a file is
     return lists.map(lambda drawn: [*first, *drawn])
 
@@ -169,16 +166,13 @@ def test_a_table_of_results_is_read_again(kind: str, world: World, drawn: list[d
 @settings(deadline=None, max_examples=25, derandomize=True, phases=[Phase.generate])
 @given(drawn=OBJECTS)
 def test_lines_of_results_are_read_again(world: World, drawn: list[dict[str, Any]]) -> None:
+    drawn = [{"text": "Orla left."}, *(each for each in drawn if "-DOCSTART-" not in each["text"])]  # a border
     lines, again = world.file(".jsonl"), world.file(".jsonl")
-    world.predict(NAMES, write_lines(world.file(".jsonl"), [{"text": "Orla left."}, *drawn]), "--output", str(lines))
+    world.predict(NAMES, write_lines(world.file(".jsonl"), drawn), "--output", str(lines))
     results = read_lines(lines)
     reader = DatasetReaderConfig.model_validate({"type": "jsonl", "task": "tagging"}).build()
-    keys = ("tokens", "tags")
-    assert [[each[key] for key in keys] for each in reader.read(lines)] == [
-        [each[key] for key in keys] for each in results
-    ]
+    tagged = [[each["tokens"], each["tags"]] for each in results]
+    assert [[each["tokens"], each["tags"]] for each in reader.read(lines)] == tagged
     world.predict(NAMES, lines, "--format", "reader", "--output", str(again))
-    assert [[each[key] for key in keys] for each in read_lines(again)] == [
-        [each[key] for key in keys] for each in results
-    ]
+    assert [[each["tokens"], each["tags"]] for each in read_lines(again)] == tagged
     assert [each.get("id") for each in read_lines(again)] == [each.get("id") for each in results]

@@ -33,10 +33,11 @@ _PredictorT = TypeVar("_PredictorT", bound="Predictor")
 
 _BATCHES_AHEAD = 16  # inputs for this many batches are sorted by length, so that batches have little padding
 _TOKENS_BETWEEN = 1 << 17  # of all predictors; giving memory back more often would take two percent of the time
-RESULT_KEYS = frozenset(
-    "answer attention best cluster_probabilities clusters frames hypothesis_attention label labels mentions offsets "
-    "premise_attention probabilities saliency score sentences spans tags".split()
-)
+RESULT_KEYS = frozenset({
+    "answer", "attention", "best", "cluster_probabilities", "clusters", "frames", "hypothesis_attention", "label",
+    "labels", "mentions", "offsets", "premise_attention", "probabilities", "saliency", "score", "sentences", "spans",
+    "tags",
+})  # fmt: skip
 """What results of some task have. Pictures and tables read these keys where a result has them."""
 
 
