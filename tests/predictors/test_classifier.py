@@ -50,18 +50,6 @@ def test_the_columns_of_the_training_data_are_read(
     assert (result["text"], result["review"]) == ("It rained.", "of the rain")
 
 
-def test_a_blank_text_has_no_result_and_does_not_stop_the_others(
-    predictor: ClassifierPredictor, caplog: pytest.LogCaptureFixture
-) -> None:
-    results = predictor(["Orla left.", " \n", {"text": ""}, "She ran."])
-    assert [result["text"] for result in results] == ["Orla left.", "She ran."]
-    assert caplog.messages == ["inputs: no result for 2 input(s) without text: number 2, 3"]
-    errors: list[DataError] = []
-    results = predictor([{"tokens": []}, "She ran.", {"text": 3}], on_error=errors.append)
-    assert [result["text"] for result in results] == ["She ran."]
-    assert [str(error).partition(":")[2][:2] for error in errors] == ["1:", "3:"]
-
-
 def test_texts_that_would_take_too_long_are_refused(
     predictor: ClassifierPredictor, monkeypatch: pytest.MonkeyPatch
 ) -> None:

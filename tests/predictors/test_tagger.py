@@ -125,13 +125,6 @@ def test_keys_that_the_result_has_too_are_kept(predictor: TaggerPredictor) -> No
     assert result["input_tags"] == 1
 
 
-def test_keys_of_places_are_those_of_the_result(predictor: TaggerPredictor) -> None:
-    (result,) = predictor({"tokens": ["Bo"], "offsets": [[0, 2]], "sentences": 1, "spans": 3})
-    assert "offsets" not in result
-    assert "sentences" not in result
-    assert (result["input_offsets"], result["input_sentences"], result["input_spans"]) == ([[0, 2]], 1, 3)
-
-
 def test_memory_is_released_after_many_tokens(predictor: TaggerPredictor, monkeypatch: pytest.MonkeyPatch) -> None:
     released: list[int] = []
     monkeypatch.setattr(predictors, "release_memory", lambda: released.append(0))

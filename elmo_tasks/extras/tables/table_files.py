@@ -98,7 +98,8 @@ def _array(values: Sequence[Any]) -> pa.Array:
     most = 2**53 if kinds == {int, float} else _EXACT_NUMBERS[".parquet"]
     if kinds <= {int, float} and all(abs(value) < most for value in values if type(value) is int):
         return pa.array(values, pa.float64() if float in kinds else None)
-    return pa.array(values if len(kinds) == 1 and int not in kinds else [value and _text(value) for value in values])
+    is_one = len(kinds) == 1 and int not in kinds
+    return pa.array(values if is_one else [None if value is None else _text(value) for value in values])
 
 
 def _text(value: Any) -> str:

@@ -95,14 +95,6 @@ def test_tasks_of_label_studio_stay_and_their_names_are_used(tmp_path: Path) -> 
         pre_annotate("label-studio", TAGGER, reader, str(path))
 
 
-def test_other_fields_of_doccano_stay(tmp_path: Path) -> None:
-    path = lines(tmp_path / "a.jsonl", [{"id": 7, "data": "Mira left.", "entities": [], "Comments": ["x"]}])
-    reader = SpansConfig().build()
-    found = pre_annotate("doccano", TAGGER, reader, str(path))
-    row = {"id": 7, "text": "Mira left.", "Comments": ["x"], "label": [[0, 4, "full name"]]}
-    assert json.loads(json_content("doccano", found, reader, "m")) == row
-
-
 def test_brat_has_the_probabilities_as_notes(tmp_path: Path) -> None:
     path = brat(tmp_path)
     files = brat_files(pre_annotate("brat", TAGGER, SpansConfig().build(), str(path)))

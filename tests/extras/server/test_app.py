@@ -34,22 +34,6 @@ def test_results_are_those_of_predict(client: TestClient, runs: dict[str, Served
     assert post(client, "/api/runs/ner/predict-batch", {"inputs": []}) == {"results": []}
 
 
-def test_a_batch_has_the_answer_to_each_input(client: TestClient, runs: dict[str, ServedRun]) -> None:
-    """As if each had been sent by itself: the two sentences of a text, nothing of a blank one, or the error."""
-    inputs: list[Any] = [{"tokens": ["Boeing", "closed"]}, {"text": TEXT}, {"text": " "}, {"text": None}, {"id": 3}]
-    found = post(client, "/api/runs/ner/predict-batch", {"inputs": [*inputs, 3, TEXT]})["results"]
-    for each, answer in zip(inputs, found, strict=False):
-        assert answer == client.post("/api/runs/ner/predict", json=each).json()
-    assert [len(answer.get("results", "-")) for answer in found] == [1, 2, 0, 1, 1, 1, 2]
-    assert [answer["error"][:40] for answer in found[3:6]] == [
-        "'text' is null; expected a string",
-        "the keys are ['id']; expected either 'te",
-        "3; expected a string or an object",
-    ]
-    (only,) = post(client, "/api/runs/ner/predict-batch", {"inputs": [None]})["results"]
-    assert only == {"error": "null; expected a string or an object"}
-
-
 def test_details_are_the_most_probable_tags(client: TestClient, runs: dict[str, ServedRun]) -> None:
     (plain,) = post(client, "/api/runs/ner/predict", {"tokens": TEXT.split()})["results"]
     (detailed,) = post(client, "/api/runs/ner/predict?details=true", {"tokens": TEXT.split()})["results"]

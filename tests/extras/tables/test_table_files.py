@@ -1,7 +1,6 @@
 """Tables come back from `predict` as they were, with the results at their end; other inputs become tables."""
 
 import datetime
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ import elmo_tasks
 from elmo_tasks import cli
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.extras.tables.table_rows import result_table
-from tests.data_readers.readers import ODD_FILES, Settings, build, write
+from tests.data_readers.readers import Settings, build, write
 
 TEXTS = ["It rained, day 1.", "#N/A was all.", "It_x000D_ was so.", "=1+1 is two."]
 BIG = 1582218195625938945
@@ -138,17 +137,6 @@ def test_a_table_of_tokens_gets_a_tag_in_each_row(runs: dict[str, str], tmp_path
     assert [len(line.split("\t")) for line in lines] == [5, 5, 5, 1, 1, 5]
 
 
-def test_rows_that_are_skipped_have_blank_cells(runs: dict[str, str], tmp_path: Path, capsys: Any) -> None:
-    source = write(tmp_path / "in.csv", "No,Message,label\n1,Good.,x\n2,,y\n3,Bad.,x\n")
-    target = tmp_path / "out.csv"
-    assert predict(runs["texts"], source, target) == 1
-    assert capsys.readouterr().err.endswith("--on-error skip leaves out inputs that are not usable\n")
-    assert predict(runs["texts"], source, target, "--force", "--on-error", "skip") == 0
-    frame = pandas.read_csv(target)
-    assert list(frame) == ["No", "Message", "label", "predicted_label", "probability"]
-    assert list(frame["predicted_label"].isna()) == [False, True, False]
-
-
 def results(*found: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield from ({"tokens": ["x"], "label": "a", "probabilities": {"a": 0.9}, **each} for each in found)
 
@@ -163,31 +151,6 @@ def as_table(path: Path, *found: dict[str, Any]) -> list[dict[str, Any]]:
         names, *rows = openpyxl.load_workbook(path).active.values
         return [dict(zip(map(str, names), row, strict=True)) for row in rows]
     return pandas.read_csv(path, dtype=str, keep_default_na=False).to_dict("records")
-
-
-MIXED: list[dict[str, Any]] = [
-    {"id": "007", "flag": True, "big": 2**70, "n": 1},
-    {"id": 8, "flag": None, "big": 2, "n": 2.5},
-]
-
-
-def test_ids_come_back_digit_by_digit(tmp_path: Path) -> None:
-    lines = map(json.loads, (ODD_FILES / "big_ids.jsonl").read_text().splitlines())
-    found = [{key: value for key, value in line.items() if key == "id"} for line in lines]
-    for ending, nothing in ((".csv", ""), (".xlsx", None), (".parquet", None)):
-        ids = [row["id"] for row in as_table(tmp_path / f"t{ending}", *found)]
-        assert ids[1] == nothing
-        assert [str(ids[0]), str(ids[2])] == [str(BIG), "1234567890123456789"]
-
-
-def test_columns_of_several_types_are_written(tmp_path: Path) -> None:
-    first, second = as_table(tmp_path / "t.csv", *MIXED)
-    assert (first["id"], first["flag"], second["id"], second["flag"]) == ("007", "true", "8", "")
-    first, second = as_table(tmp_path / "t.xlsx", *MIXED)
-    assert (first["id"], first["flag"], first["big"], second["id"]) == ("007", True, str(2**70), 8)
-    first, second = as_table(tmp_path / "t.parquet", *MIXED)
-    assert (first["id"], second["id"], first["big"], second["flag"]) == ("007", "8", str(2**70), None)
-    assert (first["n"], second["n"]) == (1.0, 2.5)
 
 
 @pytest.mark.parametrize("text", ["#N/A", "=1+1", "a\r\nb", "_x000D_", "bell \x07", "'x", " "])
