@@ -126,8 +126,9 @@ def announce(place: str, references: Mapping[str, str]) -> None:
 
 
 def names(place: str) -> list[str]:
-    """The names at a place. Imports nothing."""
-    return list(dict.fromkeys([*_registered.get(place, {}), *_announced.get(place, {}), *_added(place)]))
+    """The names at a place, those of extras last, whatever has been imported. Imports nothing."""
+    on_demand = dict.fromkeys([*_announced.get(place, {}), *_added(place)])
+    return [*(name for name in _registered.get(place, {}) if name not in on_demand), *on_demand]
 
 
 def find(place: str, name: str) -> Any:

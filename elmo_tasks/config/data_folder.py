@@ -30,14 +30,14 @@ class MissingDataError(DataError):
         instead: what to do without the file.
 
     Attributes:
-        problem: the message without advice.
+        missing: the message without advice.
         advice: what can be done, in sentences of its own.
     """
 
     def __init__(self, path: str | Path, problem: str = "no such file", instead: str = "") -> None:
         known = filter(None, (advise(Path(path)) for advise in hooks.everything("missing_data")))
         below = set_data_folder() if Path(path).is_relative_to(data_folder()) else ""
-        self.problem, self.advice = f"{path}: {problem}", [each for each in (next(known, below), instead) if each]
+        self.missing, self.advice = f"{path}: {problem}", [each for each in (next(known, below), instead) if each]
         super().__init__(path, ". ".join([problem, *self.advice]))
 
 

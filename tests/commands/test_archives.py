@@ -114,7 +114,7 @@ def test_serve_passes_on_its_arguments_and_loads_all_before_it_listens(
     assert load_runs.call_args.kwargs == {"batch_tokens": 101, "overrides": ["trainer.device=cpu"]}
     assert bilms_of_runs.call_args.args == (runs,)
     assert create_app.call_args.args == (runs, bilms, served[0])
-    names = ["localhost", "127.0.0.1", "::1", "[::1]", "127.0.0.1"]
+    names = ["localhost", "127.0.0.1", "[::1]", "127.0.0.1"]
     assert create_app.call_args.kwargs == {"note": "n", "allowed_hosts": names, "allowed_origins": ["o"]}
 
     monkeypatch.setattr(

@@ -14,6 +14,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from tokenize import TokenError
 from typing import Annotated, Any, ClassVar, Literal
 
 import datasets
@@ -234,7 +235,7 @@ def _prepare(
         if folder.exists():
             try:
                 return Corpus(folder)
-            except (OSError, EOFError, ValueError):
+            except (OSError, EOFError, ValueError, TokenError):  # NumPy reads the head of a file as Python
                 logger.warning("%s: the prepared corpus is damaged; it is prepared again", folder)
                 shutil.rmtree(folder)
     with atomic_folder(folder) as temporary:

@@ -316,13 +316,13 @@ def missing_files(config: ExperimentConfig) -> Iterator[str]:
         try:
             reader.build().origins(source)
         except MissingDataError as error:
-            yield from (error.problem, *error.advice)
+            yield from (error.missing, *error.advice)
         except ElmoTasksError as error:
             yield str(error)
     words, elmo = config.model.embedder.words, config.elmo()
     if words and words.vectors and not stored_file(Path(words.vectors)).is_file():
         missing = MissingDataError(words.vectors)
-        yield from (missing.problem, *missing.advice)
+        yield from (missing.missing, *missing.advice)
     for frozen in (elmo, config.transformer()):
         try:
             if frozen:

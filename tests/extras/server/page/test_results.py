@@ -68,6 +68,7 @@ def test_the_page_of_an_own_run_begins_with_its_own_texts(tab: str, context: Any
             page.goto(address)
             panel = page.get_by_role("tabpanel")
             expect(panel.locator(".example")).to_have_count(len(examples))
+            expect(panel.locator("textarea")).to_have_count(len(given))
             written = panel.locator("textarea").evaluate_all("all => all.map((each) => each.value)")
             assert written == (list(given.values()) if examples else [""] * len(given))
             if examples:
