@@ -18,7 +18,7 @@ PIECES += [" ", "  ", "\u00a0", "\n", "\r\n", "\t", "\u200b", "\x07", "\x7f", "\
 PIECES += ['"', "''", "'x", "„so“", ",", ";", "|", "\\n", "=1", "#N/A", "_x000D_", "-DOCSTART-", "null"]
 PIECES += ["TRUE", "0.10", "007", "1582218195625938945", " It rained. So Orla left! ", "Oh. No. Yes. ", "He is. I am. "]
 ANY = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=3)
-TEXT = st.lists(st.sampled_from(PIECES) | ANY, max_size=6).map("".join)
+TEXT = st.lists(st.sampled_from(PIECES) | st.sampled_from(PIECES) | ANY, max_size=9).map("".join)
 ONE_LINE = TEXT.map(lambda text: re.sub("[\r\n\ufeff]", " ", text))
 NUMBERS = st.integers() | st.sampled_from([1582218195625938945, 2**70, -0.5, 0.1, 1e-7, 12345678901234.5])
 IDS = NUMBERS | TEXT | st.none()

@@ -17,6 +17,7 @@ from elmo_tasks.files.json_files import json_text
 from elmo_tasks.predictors.predictor import Predictor
 from elmo_tasks.tasks import Classification, MultiLabel
 
+_AROUND_WORD = re.compile(r"^\s+|\S(?:.*\S)?|\s+$", re.DOTALL)  # white space at the ends of what is between tokens
 _POSITION = "position of the text"  # the key of an input and of its results
 
 
@@ -119,7 +120,8 @@ def docbin(texts: Sequence[PreAnnotated]) -> bytes:
     for found in texts:
         text = found.given.text
         pieces = [text[start:end] for start, end in itertools.pairwise(sorted({0, len(text), *found.borders}))]
-        doc = spacy.tokens.Doc(vocabulary, *spacy.util.get_words_and_spaces(pieces, text))
+        words = [word for piece in pieces for word in _AROUND_WORD.findall(piece)]
+        doc = spacy.tokens.Doc(vocabulary, *spacy.util.get_words_and_spaces(words, text))
         doc.cats = found.labels
         doc.set_ents([doc.char_span(*span[:3]) for span in found.spans])
         documents.add(doc)
