@@ -21,13 +21,6 @@ TASKS = {
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("sample")
-    write_sample_data(folder, ALL_TASKS, sentences=(16, 8, 8))
-    return folder
-
-
-@pytest.fixture(scope="module")
 def core(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return copy_without(tmp_path_factory.mktemp("core"))
 
@@ -36,21 +29,26 @@ def test_the_core_imports_and_explains_itself(core: Path) -> None:
     assert problems([(core, [])]) == [""]
 
 
-@pytest.mark.parametrize("config", [pytest.param(name, marks=pytest.mark.slow) for name in TASKS])
-def test_the_core_does_each_task(config: str, core: Path, data: Path, tmp_path: Path) -> None:
-    fields, held_out = TASKS[config]
-    (tmp_path / "in.jsonl").write_text(json.dumps(fields))
-    run, archive = str(tmp_path / "run"), str(tmp_path / "run.tar.gz")
+@pytest.mark.slow
+def test_the_core_does_each_task(core: Path, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    write_sample_data(data, ALL_TASKS, sentences=(8, 4, 4))
     short = ["--set", "trainer.num_epochs=1", "--set", "data_loader.batch_size=8"]
-    output = tmp_path / "out.jsonl"
-    commands = [
-        ["train", config, "-s", run, *short],
-        ["evaluate", run, str(data / held_out)],
-        ["archive", run, archive],
-        ["predict", archive, str(tmp_path / "in.jsonl"), "--output", str(output)],
-    ]
-    assert problems([(core, commands)], ELMO_TASKS_DATA=str(data)) == [""]
-    assert len(output.read_text().splitlines()) == 1
+    tasks = []
+    for config, (fields, held_out) in TASKS.items():
+        folder = tmp_path / config
+        folder.mkdir(parents=True)
+        (folder / "in.jsonl").write_text(json.dumps(fields))
+        run, archive = str(folder / "run"), str(folder / "run.tar.gz")
+        commands = [
+            ["train", config, "-s", run, *short],
+            ["evaluate", run, str(data / held_out)],
+            ["archive", run, archive],
+            ["predict", archive, str(folder / "in.jsonl"), "--output", str(folder / "out.jsonl")],
+        ]
+        tasks.append((core, commands))
+    assert dict(zip(TASKS, problems(tasks, ELMO_TASKS_DATA=str(data)), strict=True)) == dict.fromkeys(TASKS, "")
+    assert [len((tmp_path / config / "out.jsonl").read_text().splitlines()) for config in TASKS] == [1] * len(TASKS)
 
 
 @pytest.mark.slow

@@ -7,5 +7,5 @@ local data = 'runs/quickstart-data';
   test_data_path: data + '/ner_conll2003/eng.testb',
   model+: { embedder+: { words+: { vectors: data + '/glove/glove.6B.50d.txt.xz' } } },
   data_loader: { batch_size: 8 },
-  trainer+: { num_epochs: 10, moving_average: null },
+  trainer+: { num_epochs: 5, optimizer+: { lr: 0.004 }, moving_average: null },
 }

