@@ -426,6 +426,8 @@ def test_a_folder_of_texts_becomes_one_table(tmp_path: Path, capsys: pytest.Capt
     }.items():
         assert cli.main(["predict", run, str(texts), "--output", str(tmp_path / "t.csv"), "--format", form]) == 2
         assert capsys.readouterr().err.endswith(f"error: {problem}\n")
+    assert cli.main(["predict", run, str(texts), "--output", f"{tmp_path}/parts/", "--format", "text"]) == 2
+    assert capsys.readouterr().err == "error: --format text: not for an output folder\n"
 
 
 def test_only_some_of_many_skipped_inputs_are_named(

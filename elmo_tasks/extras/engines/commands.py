@@ -124,7 +124,8 @@ def predict_folder(request: PredictRequest) -> None:
 
     arguments = request.arguments
     given = {"--html": request.html, "--resolve": request.resolve, "--on-error skip": request.on_error == "skip"}
-    given |= {f"--format {request.format}": request.format not in ("auto", "text", "jsonl")}
+    # The ending of a name, or the first line, says what a file has.
+    given |= {f"--format {request.format}": request.format != "auto"}
     if other := [name for name, value in given.items() if value]:
         raise ElmoTasksError(f"{other[0]}: not for an output folder")
     predict = Predict(
