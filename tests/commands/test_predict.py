@@ -207,7 +207,7 @@ def test_a_package_adds_formats(short_run: Path, sample_folder: Path, tmp_path: 
     assert code == 2
     assert "error: argument --output-format: invalid choice: 'cuont' (choose from jsonl, reader, " in error
     assert "count" in error.partition("choose from ")[2].partition(")")[0].split(", ")
-    assert error.endswith(" Did you mean 'count'?\n")
+    assert ") Did you mean 'count'?\n" in error
     code, _, error = predict(data, "--output-format", "count", package="silent")
     assert code == 2
     assert "error: --include-package silent: cannot import silent (TypeError: " in error
