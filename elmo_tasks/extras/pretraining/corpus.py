@@ -18,6 +18,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import tokenize
 from array import array
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -58,7 +59,15 @@ class CorpusPart:
     @classmethod
     def load(cls, folder: Path) -> CorpusPart:
         """Maps the files of a part; errors are those of `Corpus`."""
-        return cls(*(np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("tokens", "sentences", "documents")))
+        part = cls(
+            _mapped(folder / "tokens.npy", np.uint32),
+            _mapped(folder / "sentences.npy", np.int64),
+            _mapped(folder / "documents.npy", np.int64),
+        )
+        for borders, count in ((part.sentences, len(part.tokens)), (part.documents, len(part.sentences) - 1)):
+            if not len(borders) or borders[0] != 0 or borders[-1] != count:
+                raise ValueError(f"{folder}: its files do not fit together")
+        return part
 
 
 class Corpus:
@@ -71,13 +80,15 @@ class Corpus:
         training, held_out: the parts to train on and to evaluate on; no document is in both.
 
     Raises:
-        OSError, EOFError, ValueError: a file is missing or cut short.
+        OSError, EOFError, ValueError: a file is missing or damaged.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.types: list[str] = json.loads((folder / _TYPES).read_bytes())
-        self.counts: npt.NDArray[np.int64] = np.load(folder / _COUNTS, mmap_mode="r")
+        self.counts: npt.NDArray[np.int64] = _mapped(folder / _COUNTS, np.int64)
+        if not isinstance(self.types, list) or len(self.types) != len(self.counts):
+            raise ValueError(f"{folder}: its files do not fit together")
         self.training = CorpusPart.load(folder / _TRAINING)
         self.held_out = CorpusPart.load(folder / _HELD_OUT)
 
@@ -164,6 +175,17 @@ class CorpusWriter:
                 piece = slice(start, start + _SENTENCES_AT_ONCE)
                 is_chosen = np.repeat(chosen[piece], lengths[piece])  # (tokens of the piece,)
                 yield np.fromfile(stream, dtype=np.uint32, count=len(is_chosen))[is_chosen]
+
+
+def _mapped(path: Path, kind: type[np.generic]) -> npt.NDArray[Any]:
+    """A memory-mapped list of numbers."""
+    try:
+        values = np.load(path, mmap_mode="r")
+    except (SyntaxError, TypeError, tokenize.TokenError) as error:  # the header is read as Python
+        raise ValueError(f"{path}: {error}") from error
+    if not isinstance(values, np.ndarray) or values.ndim != 1 or values.dtype != kind:
+        raise ValueError(f"{path}: expected a list of {kind.__name__}")
+    return values
 
 
 def _borders(lengths: npt.NDArray[np.uint32]) -> Iterator[npt.NDArray[np.int64]]:

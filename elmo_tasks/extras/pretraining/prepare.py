@@ -14,7 +14,6 @@ import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from tokenize import TokenError
 from typing import Annotated, Any, ClassVar, Literal
 
 import datasets
@@ -235,7 +234,7 @@ def _prepare(
         if folder.exists():
             try:
                 return Corpus(folder)
-            except (OSError, EOFError, ValueError, TokenError):  # NumPy reads the head of a file as Python
+            except (OSError, EOFError, ValueError, RecursionError):
                 logger.warning("%s: the prepared corpus is damaged; it is prepared again", folder)
                 shutil.rmtree(folder)
     with atomic_folder(folder) as temporary:

@@ -1,4 +1,5 @@
 import errno
+import io
 import itertools
 import logging
 import os
@@ -191,9 +192,38 @@ def test_another_tokenizer_makes_another_corpus_of_raw_text(
     assert (config.build().folder == before) == tokenized
 
 
-@pytest.mark.parametrize("name", ["held_out/tokens.npy", "training/sentences.npy", "counts.npy", "types.json"])
+def array(change: Callable[[np.ndarray], np.ndarray]) -> Callable[[bytes], bytes]:
+    """Changes the array in a file of NumPy."""
+
+    def changed(content: bytes) -> bytes:
+        file = io.BytesIO()
+        np.save(file, change(np.load(io.BytesIO(content))))
+        return file.getvalue()
+
+    return changed
+
+
 @pytest.mark.parametrize(
-    "damage", [lambda content: b"", lambda content: content[:20], lambda content: content[:-1], None]
+    ("name", "damage"),
+    [
+        *itertools.product(
+            ("held_out/tokens.npy", "training/sentences.npy", "counts.npy", "types.json"),
+            (lambda content: b"", lambda content: content[:20], lambda content: content[:-1], None),
+        ),
+        ("types.json", lambda content: b"{}"),
+        ("types.json", lambda content: b'["a"]'),
+        ("types.json", lambda content: b"[" * 100_000),
+        ("counts.npy", array(lambda counts: np.zeros((2, 2), dtype=np.int64))),
+        ("counts.npy", array(lambda counts: np.zeros(5))),
+        ("counts.npy", array(lambda counts: counts[:, None])),
+        ("counts.npy", array(lambda counts: counts.astype(float))),
+        ("held_out/tokens.npy", array(lambda tokens: tokens.astype(np.int64))),
+        ("training/sentences.npy", array(lambda borders: np.array([0, 1], dtype=np.int64))),
+        ("training/sentences.npy", array(lambda borders: np.append(1, borders[1:]))),
+        ("training/documents.npy", array(lambda borders: np.zeros(0, dtype=np.int64))),
+        ("held_out/tokens.npy", array(lambda tokens: np.zeros(3, dtype=np.int64))),
+        ("held_out/documents.npy", array(lambda borders: borders[:-1])),
+    ],
 )
 def test_a_damaged_cache_is_made_anew(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str, damage: Callable[[bytes], bytes] | None
@@ -208,6 +238,22 @@ def test_a_damaged_cache_is_made_anew(
         path.write_bytes(damage(content))
     assert everything(config.build()) == expected
     assert any("is damaged; it is prepared again" in message for message in caplog.messages)
+
+
+def test_the_first_of_two_at_once_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
+    config = TextCorpus(paths=(write(tmp_path, "text", make_text(5)),))
+    original = prepare.choose_held_out
+
+    def meanwhile(*arguments: Any) -> np.ndarray:
+        monkeypatch.setattr(prepare, "choose_held_out", original)
+        others.append(config.build())
+        return original(*arguments)
+
+    others: list[Corpus] = []
+    monkeypatch.setattr(prepare, "choose_held_out", meanwhile)
+    corpus = config.build()
+    assert everything(corpus) == everything(others[0])
+    assert list(cache.iterdir()) == [corpus.folder]
 
 
 @pytest.mark.parametrize(
