@@ -23,6 +23,12 @@ def _config(files: Files, **settings: Any) -> ElmoConfig:
     return ElmoConfig(options=str(files[0]), weights=str(files[1]), **settings)
 
 
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test before these has stored layers, which have half precision."""
+    monkeypatch.setenv("ELMO_TASKS_CACHE", str(tmp_path / "own_cache"))
+
+
 def test_defaults(bilm: BiLM, bilm_files: Files, sentences: list[list[str]]) -> None:
     embedder = _config(bilm_files).build().eval()
     assert embedder.output_size == 12
