@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import itertools
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,12 +16,14 @@ from typing import Any
 from elmo_tasks.commands.console import binary_output
 from elmo_tasks.data_readers.reader import DatasetReader
 from elmo_tasks.data_readers.sources import HUB_PREFIX
-from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.errors import ElmoTasksError, counted
 from elmo_tasks.extras.tables.delimited import DelimitedReader
 from elmo_tasks.extras.tables.table_files import Row, TableCopy, write_table
 from elmo_tasks.files.json_files import json_text
 from elmo_tasks.files.paths import stored_file
 from elmo_tasks.predictors.predictor import RESULT_KEYS
+
+logger = logging.getLogger(__name__)
 
 _AROUND = 60  # characters of the text on each side of a span
 _TEXTS = {"tokens": "text", "premise_tokens": "premise", "hypothesis_tokens": "hypothesis"}
@@ -51,11 +54,23 @@ def result_table(
         with binary_output(path) as stream:
             copy.write(stream, found)
         return
-    rows = list[Row]()
-    yield lambda result: rows.extend(table_rows(result, next(numbers)))
+    rows, without = list[Row](), list[int]()  # numbers of the results in which nothing was found
+
+    def add(result: Mapping[str, Any]) -> None:
+        number, before = next(numbers), len(rows)
+        rows.extend(table_rows(result, number))
+        if len(rows) == before:
+            without.append(number)
+
+    yield add
     names = [*dict.fromkeys(itertools.chain.from_iterable(rows))]
     with binary_output(path) as stream:
         write_table(path, stream, names, [[row.get(name) for name in names] for row in rows])
+    if without:
+        problem = (
+            f"no row for {counted(len(without), 'result')} in which nothing was found, the first number {without[0]}"
+        )
+        logger.info("%s: %s; JSON lines have all", path, problem)
 
 
 def table_rows(result: Mapping[str, Any], number: int) -> Iterator[Row]:

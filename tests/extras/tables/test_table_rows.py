@@ -1,10 +1,12 @@
 """Results as rows of a table, from results as predictors give them."""
 
+import logging
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from elmo_tasks.extras.tables.table_rows import table_rows
+from elmo_tasks.extras.tables.table_rows import result_table, table_rows
 
 RAW = "Yes. Orla met Tavo."  # the sentence begins at 5
 SENTENCE = {"id": 3, "text": "Orla met Tavo.", "start_char": 5, "end_char": 19, "tokens": ["Orla", "met", "Tavo", "."]}
@@ -72,3 +74,12 @@ def test_rows(result: dict[str, Any], rows: list[dict[str, Any]]) -> None:
     for row in rows:
         if "start_char" in row and "tokens" in result:
             assert RAW[row["start_char"] : row["end_char"]] == row["text"]
+
+
+def test_results_without_a_row_are_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    span = {"label": "LOC", "start": 1, "end": 1, "text": "Oslo"}
+    with caplog.at_level(logging.INFO, logger="elmo_tasks"), result_table(str(tmp_path / "x.csv")) as add:
+        for spans in ([span], [], []):
+            add({"id": 7, "tokens": ["In", "Oslo"], "spans": spans})
+    assert len((tmp_path / "x.csv").read_text(encoding="utf-8").splitlines()) == 2  # with the header row
+    assert "no row for 2 results in which nothing was found, the first number 2;" in caplog.text
