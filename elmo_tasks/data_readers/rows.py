@@ -116,7 +116,7 @@ class RowExamples:
         self._passage: Passage | None = None  # that of the row before: questions about a passage follow each other
 
     def as_given(self, record: Record) -> dict[str, Any]:
-        """The texts of a row to predict as they are written, as its `input`, and its `other` columns."""
+        """The texts of a row to predict as they are written, as `input`, and its other columns, as `others`."""
         texts = {name: record.value(column) for name, column in self._columns.items() if name in _TEXTS}
         own = {*self._columns.values(), *_TEXT_KEYS}
         others = {
