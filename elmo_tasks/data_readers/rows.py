@@ -478,10 +478,12 @@ class JsonlReader(RowReader):
     """Reads an object of each line; blank lines are left out."""
 
     def records(self, path: Path, parsing: Parsing) -> Iterator[Record]:
-        lines = read_lines(path)
-        if self.config.on_error != "skip":  # an error says if the file is an array, or objects over several lines
-            lines = prose_lines(lines, path, "convert the file", json_lines=True)
-        return json_records(lines, path, parsing)
+        with contextlib.closing(read_lines(path)) as lines:
+            if self.config.on_error == "skip":
+                yield from json_records(lines, path, parsing)
+            else:  # an error says if the file is an array, or objects over several lines
+                checked = prose_lines(lines, path, "convert the file", json_lines=True)
+                yield from json_records(checked, path, parsing)
 
 
 class HubConfig(RowReaderConfig):

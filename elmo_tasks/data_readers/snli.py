@@ -91,7 +91,8 @@ class SnliReader(DatasetReader):
     reads_text = True
 
     def examples(self, path: Path, parsing: Parsing) -> Iterator[dict[str, Any]]:
-        return self._pairs(self._records(path, parsing), parsing)
+        with contextlib.closing(read_lines(path)) as lines:
+            yield from self._pairs(self._records(lines, path, parsing), parsing)
 
     def hub_examples(self, rows: datasets.Dataset, source: str, parsing: Parsing) -> Iterator[dict[str, Any]]:
         *_, label = self._find_columns(rows.column_names, source, parsing)
@@ -130,12 +131,12 @@ class SnliReader(DatasetReader):
                 else:
                     yield {"premise": premise, "hypothesis": hypothesis, "label": label, "line": record.number}
 
-    def _records(self, path: Path, parsing: Parsing) -> Iterator[Record]:
-        """Yields the records of a file, without its blank lines.
+    def _records(self, numbered: Iterator[tuple[int, str]], path: Path, parsing: Parsing) -> Iterator[Record]:
+        """Yields the records of a file's lines, without blank ones.
 
         It is jsonl if its first line begins with a brace, else tab-separated, without quoting.
         """
-        lines = ((number, line) for number, line in read_lines(path) if line.strip())
+        lines = ((number, line) for number, line in numbered if line.strip())
         header, first = next(lines, (0, ""))
         if not header:
             return

@@ -12,7 +12,7 @@ import struct
 import sys
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import IO, Any, Protocol
 
@@ -89,8 +89,11 @@ def standard_input() -> IO[bytes]:
 
 def read_lines(
     path: str | Path, *, columns: bool = False, on_error: OnError | None = None
-) -> Iterator[tuple[int, str]]:
+) -> Generator[tuple[int, str], None, None]:
     """Yields (line number, line) for each line of a UTF-8 text file, compressed or not.
+
+    The file is open until the last line or `close()`. An error that is kept also keeps the lines of whoever raised it:
+    what has them in a variable closes them.
 
     Numbers start at 1. Lines come without their line end, which is LF or CR LF; in a file without any LF, lines end in
     CR. A byte order mark at the beginning of a line is left out: files may have been joined.

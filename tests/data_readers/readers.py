@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 import lzma
+import os
 import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -126,11 +127,18 @@ def read_rows(folder: Path, rows: Sequence[Any], **settings: Any) -> list[dict[s
     return read_text(folder, text, {**LINES, **settings})
 
 
+def open_below(source: str | Path) -> list[str]:
+    """The files of a source that this process has open, where the system tells."""
+    opened = [os.path.realpath(link) for link in Path("/proc/self/fd").glob("*")]
+    return [path for path in opened if path.startswith(os.path.realpath(source)) and path != os.devnull]
+
+
 def problem(source: str | Path, settings: Settings) -> str:
     """What is wrong with a source; the message begins with its name."""
     with pytest.raises(ElmoTasksError) as caught:
         read(source, settings)
     assert str(caught.value).startswith(str(source))
+    assert not open_below(source), "the error is kept, and with it an open file"
     return str(caught.value).removeprefix(str(source))
 
 

@@ -100,15 +100,17 @@ class Export(NamedTuple):
                 yield self._brat() if is_brat else self._tsv()
         elif ending in _SEPARATORS or first.startswith(("{", "[")):
             is_html = any(_HTML_LABELS in line for _, line in read_lines(self.path))
-            lines = json_records(read_lines(self.path), self.path, self.parsing)
             is_lines = first.startswith("{") and first != "{"
-            for record in lines if is_lines else _items(self.path, _SEPARATORS.get(ending)):
-                with self.parsing.caught(), _as_written(record.location):
-                    yield from self._annotated(record, is_html=is_html)
+            with contextlib.closing(read_lines(self.path)) as lines:
+                records = json_records(lines, self.path, self.parsing)
+                for record in records if is_lines else _items(self.path, _SEPARATORS.get(ending)):
+                    with self.parsing.caught(), _as_written(record.location):
+                        yield from self._annotated(record, is_html=is_html)
         else:
-            for number, line in prose_lines(read_lines(self.path), self.path, _ADVICE):
-                if line.strip():
-                    yield AnnotatedText(line, missing=_UNFINISHED, number=number, location=f"{self.path}:{number}")
+            with contextlib.closing(read_lines(self.path)) as lines:
+                for number, line in prose_lines(lines, self.path, _ADVICE):
+                    if line.strip():
+                        yield AnnotatedText(line, missing=_UNFINISHED, number=number, location=f"{self.path}:{number}")
 
     def _annotated(self, record: Record, *, is_html: bool = False) -> Iterator[AnnotatedText]:
         """The text of a record of JSON, whose keys say which tool wrote it, once for each annotator."""

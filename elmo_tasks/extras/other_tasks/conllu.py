@@ -8,6 +8,7 @@ is left out, and so is an empty node (`8.1`), which is not in the text.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import re
 from collections.abc import Iterator
@@ -56,16 +57,17 @@ class ConlluReader(DatasetReader):
 
     def examples(self, path: Path, parsing: Parsing) -> Iterator[dict[str, Any]]:
         numbers = DocumentNumbers()
-        for is_empty, lines in itertools.groupby(read_lines(path), key=lambda line: not line[1].strip()):
-            if is_empty:
-                continue
-            numbered = list(lines)
-            if any(line[0] == "#" and _NEW_DOCUMENT.match(line) for _, line in numbered):
-                numbers.border()
-            with parsing.caught():
-                forms, tags, first_line = self._parse(numbered, path, parsing.needs_labels)
-                if first_line:
-                    yield {"tokens": forms, "tags": tags, **numbers.sentence(), "line": first_line}
+        with contextlib.closing(read_lines(path)) as lines:
+            for is_empty, group in itertools.groupby(lines, key=lambda line: not line[1].strip()):
+                if is_empty:
+                    continue
+                numbered = list(group)
+                if any(line[0] == "#" and _NEW_DOCUMENT.match(line) for _, line in numbered):
+                    numbers.border()
+                with parsing.caught():
+                    forms, tags, first_line = self._parse(numbered, path, parsing.needs_labels)
+                    if first_line:
+                        yield {"tokens": forms, "tags": tags, **numbers.sentence(), "line": first_line}
 
     def with_predictions(self, path: Path, predicted: Predicted) -> Iterator[str]:
         """See `DatasetReader`: predictions take the place of the tags."""

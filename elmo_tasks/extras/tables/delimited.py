@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import csv
 import itertools
 import logging
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, cast
 
@@ -149,19 +150,22 @@ class DelimitedReader(RowReader):
         """The format of a table to predict, if it is not a spreadsheet, its header row, if any, and its other rows."""
         parsing = Parsing(needs_labels=False)
         format = self._layout(path, parsing).format
-        header, rows = self._open(path, format, parsing)
-        return format, header, [*rows]
+        with self._open(path, format, parsing) as (header, rows):
+            return format, header, [*rows]
 
     def is_data(self, cells: list[str] | DataError) -> bool:
         """Whether a row can be read, and is not blank or, between tokens, a border of documents."""
         is_border = self.config.by_token and isinstance(cells, list) and DOCUMENT_BORDER in cells
         return isinstance(cells, list) and not _is_blank(cells) and not is_border
 
-    def _open(self, path: Path, format: TableFormat | None, parsing: Parsing) -> tuple[Line | None, Iterator[Row]]:
+    @contextlib.contextmanager
+    def _open(
+        self, path: Path, format: TableFormat | None, parsing: Parsing
+    ) -> Iterator[tuple[Line | None, Iterator[Row]]]:
         """The header row, if there is one, and the rows below it."""
-        rows = self._rows(path, format, parsing)
-        header = next((row for row in rows if not _is_blank(row[2])), None) if self.config.header else None
-        return (_without_errors([header])[0] if header else None), rows
+        with contextlib.closing(self._rows(path, format, parsing)) as rows:
+            header = next((row for row in rows if not _is_blank(row[2])), None) if self.config.header else None
+            yield (_without_errors([header])[0] if header else None), rows
 
     def _layout(self, path: Path, parsing: Parsing) -> _Layout:
         """What is found out from a file, which the log says once; errors as of `find_layout`."""
@@ -186,9 +190,10 @@ class DelimitedReader(RowReader):
         wanted = [{name.casefold() for name in names if name and isinstance(name, str)} for names in named]
         if path.suffix.lower() not in SHEETS:
             format = find_format(path, config, set().union(*wanted))
-        header, rows = self._open(path, format, parsing)
+        with self._open(path, format, parsing) as (header, rows):
+            sample_rows = [*itertools.islice(rows, SAMPLE_ROWS)]
         names = header[2] if header else None
-        first = [(number, cells) for number, _, cells in itertools.islice(rows, SAMPLE_ROWS) if isinstance(cells, list)]
+        first = [(number, cells) for number, _, cells in sample_rows if isinstance(cells, list)]
         sample = [cells for _, cells in first if any(cells)]
         location = f"{path}:{header[0]}" if header else str(path)
         if names:
@@ -201,8 +206,14 @@ class DelimitedReader(RowReader):
         return _Layout(format, columns, decimal)
 
     def records(self, path: Path, parsing: Parsing) -> Iterator[Record]:
-        layout, by_token = self._layout(path, parsing), self.config.by_token
-        header, rows = self._open(path, layout.format, parsing)
+        layout = self._layout(path, parsing)
+        with self._open(path, layout.format, parsing) as (header, rows):
+            yield from self._records(path, layout, header, rows, parsing)
+
+    def _records(
+        self, path: Path, layout: _Layout, header: Line | None, rows: Iterator[Row], parsing: Parsing
+    ) -> Iterator[Record]:
+        by_token = self.config.by_token
         names = header[2] if header else None
         numbers = [column for column in layout.columns.values() if isinstance(column, int)]
         least = max([1, *(column + 1 if column >= 0 else -column for column in numbers)])
@@ -277,7 +288,7 @@ class DelimitedReader(RowReader):
                 logger.warning("%s: a sentence of %d lines, without an empty line; %s", path, len(group), _SENTENCE)
             yield group
 
-    def _rows(self, path: Path, format: TableFormat | None, parsing: Parsing) -> Iterator[Row]:
+    def _rows(self, path: Path, format: TableFormat | None, parsing: Parsing) -> Generator[Row, None, None]:
         """The cells of each row, which takes several lines if a cell in quotes does."""
         comments, skip = (self.config.comment,) if self.config.comment else (), self.config.skip_rows
         if format is None:
