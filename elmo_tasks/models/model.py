@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, TypeVar
 
 from pydantic import Field
 from torch import Tensor, nn
@@ -26,6 +26,8 @@ Probability = Annotated[float, Field(ge=0, lt=1)]  # of dropout and of other ran
 
 class ModelConfig(Part):
     """The base of the configs of heads."""
+
+    trained_by_steps: ClassVar[bool] = True  # False: `prepare_training` fits the head, and nothing is left to train
 
     embedder: EmbedderConfig
 
@@ -79,7 +81,10 @@ class TaskModel(nn.Module, ABC, Generic[BatchT, OutputT]):
         return self.task.texts(example)
 
     def prepare_training(self, examples: Iterable[Example]) -> None:
-        """Takes from the training data what the loss needs, such as the frequencies of labels; by default nothing."""
+        """Takes from the training data what the loss needs, such as the frequencies of labels; by default nothing.
+
+        It is called once before the first step, when the layers of all texts are in the store.
+        """
 
     @abstractmethod
     def forward(self, batch: BatchT) -> OutputT:

@@ -85,9 +85,8 @@ def train(
         vocabulary = data.vocabulary(experiment)
         model = experiment.build_model(vocabulary, pretrained=True)
         origin = _load_first_weights(plan, run, experiment, vocabulary, model)
-        model.prepare_training(data.training)
         training, held_out = make_loaders(experiment, data, vocabulary, accelerator)
-        agenda = TaskAgenda(training, settings)
+        agenda = TaskAgenda(training, settings, experiment.model.trained_by_steps)
         trainer = Trainer(
             settings,
             Objective(model),
@@ -101,6 +100,7 @@ def train(
         _log_sizes(experiment, model, data)
         if experiment.elmo() or experiment.transformer():
             model.embedder.prepare(data.texts(model))
+        model.prepare_training(data.training)
         if not plan.begins:
             _write_changes(plan, run, experiment, trainer)
         elif accelerator.is_main_process:
@@ -286,5 +286,7 @@ def _log_sizes(config: ExperimentConfig, model: TaskModel, data: Data) -> None:
     if "validation" in data.held_out:
         examples += f" and {counted(len(data.held_out['validation']), 'validation example')}"
     logger.info("%s; %s", examples, parts)
-    if not config.has_validation():
+    if not config.model.trained_by_steps:
+        logger.info("the model is fitted in one go: epochs, batches and learning rates have no effect")
+    elif not config.has_validation():
         logger.info("no validation data: the last epoch is kept, whatever it has learned")

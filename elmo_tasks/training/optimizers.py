@@ -67,7 +67,7 @@ class OptimizerConfig(Part):
             own = group.model_dump(exclude={"parameters"}, exclude_none=True)
             group.check({name: rest[name] for name in chosen}, key)
             groups.append({"params": [rest.pop(name) for name in chosen], **own})
-        if rest:
+        if rest or not groups:  # torch needs a group, also for a model with nothing to train
             groups.append({"params": list(rest.values())})
         settings = self.model_dump(exclude={"type", "parameter_groups"})
         if issubclass(self.torch_class, torch.optim.Adam) and devices <= {"cpu", "cuda"}:

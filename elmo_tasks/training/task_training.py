@@ -22,20 +22,28 @@ logger = logging.getLogger(__name__)
 
 @dataclasses.dataclass(frozen=True)
 class TaskAgenda:
-    """The batches of a loader, epoch by epoch; each ends with an evaluation and a checkpoint."""
+    """The batches of a loader, epoch by epoch; each ends with an evaluation and a checkpoint.
+
+    Arguments:
+        has_steps: False for a model with nothing to train: it has only the evaluation and the checkpoint of one epoch.
+    """
 
     loader: BatchLoader
     config: TrainerConfig
+    has_steps: bool = True
 
     @functools.cached_property
     def total(self) -> int:
         """The steps of all epochs, as if each had those of the first one. Later ones may have a few more or less."""
-        return self.config.num_epochs * self.loader.num_steps(0, self.config.num_gradient_accumulation_steps)
+        steps = self.loader.num_steps(0, self.config.num_gradient_accumulation_steps) if self.has_steps else 0
+        return self.config.num_epochs * steps
 
     def rest(self, trainer: Trainer) -> Iterator[Step | Evaluate | Checkpoint]:
         progress, batches_per_step = trainer.progress, self.config.num_gradient_accumulation_steps
-        while progress.epoch < self.config.num_epochs and not trainer.is_stopped:
-            for batches in self.loader.steps(progress.epoch, batches_per_step, first=progress.recent_steps):
+        num_epochs = self.config.num_epochs if self.has_steps else 1
+        while progress.epoch < num_epochs and not trainer.is_stopped:
+            steps = self.loader.steps(progress.epoch, batches_per_step, first=progress.recent_steps)
+            for batches in steps if self.has_steps else ():
                 yield Step(batches)
                 if self.config.saves_after(progress.step):
                     yield Checkpoint()
@@ -79,7 +87,8 @@ class Validation:
                 validation += f", {self.config.metric_name} {value:.2f}"
             if better:
                 validation += " (best)"
-        logger.info("epoch %d: training loss %.4f%s, %.0f s", epoch, training_loss, validation, training_seconds)
+        training = f"training loss {training_loss:.4f}" if progress.recent_steps else "no training steps"
+        logger.info("epoch %d: %s%s, %.0f s", epoch, training, validation, training_seconds)
         transformer = self.model.embedder.transformer_weights()
         record = {
             "epoch": epoch,

@@ -75,7 +75,11 @@ def analyse(config: ExperimentConfig) -> dict[str, Any]:
     vocabulary, lengths = data.vocabulary(config), data.counts[TRAINING].batch_lengths
     loader = BatchLoader(config.data_loader, data.training, data.reader.task, vocabulary, lengths=lengths)
     parts = {name: _report(config, data, name, notes.get(name, notes[TRAINING])) for name in data.parts}
-    found = [*training_warnings(config, data, loader, TaskAgenda(loader, config.trainer).total)]
+    found = [
+        *training_warnings(
+            config, data, loader, TaskAgenda(loader, config.trainer, config.model.trained_by_steps).total
+        )
+    ]
     found += [*_contradictions(config, data), *_label_warnings(data, parts)]
     for name, part in parts.items():
         found += _part_warnings(config, name, part)
@@ -90,7 +94,8 @@ def training_warnings(
 
     Arguments:
         loader: of the training data.
-        num_steps: optimizer steps of the run; None for a run that starts from another, which needs fewer.
+        num_steps: optimizer steps of the run; 0 for a model that is fitted without any; None for a run that starts
+            from another, which needs fewer.
     """
     learned = data.counts[TRAINING].labels
     if set(learned.get(TAGS, ())) == {OUTSIDE}:
@@ -117,7 +122,7 @@ def training_warnings(
         if 100 * (same := _same_texts(data, name)) >= _SAME * len(examples):
             text = f"{same:,} of {counted(len(examples), f'{name} example')} have the same texts as a training example"
             yield DataWarning("same_texts", f"{text}, which may raise the score; in your own data, remove them")
-    if num_steps is not None and num_steps < _FEW_STEPS:
+    if num_steps and num_steps < _FEW_STEPS:
         steps, examples = counted(num_steps, "optimizer step"), counted(len(data.training), "training example")
         text = f"only {steps} in all, for {examples}, and a model needs a few hundred to learn"
         yield DataWarning("few_steps", f"{text}; {_more_steps(config.trainer, loader)}")
@@ -165,7 +170,7 @@ def judge(
     remedy = (
         "check that both files have the same kind of labels; more examples or steps, or another learning rate may help"
     )
-    if num_steps < _FEW_STEPS:
+    if 0 < num_steps < _FEW_STEPS:
         remedy = _more_steps(trainer, training)
     logger.warning("%s: the model has learned nothing useful; %s", result, remedy)
 

@@ -37,7 +37,6 @@ def estimate(config: ExperimentConfig) -> tuple[float, float, int]:
     data = Data.read(config, notes={})
     vocabulary = data.vocabulary(config)
     model = config.build_model(vocabulary, pretrained=True)
-    model.prepare_training(data.training)
     settings = config.trainer.with_precision().model_copy(update={"num_epochs": 2, "patience": None})
     accelerator = start_accelerator(settings)
     training, held_out = make_loaders(config, data, vocabulary, accelerator)
@@ -46,9 +45,11 @@ def estimate(config: ExperimentConfig) -> tuple[float, float, int]:
     parts = {name: _part(loader) for name, loader in held_out.items()}
     little = dataclasses.replace(data, training=_part(training), held_out=parts)
     model.embedder.prepare(little.texts(model))
+    model.prepare_training(little.training)
     some, some_held_out = make_loaders(config, little, vocabulary, accelerator)
     with tempfile.TemporaryDirectory() as folder:
-        records, steps, seed = Path(folder, "metrics.jsonl"), TaskAgenda(some, settings), config.random_seed
+        records, seed = Path(folder, "metrics.jsonl"), config.random_seed
+        steps = TaskAgenda(some, settings, config.model.trained_by_steps)
         trainer = Trainer(settings, Objective(model), steps, records, accelerator, seed=seed, resume=False)
         trainer.fit(Validation(settings, model, some_held_out.get("validation"), Path(folder, "best")))
         record = json.loads(records.read_text(encoding="utf-8").splitlines()[-1])
