@@ -81,10 +81,7 @@ class Arm(Config):
 class StudyConfig(Config):
     """A whole study."""
 
-    hints_for_other_configs = {  # noqa: RUF012
-        "model": "describes a task, not a study; use `elmo-tasks train`",
-        "space": "describes a search, not a study; use `elmo-tasks tune`",
-    }
+    hints_for_other_configs = {"model": "describes a task, not a study; use `elmo-tasks train`"}  # noqa: RUF012
 
     title: str
     text: str = Field("", description="what the study shows, for its report")
@@ -207,8 +204,6 @@ class Study:
         overrides: Sequence[str] = (),
         variables: Mapping[str, str] | None = None,
         selection: Selection = Selection(),
-        *,
-        with_files: bool = True,
     ) -> Study:
         """Reads a study and checks all of it: every arm's config, and that the files of the chosen arms are there.
 
@@ -217,7 +212,6 @@ class Study:
             overrides: `key.path=value`, in place of the study's values.
             variables: external variables of the study and of its configs, before those that the study sets.
             selection: what is to be trained.
-            with_files: whether missing files are an error.
 
         Raises:
             ConfigError: the study or any of its configs has problems, a file is missing, or something that is selected
@@ -230,7 +224,7 @@ class Study:
         problems: list[str] = []
         chosen = selection.names(config.arms)
         for arm in config.arms:
-            config_file = config_of_study(path, arm.config)
+            config_file = _config_of_study(path, arm.config)
             for point in arm.share_points(config):
                 changes = [each for part in (config, arm, point) for each in as_overrides(part.changes)]
                 try:
@@ -238,8 +232,8 @@ class Study:
                 except ElmoTasksError as error:
                     problems += [f"arm {arm.name!r}: {line}" for line in str(error).splitlines()]
                     continue
-                if with_files and arm.name in chosen:
-                    problems += missing_files(experiment)
+                if arm.name in chosen:
+                    problems += _missing_files(experiment)
                 for seed in arm.seeds or config.seeds:
                     trained = arm.name in chosen and selection.has(point.share, seed)
                     share = {"train_share": TrainShare(share=point.share, seed=seed)} if point.share < 1 else {}
@@ -270,7 +264,7 @@ def _uncomparable(runs: Sequence[StudyRun]) -> Iterator[str]:
             yield f"arm {arm.name!r}: {found}; expected the same score"
 
 
-def config_of_study(study: Path, name: str) -> str:
+def _config_of_study(study: Path, name: str) -> str:
     """The config that a study's file names: a file next to it, or else the name as it is."""
     path = study.parent / name
     return str(path) if path.is_file() else name
@@ -299,15 +293,10 @@ def as_overrides(changes: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
         if isinstance(value, Mapping) and value and "type" not in value:
             yield from as_overrides(value, f"{prefix}{key}.")
         else:
-            yield f"{prefix}{key}={as_text(value)}"
+            yield f"{prefix}{key}={json.dumps(value, ensure_ascii=False)}"
 
 
-def as_text(value: Any) -> str:
-    """A value as `--set` reads it."""
-    return json.dumps(value, ensure_ascii=False)
-
-
-def missing_files(config: ExperimentConfig) -> Iterator[str]:
+def _missing_files(config: ExperimentConfig) -> Iterator[str]:
     """What is missing of the files that a config names, one message each."""
     held_out = config.evaluation_reader()
     sources = [(config.dataset_reader, config.train_data_path)]
