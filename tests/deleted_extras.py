@@ -1,9 +1,9 @@
-"""Copies of the package without some of its extras, and a process for each that uses it.
+"""A copy of the package whose extras can be taken away, and a process for each use of what is left.
 
-`python tests/deleted_extras.py` reads tasks from standard input, one a line: a folder that has such a copy, and command
-lines to run there; without any, all of its modules are imported and the help of all of its commands is shown. It prints
-what was wrong with each as a line of JSON. Each task has a process of its own, with everything imported that the
-package itself imports.
+`python tests/deleted_extras.py FOLDER` reads tasks from standard input, one a line: the folder of the package that is
+taken away, command lines, and variables of the environment. Without any command lines, all modules are imported and the
+help of all commands is shown. It prints what was wrong with each as a line of JSON. Each task has a process of its own,
+with everything imported that the package itself imports, and with those modules of the core that know no commands.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ import shutil
 import subprocess
 import sys
 import traceback
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,16 +29,27 @@ _IMPORTED_BEFORE = (
 )
 
 
-def copy_without(folder: Path, extras: Iterable[str] = ()) -> Path:
-    """Makes a folder that has the package without these extras, or without any."""
-    missing = {f"extras/{name}" for name in extras} or {"extras"}
+@contextlib.contextmanager
+def copied_package(folder: Path) -> Iterator[Callable[..., str]]:
+    """Copies the package into a folder, for a function that uses the copy.
 
-    def ignored(inner: str, names: list[str]) -> list[str]:
-        place = Path(inner).relative_to(PACKAGE)
-        return [name for name in names if (place / name).as_posix() in missing]
+    It is given what is taken away, `extras` or `extras/NAME`, command lines, and variables of the environment. It
+    returns what is wrong when the command lines, or without any all of the help, are run; empty if nothing is.
+    """
+    shutil.copytree(PACKAGE, folder / PACKAGE.name, copy_function=_link)
+    command = [sys.executable, __file__, str(folder)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin
+        assert process.stdout
+        streams = process.stdin, process.stdout
 
-    shutil.copytree(PACKAGE, folder / PACKAGE.name, ignore=ignored, copy_function=_link)
-    return folder
+        def use_without(missing: str, *commands: list[str], **environment: str) -> str:
+            print(json.dumps([missing, commands, environment]), file=streams[0], flush=True)
+            return str(json.loads(streams[1].readline()))
+
+        yield use_without
+        process.stdin.close()
+        assert process.wait() == 0
 
 
 def _link(source: str, target: str) -> None:
@@ -48,23 +59,8 @@ def _link(source: str, target: str) -> None:
         shutil.copyfile(source, target)
 
 
-def problems(tasks: Sequence[tuple[Path, list[list[str]]]], **environment: str) -> list[str]:
-    """What is wrong with each copy, when these command lines, or all of its help, are run there; empty if nothing is.
-
-    Arguments:
-        tasks: for each copy its folder and the command lines.
-    """
-    lines = "\n".join(json.dumps([str(folder), commands]) for folder, commands in tasks)
-    process = subprocess.run(
-        [sys.executable, __file__], input=lines, text=True, stdout=subprocess.PIPE, env={**os.environ, **environment}
-    )
-    assert process.returncode == 0
-    return [json.loads(line) for line in process.stdout.splitlines()]
-
-
 def _use(folder: str, commands: list[list[str]]) -> str:
     """Uses the package of a folder; returns what went wrong."""
-    sys.path.insert(0, folder)
     import elmo_tasks
     from elmo_tasks.cli import main
 
@@ -107,24 +103,54 @@ def _import_all(paths: Iterable[str], extras: Mapping[str, Any]) -> list[str]:
     return found
 
 
-def _main() -> None:
+@contextlib.contextmanager
+def _without(package: Path, missing: str) -> Iterator[None]:
+    away = package.with_name("away")
+    (package / missing).rename(away)
+    importlib.invalidate_caches()
+    yield
+    away.rename(package / missing)
+
+
+def _import_core(package: Path) -> None:
+    """Imports the core, except for what lists commands. What fails here fails again in the processes, which say so."""
+    sys.path.insert(0, str(package.parent))
+    import elmo_tasks
+
+    own = ("cli", "commands", "__main__", *_NAMES_OF_EXTRAS)
+    for module in pkgutil.walk_packages(elmo_tasks.__path__, "elmo_tasks.", onerror=lambda _: None):
+        if module.name.split(".")[1] not in own:
+            with contextlib.suppress(Exception):
+                importlib.import_module(module.name)
+    if hooks := sys.modules.get("elmo_tasks.hooks"):  # it looks again which extras there are
+        for function in (hooks.extras, hooks._added):
+            function.cache_clear()
+
+
+def _main(folder: str) -> None:
     # Installed for development, the package would be found although the copy does not have it.
     sys.meta_path[:] = [finder for finder in sys.meta_path if "__editable__" not in repr(finder)]
     for name in _IMPORTED_BEFORE:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
+    package = Path(folder, PACKAGE.name)
+    with _without(package, "extras"):
+        _import_core(package)
     for line in sys.stdin:
-        if os.fork() == 0:
-            output = sys.stdout
-            with contextlib.redirect_stdout(sys.stderr):
-                try:
-                    found = _use(*json.loads(line))
-                except BaseException:
-                    found = traceback.format_exc()
-            print(json.dumps(found), file=output, flush=True)
-            os._exit(0)
-        os.wait()
+        missing, commands, environment = json.loads(line)
+        with _without(package, missing):
+            if os.fork() == 0:
+                os.environ.update(environment)
+                output = sys.stdout
+                with contextlib.redirect_stdout(sys.stderr):
+                    try:
+                        found = _use(folder, commands)
+                    except BaseException:
+                        found = traceback.format_exc()
+                print(json.dumps(found), file=output, flush=True)
+                os._exit(0)
+            os.wait()
 
 
 if __name__ == "__main__":
-    _main()
+    _main(sys.argv[1])
