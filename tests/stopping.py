@@ -18,8 +18,6 @@ from elmo_tasks.training.callbacks import Callback, Progress
 from elmo_tasks.training.trainer import Trainer
 from tests import command_server
 
-ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
-
 
 def run_here(*arguments: str) -> None:
     """Runs `-m elmo_tasks ARGUMENT...` in this process, without waiting for its imports."""
@@ -29,7 +27,9 @@ def run_here(*arguments: str) -> None:
 def start_warm(*arguments: str, **settings: str) -> subprocess.Popen[bytes]:
     """Starts `-m elmo_tasks ARGUMENT...` in a process that has imported everything. `terminate` kills it."""
     streams: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
-    return subprocess.Popen([command_server.start(), *arguments], env={**ENVIRONMENT, **settings}, **streams)
+    return subprocess.Popen(
+        [command_server.start(), *arguments], env={**os.environ, "OMP_NUM_THREADS": "1", **settings}, **streams
+    )
 
 
 def run_as_two(*arguments: str, machines: int = 1) -> None:
