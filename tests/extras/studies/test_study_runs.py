@@ -10,6 +10,7 @@ import pytest
 
 from elmo_tasks import cli
 from elmo_tasks.errors import ElmoTasksError, WriteError
+from elmo_tasks.extras.samples import write_sample_data
 from elmo_tasks.extras.studies import study_training
 from elmo_tasks.extras.studies.study import Study
 from elmo_tasks.extras.studies.study_runs import StudyFolder, read_study
@@ -18,7 +19,25 @@ from elmo_tasks.runs.folder import RunFolder
 from tests import command_server
 from tests.stopping import start_warm
 
-NAMES = ["NER, baseline", "NER, ELMo"]
+# The study of the package in its smallest form: one task, with shares of the data.
+SMALLEST = """
+local quick = import 'elmo_tasks/extras/studies/quick.jsonnet';
+quick {
+  arms: [arm { shares: [0.5, 1] } for arm in quick.arms if std.member(%s, arm.name)],
+  seeds: [1],
+  changes+: { trainer+: { num_epochs: 1 } },
+}
+"""
+NAMES = ["benchmarks: NER, baseline", "benchmarks: NER, ELMo"]
+
+
+@pytest.fixture
+def study_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The smallest study, with its data, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    write_sample_data("runs/quick-data", "ner", sentences=(40, 8, 8))
+    Path("study.jsonnet").write_text(SMALLEST % json.dumps(NAMES))
+    return Path("study.jsonnet")
 
 
 def changed_times(folder: Path) -> dict[str, int]:
@@ -37,17 +56,12 @@ def report_without_times(folder: Path) -> str:
 
 @pytest.mark.slow
 def test_processes_share_a_study_and_take_over_the_run_of_one_that_is_killed(
-    config_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    study_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    baseline = {
-        "name": NAMES[0], "changes": {"model": {"embedder": {"elmo": None}}, "trainer": {"regularizers": []}}
-    }  # fmt: skip
+    folder = tmp_path / "study"
     # The trainings take longer than the half second after which a process that waits for another looks again.
-    longer = {"trainer": {"num_epochs": 6}, "data_loader": {"batch_size": 4}}
-    arms = [baseline, {"name": NAMES[1], "baseline": NAMES[0]}]
-    whole = planned(config_file, *arms, seeds=[1], shares=[0.5, 1], changes=longer)
-    source, folder = whole.study.source, tmp_path / "study"
-    killed, other = (start_warm("-m", "elmo_tasks", "study", source, "-s", str(folder)) for _ in range(2))
+    study_file.write_text(study_file.read_text().replace("num_epochs: 1", "num_epochs: 8"))
+    killed, other = (start_warm("-m", "elmo_tasks", "study", "study.jsonnet", "-s", str(folder)) for _ in range(2))
     deadline = time.monotonic() + 300
     while not (changed_times(folder) and len(list(folder.rglob("training.pt"))) > 1) and time.monotonic() < deadline:
         assert killed.poll() is None
@@ -74,7 +88,7 @@ def test_processes_share_a_study_and_take_over_the_run_of_one_that_is_killed(
         assert each.seconds > 0
 
     capsys.readouterr()
-    assert cli.main(["study", source, "-s", str(folder), "--dry-run"]) == 0
+    assert cli.main(["study", str(study_file), "-s", str(folder), "--dry-run"]) == 0
     plan = capsys.readouterr().out
     assert plan.count("finished") == 4
     assert "; 0 to go\n" in plan
@@ -84,7 +98,8 @@ def test_processes_share_a_study_and_take_over_the_run_of_one_that_is_killed(
     assert "| p (randomization) |" in report
     assert "in the way" not in report
 
-    assert run_study(whole, command=f"elmo-tasks study {source} -s {whole.path}") == []
+    whole = StudyFolder(tmp_path / "whole", Study.load("study.jsonnet"))
+    assert run_study(whole, command=f"elmo-tasks study study.jsonnet -s {whole.path}") == []
     assert report_without_times(whole.path).replace(str(whole.path), str(folder)) == report
 
 
