@@ -61,6 +61,9 @@ def train(
             overrides: changes of the config, `{"key.path": value}` or `["key.path=value"]`.
             variables: external variables of the Jsonnet file, as a dict.
             from_run: the folder or archive of a run, whose weights the model takes as far as they fit.
+            folds: scores the run by a cross-validation with this many folds of the training data, in place of
+                validation data; the run itself learns from all examples. 1: holds out a fifth, where a config would do
+                that by itself. By default, what the config says, for at most 2,000 examples without `validation`.
             resume: continues the run in the folder, with its own state. `trainer.num_epochs` and `trainer.patience` may
                 change, and files may have moved if their content is the same. A finished run is left as it is, unless
                 its config changes.

@@ -14,8 +14,9 @@ result_check: after a training, `(scores, task, trainer_config, training_loader,
 first_weights: the weights that a new model starts with, from a "run": `(model, vocabulary, shapes_of, embedder config,
     path of the run) -> the contents of origin.json`; `shapes_of(vocabulary)` gives the shapes of the model's tensors.
 several_runs: how several runs are used as one, `(paths, overrides) -> Run`; the core asks for "mean".
-repeated_training: a training that is repeated, by "seeds" or "folds": `(config, folder, seeds or number of folds,
-    **arguments of runs.train.train) -> the summary`, which "print" prints.
+repeated_training: a training that is repeated. "seeds": `(config, folder, seeds, **arguments of runs.train.train) ->
+    the summary`, which "print_seeds" prints. "folds": `(config, folder, number of folds, **the same) -> the metrics of
+    the run`, about which "print_folds", `(folder)`, prints all.
 
 bilm_format: a `elmo.bilm_files.BiLMFormat`, another form in which biLMs are published; zip archives come first.
 bilm_names: for `BiLM.load_state_dict`, `(tensors, prefix) -> None`, which renames in a state dict the tensors

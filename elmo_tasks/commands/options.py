@@ -46,7 +46,7 @@ class Number:
         return number
 
 
-positive, not_negative, at_least_two = Number(1), Number(0), Number(2)
+positive, not_negative = Number(1), Number(0)
 random_seed = Number(0, _MOST_SEED)
 
 

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _STANDARD_INPUT = "-"
+RANK = "rank_of_doubt"
+"""The key of a table's results that are the least certain ones: 1 for the least certain."""
+
 _SPREADSHEETS = (".xlsx", ".xlsm", ".xls", ".ods", ".parquet")  # text is never in one: the run's reader reads them
 _SHOWN_ERRORS = 5
 
@@ -117,6 +120,7 @@ class PredictRequest:
         if arguments.explain and {"gradient", "integrated"} & {*paths, *words}:
             raise ElmoTasksError("--explain takes no value: integrated gradients are the only method")
         changes = [*arguments.set, *(["calibrated=false"] if arguments.uncalibrated else [])]
+        changes += [f"wanted_precision={arguments.precision}"] if arguments.precision else []
         given = argparse.Namespace(**{**vars(arguments), "run_paths": paths, "input": words, "set": changes})
         request = cls(
             run_paths=paths,
@@ -145,10 +149,11 @@ class PredictRequest:
             )
         if self.resolve and (foreign_keys or self.format == "reader"):
             raise ElmoTasksError(f"--resolve is for text; expected no --format {self.format}")
+        if self.arguments.least_certain and (self.output_format == "reader" or str(self.output).endswith("/")):
+            raise ElmoTasksError(
+                "--least-certain: expected an annotation tool's --output-format, JSON lines or a table"
+            )
         if not self.tool:
-            if self.arguments.least_certain:
-                tools = ", ".join(hooks.names("output_format"))
-                raise ElmoTasksError(f"--least-certain is for annotation tools; expected --output-format {tools}")
             return
         given = {"html": self.html, "resolve": self.resolve, "format": self.format != "auto"}
         if others := [name for name, is_given in given.items() if is_given]:
@@ -208,7 +213,10 @@ def add_predict(parser: argparse.ArgumentParser) -> None:
         by_about.setdefault(hooks.find("output_format", name).about, []).append(name)
     about = "; ".join(f"{', '.join(names)}: {text}" for text, names in by_about.items())
     options.add_choice(parser, "--output-format", _OpenChoices(_output_formats()), about)
-    about = "for annotation tools: only the N texts that the model is least certain of, the least certain first"
+    about = (
+        "only the N texts that the model is least certain of, the least certain first; in a table, all rows stay, and "
+    )
+    about += f"these have their place in a column `{RANK}`"
     parser.add_argument("--least-certain", type=options.positive, metavar="N", help=about)
     options.add_choice(
         parser,
@@ -225,6 +233,9 @@ def add_predict(parser: argparse.ArgumentParser) -> None:
         "for coreference: print the text with each mention replaced by the first name of its chain; JSON results have "
         "it as `resolved`",
     )
+    about = "give a label only where it is probable enough for this share of right labels, such as 0.9, and otherwise none; "
+    about += "for runs with labels that a cross-validation has scored"
+    parser.add_argument("--precision", type=float, metavar="P", help=about)
     options.add_flag(parser, "--uncalibrated", "give the model's own probabilities, also of a run that is calibrated")
     options.add_tokenizer_arguments(parser, "the tokenizer of the run's config")
     *others, last = hooks.names("result_file") or ("", "")
@@ -438,6 +449,7 @@ def _results(
     Arguments:
         results: those that have been shown; a file says at its end if there are more.
     """
+    from elmo_tasks.predictors.predictor import chances
     from elmo_tasks.rendering import describe
 
     with contextlib.ExitStack() as stack:
@@ -471,7 +483,16 @@ def _results(
                 terminal = Terminal()
                 shows.append(lambda result: terminal.show(describe(predictor.task, result)))
 
-        yield lambda result: [show(change(result)) for show in shows]
+        if not (count := request.arguments.least_certain):
+            yield lambda result: [show(change(result)) for show in shows]
+            return
+        found = list[dict[str, Any]]()
+        yield lambda result: found.append(change(result))
+        least = sorted(range(len(found)), key=lambda row: min(chances(found[row]), default=1))[:count]
+        ranks = {row: {RANK: rank} for rank, row in enumerate(least, start=1)}
+        for row in range(len(found)) if is_table(request.output) else least:
+            for show in shows:
+                show({**found[row], **(ranks.get(row, {RANK: None}) if is_table(request.output) else {})})
 
 
 @contextlib.contextmanager

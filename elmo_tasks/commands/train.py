@@ -6,7 +6,7 @@ import argparse
 import logging
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from elmo_tasks import hooks
 from elmo_tasks.commands import options
@@ -14,6 +14,9 @@ from elmo_tasks.commands.configs import print_config
 from elmo_tasks.commands.console import print_confusion, print_label_scores, print_metrics, print_training_metrics
 from elmo_tasks.files.paths import JSON_LINES, check_ending, check_output
 from elmo_tasks.progress import is_main_process
+
+if TYPE_CHECKING:
+    from elmo_tasks.runs.folder import RunFolder
 
 logger = logging.getLogger(__name__)
 
@@ -38,10 +41,12 @@ def add_train(parser: argparse.ArgumentParser) -> None:
     )
     repeated.add_argument(
         "--folds",
-        type=options.at_least_two,
+        type=options.positive,
         metavar="K",
-        help="cross-validation: train K times, each time without one part of the training data, which is then "
-        "predicted, and print the score of all predictions together. Documents are not split where they are known",
+        help="cross-validation: also train K models, each without one part of the training data, which it then "
+        "predicts, so that the run has a score of predictions of data that was not seen. The configs small/... do it "
+        "by themselves, with 5 folds, for up to 2,000 examples without validation data; 1 holds out a fifth instead. "
+        "Documents are not split where they are known",
     )
     about = "write the best epoch's predictions for this data to the run's folder, for `compare` and `errors`"
     options.add_repeated(parser, "--predictions", f"{about}; can be repeated", choices=("validation", "test"))
@@ -54,6 +59,7 @@ def add_train(parser: argparse.ArgumentParser) -> None:
 
 def run_train(arguments: argparse.Namespace) -> None:
     from elmo_tasks.runs.experiment_config import ExperimentConfig
+    from elmo_tasks.runs.folder import RunFolder
     from elmo_tasks.runs.train import train
 
     if arguments.dry_run:
@@ -67,25 +73,21 @@ def run_train(arguments: argparse.Namespace) -> None:
             logger.info("seed %d only; for %d seeds use --seeds 1-%d", seed, seed, seed)
         train_seeds = hooks.required("repeated_training", "seeds", "--seeds")
         metrics = train_seeds(arguments.config, folder, arguments.seeds, **settings)
-    elif arguments.folds:
-        train_folds = hooks.required("repeated_training", "folds", "--folds")
-        metrics = train_folds(arguments.config, folder, arguments.folds, **settings)
     else:
-        metrics = train(arguments.config, folder, **settings)
+        metrics = train(arguments.config, folder, folds=arguments.folds, **settings)
     if is_main_process():
-        if arguments.seeds or arguments.folds:
-            hooks.required("repeated_training", "print")(metrics)
+        first_run = RunFolder(folder)
+        if arguments.seeds:
+            hooks.required("repeated_training", "print_seeds")(metrics)
+            first_run = RunFolder(Path(folder) / f"seed_{arguments.seeds[0]}")
+        elif first_run.cross_validation.is_file():
+            hooks.required("repeated_training", "print_folds")(folder)
         else:
             print_training_metrics(metrics)
-        first_run = Path(folder)
-        if arguments.seeds:
-            first_run /= f"seed_{arguments.seeds[0]}"
-        elif arguments.folds:
-            first_run /= "fold_1"
         _say_what_is_next(first_run, arguments.include_package)
 
 
-def _say_what_is_next(folder: Path, packages: Sequence[str]) -> None:
+def _say_what_is_next(run: RunFolder, packages: Sequence[str]) -> None:
     """Says on standard error where a run is, and which commands use it."""
     import shlex
 
@@ -95,13 +97,18 @@ def _say_what_is_next(folder: Path, packages: Sequence[str]) -> None:
     from elmo_tasks.runs.experiment_config import ExperimentConfig
     from elmo_tasks.tasks import PairRegression, Reading, SemanticRoles, TextPairs
 
-    config = load_config(folder / "config.json", ExperimentConfig)
+    folder, config = run.path, load_config(run.config, ExperimentConfig)
     data = path_list(config.test_data_path or config.validation_data_path or "DATA") or ()
     include = [word for name in packages for word in ("--include-package", name)]
     inputs = ["inputs.jsonl"] if isinstance(config.model.task, (TextPairs, PairRegression, Reading)) else ["-"]
     inputs += ["--predicates", "RUN"] if isinstance(config.model.task, SemanticRoles) else []
     logger.info("the run is in %s; next steps:", folder)
-    lines = [["evaluate", folder, *data], ["predict", folder, *inputs], ["plot", folder, "--output", f"{folder}.svg"]]
+    lines = [["predict", folder, *inputs], ["plot", folder, "--output", f"{folder}.svg"]]
+    if run.report.is_file():
+        lines[1] = ["errors", folder]
+        logger.info("  %s is a page about its score", run.report)
+    else:
+        lines.insert(0, ["evaluate", folder, *data])
     for words in lines:
         if words[0] in COMMANDS:
             logger.info("  %s", shlex.join(["elmo-tasks", *map(str, words), *include]))
@@ -144,7 +151,10 @@ def run_evaluate(arguments: argparse.Namespace) -> None:
         def show() -> None:
             title = " ".join(data)
             confusion, scores = metrics.pop("confusion", None), metrics.pop("label_scores", None)
+            learned = metrics.pop("learned", {})
             print_metrics(metrics, title=title)
+            if len(learned) > 1:
+                print_metrics(learned, title=f"{title}, examples that were learned from")
             if confusion:
                 print_confusion(confusion, title=title)
                 print_label_scores(scores, title=title)

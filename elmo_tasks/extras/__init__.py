@@ -96,10 +96,12 @@ EXTRAS = {
         adds={
             "repeated_training": {
                 "seeds": "repeats:train_seeds",
-                "folds": "repeats:train_folds",
-                "print": "repeats:print_summary",
+                "folds": "cross_validation:train_folds",
+                "print_seeds": "repeats:print_summary",
+                "print_folds": "report:print_report",
             }
         },
+        needs=("calibration", "compare"),
     ),
     "pretraining": Extra(
         "biLMs: training, fine-tuning, perplexity, scores of words",

@@ -49,12 +49,14 @@ class Origin(NamedTuple):
         own_columns: other names of an input's keys, as the data of the run have them: `{"review": "text"}`.
         load: how another process loads the predictor; None if it cannot.
         label_names: what another project calls the model's labels: `{"negative": "0"}`.
+        least_probability: a label that is less probable is None in results: none of these.
     """
 
     about: str = ""
     own_columns: Mapping[str, str] = MappingProxyType({})
     load: Callable[[], Predictor] | None = None
     label_names: Mapping[str, str] = MappingProxyType({})
+    least_probability: float = 0.0
 
 
 _NO_RUN = Origin()
@@ -333,6 +335,8 @@ class Predictor(ABC):
     def complete_result(self, fields: Fields, example: Fields, prediction: Fields) -> dict[str, Any]:
         """The `result` of an example, after the items of its input that are carried over, under names of their own."""
         result = self.result(example, prediction)
+        if least := self.origin.least_probability:
+            result = without_unsure(result, least)
         taken = result.keys() | RESULT_KEYS
         carried = {}
         for key, value in task_keys(fields, self.origin.own_columns).items():
@@ -402,6 +406,26 @@ def is_explained(explain: object) -> bool:
     raise ArgumentError(
         f"explain is {one_line_of(explain)}; expected True or False: integrated gradients are the only method"
     )
+
+
+def without_unsure(result: dict[str, Any], least: float) -> dict[str, Any]:
+    """A result whose label is None if it is less probable than this."""
+    is_sure = "label" not in result or result["probabilities"][result["label"]] >= least
+    return result if is_sure else {**result, "label": None}
+
+
+def chances(result: Fields) -> list[float]:
+    """The probabilities that the parts of a result are right: its label, each label of a set, or each tag.
+
+    Raises:
+        ElmoTasksError: it has no probabilities.
+    """
+    found = result.get("probabilities")
+    if not found:
+        raise ElmoTasksError(f"expected results with probabilities of labels or tags, got {', '.join(result)}")
+    if not isinstance(found, dict):
+        return list(found)
+    return [max(each, 1 - each) for each in found.values()] if "labels" in result else [max(found.values())]
 
 
 def rounded(value: Any, digits: int | None = Predictor.digits) -> Any:

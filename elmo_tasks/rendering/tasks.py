@@ -137,10 +137,11 @@ def _predicted(result: Result) -> Drawing:
     """What a head predicts for a whole text or pair: a label, a set of labels or a number."""
     if "score" in result:
         return [Rows([("score", f"{result['score']:.6g}")])]
-    chosen, shares = result.get("labels", [result.get("label")]), result["probabilities"]
+    chosen, shares = result.get("labels", [result["label"]] if result.get("label") else []), result["probabilities"]
     order = natural_order(shares) or sorted(shares, key=lambda label: (label not in chosen, -shares[label]))
     bars = Bars([(label, shares[label]) for label in order], chosen=tuple(map(order.index, chosen)))
-    return [Rows([("labels", ", ".join(chosen) or "none")]), bars] if "labels" in result else [bars]
+    is_shown = "labels" in result or not chosen
+    return [Rows([("labels", ", ".join(chosen) or "none of these")]), bars] if is_shown else [bars]
 
 
 def _marks(offsets: Sequence[tuple[int, int]], spans: Sequence[tuple[str, int, int, float | None]]) -> list[Mark]:

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
+
+import datasets
 
 from elmo_tasks.config import Overrides
 from elmo_tasks.data_readers.sources import Source, source_name
-from elmo_tasks.errors import UnknownLabelError, some_of
+from elmo_tasks.errors import RunError, UnknownLabelError, counted, some_of
+from elmo_tasks.files.json_files import read_records
 from elmo_tasks.metrics.confusion import confusion_table, label_scores
 from elmo_tasks.modules.devices import Device
 from elmo_tasks.runs.experiment_data import read_examples
+from elmo_tasks.runs.learned import Learned
 from elmo_tasks.runs.load import Run, RunPaths, load_run, with_device
 from elmo_tasks.training.batching import BatchLoader, DataLoaderConfig
 from elmo_tasks.training.evaluation import Sink, ordered_lines, pairs_to
@@ -20,6 +25,10 @@ from elmo_tasks.training.evaluation import evaluate as evaluate_model
 from elmo_tasks.training.processes import start_accelerator
 
 logger = logging.getLogger(__name__)
+
+_FEW = 0.2  # of a data set: fewer examples that were learned from may be short texts that occur everywhere
+LearnedExamples = Literal["apart", "left out"]
+"""What becomes of examples that a run has learned from: they are scored apart, or left out."""
 
 UnknownLabels = Literal["error", "count"]
 """What becomes of gold labels that a run does not know: the data is refused, or they count as errors of the run."""
@@ -38,6 +47,11 @@ def evaluate(
 ) -> dict[str, Any]:
     """A run's metrics on a data set.
 
+    Examples that the run has learned from are scored apart, under `learned`, if they are a fifth of the data or more.
+    If a cross-validation has scored the run, they are scored like the others, each by what the model of its fold
+    predicts, which had not seen it; there is then no `loss`. Archives and runs of earlier versions do not know what they
+    have learned from.
+
     Arguments:
         path: the folder or archive of the run; of several, their ensemble is evaluated, see `load_run`.
         data: file or hub data set that the run's reader can read, or examples with the columns of the task.
@@ -53,7 +67,7 @@ def evaluate(
         ElmoTasksError: the run does not know a label of the data, or predicts no labels for a `confusion`.
     """
     run = load_run(path, overrides=with_device(device, overrides))
-    task, pairs = run.reader.task, Counter[tuple[str, str]]()
+    task, by_row = run.reader.task, dict[int, list[tuple[str, str]]]()
     is_main = start_accelerator(run.config.trainer).is_main_process
     with ordered_lines(predictions if is_main else None) as write:
         to_file = pairs_to(write)
@@ -61,9 +75,10 @@ def evaluate(
         def sink(row: int, example: dict[str, Any], prediction: dict[str, Any]) -> None:
             to_file(row, example, prediction)
             if confusion:
-                pairs.update(zip(task.compared_labels(example), task.compared_labels(prediction), strict=True))
+                labels = task.compared_labels(example), task.compared_labels(prediction)
+                by_row[row] = list(zip(*labels, strict=True))
 
-        metrics = evaluate_run(
+        metrics, apart = evaluate_run(
             run,
             data,
             sink=sink if predictions or confusion else None,
@@ -72,8 +87,15 @@ def evaluate(
         )
     if not confusion:
         return metrics
-    table = confusion_table(pairs)
+    table = confusion_table(Counter(pair for row in by_row.keys() - apart for pair in by_row[row]))
     return {**metrics, "confusion": table, "label_scores": label_scores(table)}
+
+
+class Evaluated(NamedTuple):
+    """The metrics of a data set, and the rows of examples that were learned from, if these are not in the metrics."""
+
+    metrics: dict[str, Any]
+    apart: Sequence[int] = ()
 
 
 def evaluate_run(
@@ -83,17 +105,92 @@ def evaluate_run(
     sink: Sink | None = None,
     batch_tokens: int | None = None,
     unknown_labels: UnknownLabels = "error",
-) -> dict[str, float]:
+    learned: LearnedExamples = "apart",
+) -> Evaluated:
     """The metrics of a loaded run on a data set; see `evaluate`.
 
     Arguments:
-        sink: called in the main process with the row, the example and the prediction, in the order of the batches.
+        sink: called in the main process with the row, the example and the prediction, in the order of the batches, also
+            for examples that are scored apart.
+
+    Raises:
+        ElmoTasksError: the run does not know a label of the data; or all examples would be left out.
+    """
+    accelerator = start_accelerator(run.config.trainer)
+    with accelerator.main_process_first():
+        examples = read_examples(run.reader, data)
+    known = Learned.read(run.folder.learned) if run.folder else None
+    seen = known.seen(run.reader.task, examples) if known else []
+    by_fold = _predictions_of_folds(run, examples.select(seen)) if seen and learned == "apart" else None
+    name, number = source_name(data), f"{len(seen):,} of {counted(len(examples), 'example')}"
+    settings: dict[str, Any] = {"batch_tokens": batch_tokens, "unknown_labels": unknown_labels, "source": data}
+    if seen and by_fold is None and len(seen) < _FEW * len(examples):
+        logger.info("%s: %s ask the same as training examples", name, number)
+        seen = []
+    if not seen:
+        return Evaluated(evaluate_examples(run, examples, sink=sink, **settings))
+    others = sorted({*range(len(examples))}.difference(seen))
+
+    def evaluate_rows(rows: Sequence[int], sink: Sink | None = sink) -> dict[str, Any]:
+        own_sink: Sink | None = (lambda row, *pair: sink(rows[row], *pair)) if sink else None
+        return evaluate_examples(run, examples.select(rows), sink=own_sink, **settings)
+
+    if by_fold is not None:
+        logger.info("%s: %s were learned from; for them, the folds' models predict", name, number)
+        metric = run.reader.task.build_metric()
+
+        def add(row: int, example: dict[str, Any], prediction: dict[str, Any]) -> None:
+            metric.update([prediction], [example])
+            if sink:
+                sink(row, example, prediction)
+
+        for row, pair in zip(seen, by_fold, strict=True):
+            add(row, *pair)
+        if others:
+            evaluate_rows(others, add)
+        return Evaluated(metric.compute())
+    if not others:
+        if learned == "left out":
+            raise RunError(f"{name}: all {len(seen):,} examples were learned from; expected others")
+        logger.warning("%s: all %s were learned from: the score says nothing about other data", name, len(seen))
+        return Evaluated(evaluate_rows(seen) | {"learned": {"examples": len(seen)}})
+    if learned == "left out":
+        logger.warning("%s: %s were learned from, and are left out", name, number)
+        return Evaluated(evaluate_rows(others), seen)
+    logger.warning("%s: %s were learned from, and are scored apart, as `learned`", name, number)
+    own = {"examples": len(seen), **evaluate_rows(seen)}
+    return Evaluated({**evaluate_rows(others), "learned": own}, seen)
+
+
+def _predictions_of_folds(run: Run, examples: datasets.Dataset) -> list[tuple[dict[str, Any], dict[str, Any]]] | None:
+    """Examples that a run has learned from, each with what the model of its fold predicts; None without them."""
+    if not run.folder or not run.folder.cross_validation.is_file():
+        return None
+    task, file = run.reader.task, run.folder.validation_predictions
+    pairs = read_records(file, dict[str, dict[str, Any]], "an example with its prediction")
+    found = {task.key(pair["example"]): pair["prediction"] for pair in pairs}
+    if any(task.key(example) not in found for example in examples):
+        return None
+    return [(example, found[task.key(example)]) for example in examples]
+
+
+def evaluate_examples(
+    run: Run,
+    examples: datasets.Dataset,
+    *,
+    sink: Sink | None = None,
+    batch_tokens: int | None = None,
+    unknown_labels: UnknownLabels = "error",
+    source: Source = "examples",
+) -> dict[str, float]:
+    """The metrics of a loaded run on examples, whatever it has learned from; see `evaluate_run`.
+
+    Arguments:
+        source: where they are from, for messages.
     """
     accelerator = start_accelerator(run.config.trainer)
     given = DataLoaderConfig(batch_tokens=batch_tokens, shuffle=False) if batch_tokens else None
     run.model.to(accelerator.device)
-    with accelerator.main_process_first():
-        examples = read_examples(run.reader, data)
     unknown: dict[int, Any] = {}  # the gold labels that the run does not know, by row
     if unknown_labels == "count":
         for row, example in enumerate(examples):
@@ -103,7 +200,7 @@ def evaluate_run(
         counts = Counter(label for labels in unknown.values() for label in labels)
         logger.warning(
             "%s: the run does not know some labels, which count as its errors: %s; the loss leaves out %d example(s)",
-            source_name(data),
+            source_name(source),
             some_of([f"{label!r} ({count})" for label, count in counts.most_common()], most=10),
             len(unknown),
         )
@@ -119,4 +216,4 @@ def evaluate_run(
     try:
         return evaluate_model(run.model, loader, accelerator, sink)
     except UnknownLabelError as error:
-        raise run.reader.unknown_label(data, examples, error) from None
+        raise run.reader.unknown_label(source, examples, error) from None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -23,6 +25,8 @@ from elmo_tasks.text.vocabulary import Vocabulary, VocabularyConfig
 from elmo_tasks.training.batching import DataLoaderConfig
 from elmo_tasks.training.data_splits import Augmentation, Fold, TrainShare
 from elmo_tasks.training.trainer_config import TrainerConfig
+
+logger = logging.getLogger(__name__)
 
 
 class ExperimentConfig(Config):
@@ -52,9 +56,16 @@ class ExperimentConfig(Config):
         "null`; documents stay whole where they are known",
     )
     validation_seed: Annotated[int, Field(ge=0)] = Field(1, description="of the share that is held out")
+    folds: Annotated[int, Field(ge=2)] | None = Field(
+        None,
+        description="without validation data: `train` scores the run by a cross-validation with this many folds, which "
+        "also choose the number of epochs, and then learns from all examples. Only up to 2,000 of them",
+    )
     test_data_path: DataPath | None = Field(None, description="the same, evaluated once, after training")
     train_share: TrainShare | None = Field(None, description="trains on a random share of the training data")
-    fold: Fold | None = Field(None, description="holds out a fold of the training data, in place of the test data")
+    fold: Fold | None = Field(
+        None, description="holds out a fold of the training data as validation data, with `validation_data_path: null`"
+    )
     augment: Augmentation | None = Field(None, description="adds changed copies of the training examples")
     vocabulary: VocabularyConfig = VocabularyConfig()
     model: ModelConfig
@@ -65,6 +76,11 @@ class ExperimentConfig(Config):
     trainer: TrainerConfig
     random_seed: Annotated[int, Field(ge=0, lt=2**63)] = 13370
     calibrated: bool = Field(True, description="predicts at the temperature of `calibrate`, where the run has one")
+    wanted_precision: Annotated[float, Field(gt=0, le=1)] | None = Field(
+        None,
+        description="a label is predicted only if it is probable enough for this share of right labels, by the "
+        "predictions of the cross-validation that has scored the run; otherwise it is null",
+    )
     evaluate_on_test: bool = Field(True, description="evaluates the best epoch on `test_data_path`, where there is one")
 
     @field_validator("augment")
@@ -106,10 +122,12 @@ class ExperimentConfig(Config):
 
     @model_validator(mode="after")
     def _can_choose_an_epoch(self) -> ExperimentConfig:
-        if self.validation_share is not None and self.validation_data_path is not None:
-            raise ValueError("validation_share: expected validation_data_path: null, which it replaces")
-        waits = self.trainer.patience is not None or self.trainer.learning_rate_scheduler.moves == "metric"
-        if waits and not self.has_validation():
+        given = {"validation_data_path": self.validation_data_path, "validation_share": self.validation_share}
+        for key, value in {"validation_share": self.validation_share, "fold": self.fold}.items():
+            if others := [other for other in given if other != key and value and given[other] is not None]:
+                raise ValueError(f"{key}: expected {others[0]}: null, which it replaces")
+        waits = self.trainer.patience is not None and self.folds is None
+        if (waits or self.trainer.learning_rate_scheduler.moves == "metric") and not self.has_validation():
             raise ValueError(
                 "trainer: expected patience: null and a learning_rate_scheduler that does not follow a score, because "
                 "there is no validation data; or set validation_share to hold some out of the training data"
@@ -118,11 +136,11 @@ class ExperimentConfig(Config):
 
     def has_validation(self) -> bool:
         """Whether validation data chooses the best epoch."""
-        return self.validation_data_path is not None or self.validation_share is not None
+        return (self.validation_data_path or self.validation_share or self.fold) is not None
 
     def has_test(self) -> bool:
-        """Whether the best epoch is evaluated on test data, or on a fold that is held out."""
-        return self.fold is not None or (self.test_data_path is not None and self.evaluate_on_test)
+        """Whether the best epoch is evaluated on test data."""
+        return self.test_data_path is not None and self.evaluate_on_test
 
     def evaluation_loader(self) -> DataLoaderConfig:
         return (self.validation_data_loader or self.data_loader).model_copy(
@@ -172,8 +190,36 @@ class Results(Config):
     test: dict[str, int | Number] | None = None
 
 
+class Answers(Config):
+    """What comes of predicting only labels of at least some `probability`: shares from 0 to 1."""
+
+    probability: float
+    share: float  # of the examples, that get a label
+    precision: float  # of these, that is right
+
+
 class Calibration(Config):
     """What is read of `calibration.json`."""
 
     model_config = ConfigDict(extra="allow")
     temperature: Annotated[float, Field(ge=0.1, le=10)]
+    answers: Sequence[Answers] = ()  # from the most to the fewest labels, with a growing precision
+
+    def least_probability(self, precision: float, name: str | Path) -> float:
+        """From which probability on labels have a precision; raises `RunError`, which begins with `name`, if none has."""
+        if not self.answers:
+            raise RunError(f"{name}: cannot promise a precision; expected a run that a cross-validation has scored")
+        for each in self.answers:
+            if each.precision >= precision:
+                logger.info(
+                    "labels from a probability of %.3f on: %.0f %% of the examples, of which %.1f %% are right",
+                    each.probability,
+                    100 * each.share,
+                    100 * each.precision,
+                )
+                return each.probability
+        best = self.answers[-1]
+        raise RunError(
+            f"{name}: no labels are right so often as {precision:g}; expected at most {best.precision:.3f}, which "
+            f"{100 * best.share:.0f} % of the examples reach"
+        )

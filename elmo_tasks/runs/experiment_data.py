@@ -8,6 +8,7 @@ import functools
 import hashlib
 import json
 import logging
+import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from elmo_tasks.files.paths import matching_paths, stored_file
 from elmo_tasks.models.model import TaskModel
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.folder import WORD_VECTORS
+from elmo_tasks.runs.learned import HELD_OUT, LEARNED, Learned
 from elmo_tasks.tasks import Task
 from elmo_tasks.tasks.classification import LABELS
 from elmo_tasks.text.vocabulary import Counts, Vocabulary
@@ -33,18 +35,32 @@ TRAINING = "training"
 _HELD_OUT = 0.2  # of training data without validation data
 
 
-def with_validation(config: ExperimentConfig, overrides: Overrides, given: Collection[str] = ()) -> ExperimentConfig:
-    """The config; with a fifth of the training data held out, if only this was set, by overrides or as `given`, and the
-    config's file of validation data is not there.
-    """
+def lacks_validation(config: ExperimentConfig, overrides: Overrides, given: Collection[str] = ()) -> bool:
+    """Whether only the training data was set, by overrides or as `given`, and the config's validation data is not there."""
     keys = {*(each.partition("=")[0] for each in override_list(overrides)), *given}
     path = config.validation_data_path
     if "train_data_path" not in keys or "validation_data_path" in keys or not isinstance(path, str):
+        return False
+    return not (path.startswith(HUB_PREFIX) or matching_paths(stored_file(Path(path))))
+
+
+def wants_folds(config: ExperimentConfig, overrides: Overrides, given: Mapping[str, Any]) -> bool:
+    """Whether a run of this config is scored by a cross-validation: it says so, and has no validation data."""
+    if config.folds is None or config.validation_share or config.fold:
+        return False
+    is_set = any(each.partition("=")[0] == "validation_data_path" for each in override_list(overrides))
+    without = "validation_data_path" in given and given["validation_data_path"] is None and not is_set
+    return without or lacks_validation(config, overrides, given)
+
+
+def with_validation(
+    config: ExperimentConfig, overrides: Overrides, given: Mapping[str, Any] | None = None
+) -> ExperimentConfig:
+    """The config; with a fifth of the training data held out if it lacks validation data, see `lacks_validation`."""
+    given = given or {}
+    if not (lacks_validation(config, overrides, given) or wants_folds(config, overrides, given)):
         return config
-    if path.startswith(HUB_PREFIX) or matching_paths(stored_file(Path(path))):
-        return config
-    held_out = "a fifth of the training data is held out, of each label if there are labels"
-    logger.info("%s: no such file, and no validation_data_path is set: %s; --folds 5 scores all", path, held_out)
+    logger.info("a fifth of the training data is held out as validation data, of each label if there are labels")
     return config.model_copy(update={"validation_data_path": None, "validation_share": _HELD_OUT})
 
 
@@ -63,6 +79,7 @@ class PartCounts(Counts):
     """What one pass over the training, validation or test data finds: all that a start needs of it."""
 
     sha256: str  # of the examples, in their order; it does not depend on where they come from
+    right: array.array[int]  # of each example: a hash of what is right for it, 32 bits
     batch_lengths: array.array[int]  # of each example, as `Task.length` counts it
 
     @classmethod
@@ -74,15 +91,17 @@ class PartCounts(Counts):
             loaded_as: of the reader of the part, which says how long an example is.
         """
         digest, lengths, columns = hashlib.sha256(), array.array("q"), sorted(task.features)
+        right, metric = array.array("q"), task.build_metric()
 
         def noted() -> Iterator[dict[str, Any]]:
             for example in examples:
                 digest.update(json.dumps({column: example[column] for column in columns}).encode())
                 lengths.append(loaded_as.length(example))
+                right.append(zlib.crc32(json.dumps(metric.right(example)).encode()))
                 yield example
 
         counts = Counts.of(task, noted())
-        return cls(**vars(counts), sha256=digest.hexdigest(), batch_lengths=lengths)
+        return cls(**vars(counts), sha256=digest.hexdigest(), right=right, batch_lengths=lengths)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,11 +119,13 @@ class Data:
         config: ExperimentConfig,
         given: Mapping[str, Source | None] | None = None,
         notes: dict[str, list[Notes]] | None = None,
+        earlier: Learned | None = None,
     ) -> Data:
         """Reads the data sets: those in `given`, by their key in the config, and the config's.
 
         Arguments:
             notes: gets what the readers notice, by the name of the part; by default it is logged as warnings.
+            earlier: what an earlier run has learned from; what it held out is held out again.
         """
 
         def read(part: str, reader: DatasetReader, source: Source) -> datasets.Dataset:
@@ -116,18 +137,18 @@ class Data:
         held_out: dict[str, datasets.Dataset] = {}
         if validation is not None:
             held_out["validation"] = read("validation", evaluation_reader, validation)
-        if test is not None and config.has_test() and not config.fold:
+        if test is not None and config.has_test():
             held_out["test"] = read("test", evaluation_reader, test)
         training = read(TRAINING, reader, source)
         as_held_out = training  # the same examples, as held-out data is read
         if (config.fold or config.validation_share) and evaluation_reader.config != reader.config:
             as_held_out = read("validation", evaluation_reader, source)
+        known = earlier.parts if earlier else None
         if config.fold:
-            training, held_out["test"] = config.fold.split(training, as_held_out, reader.task)
-            as_held_out, _ = config.fold.split(as_held_out, as_held_out, reader.task)
-        if config.validation_share:
+            training, held_out["validation"] = config.fold.split(training, as_held_out, reader.task, known)
+        elif config.validation_share:
             training, held_out["validation"] = split_off(
-                training, as_held_out, reader.task, config.validation_share, config.validation_seed
+                training, as_held_out, reader.task, config.validation_share, config.validation_seed, known
             )
         if config.train_share:
             training = config.train_share.take(training)
@@ -154,6 +175,16 @@ class Data:
             counts[name] = PartCounts.of_part(examples, self.reader.task, loaded_as=reader.task)
         return counts
 
+    def learned(self, config: ExperimentConfig) -> Learned:
+        """What a run learns from, and what is held out of the training data."""
+        parts, labels = dict[int, int](), dict[int, int]()
+        names = {"validation": HELD_OUT} if config.validation_share or config.fold else {}
+        for name, part in (names | {TRAINING: LEARNED}).items():  # what is also learned from is not held out
+            counts = self.counts[name]
+            parts.update(dict.fromkeys(counts.keys, part))
+            labels.update(zip(counts.keys, counts.right, strict=True))
+        return Learned(parts, labels)
+
     def check_labels(self, config: ExperimentConfig) -> None:
         """Raises `DataError` if all texts of the training data have the same label."""
         labels = list(self.counts[TRAINING].labels.get(LABELS, ()))
@@ -166,7 +197,7 @@ class Data:
         """The reader and the source of a part."""
         if part == TRAINING:
             return self.reader, config.train_data_path
-        path = config.validation_data_path if part == "validation" else not config.fold and config.test_data_path
+        path = config.validation_data_path if part == "validation" else config.test_data_path
         return self.evaluation_reader, path or config.train_data_path
 
     def hashes(self, config: ExperimentConfig) -> dict[str, str]:

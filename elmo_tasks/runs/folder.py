@@ -12,12 +12,17 @@ transformer.json      where the transformer is and the hash of its files, as the
 transformer/          the transformer's files themselves, where the run is self-contained
 bilm_options.json     the options of a biLM that is trained with the task; its weights are in model.safetensors
 origin.json           the run that it began from (--from), and what it took over; or the archive of AllenNLP's
-validation_examples.json   where each example begins that `validation_share` holds out
+validation_examples.json   where each example begins that `validation_share` or a fold holds out
+learned.safetensors   hashes of the training examples, and of those that are held out of them; not in archives
+folds/                a cross-validation: the run of each fold, and of parts of the training data
+cross_validation.json     a cross-validation: its score, and what is known of it
+report.html           the same for people
 metrics.jsonl         a line for each epoch
 metrics.json          the best epoch's metrics, and the test set's
 calibration.json      the temperature of probabilities, and their errors before and after
-predictions.jsonl     of the best epoch, for the examples of a fold or, with --predictions test, for the test data
-predictions_validation.jsonl   the same with --predictions validation
+predictions.jsonl     of the best epoch, for the test data, with --predictions test
+predictions_validation.jsonl   the same with --predictions validation; of a cross-validation, for each example by the
+                      model that had not seen it
 training.pt           the state from which training resumes
 tensorboard/          curves
 """
@@ -145,10 +150,16 @@ class RunFolder(Folder):
         self.calibration = self.path / "calibration.json"
         self.predictions = self.path / "predictions.jsonl"
         self.validation_predictions = self.path / "predictions_validation.jsonl"
+        self.learned = self.path / "learned.safetensors"
+        self.folds = self.path / "folds"
+        self.cross_validation = self.path / "cross_validation.json"
+        self.report = self.path / "report.html"
         begun = [self.vocabulary, self.frozen, self.bilm_options, self.origin, self.data, self.validation_examples]
+        begun.append(self.learned)
         begun += [path for model in self.frozen_models for path in (model.reference, model.copies)]
         self.begun += tuple(begun)
         self.results = (self.metrics, self.calibration, self.predictions, self.validation_predictions)
+        self.results += (self.cross_validation, self.report)
         self.files += (*begun, self.model, self.records, *self.results)
 
     def adjustable(self) -> Collection[str]:

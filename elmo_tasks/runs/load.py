@@ -46,6 +46,8 @@ class Run:
     vocabulary: Vocabulary
     model: TaskModel
     label_names: Mapping[str, str] = dataclasses.field(default_factory=dict)  # see `Origin`
+    folder: RunFolder | None = None  # None for an ensemble
+    least_probability: float = 0.0  # see `Origin`
 
     def __repr__(self) -> str:
         return f"Run({_described(self)})"
@@ -93,11 +95,17 @@ def load_run(path: RunPaths, *, overrides: Overrides = ()) -> Run:
     folder.check_tensors(config.tensor_shapes(vocabulary, folder.config))
     model = config.build_model(vocabulary, pretrained=False)
     model.load_state_dict({**read_tensors(folder.frozen), **read_tensors(folder.model)})
+    calibration, least = Calibration(temperature=1), 0.0
     if config.calibrated and folder.calibration.is_file():
-        model.temperature = read_json(folder.calibration, Calibration, "the calibration of a run").temperature
+        calibration = read_json(folder.calibration, Calibration, "the calibration of a run")
+        model.temperature = calibration.temperature
+    if config.wanted_precision:
+        least = calibration.least_probability(config.wanted_precision, path)
     is_elsewhere = str(path).startswith(HUB) or is_address(path)
     own_path = Path(path) if is_elsewhere else (folder.archive or folder.path).resolve()
-    return Run(own_path, config, reader, vocabulary, model.eval(), _origin(folder).get("label_names", {}))
+    return Run(
+        own_path, config, reader, vocabulary, model.eval(), _origin(folder).get("label_names", {}), folder, least
+    )
 
 
 def _origin(folder: RunFolder) -> dict[str, Any]:
@@ -179,7 +187,9 @@ def run_predictor(
         batch_tokens=batch_tokens,
         tokenizer=build_tokenizer(run.config.dataset_reader.tokenizer),
         predicates=predicates,
-        origin=Origin(_described(run), run.config.dataset_reader.own_columns(), load, run.label_names),
+        origin=Origin(
+            _described(run), run.config.dataset_reader.own_columns(), load, run.label_names, run.least_probability
+        ),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import shutil
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,10 +22,11 @@ from elmo_tasks.files.tensor_files import read_tensors, tensor_metadata, write_t
 from elmo_tasks.models.model import TaskModel
 from elmo_tasks.modules.devices import shapes_only
 from elmo_tasks.runs.experiment_config import BestEpoch, ExperimentConfig, Results
-from elmo_tasks.runs.experiment_data import TRAINING, Data, with_columns, with_validation
+from elmo_tasks.runs.archive import open_run
+from elmo_tasks.runs.experiment_data import TRAINING, Data, wants_folds, with_columns, with_validation
 from elmo_tasks.runs.folder import LENGTH, RunFolder, Split
+from elmo_tasks.runs.learned import Learned
 from elmo_tasks.runs.plan import Plan, plan_run
-from elmo_tasks.tasks import Task
 from elmo_tasks.text.vocabulary import Vocabulary
 from elmo_tasks.training.batching import BatchLoader, DataLoaderConfig
 from elmo_tasks.training.callbacks import Callback
@@ -45,17 +47,25 @@ def train(
     datasets: Mapping[str, Source | None] | None = None,
     overrides: Overrides = (),
     variables: Mapping[str, str] | None = None,
+    folds: int | None = None,
     from_run: str | Path | None = None,
     resume: bool = False,
     force: bool = False,
     self_contained: bool = False,
     predictions: Collection[Split] = (),
     callbacks: Sequence[Callback] = (),
+    earlier: Learned | None = None,
 ) -> dict[str, Any]:
     """Trains what a config describes, and evaluates the best epoch on the test set.
 
+    With folds, the run is scored by a cross-validation, and has learned from all of the training data.
+
     For the arguments, see `elmo_tasks.train`. Here, `datasets` replace the config's data by their keys there, such as
     `train_data_path`; None for none. Returns the contents of `metrics.json`.
+
+    Arguments:
+        earlier: what an earlier run has learned from; by default, that of `from_run`. What it held out of the training
+            data is held out again.
 
     Raises:
         ConfigError: the config has problems; all are named.
@@ -65,6 +75,26 @@ def train(
     """
     names = {key: None if source is None else config_value(source) for key, source in (datasets or {}).items()}
     experiment = load_config(config, ExperimentConfig, overrides, variables, replaced=names)
+    by_itself = folds is None and wants_folds(experiment, overrides, names)
+    if by_itself and hooks.find("repeated_training", "folds"):
+        folds = experiment.folds
+    if folds and folds > 1:
+        scored: dict[str, Any] = hooks.required("repeated_training", "folds", "--folds")(
+            config,
+            folder,
+            folds,
+            datasets=datasets,
+            overrides=overrides,
+            variables=variables,
+            from_run=from_run,
+            resume=resume,
+            force=force,
+            self_contained=self_contained,
+            predictions=predictions,
+            callbacks=callbacks,
+            only_if_small=by_itself,
+        )
+        return scored
     experiment = with_columns(with_validation(experiment, overrides, names))
     run = RunFolder(folder)
     settings = experiment.trainer.with_precision(run.begun_precision() if resume else None)
@@ -78,7 +108,11 @@ def train(
 
         seed_everything(experiment.random_seed)
         with accelerator.main_process_first():  # the first to read fills the cache for the others
-            data = Data.read(experiment, datasets)
+            if not plan.begins:
+                earlier = Learned.read(run.learned) if experiment.validation_share else earlier
+            elif plan.source and not earlier:
+                earlier = Learned.read(open_run(plan.source).learned)
+            data = Data.read(experiment, datasets, earlier=earlier)
         data.check_labels(experiment)
         if not plan.begins:
             run.check_data(data.hashes(experiment), plan.changed)
@@ -104,6 +138,8 @@ def train(
         if not plan.begins:
             _write_changes(plan, run, experiment, trainer)
         elif accelerator.is_main_process:
+            if earlier and plan.source:
+                logger.info("%s learned from other data: %s", plan.source, earlier.changes(data.learned(experiment)))
             _begin(run, experiment, settings, data, vocabulary, model, origin, self_contained=self_contained)
             for check in hooks.everything("training_check"):
                 for warning in check(experiment, data, training, None if origin else agenda.total):
@@ -195,7 +231,10 @@ def _begin(
         self_contained: whether the files of the biLM and of the transformer are copied into the run.
     """
     run.clear()
+    if config.folds is None or config.has_validation():  # otherwise the folds come first, and the run last
+        shutil.rmtree(run.folds, ignore_errors=True)
     write_json(run.data, data.hashes(config))
+    data.learned(config).write(run.learned)
     if (elmo := config.elmo()) and elmo.requires_grad:
         BiLMOptions.load(elmo.files().options).save(run.bilm_options)
     for frozen in run.frozen_models:
@@ -204,7 +243,7 @@ def _begin(
             frozen.copy_files()
     if origin:
         write_json(run.origin, origin)
-    if config.validation_share:
+    if config.validation_share or config.fold:
         reader, source = data.origin(config, "validation")
         write_json(run.validation_examples, list(reader.locations(source, data.held_out["validation"])))
     vocabulary.save(run.vocabulary)
@@ -257,21 +296,18 @@ def _evaluate_best(
         model.threshold.copy_(tensors["threshold"])
     results: dict[str, Any] = {"best": read_record(run.records, best, BestEpoch).model_dump()}
     if "validation" in predictions:
-        _predict(model, held_out["validation"], accelerator, run.predictions_for("validation"), model.task)
-    if config.fold or "test" in predictions:
-        task = None if config.fold else model.task
-        results["test"] = _predict(model, held_out["test"], accelerator, run.predictions_for("test"), task)
+        _predict(model, held_out["validation"], accelerator, run.predictions_for("validation"))
+    if "test" in predictions:
+        results["test"] = _predict(model, held_out["test"], accelerator, run.predictions_for("test"))
     elif config.has_test():
         results["test"] = evaluate(model, held_out["test"], accelerator)
     return results
 
 
-def _predict(
-    model: TaskModel, loader: BatchLoader, accelerator: RunAccelerator, path: Path, task: Task | None = None
-) -> dict[str, float]:
-    """Evaluates and writes the predictions; for `task` see `pairs_to`."""
+def _predict(model: TaskModel, loader: BatchLoader, accelerator: RunAccelerator, path: Path) -> dict[str, float]:
+    """Evaluates and writes the predictions, only what is scored."""
     with ordered_lines(path if accelerator.is_main_process else None) as write:
-        return evaluate(model, loader, accelerator, pairs_to(write, task))
+        return evaluate(model, loader, accelerator, pairs_to(write, model.task))
 
 
 def _log_sizes(config: ExperimentConfig, model: TaskModel, data: Data) -> None:

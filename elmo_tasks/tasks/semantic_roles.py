@@ -66,6 +66,9 @@ class SemanticRoles(Task):
     def labels(self, example: Example) -> Mapping[str, Iterable[str]]:
         return {TAGS: known_tags(example[TAGS], SCHEME)}
 
+    def asks(self, example: Example) -> tuple[Any, ...]:
+        return (*super().asks(example), example["predicate"])
+
     def unit(self, row: int, example: Example) -> Hashable:
         """The sentence, with all its predicates; one without a number is known by its tokens."""
         return example.get("document"), example.get("sentence"), *example["tokens"]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import hashlib
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
@@ -100,6 +102,17 @@ class Task(ABC):
     def length(self, example: Example) -> int:
         """The length of an example for batches of a bounded size, by default the number of all its tokens."""
         return sum(map(len, self.texts(example)))
+
+    def asks(self, example: Example) -> tuple[Any, ...]:
+        """What is given of an example when it is predicted: two with the same value are the same example, which may have
+        different labels. By default, its texts.
+        """
+        return tuple(map(tuple, self.texts(example)))
+
+    def key(self, example: Example) -> int:
+        """A hash of what an example asks, 64 bits with a sign, the same in every process and version."""
+        asked = json.dumps(self.asks(example)).encode()
+        return int.from_bytes(hashlib.blake2b(asked, digest_size=8).digest(), "big", signed=True)
 
     def unit(self, row: int, example: Example) -> Hashable:
         """Tests of significance draw and swap examples with the same value together; by default, each by itself."""

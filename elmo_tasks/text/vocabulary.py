@@ -52,6 +52,8 @@ class TextsAndLabels(Protocol):
 
     def labels(self, example: Example) -> Mapping[str, Iterable[str]]: ...
 
+    def key(self, example: Example) -> int: ...
+
 
 @dataclasses.dataclass(frozen=True)
 class Counts:
@@ -60,7 +62,7 @@ class Counts:
     tokens: collections.Counter[str]  # as written
     labels: dict[str, collections.Counter[str]]  # by namespace
     lengths: array.array[int]  # of each example: the tokens of all its texts
-    keys: array.array[int]  # of each example: a hash of its texts, the same only within a process
+    keys: array.array[int]  # of each example, see `Task.key`
     num_texts: int  # of all examples
 
     @classmethod
@@ -74,7 +76,7 @@ class Counts:
             for namespace, found in task.labels(example).items():
                 counts.labels.setdefault(namespace, collections.Counter()).update(found)
             counts.lengths.append(sum(map(len, texts)))
-            counts.keys.append(hash(texts))
+            counts.keys.append(task.key(example))
             num_texts += len(texts)
         return dataclasses.replace(counts, num_texts=num_texts)
 

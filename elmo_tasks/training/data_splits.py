@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 import math
 import random
-from collections import defaultdict
-from collections.abc import Callable, Hashable, Sequence
-from typing import Annotated, Any, ClassVar
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Mapping, Sequence, Set
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import datasets
 from pydantic import Field, ValidationInfo, field_validator
@@ -15,8 +14,6 @@ from pydantic import Field, ValidationInfo, field_validator
 from elmo_tasks.config import Config, Part
 from elmo_tasks.errors import ElmoTasksError, counted
 from elmo_tasks.tasks import Task
-
-logger = logging.getLogger(__name__)
 
 
 class TrainShare(Config):
@@ -38,9 +35,10 @@ class TrainShare(Config):
 
 
 class Fold(Config):
-    """A fold of a cross-validation: it is held out from the training data and takes the place of the test data.
+    """A fold of a cross-validation: it is held out from the training data, as validation data.
 
-    Documents stay whole. Where there are fewer documents than folds, examples are split, as `TrainShare` takes them.
+    Documents stay whole. Where there are fewer documents than folds, examples are split, as `TrainShare` takes them;
+    those that ask the same are in one fold.
     """
 
     number: Annotated[int, Field(ge=1)] = Field(description="the fold that is held out, from 1")
@@ -55,71 +53,122 @@ class Fold(Config):
         return of
 
     def split(
-        self, training: datasets.Dataset, held_out: datasets.Dataset, task: Task
+        self,
+        training: datasets.Dataset,
+        held_out: datasets.Dataset,
+        task: Task,
+        earlier: Mapping[int, int] | None = None,
     ) -> tuple[datasets.Dataset, datasets.Dataset]:
         """What to train on, and what is held out.
+
+        Folds have the same number of units and, if examples with one label each are split, of each label.
 
         Arguments:
             training: the training data as the reader for training reads it.
             held_out: the same source as the reader for evaluation reads it, which may make other examples of it.
+            earlier: the folds of examples that an earlier run knows, by `Task.key`; they stay in them.
 
         Raises:
             ElmoTasksError: there are fewer examples than folds.
         """
-        fold = slice(self.number - 1, None, self.of)
-        return _split(training, held_out, task, self.seed, self.of, self.of, lambda units: units[fold])
+        units = _units(training, task, self.seed, self.of, fewest=self.of, earlier=earlier)
+        folds = {unit.key: unit.part for unit in units if unit.part and 1 <= unit.part <= self.of}
+        sizes = Counter({number: 0 for number in range(1, self.of + 1)} | Counter(folds.values()))
+        for unit in sorted(units, key=lambda unit: unit.label):
+            if unit.key not in folds:
+                folds[unit.key] = min(sizes, key=lambda number: (sizes[number], number))
+                sizes[folds[unit.key]] += 1
+        return _parted(training, held_out, task, self.of, {key for key in folds if folds[key] == self.number})
 
 
 def split_off(
-    training: datasets.Dataset, held_out: datasets.Dataset, task: Task, share: float, seed: int
+    training: datasets.Dataset,
+    held_out: datasets.Dataset,
+    task: Task,
+    share: float,
+    seed: int,
+    earlier: Mapping[int, int] | None = None,
 ) -> tuple[datasets.Dataset, datasets.Dataset]:
     """What to train on, and a random share of the training data. Arguments, units and errors are as of `Fold.split`.
 
     If examples with one label each are split, this share of each label is held out, rounded.
-    """
-
-    def part(units: Sequence[Hashable]) -> Sequence[Hashable]:
-        return units[: min(len(units) - 1, max(1, round(share * len(units))))]
-
-    return _split(training, held_out, task, seed, math.ceil(1 / share), 2, part, share)
-
-
-def _split(
-    training: datasets.Dataset,
-    held_out: datasets.Dataset,
-    task: Task,
-    seed: int,
-    num_parts: int,
-    fewest: int,
-    choose: Callable[[Sequence[Hashable]], Sequence[Hashable]],
-    share: float = 0.0,
-) -> tuple[datasets.Dataset, datasets.Dataset]:
-    """Holds out the units that `choose` takes: documents if there are enough for the parts, otherwise examples.
 
     Arguments:
-        share: that of each label which is held out instead, if examples with one label each are split; 0 for none.
+        earlier: whether an earlier run has held an example out (a negative number) or learned from it, by `Task.key`.
     """
-    keys, other_keys = ([(each["file"], task.document(each)) for each in data] for data in (training, held_out))
-    labels: Sequence[str] = ()
-    if len(set(keys)) < num_parts or any(document is None for _, document in keys):
-        logger.info("%s for %d parts: examples are split", counted(len(set(keys)), "document"), num_parts)
-        keys, other_keys = _places(training), _places(held_out)
-        labels = training["label"] if share and "label" in task.features else ()
-    if len(units := _shuffled(keys, seed)) < fewest:
-        raise ElmoTasksError(f"{counted(len(units), 'example')} to split; expected at least {fewest}")
-    out: set[Hashable] = set()
-    if labels:
-        by_label = defaultdict[str, list[Hashable]](list)
-        label_of: dict[Hashable, str] = dict(zip(keys, labels, strict=True))
-        for unit in units:
-            by_label[label_of[unit]].append(unit)
-        for each in by_label.values():
-            out.update(each[: round(share * len(each))])
-    if not out:  # without labels, or with fewer than half an example of each
-        out.update(choose(units))
+    units = _units(training, task, seed, num_parts=math.ceil(1 / share), fewest=2, earlier=earlier)
+    out = {unit.key for unit in units if unit.part is not None and unit.part < 0}
+    fresh = [unit for unit in units if unit.part is None]
+    by_label = defaultdict[str, list[_Unit]](list)
+    for unit in fresh:
+        by_label[unit.label].append(unit)
+    if len(by_label) > 1:
+        out.update(unit.key for each in by_label.values() for unit in each[: round(share * len(each))])
+    elif fresh and not (len(fresh) < len(units) and round(share * len(fresh)) == 0):
+        out.update(unit.key for unit in fresh[: max(1, round(share * len(fresh)))])
+    if not out:  # with fewer than half an example of each label
+        out.add(units[0].key)
+    if len(out) == len(units):
+        out.remove(units[-1].key)
+    return _parted(training, held_out, task, math.ceil(1 / share), out)
+
+
+class _Unit(NamedTuple):
+    """What is held out together."""
+
+    key: Hashable
+    label: str  # that of its example; empty for documents, and for other tasks
+    part: int | None  # where an earlier run had it
+
+
+def _units(
+    training: datasets.Dataset, task: Task, seed: int, num_parts: int, fewest: int, earlier: Mapping[int, int] | None
+) -> list[_Unit]:
+    """The units of the training data in an order that depends on the seed; see `_unit_keys`."""
+    keys = _unit_keys(training, task, num_parts)
+    if len(order := _shuffled(keys, seed)) < fewest:
+        raise ElmoTasksError(f"{counted(len(order), 'example')} to split; expected at least {fewest}")
+    labels = dict[Hashable, str]()
+    if "label" in task.features and not isinstance(keys[0][-1], _Document):
+        labels = dict(zip(keys, training["label"], strict=True))
+    parts = dict[Hashable, int]()
+    if earlier:
+        for key, example in zip(keys, training, strict=True):
+            if (part := earlier.get(task.key(example))) is not None:
+                parts.setdefault(key, part)
+    return [_Unit(key, labels.get(key, ""), parts.get(key)) for key in order]
+
+
+class _Document(NamedTuple):
+    """The name or the number of a document in its file."""
+
+    name: str | int
+
+
+def _unit_keys(data: datasets.Dataset, task: Task, num_parts: int) -> list[Any]:
+    """The unit of each example: its document, if there are enough documents for the parts; otherwise its place, which
+    is that of the first example that asks the same.
+    """
+    documents = [task.document(each) for each in data]
+    keys = [(file, _Document(name)) for file, name in zip(data["file"], documents, strict=True) if name is not None]
+    if len(keys) == len(data) and len(set(keys)) >= num_parts:
+        return keys
+    first = dict[int, Any]()
+    places = _places(data)
+    first_of_place = dict[Any, Any]()
+    for place, example in zip(places, data, strict=True):
+        first_of_place.setdefault(place, first.setdefault(task.key(example), place))
+    return [first_of_place[place] for place in places]
+
+
+def _parted(
+    training: datasets.Dataset, held_out: datasets.Dataset, task: Task, num_parts: int, out: Set[Hashable]
+) -> tuple[datasets.Dataset, datasets.Dataset]:
+    """The rows of the training data that are not in some units, and the rows of the held-out data that are."""
+    keys = [_unit_keys(data, task, num_parts) for data in (training, held_out)]
     return (
-        training.select([row for row, key in enumerate(keys) if key not in out]),
-        held_out.select([row for row, key in enumerate(other_keys) if key in out]),
+        training.select([row for row, key in enumerate(keys[0]) if key not in out]),
+        held_out.select([row for row, key in enumerate(keys[1]) if key in out]),
     )
 
 

@@ -11,6 +11,7 @@
 
   train_data_path: 'train.csv',
   validation_data_path: 'dev.csv',
+  folds: 5,
   vocabulary: { lowercase_words: true },
   data_loader: { batch_size: 4, min_batches: 200 },
   validation_data_loader: { batch_size: 32 },

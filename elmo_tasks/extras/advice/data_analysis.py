@@ -256,7 +256,7 @@ def _contradictions(config: ExperimentConfig, data: Data) -> Iterator[DataWarnin
     rows = []
     for row, (key, example) in enumerate(zip(data.counts[TRAINING].keys, data.training, strict=True)):
         labels = tuple(_labels(task, example))
-        if labels != first.setdefault((key, example.get("predicate")), labels):  # each predicate has its own roles
+        if labels != first.setdefault(key, labels):
             rows.append(row)
     if rows:
         location = data.reader.location(config.train_data_path, data.training[rows[0]])

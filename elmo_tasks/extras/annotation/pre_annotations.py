@@ -14,7 +14,7 @@ from elmo_tasks.errors import ElmoTasksError, OnError
 from elmo_tasks.extras.annotation.annotation_tools import AnnotatedText, import_spacy
 from elmo_tasks.extras.annotation.spans import SpansReader, character_places
 from elmo_tasks.files.json_files import json_text
-from elmo_tasks.predictors.predictor import Predictor
+from elmo_tasks.predictors.predictor import Predictor, chances
 from elmo_tasks.tasks import Classification, MultiLabel
 
 _AROUND_WORD = re.compile(r"^\s+|\S(?:.*\S)?|\s+$", re.DOTALL)  # white space at the ends of what is between tokens
@@ -56,15 +56,14 @@ def pre_annotate(
     texts = [PreAnnotated(text, control) for text in given]
     inputs = ({"text": found.given.text, _POSITION: number} for number, found in enumerate(texts))
     for result in predictor.predict(inputs, source=source, on_error=on_error):  # of a text, or of its sentences
-        found, chances = texts[result[_POSITION]], result["probabilities"]
+        found = texts[result[_POSITION]]
         for span in result.get("spans", ()):
             found.spans.append(tuple(span[key] for key in ("start_char", "end_char", "label", "text", "probability")))
         found.borders.update(itertools.chain(*result["offsets"]))
-        if isinstance(chances, dict):
-            found.labels.update({label: chances[label] for label in result.get("labels", [result.get("label")])})
-            is_set = "labels" in result
-            chances = [max(each, 1 - each) for each in chances.values()] if is_set else found.labels.values()
-        found.chances.extend(chances)
+        if isinstance(shares := result["probabilities"], dict):
+            chosen = result.get("labels", [result["label"]] if result.get("label") else [])
+            found.labels.update({label: shares[label] for label in chosen})
+        found.chances.extend(chances(result))
     return texts
 
 

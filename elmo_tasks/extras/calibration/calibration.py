@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 import math
 import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import datasets
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -21,7 +22,7 @@ from elmo_tasks.files.locks import locked
 from elmo_tasks.metrics.squad import normalize_answer
 from elmo_tasks.metrics.srl import VERB
 from elmo_tasks.runs.archive import open_run
-from elmo_tasks.runs.evaluate import evaluate_run
+from elmo_tasks.runs.evaluate import evaluate_examples, evaluate_run
 from elmo_tasks.runs.experiment_data import Data
 from elmo_tasks.runs.load import Run, load_run
 from elmo_tasks.tasks import Tagging, Task
@@ -31,6 +32,7 @@ logger = logging.getLogger(__name__)
 
 _BINS = 15
 _FEW = 100  # units; with fewer, temperatures of other samples differ a lot
+_FEWEST_ANSWERS = 10  # from which a precision is computed
 _Units = NDArray[np.float64]  # (N, 2): the probability of each unit, and whether it is right, 1 or 0
 
 
@@ -45,7 +47,7 @@ def calibrate(
     Arguments:
         path: the folder of a run that has finished.
         data: what its reader can read, with gold labels; by default its validation data and, as `test`, its test data.
-            A warning says so if it has fewer than 100 predictions.
+            Examples that the run has learned from are left out. A warning says so if it has fewer than 100 predictions.
         test: other data, whose errors are also measured.
 
     Returns:
@@ -54,40 +56,89 @@ def calibrate(
 
     Raises:
         RunError: it is an archive, has not finished, or has no validation data; its predictions have no probabilities,
-            or none is right, or none is wrong.
+            or none is right, or none is wrong; or a cross-validation has calibrated it, and no `data` is given.
     """
     folder = open_run(path)
     if folder.archive or (folder.training_state.is_file() and not folder.metrics.is_file()):
         raise RunError(f"{path}: an archive, or not finished; expected the folder of a run that has finished")
     with locked(folder.path):
         run = load_run(path, overrides=[*override_list(overrides), "calibrated=false"])
+        if data is None and folder.cross_validation.is_file():
+            raise RunError(
+                f"{path}: is calibrated, by the predictions of its cross-validation; expected DATA for others"
+            )
         if data is None:
             data, test = run.config.validation_data_path, test or run.config.test_data_path
         if data is None:
             data = Data.read(run.config).held_out.get("validation")
         if data is None:
             raise RunError(f"{path}: has no validation data; expected DATA that it was not trained on")
-        units_at = {"validation": _units(run, data)}
-        if test is not None:
-            units_at["test"] = _units(run, test)
-        best = _best_temperature(units_at["validation"])
-        result = {"temperature": best}
-        for name, units in units_at.items():
-            before, after = units(1.0), units(best)
-            result[f"units/{name}"] = len(after)
-            result[f"error/{name}"] = calibration_error(after)
-            result[f"uncalibrated_error/{name}"] = calibration_error(before)
+        sources = {"validation": data} | ({"test": test} if test is not None else {})
+
+        def evaluating(source: Source) -> Callable[[], object]:
+            return lambda: evaluate_run(run, source, unknown_labels="count", learned="left out")
+
+        units_at = {name: _units(run, evaluating(source)) for name, source in sources.items()}
+        result = _calibrated(units_at)
         if (count := len(units_at["validation"](1.0))) < _FEW:
             logger.warning("%s: the temperature depends on chance: %d predictions; expected %d", path, count, _FEW)
         write_json(folder.calibration, result)
     return result
 
 
-def _units(run: Run, data: Source) -> Callable[[float], _Units]:
+def calibrate_folds(models: Sequence[tuple[Run, datasets.Dataset]]) -> dict[str, float]:
+    """The same as `calibrate` returns, for the models of a cross-validation, each with its fold of the examples.
+
+    It is empty if their predictions have no probabilities, or all are right or wrong.
+    """
+    try:
+        own = [_units(run, lambda run=run, fold=fold: evaluate_examples(run, fold)) for run, fold in models]  # type: ignore[misc]
+        return _calibrated({"validation": lambda temperature: np.concatenate([each(temperature) for each in own])})
+    except RunError:
+        return {}
+
+
+def answers_by_precision(task: Task, pairs: Iterable[Mapping[str, Mapping[str, Any]]]) -> list[dict[str, float]]:
+    """What can be had if only the surest labels are given: from the most to the fewest, each more often right.
+
+    Arguments:
+        pairs: examples with their predictions by models that had not seen them.
+
+    Returns:
+        the `probability` from which labels are given, their `share` of all and their `precision`, from 0 to 1. It is
+        empty for other tasks than those with one label.
+    """
+    if task.predicted_field != "label":
+        return []
+    units = np.array([unit for pair in pairs for unit in units_of(task, pair["example"], pair["prediction"])])
+    units = units[np.argsort(-units[:, 0], kind="stable")]
+    precision = units[:, 1].cumsum() / np.arange(1, len(units) + 1)
+    found: list[dict[str, float]] = []
+    for row in range(min(len(units), _FEWEST_ANSWERS) - 1, len(units))[::-1]:
+        is_last = row == len(units) - 1 or units[row, 0] > units[row + 1, 0]  # of those with the same probability
+        if is_last and (not found or precision[row] > found[-1]["precision"]):
+            share = (row + 1) / len(units)
+            found.append({"probability": float(units[row, 0]), "share": share, "precision": float(precision[row])})
+    return found
+
+
+def _calibrated(units_at: Mapping[str, Callable[[float], _Units]]) -> dict[str, float]:
+    """What `calibrate` returns; the temperature is that of the validation data."""
+    best = _best_temperature(units_at["validation"])
+    result = {"temperature": best}
+    for name, units in units_at.items():
+        before, after = units(1.0), units(best)
+        result[f"units/{name}"] = len(after)
+        result[f"error/{name}"] = calibration_error(after)
+        result[f"uncalibrated_error/{name}"] = calibration_error(before)
+    return result
+
+
+def _units(run: Run, evaluate: Callable[[], object]) -> Callable[[float], _Units]:
     """A function from temperatures to the units of a data set. The model reads the data only once, here."""
     outputs: list[Any] = []
     hook = run.model.register_forward_hook(lambda _, inputs, output: outputs.append((output, *inputs)))
-    evaluate_run(run, data, unknown_labels="count")
+    evaluate()
     hook.remove()
 
     @torch.inference_mode()

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import numpy as np
 
 from elmo_tasks.config import Overrides
 from elmo_tasks.data_readers.sources import Source
-from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.errors import ElmoTasksError, counted
 from elmo_tasks.extras.compare.significance import (
     Array,
     Interval,
@@ -38,6 +39,8 @@ from elmo_tasks.extras.compare.systems import (
 )
 from elmo_tasks.runs.evaluate import UnknownLabels
 from elmo_tasks.tasks import Task
+
+logger = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -119,9 +122,13 @@ def compare(
         DataError, RunError: a system cannot be read.
     """
     systems = [
-        (each, (read_predictions(path, data, overrides, unknown_labels) for path in each.paths))
+        (each, [read_predictions(path, data, overrides, unknown_labels) for path in each.paths])
         for each in find_systems(paths)
     ]
+    learned = frozenset[int]().union(*(each.learned for _, models in systems for each in models))
+    if learned:
+        logger.warning("%s that a system has learned from are left out for all", counted(len(learned), "example"))
+        systems = [(system, [each.without(learned) for each in models]) for system, models in systems]
     return compare_predictions(systems, metric=metric, resamples=resamples, seed=seed)
 
 

@@ -95,7 +95,8 @@ def errors(
     Raises:
         DataError, RunError: the run or the file cannot be read.
     """
-    return error_report(read_predictions(Path(path), data, overrides, unknown_labels), num_examples=num_examples)
+    found = read_predictions(Path(path), data, overrides, unknown_labels)
+    return error_report(found.without(found.learned), num_examples=num_examples)
 
 
 def error_report(found: Predictions, *, num_examples: int = 20) -> ErrorReport:

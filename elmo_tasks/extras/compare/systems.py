@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any, get_args
 
@@ -43,12 +43,20 @@ class Predictions:
         name: the run or the file, for messages.
         examples: with the columns of the task.
         predictions: one for each example; only what the task's metric reads.
+        learned: the rows of examples that the model has learned from, if there are others.
     """
 
     name: str
     task: Task
     examples: list[dict[str, Any]]
     predictions: list[dict[str, Any]]
+    learned: frozenset[int] = frozenset()
+
+    def without(self, rows: Set[int]) -> Predictions:
+        """The predictions of all other examples."""
+        kept = [row for row in range(len(self.examples)) if row not in rows]
+        examples, predictions = ([each[row] for row in kept] for each in (self.examples, self.predictions))
+        return dataclasses.replace(self, examples=examples, predictions=predictions, learned=frozenset())
 
     def units(self) -> list[list[int]]:
         """The rows of the examples of each unit, see `Task.unit`."""
@@ -168,6 +176,8 @@ def read_predictions(
     if is_data_file(path):
         return _read_file(path)
     run = load_run(path, overrides=overrides)
+    if data is None and run.config.test_data_path is None and run.folder and run.folder.cross_validation.is_file():
+        return _read_file(run.folder.validation_predictions)
     data = _test_data(path, run) if data is None else data
     task, found = run.reader.task, dict[int, tuple[dict[str, Any], dict[str, Any]]]()
     field = task.predicted_field  # probabilities and attention can be large
@@ -175,20 +185,18 @@ def read_predictions(
     def keep(row: int, example: dict[str, Any], prediction: dict[str, Any]) -> None:
         found[row] = example, {field: prediction[field]}
 
-    evaluate_run(run, data, sink=keep, unknown_labels=unknown_labels)
+    _, apart = evaluate_run(run, data, sink=keep, unknown_labels=unknown_labels)
     pairs = [found[row] for row in sorted(found)]
     examples = [{column: example[column] for column in task.features} for example, _ in pairs]
-    return _checked(str(path), task, examples, [prediction for _, prediction in pairs])
+    return _checked(str(path), task, examples, [prediction for _, prediction in pairs], frozenset(apart))
 
 
 def _test_data(path: Path, run: Run) -> Source:
     """The test data of a run's config; that of an installed model, and what is gone, is in the folder of the data."""
     data = path_list(run.config.test_data_path or ())
     if not data:
-        own = f"; or, instead of {path}, {path}/predictions.jsonl, which has the examples that the fold held out"
         raise RunError(
             f"{path}: its config has no test_data_path; as the last argument, name the data to evaluate it on"
-            f"{own if run.config.fold else ''}"
         )
     installed = isinstance(run.path, Path) and package_of(run.path)
     found = []
@@ -223,14 +231,18 @@ def _records(path: Path) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
 
 
 def _checked(
-    name: str, task: Task, examples: list[dict[str, Any]], predictions: Sequence[Mapping[str, Any]]
+    name: str,
+    task: Task,
+    examples: list[dict[str, Any]],
+    predictions: Sequence[Mapping[str, Any]],
+    learned: frozenset[int] = frozenset(),
 ) -> Predictions:
     """With only what the metric reads of each prediction."""
     field = task.predicted_field
     for row, prediction in enumerate(predictions):
         if field not in prediction:
             raise DataError(f"{name}: example {row}", f"there is no {field!r} in the prediction")
-    return Predictions(name, task, examples, [{field: each[field]} for each in predictions])
+    return Predictions(name, task, examples, [{field: each[field]} for each in predictions], learned)
 
 
 def _task_of(path: Path, examples: Sequence[Mapping[str, Any]]) -> Task:

@@ -226,7 +226,7 @@ class RunEstimator(_TextEstimator):
         with tempfile.TemporaryDirectory() as folder:
             run = RunFolder(Path(folder) / "run")
             try:
-                train(self.config or self.default_config, run.path, datasets=data, overrides=overrides)
+                train(self.config or self.default_config, run.path, folds=1, datasets=data, overrides=overrides)
             finally:
                 set_random_generators(earlier)
             self.run_ = {name: path.read_bytes() for name, path in run.packed().items() if path.is_file()}

@@ -78,6 +78,7 @@ def _train(folder: StudyFolder, run: StudyRun, run_folder: RunFolder) -> str:
             run.config_file,
             run_folder.path,
             overrides=run.overrides,
+            folds=1,
             variables=folder.study.variables,
             resume=any(file.exists() for file in run_folder.files),
             predictions=splits,

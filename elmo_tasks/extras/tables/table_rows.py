@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from elmo_tasks.commands.console import binary_output
+from elmo_tasks.commands.predict import RANK
 from elmo_tasks.data_readers.reader import DatasetReader
 from elmo_tasks.data_readers.sources import HUB_PREFIX
 from elmo_tasks.errors import ElmoTasksError, counted
@@ -50,7 +51,12 @@ def result_table(
     if isinstance(reader, DelimitedReader) and not source.startswith(HUB_PREFIX):
         copy, found = TableCopy(path, reader, stored_file(Path(source))), list[tuple[int, list[Row]]]()
         by_token = reader.config.by_token
-        yield lambda result: found.append((result["line"], [*_found(result, next(numbers), by_token)]))
+
+        def keep(result: Mapping[str, Any]) -> None:
+            rank = {name: result[name] for name in (RANK,) if name in result}
+            found.append((result["line"], [{**row, **rank} for row in _found(result, next(numbers), by_token)]))
+
+        yield keep
         with binary_output(path) as stream:
             copy.write(stream, found)
         return
@@ -122,7 +128,9 @@ def _labels(result: Mapping[str, Any], probabilities: Mapping[str, float]) -> Ro
     if "labels" in result:
         found = [f"{label} ({probabilities[label]:.2f})" for label in result["labels"]]
         return {"labels": ",".join(result["labels"]), "probabilities": ", ".join(found)}
-    return {"probability": probabilities[result["label"]]} if "label" in result else {}
+    if "label" not in result:
+        return {}
+    return {"probability": max(probabilities.values()) if result["label"] is None else probabilities[result["label"]]}
 
 
 def _span(result: Mapping[str, Any], span: Mapping[str, Any]) -> Row:

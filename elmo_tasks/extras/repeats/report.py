@@ -1,0 +1,180 @@
+"""What a cross-validation has found: as JSON, as text on a terminal, and as a page with pictures."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from elmo_tasks import hooks
+from elmo_tasks.commands.console import print_confusion, print_table
+from elmo_tasks.extras.compare.comparison import compare_predictions
+from elmo_tasks.extras.compare.error_report import ErrorReport, error_report, side_by_side
+from elmo_tasks.extras.compare.systems import Predictions, System
+from elmo_tasks.files.json_files import read_json, write_json
+from elmo_tasks.metrics.confusion import largest
+from elmo_tasks.rendering.drawing import Bars, Drawing, HeatMap, Rows
+from elmo_tasks.runs.experiment_config import ExperimentConfig
+from elmo_tasks.runs.experiment_data import TRAINING, Data
+from elmo_tasks.runs.folder import RunFolder
+from elmo_tasks.tasks.task import Example
+
+_RESAMPLES, _SEED = 2000, 1
+_SHOWN = 10  # examples that may be labelled wrong
+_MOST_TEXT = 80  # characters of an example
+_MOST_LABELS = 12  # of a confusion table
+Pair = Mapping[str, Mapping[str, Any]]
+
+
+def write_report(
+    run: RunFolder,
+    data: Data,
+    config: ExperimentConfig,
+    pairs: Sequence[Pair],
+    losses: Mapping[int, float],
+    num_folds: int,
+    epoch: int,
+) -> dict[str, float]:
+    """Writes `cross_validation.json` and, where pages can be made, `report.html`. Returns the scores.
+
+    Arguments:
+        pairs: each training example with the prediction of the model that had not seen it, in the order of the data.
+        losses: by how much the validation metric changes if models learn from fewer examples, by their number.
+        epoch: how many epochs the last model was trained for.
+    """
+    task = data.reader.task
+    examples, predictions = ([dict(pair[key]) for pair in pairs] for key in ("example", "prediction"))
+    found = Predictions(str(run.path), task, examples, predictions)
+    errors = error_report(found, num_examples=_SHOWN)
+    system = compare_predictions([(System("", [run.path]), [found])], resamples=_RESAMPLES, seed=_SEED).systems[0]
+    metric = task.build_metric()
+    result: dict[str, Any] = {
+        "folds": num_folds,
+        "examples": len(pairs),
+        "epoch": epoch,
+        "metric": metric.main,
+        "score": system.score,
+        "interval": dataclasses.asdict(system.interval),
+        "most_frequent_label": metric.floor(examples) or None,
+        "scores": errors.scores,
+        "growth": _growth(losses, errors.scores[config.trainer.metric_name], len(pairs), config),
+        "confusion": errors.confusion,
+        "doubtful": _doubtful(data, config, pairs, errors),
+    }
+    write_json(run.cross_validation, result)
+    if open_page := hooks.find("page", "html"):
+        with open_page(str(run.report), f"{run.path.resolve().name}: {headline(result)}", lambda: "") as draw:
+            for drawing in _drawings(result):
+                draw(drawing)
+            for worst in errors.worst if not result["doubtful"] else ():
+                draw(side_by_side(task, worst))
+    return errors.scores
+
+
+def headline(result: Mapping[str, Any]) -> str:
+    """The score in one line, with what it can be compared with."""
+    low, high = result["interval"]["low"], result["interval"]["high"]
+    text = f"{result['metric']} {result['score']:.1f} (95 % interval {low:.1f} to {high:.1f})"
+    text += f", each of {result['examples']:,} examples predicted by a model that had not seen it"
+    floor = result["most_frequent_label"]
+    return text + (f"; always giving the most frequent label has {floor:.1f}" if floor else "")
+
+
+def outlook(result: Mapping[str, Any]) -> str:
+    """What more examples would give, judged by the growth so far; empty if it is not known."""
+    if not result["growth"]:
+        return ""
+    points = result["growth"]["points_for_twice_as_many"]
+    about = f"about {points:.0f} points" if points >= 1 else "less than a point"
+    return f"{result['examples']:,} more examples would give {about}"
+
+
+def _growth(losses: Mapping[int, float], score: float, count: int, config: ExperimentConfig) -> dict[str, Any] | None:
+    """The validation metric by the number of examples, and what twice as many would add.
+
+    A score grows with the logarithm of the number of examples, and less than before: so twice as many are taken to add
+    half of what they have added twice.
+    """
+    if not losses:
+        return None
+    scores = {number: score + loss for number, loss in losses.items()} | {count: score}
+    sign = 1 if config.trainer.higher_is_better else -1
+    gain = sign * (score - next(iter(scores.values()))) / 2
+    return {
+        "metric": config.trainer.metric_name,
+        "scores": {str(number): value for number, value in scores.items()},
+        "points_for_twice_as_many": max(0.0, gain),
+    }
+
+
+def _doubtful(data: Data, config: ExperimentConfig, pairs: Sequence[Pair], errors: ErrorReport) -> list[dict[str, Any]]:
+    """The examples that are most likely labelled wrong: another label is much more likely than theirs.
+
+    Source: Northcutt et al. (2021), "Confident Learning", section 3.3, which ranks by the same margin. For tasks
+    without one label it is empty.
+    """
+    if data.reader.task.predicted_field != "label":
+        return []
+    found = []
+    for pair in pairs:
+        gold, predicted = pair["example"]["label"], pair["prediction"]["label"]
+        chances = pair["prediction"]["probabilities"]
+        if predicted != gold:
+            found.append((chances[predicted] - chances.get(gold, 0.0), pair))
+    found.sort(key=lambda each: -each[0])
+    reader, source = data.origin(config, TRAINING)
+    places = reader.locations(source, (pair["example"] for _, pair in found[:_SHOWN]))
+    return [
+        {
+            "place": place,
+            "text": _text(data, pair["example"]),
+            "label": pair["example"]["label"],
+            "predicted": pair["prediction"]["label"],
+            "probability": pair["prediction"]["probabilities"][pair["prediction"]["label"]],
+        }
+        for place, (_, pair) in zip(places, found, strict=False)
+    ]
+
+
+def _text(data: Data, example: Example) -> str:
+    text = " | ".join(" ".join(tokens) for tokens in data.reader.task.texts(example))
+    return text if len(text) <= _MOST_TEXT else f"{text[: _MOST_TEXT - 1]}…"
+
+
+def print_report(folder: str | Path) -> None:
+    """Prints what `write_report` has written for a run."""
+    run = RunFolder(folder)
+    result = read_json(run.cross_validation, dict[str, Any], "the result of a cross-validation")
+    if result["confusion"]:
+        print_confusion(result["confusion"], title="labels")
+    if result["doubtful"]:
+        rows = [
+            [each["place"], each["label"], f"{each['predicted']} ({each['probability']:.2f})", each["text"]]
+            for each in result["doubtful"]
+        ]
+        print_table("most likely labelled wrong", ("place", "label", "predicted", "text"), rows)
+    if growth := result["growth"]:
+        rows = [[f"{int(number):,}", f"{score:.1f}"] for number, score in growth["scores"].items()]
+        print_table("the score by the number of examples", ("examples", growth["metric"]), rows)
+        print(outlook(result))
+    print(headline(result))
+
+
+def _drawings(result: Mapping[str, Any]) -> list[Drawing]:
+    """The growth, the confusion table as a heat map of each label's shares, and the doubtful examples."""
+    drawings: list[Drawing] = []
+    if growth := result["growth"]:
+        scores = [(f"{int(number):,} examples", score / 100) for number, score in growth["scores"].items()]
+        is_percentage = all(0 <= share <= 1 for _, share in scores)
+        text = Rows([(f"{growth['metric']} by the number of examples", outlook(result))])
+        drawings.append([text, Bars(scores, chosen=(len(scores) - 1,))] if is_percentage else [text])
+    if result["confusion"]:
+        table = largest(result["confusion"], _MOST_LABELS)
+        shares = [[each / max(1, sum(row)) for each in row] for row in table["counts"]]
+        names = [f"{label} ({sum(row)})" for label, row in zip(table["labels"], table["counts"], strict=True)]
+        drawings.append([HeatMap(names, table["labels"], shares, "labels (rows), and what is predicted (columns)")])
+    for each in result["doubtful"]:
+        label = f"{each['label']}, predicted {each['predicted']} ({each['probability']:.2f})"
+        drawings.append([Rows([("maybe labelled wrong", each["place"]), (label, each["text"])])])
+    return drawings
