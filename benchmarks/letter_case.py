@@ -33,7 +33,7 @@ def main() -> None:
         copies = [changed(each, change, task) if change else each for each in examples]
         if any(copies):
             texts = [copy or each for copy, each in zip(copies, examples, strict=True)]
-            scores[column] = f"{evaluate_run(run, texts, unknown_labels='count')[metric]:.2f}"
+            scores[column] = f"{evaluate_run(run, texts, unknown_labels='count').metrics[metric]:.2f}"
     print(markdown_table([metric, "as it is", *CHANGES], [[arguments.model, *scores]]))
 
 

@@ -233,8 +233,10 @@ def add_predict(parser: argparse.ArgumentParser) -> None:
         "for coreference: print the text with each mention replaced by the first name of its chain; JSON results have "
         "it as `resolved`",
     )
-    about = "give a label only where it is probable enough for this share of right labels, such as 0.9, and otherwise none; "
-    about += "for runs with labels that a cross-validation has scored"
+    about = (
+        "for runs that a cross-validation has scored: give a label only where it is probable enough for this share of "
+    )
+    about += "right labels, such as 0.9"
     parser.add_argument("--precision", type=float, metavar="P", help=about)
     options.add_flag(parser, "--uncalibrated", "give the model's own probabilities, also of a run that is calibrated")
     options.add_tokenizer_arguments(parser, "the tokenizer of the run's config")

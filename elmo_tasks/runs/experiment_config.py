@@ -55,7 +55,7 @@ class ExperimentConfig(Config):
         description="holds out a random share of the training data as validation data, with `validation_data_path: "
         "null`; documents stay whole where they are known",
     )
-    validation_seed: Annotated[int, Field(ge=0)] = Field(1, description="of the share that is held out")
+    validation_seed: Annotated[int, Field(ge=0)] = Field(1, description="of the share or of the folds that are held out")
     folds: Annotated[int, Field(ge=2)] | None = Field(
         None,
         description="without validation data: `train` scores the run by a cross-validation with this many folds, which "
@@ -206,7 +206,7 @@ class Calibration(Config):
     answers: Sequence[Answers] = ()  # from the most to the fewest labels, with a growing precision
 
     def least_probability(self, precision: float, name: str | Path) -> float:
-        """From which probability on labels have a precision; raises `RunError`, which begins with `name`, if none has."""
+        """From which probability on labels have a precision. Raises `RunError`, which begins with `name`, for none."""
         if not self.answers:
             raise RunError(f"{name}: cannot promise a precision; expected a run that a cross-validation has scored")
         for each in self.answers:

@@ -36,7 +36,7 @@ _HELD_OUT = 0.2  # of training data without validation data
 
 
 def lacks_validation(config: ExperimentConfig, overrides: Overrides, given: Collection[str] = ()) -> bool:
-    """Whether only the training data was set, by overrides or as `given`, and the config's validation data is not there."""
+    """Whether only the training data was set, by overrides or as `given`, and the config's validation data is gone."""
     keys = {*(each.partition("=")[0] for each in override_list(overrides)), *given}
     path = config.validation_data_path
     if "train_data_path" not in keys or "validation_data_path" in keys or not isinstance(path, str):

@@ -158,8 +158,8 @@ class RunFolder(Folder):
         begun.append(self.learned)
         begun += [path for model in self.frozen_models for path in (model.reference, model.copies)]
         self.begun += tuple(begun)
-        self.results = (self.metrics, self.calibration, self.predictions, self.validation_predictions)
-        self.results += (self.cross_validation, self.report)
+        predictions = (self.predictions, self.validation_predictions)
+        self.results = (self.metrics, self.calibration, *predictions, self.cross_validation, self.report)
         self.files += (*begun, self.model, self.records, *self.results)
 
     def adjustable(self) -> Collection[str]:

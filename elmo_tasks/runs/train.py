@@ -21,8 +21,8 @@ from elmo_tasks.files.locks import locked
 from elmo_tasks.files.tensor_files import read_tensors, tensor_metadata, write_tensors
 from elmo_tasks.models.model import TaskModel
 from elmo_tasks.modules.devices import shapes_only
-from elmo_tasks.runs.experiment_config import BestEpoch, ExperimentConfig, Results
 from elmo_tasks.runs.archive import open_run
+from elmo_tasks.runs.experiment_config import BestEpoch, ExperimentConfig, Results
 from elmo_tasks.runs.experiment_data import TRAINING, Data, wants_folds, with_columns, with_validation
 from elmo_tasks.runs.folder import LENGTH, RunFolder, Split
 from elmo_tasks.runs.learned import Learned

@@ -104,8 +104,8 @@ class Task(ABC):
         return sum(map(len, self.texts(example)))
 
     def asks(self, example: Example) -> tuple[Any, ...]:
-        """What is given of an example when it is predicted: two with the same value are the same example, which may have
-        different labels. By default, its texts.
+        """What is given of an example when it is predicted, by default its texts. Two examples with the same value may
+        have different labels.
         """
         return tuple(map(tuple, self.texts(example)))
 

@@ -73,7 +73,7 @@ class Fold(Config):
         """
         units = _units(training, task, self.seed, self.of, fewest=self.of, earlier=earlier)
         folds = {unit.key: unit.part for unit in units if unit.part and 1 <= unit.part <= self.of}
-        sizes = Counter({number: 0 for number in range(1, self.of + 1)} | Counter(folds.values()))
+        sizes = Counter(dict.fromkeys(range(1, self.of + 1), 0) | Counter(folds.values()))
         for unit in sorted(units, key=lambda unit: unit.label):
             if unit.key not in folds:
                 folds[unit.key] = min(sizes, key=lambda number: (sizes[number], number))

@@ -28,7 +28,7 @@ from elmo_tasks.extras.allennlp.importing import import_allennlp
 from elmo_tasks.extras.compare.comparison import compare
 from elmo_tasks.extras.compare.error_report import errors
 from elmo_tasks.extras.pretraining.pretrain import pretrain
-from elmo_tasks.extras.repeats.repeats import train_folds, train_seeds
+from elmo_tasks.extras.repeats.repeats import train_seeds
 from elmo_tasks.extras.samples import write_sample_data
 from elmo_tasks.runs import train
 from elmo_tasks.runs.archive import archive
@@ -62,7 +62,7 @@ WRONG = {
     "train c --seeds 3-1": "'3-1' is not a list of seeds",
     "train c --seeds 1-": "'1-' is not a list of seeds",
     "train c --seeds 1-3,2": "'1-3,2' has a seed twice; expected each once",
-    "train c --folds 1": "'1' is not a whole number of at least 2",
+    "train c --folds 0": "'0' is not a whole number of at least 1",
     "train c --resume --force": "not allowed with argument",
     "train c --predictions train": "invalid choice: 'train'",
     "train c --set a": "'a' has no value; write --set a=VALUE",
@@ -141,9 +141,9 @@ def test_a_command_includes_packages_before_it_reads_anything(
 # The arguments of functions that have another name than the option.
 RENAMED = {"set": "overrides", "ext_var": "variables", "start_from": "from_run", "examples": "num_examples",
            "run_path": "path", "run_paths": "path", "run_folder": "folder", "config": "config_path", "file": "target",
-           "archive": "path", "folds": "num_folds"}  # fmt: skip
+           "archive": "path"}  # fmt: skip
 CALLED: dict[str, Callable[..., Any]] = {
-    "train": train.train, "train --seeds": train_seeds, "train --folds": train_folds, "evaluate": elmo_tasks.evaluate,
+    "train": train.train, "train --seeds": train_seeds, "evaluate": elmo_tasks.evaluate,
     "archive": archive, "pretrain": pretrain, "compare": compare, "errors": errors,
     "import-allennlp": import_allennlp, "sample-data": write_sample_data,
 }  # fmt: skip
@@ -181,7 +181,7 @@ def test_a_command_hands_its_options_to_its_function(
     monkeypatch.syspath_prepend(str(tmp_path))
     words = ["f.tar.gz" if word == "f" else word for word in shlex.split(line)]
     command, *_ = words
-    repeated = [word for word in words if command == "train" and word in ("--seeds", "--folds")]
+    repeated = [word for word in words if command == "train" and word == "--seeds"]
     function = CALLED[" ".join([command, *repeated])]
     called = Mock(side_effect=ElmoTasksError("was called"))
     monkeypatch.setattr(sys.modules[function.__module__], function.__name__, called)

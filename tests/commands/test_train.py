@@ -22,7 +22,7 @@ from tests.hooked import hooked
 def test_train_prints_the_scores_of_a_run_or_those_of_seeds(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(train_command, "_say_what_is_next", said := Mock())
+    monkeypatch.setattr(train_command, "_say_what_is_next", Mock())
     results = {"best": {"epoch": 3, "validation": {"f1": 91.2345, "f1/PER": 95.0}}, "test": {"f1": 90.0}}
     monkeypatch.setattr(elmo_tasks.runs.train, "train", Mock(return_value=results))
     assert cli.main(["train", "configs/own.jsonnet"]) == 0
@@ -38,12 +38,6 @@ def test_train_prints_the_scores_of_a_run_or_those_of_seeds(
     output = capsys.readouterr().out
     assert all(word in output for word in ("validation, 2 seeds", "91.00", "0.25", "test, 2 seeds", "90.00", "0.75"))
     assert "89.00" not in output
-    of_folds = {"folds": 5, "pooled": {"f1": 87.654}, "mean": {"test/f1": 87.0}, "std": {"test/f1": 1.5}}
-    with hooked("repeated_training", "folds", Mock(return_value=of_folds)):
-        assert cli.main(["train", "c.jsonnet", "-s", "out", "--folds", "5"]) == 0
-    assert said.call_args.args[0] == Path("out/fold_1")
-    output = capsys.readouterr().out
-    assert all(text in output for text in ("all 5 folds together", "87.65", "test, 5 folds", "87.00", "1.50"))
 
 
 def test_train_says_what_to_type_next(

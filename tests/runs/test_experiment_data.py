@@ -25,7 +25,7 @@ from elmo_tasks.runs.evaluate import evaluate
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.experiment_data import Data, with_validation
 from elmo_tasks.tasks import Classification
-from elmo_tasks.training.data_splits import split_off
+from elmo_tasks.training.data_splits import Fold, split_off
 from elmo_tasks.training.trainer import Trainer
 from tests.runs.small_runs import SmallRun, killed_at
 
@@ -87,10 +87,12 @@ def test_a_share_of_the_training_data_is_held_out_by_its_seed(config_file: Path,
     assert held_out == list(again.held_out["validation"]["line"]) != list(other.held_out["validation"]["line"])
     assert 5 <= len(held_out) <= 20  # of 50 sentences
     assert set(part.training["document"]).isdisjoint(part.held_out["validation"]["document"])
-    folds = [read(*SHARE, f"fold.number={number}", "fold.of=2") for number in (1, 2)]
-    for fold in folds:
-        parts = [fold.training, fold.held_out["validation"], fold.held_out["test"]]
-        assert sorted(line for each in parts for line in each["line"]) == list(whole.training["line"])
+    folds = [read(*NONE, f"fold.number={number}", "fold.of=2") for number in (1, 2)]
+    lines = [list(fold.held_out["validation"]["line"]) for fold in folds]
+    assert sorted(lines[0] + lines[1]) == list(whole.training["line"])
+    assert [list(fold.training["line"]) for fold in folds] == lines[::-1]
+    with pytest.raises(ConfigError, match="fold: expected validation_share: null, which it replaces"):
+        read(*SHARE, "fold.number=1", "fold.of=2")
 
 
 def test_a_run_with_a_share_resumes_bit_for_bit_and_lists_the_share(
@@ -115,7 +117,7 @@ def test_changed_copies_are_only_of_what_is_learned_from(config_file: Path) -> N
         config = load_config(config_file, ExperimentConfig, changes)
         return config, Data.read(config)
 
-    split = (*SHARE, "fold.number=1", "fold.of=3", "train_share.share=0.5")
+    split = (*NONE, "fold.number=1", "fold.of=3", "train_share.share=0.5")
     (plain_config, plain), (config, data) = read(*split), read(*split, *COPIES)
     assert {name: part.to_list() for name, part in data.held_out.items()} == {
         name: part.to_list() for name, part in plain.held_out.items()
@@ -192,7 +194,7 @@ def test_mistakes_are_one_line(
 def test_a_share_of_each_label_is_held_out() -> None:
     """A fifth of 20, 15, 5, 2 and 1 examples, rounded: 4, 3, 1, 0 and 0."""
     labels = [label for label, count in {"a": 20, "b": 15, "c": 5, "d": 2, "e": 1}.items() for _ in range(count)]
-    rows = {"tokens": [["x"]] * 43, "label": labels, "file": [0] * 43, "line": list(range(43))}
+    rows = {"tokens": [[f"x{row}"] for row in range(43)], "label": labels, "file": [0] * 43, "line": list(range(43))}
     data = Dataset.from_dict(rows)
     training, held_out = split_off(data, data, Classification(), 0.2, 1)
     assert Counter(held_out["label"]) == {"a": 4, "b": 3, "c": 1}
@@ -202,6 +204,35 @@ def test_a_share_of_each_label_is_held_out() -> None:
     assert list(held_out["line"]) != list(split_off(data, data, Classification(), 0.2, 2)[1]["line"])
     few = data.select([40, 42])  # a fifth of each is none
     assert [len(part) for part in split_off(few, few, Classification(), 0.2, 1)] == [1, 1]
+
+
+def test_examples_that_ask_the_same_are_held_out_together() -> None:
+    texts = [["same"] if row % 3 == 0 else [f"x{row}"] for row in range(30)]
+    data = Dataset.from_dict({"tokens": texts, "label": ["a", "b"] * 15, "file": [0] * 30, "line": list(range(30))})
+    splits = [Fold(number=number, of=3).split(data, data, Classification()) for number in (1, 2, 3)]
+    for training, held_out in [*splits, split_off(data, data, Classification(), 0.3, 1)]:
+        assert not {*map(tuple, training["tokens"])} & {*map(tuple, held_out["tokens"])}
+    assert sorted(line for _, held_out in splits for line in held_out["line"]) == list(range(30))
+
+
+def test_what_an_earlier_run_has_held_out_is_held_out_again() -> None:
+    task, texts, labels = Classification(), [[f"x{row}"] for row in range(20)], ["a", "b"] * 10
+    data = Dataset.from_dict({"tokens": texts, "label": labels, "file": [0] * 20, "line": list(range(20))})
+    key = [task.key({"tokens": text}) for text in texts]
+    earlier = {key[row]: -1 if row in (0, 5) else 0 for row in range(15)}
+    training, held_out = split_off(data, data, task, 0.2, 1, earlier)
+    assert {0, 5} < set(held_out["line"])
+    fresh = set(held_out["line"]) - {0, 5}
+    assert len(fresh) == 1  # a fifth of 2 and of 3, rounded
+    assert fresh < set(range(15, 20))
+    assert len(training) == 17
+    only_known = data.select(range(15))
+    assert list(split_off(only_known, only_known, task, 0.2, 1, earlier)[1]["line"]) == [0, 5]
+    folds = {key[row]: 1 + row % 2 for row in range(10)} | {key[10]: 3}  # of which there is none now
+    first, second = (Fold(number=number, of=2).split(data, data, task, folds)[1] for number in (1, 2))
+    assert set(range(0, 10, 2)) < set(first["line"])
+    assert set(range(1, 10, 2)) < set(second["line"])
+    assert (len(first), len(second)) == (10, 10)
 
 
 def test_one_file_is_enough(tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -218,8 +249,7 @@ def test_one_file_is_enough(tmp_path: Path, caplog: pytest.LogCaptureFixture, mo
     assert Counter(data.held_out["validation"]["label"]) == {"gut": 4, "übel": 4, "na ja": 4}
     assert len(data.training) == 48
     assert caplog.messages[0] == (
-        "dev.csv: no such file, and no validation_data_path is set: a fifth of the training data is held out, of each "
-        "label if there are labels; --folds 5 scores all"
+        "a fifth of the training data is held out as validation data, of each label if there are labels"
     )
     assert sum("table.csv: Windows-1252, separated by semicolons" in each for each in caplog.messages) == 1
     for missing in (("train_data_path=table.csv", "validation_data_path=gone.csv"), ("random_seed=2",)):

@@ -19,7 +19,7 @@ from elmo_tasks.runs.plan import plan_folder
 @pytest.mark.parametrize("kind", [RunFolder, PretrainingFolder])
 def test_clear_removes_what_the_list_names_and_leaves_other_files_alone(kind: type[Folder], tmp_path: Path) -> None:
     folder = kind(tmp_path)
-    paths = {value for name, value in vars(folder).items() if isinstance(value, Path) and name != "path"}
+    paths = {value for name, value in vars(folder).items() if isinstance(value, Path) and name not in ("path", "folds")}
     for model in folder.frozen_models if isinstance(folder, RunFolder) else ():
         paths |= {model.reference, model.copies}
     if isinstance(folder, PretrainingFolder):

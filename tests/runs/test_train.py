@@ -27,7 +27,7 @@ from tests.runs.small_runs import SmallRun, killed_at
 
 def test_folder_is_the_runs_archive(trained: SmallRun) -> None:
     files = "bilm.json config.json data.json frozen.safetensors metrics.json metrics.jsonl model.safetensors"
-    names = {*files.split(), "tensorboard", "training.pt", "versions.json", "vocabulary.json"}
+    names = {*files.split(), "learned.safetensors", "tensorboard", "training.pt", "versions.json", "vocabulary.json"}
     assert {path.name for path in trained.path.iterdir()} == names
     assert trained.json("versions.json").keys() >= {"elmo-tasks", "python", "torch"}
     assert trained.json("config.json")["trainer"]["optimizer"]["betas"] == [0.9, 0.999]  # defaults are written out
@@ -168,8 +168,10 @@ def test_a_run_learns_from_its_share_of_the_training_data(config_file: Path) -> 
     assert (len(half), len(tenth)) == (len(whole) // 2, len(whole) // 10)
     assert set(tenth) < set(half) < set(whole)
     assert {len(part.held_out["validation"]) for part in parts} == {len(parts[0].held_out["validation"])}
-    fold = Data.read(load_config(config_file, ExperimentConfig, (shares[1], "fold.number=1", "fold.of=2")))
-    assert len(fold.training) == round((len(whole) - len(fold.held_out["test"])) / 2)  # a share of what is not held out
+    split = (shares[1], "fold.number=1", "fold.of=2", "validation_data_path=null")
+    fold = Data.read(load_config(config_file, ExperimentConfig, split))
+    held_out = fold.held_out["validation"]
+    assert len(fold.training) == round((len(whole) - len(held_out)) / 2)  # a share of what is not held out
 
 
 TEXTS = [["cold", "soup"], ["warm", "soup"], ["warm", "bread"], ["cold", "day"], ["warm", "day"], ["dry", "bread"]]
@@ -228,7 +230,9 @@ def test_a_run_scores_and_predicts_the_same_wherever_it_is(task: str, tmp_path: 
     assert threshold is None or threshold.item() != 0.5
     results = []
     for path in (tmp_path / "run", tmp_path / "run.tar.gz"):
-        assert evaluate(path, DATA[task]) == pytest.approx(found, abs=1e-4)
+        scores = evaluate(path, DATA[task])
+        assert scores.pop("learned", None) == ({"examples": len(DATA[task])} if path == tmp_path / "run" else None)
+        assert scores == pytest.approx(found, abs=1e-4)
         predictor = load.load_predictor(path)
         results += predictor(INPUTS[task])
     assert results[0] == results[1]

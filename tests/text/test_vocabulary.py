@@ -23,6 +23,9 @@ class Pairs:
     def labels(self, example: Mapping[str, Any]) -> Mapping[str, Iterable[str]]:
         return {"verdict": [example["verdict"]], "kinds": example["kinds"]}
 
+    def key(self, example: Mapping[str, Any]) -> int:
+        return 0
+
 
 def example(one: str, other: str = "", verdict: str = "yes", kinds: str = "k") -> dict[str, Any]:
     return {"one": one.split(), "other": other.split(), "verdict": verdict, "kinds": kinds.split()}

@@ -27,14 +27,13 @@ from elmo_tasks.extras.calibration.calibration import answers_by_precision, cali
 from elmo_tasks.extras.repeats.report import write_report
 from elmo_tasks.files.atomic import atomic_write
 from elmo_tasks.files.json_files import json_text, read_json, read_record, read_records, write_json
-from elmo_tasks.files.paths import check_kind
 from elmo_tasks.files.tensor_files import read_tensors, tensor_shapes, write_tensors
 from elmo_tasks.progress import counted_items
 from elmo_tasks.runs.archive import open_run
 from elmo_tasks.runs.evaluate import evaluate_examples
 from elmo_tasks.runs.experiment_config import BestEpoch, ExperimentConfig, Results
 from elmo_tasks.runs.experiment_data import Data, with_columns
-from elmo_tasks.runs.folder import RunFolder
+from elmo_tasks.runs.folder import RunFolder, Split
 from elmo_tasks.runs.learned import HELD_OUT, LEARNED, Learned
 from elmo_tasks.runs.load import Run, load_run
 from elmo_tasks.runs.plan import plan_run
@@ -70,7 +69,7 @@ def train_folds(
     from_run: str | Path | None = None,
     resume: bool = False,
     force: bool = False,
-    predictions: Collection[str] = (),
+    predictions: Collection[Split] = (),
     only_if_small: bool = False,
     **settings: Any,
 ) -> dict[str, Any]:
@@ -84,7 +83,6 @@ def train_folds(
         the contents of `metrics.json`. The validation scores are those of the predictions of all folds together.
     """
     run = RunFolder(folder)
-    check_kind(folder, remedy="-s names another folder")
     names = {key: None if source is None else config_value(source) for key, source in (datasets or {}).items()}
     own = override_list(overrides)
     changes = [
@@ -95,7 +93,9 @@ def train_folds(
         f"folds={num_folds}",
     ]
     experiment = with_columns(load_config(config, ExperimentConfig, changes, variables, replaced=names))
-    tested = [split for split in predictions if split != "validation"]  # those of the folds are always written
+    tested: list[Split] = [
+        split for split in predictions if split != "validation"
+    ]  # those of the folds are always written
     plan = plan_run(run, experiment, resume=resume, force=force, from_run=from_run, predictions=tested)
     if plan.state == "finished" and run.cross_validation.is_file():
         logger.info("%s: finished before; nothing to do", run.path)
@@ -114,7 +114,8 @@ def train_folds(
     start = _Start.of(from_run, learned, num_folds)
 
     def train_part(part: _Part) -> None:
-        held_out = [f"fold.number={part.fold}", f"fold.of={num_folds}", "test_data_path=null"]
+        held_out = [f"fold.number={part.fold}", f"fold.of={num_folds}", f"fold.seed={experiment.validation_seed}"]
+        held_out.append("test_data_path=null")
         if part.share < 1:
             held_out.append(f"train_share.share={part.share}")
         own_settings = settings | {"callbacks": [*settings.get("callbacks", ()), _KeepEpochs(part.path)]}

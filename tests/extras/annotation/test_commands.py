@@ -34,7 +34,7 @@ def test_options_of_annotation_tools(short_run: Path, tmp_path: Path, capsys: py
     no, plain = "expected no", tmp_path / "plain"
     plain.touch()
     new = "--output-format brat: expected a new folder as --output, or --force to write into one"
-    least = "--least-certain is for annotation tools; expected --output-format doccano, label-studio, brat, spacy"
+    least = "--least-certain: expected an annotation tool's --output-format, JSON lines or a table"
     several = "--output-format spacy: reads one file or folder; got several files"
     ending = "a.csv: cannot be written as .csv; expected a name that ends in .json"
     for wrong, problem in (
@@ -42,7 +42,7 @@ def test_options_of_annotation_tools(short_run: Path, tmp_path: Path, capsys: py
         ([*command, "brat"], new),
         ([*command, "brat", "--output", "a.csv"], "a.csv: cannot be written as .csv; expected the name of a folder"),
         ([*command, "brat", "--output", str(plain), "--force"], f"{plain}: not a folder; expected one to write to"),
-        (["predict", run, str(source), "--least-certain", "2"], least),
+        (["predict", run, str(source), "--least-certain", "2", "--output", f"{folder}/"], least),
         ([*command, "spacy", "--explain"], f"--explain adds to results, not to data; {no} --output-format spacy"),
         ([*command, "spacy", "--format", "text"], f"--output-format spacy: {no} --format"),
         ([*command, "label-studio", "--output", "a.csv"], ending),
