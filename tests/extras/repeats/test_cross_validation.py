@@ -240,7 +240,7 @@ def test_a_run_of_an_earlier_version_does_not_know_what_it_learned_from(scored: 
 def test_labels_that_are_often_enough_right() -> None:
     chances = [0.99, 0.9, 0.9, 0.8, 0.7, 0.6, 0.6, 0.5, 0.5, 0.5, 0.4, 0.4]
     right = [1, 1, 1, 1, 1, 1, 1, 0, 1, 1, 0, 0]
-    pairs = [
+    pairs: list[dict[str, dict[str, Any]]] = [
         {
             "example": {"label": "ab"[1 - each]},
             "prediction": {"label": "a", "probabilities": {"a": chance, "b": 1 - chance}},
