@@ -218,6 +218,7 @@ class RunEstimator(_TextEstimator):
         }
         settings = {**changes, **{key: value for key, value in own.items() if value is not None}}
         settings |= {"validation_share": self.validation_share, "trainer.device": self.device, "trainer.trackers": []}
+        settings["folds"] = None  # scikit-learn has cross-validations of its own
         if self.validation_share is None:
             settings["trainer.patience"] = None
         overrides = [*override_list(settings), *override_list(self.overrides or ())]
@@ -226,7 +227,7 @@ class RunEstimator(_TextEstimator):
         with tempfile.TemporaryDirectory() as folder:
             run = RunFolder(Path(folder) / "run")
             try:
-                train(self.config or self.default_config, run.path, folds=1, datasets=data, overrides=overrides)
+                train(self.config or self.default_config, run.path, datasets=data, overrides=overrides)
             finally:
                 set_random_generators(earlier)
             self.run_ = {name: path.read_bytes() for name, path in run.packed().items() if path.is_file()}
