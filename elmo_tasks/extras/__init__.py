@@ -158,10 +158,10 @@ EXTRAS = {
                 "language models",
                 "write the biLM vectors of a text",
                 "elmo-tasks embed sentences.txt --output vectors.hdf5 --bilm bilm",
-                unwritten="a file of vectors is only written whole; --output DIR/ keeps the parts that are complete",
+                unwritten="a file of vectors is only written whole",
             ),
         },
-        needs=("engines", "raw_text"),
+        needs=("raw_text",),
     ),
     "weights": Extra(
         "biLMs as others publish them: addresses, zip archives of NLPL, ELMoForManyLangs",
@@ -244,8 +244,7 @@ EXTRAS = {
         },
     ),
     "engines": Extra(
-        "Arrow functions for Ray Data and Spark, and folders of Parquet parts",
-        adds={"result_folder": {"parquet": "commands:PARQUET"}},
+        "Arrow functions for Ray Data and Spark",
         needs=("raw_text", "vectors"),
     ),
     "ensembles": Extra("several runs as one", adds={"several_runs": {"mean": "ensemble:load_ensemble"}}),
