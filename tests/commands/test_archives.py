@@ -105,11 +105,11 @@ def test_serve_passes_on_its_arguments_and_loads_all_before_it_listens(
     monkeypatch.setattr(elmo_tasks.extras.server.bilm_vectors, "bilms_of_runs", bilms_of_runs)
     monkeypatch.setattr(elmo_tasks.extras.server.app, "create_app", create_app)
     monkeypatch.setattr(elmo_tasks.extras.server.serving, "serve", serve)
-    limits = "--batch-tokens 101 --batch-wait 250 --max-tokens 102 --max-bytes 103 --max-requests 104 --timeout 106"
+    limits = "--batch-tokens 101 --max-tokens 102 --max-bytes 103 --max-requests 104 --timeout 106"
     given = "--max-waiting-tokens 105 --device cpu --allow-origin o --note n --include-package json"
     assert cli.main(["serve", "a=one", "two", "--port", "0", *limits.split(), *given.split()]) == 0
     sizes = {"batch_tokens": 101, "request_tokens": 102, "body_bytes": 103, "queue_requests": 104, "queue_tokens": 105}
-    assert served == [Limits(**sizes, wait_seconds=0.25, timeout_seconds=106, connections=208)]
+    assert served == [Limits(**sizes, timeout_seconds=106, connections=208)]
     assert load_runs.call_args.args == (["a=one", "two"],)
     assert load_runs.call_args.kwargs == {"batch_tokens": 101, "overrides": ["trainer.device=cpu"]}
     assert bilms_of_runs.call_args.args == (runs,)

@@ -13,7 +13,6 @@ class Limits:
 
     Attributes:
         batch_tokens: the most tokens of requests that are computed together. A longer request is computed by itself.
-        wait_seconds: how long the first request of a batch waits for others.
         request_tokens: the most tokens of one request.
         body_bytes: the most bytes of one request.
         queue_requests: the most requests that are being read, wait, are computed or being answered.
@@ -24,7 +23,6 @@ class Limits:
     """
 
     batch_tokens: int = 2048
-    wait_seconds: float = 0.005
     request_tokens: int = 2000
     body_bytes: int = 100_000
     queue_requests: int = 256

@@ -106,7 +106,7 @@ class Service:
         self._bilms = bilms
         for run in runs.values():
             run.most_cost = limits.queue_tokens
-        self._batcher = Batcher(limits.batch_tokens, limits.wait_seconds, metrics.computed)
+        self._batcher = Batcher(limits.batch_tokens, metrics.computed)
         self._preparing = ThreadPoolExecutor(1, "preparing")  # splitting text must not hold up the other requests
 
     def run(self, name: str) -> ServedRun:

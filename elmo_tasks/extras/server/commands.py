@@ -41,10 +41,8 @@ def add_serve(parser: argparse.ArgumentParser) -> None:
         "--note", metavar="TEXT", help="text for the top of the page, such as what the models were trained on"
     )
     group, limits = parser.add_argument_group("limits"), Limits()
-    wait = round(1000 * limits.wait_seconds)
     for name, default, text in (
         ("--batch-tokens", limits.batch_tokens, "the maximum number of tokens computed together"),
-        ("--batch-wait", wait, "how many milliseconds a batch waits for more requests"),
         ("--max-tokens", limits.request_tokens, "the maximum number of tokens of a request"),
         ("--max-bytes", limits.body_bytes, "the maximum number of bytes of a request"),
         ("--max-requests", limits.queue_requests, "the maximum number of unanswered requests; more get 429"),
@@ -66,7 +64,6 @@ def run_serve(arguments: argparse.Namespace) -> None:
 
     limits = Limits(
         batch_tokens=arguments.batch_tokens,
-        wait_seconds=arguments.batch_wait / 1000,
         request_tokens=arguments.max_tokens,
         body_bytes=arguments.max_bytes,
         queue_requests=arguments.max_requests,

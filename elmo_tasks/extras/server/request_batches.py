@@ -21,21 +21,18 @@ class _Waiting:
     process: Process
     item: Any
     tokens: int
-    since: float
     future: Future[Any]
 
 
 class Batcher:
     """Gathers items and computes them in batches, the oldest first.
 
-    A batch begins with the oldest item. When this has waited for `wait_seconds`, the batch takes further ones for the
-    same `process`, in the order of their arrival, up to `batch_tokens`. While a batch is computed, the next one gathers
-    by itself. One thread computes everything: more would only compete for the processors, and the memory of one batch
-    is a bound.
+    A batch begins with the oldest item, and takes further ones for the same `process`, in the order of their arrival,
+    up to `batch_tokens`. While a batch is computed, the next one gathers. One thread computes everything: more would
+    only compete for the processors, and the memory of one batch is a bound.
 
     Arguments:
         batch_tokens: the most tokens of a batch. A larger item is a separate batch.
-        wait_seconds: how long the first item of a batch waits for others.
         observe: called after each batch with its number of items, its tokens and its seconds, before any item has its
             result.
     """
@@ -43,11 +40,9 @@ class Batcher:
     def __init__(
         self,
         batch_tokens: int,
-        wait_seconds: float,
         observe: Callable[[int, int, float], object] = lambda items, tokens, seconds: None,
     ) -> None:
         self._batch_tokens = batch_tokens
-        self._wait_seconds = wait_seconds
         self._observe = observe
         self._waiting: list[_Waiting] = []
         self._changed = threading.Condition()
@@ -65,7 +60,7 @@ class Batcher:
         with self._changed:
             if self._closing:
                 raise RuntimeError("the batcher is closed")
-            self._waiting.append(_Waiting(process, item, tokens, time.monotonic(), future))
+            self._waiting.append(_Waiting(process, item, tokens, future))
             self._changed.notify()
         return future
 
@@ -104,9 +99,6 @@ class Batcher:
                 if self._closing:
                     return []
                 self._changed.wait()
-            deadline = self._waiting[0].since + self._wait_seconds
-            while not self._closing and (left := deadline - time.monotonic()) > 0:
-                self._changed.wait(left)
             first, *others = self._waiting
             batch, tokens = [first], first.tokens
             for each in others:

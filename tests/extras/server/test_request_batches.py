@@ -39,7 +39,7 @@ def work() -> Work:
 
 @pytest.fixture
 def batcher(work: Work) -> Iterator[Batcher]:
-    batcher = Batcher(batch_tokens=10, wait_seconds=0.0)
+    batcher = Batcher(batch_tokens=10)
     yield batcher
     work.go.set()
     batcher.close()
@@ -100,20 +100,8 @@ def test_what_is_cancelled_is_not_computed(batcher: Batcher, work: Work) -> None
     assert work.batches == [[0], [1], [2]]
 
 
-def test_the_first_waits_for_others_but_not_for_ever(work: Work) -> None:
-    seen: list[tuple[int, int]] = []
-    batcher = Batcher(10, 0.3, lambda items, tokens, seconds: seen.append((items, tokens)))
-    begin = time.monotonic()
-    futures = [batcher.submit(work.negate, item, 2) for item in range(3)]
-    assert [each.result(30) for each in futures] == [0, -1, -2]
-    assert time.monotonic() - begin >= 0.29
-    batcher.close()
-    assert work.batches == [[0, 1, 2]]
-    assert seen == [(3, 6)]
-
-
 def test_closing_computes_what_waits(work: Work) -> None:
-    batcher = Batcher(10, 60.0)
+    batcher = Batcher(10)
     futures = [batcher.submit(work.negate, item, 1) for item in range(3)]
     batcher.close()
     assert [each.result(0) for each in futures] == [0, -1, -2]
@@ -122,13 +110,13 @@ def test_closing_computes_what_waits(work: Work) -> None:
 
 
 def test_a_batch_is_counted_before_anyone_has_an_answer(work: Work) -> None:
+    counted: list[tuple[int, int, bool]] = []
+    batcher = Batcher(10, lambda items, tokens, seconds: counted.append((items, tokens, future.done())))
+    future = batcher.submit(work.double, 3, 2)
     work.go.set()
-    answered: list[bool] = []
-    batcher = Batcher(10, 60.0, lambda *counts: answered.extend(each.done() for each in futures))
-    futures = [batcher.submit(work.double, item, 1) for item in (3, -3)]
     batcher.close()
-    assert answered == [False, False]
-    assert all(each.done() for each in futures)
+    assert counted == [(1, 2, False)]
+    assert future.done()
 
 
 def test_large_bodies_and_long_texts(serve: Serve) -> None:
