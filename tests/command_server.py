@@ -1,9 +1,10 @@
 """`elmo-tasks` in a process of its own, without waiting for its imports, which take longer than most commands.
 
-A server that has imported everything makes a copy of itself for each command. `python tests/command_server.py ADDRESS
-ARGUMENT...` is a client: it hands its folder, its environment and its standard streams over, and ends with the exit
-code. A client that gets SIGTERM kills its command before it ends; if it is killed, its command ends soon after. With no
-arguments after the address, it is the server, which prints a line when it is ready. `start` starts it.
+A server that has imported everything makes a copy of itself for each command, or program `-c PROGRAM`.
+`python tests/command_server.py ADDRESS ARGUMENT...` is a client: it hands its folder, its environment and its standard
+streams over, and ends with the exit code. A client that gets SIGTERM kills its command before it ends, or with
+`PASS_SIGTERM` in its environment hands it on; if it is killed, its command ends soon after. With no arguments after the
+address, it is the server, which prints a line when it is ready. `start` starts it.
 """
 
 import fcntl
@@ -16,14 +17,17 @@ import sys
 
 KILLED = 70  # the exit code of a client whose command was killed
 _PYTHON = """#!/bin/sh
-if [ "$1 $2" = "-m elmo_tasks" ]; then shift 2; set -- -I -S '{file}' '{address}' "$@"; fi
+case "$1 $2" in
+"-m elmo_tasks") shift 2; set -- -I -S '{file}' '{address}' "$@";;
+"-c "*) set -- -I -S '{file}' '{address}' "$@";;
+esac
 exec '{python}' "$@"
 """
 
 
 @functools.cache
 def start() -> str:
-    """Starts the server; returns a script that stands for Python, where `-m elmo_tasks ARGUMENT...` is a client."""
+    """Starts the server; returns a script for Python, where `-m elmo_tasks ARGUMENT...` and `-c` are clients."""
     import atexit
     import shutil
     import subprocess
@@ -53,7 +57,8 @@ def run_command(address: str, arguments: list[str]) -> int:
         connection.sendall(json.dumps(request).encode())
         connection.shutdown(socket.SHUT_WR)
         process = int.from_bytes(connection.recv(4), "big")
-        signal.signal(signal.SIGTERM, lambda *_: os.kill(process, signal.SIGKILL))
+        number = signal.SIGTERM if "PASS_SIGTERM" in os.environ else signal.SIGKILL
+        signal.signal(signal.SIGTERM, lambda *_: os.kill(process, number))
         code = connection.recv(1)
     return code[0] if code else KILLED
 
@@ -97,6 +102,11 @@ def _answer(connection: socket.socket, command: object) -> int:
     os.environ.clear()
     os.environ.update(request["environment"])
     try:
+        if request["arguments"][0] == "-c":
+            _, program, *sys.argv[1:] = request["arguments"]
+            sys.path.insert(0, "")
+            exec(program, {"__name__": "__main__"})
+            return 0
         return int(command(request["arguments"]))  # type: ignore[operator]
     except SystemExit as end:
         return int(end.code or 0)

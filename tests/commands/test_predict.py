@@ -32,6 +32,7 @@ from elmo_tasks.predictors.fields import text_field
 from elmo_tasks.predictors.predictor import ExampleError
 from elmo_tasks.tasks import Classification
 from elmo_tasks.text.tokenizers import TREEBANK
+from tests import command_server
 
 ODD_FILES = Path(__file__).parents[1] / "odd_files"
 
@@ -192,7 +193,7 @@ def test_a_package_adds_formats(short_run: Path, sample_folder: Path, tmp_path: 
     data = str(sample_folder / "ner_conll2003" / "eng.testb")
 
     def predict(source: str, *options: str, package: str = "counted") -> tuple[int, str, str]:
-        command = [sys.executable, "-m", "elmo_tasks", "predict", str(short_run), source, *options]
+        command = [command_server.start(), "-m", "elmo_tasks", "predict", str(short_run), source, *options]
         done = subprocess.run([*command, "--include-package", package], cwd=tmp_path, capture_output=True, text=True)
         return done.returncode, done.stdout, done.stderr
 

@@ -6,7 +6,6 @@ import multiprocessing
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from elmo_tasks.errors import DataError, ElmoTasksError, UnknownLabelError
 from elmo_tasks.extras.compare.systems import is_data_file
 from elmo_tasks.modules.word_vectors import WordVectorFile
 from elmo_tasks.text import tokenization
+from tests import command_server
 from tests.data_readers.readers import write, write_hub
 
 TEXT = "Oslo I-LOC\nsleeps O\n\nMary I-PER\nruns O\n"
@@ -301,7 +301,8 @@ def test_a_change_of_an_own_reader_s_code_is_seen(cache: Path, tmp_path: Path) -
     def read_after(changed: str, before: str, after: str) -> list[list[str]]:
         file = tmp_path / "mine" / changed
         file.write_text(file.read_text().replace(before, after))
-        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=tmp_path, check=True)
+        command = [command_server.start(), "-c", script]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=True)
         examples: list[list[str]] = json.loads(done.stdout)
         return examples
 

@@ -4,12 +4,12 @@ import json
 import random
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from elmo_tasks import cli
+from tests import command_server
 
 HERE = Path(__file__).parent
 INCLUDE = ("--include-package", "topics")
@@ -68,7 +68,7 @@ def test_a_run_names_the_package_that_it_needs_and_does_not_import_it(tmp_path: 
         "elmo_tasks.include_packages(['topics'])\n"
         "elmo_tasks.load(sys.argv[1])\n"
     )
-    command = [sys.executable, "-c", program, run, f"{run}.tar.gz", odd]
+    command = [command_server.start(), "-c", program, run, f"{run}.tar.gz", odd]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     wanted = (
         "has parts of other packages; add --include-package topics (in Python, elmo_tasks.include_packages(['topics']))"

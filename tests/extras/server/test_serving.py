@@ -4,11 +4,11 @@ import contextlib
 import http.client
 import importlib.util
 import json
+import os
 import re
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -25,14 +25,16 @@ from elmo_tasks.extras.server.app import create_app
 from elmo_tasks.extras.server.bilm_vectors import ServedBiLM
 from elmo_tasks.extras.server.served_runs import ServedRun
 from elmo_tasks.extras.server.serving import bind, is_loopback, make_server
+from tests import command_server
 
 Listening = Callable[[Limits], AbstractContextManager[tuple[str, int]]]
 
 
 @pytest.mark.slow
 def test_sigterm_ends_after_the_answers(run_folder: Path) -> None:
-    command = [sys.executable, "-m", "elmo_tasks", "serve", str(run_folder), "--port", "0", "--verbose"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
+    command = [command_server.start(), "-m", "elmo_tasks", "serve", str(run_folder), "--port", "0", "--verbose"]
+    environment = {**os.environ, "PASS_SIGTERM": "1"}
+    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
         found = next(filter(None, (re.search(r"serving at http://127.0.0.1:(\d+);", line) for line in server.stderr)))
         port = int(found[1])
