@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from seqeval.metrics import f1_score
+from sklearn.metrics import f1_score as macro_f1
 
 from benchmarks.common import real_data
 from elmo_tasks.data_readers.conll2003 import Conll2003Config
@@ -26,6 +27,8 @@ Examples = Sequence[Example]
 
 MOST_TESTED = 1000
 TAGS = {"predicates": "spans", "ner_conll03": "spans", "pos_ewt": "plain", "penn_ewt": "plain"}
+# Scored by the macro F1: a model that hardly ever gives a rare label can have a high accuracy.
+UNEVEN = {"sst_uneven": "uneven"}
 CHOICE = ("genre", "questions", "predicates")
 
 
@@ -40,6 +43,29 @@ def read_genres(path: Path) -> Iterator[Example]:
         elif tokens:
             yield {"tokens": tokens, "label": genre}
             tokens = []
+
+
+def read_web(path: Path) -> Iterator[Example]:
+    """The sentences of EWT, labelled with the kind of web text in their ids."""
+    for _, line in read_lines(path):
+        if line.startswith("# sent_id"):
+            tokens, label = [], line.split()[3].partition("-")[0]
+        elif line[:1].isdigit() and line.split("\t")[0].isdigit():
+            tokens.append(line.split("\t")[1])
+        elif not line.strip():
+            yield {"tokens": tokens, "label": label}
+
+
+def read_uneven(path: Path) -> Iterator[Example]:
+    """Sentences of SST: 80 % are positive, 15 % neutral and 5 % negative, all of them of at most these shares."""
+    kinds: dict[str, list[Example]] = {"positive": [], "neutral": [], "negative": []}
+    for example in SstConfig().build().read(path):
+        kind = example["label"].removeprefix("very ")
+        kinds[kind].append({**example, "label": kind})
+    whole = len(kinds["positive"]) / 80
+    shares = {"positive": 80, "neutral": 15, "negative": 5}
+    drawn = [each for kind, share in shares.items() for each in kinds[kind][: int(share * whole)]]
+    yield from random.Random(0).sample(drawn, len(drawn))
 
 
 def read_questions(path: Path) -> Iterator[Example]:
@@ -81,12 +107,15 @@ def read_set(name: str, all_tested: bool = False) -> tuple[list[Example], list[E
         "genre": (gum / "ontogum.train.v4_gold_conll.xz", gum / "ontogum.dev.v4_gold_conll"),
         "questions": (squad / "train-v1.1.json.xz", squad / "dev-v1.1.json"),
         "predicates": (roles / "ewt.train.gold_conll.xz", roles / "ewt.dev.gold_conll"),
-        "sst5": (trees / "train.txt", trees / "test.txt"),
+        **dict.fromkeys(("sst5", "sst_uneven"), (trees / "train.txt", trees / "test.txt")),
         "snli": (pairs / "snli_1.0_train_subset.jsonl", pairs / "snli_1.0_test.jsonl"),
         "ner_conll03": (names / "eng.train", names / "eng.testb"),
-        **dict.fromkeys(("pos_ewt", "penn_ewt"), (ewt / "en_ewt-ud-train.conllu.xz", ewt / "en_ewt-ud-test.conllu")),
+        **dict.fromkeys(
+            ("pos_ewt", "penn_ewt", "web"), (ewt / "en_ewt-ud-train.conllu.xz", ewt / "en_ewt-ud-test.conllu")
+        ),
     }
-    read = {"genre": read_genres, "questions": read_questions}.get(name) or readers[name].build().read
+    own = {"genre": read_genres, "questions": read_questions, "web": read_web, "sst_uneven": read_uneven}
+    read = own.get(name) or readers[name].build().read
     train, test = (list(map(dict, read(path))) for path in files[name])
     return train, test if all_tested else random.Random(0).sample(test, min(len(test), MOST_TESTED))
 
@@ -99,9 +128,11 @@ def gold(example: Example) -> Any:
 
 
 def score(predictions: Sequence[Any], examples: Examples, kind: str | None) -> float:
-    """F1 of spans, or accuracy of tags or labels, in percent."""
+    """F1 of spans, macro F1 of uneven labels, or accuracy of tags or other labels, in percent."""
     if kind == "spans":
         return 100 * float(f1_score(list(map(gold, examples)), list(predictions)))
+    if kind == "uneven":
+        return 100 * float(macro_f1(list(map(gold, examples)), list(predictions), average="macro", zero_division=0))
     pairs = list(zip(predictions, map(gold, examples), strict=True))
     if kind == "plain":
         pairs = [pair for found, expected in pairs for pair in zip(found, expected, strict=True)]

@@ -121,9 +121,9 @@ def test_a_handful_of_rows_is_learned_by_heart(name: str, tmp_path: Path, monkey
 
 @pytest.mark.parametrize("size", [40, 600, 5000])
 def test_there_are_enough_steps_for_any_small_size_and_not_too_many(size: int) -> None:
-    config = load_config("small/classification", ExperimentConfig)
+    config = load_config("small/regression", ExperimentConfig)
     task = config.dataset_reader.task
-    rows = [{"tokens": ["word"], "label": "good"}] * size
+    rows = [{"tokens": ["word"], "score": 1.0}] * size
     data = config.dataset_reader.build().read(rows)
     loader = BatchLoader(config.data_loader, data, task, config.vocabulary.build(Counts.of(task, data), []))
     assert 1000 <= config.trainer.num_epochs * loader.num_steps(0) <= 15_000

@@ -211,6 +211,7 @@ EXTRAS = {
             "ModelConfig": {
                 "bidaf": "bidaf:BidafConfig",
                 "decomposable_attention": "decomposable_attention:DecomposableAttentionConfig",
+                "linear_classifier": "linear_classifier:LinearClassifierConfig",
                 "simple_tagger": "simple_tagger:SimpleTaggerConfig",
                 "text_classifier": "text_classifier:TextClassifierConfig",
             },

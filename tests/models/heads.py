@@ -129,6 +129,12 @@ def numbers_of_texts() -> Head:
     )
 
 
+def linear_classifier(head: Head, **settings: Any) -> Head:
+    """With little penalty, so that it learns four examples by heart."""
+    model = {"type": "linear_classifier", "strengths": (1e3,), **settings}
+    return dataclasses.replace(head, model=model, embedder={"elmo": {"mixes": ("input", "output"), "dropout": 0.1}})
+
+
 def esim() -> Head:
     def pair(premise: str, hypothesis: str, label: str) -> dict[str, Any]:
         return {"premise": premise.split(), "hypothesis": hypothesis.split(), "label": label}
@@ -306,6 +312,8 @@ HEADS = {
     "text_classifier, pairs": dataclasses.replace(
         esim(), model={**text_classifier(pooling="mean").model, "task": "text_pairs"}
     ),
+    "linear_classifier": linear_classifier(bcn()),
+    "linear_classifier, pairs": linear_classifier(esim(), task="text_pairs", strengths=(100.0,)),
     "esim": esim(),
     "decomposable_attention, end token": decomposable_attention(),
     "bidaf_self_attention, no answer": with_no_answer(bidaf_self_attention()),
