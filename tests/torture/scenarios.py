@@ -231,12 +231,6 @@ def _numpy(path: Path) -> None:
             assert all(loaded[name].nbytes >= 0 for name in loaded.files)
 
 
-def _parquet(path: Path) -> None:
-    import pyarrow.parquet as pq
-
-    pq.read_table(path)
-
-
 def _safetensors(path: Path) -> None:
     from safetensors.torch import load_file
 
@@ -244,7 +238,7 @@ def _safetensors(path: Path) -> None:
 
 
 _READABLE: dict[str, Callable[[Path], None]] = {
-    ".safetensors": _safetensors, ".hdf5": _hdf5, ".npz": _numpy, ".npy": _numpy, ".parquet": _parquet
+    ".safetensors": _safetensors, ".hdf5": _hdf5, ".npz": _numpy, ".npy": _numpy
 }  # fmt: skip
 """Reads files whose bytes are compared."""
 
