@@ -344,7 +344,6 @@ def spacy_blank(train: Examples, test: Examples, seed: int) -> tuple[list[Any], 
 
 TEXT_MODELS: dict[str, Model] = {
     "small": small,
-    "small, no ELMo": small_without_elmo,
     "ELMo vectors, logistic regression": functools.partial(texts_with_regression, elmo_texts),
     "TF-IDF, logistic regression": tf_idf,
     "spaCy, blank": spacy_blank,

@@ -113,6 +113,8 @@ class ExperimentConfig(Config):
         task = type(info.data["model"].task) if "model" in info.data else None
         if task and data_loader.sampling and task.compared_labels is Task.compared_labels:
             raise ValueError(f"sampling: expected a task that predicts labels or tags, got {task.__name__}")
+        if data_loader.sampling and (model := info.data.get("model")) and not model.trained_by_steps:
+            raise ValueError(f"sampling: {model.type} learns without batches; expected model.class_weights: 'balanced'")
         return data_loader
 
     @field_validator("trainer")

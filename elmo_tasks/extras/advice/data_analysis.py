@@ -80,7 +80,7 @@ def analyse(config: ExperimentConfig) -> dict[str, Any]:
             config, data, loader, TaskAgenda(loader, config.trainer, config.model.trained_by_steps).total
         )
     ]
-    found += [*_contradictions(config, data), *_label_warnings(data, parts)]
+    found += [*_contradictions(config, data), *_label_warnings(config, data, parts)]
     for name, part in parts.items():
         found += _part_warnings(config, name, part)
     found.sort(key=lambda warning: KINDS.index(warning.kind))
@@ -264,7 +264,7 @@ def _contradictions(config: ExperimentConfig, data: Data) -> Iterator[DataWarnin
         yield DataWarning("several_labels", f"{text}, the first at {location}; correct the labels, or remove them")
 
 
-def _label_warnings(data: Data, parts: Mapping[str, dict[str, Any]]) -> Iterator[DataWarning]:
+def _label_warnings(config: ExperimentConfig, data: Data, parts: Mapping[str, dict[str, Any]]) -> Iterator[DataWarning]:
     training = parts[TRAINING]["labels"]
     names = defaultdict(list)
     for label in dict.fromkeys(label for part in parts.values() for label in part["labels"]):
@@ -276,7 +276,10 @@ def _label_warnings(data: Data, parts: Mapping[str, dict[str, Any]]) -> Iterator
     metric = data.reader.task.build_metric()
     if (floor := metric.floor(data.training)) >= _ONE_LABEL:
         text = f"always giving the label {next(iter(training))!r} has {metric.main} {floor:.1f} on the training data"
-        yield DataWarning("one_label", f"{text}; data_loader.sampling=balanced draws rare labels as often")
+        remedy = "data_loader.sampling=balanced draws rare labels as often"
+        if not config.model.trained_by_steps:
+            remedy = "model.class_weights=balanced makes rare labels count as much"
+        yield DataWarning("one_label", f"{text}; {remedy}")
     if rare := [f"{label!r} ({number})" for label, number in training.items() if number < _RARE]:
         text = f"labels that the training data has fewer than {_RARE} times: {some_of(rare[::-1], 10)}"
         yield DataWarning("rare_labels", f"{text}; a model hardly learns them: add examples, or join labels")

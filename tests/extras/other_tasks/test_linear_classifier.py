@@ -13,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from elmo_tasks.config import load_config
+from elmo_tasks.errors import ConfigError
 from elmo_tasks.extras.other_tasks.linear_classifier import fit
 from elmo_tasks.models import ModelConfig
 from elmo_tasks.runs import train
@@ -126,6 +127,12 @@ def test_the_features_are_means_of_vectors_and_comparisons_of_pairs() -> None:
 def test_only_frozen_vectors_are_read(embedder: dict[str, Any]) -> None:
     with pytest.raises(pydantic.ValidationError, match="expected only a frozen elmo or transformer"):
         ModelConfig.model_validate({"type": "linear_classifier", "embedder": embedder})
+
+
+def test_rare_labels_are_not_drawn_more_often() -> None:
+    """There are no batches: a setting without effect is an error that names another."""
+    with pytest.raises(ConfigError, match=r"learns without batches; expected model\.class_weights: 'balanced'"):
+        load_config("small/classification", ExperimentConfig, ["data_loader.sampling=balanced"])
 
 
 def test_a_run_has_one_evaluation_and_no_steps(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
