@@ -97,6 +97,7 @@ wheel: $(STAMP)
 benchmark: $(STAMP)
 	$(BIN)/python -m benchmarks.bilm $(if $(ALLENNLP),--allennlp $(ALLENNLP))
 	$(BIN)/python -m benchmarks.growth
+	$(BIN)/python -m benchmarks.large_texts
 	$(BIN)/python -m benchmarks.tagger_step
 	$(BIN)/python -m benchmarks.pretraining_step
 	$(BIN)/python -m benchmarks.heads

@@ -20,26 +20,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.common import real_data
+from benchmarks.large_texts import write_text
 from elmo_tasks.elmo import FastBiLM
 from elmo_tasks.elmo.fast import forget_words
 from elmo_tasks.files.json_files import json_text
-from elmo_tasks.files.text import read_lines
 from elmo_tasks.predictors import Predictor
 from elmo_tasks.predictors.inputs import read_inputs
 from elmo_tasks.runs.load import load_predictor
-
-
-def write_text(path: Path, words: int) -> int:
-    """Writes the first lines of the real text with at least this many words; returns their number."""
-    count = 0
-    with path.open("w", encoding="utf-8") as stream:
-        for _, line in read_lines(real_data() / "lm" / "wikipedia_en_2015.txt.xz"):
-            stream.write(f"{line}\n")
-            count += len(line.split())
-            if count >= words:
-                break
-    return count
 
 
 class Stopwatch:
