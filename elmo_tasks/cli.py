@@ -14,11 +14,12 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Collection, Sequence
+from pathlib import Path
 from typing import IO, Any, NoReturn
 
 from elmo_tasks import __version__
 from elmo_tasks.commands.command import COMMANDS, GROUPS
-from elmo_tasks.errors import DISK_FULL_ERRORS, ElmoTasksError, did_you_mean
+from elmo_tasks.errors import DISK_FULL_ERRORS, ElmoTasksError, counted, did_you_mean
 from elmo_tasks.files.signals import BROKEN_PIPE, INTERRUPTED, Stopped, ended_cleanly, is_signal
 
 _TEXTS = {"note", "sentence", "sentences", "word"}  # arguments that are not paths
@@ -89,6 +90,9 @@ def _what_is_left(arguments: argparse.Namespace) -> str:
     files = [path for name in _OUTPUTS if isinstance(path := getattr(arguments, name, None), str)]
     if not files:
         return ""
+    if files[0].endswith("/") or Path(files[0]).is_dir():
+        number = counted(len([*Path(files[0]).glob("*.parquet")]), "complete part")
+        return f"{files[0]}: has {number}; the same command makes the others"
     return f"{', '.join(files)}: not written; {command.unwritten}"
 
 

@@ -30,6 +30,8 @@ input_format, output_format: what `predict --format` and `--output-format` name,
     `OutputFormat`.
 result_file: by the ending of a file, how `predict --output` writes results to it, `(path, reader or None, source) ->
     context manager`, which gives a function that takes a result.
+result_folder: how `predict --output DIR/` writes many files; the core asks for "parquet", an object with functions
+    `add_options(parser)`, `is_asked_for(arguments)` and `predict(request)`.
 result_change: what an option adds to results, `(predictor) -> function from result to result`; the core asks for
     "resolve".
 page: a page of results, `(path, title, note) -> context manager`, which gives a function that takes a drawing; `note()`

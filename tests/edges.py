@@ -233,6 +233,17 @@ def text_to_lines(world: World, inputs: list[Any]) -> Answers:
     return Answers(said=world.predict(world.names, source, target, "--format", "text"), found=read_lines(target))
 
 
+def lines_to_parts(world: World, inputs: list[Any]) -> Answers:
+    source, target = world.file(".jsonl", inputs), world.file("")
+    said = world.predict(world.names, source, f"{target}/", "--on-error", "record", "--part-tokens", "60")
+    rows = [row for part in sorted(target.glob("*.parquet")) for row in pq.read_table(part).to_pylist()]
+    found = by_row(rows, len(inputs))
+    errors = sum(isinstance(answer, str) for answer in found)
+    noun = "line has" if errors == 1 else "lines have"
+    assert (f"{errors} {noun} no results; the column `error` says why" in said) == bool(errors)
+    return Answers(found, said)
+
+
 # Tables
 
 
@@ -454,6 +465,7 @@ EDGES = [
     Edge("ElmoClassifier", labels, lambda world, given: [world.classifier(given["text"])[0]["label"]], takes="texts"),
     Edge("JSON lines", lines_to_lines, of_line, is_file=True),
     Edge("text", text_to_lines, lambda world, given: plain(world, given["text"]), "objects", True, has_lines=False),
+    Edge("folder of parts", lines_to_parts, of_row),
     *map(_table, (".csv", ".tsv", ".xlsx", ".parquet")),
     *(_tool(name, keeps=name in ("doccano", "label-studio")) for name in ANNOTATED),
 ]

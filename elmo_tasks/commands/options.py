@@ -176,6 +176,17 @@ def add_training_arguments(parser: argparse.ArgumentParser) -> None:
     add_flag(earlier, "--force", "replace the earlier run in this folder")
 
 
+def add_inputs(parser: argparse.ArgumentParser, kind: str) -> None:
+    """What is read: one file of this kind, or many for an output folder."""
+    parser.add_argument(
+        "input",
+        metavar="INPUT",
+        nargs="+",
+        help=f"{kind}, compressed or not, or - for standard input; with --output DIR/ also several files (text, JSON "
+        "lines), folders and patterns such as 'text/*.gz'",
+    )
+
+
 def add_tokenizer_arguments(parser: argparse.ArgumentParser, default: str) -> None:
     """How text is split: the same options for every command that reads raw text."""
     form = parser.add_mutually_exclusive_group()

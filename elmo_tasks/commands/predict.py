@@ -17,7 +17,7 @@ from elmo_tasks import hooks
 from elmo_tasks.commands import options
 from elmo_tasks.commands.console import binary_output, json_lines
 from elmo_tasks.errors import DataError, ElmoTasksError, OnError, did_you_mean
-from elmo_tasks.files.paths import HTML, JSON_LINES, check_ending, check_folder, check_output, matching_paths
+from elmo_tasks.files.paths import HTML, JSON_LINES, check_ending, check_folder, check_output
 from elmo_tasks.files.signals import Results, uninterrupted
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class PredictRequest:
     output_format: str
     output: str | None
     html: str | None
-    on_error: Literal["fail", "skip"]
+    on_error: Literal["fail", "skip", "record"]
     explain: bool
     resolve: bool
     json: bool
@@ -204,13 +204,7 @@ def is_table(path: str | Path | None) -> bool:
 
 def add_predict(parser: argparse.ArgumentParser) -> None:
     options.add_run_arguments(parser)
-    parser.add_argument(
-        "input",
-        metavar="INPUT",
-        nargs="+",
-        help="the input file, compressed or not, or - for standard input; also several files of text or JSON lines, "
-        "folders and patterns such as 'text/*.gz'",
-    )
+    options.add_inputs(parser, "the input file")
     about_inputs = {name: hooks.find("input_format", name).about for name in hooks.names("input_format")}
     about = "; ".join(f"{name}: {text}" for name, text in about_inputs.items())
     options.add_choice(parser, "--format", _OpenChoices(about_inputs), about)
@@ -227,9 +221,9 @@ def add_predict(parser: argparse.ArgumentParser) -> None:
     options.add_choice(
         parser,
         "--on-error",
-        ("fail", "skip"),
+        ("fail", "skip", "record"),
         "what to do with an unusable input. fail: stop with an error; output files keep the results so far. skip: "
-        "continue, and list the skipped inputs at the end",
+        "continue, and list the skipped inputs at the end. record: in a folder, write the error to its column",
     )
     about = "also show how much each token counts for each result, by integrated gradients"
     options.add_flag(parser, "--explain", about)
@@ -249,12 +243,15 @@ def add_predict(parser: argparse.ArgumentParser) -> None:
     *others, last = hooks.names("result_file") or ("", "")
     tables = f", or a table if it ends in {', '.join(others)} or {last}" if last else ""
     about = f"write the results to this file, instead of printing them: JSON lines{tables}"
-    parser.add_argument("--output", metavar="FILE", help=about)
+    about += "; or, with a slash at the end, to a folder of Parquet files"
+    parser.add_argument("--output", metavar="FILE|DIR/", help=about)
     parser.add_argument("--html", metavar="FILE", help="write the results to this HTML page, instead of printing them")
     options.add_force(parser)
     options.add_flag(parser, "--json", "print JSON lines on a terminal too, instead of coloured text")
     about = "for semantic roles: the run of a tagger that finds the predicates (default: that of an installed model)"
     parser.add_argument("--predicates", metavar="RUN", help=about)
+    if folder := hooks.find("result_folder", "parquet"):
+        folder.add_options(parser)
 
 
 def run_predict(arguments: argparse.Namespace) -> None:
@@ -265,16 +262,16 @@ def run_predict(arguments: argparse.Namespace) -> None:
     request = PredictRequest.of(arguments)
     options.refuse_torchrun("predict")
     tool = request.tool
-    first = request.inputs[0]
-    is_pattern = first != _STANDARD_INPUT and not Path(first).exists() and bool(matching_paths(first))
-    several = len(request.inputs) > 1 or is_pattern or (Path(first).is_dir() and not tool)
+    if not tool and _writes_folder(request):
+        return
+    several = len(request.inputs) > 1 or (Path(request.inputs[0]).is_dir() and not tool)
     input_format = _input_format(request)
     if several and input_format.lines is None:
         if tool:
             raise ElmoTasksError(
                 f"--output-format {request.output_format}: reads one file or folder; got several files"
             )
-        raise ElmoTasksError("--format reader reads one file; got a folder or several files")
+        raise ElmoTasksError("--format reader reads one file into a table; got a folder or several files")
     files = find_files(request.inputs) if several else {}
     _check_outputs(request)
 
@@ -312,6 +309,18 @@ def _input_format(request: PredictRequest) -> InputFormat:
     return chosen
 
 
+def _writes_folder(request: PredictRequest) -> bool:
+    """Writes the results as Parquet files, if a folder is asked for."""
+    if (folder := hooks.find("result_folder", "parquet")) is None:
+        if request.output and request.output.endswith("/"):
+            hooks.required("result_folder", "parquet", "--output DIR/")
+        return False
+    if not folder.is_asked_for(request.arguments, in_one_table=is_table(request.output)):
+        return False
+    folder.predict(request)
+    return True
+
+
 def _check_outputs(request: PredictRequest) -> None:
     """Raises an `ElmoTasksError` if a file cannot be written, before anything is computed."""
     is_folder = request.tool is not None and not request.tool.endings
@@ -319,7 +328,7 @@ def _check_outputs(request: PredictRequest) -> None:
         check_ending(request.output, request.tool.endings)
     elif request.output_format == "jsonl":
         tables = hooks.names("result_file")
-        advice = f"Tables end in {', '.join(tables)}" if tables else ""
+        advice = f"Tables end in {', '.join(tables)}, and folders in /" if tables else ""
         check_ending(request.output, (*JSON_LINES, *tables), advice)
     check_ending(request.html, HTML)
     if is_folder and request.output:

@@ -158,10 +158,10 @@ EXTRAS = {
                 "language models",
                 "write the biLM vectors of a text",
                 "elmo-tasks embed sentences.txt --output vectors.hdf5 --bilm bilm",
-                unwritten="a file of vectors is only written whole",
+                unwritten="a file of vectors is only written whole; --output DIR/ keeps the parts that are complete",
             ),
         },
-        needs=("raw_text",),
+        needs=("engines", "raw_text"),
     ),
     "weights": Extra(
         "biLMs as others publish them: addresses, zip archives of NLPL, ELMoForManyLangs",
@@ -245,7 +245,8 @@ EXTRAS = {
         },
     ),
     "engines": Extra(
-        "Arrow functions for Ray Data and Spark",
+        "Arrow functions for Ray Data and Spark, and folders of Parquet parts",
+        adds={"result_folder": {"parquet": "commands:PARQUET"}},
         needs=("raw_text", "vectors"),
     ),
     "ensembles": Extra("several runs as one", adds={"several_runs": {"mean": "ensemble:load_ensemble"}}),

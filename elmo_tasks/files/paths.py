@@ -114,7 +114,7 @@ def stored_file(path: Path) -> Path:
 
 
 def check_ending(path: str | Path | None, endings: Sequence[str], advice: str = "") -> None:
-    """Raises `ElmoTasksError` if the ending of a file's name says that it holds another format, or is a slash.
+    """Raises `ElmoTasksError` if the ending of a file's name says that it holds another format.
 
     Arguments:
         path: the file to write; None is standard output.
@@ -122,8 +122,6 @@ def check_ending(path: str | Path | None, endings: Sequence[str], advice: str = 
             are taken, too.
         advice: how another format is written.
     """
-    if endings and str(path).endswith("/"):
-        raise ElmoTasksError(f"{path}: the name of a folder; expected that of a file, such as results{endings[0]}")
     ending = "" if path is None else Path(path).suffix.lower()
     if ending in _FORMATS and ending not in endings:
         expected = f"a name that ends in {endings[0]}" if endings else "the name of a folder"

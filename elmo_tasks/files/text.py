@@ -120,10 +120,14 @@ class ByteLines(Protocol):
 
 
 def decode_lines(
-    stream: ByteLines, name: str | Path, *, columns: bool = False, on_error: OnError | None = None
+    stream: ByteLines, name: str | Path, *, columns: bool = False, on_error: OnError | None = None, before: int = 0
 ) -> Iterator[tuple[int, str]]:
-    """Like `read_lines`, for an open stream; error messages call it `name`."""
-    number, most = 0, limit(MAX_LINE_BYTES)
+    """Like `read_lines`, for an open stream; error messages call it `name`.
+
+    Arguments:
+        before: how many lines of the file come before the stream; then it is not the beginning of a text.
+    """
+    number, most = before, limit(MAX_LINE_BYTES)
     try:
         while raw := stream.readline(most + 1):
             if len(raw) > most:

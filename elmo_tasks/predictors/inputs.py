@@ -133,22 +133,28 @@ def read_inputs(
         yield value
 
 
-def find_files(inputs: Sequence[str | Path]) -> dict[str, Path]:
+def find_files(inputs: Sequence[str | Path], output: str | Path | None = None) -> dict[str, Path]:
     """The files that paths, patterns and folders name, by their names relative to the folder that they share.
 
     In a folder, all files below it are read, except hidden ones. A file that is named in several ways is read once.
 
+    Arguments:
+        output: a folder whose files are not read: results that an earlier call wrote below the input.
+
     Raises:
-        DataError: a path, or a pattern, names no file.
+        DataError: a path, or a pattern, names no file, or there are only those of the output folder.
     """
     found: list[Path] = []
+    results = None if output is None else Path(output).resolve()
     for name in inputs:
         files = [file for path in matching_paths(name) for file in ([path] if path.is_file() else _files_below(path))]
         if not files:
             raise DataError(name, "no such file, and no file in such a folder")
         for file in map(Path.absolute, files):
-            # The name of a file that is a link stays.
-            found.append(file.parent.resolve() / file.name if ".." in file.parts else file)
+            if results not in file.resolve().parents:  # the name of a file that is a link stays
+                found.append(file.parent.resolve() / file.name if ".." in file.parts else file)
+    if not found:
+        raise DataError(inputs[0], "contains only files of an output folder; expected the text")
     common = Path(os.path.commonpath([path.parent for path in found]))
     return {path.relative_to(common).as_posix(): path for path in each_once(sorted(found))}
 

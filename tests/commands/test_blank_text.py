@@ -3,13 +3,16 @@
 import shlex
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from elmo_tasks import cli
 
 RESULTS = {  # commands with a result for each text
     "predict": "predict {run} {text} --output {out}.jsonl",
+    "predict, a folder": "predict {run} {text} --output {out}/",
     "embed": "embed {text} --output {out}.hdf5",
+    "embed, a folder": "embed {text} --output {out}/",
     "score": "score {text} --output {out}.tsv",
 }
 ONE_RESULT = {  # commands with one result for all of a text
@@ -49,6 +52,8 @@ def test_a_text_without_a_token_has_no_result(
 ) -> None:
     assert commands(command, text) == 0
     assert f"text.txt: no text in {text.count(chr(10))} line(s)" in capsys.readouterr().err
+    for part in commands.out.glob("*.parquet"):
+        assert pq.read_table(part).num_rows == 0
 
 
 @pytest.mark.slow
@@ -72,7 +77,10 @@ def test_blank_lines_between_others_are_left_out(
 
 
 @pytest.mark.slow
-def test_inputs_without_text_are_counted(commands: Commands, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("command", [RESULTS["predict"], RESULTS["predict, a folder"], RESULTS["embed, a folder"]])
+def test_inputs_without_text_are_counted(command: str, commands: Commands, capsys: pytest.CaptureFixture[str]) -> None:
     lines = '{"text": "Mary left."}\n{"text": " "}\n\n{"text": ""}\n{"text": "She came."}\n'
-    assert commands(RESULTS["predict"], lines, "text.jsonl") == 0
-    assert "text.jsonl: no result for 2 input(s) without text: number 2, 4" in capsys.readouterr().err
+    assert commands(command, lines, "text.jsonl") == 0
+    of_folder = "2 lines have no results; the column `error` says why"
+    expected = of_folder if "{out}/" in command else "text.jsonl: no result for 2 input(s) without text: number 2, 4"
+    assert expected in capsys.readouterr().err

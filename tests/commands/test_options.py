@@ -53,7 +53,7 @@ CONVERTED: dict[str, dict[str, Any]] = {
     "train c --seeds 1-2,7": {"seeds": (1, 2, 7)},
     "study --shares 0.1,1 --seeds 1-3": {"shares": (0.1, 1.0), "seeds": (1, 2, 3)},
     "serve r --port 65535 --timeout 7": {"port": 65535, "timeout": 7},
-    "embed i --output f --layers top": {"layers": "top"},
+    "embed i --output f --shard 2/3 --layers top": {"shard": (2, 3), "layers": "top"},
     "sample-data d --sentences 30,20,10": {"sentences": (30, 20, 10)},
 }  # fmt: skip
 
@@ -249,7 +249,7 @@ def test_commands_that_run_a_model_name_the_device_alike(
 # One option of each kind that has bounds.
 BOUNDED = [
     ("train", "--seeds"), ("train", "--folds"), ("study", "--shares"), ("serve", "--port"), ("serve", "--timeout"),
-    ("score", "--substitutes"), ("embed", "--layers"), ("probe", "--seed"),
+    ("score", "--substitutes"), ("embed", "--layers"), ("embed", "--shard"), ("probe", "--seed"),
     ("sample-data", "--sentences"),
 ]  # fmt: skip
 

@@ -424,26 +424,12 @@ def test_a_folder_of_texts_becomes_one_table(tmp_path: Path, capsys: pytest.Capt
     assert rows == [["a.txt", 1, "Warm."], ["a.txt", 3, "=SUM(1)"], ["more/b.txt", 1, "Kal_x0007_t, sehr."]]
     for form, problem in {
         "allennlp": "--html and tables cannot show AllenNLP's keys; expected no --format allennlp",
-        "reader": "--format reader reads one file; got a folder or several files",
+        "reader": "--format reader reads one file into a table; got a folder or several files",
     }.items():
         assert cli.main(["predict", run, str(texts), "--output", str(tmp_path / "t.csv"), "--format", form]) == 2
         assert capsys.readouterr().err.endswith(f"error: {problem}\n")
-    assert cli.main(["predict", run, str(texts), "--output", f"{tmp_path}/parts/"]) == 2
-    assert "parts/: the name of a folder; expected that of a file, such as results.jsonl" in capsys.readouterr().err
-
-
-def test_several_files_become_json_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run, lines = classifier(tmp_path), tmp_path / "out.jsonl"
-    for name in ("a", "b"):
-        (tmp_path / f"{name}.txt").write_text(f"Warm.\n\nIt is {name}.\n")
-    assert cli.main(["predict", run, str(tmp_path / "*.txt"), "--output", str(lines)]) == 0
-    rows = [json.loads(line) for line in lines.read_text().splitlines()]
-    found = [(row["file"], row["line"], row["text"]) for row in rows]
-    assert found == [
-        (f"{name}.txt", line, text) for name in "ab" for line, text in ((1, "Warm."), (3, f"It is {name}."))
-    ]
-    assert cli.main(["predict", run, str(tmp_path / "a.txt"), str(tmp_path / "b.txt")]) == 0
-    assert capsys.readouterr().out == lines.read_text()
+    assert cli.main(["predict", run, str(texts), "--output", f"{tmp_path}/parts/", "--format", "text"]) == 2
+    assert capsys.readouterr().err == "error: --format text: not for an output folder\n"
 
 
 def test_only_some_of_many_skipped_inputs_are_named(
@@ -538,6 +524,7 @@ def test_resolved_texts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     for wrong, problem in (
         (["predict", "ner", str(source), "--resolve"], "--resolve is for coreference"),
         ([*resolve, "--format", "allennlp"], "--resolve is for text; expected no --format allennlp"),
+        ([*resolve, "--output", f"{tmp_path}/parts/"], "--resolve: not for an output folder"),
     ):
         assert cli.main(wrong) == 2
         assert problem in capsys.readouterr().err

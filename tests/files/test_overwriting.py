@@ -82,7 +82,7 @@ def test_a_file_that_is_not_compressed_is_not_named_as_if_it_were(tmp_path: Path
         ("data sst5 --output x.md", "expected a name that ends in .json"),
         ("probe f --output x.csv", "expected a name that ends in .json"),
         ("config sst5 --copy x.json", "expected a name that ends in .jsonnet"),
-        ("embed t --output v2", "v2: expected a name that ends in .hdf5, .h5 or .npz"),
+        ("embed t --output v2", "v2: expected a name that ends in .hdf5, .h5 or .npz, or for a folder, a slash: v2/"),
     ],
 )
 def test_a_name_that_promises_another_format_is_refused(

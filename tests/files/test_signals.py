@@ -15,6 +15,7 @@ import pytest
 
 import elmo_tasks.runs.load
 from elmo_tasks import cli, progress
+from elmo_tasks.extras.engines.parts import PartsFolder
 from elmo_tasks.extras.pretraining import scores
 from elmo_tasks.extras.pretraining.scores import SentenceScores
 from elmo_tasks.files.signals import uninterrupted
@@ -170,7 +171,8 @@ def test_the_scores_before_a_bad_line_stay(tmp_path: Path, capsys: pytest.Captur
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("embed in.txt --output v.hdf5", "v.hdf5: not written; a file of vectors is only written whole\n"),
+        ("embed in.txt --output v.hdf5", "v.hdf5: not written; a file of vectors is only written whole; --output DIR/"),
+        ("embed in.txt --output v/", "v/: has 0 complete parts; the same command makes the others"),
         ("probe in.txt --output p.json", "p.json: not written; its results are only written whole, at the end"),
         ("similarity bank bank", ""),
     ],
@@ -191,6 +193,7 @@ def test_every_command_says_what_is_left_when_it_is_stopped(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(BiLM, "load", interrupted)
     monkeypatch.setattr(fast, "load_frozen", interrupted)  # another test may have loaded the same biLM
+    monkeypatch.setattr(PartsFolder, "begin", interrupted)
     assert code_of(*options.split()) == 130
     error = capsys.readouterr().err
     assert error.startswith(f"interrupted; {message}" if message else "interrupted\n")

@@ -84,6 +84,9 @@ SCENARIOS = (
     ),
     Scenario("embed npz", "embed {shop}/text.txt --output {here}/x.npz --bilm {shop}/bilm", ("x.npz",), more="--force"),
     Scenario(
+        "embed parts", "embed {shop}/text.txt --output {here}/x/ --bilm {shop}/bilm --part-tokens 20", ("x",), weight=2
+    ),
+    Scenario(
         "predict", "predict {shop}/run {shop}/text.txt --output {here}/x.jsonl", ("x.jsonl",), more="--force", weight=2
     ),
     Scenario(

@@ -1,1 +1,1 @@
-"""Arrow functions for Ray Data and Spark."""
+"""Arrow functions for Ray Data and Spark, and folders of Parquet parts."""

@@ -30,6 +30,7 @@ from elmo_tasks.elmo.fast import FastBiLM, Precision, load_frozen
 from elmo_tasks.errors import DataError, ElmoTasksError, check_argument, check_choice, check_count
 from elmo_tasks.extras.raw_text import tokenizer_of_bilm
 from elmo_tasks.extras.vectors.embed import Pooling, embed_sentences, shape_of_layers
+from elmo_tasks.files.cache import content_hash
 from elmo_tasks.files.json_files import json_text, parse_json, read_json
 from elmo_tasks.modules.devices import Device
 from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, Predictor
@@ -108,6 +109,10 @@ class TableFunction(abc.ABC):
     @abc.abstractmethod
     def result_types(self) -> Mapping[str, pa.DataType]:
         """The types of the columns that it adds."""
+
+    @abc.abstractmethod
+    def settings(self) -> dict[str, Any]:
+        """What decides about the results, as values for JSON: the model by its hash, not by its path."""
 
     @abc.abstractmethod
     def compute(self, inputs: Mapping[int, Fields]) -> Iterator[tuple[int, Result]]:
@@ -252,6 +257,13 @@ class Embed(TableFunction):
             return parse_tokenizer(self.tokenizer)
         return tokenizer_of_bilm(self._files.options.parent)
 
+    def settings(self) -> dict[str, Any]:
+        return {
+            "bilm": self._files.fingerprint(),
+            "tokenizer": self._tokenizer.version,
+            **{key: getattr(self, key) for key in ("layers", "pool", "number_type", "precision", "batch_tokens")},
+        }
+
     @functools.cached_property
     def result_types(self) -> Mapping[str, pa.DataType]:
         vector: pa.DataType = pa.from_numpy_dtype(self.number_type)
@@ -325,6 +337,19 @@ class Predict(TableFunction):
             batch_tokens=self.batch_tokens,
             predicates=predicates._predictor if predicates else None,
         )
+
+    def settings(self) -> dict[str, Any]:
+        tagger = self.predicates or predicates_for(self.run)
+        predicates = open_run(tagger) if tagger else None
+        runs = _folders(self.run)
+        files = [file for each in runs for file in (each.config, each.vocabulary, each.model, each.calibration)]
+        return {
+            "run": [content_hash(file) for file in files if file.is_file()],
+            "predicates": content_hash(predicates.model) if predicates else None,
+            "explain": "integrated" if self.explain else None,
+            "overrides": override_list(self.overrides),
+            "batch_tokens": self.batch_tokens,
+        }
 
     @functools.cached_property
     def result_types(self) -> Mapping[str, pa.DataType]:

@@ -49,7 +49,7 @@ def run_study(folder: StudyFolder, *, command: str, packages: Sequence[str] = ()
     failures = list[str]()
     while waiting:
         with contextlib.ExitStack() as claims:
-            mine = next((each for each in waiting if claims.enter_context(claimed(folder.claim(each[1])))), None)
+            mine = next((each for each in waiting if claims.enter_context(_claimed(folder.claim(each[1])))), None)
             if mine is None:  # other processes train the last ones
                 time.sleep(_SECONDS_BETWEEN_CLAIMS)
                 continue
@@ -93,7 +93,7 @@ def _train(folder: StudyFolder, run: StudyRun, run_folder: RunFolder) -> str:
 
 
 @contextlib.contextmanager
-def claimed(path: Path) -> Iterator[bool]:
+def _claimed(path: Path) -> Iterator[bool]:
     """Locks a file, which is made if it does not exist, and yields whether no other process has locked it.
 
     Unlike that of `locked`, the file stays. Where locks do not work, a warning says so, and the file counts as locked.

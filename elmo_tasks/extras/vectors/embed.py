@@ -95,7 +95,9 @@ def _vectors(
 def check_vector_file(path: str | Path) -> None:
     """Raises `ElmoTasksError` if the name of a file of vectors has an unknown ending."""
     if Path(path).suffix not in (".hdf5", ".h5", ".npz"):
-        raise ElmoTasksError(f"{path}: expected a name that ends in .hdf5, .h5 or .npz")
+        raise ElmoTasksError(
+            f"{path}: expected a name that ends in .hdf5, .h5 or .npz, or for a folder, a slash: {path}/"
+        )
 
 
 @contextlib.contextmanager

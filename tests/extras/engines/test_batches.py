@@ -1,5 +1,6 @@
 """`Embed` and `Predict`: the results of the plain functions, as tables; errors, pickles, types."""
 
+import hashlib
 import json
 import pickle
 from pathlib import Path
@@ -175,3 +176,22 @@ def test_a_tagger_finds_the_predicates(settings: dict[str, Any], tmp_path: Path)
 def test_vectors_are_computed_on_the_device(sample_folder: Path) -> None:
     with pytest.raises(RuntimeError, match="device string: nowhere"):
         Embed(bilm=sample_folder / "bilm", device="nowhere")(pa.table({"text": ["Orla left."]}))
+
+
+def test_settings_are_what_decides_about_results(runs: list[Path], sample_folder: Path) -> None:
+    """Models by the hashes of their files."""
+    names = ("config.json", "vocabulary.json", "model.safetensors")
+    one, two = ([hashlib.sha256((run / name).read_bytes()).hexdigest() for name in names] for run in runs)
+    plain = {"run": one, "predicates": None, "explain": None, "overrides": [], "batch_tokens": 2048}
+    assert Predict(run=runs[0]).settings() == plain
+    predict = Predict(run=runs, predicates=runs[1], overrides={"model.dropout": 0.5}, explain=True, batch_tokens=7)
+    assert predict.settings() == {
+        "run": [*one, *two], "predicates": two[2], "overrides": ["model.dropout=0.5"], "explain": "integrated",
+        "batch_tokens": 7,
+    }  # fmt: skip
+    settings: dict[str, Any] = {"layers": "top", "pool": "max", "number_type": "float32", "batch_tokens": 7}
+    found = Embed(bilm=sample_folder / "bilm", precision="int8", tokenizer="unicode", **settings).settings()
+    others = Embed().settings()
+    assert found == {**settings, "precision": "int8", "bilm": found["bilm"], "tokenizer": found["tokenizer"]}
+    assert found["bilm"] != others["bilm"]
+    assert found["tokenizer"] != others["tokenizer"]

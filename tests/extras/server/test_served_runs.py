@@ -11,12 +11,14 @@ import pytest
 import torch
 from fastapi.testclient import TestClient
 
+from elmo_tasks.batches import Predict
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.extras.samples import write_sample_data
 from elmo_tasks.extras.server import Limits
 from elmo_tasks.extras.server.app import create_app
 from elmo_tasks.extras.server.bilm_vectors import bilms_of_runs
 from elmo_tasks.extras.server.served_runs import Additions, ServedRun, load_runs, to_bytes
+from elmo_tasks.files.cache import content_hash
 from elmo_tasks.files.installed_models import About, Score
 from elmo_tasks.runs import load, train
 from elmo_tasks.runs.archive import archive
@@ -206,6 +208,8 @@ def test_semantic_roles_get_the_first_run_that_finds_predicates(
     monkeypatch.chdir(tmp_path / "data")
     for given in (["own_roles"], [f"own_roles={installed / 'own_roles'}", str(run_folder)]):
         assert load_runs(given, batch_tokens=256)["own_roles"].about["predicates"] == "own_predicates"
+    own_hash = content_hash(tmp_path / "predicates" / "model.safetensors")
+    assert Predict(run="own_roles").settings()["predicates"] == own_hash
     assert "frames" in load.load_predictor("own_roles")({"text": "Orla sold the mill."})[0]
     request = single_run.prepare([{"tokens": ["a", "b", "c"], "predicates": [0, 2]}], Additions(), single=True)
     assert (request.tokens, request.cost) == (3, 6)  # the sentence is read once for each predicate
