@@ -131,7 +131,7 @@ EXTRAS = {
         needs=("raw_text",),
     ),
     "probes": Extra(
-        "what the layers of a biLM know: labels, neighbours, similarity",
+        "what the layers of a biLM know: labels, senses, neighbours, similarity",
         commands={
             "similarity": CommandRow(
                 "language models",
@@ -145,7 +145,7 @@ EXTRAS = {
             ),
             "probe": CommandRow(
                 "language models",
-                "measure what each layer of a biLM knows: parts of speech, or labels of your own",
+                "measure what each layer of a biLM knows: word senses, parts of speech, or labels of your own",
                 "elmo-tasks probe train.conllu --test test.conllu",
             ),
         },

@@ -1,1 +1,1 @@
-"""What the layers of a biLM know: labels and nearest neighbours."""
+"""What the layers of a biLM know: labels, word senses and nearest neighbours."""

@@ -21,12 +21,13 @@ if TYPE_CHECKING:
     from elmo_tasks.elmo import FastBiLM
     from elmo_tasks.extras.probes.label_probes import LabelProbe
     from elmo_tasks.extras.probes.neighbors import WordSimilarities
+    from elmo_tasks.extras.probes.senses import SenseProbe
     from elmo_tasks.modules.word_vectors import WordVectorFile
     from elmo_tasks.text.tokenizers import Tokenizer
 
 logger = logging.getLogger(__name__)
 
-_PARTS_OF_SPEECH = "pos"
+_SENSES, _PARTS_OF_SPEECH = "wsd", "pos"
 _POS_FILES = "pos_ud_ewt/en_ewt-ud-train.conllu.xz", "pos_ud_ewt/en_ewt-ud-test.conllu"
 _POS_READER = '{"type": "conllu", "tag_column": "xpos"}'
 
@@ -34,8 +35,9 @@ _POS_READER = '{"type": "conllu", "tag_column": "xpos"}'
 def add_probe(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "what",
-        metavar="pos|FILE",
-        help=f"pos: parts of speech, from ${DATA_VARIABLE}; or a file with labels of tokens, spans or semantic roles",
+        metavar="wsd|pos|FILE",
+        help=f"wsd: word senses; pos: parts of speech, both from ${DATA_VARIABLE}; or a file with labels of tokens, "
+        "spans or semantic roles",
     )
     add_bilm(parser)
     parser.add_argument(
@@ -60,7 +62,7 @@ def add_probe(parser: argparse.ArgumentParser) -> None:
 
 def run_probe(arguments: argparse.Namespace) -> None:
     options.check_result(arguments)
-    probe = _probe(arguments)
+    probe = (_probe_senses if arguments.what == _SENSES else _probe_labels)(arguments)
     result = {"probe": arguments.what, "bilm": arguments.bilm, **dataclasses.asdict(probe)}
     options.show_result(arguments, result, lambda: _print(probe))
 
@@ -77,7 +79,17 @@ def _word_vectors(path: str | None) -> WordVectorFile | None:
     return WordVectorFile(path or default)
 
 
-def _probe(arguments: argparse.Namespace) -> LabelProbe:
+def _probe_senses(arguments: argparse.Namespace) -> SenseProbe:
+    from elmo_tasks.extras.probes.sense_data import read_sense_data
+    from elmo_tasks.extras.probes.senses import probe_senses
+
+    if given := [f"--{name}" for name in ("reader", "test") if getattr(arguments, name)]:
+        raise ElmoTasksError(f"{', '.join(given)}: not for {_SENSES}")
+    data = read_sense_data(data_folder() / "wsd")
+    return probe_senses(_bilm(arguments), data, vectors=_word_vectors(arguments.vectors))
+
+
+def _probe_labels(arguments: argparse.Namespace) -> LabelProbe:
     from elmo_tasks.config import parse_part
     from elmo_tasks.data_readers import DatasetReaderConfig
     from elmo_tasks.extras.probes.label_probes import labelled_sentences, probe_labels, split_sentences
@@ -105,19 +117,30 @@ def _bilm(arguments: argparse.Namespace) -> FastBiLM:
     return load_frozen(BiLMFiles.in_folder(arguments.bilm), device=options.chosen_device(arguments))
 
 
-def _print(probe: LabelProbe) -> None:
-    print_table(
-        f"accuracy of linear classifiers: {probe.labels} labels, {probe.training_items:,} items to learn from, "
-        f"{probe.test_items:,} to test on",
-        ("vectors", "accuracy", "control task", "selectivity"),
-        [
-            ["none: the most frequent label", f"{probe.most_frequent:.2f}", "", ""],
-            *(
-                [row.vectors, *(f"{value:.2f}" for value in (row.accuracy, row.control, row.selectivity))]
-                for row in probe.rows
-            ),
-        ],
-    )
+def _print(probe: SenseProbe | LabelProbe) -> None:
+    from elmo_tasks.extras.probes.label_probes import LabelProbe
+    from elmo_tasks.extras.probes.senses import ALL_SETS
+
+    if isinstance(probe, LabelProbe):
+        print_table(
+            f"accuracy of linear classifiers: {probe.labels} labels, {probe.training_items:,} items to learn from, "
+            f"{probe.test_items:,} to test on",
+            ("vectors", "accuracy", "control task", "selectivity"),
+            [
+                ["none: the most frequent label", f"{probe.most_frequent:.2f}", "", ""],
+                *(
+                    [row.vectors, *(f"{value:.2f}" for value in (row.accuracy, row.control, row.selectivity))]
+                    for row in probe.rows
+                ),
+            ],
+        )
+        return
+    groups = list(probe.instances)
+    cut = groups.index(ALL_SETS) + 1
+    for title, columns in (("F1 of word senses", groups[:cut]), ("F1 of word senses, in detail", groups[cut:])):
+        counts = ["instances", *(f"{probe.instances[name]:,}" for name in columns)]
+        values = [[row, *(f"{found[name]:.1f}" for name in columns)] for row, found in probe.f1.items()]
+        print_table(title, ("vectors", *columns), [counts, *values])
 
 
 def add_neighbors(parser: argparse.ArgumentParser) -> None:

@@ -11,9 +11,12 @@ from accelerate import PartialState
 
 import elmo_tasks.extras.pretraining.pretrain
 import elmo_tasks.extras.probes.label_probes
+import elmo_tasks.extras.probes.sense_data
+import elmo_tasks.extras.probes.senses
 from elmo_tasks import cli
 from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
 from elmo_tasks.extras.probes.label_probes import LabelProbe, ProbeRow
+from elmo_tasks.extras.probes.senses import SenseProbe
 from elmo_tasks.extras.samples import VECTORS
 
 Printed = Callable[[], tuple[str, list[list[str]]]]
@@ -79,6 +82,27 @@ def test_the_table_of_a_probe_and_its_file(printed: Printed) -> None:
     assert cli.main(["probe", "data.conllu", "--output", "out.json"]) == 2
     assert cli.main(["probe", "data.conllu", "--output", "out.json", "--force", "--json"]) == 0
     assert json.loads(printed()[0]) == written
+
+
+@pytest.mark.usefixtures("probe")
+def test_the_tables_of_word_senses_end_the_first_with_all_sets(
+    monkeypatch: pytest.MonkeyPatch, printed: Printed
+) -> None:
+    groups = ["one", "two", "ALL but semeval2007", "ALL", "nouns"]
+    percent = {name: 10.0 * index for index, name in enumerate(groups)}
+    probe = SenseProbe({name: 1000 + index for index, name in enumerate(groups)}, {"layer 0": percent})
+    monkeypatch.setattr(elmo_tasks.extras.probes.senses, "probe_senses", Mock(return_value=probe))
+    monkeypatch.setattr(elmo_tasks.extras.probes.sense_data, "read_sense_data", Mock())
+    assert cli.main(["probe", "wsd"]) == 0
+    _, rows = printed()
+    assert rows == [
+        ["vectors", *groups[:4]],
+        ["instances", "1,000", "1,001", "1,002", "1,003"],
+        ["layer 0", "0.0", "10.0", "20.0", "30.0"],
+        ["vectors", "nouns"],
+        ["instances", "1,004"],
+        ["layer 0", "40.0"],
+    ]
 
 
 HELD_OUT = {"forward": 1234.567, "backward": 20.0, "mean": 157.1, "unknown_percent": 0.256, "targets": 12345}

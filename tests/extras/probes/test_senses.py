@@ -1,8 +1,11 @@
-"""Word senses: their files, and the rule and scores against brute force on made-up text."""
+"""The probe of word senses: its files, and its rule and scores against brute force on made-up text."""
 
 import collections
 import dataclasses
+import gzip
+import json
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -10,20 +13,19 @@ import pytest
 import torch
 from torch.nn import functional
 
-from benchmarks.word_senses import (
+from elmo_tasks import cli
+from elmo_tasks.elmo import BiLM
+from elmo_tasks.errors import DataError, ElmoTasksError
+from elmo_tasks.extras.probes.sense_data import (
     Instance,
     SenseData,
     SenseSentence,
     Word,
-    f1_of_senses,
-    nearest_sense,
-    probe_senses,
     read_inventory,
     read_sense_data,
     read_sense_sentences,
 )
-from elmo_tasks.elmo import TINY_OPTIONS, BiLM, random_bilm
-from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.extras.probes.senses import f1_of_senses, nearest_sense, probe_senses
 from elmo_tasks.modules.word_vectors import WordVectorFile
 
 INVENTORY = """\
@@ -64,11 +66,6 @@ def xml(sentences: list[tuple[str, str]]) -> str:
     return "\n".join([*lines, "</text></corpus>\n"])
 
 
-@pytest.fixture(scope="module")
-def bilm() -> BiLM:
-    return random_bilm(TINY_OPTIONS, seed=4)
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A data folder with `wsd` in it."""
@@ -97,6 +94,29 @@ def test_the_files_are_read(folder: Path) -> None:
     assert [len(data.training), len(data.evaluation)] == [6, 4]
 
 
+@pytest.mark.parametrize(
+    ("file", "old", "new", "problem"),
+    [
+        ("ALL.data.xml", "</corpus>", "", r"ALL.data.xml:26: not well-formed XML"),
+        ("ALL.data.xml", 'lemma="kiln"', "", "an instance of the sentence 's3' lacks its id, lemma, pos or text"),
+        ("ALL.gold.key.txt", "one.d0.s1.t0 ", "one.d0.s9.t0 ", "no senses of the instance 'one.d0.s1.t0'"),
+        ("ALL.gold.key.txt", "one.d0.s1.t0 bank%1:17:01::", "one.d0.s1.t0", "ALL.gold.key.txt:2: .*expected an id and"),
+    ],
+)
+def test_files_that_do_not_follow_the_format(folder: Path, file: str, old: str, new: str, problem: str) -> None:
+    path = folder / "wsd/evaluation/ALL" / file
+    path.write_text(path.read_text().replace(old, new))
+    with pytest.raises(DataError, match=problem):
+        read_sense_data(folder / "wsd")
+
+
+@pytest.mark.parametrize("line", ["bank%1:14:00:: 08420278 1", "bank 08420278 1 20", "bank%9:14:00:: 08420278 1 20"])
+def test_an_index_of_senses_that_does_not_follow_the_format(tmp_path: Path, line: str) -> None:
+    (tmp_path / "index.sense").write_text(f"{INVENTORY}{line}\n")
+    with pytest.raises(DataError, match=r"index.sense:7: .*expected a sense key, an offset"):
+        read_inventory(tmp_path / "index.sense")
+
+
 def test_senses_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
     lines = [f"run%2:{number:02}:00:: 0000000{number % 10} {number} 0" for number in (10, 2, 1, 11, 3)]
     (tmp_path / "index.sense").write_text("\n".join(lines) + "\n")
@@ -115,6 +135,19 @@ def test_the_type_of_a_sense_key_is_its_part_of_speech(tmp_path: Path) -> None:
     }
 
 
+def test_files_may_be_compressed(folder: Path) -> None:
+    expected = read_sense_data(folder / "wsd")
+    files = [path for path in (folder / "wsd").rglob("*") if path.is_file()]
+    for path in files:
+        (packed := path.with_name(f"{path.name}.gz")).write_bytes(gzip.compress(path.read_bytes()))
+        path.unlink()
+    assert read_sense_data(folder / "wsd") == expected
+    packed = folder / "wsd/semcor/semcor.data.xml.gz"
+    packed.write_bytes(packed.read_bytes()[:-20])
+    with pytest.raises(DataError, match=r"semcor.data.xml.gz: the archive is damaged or cut short"):
+        read_sense_data(folder / "wsd")
+
+
 def test_lemmas_are_in_lower_case_and_sentences_may_be_empty(tmp_path: Path) -> None:
     words = '<wf/><instance id="i" lemma="Bank" pos="NOUN"> Big  bank </instance>'
     (tmp_path / "data").write_text(f'<corpus><sentence id="a"/><sentence id="b">{words}</sentence></corpus>')
@@ -123,6 +156,12 @@ def test_lemmas_are_in_lower_case_and_sentences_may_be_empty(tmp_path: Path) -> 
     assert read_sense_sentences(tmp_path / "data", tmp_path / "gold") == [
         SenseSentence((), ()), SenseSentence(("Big", "bank"), (instance,))
     ]  # fmt: skip
+
+
+def test_a_missing_file_is_named(folder: Path) -> None:
+    (folder / "wsd/wordnet30/index.sense").unlink()
+    with pytest.raises(DataError, match=r"wordnet30/index.sense: no such file"):
+        read_sense_data(folder / "wsd")
 
 
 def test_scores_are_those_of_the_official_scorer() -> None:
@@ -233,6 +272,12 @@ def test_the_development_set_can_be_the_only_one(bilm: BiLM, folder: Path) -> No
     assert probe.instances["ALL"] == 2
 
 
+def test_a_bar_is_drawn(bilm: BiLM, folder: Path, terminal: Callable[[], str]) -> None:
+    data = read_sense_data(folder / "wsd")
+    probe_senses(bilm, data)
+    assert "computing vectors" in terminal()
+
+
 def test_of_senses_that_are_equally_frequent_the_first_is_taken(bilm: BiLM) -> None:
     word = Word("bank", "NOUN")
 
@@ -248,6 +293,22 @@ def test_training_data_without_the_words(bilm: BiLM, folder: Path) -> None:
     data = read_sense_data(folder / "wsd")
     with pytest.raises(ElmoTasksError, match="none of the words"):
         probe_senses(bilm, SenseData(data.training[-1:], data.evaluation, data.inventory))
+
+
+def test_the_command(
+    folder: Path, bilm: BiLM, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ELMO_TASKS_DATA", str(folder))
+    bilm.save(folder / "options.json", folder / "weights.hdf5")
+    arguments = ["probe", "wsd", "--bilm", str(folder), "--output", str(folder / "wsd.json")]
+    assert cli.main([*arguments, "--json"]) == 0
+    captured = capsys.readouterr()
+    printed = json.loads(captured.out)
+    assert printed == json.loads((folder / "wsd.json").read_text())
+    assert printed["f1"]["first sense"]["ALL"] == 75.0
+    assert "the results have no row of word vectors" in captured.err
+    assert cli.main(["probe", "wsd", "--bilm", str(folder), "--test", "x"]) == 2
+    assert "--test: not for wsd" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -1,11 +1,4 @@
-"""Word sense disambiguation with a biLM's vectors: the nearest mean vector of a sense (table 5 of the paper).
-
-    python -m benchmarks.word_senses [--bilm DIR] [--vectors FILE] [--json FILE]
-
-The data is that of Raganato et al. (2017) and WordNet 3.0, in $ELMO_TASKS_DATA/wsd: `semcor/semcor.data.xml`,
-`evaluation/ALL/ALL.data.xml`, their `.gold.key.txt`, and `wordnet30/index.sense`. An XML file has sentences of `<wf>`
-(plain words) and `<instance id lemma pos>` (annotated ones); a key file has the senses of each instance. The first part
-of an id of the evaluation data, up to the dot, names its data set.
+"""Word sense disambiguation with a biLM's vectors: the nearest mean vector of a sense.
 
 Source: Peters et al. 2018, section 5.3 and table 5, after Melamud et al. 2016; scores as the Scorer of Raganato et al.
 2017 computes them.
@@ -15,27 +8,21 @@ Source: Peters et al. 2018, section 5.3 and table 5, after Melamud et al. 2016; 
 
 from __future__ import annotations
 
-import argparse
 import collections
 import dataclasses
+import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import NamedTuple
-from xml.etree import ElementTree
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks import common
-from elmo_tasks.config.data_folder import data_folder
-from elmo_tasks.elmo.bilm_files import BiLMFiles
-from elmo_tasks.elmo.fast import load_frozen
 from elmo_tasks.elmo.frozen_layers import LayerSource
-from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.extras.probes.span_vectors import TokenSpan, row_names, sources, span_vectors
-from elmo_tasks.files.paths import stored_file
-from elmo_tasks.files.text import open_binary, read_lines
+from elmo_tasks.errors import ElmoTasksError, counted
+from elmo_tasks.extras.probes.sense_data import Instance, SenseData, SenseSentence, Word
+from elmo_tasks.extras.probes.span_vectors import row_names, sources, span_vectors
 from elmo_tasks.modules.word_vectors import WordVectorFile
+
+logger = logging.getLogger(__name__)
 
 ALL_SETS = "ALL"
 # Table 5 of the paper leaves out the development set of Raganato et al. 2017 (EMNLP).
@@ -43,83 +30,6 @@ _DEVELOPMENT_SET = "semeval2007"
 PAPER_SETS = f"ALL but {_DEVELOPMENT_SET}"
 # Senses whose words have the same forms in training differ on the token layer only by rounding.
 _TOLERANCE = 1e-6
-# The type in a sense key (lemma%type:...); 5 are satellite adjectives, which are numbered with the other adjectives.
-_PARTS_OF_SPEECH = {"1": "NOUN", "2": "VERB", "3": "ADJ", "4": "ADV", "5": "ADJ"}
-
-
-class Word(NamedTuple):
-    """What has senses: a lemma in lower case, with underscores for spaces, and NOUN, VERB, ADJ or ADV."""
-
-    lemma: str
-    part_of_speech: str
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Instance:
-    """An annotated word of a sentence, which may be several tokens, and the sense keys that are right."""
-
-    id: str
-    word: Word
-    span: TokenSpan
-    senses: tuple[str, ...]
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class SenseSentence:
-    """A sentence and its annotated words."""
-
-    tokens: tuple[str, ...]
-    instances: tuple[Instance, ...]
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class SenseData:
-    """Everything that is needed."""
-
-    training: Sequence[SenseSentence]
-    evaluation: Sequence[SenseSentence]
-    inventory: Mapping[Word, Sequence[str]]  # the senses of a word in the order of WordNet, the first sense first
-
-
-def read_sense_data(folder: str | Path) -> SenseData:
-    """Reads the files in a folder, plain or compressed; see above."""
-    folder = Path(folder)
-    return SenseData(
-        read_sense_sentences(*(folder / "semcor" / f"semcor.{end}" for end in ("data.xml", "gold.key.txt"))),
-        read_sense_sentences(*(folder / "evaluation/ALL" / f"ALL.{end}" for end in ("data.xml", "gold.key.txt"))),
-        read_inventory(folder / "wordnet30" / "index.sense"),
-    )
-
-
-def read_sense_sentences(data: Path, gold: Path) -> list[SenseSentence]:
-    """The sentences of an XML file, with the senses of its key file."""
-    senses = {name: tuple(keys) for name, *keys in (line.split() for _, line in read_lines(stored_file(gold)))}
-    with open_binary(stored_file(data)) as stream:
-        elements = (element for _, element in ElementTree.iterparse(stream) if element.tag == "sentence")
-        return [_sentence(element, senses) for element in elements]
-
-
-def read_inventory(path: Path) -> dict[Word, list[str]]:
-    """The senses of all words of WordNet's `index.sense`: a sense key, an offset, the sense's number, its frequency."""
-    numbered: dict[Word, list[tuple[int, str]]] = collections.defaultdict(list)
-    for _, line in read_lines(path):
-        key, _, number, _ = line.split()
-        lemma, _, rest = key.partition("%")
-        numbered[Word(lemma, _PARTS_OF_SPEECH[rest[0]])].append((int(number), key))
-    return {word: [key for _, key in sorted(senses)] for word, senses in numbered.items()}
-
-
-def _sentence(element: ElementTree.Element, senses: Mapping[str, tuple[str, ...]]) -> SenseSentence:
-    tokens: list[str] = []
-    instances = []
-    for child in element:
-        words = (child.text or "").split()  # an instance may be several words
-        if child.tag == "instance":
-            name, word = child.attrib["id"], Word(child.attrib["lemma"].lower(), child.attrib["pos"])
-            instances.append(Instance(name, word, (len(tokens), len(tokens) + len(words) - 1), senses[name]))
-        tokens += words
-    element.clear()  # what is read is not kept in memory
-    return SenseSentence(tuple(tokens), tuple(instances))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -176,6 +86,7 @@ def probe_senses(bilm: LayerSource, data: SenseData, *, vectors: WordVectorFile 
     }
     tokens = [sentence.tokens for sentence in (*training, *data.evaluation)]
     for source, name in sources(bilm, vectors, tokens):
+        logger.info("%s: %s", name, counted(len(tokens), "sentence"))
         means = _sense_means(source, training, counts)
         found = _nearest(source, data.evaluation, known, means)
         rows |= {row: {**fallback, **answers} for row, answers in zip(row_names(name, len(found)), found, strict=True)}
@@ -281,23 +192,3 @@ def _groups(instances: Sequence[Instance]) -> dict[str, list[Instance]]:
         others = [each for name, members in sets.items() if name != _DEVELOPMENT_SET for each in members]
         sets |= {PAPER_SETS: others} if others else {}
     return {**sets, ALL_SETS: list(instances), **dict(sorted(parts.items()))}
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bilm", default="default", metavar="DIR")
-    parser.add_argument("--vectors", metavar="FILE", help="word vectors to compare with")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the results as JSON")
-    arguments = parser.parse_args()
-    vectors = WordVectorFile(arguments.vectors) if arguments.vectors else None
-    probe = probe_senses(
-        load_frozen(BiLMFiles.in_folder(arguments.bilm)), read_sense_data(data_folder() / "wsd"), vectors=vectors
-    )
-    rows = [("instances", *(f"{count:,}" for count in probe.instances.values()))]
-    rows += [(row, *(f"{value:.1f}" for value in found.values())) for row, found in probe.f1.items()]
-    print(common.markdown_table(("vectors", *probe.instances), rows))
-    common.write_results(arguments.json, **dataclasses.asdict(probe))
-
-
-if __name__ == "__main__":
-    main()
