@@ -234,6 +234,12 @@ def _numpy(path: Path) -> None:
             assert all(loaded[name].nbytes >= 0 for name in loaded.files)
 
 
+def _parquet(path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    pq.read_table(path)
+
+
 def _safetensors(path: Path) -> None:
     from safetensors.torch import load_file
 
@@ -241,7 +247,7 @@ def _safetensors(path: Path) -> None:
 
 
 _READABLE: dict[str, Callable[[Path], None]] = {
-    ".safetensors": _safetensors, ".hdf5": _hdf5, ".npz": _numpy, ".npy": _numpy
+    ".safetensors": _safetensors, ".hdf5": _hdf5, ".npz": _numpy, ".npy": _numpy, ".parquet": _parquet
 }  # fmt: skip
 """Reads files whose bytes are compared."""
 

@@ -15,7 +15,7 @@ from tests.torture.workshop import check_end, fork, wait_for
 _BY_NAME = {scenario.name: scenario for scenario in SCENARIOS}
 _TWICE = (
     *("train", "train", "train --resume", "train --force", "pretrain", "pretrain --resume", "fill the layer cache"),
-    *("archive", "predict from an archive", "embed hdf5", "evaluate"),
+    *("archive", "predict from an archive", "embed hdf5", "embed parts", "evaluate"),
 )
 # What reads a run while it is trained, and the file that it writes.
 _READERS = {
