@@ -45,7 +45,7 @@ HEAVY = "torch datasets pydantic numpy nltk seqeval sklearn accelerate rich h5py
         (HELP, f"{HEAVY} tempfile shlex hashlib zipfile"),  # the last ones double the time
         ("import elmo_tasks; assert 'load' in dir(elmo_tasks)", f"{HEAVY} elmo_tasks.api"),
         ("import elmo_tasks.config", "torch datasets numpy"),
-        ("from elmo_tasks.cli import main; main(['study', '--list'])", "torch"),
+        ("from elmo_tasks.cli import main; main(['tune', '--list'])", "torch optuna"),
         (HELP.replace("--help", 'serve", "--help'), "torch fastapi uvicorn pydantic prometheus_client"),
         pytest.param(
             "import elmo_tasks.runs.train, elmo_tasks.extras.pretraining.pretrain",

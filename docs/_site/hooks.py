@@ -26,6 +26,7 @@ from elmo_tasks.config import config_schema
 from elmo_tasks.extras.allennlp.allennlp_keys import ROWS
 from elmo_tasks.extras.pretraining.pretraining_config import PretrainingConfig
 from elmo_tasks.extras.studies.study import StudyConfig
+from elmo_tasks.extras.studies.tuning import SearchConfig
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 
 REPOSITORY = Path(__file__).parent.parent.parent
@@ -153,7 +154,7 @@ def commands() -> Iterator[str]:
 
 def configs() -> Iterator[str]:
     """The keys of configs, from their schema."""
-    kinds = (ExperimentConfig, PretrainingConfig, StudyConfig)
+    kinds = (ExperimentConfig, PretrainingConfig, StudyConfig, SearchConfig)
     definitions = config_schema(*kinds)["$defs"]
     first = tuple(kind.__name__ for kind in kinds)
     for name in (*first, *sorted(definitions.keys() - set(first))):

@@ -75,7 +75,7 @@ def print_training_metrics(metrics: Mapping[str, Any]) -> None:
 
 
 def print_summaries(files: Mapping[str, Path]) -> None:
-    """Prints the names of configs or studies in the package, each with its summary."""
+    """Prints the names of configs, studies or searches in the package, each with its summary."""
     from elmo_tasks.config.packaged import summary
 
     width = max(map(len, files))

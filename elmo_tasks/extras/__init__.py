@@ -71,7 +71,7 @@ EXTRAS = {
         },
     ),
     "studies": Extra(
-        "many runs and one report",
+        "many runs and one report; searches of hyperparameters",
         commands={
             "study": CommandRow(
                 "many runs",
@@ -83,6 +83,12 @@ EXTRAS = {
                 "many runs",
                 "write the tables and plots of a study, as Markdown",
                 "elmo-tasks report runs/studies/benchmarks",
+            ),
+            "tune": CommandRow(
+                "many runs",
+                "search for the best values of a config's keys, on the validation data",
+                "elmo-tasks tune tune_quick",
+                goes_on=GOES_ON,
             ),
         },
         needs=("compare", "repeats"),
@@ -208,6 +214,7 @@ EXTRAS = {
         "what goes beyond the paper's models and tasks: plain taggers and classifiers, plain BiDAF, CoNLL-U",
         adds={
             "DatasetReaderConfig": {"conllu": "conllu:ConlluConfig"},
+            "MixConfig": {"gated": "gated_mix:GatedMixConfig"},
             "ModelConfig": {
                 "bidaf": "bidaf:BidafConfig",
                 "decomposable_attention": "decomposable_attention:DecomposableAttentionConfig",

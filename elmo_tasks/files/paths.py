@@ -22,7 +22,8 @@ _FORMATS = (
     *(".sqlite", ".jsonnet", ".xml", ".yaml", ".yml", ".toml", ".conll", ".conllu", ".md", ".tex", ".pdf", ".png"),
     *(".jpg", ".svg", ".hdf5", ".h5", ".npz", ".npy", ".pt", ".pkl", ".safetensors"),
 )
-_MARKS = {"config.json": "a run", "study.json": "a study"}
+SEARCH = "trials.journal"
+_MARKS = {"config.json": "a run", "study.json": "a study", SEARCH: "a search"}
 _CLUTTER = (".DS_Store", "__MACOSX", "Thumbs.db", "desktop.ini")
 
 _NameT = TypeVar("_NameT", str, Path)

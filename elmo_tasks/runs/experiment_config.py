@@ -35,6 +35,7 @@ class ExperimentConfig(Config):
     hints_for_other_configs = {  # noqa: RUF012
         "corpus": "describes the pretraining of a biLM, not a task; use `elmo-tasks pretrain`",
         "arms": "describes a study, not a task; use `elmo-tasks study`",
+        "space": "describes a search, not a task; use `elmo-tasks tune`",
         "char_cnn": "the options of a biLM, not a config; --set model.embedder.elmo.bilm=DIR names its folder",
         "data": "data as SQuAD has it, not a config; name it with --set train_data_path=FILE",
     }

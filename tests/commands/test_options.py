@@ -39,7 +39,7 @@ SNAPSHOT = Path(__file__).with_name("options.json")
 # Each command with what it must have.
 SHORTEST = [
     "train c", "evaluate r d", "predict r -", "data c", "config", "models", "archive r f", "plot r --output f",
-    "compare r", "errors r", "calibrate r", "serve r", "pretrain c", "study", "report d", "score t",
+    "compare r", "errors r", "calibrate r", "serve r", "pretrain c", "study", "report d", "tune", "score t",
     "perplexity t",
     "embed i --output f", "neighbors s --word w --pool p", "similarity w s t",
     "probe pos", "fetch", "import-allennlp a r", "sample-data d",
@@ -303,8 +303,11 @@ RESUMED, AGAIN = "the same command with --resume, and without --force, goes on",
         ("train cpu/sst5 --force --seeds 1,2", RESUMED),
         ("pretrain bilm/tiny --from default", RESUMED),
         ("study table2", AGAIN),
+        ("tune tune_quick", AGAIN),
         ("train ner_conll03 --dry-run", ""),
         ("study --list", ""),
+        ("study paper --check-data", ""),
+        ("study paper --estimate", ""),
         ("evaluate runs/ner data.txt", ""),
     ],
 )

@@ -140,6 +140,7 @@ def test_config_recognizes_a_pretraining_by_its_corpus(
         ("config", "no config given"),
         ("archive run run.zip", "run.zip: an archive is a .tar.gz file"),
         ("predict run in.txt", "start it without torchrun"),
+        ("tune mine.json", "tune runs in one process"),
         ("study benchmarks", "study runs in one process"),
         ("compare a.jsonl", "compare runs in one process; start it without torchrun"),
         ("errors a.jsonl", "errors runs in one process; start it without torchrun"),

@@ -1,5 +1,6 @@
 """Nothing is overwritten unasked, and what cannot be written is found before anything is computed."""
 
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -11,6 +12,7 @@ from elmo_tasks import cli
 from elmo_tasks.errors import ElmoTasksError, RunError
 from elmo_tasks.extras.pretraining.pretrain import PretrainingFolder
 from elmo_tasks.extras.studies.study_training import run_study
+from elmo_tasks.extras.studies.tuning import Tuning
 from elmo_tasks.files.paths import check_folder, check_output
 from elmo_tasks.runs.folder import Folder, RunFolder
 from elmo_tasks.runs.plan import plan_folder
@@ -112,12 +114,15 @@ def test_commands_refuse_before_they_compute(
     assert compute.called == ("--copy" not in command)
 
 
+HOLDS = {"config.json": "a run", "study.json": "a study", "trials.journal": "a search"}
+
+
 @pytest.mark.parametrize(
     ("words", "mark"),
     [
         ("train ner_conll03 -s other", "study.json"),
         ("train ner_conll03 -s other --seeds 1,2", "config.json"),
-        ("train ner_conll03 -s other --folds 2", "study.json"),
+        ("train ner_conll03 -s other --folds 2", "trials.journal"),
         ("import-allennlp model.tar.gz other", "config.json"),
     ],
 )
@@ -132,10 +137,17 @@ def test_a_folder_that_holds_something_else_is_left_as_it_is(
     assert [path.name for path in (tmp_path / "other").iterdir()] == [mark]
 
 
-def test_a_study_does_not_mix_with_a_run(tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_text("{}")
-    with pytest.raises(ElmoTasksError, match=r"holds a run \(config.json\); -s names another folder"):
-        run_study(cast(Any, SimpleNamespace(path=tmp_path)), command="")
+@pytest.mark.parametrize("mark", HOLDS)
+def test_studies_and_searches_do_not_mix_with_other_folders(mark: str, tmp_path: Path) -> None:
+    (tmp_path / mark).write_text("{}")
+    runs: dict[str, Callable[[], object]] = {
+        "study.json": lambda: run_study(cast(Any, SimpleNamespace(path=tmp_path)), command=""),
+        "trials.journal": lambda: Tuning(tmp_path, cast(Any, None)),
+    }
+    for own, run in runs.items():
+        if own != mark:
+            with pytest.raises(ElmoTasksError, match=rf"holds {HOLDS[mark]} \({mark}\); -s names another folder"):
+                run()
 
 
 @pytest.mark.parametrize("resume", [False, True])

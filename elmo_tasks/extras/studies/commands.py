@@ -1,8 +1,9 @@
-"""The commands that train many runs, and write their reports."""
+"""The commands that train many runs, studies and searches of hyperparameters, and write their reports."""
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import logging
 import math
 from pathlib import Path
@@ -10,19 +11,25 @@ from typing import TYPE_CHECKING
 
 from elmo_tasks.commands import options
 from elmo_tasks.commands.console import print_summaries, print_table
-from elmo_tasks.errors import ElmoTasksError, counted
+from elmo_tasks.errors import ElmoTasksError, IncompleteError, counted
+from elmo_tasks.files.paths import SEARCH
 
 if TYPE_CHECKING:
+    from elmo_tasks.extras.studies.study import Study, StudyRun
     from elmo_tasks.extras.studies.study_runs import StudyFolder
 
 logger = logging.getLogger(__name__)
 
 
+def _add_file_and_folder(parser: argparse.ArgumentParser, kind: str, contents: str, name: str) -> None:
+    about = f"the Jsonnet or JSON file, or the name of a {kind} in the package"
+    parser.add_argument(kind, metavar="FILE", nargs="?", help=about)
+    about = f"the folder of its {contents} (default: runs/studies/<name of the {name}>)"
+    parser.add_argument("-s", f"--{kind}-folder", metavar="DIR", help=about)
+
+
 def add_study(parser: argparse.ArgumentParser) -> None:
-    about = "the Jsonnet or JSON file, or the name of a study in the package"
-    parser.add_argument("study", metavar="FILE", nargs="?", help=about)
-    about = "the folder of its runs (default: runs/studies/<name of the study>)"
-    parser.add_argument("-s", "--study-folder", metavar="DIR", help=about)
+    _add_file_and_folder(parser, "study", "runs", "study")
     about = "train only this arm, or those whose names match a pattern such as 'SNLI*', and their baselines"
     options.add_repeated(parser, "--arm", f"{about}; can be repeated", metavar="NAME")
     parser.add_argument(
@@ -35,6 +42,13 @@ def add_study(parser: argparse.ArgumentParser) -> None:
     options.add_seeds(parser, "train only runs with these seeds, such as 1-3 or 1,2,5")
     options.add_config_arguments(parser, "study", "seeds=[1] or changes.trainer.num_epochs=1")
     options.add_flag(parser, "--dry-run", "check everything, and list the runs with their state")
+    about = "read the data files, and only list which are whole, cut or missing; the exit code is 1 if any is not there"
+    options.add_flag(parser, "--check-data", about)
+    about = (
+        "list the runs as --dry-run does, with the hours that each takes here and the gigabytes of its layer cache, "
+    )
+    about += "from a short training of each config whose files are there: about a minute, and reading the data"
+    options.add_flag(parser, "--estimate", about)
     options.add_flag(parser, "--list", "list the studies in the package")
 
 
@@ -65,11 +79,16 @@ def run_study(arguments: argparse.Namespace) -> None:
     from elmo_tasks.extras.studies.study_training import run_study
 
     selection = Selection(arguments.arm, arguments.shares, arguments.seeds)
-    study = Study.load(arguments.study, arguments.set, dict(arguments.ext_var), selection)
+    check, timed = arguments.check_data, arguments.estimate
+    with_files = not (check or timed)
+    study = Study.load(arguments.study, arguments.set, dict(arguments.ext_var), selection, with_files=with_files)
+    if check:
+        _print_files(study)
+        return
     path = Path(arguments.study_folder or Path("runs", "studies", Path(arguments.study).stem))
     folder = StudyFolder(path, study)
-    if arguments.dry_run:
-        _print_plan(folder)
+    if arguments.dry_run or timed:
+        _print_plan(folder, timed=timed)
         return
     options_given = as_options(arguments.set, dict(arguments.ext_var), arguments.include_package)
     command = shlex.join(["elmo-tasks", "study", arguments.study, "-s", str(path), *options_given])
@@ -81,15 +100,60 @@ def run_study(arguments: argparse.Namespace) -> None:
     logger.info("  %s", shlex.join(["elmo-tasks", "report", str(path)]))
 
 
-def _print_plan(folder: StudyFolder) -> None:
+def _print_files(study: Study) -> None:
+    from elmo_tasks.extras.studies.data_check import FAULTS, check_files
+
+    checks = check_files(study)
+    columns = ("file", "of", "state", "has", "published", "arms, and the paper's scores")
+    print_table(study.config.title, columns, [each.row() for each in checks])
+    for problem in filter(None, (each.problem for each in checks)):
+        print(problem)
+    if faults := [each.path for each in checks if each.state in FAULTS]:
+        raise IncompleteError(f"{counted(len(faults), 'file is', 'files are')} missing or cut: {', '.join(faults)}")
+    print(f"{counted(len(checks), 'file is', 'files are')} there; none is cut")
+
+
+def _print_plan(folder: StudyFolder, *, timed: bool) -> None:
     rows, states = [], {}
+    known: dict[tuple[str, float], tuple[float, float, int] | None] = {}
     for run, run_folder in folder.pairs():
         if run.chosen:
             states[run_folder.path] = state = folder.state(run_folder)
-            rows.append([run.arm.name, f"{100 * run.share:g} %", str(run.seed), run.arm.config, state])
-    print_table(folder.study.config.title, ("arm", "share", "seed", "config", "state"), rows)
+            row = [run.arm.name, f"{100 * run.share:g} %", str(run.seed), run.arm.config, state]
+            rows.append([*row, *_estimated(run, state, known)] if timed else row)
+    columns = ("arm", "share", "seed", "config", "state", *(("hours", "layers, GB") if timed else ()))
+    print_table(folder.study.config.title, columns, rows)
     unfinished = sum(state != "finished" for state in states.values())
     print(f"{counted(len(states), 'run')} in {folder.path}; {unfinished} to go")
+    if failed := dict.fromkeys(name for (name, _), times in known.items() if times is None):
+        raise IncompleteError(f"{counted(len(failed), 'arm')} cannot be trained: {', '.join(failed)}; see the log")
+
+
+def _estimated(run: StudyRun, state: str, known: dict[tuple[str, float], tuple[float, float, int] | None]) -> list[str]:
+    """The hours and gigabytes of a run. The seeds of an arm take alike, but the first one computes the layers.
+
+    What is wrong with a run is logged, and the others go on.
+    """
+    from elmo_tasks.extras.studies.estimate import estimate
+    from elmo_tasks.extras.studies.study import missing_files
+
+    if state == "finished":
+        return ["", ""]
+    if any(missing_files(run.config)):
+        return ["files missing", ""]
+    if (key := (run.arm.name, run.share)) not in known:
+        logger.info("training a little of %s", run.title)
+        try:
+            known[key] = estimate(run.config)
+        except ElmoTasksError as error:
+            logger.error("%s: %s", run.title, error)
+            known[key] = None
+    if (found := known[key]) is None:
+        return ["an error, see the log", ""]
+    seconds, layer_seconds, size = found
+    known[key] = seconds, 0.0, 0
+    most = "up to " if run.config.trainer.patience else ""
+    return [f"{most}{(seconds + layer_seconds) / 3600:.2f}", f"{size / 1e9:.2f}"]
 
 
 def add_report(parser: argparse.ArgumentParser) -> None:
@@ -99,4 +163,44 @@ def add_report(parser: argparse.ArgumentParser) -> None:
 def run_report(arguments: argparse.Namespace) -> None:
     from elmo_tasks.extras.studies.reports import write_report
 
+    if Path(arguments.folder, SEARCH).is_file():
+        raise ElmoTasksError(
+            f"{arguments.folder}: holds a search; calling its `elmo-tasks tune` again prints its best trials"
+        )
     print(write_report(arguments.folder))
+
+
+def add_tune(parser: argparse.ArgumentParser) -> None:
+    _add_file_and_folder(parser, "search", "trials", "file")
+    options.add_config_arguments(parser, "search", "trials=10 or changes.trainer.num_epochs=1")
+    options.add_flag(parser, "--dry-run", "check everything, and print the space")
+    options.add_flag(parser, "--list", "list the searches in the package")
+
+
+def run_tune(arguments: argparse.Namespace) -> None:
+    from elmo_tasks.extras.studies import packaged_searches
+
+    if arguments.list:
+        print_summaries(packaged_searches())
+        return
+    if arguments.search is None:
+        raise ElmoTasksError("no search given; give a file or a name of --list")
+    options.refuse_torchrun("tune")
+    if importlib.util.find_spec("optuna") is None:
+        raise ElmoTasksError("a search needs Optuna, which is not installed: pip install 'elmo-tasks[tune]'")
+    from elmo_tasks.extras.studies.study import as_text
+    from elmo_tasks.extras.studies.tuning import Search, Tuning
+
+    search = Search.load(arguments.search, arguments.set, dict(arguments.ext_var))
+    if arguments.dry_run:
+        rows = [[key, as_text(each)] for key, each in search.config.space.items()]
+        print_table(search.config.title, ("key", "values"), rows)
+        metric = search.experiment.trainer.validation_metric
+        print(f"{search.config.trials} trials of {search.config_file}, by the validation metric {metric}")
+        return
+    path = Path(arguments.search_folder or Path("runs", "studies", Path(arguments.search).stem))
+    tuning = Tuning(path, search)
+    tuning.train()
+    table, training = tuning.write_best()
+    print_table(table.title, table.columns, table.rows)
+    print(training)

@@ -81,7 +81,10 @@ class Arm(Config):
 class StudyConfig(Config):
     """A whole study."""
 
-    hints_for_other_configs = {"model": "describes a task, not a study; use `elmo-tasks train`"}  # noqa: RUF012
+    hints_for_other_configs = {  # noqa: RUF012
+        "model": "describes a task, not a study; use `elmo-tasks train`",
+        "space": "describes a search, not a study; use `elmo-tasks tune`",
+    }
 
     title: str
     text: str = Field("", description="what the study shows, for its report")
@@ -204,6 +207,8 @@ class Study:
         overrides: Sequence[str] = (),
         variables: Mapping[str, str] | None = None,
         selection: Selection = Selection(),
+        *,
+        with_files: bool = True,
     ) -> Study:
         """Reads a study and checks all of it: every arm's config, and that the files of the chosen arms are there.
 
@@ -212,6 +217,7 @@ class Study:
             overrides: `key.path=value`, in place of the study's values.
             variables: external variables of the study and of its configs, before those that the study sets.
             selection: what is to be trained.
+            with_files: whether missing files are an error.
 
         Raises:
             ConfigError: the study or any of its configs has problems, a file is missing, or something that is selected
@@ -224,7 +230,7 @@ class Study:
         problems: list[str] = []
         chosen = selection.names(config.arms)
         for arm in config.arms:
-            config_file = _config_of_study(path, arm.config)
+            config_file = config_of_study(path, arm.config)
             for point in arm.share_points(config):
                 changes = [each for part in (config, arm, point) for each in as_overrides(part.changes)]
                 try:
@@ -232,8 +238,8 @@ class Study:
                 except ElmoTasksError as error:
                     problems += [f"arm {arm.name!r}: {line}" for line in str(error).splitlines()]
                     continue
-                if arm.name in chosen:
-                    problems += _missing_files(experiment)
+                if with_files and arm.name in chosen:
+                    problems += missing_files(experiment)
                 for seed in arm.seeds or config.seeds:
                     trained = arm.name in chosen and selection.has(point.share, seed)
                     share = {"train_share": TrainShare(share=point.share, seed=seed)} if point.share < 1 else {}
@@ -264,7 +270,7 @@ def _uncomparable(runs: Sequence[StudyRun]) -> Iterator[str]:
             yield f"arm {arm.name!r}: {found}; expected the same score"
 
 
-def _config_of_study(study: Path, name: str) -> str:
+def config_of_study(study: Path, name: str) -> str:
     """The config that a study's file names: a file next to it, or else the name as it is."""
     path = study.parent / name
     return str(path) if path.is_file() else name
@@ -293,10 +299,15 @@ def as_overrides(changes: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
         if isinstance(value, Mapping) and value and "type" not in value:
             yield from as_overrides(value, f"{prefix}{key}.")
         else:
-            yield f"{prefix}{key}={json.dumps(value, ensure_ascii=False)}"
+            yield f"{prefix}{key}={as_text(value)}"
 
 
-def _missing_files(config: ExperimentConfig) -> Iterator[str]:
+def as_text(value: Any) -> str:
+    """A value as `--set` reads it."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def missing_files(config: ExperimentConfig) -> Iterator[str]:
     """What is missing of the files that a config names, one message each."""
     held_out = config.evaluation_reader()
     sources = [(config.dataset_reader, config.train_data_path)]

@@ -21,7 +21,7 @@ from elmo_tasks.runs.train import train
 
 logger = logging.getLogger(__name__)
 
-_SECONDS_BETWEEN_CLAIMS = 0.5  # whether another process still trains a run
+SECONDS_BETWEEN_CLAIMS = 0.5  # whether another process still trains a run or a trial
 
 
 def run_study(folder: StudyFolder, *, command: str, packages: Sequence[str] = ()) -> list[str]:
@@ -49,9 +49,9 @@ def run_study(folder: StudyFolder, *, command: str, packages: Sequence[str] = ()
     failures = list[str]()
     while waiting:
         with contextlib.ExitStack() as claims:
-            mine = next((each for each in waiting if claims.enter_context(_claimed(folder.claim(each[1])))), None)
+            mine = next((each for each in waiting if claims.enter_context(claimed(folder.claim(each[1])))), None)
             if mine is None:  # other processes train the last ones
-                time.sleep(_SECONDS_BETWEEN_CLAIMS)
+                time.sleep(SECONDS_BETWEEN_CLAIMS)
                 continue
             run, run_folder = mine
             error = "" if run_folder.metrics.is_file() else _train(folder, run, run_folder)
@@ -93,7 +93,7 @@ def _train(folder: StudyFolder, run: StudyRun, run_folder: RunFolder) -> str:
 
 
 @contextlib.contextmanager
-def _claimed(path: Path) -> Iterator[bool]:
+def claimed(path: Path) -> Iterator[bool]:
     """Locks a file, which is made if it does not exist, and yields whether no other process has locked it.
 
     Unlike that of `locked`, the file stays. Where locks do not work, a warning says so, and the file counts as locked.
