@@ -83,7 +83,7 @@ def test_problems_are_found_before_anything_runs(
 
 def test_all_problems_are_named_at_once(search_file: SearchFile) -> None:
     space = {"model.dropout": {"low": -1, "high": 2}, "model.nothing": {"choices": [1]}}
-    changes: dict[str, Any] = {"fold": {"number": 1, "of": 2}}
+    changes: dict[str, Any] = {"fold": {"number": 1, "of": 2}, "validation_data_path": None}
     for each in (changes, {"validation_data_path": None}):
         with pytest.raises(ConfigError) as caught:
             Search.load(search_file(space, changes=each))
