@@ -48,7 +48,7 @@ def test_fetch_says_where_the_files_are_and_how_a_config_names_them(
     for names, problem in (
         (["tiny"], "not the expected file"),
         (["smal"], "Did you mean 'small'?"),
-        ([], "no name: expected one of small, medium"),
+        ([], "no name: expected a name that --list shows, such as original or spanish"),
         (
             [f"{hub.address}/files/other.json", plain[1]],
             "other.json: the key 'char_cnn' is missing; expected the options of a character-based biLM",

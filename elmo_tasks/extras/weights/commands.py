@@ -20,6 +20,14 @@ def _english(size: str, sha256: str = "") -> tuple[str, str]:
     return f"{start}_options.json", f"{start}_weights.hdf5" + (f"#sha256={sha256}" if sha256 else "")
 
 
+# Che et al. (2018), by the numbers of their files from 136 on. Others have published biLMs of some of these, too.
+_MANY_LANGS = (
+    "arabic bulgarian catalan czech old-church-slavonic danish german greek english-many-langs spanish estonian basque "
+    "persian finnish french irish galician ancient-greek hebrew hindi croatian hungarian indonesian italian "
+    "japanese-many-langs korean latin latvian dutch norwegian-bokmaal norwegian-nynorsk polish portuguese-many-langs "
+    "romanian russian slovak slovene swedish turkish uyghur ukrainian urdu vietnamese chinese"
+).split()
+
 # Peters et al. (2018) and AllenNLP's page of contributed models; SeqVec: Heinzinger et al. (2019). The publishers name
 # no hashes: those here are of public copies, whose sizes are as expected.
 PUBLISHED: dict[str, tuple[str, ...]] = {
@@ -45,6 +53,7 @@ PUBLISHED: dict[str, tuple[str, ...]] = {
     ),
     "japanese": (f"{_JAPANESE}/options.json", f"{_JAPANESE}/weights.hdf5"),
     "seqvec": ("https://rostlab.org/~deepppi/seqvec.zip",),
+    **{name: (f"http://vectors.nlpl.eu/repository/11/{at}.zip",) for at, name in enumerate(_MANY_LANGS, start=136)},
 }
 """The options and the weights of each biLM, or its archive."""
 
@@ -85,8 +94,8 @@ def _fetched(names: tuple[str, ...]) -> tuple[BiLMFiles, dict[str, str]]:
     if not names or len(names) > 2 or not all(map(is_address, names)):
         hint = did_you_mean(names[0], list(PUBLISHED)) if names else ""
         raise ElmoTasksError(
-            f"{' '.join(names) or 'no name'}: expected one of {', '.join(PUBLISHED)}, {HUB}ORG/NAME, or one or two "
-            f"addresses that begin with https://.{hint}"
+            f"{' '.join(names) or 'no name'}: expected a name that --list shows, such as original or spanish, {HUB}ORG/NAME, "
+            f"or one or two addresses that begin with https://.{hint}"
         )
     hashed = [fetched(name)[1] for name in names]
     if len(hashed) == 1:
