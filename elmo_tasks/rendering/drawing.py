@@ -84,12 +84,13 @@ class Bars:
 
 @dataclasses.dataclass(frozen=True)
 class HeatMap:
-    """A table of numbers from 0 to 1. A terminal leaves it out, as it is seldom wide enough."""
+    """A table of numbers from 0 to 1, perhaps with texts. A terminal leaves it out, as it is seldom wide enough."""
 
     rows: Sequence[str]
     columns: Sequence[str]
     values: Sequence[Sequence[float]]
     title: str = ""
+    texts: Sequence[Sequence[str]] | None = None
 
 
 @dataclasses.dataclass(frozen=True)

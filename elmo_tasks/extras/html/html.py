@@ -66,7 +66,7 @@ mark b { margin-left: .4em; font-size: .7em; letter-spacing: .03em; }
 table { border-collapse: collapse; font-size: .8rem; }
 th { font-weight: 400; text-align: right; padding: 0 .5em; white-space: nowrap; }
 thead th { writing-mode: vertical-rl; transform: rotate(180deg); text-align: left; padding: .5em 0; }
-td { width: 1.7em; min-width: 1.7em; height: 1.7em; border: 1px solid var(--line); }
+td { width: 1.7em; min-width: 1.7em; height: 1.7em; border: 1px solid var(--line); text-align: center; }
 @media (max-width: 40rem) {
   section { padding-left: 0; padding-top: 2.2rem; }
   section::before { top: .6rem; }
@@ -195,11 +195,12 @@ class Sections:
     def _(self, figure: HeatMap) -> str:
         head = "".join(f"<th>{escape(column)}</th>" for column in figure.columns)
         lines = [f"<thead><tr><th></th>{head}</tr></thead>"]
-        for name, values in zip(figure.rows, figure.values, strict=True):
+        texts = figure.texts or [[""] * len(figure.columns)] * len(figure.rows)
+        for name, values, shown in zip(figure.rows, figure.values, texts, strict=True):
             cells = []
-            for column, value in zip(figure.columns, values, strict=True):
+            for column, value, text in zip(figure.columns, values, shown, strict=True):
                 tip = escape(f"{name} → {column}: {value:.2f}")
-                cells.append(f'<td class="heat" style="--share:{value:.2f}" title="{tip}"></td>')
+                cells.append(f'<td class="heat" style="--share:{value:.2f}" title="{tip}">{escape(text)}</td>')
             lines.append(f"<tr><th>{escape(name)}</th>{''.join(cells)}</tr>")
         return '<div class="scroll"><table>\n' + "\n".join(lines) + "\n</table></div>"
 

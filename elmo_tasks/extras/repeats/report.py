@@ -64,7 +64,7 @@ def write_report(
     }
     write_json(run.cross_validation, result)
     if open_page := hooks.find("page", "html"):
-        with open_page(str(run.report), f"{run.path.resolve().name}: {headline(result)}", lambda: "") as draw:
+        with open_page(str(run.report), run.path.resolve().name, lambda: "") as draw:
             for drawing in _drawings(result):
                 draw(drawing)
             for worst in errors.worst if not result["doubtful"] else ():
@@ -162,19 +162,27 @@ def print_report(folder: str | Path) -> None:
 
 
 def _drawings(result: Mapping[str, Any]) -> list[Drawing]:
-    """The growth, the confusion table as a heat map of each label's shares, and the doubtful examples."""
-    drawings: list[Drawing] = []
+    """The score, its growth, the confusion table, and the examples that may be labelled wrong."""
+    score: Drawing = [Rows([("score", headline(result))])]
+    if floor := result["most_frequent_label"]:
+        shares = [(result["metric"], result["score"] / 100), ("always the most frequent label", floor / 100)]
+        score.append(Bars(shares))
+    drawings = [score]
     if growth := result["growth"]:
-        scores = [(f"{int(number):,} examples", score / 100) for number, score in growth["scores"].items()]
-        is_percentage = all(0 <= share <= 1 for _, share in scores)
-        text = Rows([(f"{growth['metric']} by the number of examples", outlook(result))])
-        drawings.append([text, Bars(scores, chosen=(len(scores) - 1,))] if is_percentage else [text])
+        scores = [(f"{int(number):,} examples", each / 100) for number, each in growth["scores"].items()]
+        drawings.append([Rows([(f"{growth['metric']} by the number of examples", outlook(result))])])
+        if all(0 <= share <= 1 for _, share in scores):
+            drawings[-1].append(Bars(scores, chosen=(len(scores) - 1,)))
     if result["confusion"]:
         table = largest(result["confusion"], _MOST_LABELS)
-        shares = [[each / max(1, sum(row)) for each in row] for row in table["counts"]]
-        names = [f"{label} ({sum(row)})" for label, row in zip(table["labels"], table["counts"], strict=True)]
-        drawings.append([HeatMap(names, table["labels"], shares, "labels (rows), and what is predicted (columns)")])
-    for each in result["doubtful"]:
-        label = f"{each['label']}, predicted {each['predicted']} ({each['probability']:.2f})"
-        drawings.append([Rows([("maybe labelled wrong", each["place"]), (label, each["text"])])])
+        shares_of_row = [[each / max(1, sum(row)) for each in row] for row in table["counts"]]
+        counts = [[str(each or "") for each in row] for row in table["counts"]]
+        title = "labels (rows), and what is predicted (columns)"
+        drawings.append([HeatMap(table["labels"], table["labels"], shares_of_row, title, counts)])
+    if doubtful := result["doubtful"]:
+        items = [
+            (f"{each['place']}: {each['label']}, predicted {each['predicted']} ({each['probability']:.2f})", each["text"])
+            for each in doubtful
+        ]
+        drawings.append([Rows([("most likely labelled wrong", "The surest predictions of another label."), *items])])
     return drawings
