@@ -84,7 +84,7 @@ def train_folds(
     """
     run = RunFolder(folder)
     names = {key: None if source is None else config_value(source) for key, source in (datasets or {}).items()}
-    own = override_list(overrides)
+    own = [*override_list(overrides)]
     changes = [
         *own,
         "validation_data_path=null",
@@ -103,14 +103,17 @@ def train_folds(
     settings |= {"datasets": datasets, "variables": variables, "resume": resume, "folds": 1}
     data = Data.read(experiment, datasets, {})  # what is noticed is said where all examples are learned from
     data.check_labels(experiment)
-    count = len(data.training)
-    if only_if_small and count > _MOST_EXAMPLES:
-        logger.info("%s: no cross-validation, which is the default up to %s", counted(count, "example"), _MOST_EXAMPLES)
-        return train(config, folder, overrides=own, from_run=from_run, force=force, predictions=predictions, **settings)
-
+    count, learned = len(data.training), data.learned(experiment)
+    if only_if_small:
+        num_folds = min(num_folds, len(learned.parts))  # those that ask the same are in one fold
+        if count > _MOST_EXAMPLES or num_folds < 2:
+            text = "%s: no cross-validation, which is the default for 2 to %s different ones"
+            logger.info(text, counted(count, "example"), f"{_MOST_EXAMPLES:,}")
+            own += ["validation_data_path=null"] if num_folds < 2 else []
+            settings |= {"from_run": from_run, "force": force, "predictions": predictions}
+            return train(config, folder, overrides=own, **settings)
     if force:
         shutil.rmtree(run.folds, ignore_errors=True)
-    learned = data.learned(experiment)
     start = _Start.of(from_run, learned, num_folds)
 
     def train_part(part: _Part) -> None:

@@ -181,7 +181,10 @@ def _drawings(result: Mapping[str, Any]) -> list[Drawing]:
         drawings.append([HeatMap(table["labels"], table["labels"], shares_of_row, title, counts)])
     if doubtful := result["doubtful"]:
         items = [
-            (f"{each['place']}: {each['label']}, predicted {each['predicted']} ({each['probability']:.2f})", each["text"])
+            (
+                f"{each['place']}: {each['label']}, predicted {each['predicted']} ({each['probability']:.2f})",
+                each["text"],
+            )
             for each in doubtful
         ]
         drawings.append([Rows([("most likely labelled wrong", "The surest predictions of another label."), *items])])

@@ -162,7 +162,10 @@ def test_the_result_as_json_as_text_and_as_a_page(
     assert "predict run -" in output.err
     assert "folds" not in output.err
     page = scored.report.read_text()
-    assert all(each in page for each in (headline(result), outlook(result), place, "12 examples", "always the most frequent label"))
+    assert all(
+        each in page
+        for each in (headline(result), outlook(result), place, "12 examples", "always the most frequent label")
+    )
 
 
 def test_what_more_examples_would_give_is_half_of_what_four_times_as_many_gave() -> None:
@@ -388,8 +391,17 @@ def test_what_decides_whether_a_run_is_scored_by_folds(
     with monkeypatch.context() as patch:
         patch.setattr(cross_validation, "_MOST_EXAMPLES", 19)
         assert not is_scored(*only_table)
-        assert "20 examples: no cross-validation, which is the default up to 19" in caplog.text
+        assert "20 examples: no cross-validation, which is the default for 2 to 19 different ones" in caplog.text
         assert is_scored(*only_table, folds=2)
+    few = write(tmp_path / "few.csv", [*rows(2), ("It was a sunny day number 0", "warm")])
+    assert is_scored(*quick, f"train_data_path={few}")
+    assert result_of(RunFolder(tmp_path / "run"))["folds"] == len(
+        {text for text, _ in [*rows(2), ("It was a sunny day number 0", "")]}
+    )
+    one: dict[str, Source | None] = {
+        "train_data_path": [{"tokens": ["warm"], "label": "a"}, {"tokens": ["warm"], "label": "b"}]
+    }
+    assert not is_scored(*quick, datasets={**data, **one})
     write(tmp_path / "dev.csv", rows(4, seed=5))
     assert not is_scored(*only_table)
     assert is_scored(*only_table, folds=2)
