@@ -21,7 +21,7 @@ from elmo_tasks.elmo.fast import FastBiLM, Precision, load_frozen
 from elmo_tasks.elmo.frozen_layers import FrozenLayers, LayerCacheConfig, LayerProvider, LayerSource
 from elmo_tasks.elmo.layer_store import LayerStore
 from elmo_tasks.elmo.options import BiLMOptions
-from elmo_tasks.elmo.scalar_mix import LayerNormalization, MixConfig, ScalarMix
+from elmo_tasks.elmo.scalar_mix import LayerNormalization, ScalarMix
 from elmo_tasks.errors import ConfigError
 
 MixName = Literal["input", "output"]
@@ -50,10 +50,7 @@ class ElmoConfig(Config):
     layer_weights: tuple[Annotated[float, Field(gt=0)], ...] | None = Field(
         None, description="Fixed weights of the mixed layers, which are scaled to sum 1; null to learn them."
     )
-    mix: MixConfig | None = Field(
-        None,
-        description="Another mix, such as 'gated', whose weights depend on the token; null for the scalar mix.",
-    )
+    mix: None = Field(None, description="Always null; runs of development versions have this key.")
     gamma: float = Field(1.0, description="The factor gamma of a mix, or where it starts.")
     learned_gamma: bool = Field(True, description="Whether gamma is learned.")
     layer_normalization: LayerNormalization = Field(
@@ -90,10 +87,6 @@ class ElmoConfig(Config):
             raise ValueError(
                 f"layer_weights: got {self.layer_weights}; expected one for each of the layers {self.layers}"
             )
-        if self.mix is not None and self.layer_weights is not None:
-            raise ValueError(f"layer_weights: got {self.layer_weights}; expected null with 'mix', which learns them")
-        if self.mix is not None and self.layers is not None and len(self.layers) == 1:
-            raise ValueError(f"mix: got the layers {self.layers}; expected at least two, or no 'mix'")
         if self.requires_grad and self.layer_cache is not None:
             raise ValueError("layer_cache: the layers of a biLM that is trained change (requires_grad); expected null")
         if self.requires_grad and self.stateful:
@@ -123,7 +116,7 @@ class ElmoConfig(Config):
         """
         files = self.files()
         options = BiLMOptions.load(files.options)
-        mixes = {str(name): self._build_mix(options.num_layers, options.output_size) for name in self.mixes}
+        mixes = {str(name): self._build_mix(options.num_layers) for name in self.mixes}
         own: BiLM | None = None  # a part of the model
         if self.requires_grad and pretrained:
             own = BiLM.load(files.options, files.weights, requires_grad=True)
@@ -133,7 +126,7 @@ class ElmoConfig(Config):
         provider = ElmoLayers(self, files, options, own)
         return ElmoEmbedder(provider, options.output_size, mixes, self.dropout)
 
-    def _build_mix(self, num_layers: int, size: int) -> ScalarMix:
+    def _build_mix(self, num_layers: int) -> ScalarMix:
         layers = self.layers if self.layers is not None else tuple(range(num_layers))
         if max(layers) >= num_layers:
             raise ConfigError(f"elmo.layers: got {max(layers)}; the biLM has 0 to {num_layers - 1}")
@@ -141,9 +134,6 @@ class ElmoConfig(Config):
             raise ConfigError(
                 f"elmo.layer_weights: got {len(self.layer_weights)}; expected {len(layers)}, one for each mixed layer"
             )
-        if self.mix is not None:
-            weighing = (self.gamma, self.learned_gamma, self.layer_normalization)
-            return self.mix.build(size, num_layers, layers, *weighing)
         # The softmax of logarithms gives the weights, scaled to sum 1.
         logarithms = None if self.layer_weights is None else [math.log(weight) for weight in self.layer_weights]
         return ScalarMix(

@@ -242,13 +242,13 @@ class FrozenLayers(nn.Module):
         return {name: self.dropout(mix(output.layers, output.mask)) for name, mix in self.mixes.items()}
 
     def mix_weights(self) -> dict[str, dict[str, Any]]:
-        """For logs: the layers of each mix, their mean weights and gamma, where they are known."""
+        """For logs: the layers of each mix, their weights and gamma."""
         records: dict[str, dict[str, Any]] = {}
         for name, module in self.mixes.items():
             mix = cast(ScalarMix, module)
-            if (weights := mix.mean_weights()) is not None:
-                numbers = [self.layer_numbers[layer] if self.layer_numbers else layer for layer in mix.layers]
-                records[name] = {"layers": numbers, "weights": weights.tolist(), "gamma": mix.gamma.item()}
+            numbers = [self.layer_numbers[layer] if self.layer_numbers else layer for layer in mix.layers]
+            weights = mix.normalized_weights().tolist()
+            records[name] = {"layers": numbers, "weights": weights, "gamma": mix.gamma.item()}
         return records
 
     def _load_from_state_dict(self, *arguments: Any) -> None:

@@ -12,8 +12,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from elmo_tasks.config import Part
-
 LayerNormalization = Literal["none", "batch", "token"]
 
 _EPSILON = 1e-12
@@ -84,10 +82,6 @@ class ScalarMix(nn.Module):
         """The weight of each mixed layer, (K,): positive, with sum 1, in the order of `layers`."""
         return torch.softmax(self.weights, dim=0)
 
-    def mean_weights(self) -> Tensor | None:
-        """For logs: the weight of each mixed layer, (K,), the mean over tokens if they differ; None if not known."""
-        return self.normalized_weights()
-
     def forward(self, layers: Tensor, mask: Tensor) -> Tensor:
         """Mixes the layers.
 
@@ -106,27 +100,8 @@ class ScalarMix(nn.Module):
             chosen = functional.layer_norm(chosen, chosen.shape[-1:], eps=_EPSILON)
         elif self.layer_normalization == "batch":
             chosen = _normalize_over_batch(chosen, mask)
-        return self._weighted_sum(chosen, mask).masked_fill(~mask[..., None], 0.0)
-
-    def _weighted_sum(self, chosen: Tensor, mask: Tensor) -> Tensor:
-        """The sum of the mixed layers (B, K, T, D), with any values at padding: (B, T, D)."""
-        return torch.einsum("k,bktd->btd", self.gamma * self.normalized_weights(), chosen)
-
-
-class MixConfig(Part):
-    """Another mix of layers, in place of the scalar mix; extras have some."""
-
-    def build(
-        self,
-        input_size: int,
-        num_layers: int,
-        layers: Sequence[int],
-        gamma: float,
-        learned_gamma: bool,
-        layer_normalization: LayerNormalization,
-    ) -> ScalarMix:
-        """Makes the mix of layers of `input_size` features; see `ScalarMix`."""
-        raise NotImplementedError
+        mixed = torch.einsum("k,bktd->btd", self.gamma * self.normalized_weights(), chosen)
+        return mixed.masked_fill(~mask[..., None], 0.0)
 
 
 def _normalize_over_batch(layers: Tensor, mask: Tensor) -> Tensor:

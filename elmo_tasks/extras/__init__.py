@@ -214,7 +214,6 @@ EXTRAS = {
         "what goes beyond the paper's models and tasks: plain taggers and classifiers, plain BiDAF, CoNLL-U",
         adds={
             "DatasetReaderConfig": {"conllu": "conllu:ConlluConfig"},
-            "MixConfig": {"gated": "gated_mix:GatedMixConfig"},
             "ModelConfig": {
                 "bidaf": "bidaf:BidafConfig",
                 "decomposable_attention": "decomposable_attention:DecomposableAttentionConfig",

@@ -125,7 +125,7 @@ class Embedder(nn.Module):
                 part.prepare(texts)
 
     def mix_weights(self) -> dict[str, dict[str, Any]]:
-        """For logs: the layers of each of ELMo's mixes, their mean weights and gamma, where they are known."""
+        """For logs: the layers of each of ELMo's mixes, their weights and gamma; empty without ELMo."""
         return self.elmo.mix_weights() if self.elmo else {}
 
     def transformer_weights(self) -> dict[str, Any]:

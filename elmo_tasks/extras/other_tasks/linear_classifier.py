@@ -59,10 +59,8 @@ class LinearClassifierConfig(LabelModelConfig):
     @pydantic.model_validator(mode="after")
     def _is_frozen(self) -> LinearClassifierConfig:
         elmo = self.embedder.elmo
-        if self.embedder.words or self.embedder.characters or (elmo and (elmo.requires_grad or elmo.mix)):
-            raise ValueError(
-                "embedder: nothing in it is trained; expected only a frozen elmo or transformer, and no mix"
-            )
+        if self.embedder.words or self.embedder.characters or (elmo and elmo.requires_grad):
+            raise ValueError("embedder: nothing in it is trained; expected only a frozen elmo or transformer")
         return self
 
     @property
