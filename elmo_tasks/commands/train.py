@@ -102,6 +102,9 @@ def _say_what_is_next(run: RunFolder, packages: Sequence[str]) -> None:
     include = [word for name in packages for word in ("--include-package", name)]
     inputs = ["inputs.jsonl"] if isinstance(config.model.task, (TextPairs, PairRegression, Reading)) else ["-"]
     inputs += ["--predicates", "RUN"] if isinstance(config.model.task, SemanticRoles) else []
+    ending = Path(str(config.train_data_path)).suffix.lower()
+    if ending in hooks.names("result_file"):  # a table comes back as one
+        inputs = [f"new{ending}", "--format", "reader", "--output", f"predicted{ending}"]
     logger.info("the run is in %s; next steps:", folder)
     lines = [["predict", folder, *inputs], ["plot", folder, "--output", f"{folder}.svg"]]
     if run.report.is_file():

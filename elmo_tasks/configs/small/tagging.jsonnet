@@ -12,5 +12,6 @@ local tag_scheme = 'BIOUL';
     encoder: { type: 'stacked_bilstm', hidden_sizes: [100], dropout: 0.3 },
     dropout: 0.3,
   },
-  trainer+: { validation_metric: '+f1', optimizer: { type: 'adam', lr: 0.003 } },
+  data_loader+: { min_batches: 60 },
+  trainer+: { validation_metric: '+f1', optimizer: { type: 'adam', lr: 0.005 } },
 }

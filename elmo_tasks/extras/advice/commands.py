@@ -22,11 +22,11 @@ def run_data(arguments: argparse.Namespace) -> None:
     from elmo_tasks.config import load_config
     from elmo_tasks.extras.advice.data_analysis import analyse
     from elmo_tasks.runs.experiment_config import ExperimentConfig
-    from elmo_tasks.runs.experiment_data import with_validation
+    from elmo_tasks.runs.experiment_data import as_given
 
     options.check_result(arguments)
     config = load_config(arguments.config, ExperimentConfig, arguments.set, dict(arguments.ext_var))
-    report = analyse(with_validation(config, arguments.set))
+    report = analyse(as_given(config, arguments.set))
     options.show_result(arguments, report, lambda: _print_report(arguments.config, report))
 
 

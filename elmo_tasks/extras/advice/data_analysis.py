@@ -74,7 +74,7 @@ def analyse(config: ExperimentConfig) -> dict[str, Any]:
         data = Data.read(config.model_copy(update=readers), notes=notes)
     vocabulary, lengths = data.vocabulary(config), data.counts[TRAINING].batch_lengths
     loader = BatchLoader(config.data_loader, data.training, data.reader.task, vocabulary, lengths=lengths)
-    parts = {name: _report(config, data, name, notes.get(name, notes[TRAINING])) for name in data.parts}
+    parts = {name: _report(config, data, name, notes.get(name, [])) for name in data.parts}
     found = [
         *training_warnings(
             config, data, loader, TaskAgenda(loader, config.trainer, config.model.trained_by_steps).total
@@ -293,8 +293,10 @@ def _part_warnings(config: ExperimentConfig, name: str, part: Mapping[str, Any])
     for text in part["warnings"]:
         yield DataWarning("suspicious", text)
     if name != TRAINING and (count := part["examples"]) < _FEW_EXAMPLES:
-        text = f"{counted(count, f'{name} example')}: each is {100 / count:.0f} points of an accuracy"
-        yield DataWarning("few_examples", f"{text}, so small differences are chance; hold out more, or train --folds 5")
+        metric = config.model.task.build_metric().main
+        each = f"each is {100 / count:.0f} points of an accuracy, so " if metric == "accuracy" else ""
+        text = f"{counted(count, f'{name} example')}: {each}small differences of {metric} are chance"
+        yield DataWarning("few_examples", f"{text}; hold out more, or train --folds 5")
     usual = part["length_of_95_percent"]
     location, longest = next(iter(part["longest"].items()))
     if config.data_loader.batch_tokens is None and longest > _LONG * usual:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -58,7 +59,7 @@ def write_report(
         "interval": dataclasses.asdict(system.interval),
         "most_frequent_label": metric.floor(examples) or None,
         "scores": errors.scores,
-        "growth": _growth(losses, errors.scores[config.trainer.metric_name], len(pairs), config),
+        "growth": growth_of(losses, errors.scores[config.trainer.metric_name], len(pairs), config),
         "confusion": errors.confusion,
         "doubtful": _doubtful(data, config, pairs, errors),
     }
@@ -90,21 +91,22 @@ def outlook(result: Mapping[str, Any]) -> str:
     return f"{result['examples']:,} more examples would give {about}"
 
 
-def _growth(losses: Mapping[int, float], score: float, count: int, config: ExperimentConfig) -> dict[str, Any] | None:
+def growth_of(losses: Mapping[int, float], score: float, count: int, config: ExperimentConfig) -> dict[str, Any] | None:
     """The validation metric by the number of examples, and what twice as many would add.
 
-    A score grows with the logarithm of the number of examples, and less than before: so twice as many are taken to add
-    half of what they have added twice.
+    What is missing to the best score falls by the same factor with each doubling of the examples: a power law, as by
+    Hestness et al. (2017), "Deep Learning Scaling is Predictable, Empirically".
     """
     if not losses:
         return None
     scores = {number: score + loss for number, loss in losses.items()} | {count: score}
-    sign = 1 if config.trainer.higher_is_better else -1
-    gain = sign * (score - next(iter(scores.values()))) / 2
+    fewest, *_, most = (100 - each if config.trainer.higher_is_better else each for each in scores.values())
+    doublings = math.log2(count / next(iter(scores)))
+    factor = min(1.0, most / fewest) ** (1 / doublings) if fewest > 0 else 1.0
     return {
         "metric": config.trainer.metric_name,
         "scores": {str(number): value for number, value in scores.items()},
-        "points_for_twice_as_many": max(0.0, gain),
+        "points_for_twice_as_many": max(0.0, most * (1 - factor)),
     }
 
 

@@ -21,12 +21,7 @@ def _english(size: str, sha256: str = "") -> tuple[str, str]:
 
 
 # Che et al. (2018), by the numbers of their files from 136 on. Others have published biLMs of some of these, too.
-_MANY_LANGS = (
-    "arabic bulgarian catalan czech old-church-slavonic danish german greek english-many-langs spanish estonian basque "
-    "persian finnish french irish galician ancient-greek hebrew hindi croatian hungarian indonesian italian "
-    "japanese-many-langs korean latin latvian dutch norwegian-bokmaal norwegian-nynorsk polish portuguese-many-langs "
-    "romanian russian slovak slovene swedish turkish uyghur ukrainian urdu vietnamese chinese"
-).split()
+_MANY_LANGS = ["arabic", "bulgarian", "catalan", "czech", "old-church-slavonic", "danish", "german", "greek", "english-many-langs", "spanish", "estonian", "basque", "persian", "finnish", "french", "irish", "galician", "ancient-greek", "hebrew", "hindi", "croatian", "hungarian", "indonesian", "italian", "japanese-many-langs", "korean", "latin", "latvian", "dutch", "norwegian-bokmaal", "norwegian-nynorsk", "polish", "portuguese-many-langs", "romanian", "russian", "slovak", "slovene", "swedish", "turkish", "uyghur", "ukrainian", "urdu", "vietnamese", "chinese"]
 
 # Peters et al. (2018) and AllenNLP's page of contributed models; SeqVec: Heinzinger et al. (2019). The publishers name
 # no hashes: those here are of public copies, whose sizes are as expected.
@@ -94,8 +89,8 @@ def _fetched(names: tuple[str, ...]) -> tuple[BiLMFiles, dict[str, str]]:
     if not names or len(names) > 2 or not all(map(is_address, names)):
         hint = did_you_mean(names[0], list(PUBLISHED)) if names else ""
         raise ElmoTasksError(
-            f"{' '.join(names) or 'no name'}: expected a name that --list shows, such as original or spanish, {HUB}ORG/NAME, "
-            f"or one or two addresses that begin with https://.{hint}"
+            f"{' '.join(names) or 'no name'}: expected a name that --list shows, such as original or spanish, "
+            f"{HUB}ORG/NAME, or one or two addresses that begin with https://.{hint}"
         )
     hashed = [fetched(name)[1] for name in names]
     if len(hashed) == 1:

@@ -11,18 +11,19 @@ from typing import Any
 import pytest
 
 from elmo_tasks import cli
+from elmo_tasks.config import load_config
 from elmo_tasks.data_readers.sources import Source
 from elmo_tasks.errors import RunError
 from elmo_tasks.extras.calibration.calibration import answers_by_precision, calibrate
 from elmo_tasks.extras.compare.systems import read_predictions
 from elmo_tasks.extras.repeats import cross_validation
 from elmo_tasks.extras.repeats.cross_validation import train_folds
-from elmo_tasks.extras.repeats.report import headline, outlook
+from elmo_tasks.extras.repeats.report import growth_of, headline, outlook
 from elmo_tasks.files.tensor_files import read_tensors
 from elmo_tasks.metrics import Accuracy
 from elmo_tasks.metrics.span_f1 import SpanF1
 from elmo_tasks.runs.evaluate import evaluate
-from elmo_tasks.runs.experiment_config import Calibration
+from elmo_tasks.runs.experiment_config import Calibration, ExperimentConfig
 from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.runs.learned import Learned
 from elmo_tasks.runs.load import load_predictor, load_run
@@ -168,7 +169,24 @@ def test_the_result_as_json_as_text_and_as_a_page(
     )
 
 
-def test_what_more_examples_would_give_is_half_of_what_four_times_as_many_gave() -> None:
+def test_what_more_examples_would_give() -> None:
+    """The error has fallen from 40 to 10 with two doublings, so it falls to 5 with the next."""
+    config = load_config(MODEL, ExperimentConfig)
+    growth = growth_of({25: -30.0, 50: -13.0}, 90.0, 100, config)
+    assert growth
+    assert growth["scores"] == {"25": 60.0, "50": 77.0, "100": 90.0}
+    assert growth["points_for_twice_as_many"] == pytest.approx(5)
+    worse = growth_of({25: 3.0}, 90.0, 100, config)
+    assert worse
+    assert worse["points_for_twice_as_many"] == 0
+    by_loss = load_config(MODEL, ExperimentConfig, ["trainer.validation_metric=-loss"])
+    falling = growth_of({25: 3.0}, 1.0, 100, by_loss)
+    assert falling
+    assert falling["points_for_twice_as_many"] == pytest.approx(0.5)
+    assert growth_of({}, 90.0, 100, config) is None
+
+
+def test_the_outlook_in_words() -> None:
     growth = {"metric": "accuracy", "scores": {"30": 60.0, "60": 64.0, "120": 67.0}, "points_for_twice_as_many": 3.5}
     assert outlook({"examples": 120, "growth": growth}) == "120 more examples would give about 4 points"
     none = {"examples": 1200, "growth": {**growth, "points_for_twice_as_many": 0.99}}
