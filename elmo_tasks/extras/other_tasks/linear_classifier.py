@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+import warnings
 from collections.abc import Iterable
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -235,7 +236,9 @@ def fit(
         """The weights (L, .) and biases (L,) for each strength, -30 for labels that the part lacks."""
         model, found = LogisticRegression(warm_start=True, max_iter=1000, tol=1e-4), []
         for strength in chosen:
-            model.set_params(C=strength / features.size).fit(rows[part], places[part], weights[part])
+            with warnings.catch_warnings():  # of many labels for few examples
+                warnings.filterwarnings("ignore", "The number of unique classes")
+                model.set_params(C=strength / features.size).fit(rows[part], places[part], weights[part])
             weight, bias = np.zeros((len(labels), rows.shape[1])), np.full(len(labels), _ABSENT)
             two = model.coef_.shape[0] == 1  # one row for two labels
             weight[model.classes_] = np.concatenate([-model.coef_, model.coef_]) / 2 if two else model.coef_
