@@ -4,7 +4,7 @@
     python -m benchmarks.small_data table RESULTS.jsonl
 
 `train` reads the data in $ELMO_TASKS_DATA. For each set, size and seed it draws that many training examples, the same
-for all models. A model that needs held-out examples takes a fifth of them. At most 1,000 examples are tested, the same
+for all models. spaCy, which needs held-out examples, takes a fifth of them. At most 1,000 examples are tested, the same
 for all seeds. Each trained model adds a line to the results, and those that are there are left out, so that it can be
 interrupted. Seconds are those of one thread's processor, for training and predicting; megabytes those of the files.
 
@@ -61,7 +61,7 @@ def run(config: str, train: Examples, test: Examples, seed: int, **overrides: An
         path = Path(folder) / "run"
         elmo_tasks.train(config, path, train=list(train), overrides=overrides)
         results = load_predictor(path)([texts(example) for example in test])
-        megabytes = sum(file.stat().st_size for file in path.glob("model*")) / 1e6
+        megabytes = sum(file.stat().st_size for name in ("model*", "frozen*") for file in path.glob(name)) / 1e6
     return [gold(result) for result in results], megabytes
 
 
