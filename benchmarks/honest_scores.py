@@ -4,8 +4,8 @@
 
 For each set and draw, a run of `small/classification` or `small/text_pairs` learns from that many random training
 examples of the data in $ELMO_TASKS_DATA, by its cross-validation, and predicts 1,000 others of them. The test files of
-these sets are no measure: they are of other documents. The table has both scores, the interval and, for comparison, what
-a model that has learned from all rows scores on them.
+these sets are no measure: they are of other documents. The table has both scores, the interval and, for comparison,
+what a model that has learned from all rows scores on them.
 """
 
 from __future__ import annotations

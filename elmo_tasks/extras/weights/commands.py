@@ -21,7 +21,14 @@ def _english(size: str, sha256: str = "") -> tuple[str, str]:
 
 
 # Che et al. (2018), by the numbers of their files from 136 on. Others have published biLMs of some of these, too.
-_MANY_LANGS = ["arabic", "bulgarian", "catalan", "czech", "old-church-slavonic", "danish", "german", "greek", "english-many-langs", "spanish", "estonian", "basque", "persian", "finnish", "french", "irish", "galician", "ancient-greek", "hebrew", "hindi", "croatian", "hungarian", "indonesian", "italian", "japanese-many-langs", "korean", "latin", "latvian", "dutch", "norwegian-bokmaal", "norwegian-nynorsk", "polish", "portuguese-many-langs", "romanian", "russian", "slovak", "slovene", "swedish", "turkish", "uyghur", "ukrainian", "urdu", "vietnamese", "chinese"]
+_MANY_LANGS = (
+    "arabic", "bulgarian", "catalan", "czech", "old-church-slavonic", "danish", "german", "greek",
+    "english-many-langs", "spanish", "estonian", "basque", "persian", "finnish", "french", "irish", "galician",
+    "ancient-greek", "hebrew", "hindi", "croatian", "hungarian", "indonesian", "italian", "japanese-many-langs",
+    "korean", "latin", "latvian", "dutch", "norwegian-bokmaal", "norwegian-nynorsk", "polish",
+    "portuguese-many-langs", "romanian", "russian", "slovak", "slovene", "swedish", "turkish", "uyghur", "ukrainian",
+    "urdu", "vietnamese", "chinese",
+)  # fmt: skip
 
 # Peters et al. (2018) and AllenNLP's page of contributed models; SeqVec: Heinzinger et al. (2019). The publishers name
 # no hashes: those here are of public copies, whose sizes are as expected.
