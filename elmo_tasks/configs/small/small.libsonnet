@@ -6,8 +6,6 @@
 
   // Without ELMo, the model has only the characters.
   embedder:: { characters: { embedding_size: 16, filters: 64, width: 3 }, elmo: $.elmo },
-  // For the tasks where characters do not help ELMo.
-  vectors:: if $.elmo == null then $.embedder else { elmo: $.elmo },
 
   train_data_path: 'train.csv',
   validation_data_path: 'dev.csv',

@@ -8,7 +8,7 @@ local tag_scheme = 'BIOUL';
   model: {
     type: 'crf_tagger',
     tag_scheme: tag_scheme,
-    embedder: $.vectors,
+    embedder: $.embedder,
     encoder: { type: 'stacked_bilstm', hidden_sizes: [100], dropout: 0.3 },
     dropout: 0.3,
   },
