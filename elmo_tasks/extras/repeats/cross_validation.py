@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import datasets
 import torch
 
+from elmo_tasks.commands.options import refuse_torchrun
 from elmo_tasks.config import Overrides, load_config, override_list
 from elmo_tasks.data_readers.sources import Source, config_value
 from elmo_tasks.errors import counted
@@ -82,6 +83,7 @@ def train_folds(
     Returns:
         the contents of `metrics.json`. The validation scores are those of the predictions of all folds together.
     """
+    refuse_torchrun("a cross-validation (--folds 1 holds out a fifth instead)")
     run = RunFolder(folder)
     names = {key: None if source is None else config_value(source) for key, source in (datasets or {}).items()}
     own = [*override_list(overrides)]
@@ -93,9 +95,8 @@ def train_folds(
         f"folds={num_folds}",
     ]
     experiment = with_columns(load_config(config, ExperimentConfig, changes, variables, replaced=names))
-    tested: list[Split] = [
-        split for split in predictions if split != "validation"
-    ]  # those of the folds are always written
+    # The predictions of the folds are always written.
+    tested: list[Split] = [split for split in predictions if split != "validation"]
     plan = plan_run(run, experiment, resume=resume, force=force, from_run=from_run, predictions=tested)
     if plan.state == "finished" and run.cross_validation.is_file():
         logger.info("%s: finished before; nothing to do", run.path)
@@ -157,25 +158,23 @@ def train_folds(
     models = [load_run(part.path, overrides=["calibrated=false"]) for part in folds]
     with _quiet(logging.ERROR):
         held_out = [Data.read(model.config, datasets, {}, start.learned).held_out["validation"] for model in models]
-    calibration = calibrate_folds(list(zip(models, held_out, strict=True)))
-    pairs = _predictions(models, held_out, calibration.get("temperature", 1.0))
-    with atomic_write(run.validation_predictions) as stream:
-        stream.writelines(f"{json_text(pair)}\n".encode() for pair in pairs)
-    if calibration:
-        write_json(run.calibration, calibration | {"answers": answers_by_precision(experiment.model.task, pairs)})
+    pairs = _write_predictions(run, list(zip(models, held_out, strict=True)))
     key_of = data.reader.task.key
     numbers = {key_of(each): part.fold for part, own in zip(folds, held_out, strict=True) for each in own}
     Learned({key: numbers.get(key, LEARNED) for key in learned.parts}, learned.labels).write(run.learned)
-    growth = {
-        round(share * count): statistics.fmean(
-            scores[part][epochs[whole] - 1] - scores[whole][epochs[whole] - 1]
-            for part in parts
-            for whole in folds
-            if part.share == share and part.fold == whole.fold
-        )
-        for share in shares
-    }
-    metrics["best"]["validation"] = write_report(run, data, experiment, pairs, growth, num_folds, epoch)
+
+    def loss_with(share: float) -> float:
+        """By how much the score of a fold is another if its model learns from a share, the mean of the folds."""
+        changes = []
+        for part in parts:
+            if part.share == share:
+                whole = folds[part.fold - 1]
+                chosen = epochs[whole] - 1
+                changes.append(scores[part][chosen] - scores[whole][chosen])
+        return statistics.fmean(changes)
+
+    losses = {round(share * count): loss_with(share) for share in shares}
+    metrics["best"]["validation"] = write_report(run, data, experiment, pairs, losses, num_folds, epoch)
     write_json(run.metrics, metrics)
     for part in [*folds, *parts]:
         shutil.rmtree(part.path / _EPOCHS, ignore_errors=True)
@@ -302,20 +301,29 @@ def _settle(part: _Part, epoch: int, others: Sequence[_Part]) -> None:
     write_json(run.metrics, {"best": read_record(run.records, epoch, BestEpoch).model_dump()})
 
 
-def _predictions(
-    models: Sequence[Run], held_out: Sequence[datasets.Dataset], temperature: float
+def _write_predictions(
+    run: RunFolder, folds: Sequence[tuple[Run, datasets.Dataset]]
 ) -> list[dict[str, dict[str, Any]]]:
-    """Each example with what the model predicts that had not seen it, in the order of the training data."""
-    found: list[tuple[Any, dict[str, dict[str, Any]]]] = []
-    for model, examples in zip(models, held_out, strict=True):
-        model.model.temperature = temperature
+    """Writes what the model of each fold predicts for the examples held out, and what it says of probabilities.
 
-        def keep(row: int, example: dict[str, Any], prediction: dict[str, Any]) -> None:
-            found.append(((example["file"], example["line"] or 0), {"example": example, "prediction": prediction}))
+    Returns:
+        the `example` and the `prediction` of each line, in the order of the training data.
+    """
+    calibration = calibrate_folds(folds)
+    found: list[tuple[tuple[int, int], dict[str, dict[str, Any]]]] = []
 
-        evaluate_examples(model, examples, sink=keep)
-    found.sort(key=lambda each: each[0])
-    return [pair for _, pair in found]
+    def keep(row: int, example: dict[str, Any], prediction: dict[str, Any]) -> None:
+        found.append(((example["file"], example["line"] or 0), {"example": example, "prediction": prediction}))
+
+    for fold, examples in folds:
+        fold.model.temperature = calibration.get("temperature", 1.0)
+        evaluate_examples(fold, examples, sink=keep)
+    pairs = [pair for _, pair in sorted(found, key=lambda each: each[0])]
+    with atomic_write(run.validation_predictions) as stream:
+        stream.writelines(f"{json_text(pair)}\n".encode() for pair in pairs)
+    if calibration:
+        write_json(run.calibration, {**calibration, "answers": answers_by_precision(folds[0][0].model.task, pairs)})
+    return pairs
 
 
 @contextlib.contextmanager

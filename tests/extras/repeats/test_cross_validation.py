@@ -160,7 +160,7 @@ def test_the_result_as_json_as_text_and_as_a_page(
     assert outlook(result) in output.out
     assert place in output.out
     assert "run/report.html is a page about its score" in output.err
-    assert "predict run -" in output.err
+    assert "predict run new.csv --format reader --output predicted.csv" in output.err
     assert "folds" not in output.err
     page = scored.report.read_text()
     assert all(
