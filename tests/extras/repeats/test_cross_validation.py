@@ -7,6 +7,7 @@ import statistics
 from collections import Counter
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -29,6 +30,7 @@ from elmo_tasks.runs.learned import Learned
 from elmo_tasks.runs.load import load_predictor, load_run
 from elmo_tasks.runs.train import train
 from elmo_tasks.tasks import Classification, Tagging
+from elmo_tasks.training.trainer import Trainer
 from tests.runs.small_runs import SmallRun, killed_at
 
 WORDS = {"warm": ("sunny", "mild", "hot", "bright"), "cold": ("icy", "frozen", "snowy", "bitter")}
@@ -44,10 +46,10 @@ MODEL: dict[str, Any] = {
     },
     "data_loader": {"batch_size": 4},
     "trainer": {
-        "num_epochs": 3,
-        "patience": 2,
+        "num_epochs": 5,
+        "patience": 1,
         "validation_metric": "+accuracy",
-        "optimizer": {"type": "adam", "lr": 0.02},
+        "optimizer": {"type": "adam", "lr": 0.05},
         "device": "cpu",
     },
 }
@@ -88,6 +90,11 @@ def result_of(run: RunFolder) -> dict[str, Any]:
     return found
 
 
+def accuracies(run: RunFolder, part: str) -> list[float]:
+    """On the fold that is held out, after each epoch of a training on the others or on a share of them."""
+    return [record["validation"]["accuracy"] for record in SmallRun(run.folds / part, MODEL).records()]
+
+
 def table_of(run: RunFolder) -> Path:
     return run.path.parent / "table.csv"
 
@@ -98,7 +105,8 @@ def test_each_row_is_predicted_once_by_the_model_that_has_not_seen_it(scored: Ru
     learned = Learned.read(scored.learned)
     assert learned
     assert Counter(learned.parts.values()) == {1: 6, 2: 6, 3: 6, 4: 6}
-    task = Classification()
+    task, temperature = Classification(), json.loads(scored.calibration.read_text())["temperature"]
+    assert abs(temperature - 1) > 0.1
     for number in range(1, 5):
         fold = RunFolder(scored.folds / str(number))
         own = Learned.read(fold.learned)
@@ -108,6 +116,11 @@ def test_each_row_is_predicted_once_by_the_model_that_has_not_seen_it(scored: Ru
         assert len(own.parts) == 24
         predicted = load_predictor(fold.path)([{"tokens": pair["example"]["tokens"]} for pair in held_out])
         assert [pair["prediction"]["label"] for pair in held_out] == [each["label"] for each in predicted]
+        odds = [
+            (each["probabilities"]["warm"] / each["probabilities"]["cold"]) ** (1 / temperature) for each in predicted
+        ]
+        found = [pair["prediction"]["probabilities"]["warm"] for pair in held_out]
+        assert found == pytest.approx([each / (1 + each) for each in odds], abs=1e-4)  # calibrated, as the run is
     metric = Accuracy("label")
     metric.update([pair["prediction"] for pair in pairs], [pair["example"] for pair in pairs])
     assert (
@@ -116,14 +129,13 @@ def test_each_row_is_predicted_once_by_the_model_that_has_not_seen_it(scored: Ru
 
 
 def test_other_folds_choose_the_epoch_of_a_fold(scored: RunFolder) -> None:
-    records = [SmallRun(scored.folds / str(number), MODEL).records() for number in range(1, 5)]
-    assert all(len(each) == 3 for each in records)  # no patience
-    scores = [[record["validation"]["accuracy"] for record in each] for each in records]
-    for number in range(4):
-        means = [statistics.fmean(each[epoch] for at, each in enumerate(scores) if at != number) for epoch in range(3)]
+    scores = [accuracies(scored, str(number)) for number in range(1, 5)]
+    assert all(len(each) == 5 for each in scores)  # no patience
+    for number in range(4):  # all folds together choose the fourth epoch, and all but the first one the fifth
+        means = [statistics.fmean(each[epoch] for at, each in enumerate(scores) if at != number) for epoch in range(5)]
         metrics = json.loads((scored.folds / str(number + 1) / "metrics.json").read_text())
         assert metrics["best"]["epoch"] == means.index(max(means)) + 1
-    means = [statistics.fmean(each[epoch] for each in scores) for epoch in range(3)]
+    means = [statistics.fmean(each[epoch] for each in scores) for epoch in range(5)]
     epoch = result_of(scored)["epoch"]
     assert epoch == means.index(max(means)) + 1
     assert (
@@ -141,6 +153,16 @@ def test_the_result_as_json_as_text_and_as_a_page(
     assert sum(map(sum, result["confusion"]["counts"])) == 24
     assert list(result["growth"]["scores"]) == ["6", "12", "24"]
     assert result["growth"]["scores"]["24"] == pytest.approx(result["score"])
+    for share, examples in ((25, "6"), (50, "12")):  # of the first two folds, at the epochs that others have chosen
+        lost = []
+        for number in ("1", "2"):
+            epoch = json.loads((scored.folds / number / "metrics.json").read_text())["best"]["epoch"] - 1
+            of_part = Learned.read(scored.folds / f"{number}_{share}_percent" / "learned.safetensors")
+            assert of_part
+            assert Counter(of_part.parts.values()) == {-1: 6, 0: {25: 4, 50: 9}[share]}
+            lost.append(accuracies(scored, number)[epoch] - accuracies(scored, f"{number}_{share}_percent")[epoch])
+        assert result["growth"]["scores"][examples] == pytest.approx(result["score"] - statistics.fmean(lost))
+    assert not [*scored.folds.glob("[34]_*")]  # a training by epochs takes long
     wrong = [pair for pair in pairs_of(scored) if pair["prediction"]["label"] != pair["example"]["label"]]
     assert len(result["doubtful"]) == min(10, len(wrong))
     margins = [each["probability"] for each in result["doubtful"]]
@@ -167,6 +189,21 @@ def test_the_result_as_json_as_text_and_as_a_page(
         each in page
         for each in (headline(result), outlook(result), place, "12 examples", "always the most frequent label")
     )
+
+
+def test_ten_rows_that_may_be_labelled_wrong_are_shown_by_their_beginning(tmp_path: Path) -> None:
+    drawn = random.Random(7)
+    table = [(f"{text} {'and so on ' * 8}end", drawn.choice(["warm", "cold"])) for text, _ in rows(40)]
+    path = write(tmp_path / "table.csv", table)
+    train(MODEL, tmp_path / "run", overrides=[f"train_data_path={path}", "trainer.num_epochs=1"])
+    run = RunFolder(tmp_path / "run")
+    wrong = [pair for pair in pairs_of(run) if pair["prediction"]["label"] != pair["example"]["label"]]
+    assert len(wrong) > 10
+    doubtful = result_of(run)["doubtful"]
+    assert len(doubtful) == 10
+    for each in doubtful:
+        text = table[int(each["place"].rpartition(":")[2]) - 2][0]
+        assert each["text"] == f"{text[:79]}…"
 
 
 def test_what_more_examples_would_give() -> None:
@@ -318,22 +355,24 @@ def test_unsure_labels_are_none_and_the_least_certain_rows_have_a_rank(
     assert [float(row["probability"]) for row in table] == pytest.approx(sure)
 
 
-@pytest.mark.parametrize("where", ["in a fold", "at the end"])
+KILLED = {"after the epochs of a fold": 2, "after the epochs of all": 8}  # trainings before
+
+
+@pytest.mark.parametrize("where", [*KILLED, "at the end"])
 def test_a_run_that_was_killed_goes_on(
     scored: RunFolder, tmp_path: Path, where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     overrides = [f"train_data_path={table_of(scored)}"]
-    if where == "in a fold":
-        calls = iter(range(3))
-        one = cross_validation.train
+    if where in KILLED:
+        calls, one = iter(range(9)), cross_validation.train
 
-        def train_twice(*arguments: Any, **settings: Any) -> dict[str, Any]:
-            if next(calls) == 2:
-                raise KeyboardInterrupt
+        def train_some(*arguments: Any, **settings: Any) -> dict[str, Any]:
+            if next(calls) == KILLED[where]:
+                patch.setattr(Trainer, "set_parameters", Mock(side_effect=KeyboardInterrupt))
             return one(*arguments, **settings)
 
         with monkeypatch.context() as patch:
-            patch.setattr(cross_validation, "train", train_twice)
+            patch.setattr(cross_validation, "train", train_some)
             with pytest.raises(KeyboardInterrupt):
                 train(MODEL, tmp_path / "run", overrides=overrides)
     else:
@@ -364,6 +403,12 @@ def test_training_again_keeps_what_was_held_out(
     both = before.parts.keys() & after.parts.keys()
     assert len(both) == 21
     assert all(before.parts[key] == after.parts[key] for key in both)
+    for number in range(1, 5):  # and its model has not seen it
+        own = Learned.read(tmp_path / "run" / "folds" / str(number) / "learned.safetensors")
+        assert own
+        assert {key for key, part in own.parts.items() if part < 0} == {
+            key for key, part in after.parts.items() if part == number
+        }
     assert sorted(Counter(after.parts.values()).values()) == [7, 7, 8, 8]
     said = "9 new examples, 1 with another label, 20 as before, and 3 are gone"
     assert f"{scored.path}: its training data and this one: {said}" in caplog.text
@@ -375,6 +420,10 @@ def test_training_again_keeps_what_was_held_out(
     train(MODEL, other, overrides=[*overrides, "folds=2"], from_run=scored.path)
     assert "has learned from 21 of the examples, and has no 2 folds: all models start anew" in caplog.text
     assert not list(other.glob("**/origin.json"))
+    plain = tmp_path / "plain"  # has learned from 18 of the first rows
+    train(MODEL, plain, overrides=[f"train_data_path={table_of(scored)}", *overrides[1:]], from_run=scored.folds / "1")
+    assert f"{scored.folds / '1'}: has learned from 18 of the examples, and has no 4 folds" in caplog.text
+    assert not list(plain.glob("**/origin.json"))
     fresh = write(tmp_path / "fresh.csv", [(f"Nobody saw the {text[9:]}", label) for text, label in rows(8, seed=4)])
     train(MODEL, tmp_path / "fresh", overrides=[f"train_data_path={fresh}", "trainer.num_epochs=1"], from_run=other)
     assert len(list((tmp_path / "fresh").glob("**/origin.json"))) == 5  # none of the rows was seen
@@ -442,6 +491,7 @@ def test_spans_and_thresholds_of_other_tasks(config_file: Path, tmp_path: Path) 
     assert run.predictions.is_file()
     assert "test" in json.loads(run.metrics.read_text())
     assert not result_of(run)["doubtful"]
+    assert "gold" in run.report.read_text()  # the worst examples, with both sets of tags
 
     topics = {**MODEL, "dataset_reader": {"type": "delimited", "task": "multi_label"}}
     topics["trainer"] = {**MODEL["trainer"], "validation_metric": "+micro_f1", "num_epochs": 2}
@@ -450,5 +500,6 @@ def test_spans_and_thresholds_of_other_tasks(config_file: Path, tmp_path: Path) 
     train(topics, tmp_path / "topics", overrides=[f"train_data_path={table}"])
     run = RunFolder(tmp_path / "topics")
     thresholds = [read_tensors(run.folds / str(number) / "model.safetensors")["threshold"] for number in range(1, 5)]
+    assert len({each.item() for each in thresholds}) > 1  # that of each fold is of the others
     assert read_tensors(run.model)["threshold"] == pytest.approx(statistics.fmean(each.item() for each in thresholds))
     assert load_run(run.path).model.threshold != 0.5
