@@ -202,6 +202,12 @@ def test_a_share_of_each_label_is_held_out() -> None:
     assert sorted([*training["line"], *held_out["line"]]) == rows["line"]
     assert list(held_out["line"]) == list(split_off(data, data, Classification(), 0.2, 1)[1]["line"])
     assert list(held_out["line"]) != list(split_off(data, data, Classification(), 0.2, 2)[1]["line"])
+    for seed in range(3):
+        two = split_off(data.select(range(35)), data.select(range(35)), Classification(), 0.2, seed)[1]
+        assert Counter(two["label"]) == {"a": 4, "b": 3}
+    for number in range(1, 6):
+        fold = Counter(Fold(number=number, of=5).split(data, data, Classification())[1]["label"])
+        assert (fold["a"], fold["b"], fold["c"]) == (4, 3, 1)
     few = data.select([40, 42])  # a fifth of each is none
     assert [len(part) for part in split_off(few, few, Classification(), 0.2, 1)] == [1, 1]
 
@@ -228,7 +234,7 @@ def test_what_an_earlier_run_has_held_out_is_held_out_again() -> None:
     assert len(training) == 17
     only_known = data.select(range(15))
     assert list(split_off(only_known, only_known, task, 0.2, 1, earlier)[1]["line"]) == [0, 5]
-    folds = {key[row]: 1 + row % 2 for row in range(10)} | {key[10]: 3}  # of which there is none now
+    folds = {key[row]: 1 + row % 2 for row in range(10)} | {key[10]: 3, key[11]: -1, key[12]: 0}  # no folds
     first, second = (Fold(number=number, of=2).split(data, data, task, folds)[1] for number in (1, 2))
     assert set(range(0, 10, 2)) < set(first["line"])
     assert set(range(1, 10, 2)) < set(second["line"])

@@ -3,6 +3,7 @@
 import csv
 import json
 import random
+import shutil
 import statistics
 from collections import Counter
 from pathlib import Path
@@ -241,13 +242,17 @@ def test_rows_that_were_learned_from_are_scored_by_the_folds(
         f"{table_of(scored)}: 24 of 24 examples were learned from; for them, the folds' models predict" in caplog.text
     )
     half, fresh = rows(24)[:12], rows(8, seed=2)
-    mixed = write(tmp_path / "mixed.csv", half + [(f"{text} again", label) for text, label in fresh])
+    again = [(f"{text} again", label) for text, label in fresh]
+    mixed = write(tmp_path / "mixed.csv", half + again)
     written = tmp_path / "predictions.jsonl"
     mixed_score = evaluate(scored.path, mixed, predictions=written)
     found = [json.loads(line)["prediction"]["label"] for line in written.read_text().splitlines()]
     assert found[:12] == [pair["prediction"]["label"] for pair in pairs[:12]]
     labels = [label for _, label in [*half, *fresh]]
     assert mixed_score == {"accuracy": pytest.approx(100 * statistics.fmean(map(str.__eq__, found, labels)))}
+    few = write(tmp_path / "few.csv", [half[0], *again])  # also less than a fifth
+    evaluate(scored.path, few, predictions=written)
+    assert json.loads(written.read_text().splitlines()[0])["prediction"] == pairs[0]["prediction"]
     (scored_again,) = [read_predictions(scored.path)]
     assert [each["label"] for each in scored_again.predictions] == [pair["prediction"]["label"] for pair in pairs]
 
@@ -277,22 +282,34 @@ def test_rows_that_were_learned_from_are_apart_without_a_cross_validation(
     assert both.pop("learned") == pytest.approx({"examples": 18, **alone["seen"]}, abs=1e-5)
     assert both == pytest.approx(alone["unseen"], abs=1e-5)
     assert len(read_predictions(fold, tmp_path / "all.csv").learned) == 18
-    few = [*seen[:1], *((f"{text} again", label) for text, label in unseen)]  # one of seven
+    few = [*seen[:1], *((f"{text} again", label) for text, label in unseen[1:])]
+    assert "learned" in evaluate(fold, write(tmp_path / "fifth.csv", few[:5]))
     assert "learned" not in evaluate(fold, write(tmp_path / "few.csv", few))
-    assert f"{tmp_path / 'few.csv'}: 1 of 7 examples ask the same as training examples" in caplog.text
+    assert f"{tmp_path / 'few.csv'}: 1 of 6 examples ask the same as training examples" in caplog.text
     assert cli.main(["errors", str(fold), str(tmp_path / "all.csv"), "--examples", "1", "--device", "cpu"]) == 0
     with pytest.raises(RunError, match="all 18 examples were learned from; expected others"):
         calibrate(fold, tmp_path / "seen.csv")
+    shutil.copytree(fold, tmp_path / "copy")
+    assert calibrate(tmp_path / "copy", tmp_path / "all.csv")["units/validation"] == 6
     with pytest.raises(RunError, match="is calibrated, by the predictions of its cross-validation"):
         calibrate(scored.path)
+    with pytest.raises(RunError, match="all 24 examples were learned from; expected others"):
+        calibrate(scored.path, table_of(scored))
 
 
 def test_a_run_of_an_earlier_version_does_not_know_what_it_learned_from(scored: RunFolder, tmp_path: Path) -> None:
-    import shutil
-
     shutil.copytree(scored.folds / "1", tmp_path / "run")
     (tmp_path / "run" / "learned.safetensors").unlink()
     assert "learned" not in evaluate(tmp_path / "run", table_of(scored))
+
+
+def test_without_the_predictions_of_the_folds_rows_that_were_learned_from_are_apart(
+    scored: RunFolder, tmp_path: Path
+) -> None:
+    run = RunFolder(shutil.copytree(scored.path, tmp_path / "run"))
+    lines = run.validation_predictions.read_text().splitlines(keepends=True)
+    run.validation_predictions.write_text("".join(lines[1:]))
+    assert evaluate(run.path, table_of(scored))["learned"] == {"examples": 24}
 
 
 def test_labels_that_are_often_enough_right() -> None:
