@@ -24,7 +24,7 @@ from elmo_tasks.runs.archive import archive
 from elmo_tasks.runs.evaluate import evaluate
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.experiment_data import Data, with_validation
-from elmo_tasks.tasks import Classification
+from elmo_tasks.tasks import Classification, Tagging
 from elmo_tasks.training.data_splits import Fold, split_off
 from elmo_tasks.training.trainer import Trainer
 from tests.runs.small_runs import SmallRun, killed_at
@@ -209,7 +209,8 @@ def test_a_share_of_each_label_is_held_out() -> None:
         fold = Counter(Fold(number=number, of=5).split(data, data, Classification())[1]["label"])
         assert (fold["a"], fold["b"], fold["c"]) == (4, 3, 1)
     few = data.select([40, 42])  # a fifth of each is none
-    assert [len(part) for part in split_off(few, few, Classification(), 0.2, 1)] == [1, 1]
+    for share in (0.2, 0.8):  # or all
+        assert [len(part) for part in split_off(few, few, Classification(), share, 1)] == [1, 1]
 
 
 def test_examples_that_ask_the_same_are_held_out_together() -> None:
@@ -219,6 +220,15 @@ def test_examples_that_ask_the_same_are_held_out_together() -> None:
     for training, held_out in [*splits, split_off(data, data, Classification(), 0.3, 1)]:
         assert not {*map(tuple, training["tokens"])} & {*map(tuple, held_out["tokens"])}
     assert sorted(line for _, held_out in splits for line in held_out["line"]) == list(range(30))
+
+
+def test_documents_are_not_split_where_there_are_as_many_as_folds() -> None:
+    columns = {"tokens": [[f"x{row}"] for row in range(12)], "tags": [["O"]] * 12, "document": list("aaaabbbbcccc")}
+    data = Dataset.from_dict({**columns, "file": [0] * 12, "line": list(range(12))})
+    three = [Fold(number=number, of=3).split(data, data, Tagging())[1] for number in (1, 2, 3)]
+    assert sorted("".join(held_out["document"]) for held_out in three) == ["aaaa", "bbbb", "cccc"]
+    four = [Fold(number=number, of=4).split(data, data, Tagging())[1] for number in (1, 2, 3, 4)]
+    assert [len(held_out) for held_out in four] == [3, 3, 3, 3]
 
 
 def test_what_an_earlier_run_has_held_out_is_held_out_again() -> None:
@@ -232,8 +242,11 @@ def test_what_an_earlier_run_has_held_out_is_held_out_again() -> None:
     assert len(fresh) == 1  # a fifth of 2 and of 3, rounded
     assert fresh < set(range(15, 20))
     assert len(training) == 17
-    only_known = data.select(range(15))
-    assert list(split_off(only_known, only_known, task, 0.2, 1, earlier)[1]["line"]) == [0, 5]
+    for count in (15, 16):  # a fifth of one is none
+        known = data.select(range(count))
+        assert list(split_off(known, known, task, 0.2, 1, earlier)[1]["line"]) == [0, 5]
+    of_folds = {key[row]: 1 + row % 5 for row in range(15)}  # a run of all of them
+    assert set(split_off(data, data, task, 0.2, 1, of_folds)[1]["line"]) < set(range(15, 20))
     folds = {key[row]: 1 + row % 2 for row in range(10)} | {key[10]: 3, key[11]: -1, key[12]: 0}  # no folds
     first, second = (Fold(number=number, of=2).split(data, data, task, folds)[1] for number in (1, 2))
     assert set(range(0, 10, 2)) < set(first["line"])

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pydantic
 import pytest
+import torch
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -14,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from elmo_tasks.config import load_config
 from elmo_tasks.errors import ConfigError
-from elmo_tasks.extras.other_tasks.linear_classifier import fit
+from elmo_tasks.extras.other_tasks.linear_classifier import compare, fit
 from elmo_tasks.models import ModelConfig
 from elmo_tasks.runs import train
 from elmo_tasks.runs.experiment_config import ExperimentConfig
@@ -121,6 +122,27 @@ def test_the_features_are_means_of_vectors_and_comparisons_of_pairs() -> None:
     model = texts.build(vocabulary, texts.embedder.build(vocabulary)).eval()
     batch = texts.task.collate([{"tokens": example["premise"]} for example in examples], vocabulary)
     assert model.features(batch).numpy() == pytest.approx(features[:, : features.shape[1] // 8], abs=1e-6)
+
+
+def test_padding_is_not_the_most_similar_token() -> None:
+    first, second = torch.tensor([[[1.0, 0.0]]]), torch.tensor([[[-1.0, 0.0], [0.0, 0.0]]])
+    masks = torch.tensor([[True]]), torch.tensor([[True, False]])
+    features, cosines = compare(first, second, first @ second.mT, *masks)
+    assert features.tolist() == [[2, 0, 2, 0, -1, 0]]
+    assert cosines.tolist() == [[-1, -1, -1]]
+
+
+def test_a_label_without_training_examples_is_not_predicted() -> None:
+    config = ModelConfig.model_validate({"type": "linear_classifier", "embedder": {"elmo": {"bilm": "default"}}})
+    examples = [{"tokens": row["text"].split(), "label": row["label"]} for row in ROWS]
+    unseen = {"tokens": ["Neither"], "label": "none"}
+    vocabulary = VocabularyConfig().build(Counts.of(config.task, [*examples, unseen]), [])
+    model: Any = config.build(vocabulary, config.embedder.build(vocabulary)).eval()
+    model.prepare_training(examples)
+    batch: Any = config.task.collate([unseen], vocabulary)
+    (prediction,) = model.decode(model(batch), batch)
+    assert set(prediction["probabilities"]) == {"good", "bad", "none"}
+    assert prediction["probabilities"]["none"] < 1e-6
 
 
 @pytest.mark.parametrize("embedder", [{"words": {"size": 4}}, {"elmo": {"bilm": "default", "requires_grad": True}}])

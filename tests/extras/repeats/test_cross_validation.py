@@ -327,6 +327,8 @@ def test_labels_that_are_often_enough_right() -> None:
         {"probability": 0.4, "share": 1.0, "precision": 0.75},
         {"probability": 0.5, "share": pytest.approx(10 / 12), "precision": 0.9},  # not fewer than ten
     ]
+    all_right = [{"probability": 0.6, "share": 1.0, "precision": 1.0}]  # fewer labels are no more often right
+    assert answers_by_precision(Classification(), pairs[:7] * 2) == all_right
     assert answers_by_precision(Tagging(), pairs) == []
     calibration = Calibration.model_validate({"temperature": 1, "answers": found})
     assert [calibration.least_probability(each, "run") for each in (0.5, 0.75, 0.76, 0.9)] == [0.4, 0.4, 0.5, 0.5]
