@@ -300,10 +300,6 @@ def test_a_run_without_test_data_needs_data(seeds: Path, tmp_path: Path) -> None
     (tmp_path / "config.json").write_text(json.dumps({**config, "test_data_path": None}))
     with pytest.raises(RunError, match=r"its config has no test_data_path; as the last argument, name .* on$"):
         compare([tmp_path])
-    fold = {**config, "test_data_path": None, "fold": {"number": 1, "of": 2}}
-    (tmp_path / "config.json").write_text(json.dumps(fold))
-    with pytest.raises(RunError, match=f"; or, instead of {tmp_path}, {tmp_path}/predictions.jsonl, which has"):
-        compare([tmp_path])
     with pytest.raises(ElmoTasksError, match=r"trainer\.nothing: unknown key"):
         compare([tmp_path], overrides=["trainer.nothing=1"])
     with pytest.raises(ElmoTasksError, match="no systems; expected at least one run or file of predictions"):
