@@ -92,8 +92,8 @@ def read_lines(
 ) -> Generator[tuple[int, str], None, None]:
     """Yields (line number, line) for each line of a UTF-8 text file, compressed or not.
 
-    The file is open until the last line or `close()`. An error that is kept also keeps the lines of whoever raised it:
-    what has them in a variable closes them.
+    The file is open until the last line or `close()`. An error keeps the variables of the functions that raised it, and
+    so the file open: a function that has the lines in a variable closes them when an error leaves it.
 
     Numbers start at 1. Lines come without their line end, which is LF or CR LF; in a file without any LF, lines end in
     CR. A byte order mark at the beginning of a line is left out: files may have been joined.

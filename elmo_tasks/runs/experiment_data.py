@@ -64,13 +64,6 @@ def with_validation(
     return config.model_copy(update={"validation_data_path": None, "validation_share": _HELD_OUT})
 
 
-def as_given(config: ExperimentConfig, overrides: Overrides) -> ExperimentConfig:
-    """The config for a look at the data: that of a cross-validation has no validation data, as it uses all for both."""
-    if wants_folds(config, overrides, {}):
-        return config.model_copy(update={"validation_data_path": None})
-    return with_validation(config, overrides)
-
-
 def with_columns(config: ExperimentConfig) -> ExperimentConfig:
     """The config. If the training data is a single file, its reader reads all other files as this one, such as by the
     same columns.

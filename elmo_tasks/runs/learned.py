@@ -30,7 +30,7 @@ class Learned:
 
     @classmethod
     def read(cls, path: Path) -> Learned | None:
-        """What `write` wrote; None if there is no file, as in archives and in runs of earlier versions."""
+        """Reads what `write` wrote. Archives and runs of earlier versions do not have the file: the result is None."""
         if not path.is_file():
             return None
         tensors = read_tensors(path)

@@ -117,7 +117,7 @@ class _Unit(NamedTuple):
     """What is held out together."""
 
     key: Hashable
-    label: str  # that of its example; empty for documents, and for other tasks
+    label: str  # of its example; empty for documents and for tasks without one label
     part: int | None  # where an earlier run had it
 
 

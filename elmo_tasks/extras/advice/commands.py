@@ -22,11 +22,13 @@ def run_data(arguments: argparse.Namespace) -> None:
     from elmo_tasks.config import load_config
     from elmo_tasks.extras.advice.data_analysis import analyse
     from elmo_tasks.runs.experiment_config import ExperimentConfig
-    from elmo_tasks.runs.experiment_data import as_given
+    from elmo_tasks.runs.experiment_data import wants_folds, with_validation
 
     options.check_result(arguments)
     config = load_config(arguments.config, ExperimentConfig, arguments.set, dict(arguments.ext_var))
-    report = analyse(as_given(config, arguments.set))
+    if wants_folds(config, arguments.set, {}):  # which learn from all of the data, and are scored on all of it
+        config = config.model_copy(update={"validation_data_path": None})
+    report = analyse(with_validation(config, arguments.set))
     options.show_result(arguments, report, lambda: _print_report(arguments.config, report))
 
 

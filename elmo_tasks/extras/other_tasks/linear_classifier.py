@@ -208,8 +208,9 @@ def fit(
     """A logistic regression with an L2 penalty on standardised features, by scikit-learn.
 
     The strength is that with the smallest loss of held-out examples in a cross-validation, if the scores are multiplied
-    with the best factor. A strong penalty makes probabilities more even, which alone would speak against it. The
-    weights are multiplied with this factor, too, so that the probabilities are as certain as held-out examples allow.
+    with the best factor. Without the factor, the loss would favour a weak penalty, since a strong one makes
+    probabilities more even. The weights are multiplied with this factor, too, so that the probabilities are as certain
+    as held-out examples allow.
     Examples of a label that the rest of the data lacks are not held out. If none is left, the largest strength is used.
 
     Arguments:

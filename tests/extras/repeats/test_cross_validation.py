@@ -269,18 +269,18 @@ def test_rows_that_were_learned_from_are_apart_without_a_cross_validation(
     seen = [row for row, key in zip(table, keys, strict=True) if learned.parts[key] == 0]
     unseen = [row for row, key in zip(table, keys, strict=True) if learned.parts[key] < 0]
     assert (len(seen), len(unseen)) == (18, 6)
-    alone = {
+    separate = {
         name: evaluate(fold, write(tmp_path / f"{name}.csv", each))
         for name, each in (("seen", seen), ("unseen", unseen))
     }
-    assert alone["seen"].pop("learned") == {"examples": 18}
+    assert separate["seen"].pop("learned") == {"examples": 18}
     assert "all 18 were learned from: the score says nothing about other data" in caplog.text
-    assert "learned" not in alone["unseen"]
+    assert "learned" not in separate["unseen"]
     both = evaluate(fold, write(tmp_path / "all.csv", table), confusion=True)
     assert sum(map(sum, both.pop("confusion")["counts"])) == 6
     del both["label_scores"]
-    assert both.pop("learned") == pytest.approx({"examples": 18, **alone["seen"]}, abs=1e-5)
-    assert both == pytest.approx(alone["unseen"], abs=1e-5)
+    assert both.pop("learned") == pytest.approx({"examples": 18, **separate["seen"]}, abs=1e-5)
+    assert both == pytest.approx(separate["unseen"], abs=1e-5)
     assert len(read_predictions(fold, tmp_path / "all.csv").learned) == 18
     few = [*seen[:1], *((f"{text} again", label) for text, label in unseen[1:])]
     assert "learned" in evaluate(fold, write(tmp_path / "fifth.csv", few[:5]))
