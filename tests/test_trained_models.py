@@ -55,7 +55,8 @@ def pack(sample_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_a_packed_run_is_small_and_the_same(
     pack: Callable[..., Path], run: Path, sample_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = pack(run, "tiny", "--seeds", "2", "--elmo", "50", "--baseline", "40")
+    words = ("--without-elmo", "plain", "--caution", "Learned from made-up sentences.")
+    folder = pack(run, "tiny", "--seeds", "2", "--elmo", "50", "--baseline", "40", *words)
     assert "all models together: " in capsys.readouterr().out
     names = {"config.json", "versions.json", "vocabulary.json", "frozen.safetensors", "model.safetensors"}
     names |= {"metrics.json", "metrics.jsonl", "about.json", "README.md"}
@@ -72,6 +73,7 @@ def test_a_packed_run_is_small_and_the_same(
     assert evaluate("tiny", data) == pytest.approx(evaluate(run, data), rel=0.01)
     about = About.of(folder)
     assert (about.task, about.data, about.licence) == ("tagging", ("Sample names",), "CC0")
+    assert (about.without_elmo, about.caution) == ("plain", "Learned from made-up sentences.")
     assert str(about.score) == "f1 50.00 on the test data (mean of 2 seeds), without ELMo 40.00"
     assert cli.main(["models", "tiny"]) == 0
     card = capsys.readouterr().out
@@ -139,5 +141,7 @@ def test_the_distribution_is_found_and_holds_nothing_else() -> None:
     main = tomllib.loads((TRAINED_MODELS.parent / "pyproject.toml").read_text())["project"]
     assert main["optional-dependencies"]["models"] == [own["project"]["name"]]
     assert f"`pip install ./{TRAINED_MODELS.name}` in a clone of {main['name']}" == INSTALL
-    models = {path.parent.name for path in (TRAINED_MODELS / package).glob("*/config.json")}
-    assert models in (set(), set(OWN_NAMES))
+    folders = [path.parent for path in (TRAINED_MODELS / package).glob("*/config.json")]
+    models, twins = {folder.name for folder in folders}, {About.of(folder).without_elmo for folder in folders} - {None}
+    assert twins <= models
+    assert models - twins in (set(), set(OWN_NAMES))

@@ -176,6 +176,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--data", action="append", required=True, metavar="NAME", help="a data set; can be repeated")
     parser.add_argument("--licence", required=True, metavar="TEXT", help="the licence of the data")
     parser.add_argument("--predicates", metavar="NAME", help="for semantic roles: the model that finds predicates")
+    parser.add_argument("--without-elmo", metavar="NAME", help="the packed model that is the same without ELMo")
+    parser.add_argument("--caution", metavar="TEXT", help="what to expect of it on other texts, in a sentence")
     about = "keep the vectors of N words in addition to those of the training data, the most frequent (default: all)"
     parser.add_argument("--words", type=int, metavar="N", help=about)
     scores = parser.add_argument_group("scores of several runs, one for each seed")
@@ -197,7 +199,8 @@ def main(words: Sequence[str] | None = None) -> None:
     if arguments.elmo is not None:
         values = {name: getattr(arguments, name) for name in ("split", "seeds", "elmo", "baseline", "p")}
         score = Score(metric=load_config(run.config, ExperimentConfig).trainer.metric_name, **values)
-    about = About(data=tuple(arguments.data), licence=arguments.licence, score=score, predicates=arguments.predicates)
+    facts = {name: getattr(arguments, name) for name in ("licence", "predicates", "without_elmo", "caution")}
+    about = About(data=tuple(arguments.data), score=score, **facts)
     pack(run.path, target, about, arguments.words)
     _say_sizes(run, RunFolder(target))
 

@@ -22,7 +22,7 @@ def add_models(parser: argparse.ArgumentParser) -> None:
 
 
 def run_models(arguments: argparse.Namespace) -> None:
-    from elmo_tasks.files.installed_models import INSTALL, how_to_get, installed_models, model_named
+    from elmo_tasks.files.installed_models import INSTALL, how_to_get, installed_models, model_named, twins
 
     if name := arguments.name:
         if not (model := model_named(name)):
@@ -38,12 +38,13 @@ def run_models(arguments: argparse.Namespace) -> None:
     if arguments.json:
         print_json([model.to_json() for model in models])
     elif models:
-        rows = []
+        rows, with_elmo = [], twins(models)
         for model in models:
             about, bilm = model.about(), model.bilm()
             shown = f"{bilm.get('bilm', 'own')} {str(bilm.get('fingerprint'))[:12]}" if bilm else "none"
             size = f"{model.size() / 1e6:.1f}"
-            facts = (model.name, about.task, ", ".join(about.data), about.score, about.licence, size, shown)
+            task = f"{about.task}, {with_elmo[model.name]} without ELMo" if model.name in with_elmo else about.task
+            facts = (model.name, task, ", ".join(about.data), about.score, about.licence, size, shown)
             rows.append(["" if fact is None else str(fact) for fact in facts])
         print_table("installed models", ("name", "task", "data", "score", "licence", "MB", "biLM"), rows)
 

@@ -15,6 +15,7 @@ import importlib.metadata
 import importlib.util
 import logging
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,8 @@ class About(pydantic.BaseModel, frozen=True, extra="forbid", strict=True):
     licence: str | None = None  # of the data, and what it says of the model
     score: Score | None = None
     predicates: str | None = None  # for semantic roles: the name of the installed model that finds predicates
+    without_elmo: str | None = None  # the name of its twin: the installed model that is the same without ELMo
+    caution: str | None = None  # what to expect of it on other texts than those of its data, in a sentence
 
     @staticmethod
     def path(folder: Path) -> Path:
@@ -132,6 +135,11 @@ def installed_models() -> list[InstalledModel]:
         for folder in map(Path, spec.submodule_search_locations):
             models += [InstalledModel(each.parent.name, each.parent, package) for each in folder.glob("*/config.json")]
     return sorted(models, key=lambda model: model.name)
+
+
+def twins(models: Iterable[InstalledModel]) -> dict[str, str]:
+    """The models without ELMo, by name, and the name of the model with ELMo that each is compared with."""
+    return {twin: model.name for model in models if (twin := model.about().without_elmo)}
 
 
 def model_named(name: str) -> InstalledModel | None:

@@ -214,6 +214,17 @@ def test_the_models_are_listed(tiny: Path, capsys: pytest.CaptureFixture[str]) -
     assert "README.md: no such file; the package tiny-models has no card" in refused("models tiny", capsys)
 
 
+def test_the_twin_without_elmo_is_listed_as_that(
+    packages: Path, trained: SmallRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    models = install(packages, "two-models", {"tiny": trained.path, "plain": trained.path}, ABOUT)
+    write_json(models / "tiny" / "about.json", {**ABOUT, "without_elmo": "plain"})
+    own = [model for model in installed_models.installed_models() if model.package == "two-models"]
+    assert installed_models.twins(own) == {"plain": "tiny"}
+    assert cli.main(["models"]) == 0
+    assert " ".join(capsys.readouterr().out.split()).count("tiny without ELMo") == 1
+
+
 def test_listing_imports_no_torch(tiny: Path, packages: Path) -> None:
     program = "import sys\nfrom elmo_tasks import cli\ncli.main(['models'])\nprint(*sys.modules)"
     environment = {**os.environ, "PYTHONPATH": f"{packages}:{os.environ.get('PYTHONPATH', '')}"}

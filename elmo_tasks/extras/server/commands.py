@@ -19,7 +19,7 @@ def add_serve(parser: argparse.ArgumentParser) -> None:
         metavar="RUN",
         nargs="*",
         help="the folder or archive of a run, or an installed model; NAME=RUN serves it under another name (default: "
-        "all installed models)",
+        "all installed models, except those without ELMo that belong to another)",
     )
     parser.add_argument(
         "--host",
@@ -60,7 +60,7 @@ def run_serve(arguments: argparse.Namespace) -> None:
     from elmo_tasks.extras.server.bilm_vectors import bilms_of_runs
     from elmo_tasks.extras.server.served_runs import load_runs
     from elmo_tasks.extras.server.serving import bind, is_loopback, serve
-    from elmo_tasks.files.installed_models import INSTALL, installed_models
+    from elmo_tasks.files.installed_models import INSTALL, installed_models, twins
 
     limits = Limits(
         batch_tokens=arguments.batch_tokens,
@@ -72,7 +72,11 @@ def run_serve(arguments: argparse.Namespace) -> None:
         connections=2 * arguments.max_requests,
     )
     with bind(arguments.host, arguments.port) as bound:  # before the runs are loaded, which takes a while
-        paths = arguments.runs or [f"{model.name}={model.folder}" for model in installed_models()]
+        installed = installed_models()
+        without_elmo = twins(installed)  # loaded when one is asked for
+        paths = arguments.runs or [
+            f"{model.name}={model.folder}" for model in installed if model.name not in without_elmo
+        ]
         if not paths:
             raise ElmoTasksError(f"no run given, and no models are installed; expected RUN, or install some: {INSTALL}")
         runs = load_runs(paths, batch_tokens=limits.batch_tokens, overrides=options.device_overrides(arguments))
