@@ -24,7 +24,7 @@ from elmo_tasks.files.signals import BROKEN_PIPE, INTERRUPTED, Stopped, ended_cl
 
 _TEXTS = {"note", "sentence", "sentences", "word"}  # arguments that are not paths
 _OUTPUTS = ("output", "html", "predictions", "file", "copy")  # arguments that name files to write
-_QUICK = ("dry_run", "list", "check_data", "estimate")  # options with which there is nothing to go on with
+_QUICK = ("dry_run", "list")  # options with which there is nothing to go on with
 USER_ERROR = 2  # an exit code
 
 

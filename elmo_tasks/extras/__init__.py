@@ -211,9 +211,9 @@ EXTRAS = {
         adds={"missing_data": {"samples": "commands:missing_data"}},
     ),
     "other_tasks": Extra(
-        "what goes beyond the paper's models and tasks: plain taggers and classifiers, plain BiDAF, CoNLL-U",
+        "beyond the paper: plain taggers and classifiers, plain BiDAF, treebanks, predicates",
         adds={
-            "DatasetReaderConfig": {"conllu": "conllu:ConlluConfig"},
+            "DatasetReaderConfig": {"conllu": "conllu:ConlluConfig", "predicates": "predicates:PredicatesConfig"},
             "ModelConfig": {
                 "bidaf": "bidaf:BidafConfig",
                 "decomposable_attention": "decomposable_attention:DecomposableAttentionConfig",

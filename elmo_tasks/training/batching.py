@@ -139,10 +139,6 @@ class BatchLoader:
     def num_steps(self, epoch: int, batches_per_step: int = 1) -> int:
         return math.ceil(len(self.plan(epoch)) / batches_per_step)
 
-    def padded_tokens(self) -> int:
-        """The tokens of the batches of epoch 0 with their padding, as `batch_tokens` counts them."""
-        return sum(len(rows) * max(self._lengths[row] for row in rows) for rows in self.plan(0))
-
     def once(self) -> Iterator[tuple[list[int], Batch | None]]:
         """Yields (rows, batch), this process's part of every batch of epoch 0, or ([], None) where it has no part."""
         parts = [batch[self.rank :: self.num_processes] for batch in self.plan(0)]

@@ -306,8 +306,6 @@ RESUMED, AGAIN = "the same command with --resume, and without --force, goes on",
         ("tune tune_quick", AGAIN),
         ("train ner_conll03 --dry-run", ""),
         ("study --list", ""),
-        ("study paper --check-data", ""),
-        ("study paper --estimate", ""),
         ("evaluate runs/ner data.txt", ""),
     ],
 )

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING
 
 from elmo_tasks.commands import options
 from elmo_tasks.commands.console import print_summaries, print_table
-from elmo_tasks.errors import ElmoTasksError, IncompleteError, counted
+from elmo_tasks.errors import ElmoTasksError, counted
 from elmo_tasks.files.paths import SEARCH
 
 if TYPE_CHECKING:
-    from elmo_tasks.extras.studies.study import Study, StudyRun
     from elmo_tasks.extras.studies.study_runs import StudyFolder
 
 logger = logging.getLogger(__name__)
@@ -42,13 +41,6 @@ def add_study(parser: argparse.ArgumentParser) -> None:
     options.add_seeds(parser, "train only runs with these seeds, such as 1-3 or 1,2,5")
     options.add_config_arguments(parser, "study", "seeds=[1] or changes.trainer.num_epochs=1")
     options.add_flag(parser, "--dry-run", "check everything, and list the runs with their state")
-    about = "read the data files, and only list which are whole, cut or missing; the exit code is 1 if any is not there"
-    options.add_flag(parser, "--check-data", about)
-    about = (
-        "list the runs as --dry-run does, with the hours that each takes here and the gigabytes of its layer cache, "
-    )
-    about += "from a short training of each config whose files are there: about a minute, and reading the data"
-    options.add_flag(parser, "--estimate", about)
     options.add_flag(parser, "--list", "list the studies in the package")
 
 
@@ -79,16 +71,11 @@ def run_study(arguments: argparse.Namespace) -> None:
     from elmo_tasks.extras.studies.study_training import run_study
 
     selection = Selection(arguments.arm, arguments.shares, arguments.seeds)
-    check, timed = arguments.check_data, arguments.estimate
-    with_files = not (check or timed)
-    study = Study.load(arguments.study, arguments.set, dict(arguments.ext_var), selection, with_files=with_files)
-    if check:
-        _print_files(study)
-        return
+    study = Study.load(arguments.study, arguments.set, dict(arguments.ext_var), selection)
     path = Path(arguments.study_folder or Path("runs", "studies", Path(arguments.study).stem))
     folder = StudyFolder(path, study)
-    if arguments.dry_run or timed:
-        _print_plan(folder, timed=timed)
+    if arguments.dry_run:
+        _print_plan(folder)
         return
     options_given = as_options(arguments.set, dict(arguments.ext_var), arguments.include_package)
     command = shlex.join(["elmo-tasks", "study", arguments.study, "-s", str(path), *options_given])
@@ -100,60 +87,16 @@ def run_study(arguments: argparse.Namespace) -> None:
     logger.info("  %s", shlex.join(["elmo-tasks", "report", str(path)]))
 
 
-def _print_files(study: Study) -> None:
-    from elmo_tasks.extras.studies.data_check import FAULTS, check_files
-
-    checks = check_files(study)
-    columns = ("file", "of", "state", "has", "published", "arms, and the paper's scores")
-    print_table(study.config.title, columns, [each.row() for each in checks])
-    for problem in filter(None, (each.problem for each in checks)):
-        print(problem)
-    if faults := [each.path for each in checks if each.state in FAULTS]:
-        raise IncompleteError(f"{counted(len(faults), 'file is', 'files are')} missing or cut: {', '.join(faults)}")
-    print(f"{counted(len(checks), 'file is', 'files are')} there; none is cut")
-
-
-def _print_plan(folder: StudyFolder, *, timed: bool) -> None:
-    rows, states = [], {}
-    known: dict[tuple[str, float], tuple[float, float, int] | None] = {}
-    for run, run_folder in folder.pairs():
-        if run.chosen:
-            states[run_folder.path] = state = folder.state(run_folder)
-            row = [run.arm.name, f"{100 * run.share:g} %", str(run.seed), run.arm.config, state]
-            rows.append([*row, *_estimated(run, state, known)] if timed else row)
-    columns = ("arm", "share", "seed", "config", "state", *(("hours", "layers, GB") if timed else ()))
-    print_table(folder.study.config.title, columns, rows)
+def _print_plan(folder: StudyFolder) -> None:
+    states = {run_folder.path: folder.state(run_folder) for run, run_folder in folder.pairs() if run.chosen}
+    rows = [
+        [run.arm.name, f"{100 * run.share:g} %", str(run.seed), run.arm.config, states[run_folder.path]]
+        for run, run_folder in folder.pairs()
+        if run.chosen
+    ]
+    print_table(folder.study.config.title, ("arm", "share", "seed", "config", "state"), rows)
     unfinished = sum(state != "finished" for state in states.values())
     print(f"{counted(len(states), 'run')} in {folder.path}; {unfinished} to go")
-    if failed := dict.fromkeys(name for (name, _), times in known.items() if times is None):
-        raise IncompleteError(f"{counted(len(failed), 'arm')} cannot be trained: {', '.join(failed)}; see the log")
-
-
-def _estimated(run: StudyRun, state: str, known: dict[tuple[str, float], tuple[float, float, int] | None]) -> list[str]:
-    """The hours and gigabytes of a run. The seeds of an arm take alike, but the first one computes the layers.
-
-    What is wrong with a run is logged, and the others go on.
-    """
-    from elmo_tasks.extras.studies.estimate import estimate
-    from elmo_tasks.extras.studies.study import missing_files
-
-    if state == "finished":
-        return ["", ""]
-    if any(missing_files(run.config)):
-        return ["files missing", ""]
-    if (key := (run.arm.name, run.share)) not in known:
-        logger.info("training a little of %s", run.title)
-        try:
-            known[key] = estimate(run.config)
-        except ElmoTasksError as error:
-            logger.error("%s: %s", run.title, error)
-            known[key] = None
-    if (found := known[key]) is None:
-        return ["an error, see the log", ""]
-    seconds, layer_seconds, size = found
-    known[key] = seconds, 0.0, 0
-    most = "up to " if run.config.trainer.patience else ""
-    return [f"{most}{(seconds + layer_seconds) / 3600:.2f}", f"{size / 1e9:.2f}"]
 
 
 def add_report(parser: argparse.ArgumentParser) -> None:

@@ -207,8 +207,6 @@ class Study:
         overrides: Sequence[str] = (),
         variables: Mapping[str, str] | None = None,
         selection: Selection = Selection(),
-        *,
-        with_files: bool = True,
     ) -> Study:
         """Reads a study and checks all of it: every arm's config, and that the files of the chosen arms are there.
 
@@ -217,7 +215,6 @@ class Study:
             overrides: `key.path=value`, in place of the study's values.
             variables: external variables of the study and of its configs, before those that the study sets.
             selection: what is to be trained.
-            with_files: whether missing files are an error.
 
         Raises:
             ConfigError: the study or any of its configs has problems, a file is missing, or something that is selected
@@ -238,7 +235,7 @@ class Study:
                 except ElmoTasksError as error:
                     problems += [f"arm {arm.name!r}: {line}" for line in str(error).splitlines()]
                     continue
-                if with_files and arm.name in chosen:
+                if arm.name in chosen:
                     problems += missing_files(experiment)
                 for seed in arm.seeds or config.seeds:
                     trained = arm.name in chosen and selection.has(point.share, seed)

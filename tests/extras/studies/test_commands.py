@@ -8,10 +8,8 @@ from unittest.mock import Mock
 
 import pytest
 
-import elmo_tasks.extras.studies.estimate
 import elmo_tasks.extras.studies.study_training
 from elmo_tasks import cli
-from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.extras.studies.study import Study
 from elmo_tasks.extras.studies.study_runs import StudyFolder
 
@@ -47,46 +45,6 @@ def test_a_plan_lists_the_runs_with_their_states_and_counts_those_to_go(study: S
         ["a", "100 %", "2", config, "interrupted"],
     ]
     assert text.endswith("\n2 runs in runs/studies/mine; 1 to go\n")
-
-
-def test_an_estimate_counts_the_layers_for_the_first_seed_and_nothing_without_files(
-    study: Study, monkeypatch: pytest.MonkeyPatch, printed: Printed
-) -> None:
-    estimate = Mock(return_value=(7200.0, 1800.0, 3_000_000_000))
-    monkeypatch.setattr(elmo_tasks.extras.studies.estimate, "estimate", estimate)
-    source = json.loads(Path("mine.json").read_text())
-    arm = source["arms"][0]
-    changes = {"train_data_path": "none.txt"}
-    patient = {"trainer": {"patience": 2}}
-    source["arms"] += [{**arm, "name": "b", "changes": changes}, {**arm, "name": "c", "changes": patient}]
-    Path("mine.json").write_text(json.dumps(source))
-    assert cli.main(["study", "mine.json", "--estimate"]) == 0
-    _, rows = printed()
-    assert [[row[0], row[2], *row[5:]] for row in rows] == [
-        ["arm", "seed", "hours", "layers, GB"],
-        ["a", "1", "2.50", "3.00"],
-        ["a", "2", "2.00", "0.00"],
-        ["b", "1", "files missing", ""],
-        ["b", "2", "files missing", ""],
-        ["c", "1", "up to 2.50", "3.00"],
-        ["c", "2", "up to 2.00", "0.00"],
-    ]
-    assert estimate.call_count == 2
-    assert not Path("runs").exists()
-
-
-def test_an_estimate_names_an_arm_that_cannot_be_trained_and_goes_on(
-    study: Study, monkeypatch: pytest.MonkeyPatch, printed: Printed, caplog: pytest.LogCaptureFixture
-) -> None:
-    estimate = Mock(side_effect=[ElmoTasksError("train.txt:3: no tag"), (7200.0, 1800.0, 3_000_000_000)])
-    monkeypatch.setattr(elmo_tasks.extras.studies.estimate, "estimate", estimate)
-    source = json.loads(Path("mine.json").read_text())
-    source["arms"].append({**source["arms"][0], "name": "b", "changes": {"model": {"dropout": 0.25}}})
-    Path("mine.json").write_text(json.dumps(source))
-    assert cli.main(["study", "mine.json", "--estimate", "--seeds", "1"]) == 1
-    _, rows = printed()
-    assert [[row[0], *row[5:]] for row in rows[1:]] == [["a", "an error, see the log", ""], ["b", "2.50", "3.00"]]
-    assert "train.txt:3: no tag" in caplog.text
 
 
 def test_a_study_passes_on_how_it_was_called_and_names_what_failed(
