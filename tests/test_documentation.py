@@ -1,6 +1,5 @@
 """What the documentation shows works: commands and Python are run, and pages show what they print."""
 
-import itertools
 import json
 import math
 import re
@@ -17,9 +16,7 @@ from elmo_tasks import cli
 from elmo_tasks.config.packaged import find_config
 from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
 from elmo_tasks.extras.samples import write_sample_data
-from elmo_tasks.extras.tables.delimited import DelimitedConfig
 from elmo_tasks.runs.evaluate import evaluate
-from elmo_tasks.text.tag_schemes import spans_of_tags
 from tests import pages
 
 REPOSITORY = Path(__file__).parent.parent
@@ -134,23 +131,12 @@ def test_small_data_is_learned_by_the_commands_of_the_guide(tmp_path: Path, chec
 
 @pytest.mark.slow
 def test_from_a_table_to_a_model(tmp_path: Path, check_page: Callable[..., None]) -> None:
-    """60 answers below a title, as in `title_rows.xlsx`; 15 more, with and without labels; and an export of doccano."""
+    """60 answers below a title, as in `title_rows.xlsx`; and 15 more, with and without labels."""
     answers = pandas.read_csv(REPOSITORY / "tests" / "small_data" / "survey.csv")
     for name, rows in {"survey": answers[:60], "corrected": answers, "new": answers[60:].drop(columns="Topic")}.items():
         with pandas.ExcelWriter(tmp_path / f"{name}.xlsx") as writer:
             rows.to_excel(writer, startrow=2, index=False)
             writer.sheets["Sheet1"]["A1"] = "Survey of May"
-    sentences = DelimitedConfig.model_validate(
-        {"task": "tagging", "columns": {"tokens": "word", "tags": "entity"}, "tag_scheme": "IOB2"}
-    ).build()
-    lines = []
-    for example in sentences.read(REPOSITORY / "tests" / "small_data" / "names.tsv").select(range(40)):
-        ends = list(itertools.accumulate(len(token) + 1 for token in example["tokens"]))
-        starts = [0, *ends]
-        spans = [[starts[first], ends[last] - 1, label] for label, first, last in spans_of_tags(example["tags"])]
-        lines.append(json.dumps({"text": " ".join(example["tokens"]), "label": spans}))
-    (tmp_path / "export.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    (tmp_path / "new.txt").write_text("Tavo left Karvel.\nNobody asked her.\n", encoding="utf-8")
     check_page(TABLE_TO_MODEL)
 
     for name in ("doubtful", "predicted"):
@@ -161,7 +147,6 @@ def test_from_a_table_to_a_model(tmp_path: Path, check_page: Callable[..., None]
     assert list(doubtful["rank_of_doubt"][:5]) == [1, 2, 3, 4, 5]
     first = json.loads((tmp_path / "runs" / "survey" / "cross_validation.json").read_text())
     assert evaluate(tmp_path / "runs" / "survey", tmp_path / "survey.xlsx") == pytest.approx(first["scores"])
-    assert len((tmp_path / "next.jsonl").read_text().splitlines()) == 2
 
 
 def test_the_table_of_surprisals_is_what_the_bilm_says() -> None:
