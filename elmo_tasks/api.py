@@ -133,7 +133,7 @@ def load(
     return AllenNlpPredictor(predictor)
 
 
-def show(predictor: Predictor, inputs: Input | Sequence[Input], *, explain: bool | str = False) -> Page:
+def show(predictor: Predictor, inputs: Input | Sequence[Input], *, explain: bool = False) -> Page:
     """What a predictor finds, in colours, for notebooks.
 
     Arguments:

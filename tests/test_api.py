@@ -266,7 +266,7 @@ def test_results_are_explained(
         ]
         assert all([token for token, _ in each["tokens"]] == result["tokens"] for each in found)
     assert " shaded" not in elmo_tasks.show(tagger, TEXT).html.partition("</style>")[2]
-    assert 'class="heat shaded"' in elmo_tasks.show(tagger, TEXT, explain="integrated").html
+    assert 'class="heat shaded"' in elmo_tasks.show(tagger, TEXT, explain=True).html
     (as_allennlp, _) = AllenNlpPredictor(tagger)(inputs, explain=True)
     assert rounded(as_allennlp["saliency"]) == items[0]
 
@@ -274,10 +274,7 @@ def test_results_are_explained(
     source.write_text("\n".join(map(json.dumps, inputs)))
     assert cli.main(["predict", str(run), str(source), "--explain"]) == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert lines == tagger(inputs, explain=True) == tagger(inputs, explain="integrated")
-    for method in ("gradient", "integrated"):
-        assert cli.main(["predict", str(run), str(source), "--explain", method]) == 2
-        assert "--explain takes no value: integrated gradients are the only method" in capsys.readouterr().err
+    assert lines == tagger(inputs, explain=True)
     assert cli.main(["predict", str(run), "-", "--format", "reader", "--output-format", "reader", "--explain"]) == 2
     assert "--explain adds to results, not to data" in capsys.readouterr().err
 
@@ -287,8 +284,6 @@ def test_what_cannot_be_explained_is_said(
 ) -> None:
     tagger = elmo_tasks.load(run)
     favour_spans(tagger.model)
-    with pytest.raises(ElmoTasksError, match="explain is 'gradient'; expected True or False: integrated"):
-        tagger(TEXT, explain="gradient")
     monkeypatch.setattr(tagger, "most_explained", 100 * 32)
     results = tagger.predict([{"tokens": ["Boeing"]}, {"tokens": [*SENTENCES[0]] * 20}], explain=True)
     assert next(results)["tokens"] == ["Boeing"]

@@ -117,8 +117,6 @@ class PredictRequest:
         _check_name(arguments, "format", hooks.names("input_format"))
         _check_name(arguments, "output_format", _output_formats())
         paths, words = options.runs_and_data([*arguments.run_paths, *arguments.input])
-        if arguments.explain and {"gradient", "integrated"} & {*paths, *words}:
-            raise ElmoTasksError("--explain takes no value: integrated gradients are the only method")
         changes = [*arguments.set, *(["calibrated=false"] if arguments.uncalibrated else [])]
         changes += [f"wanted_precision={arguments.precision}"] if arguments.precision else []
         given = argparse.Namespace(**{**vars(arguments), "run_paths": paths, "input": words, "set": changes})

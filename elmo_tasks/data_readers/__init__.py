@@ -10,11 +10,11 @@ from elmo_tasks.data_readers.rows import HubConfig, JsonlConfig
 from elmo_tasks.data_readers.snli import SnliConfig
 from elmo_tasks.data_readers.sources import Parsing
 from elmo_tasks.data_readers.squad import SquadConfig
-from elmo_tasks.data_readers.srl import SrlConll2005Config, SrlConll2012Config
+from elmo_tasks.data_readers.srl import SrlConll2012Config
 from elmo_tasks.data_readers.sst import SstConfig
 
 __all__ = [
     "Conll2003Config", "CoreferenceConll2012Config", "DatasetReader", "DatasetReaderConfig", "HubConfig",
     "JsonlConfig", "NerConll2012Config", "Parsing", "SnliConfig", "SquadConfig",
-    "SrlConll2005Config", "SrlConll2012Config", "SstConfig"
+    "SrlConll2012Config", "SstConfig"
 ]  # fmt: skip

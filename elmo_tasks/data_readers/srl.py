@@ -1,28 +1,22 @@
-"""Semantic roles: one example for each predicate, from the columns of CoNLL-2012 or the props of CoNLL-2005.
+"""Semantic roles: one example for each predicate, from the columns of CoNLL-2012.
 
-Sources: Pradhan et al. (2012), see `conll2012`; Carreras and Màrquez (2005), "Introduction to the CoNLL-2005 Shared
-Task: Semantic Role Labeling". In both, each predicate has a column of bracketed spans, which becomes BIO tags: `V` for
-the predicate, the names of roles for its arguments, with `R-` before those of references and `C-` before those of
-further pieces of one argument.
+Source: Pradhan et al. (2012), see `conll2012`. Each predicate has a column of bracketed spans, which becomes BIO tags:
+`V` for the predicate, the names of roles for its arguments, with `R-` before those of references and `C-` before those
+of further pieces of one argument.
 """
 
 from __future__ import annotations
 
 import abc
-import itertools
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
-from pydantic import Field
-
-from elmo_tasks.data_readers.columns import read_rows
 from elmo_tasks.data_readers.conll2012 import bracketed_spans, conll2012_files, faultless_documents
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
-from elmo_tasks.data_readers.sources import Parsing, without_copies
+from elmo_tasks.data_readers.sources import Parsing
 from elmo_tasks.errors import DataError, counted
-from elmo_tasks.files.paths import is_clutter, plain_name
 from elmo_tasks.metrics.srl import VERB
 from elmo_tasks.tasks import SemanticRoles, Task
 from elmo_tasks.tasks.semantic_roles import SCHEME
@@ -136,105 +130,3 @@ class SrlConll2012Reader(SrlReader):
                             raise DataError(document.path, f"{problem} {expected}", sentence.first_line)
                     source = document.name, document.path, sentence.first_line
                     yield SrlSentence(sentence.words, sentence.lemmas, predicates, roles, *source)
-
-
-class SrlConll2005Config(SrlReaderConfig):
-    """Semantic roles from the props of CoNLL-2005, in one file with the words, or next to them as distributed."""
-
-    type: Literal["srl_conll2005"] = "srl_conll2005"
-    columns: Annotated[
-        tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=1)]],
-        Field(
-            description="The columns of the word and of the predicates' lemmas in a single file, 0 is the first; "
-            "all columns after the lemmas are columns of roles."
-        ),
-    ] = (0, 1)
-
-    def build(self) -> SrlConll2005Reader:
-        return SrlConll2005Reader(self)
-
-
-class SrlConll2005Reader(SrlReader):
-    """Reads a file, compressed or not, or a folder of the official distribution.
-
-    Supported are
-
-    - a file with a column of words, and further right the props: the predicates' lemmas (`-` for other tokens), then a
-      column of roles for each predicate. `columns` says which; columns between them are not read.
-    - a folder such as `devel` or `test.wsj`, with the subfolders `words` and `props` and files `NAME.words` and
-      `NAME.props` in them, compressed or not, which are read in the order of their names.
-
-    `document` is None: the format has no documents.
-
-    What does not follow the format:
-
-    - props without words, or words and props that do not have the same sentences;
-    - a line with too few columns, or not with as many as the first of its sentence;
-    - a sentence that does not have a column of roles for each predicate.
-    """
-
-    config: SrlConll2005Config
-
-    def files(self, path: Path) -> Sequence[Path]:
-        return [file for pair in _file_pairs(path) for file in pair] if path.is_dir() else super().files(path)
-
-    def sentences(self, path: Path, parsing: Parsing) -> Iterator[SrlSentence]:
-        if path.is_dir():
-            for words_file, props_file in _file_pairs(path):
-                yield from self._read_pair(words_file, props_file, parsing)
-            return
-        word_column, lemma_column = self.config.columns
-        for first_line, rows in read_rows(path, lemma_column + 1, parsing, needed=(word_column,)):
-            with parsing.caught():
-                if rows:
-                    words = [row[word_column] for row in rows]
-                    props = [row[lemma_column:] for row in rows]
-                    yield self._sentence(words, props, path, first_line, parsing)
-
-    def _sentence(
-        self, words: Sequence[str], props: list[list[str]], path: Path, first_line: int, parsing: Parsing
-    ) -> SrlSentence:
-        """`props` are rows of a lemma and the cells of each column of roles."""
-        lemmas, *columns = zip(*props, strict=True)
-        predicates = [index for index, lemma in enumerate(lemmas) if lemma != "-"]
-        if len(predicates) != len(columns):
-            problem = f"{len(columns)} column(s) of roles for {len(predicates)} predicate(s) in the column of lemmas"
-            raise DataError(path, f"{problem}; expected one for each, after the words and the lemmas", first_line)
-        roles = self.read_roles(columns, path, first_line, parsing)
-        return SrlSentence(words, lemmas, predicates, roles, None, path, first_line)
-
-    def _read_pair(self, words_file: Path, props_file: Path, parsing: Parsing) -> Iterator[SrlSentence]:
-        """The sentences of a file of words and a file of props that have the same lines."""
-        files = (read_rows(file, 1, parsing, needed=(0,)) for file in (words_file, props_file))
-        for words, props in itertools.zip_longest(*files):
-            if words is None:
-                raise DataError(props_file, f"one more sentence than {words_file}", props[0])
-            if props is None:
-                raise DataError(words_file, f"one more sentence than {props_file}", words[0])
-            if not words[1] or not props[1]:  # one of them is skipped
-                continue
-            with parsing.caught():
-                if len(words[1]) != len(props[1]):
-                    expected = f"{len(words[1])} as in {words_file}:{words[0]}"
-                    raise DataError(
-                        props_file, f"the sentence has {len(props[1])} token(s); expected {expected}", props[0]
-                    )
-                yield self._sentence([row[0] for row in words[1]], props[1], props_file, props[0], parsing)
-
-
-def _file_pairs(folder: Path) -> list[tuple[Path, Path]]:
-    """The files of words and of props in a folder of the distribution, in the order of their names."""
-    by_name: list[dict[str, Path]] = []
-    for kind in ("words", "props"):
-        files = without_copies(file for file in (folder / kind).glob(f"*.{kind}*") if not is_clutter(file.name))
-        named = {plain_name(file): file for file in files if plain_name(file).endswith(f".{kind}")}
-        if not named:
-            expected = "expected a folder with words and props, or a single file"
-            raise DataError(folder, f"no file {kind}/NAME.{kind}; {expected}")
-        by_name.append({name.removesuffix(f".{kind}"): file for name, file in named.items()})
-    words, props = by_name
-    if unpaired := words.keys() ^ props.keys():
-        name = min(unpaired)
-        file = words.get(name) or props.get(name)
-        raise DataError(folder, f"{file} has no counterpart; expected {name}.words in words, {name}.props in props")
-    return [(words[name], props[name]) for name in sorted(words)]

@@ -211,9 +211,13 @@ EXTRAS = {
         adds={"missing_data": {"samples": "commands:missing_data"}},
     ),
     "other_tasks": Extra(
-        "beyond the paper: plain taggers and classifiers, plain BiDAF, treebanks, predicates",
+        "beyond the paper: plain taggers and classifiers, plain BiDAF, treebanks, CoNLL-2005",
         adds={
-            "DatasetReaderConfig": {"conllu": "conllu:ConlluConfig", "predicates": "predicates:PredicatesConfig"},
+            "DatasetReaderConfig": {
+                "conllu": "conllu:ConlluConfig",
+                "predicates": "semantic_roles:PredicatesConfig",
+                "srl_conll2005": "semantic_roles:SrlConll2005Config",
+            },
             "ModelConfig": {
                 "bidaf": "bidaf:BidafConfig",
                 "decomposable_attention": "decomposable_attention:DecomposableAttentionConfig",

@@ -168,7 +168,7 @@ class Predictor(ABC):
         """The result of one example, as values for JSON."""
 
     def __call__(
-        self, inputs: Input | Iterable[Input], *, on_error: OnError | None = None, explain: bool | str = False
+        self, inputs: Input | Iterable[Input], *, on_error: OnError | None = None, explain: bool = False
     ) -> list[dict[str, Any]]:
         """The results for a text, a dict, or several of them, all in one list; see `predict`, and also `each`."""
         several = [inputs] if isinstance(inputs, (str, Mapping)) else inputs
@@ -176,7 +176,7 @@ class Predictor(ABC):
             raise ArgumentError(f"inputs is {one_line_of(inputs)}; expected a string, a dict or a list of them")
         return list(self.predict(map(_not_skipped, several), on_error=on_error, explain=explain))
 
-    def each(self, inputs: Collection[Input], *, explain: bool | str = False) -> list[list[dict[str, Any]]]:
+    def each(self, inputs: Collection[Input], *, explain: bool = False) -> list[list[dict[str, Any]]]:
         """For each of several inputs the list of its results, in the order of the inputs; see `predict`.
 
         The list of a blank text is empty. That of an input that is not usable is `[{"error": "..."}]`.
@@ -189,7 +189,7 @@ class Predictor(ABC):
             refused[error.line or 0] = {"error": error.problem}
 
         given = map(_not_skipped, inputs)
-        for number, result in self._results(given, "", lambda: False, refuse, is_explained(explain)):
+        for number, result in self._results(given, "", lambda: False, refuse, explain):
             found[number - 1].append(result)
         return [[refused[number]] if number in refused else each for number, each in enumerate(found, start=1)]
 
@@ -205,7 +205,7 @@ class Predictor(ABC):
         source: str = "inputs",
         waiting: Callable[[], bool] = lambda: False,
         on_error: OnError | None = None,
-        explain: bool | str = False,
+        explain: bool = False,
     ) -> Iterator[dict[str, Any]]:
         """Yields the results in the order of the inputs, while these are still being read.
 
@@ -217,18 +217,17 @@ class Predictor(ABC):
             waiting: whether the next input has not come yet; then the results of those before it are yielded first.
             on_error: called with the error of an input that is not usable, which is skipped then; by default the error
                 is raised.
-            explain: adds the tokens that each result depends on, as `saliency`; see the method `explain`. "integrated",
-                the name of the method, is the same as True.
+            explain: adds the tokens that each result depends on, as `saliency`; see the method `explain`.
 
         Raises:
             DataError: an input is not usable; the message names its number, from 1. The results of the inputs before it
                 are yielded first.
-            ArgumentError: `inputs` is a single input, or not iterable; or `explain` is unknown.
+            ArgumentError: `inputs` is a single input, or not iterable.
         """
         if isinstance(inputs, (str, bytes, Mapping)) or not isinstance(inputs, Iterable):
             expected = "a list of strings or dicts; for a single one, call the predictor itself"
             raise ArgumentError(f"inputs is {one_line_of(inputs)}; expected {expected}")
-        results = self._results(inputs, source, waiting, on_error, is_explained(explain))
+        results = self._results(inputs, source, waiting, on_error, explain)
         return (result for _, result in results)
 
     def _results(
@@ -397,15 +396,6 @@ class Predictor(ABC):
 def _not_skipped(given: Input | None) -> Input:
     """An input of a list, where None is an error; in a file, it stands for a blank line."""
     return {"text": None} if given is None else given
-
-
-def is_explained(explain: object) -> bool:
-    """Whether an argument `explain` asks for explanations; raises an `ArgumentError` if it is something else."""
-    if explain is None or isinstance(explain, bool) or (isinstance(explain, str) and explain == "integrated"):
-        return bool(explain)
-    raise ArgumentError(
-        f"explain is {one_line_of(explain)}; expected True or False: integrated gradients are the only method"
-    )
 
 
 def without_unsure(result: dict[str, Any], least: float) -> dict[str, Any]:

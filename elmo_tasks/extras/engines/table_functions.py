@@ -37,7 +37,7 @@ from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, Predictor
 from elmo_tasks.predictors.classifier import ClassifierPredictor, InferencePredictor
 from elmo_tasks.predictors.coreference import CoreferencePredictor
 from elmo_tasks.predictors.fields import sentence_examples
-from elmo_tasks.predictors.predictor import Fields, is_explained
+from elmo_tasks.predictors.predictor import Fields
 from elmo_tasks.predictors.reading import ReadingPredictor
 from elmo_tasks.predictors.semantic_roles import SemanticRolesPredictor
 from elmo_tasks.predictors.tagger import TaggerPredictor
@@ -313,14 +313,10 @@ class Predict(TableFunction):
 
     run: RunPaths
     predicates: str | Path | None = None
-    explain: bool | str = False
+    explain: bool = False
     device: Device | None = None
     batch_tokens: int = DEFAULT_BATCH_TOKENS
     overrides: Overrides = ()
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        is_explained(self.explain)
 
     @functools.cached_property
     def _predictor(self) -> Predictor:
