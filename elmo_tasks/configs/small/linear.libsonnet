@@ -2,5 +2,6 @@
 (import 'small.libsonnet') {
   elmo+:: { dropout: 0.0 },
   model: { type: 'linear_classifier', embedder: { elmo: $.elmo } },
+  folds: 10,
   trainer+: { validation_metric: '+accuracy', regularizers: [] },
 }
