@@ -679,7 +679,7 @@ def _told(story: str, rng: random.Random) -> str:
     thing = rng.choice(THINGS)
     blanks = {"thing": thing, "people": rng.choice(GROUPS), "group": rng.choice(COMPANIES), "pet": rng.choice(PETS)}
     text = text.format(**blanks, place=rng.choice(NEW_PLACES))
-    text = re.sub(r"\b([Aa]) (?=[aeiou])", r"\1n ", text)
+    text = re.sub(r"\ba (?=[aeiou])", "an ", text)
     return re.sub(r"(^|\. )((?:\[\w )*)([a-z])", lambda match: f"{match[1]}{match[2]}{match[3].upper()}", text)
 
 
