@@ -122,7 +122,9 @@ def answers(task: str, model: str) -> Iterator[tuple[str, Answer]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tasks", nargs="+", choices=list(MODELS), default=list(MODELS))
-    parser.add_argument("--models", nargs="+", default=[], metavar="TASK=RUN", help="other models than the shipped ones")
+    parser.add_argument(
+        "--models", nargs="+", default=[], metavar="TASK=RUN", help="other models than the shipped ones"
+    )
     parser.add_argument("--show", action="store_true", help="print the texts that are wrong")
     arguments = parser.parse_args()
     torch.set_num_threads(1)

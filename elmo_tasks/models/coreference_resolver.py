@@ -28,6 +28,7 @@ from elmo_tasks.modules.mentions import SpanRepresentation, TokenVectors, best_c
 from elmo_tasks.tasks import Task
 from elmo_tasks.tasks.coreference import GENRES, UNKNOWN_GENRE, Coreference, CoreferenceBatch
 from elmo_tasks.tasks.task import Example
+from elmo_tasks.text.genders import is_pronoun, possible_kinds
 from elmo_tasks.text.tokens import TensorRecord, Tokens, batches_of_like_lengths
 from elmo_tasks.text.vocabulary import Vocabulary
 
@@ -75,6 +76,19 @@ class CoreferenceResolverConfig(ModelConfig):
     )
     unknown_genre_probability: Probability = Field(
         0.0, description="the probability that training treats the genre of a document as unknown"
+    )
+    agreement_feature: bool = Field(
+        False,
+        description="pairs have a feature that says whether the genders and numbers of both spans agree, by a list of "
+        "pronouns, nouns for persons and first names",
+    )
+    consistent_chains: bool = Field(
+        False,
+        description="a chain never has mentions whose genders or numbers differ, by the same list: a span is linked to its "
+        "best antecedent of those in whose chain it can be",
+    )
+    pronoun_bonus: float = Field(
+        0.0, description="is added to the scores of the antecedents of a pronoun when a document is decoded"
     )
     as_allennlp: bool = Field(
         False,
@@ -128,6 +142,9 @@ class CoreferenceResolver(TaskModel[CoreferenceBatch, CoreferenceOutput]):
         self.min_spans = config.min_spans or (1 if config.as_allennlp else _MIN_SPANS)
         self.max_training_sentences = config.max_training_sentences
         self.unknown_genre_probability = config.unknown_genre_probability
+        self.agreement_feature = config.agreement_feature
+        self.consistent_chains = config.consistent_chains
+        self.pronoun_bonus = config.pronoun_bonus
         self.as_allennlp = config.as_allennlp
         self.encoder = GroupedSentenceEncoder(embedder, encoder, config.lexical_dropout, config.dropout)
         self.spans = SpanRepresentation(
@@ -148,6 +165,7 @@ class CoreferenceResolver(TaskModel[CoreferenceBatch, CoreferenceOutput]):
             config.max_antecedents,
             config.coarse_to_fine,
             config.inference_order,
+            config.agreement_feature,
             config.as_allennlp,
         )
 
@@ -182,6 +200,7 @@ class CoreferenceResolver(TaskModel[CoreferenceBatch, CoreferenceOutput]):
             documents=documents,
             speakers=batch.speakers[span_starts],
             genres=self._genres(batch)[documents],
+            kinds=_kinds(batch, span_starts, positions[last_tokens]) if self.agreement_feature else None,
         )
         scored = self.antecedents(spans, choose=batch.kept is None)
         return CoreferenceOutput(span_starts, positions[last_tokens], documents, *scored)
@@ -258,22 +277,36 @@ class CoreferenceResolver(TaskModel[CoreferenceBatch, CoreferenceOutput]):
         kept = [torch.stack([each.documents, each.starts, each.ends], dim=1) for each in outputs]
         return dataclasses.replace(batch, kept=torch.unique(torch.cat(kept), dim=0))
 
+    def _links(self, output: CoreferenceOutput, batch: CoreferenceBatch) -> list[int | None]:
+        """The antecedent of each span."""
+        scores, tokens = output.antecedent_scores, batch.tokens.texts[0]
+        if self.pronoun_bonus:
+            spans = zip(output.starts.tolist(), output.ends.tolist(), strict=True)
+            are_pronouns = [is_pronoun(tokens[first : last + 1]) for first, last in spans]
+            bonus = scores.new_tensor(are_pronouns).unsqueeze(1) * self.pronoun_bonus  # (M, 1)
+            scores = torch.cat([scores[:, :-1] + bonus, scores[:, -1:]], dim=1)
+        if self.consistent_chains:
+            return consistent_links(output.antecedents, scores, _kinds(batch, output.starts, output.ends))
+        possible = functional.pad(output.antecedents, (0, 1), value=-1)  # (M, K + 1), negative for no antecedent
+        choices = scores.softmax(dim=1).clamp(max=1).max(dim=1, keepdim=True).indices  # (M, 1)
+        return [None if number < 0 else number for number in possible.gather(1, choices).squeeze(1).tolist()]
+
     def decode(
         self, output: CoreferenceOutput, batch: CoreferenceBatch, *, probabilities: bool = True
     ) -> list[dict[str, Any]]:
         """The clusters of each document: `{"clusters": [[[first token, last token], ...], ...], ...}`.
 
-        Each span is linked to its best antecedent, and the links make the clusters. Tokens are numbered in the
-        document, ends inclusive; mentions are in the order of the text, clusters in that of their first mentions.
+        Each span is linked to its best antecedent, and the links make the clusters; see also `consistent_chains` and
+        `pronoun_bonus`. Tokens are numbered in the document, ends inclusive; mentions are in the order of the text,
+        clusters in that of their first mentions.
 
         With `probabilities` there are also the `mentions` of all clusters in the order of the text, their
         `antecedents`, each a number in that list or None, and the `probabilities` of these choices: that of all
         possible antecedents in the mention's cluster together, or that of None.
         """
-        choices = output.antecedent_scores.softmax(dim=1).clamp(max=1).max(dim=1, keepdim=True).indices  # (M, 1)
         possible = functional.pad(output.antecedents, (0, 1), value=-1)  # (M, K + 1), negative for no antecedent
-        numbers = possible.gather(1, choices).squeeze(1)
-        antecedents = [None if number < 0 else number for number in numbers.tolist()]
+        antecedents = self._links(output, batch)
+        numbers = torch.tensor([-1 if link is None else link for link in antecedents], device=possible.device)  # (M,)
         offsets = list(itertools.accumulate(map(sum, batch.sentence_lengths()), initial=0))
         documents = output.documents.tolist()
         spans = [
@@ -281,7 +314,7 @@ class CoreferenceResolver(TaskModel[CoreferenceBatch, CoreferenceOutput]):
             for start, end, document in zip(output.starts.tolist(), output.ends.tolist(), documents, strict=True)
         ]
         clusters: list[list[list[int]]] = [[] for _ in batch.examples]
-        of_spans = torch.arange(len(spans), device=choices.device)  # (M,), the first span of each span's cluster
+        of_spans = torch.arange(len(spans), device=possible.device)  # (M,), the first span of each span's cluster
         for cluster in linked_clusters(antecedents):
             clusters[documents[cluster[0]]].append(cluster)
             of_spans[cluster] = cluster[0]
@@ -378,6 +411,39 @@ def _placed(parts: list[Tensor], order: Tensor) -> Tensor:
     """The rows of all parts, row n at position `order[n]`."""
     joined = torch.cat(parts)
     return torch.zeros_like(joined).index_copy(0, order, joined)
+
+
+def consistent_links(antecedents: Tensor, scores: Tensor, kinds: Tensor) -> list[int | None]:
+    """The antecedent of each span, chosen from left to right so that all spans of a chain can be of one kind.
+
+    Arguments:
+        antecedents: (M, K) int64, the possible ones of each span; negative where there are fewer.
+        scores: (M, K + 1), of these; 0 for none of them in the last column.
+        kinds: (M,) int64, see `possible_kinds`.
+    """
+    of_chains = kinds.tolist()  # of each span's chain, at the chain's first span
+    first_span = list(range(len(of_chains)))  # of each span's chain
+    links: list[int | None] = [None] * len(of_chains)
+    order = scores.argsort(dim=1, descending=True, stable=True)  # (M, K + 1)
+    none = scores.shape[1] - 1
+    for span in (order[:, 0] != none).nonzero().flatten().tolist():
+        for choice in order[span].tolist():
+            antecedent = -1 if choice == none else int(antecedents[span, choice])
+            if antecedent < 0:
+                break
+            chain = first_span[antecedent]
+            if of_chains[chain] & of_chains[span]:
+                of_chains[chain] &= of_chains[span]
+                links[span], first_span[span] = antecedent, chain
+                break
+    return links
+
+
+def _kinds(batch: CoreferenceBatch, starts: Tensor, ends: Tensor) -> Tensor:
+    """What each span can refer to, (M,) int64."""
+    tokens = batch.tokens.texts[0]
+    spans = zip(starts.tolist(), ends.tolist(), strict=True)
+    return torch.tensor([possible_kinds(tokens[first : last + 1]) for first, last in spans], device=starts.device)
 
 
 def linked_clusters(antecedents: Sequence[int | None]) -> list[list[int]]:

@@ -1,0 +1,62 @@
+"""What a mention can refer to, as far as its words say: a man, a woman, a thing, or several of any kind."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from pathlib import Path
+
+MALE, FEMALE, THING, SEVERAL = 1, 2, 4, 8
+ANY = MALE | FEMALE | THING | SEVERAL  # the words say nothing
+
+_LETTERS = {"m": MALE, "f": FEMALE, "n": THING, "p": SEVERAL}
+_LIST = Path(__file__).with_suffix(".txt")
+
+
+@functools.cache
+def _words(name: str) -> frozenset[str]:
+    """The words of the lines of the list that begin with this name."""
+    lines = map(str.split, _LIST.read_text(encoding="utf-8").splitlines())
+    return frozenset(word for line in lines if line[:1] == [name] for word in line[1:])
+
+
+@functools.cache
+def _listed() -> dict[str, int]:
+    """What each pronoun, noun, title and first name can refer to."""
+    kinds = ("m", "f", "mf", "mfp", "mfn", "n", "p")
+    return {word: sum(_LETTERS[letter] for letter in name) for name in kinds for word in _words(name)}
+
+
+def is_pronoun(mention: Sequence[str]) -> bool:
+    """Whether a mention's tokens are a personal, possessive or reflexive pronoun."""
+    return len(mention) == 1 and mention[0].lower() in _words("pronoun")
+
+
+def possible_kinds(mention: Sequence[str]) -> int:
+    """What a mention can refer to: the sum of some of `MALE`, `FEMALE`, `THING` and `SEVERAL`; `ANY` if unknown.
+
+    Decided by a list of pronouns, titles, nouns for persons and first names, and by the word "and". Names and nouns that
+    the list does not have are unknown, so that whatever depends on this errs on the side of caution.
+
+    Arguments:
+        mention: its tokens.
+    """
+    words = list(
+        mention[:-1] if len(mention) > 1 and mention[-1] in ("'s", "\N{RIGHT SINGLE QUOTATION MARK}s") else mention
+    )
+    end = next((at for at, word in enumerate(words) if at and word.lower() in _words("before")), len(words))
+    words = words[:end]
+    if len(words) > 2 and "and" in words[1:-1]:
+        return SEVERAL
+    if len(words) > 1 and words[0].lower() in _words("several"):
+        return SEVERAL
+    listed, head = _listed(), words[-1]
+    kinds = listed.get(head.lower())
+    if kinds is not None:
+        return kinds
+    if not head[:1].isupper() or head.lower() in _words("place"):
+        return ANY
+    # A name: its title or first name, after "the" or "my" if need be.
+    name = [word for word in words if word[:1].isupper() and word.lower() not in ("the", "my")] or words
+    kinds = listed.get(name[0].lower()) if len(name) > 1 else None
+    return kinds or listed.get(name[0].capitalize() if name[0].isupper() else name[0], ANY)
