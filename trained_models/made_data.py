@@ -3,7 +3,8 @@
 Each file adds to a public data set what that has too little of. Grammars make the texts, which are plain and a little
 dull on purpose: what counts is that two texts differ in one thing, and with it in what is right.
 
-- `pairs.jsonl`, for inference, in SNLI's format: who does what, negations, possibilities, conditions, quantities, kinds.
+- `pairs.jsonl`, for inference, in SNLI's format: who does what, negations, possibilities, conditions, quantities,
+  kinds.
 - `sentences.txt`, for sentiment, as flat trees of the Stanford Sentiment Treebank: negations that turn an opinion,
   facts without one, goods and services.
 - `stories.conll`, for coreference, in CoNLL-2012's format: several persons and things in a few sentences.

@@ -84,8 +84,8 @@ class CoreferenceResolverConfig(ModelConfig):
     )
     consistent_chains: bool = Field(
         False,
-        description="a chain never has mentions whose genders or numbers differ, by the same list: a span is linked to its "
-        "best antecedent of those in whose chain it can be",
+        description="a chain never has mentions whose genders or numbers differ, by the same list: a span is linked to "
+        "the best antecedent in whose chain it can be",
     )
     pronoun_bonus: float = Field(
         0.0, description="is added to the scores of the antecedents of a pronoun when a document is decoded"

@@ -35,17 +35,15 @@ def is_pronoun(mention: Sequence[str]) -> bool:
 def possible_kinds(mention: Sequence[str]) -> int:
     """What a mention can refer to: the sum of some of `MALE`, `FEMALE`, `THING` and `SEVERAL`; `ANY` if unknown.
 
-    Decided by a list of pronouns, titles, nouns for persons and first names, and by the word "and". Names and nouns that
-    the list does not have are unknown, so that whatever depends on this errs on the side of caution.
+    Decided by a list of pronouns, titles, nouns for persons and first names, and by the word "and". Other names and
+    nouns are unknown.
 
     Arguments:
         mention: its tokens.
     """
-    words = list(
-        mention[:-1] if len(mention) > 1 and mention[-1] in ("'s", "\N{RIGHT SINGLE QUOTATION MARK}s") else mention
-    )
-    end = next((at for at, word in enumerate(words) if at and word.lower() in _words("before")), len(words))
-    words = words[:end]
+    words = mention[:-1] if len(mention) > 1 and mention[-1] in _words("possessive") else mention
+    is_after = (at for at, word in enumerate(words) if at and word.lower() in _words("before"))
+    words = words[: next(is_after, len(words))]
     if len(words) > 2 and "and" in words[1:-1]:
         return SEVERAL
     if len(words) > 1 and words[0].lower() in _words("several"):
