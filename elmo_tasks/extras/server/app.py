@@ -8,27 +8,102 @@ import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
-from fastapi import APIRouter, Body, FastAPI, HTTPException, Request, Response
+import pydantic
+from fastapi import APIRouter, Body, FastAPI, HTTPException, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from fastapi_offline import FastAPIOffline
+from pydantic import Field
 from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import JSONResponse, PlainTextResponse, StreamingResponse
 from starlette.staticfiles import StaticFiles
 
 from elmo_tasks import __version__
+from elmo_tasks.config import Config
 from elmo_tasks.errors import ElmoTasksError, did_you_mean
-from elmo_tasks.extras.server import Limits, bodies
+from elmo_tasks.extras.server import Limits
 from elmo_tasks.extras.server.bilm_vectors import BiLMRequest, ServedBiLM
-from elmo_tasks.extras.server.bodies import Details, Explain
 from elmo_tasks.extras.server.guard import CONTENT_TYPE, Guard, Metrics, admit, error_response
 from elmo_tasks.extras.server.request_batches import Batcher, Process
 from elmo_tasks.extras.server.served_runs import Additions, PredictionRequest, ServedRun
 from elmo_tasks.files.json_files import json_text, parse_json
 from elmo_tasks.rendering.drawing import INK, PALETTE
+
+_MOST = 50  # neighbours, and substitutes of a token
+
+Details = Annotated[bool, Query(description="adds what the page draws, such as the probabilities of other tags")]
+Explain = Annotated[bool, Query(description="adds how much each token contributes to each result")]
+RunName = Annotated[str | None, Field(description="the run whose biLM is used; by default, the first run with one")]
+TokenIndex = Annotated[int, Field(description="the index of the token, from 0")]
+
+
+class Sentence(Config):
+    """A sentence, as raw text or as tokens."""
+
+    text: str | None = Field(None, description="raw text, read as one sentence")
+    tokens: list[str] | None = Field(None, description="the tokens, instead of `text`")
+
+    def fields(self) -> dict[str, Any]:
+        return {key: value for key in ("text", "tokens") if (value := getattr(self, key)) is not None}
+
+
+class SentenceOfRun(Sentence):
+    """A sentence, and which biLM reads it."""
+
+    run: RunName = None
+
+
+class EmbedBody(SentenceOfRun):
+    layers: list[int] | None = Field(None, description="the layers to return; 0 is the token layer, null returns all")
+    pooling: Literal["none", "mean", "max"] = Field("none", description="mean and max return one vector for each layer")
+
+
+class TokenInSentence(Sentence):
+    index: TokenIndex
+
+
+class SimilarityBody(Config):
+    one: TokenInSentence
+    other: TokenInSentence
+    run: RunName = None
+
+
+class NeighborsBody(SentenceOfRun):
+    index: TokenIndex
+    layer: int = Field(1, description="the layer whose vectors are compared; 0 is the token layer")
+    k: Annotated[int, Field(ge=1, le=_MOST)] = Field(10, description="the number of neighbours")
+
+
+class ScoreBody(SentenceOfRun):
+    substitutes: Annotated[int, Field(ge=0, le=_MOST)] = Field(
+        0, description="the number of likely words to return for each token"
+    )
+
+
+class BatchBody(Config):
+    inputs: list[Any] = Field(description="texts, or objects in the form of a line for `elmo-tasks predict`")
+
+
+class Answer(pydantic.BaseModel):
+    """The results of an input, such as one for each sentence: the JSON lines that `elmo-tasks predict` prints."""
+
+    results: list[dict[str, Any]]
+
+
+class Problem(pydantic.BaseModel):
+    """What is wrong."""
+
+    error: str
+
+
+class BatchAnswer(pydantic.BaseModel):
+    """For each input, in their order, its results or what is wrong with it."""
+
+    results: list[Answer | Problem]
+
 
 logger = logging.getLogger(__name__)
 
@@ -206,7 +281,7 @@ _ABOUT = 'Predictions of trained runs over HTTP. Errors are `{"error": "what was
 
 
 def _routes(service: Service) -> APIRouter:
-    problems: dict[int | str, dict[str, Any]] = {code: {"model": bodies.Problem} for code in _PROBLEMS}
+    problems: dict[int | str, dict[str, Any]] = {code: {"model": Problem} for code in _PROBLEMS}
     router = APIRouter(route_class=_Route, responses=problems)
 
     @router.get("/api/runs")
@@ -221,7 +296,7 @@ def _routes(service: Service) -> APIRouter:
             raise HTTPException(404, f"the run {name!r} has no README.md")
         return PlainTextResponse(text)
 
-    @router.post("/api/runs/{name}/predict", response_model=bodies.Answer)
+    @router.post("/api/runs/{name}/predict", response_model=Answer)
     async def predict(
         request: Request,
         name: str,
@@ -233,11 +308,11 @@ def _routes(service: Service) -> APIRouter:
         run, added = service.run(name), Additions(details, explain)
         return await service.predict(request, run, lambda: run.prepare([body], added, single=True))
 
-    @router.post("/api/runs/{name}/predict-batch", response_model=bodies.BatchAnswer)
+    @router.post("/api/runs/{name}/predict-batch", response_model=BatchAnswer)
     async def predict_batch(
         request: Request,
         name: str,
-        body: bodies.BatchBody,
+        body: BatchBody,
         details: Details = False,
         explain: Explain = False,
     ) -> Response:
@@ -246,26 +321,26 @@ def _routes(service: Service) -> APIRouter:
         return await service.predict(request, run, lambda: run.prepare(body.inputs, added, single=False))
 
     @router.post("/api/embed")
-    async def embed(request: Request, body: bodies.EmbedBody) -> Response:
+    async def embed(request: Request, body: EmbedBody) -> Response:
         """The vectors of a sentence's tokens, layer by layer."""
         bilm = service.bilm(body.run)
         return await service.answer(request, bilm.answer, lambda: bilm.embed(body.fields(), body.layers, body.pooling))
 
     @router.post("/api/similarity")
-    async def similarity(request: Request, body: bodies.SimilarityBody) -> Response:
+    async def similarity(request: Request, body: SimilarityBody) -> Response:
         """How similar the vectors of two tokens are, layer by layer."""
         bilm = service.bilm(body.run)
         sides = [(side.fields(), side.index) for side in (body.one, body.other)]
         return await service.answer(request, bilm.answer, lambda: bilm.compare(sides))
 
     @router.post("/api/neighbors")
-    async def neighbors(request: Request, body: bodies.NeighborsBody) -> Response:
+    async def neighbors(request: Request, body: NeighborsBody) -> Response:
         """The tokens with the most similar vectors, among those of the server's sentences."""
         bilm, query = service.bilm(body.run), (body.index, body.layer, body.k)
         return await service.answer(request, bilm.answer, lambda: bilm.neighbors(body.fields(), *query))
 
     @router.post("/api/score")
-    async def score(request: Request, body: bodies.ScoreBody) -> Response:
+    async def score(request: Request, body: ScoreBody) -> Response:
         """How surprising each token is to the biLM, and which words it expects, as in `elmo-tasks score --json`."""
         bilm, count = service.bilm(body.run), body.substitutes
         return await service.answer(request, bilm.answer_scores, lambda: bilm.score(body.fields(), count))
