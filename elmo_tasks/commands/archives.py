@@ -43,7 +43,7 @@ def run_models(arguments: argparse.Namespace) -> None:
             about, bilm = model.about(), model.bilm()
             shown = f"{bilm.get('bilm', 'own')} {str(bilm.get('fingerprint'))[:12]}" if bilm else "none"
             size = f"{model.size() / 1e6:.1f}"
-            task = f"{about.task}, {with_elmo[model.name]} without ELMo" if model.name in with_elmo else about.task
+            task = f"{with_elmo[model.name]} without ELMo" if model.name in with_elmo else about.task
             facts = (model.name, task, ", ".join(about.data), about.score, about.licence, size, shown)
             rows.append(["" if fact is None else str(fact) for fact in facts])
         print_table("installed models", ("name", "task", "data", "score", "licence", "MB", "biLM"), rows)

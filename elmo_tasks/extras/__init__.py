@@ -26,7 +26,7 @@ EXTRAS = {
                 "elmo-tasks serve runs/ner runs/sst5 --port 8000",
             ),
         },
-        needs=("explain", "pretraining", "probes", "raw_text", "samples", "vectors"),
+        needs=("explain", "pretraining", "probes", "raw_text", "resolve", "samples", "vectors"),
     ),
     "allennlp": Extra(
         "archives, configs and scripts of AllenNLP, and the encoders of its models",

@@ -55,9 +55,10 @@ def _tagging(result: Result) -> Drawing:
 
 
 def _semantic_roles(result: Result) -> Drawing:
+    """The sentence for each frame with a role: not for those of "was" and the like, which seldom have one."""
     text, offsets = located(result)
     frames: Drawing = []
-    for frame in result["frames"]:
+    for frame in filter(lambda each: each["roles"], result["frames"]):
         sure = {role["start"]: role["probability"] for role in frame["roles"]}
         spans = [(label, start, end, sure.get(start)) for label, start, end in spans_of_tags(frame["tags"])]
         frames.append(MarkedText(text, _marks(offsets, spans)))

@@ -46,13 +46,21 @@ def test_tags_that_are_not_spans() -> None:
         describe(Tagging(), {**result, "probabilities": [0.9]})
 
 
-def test_every_frame_is_a_line() -> None:
-    frames = [
-        {"tags": ["B-ARG0", "B-V", "O"], "roles": [{"start": 0, "end": 0, "probability": 0.5}]},
-        {"tags": ["O", "O", "B-V"], "roles": []},
+def test_every_frame_with_a_role_is_a_line() -> None:
+    role = {"start": 0, "end": 0, "probability": 0.5}
+    frames: list[dict[str, Any]] = [
+        {"tags": ["B-ARG0", "B-V", "O", "O"], "roles": [role]},
+        {"tags": ["B-ARG0", "O", "O", "B-V"], "roles": [role]},
+        {"tags": ["O", "O", "B-V", "O"], "roles": []},
     ]
-    drawing = describe(SemanticRoles(), {"tokens": ["Orla", "came", "running"], "frames": frames})
-    assert [marked(part) for part in drawing] == [[("Orla", "ARG0"), ("came", "V")], [("running", "V")]]
+    tokens = ["Orla", "came", "was", "running"]
+    drawing = describe(SemanticRoles(), {"tokens": tokens, "frames": frames})
+    assert [marked(part) for part in drawing] == [
+        [("Orla", "ARG0"), ("came", "V")],
+        [("Orla", "ARG0"), ("running", "V")],
+    ]
+    nothing = [MarkedText("Orla came was running")]
+    assert describe(SemanticRoles(), {"tokens": tokens, "frames": frames[2:]}) == nothing
     assert describe(SemanticRoles(), {"tokens": ["Rain", "."], "frames": []}) == [MarkedText("Rain .")]
 
 

@@ -179,13 +179,27 @@ class Service:
     ) -> None:
         self.runs, self.limits, self.metrics, self.note = runs, limits, metrics, note
         self._bilms = bilms
+        self._twins = {run.twin.name: run.load_twin for run in runs.values() if run.twin and run.load_twin}
+        self._loaded_twins: dict[str, ServedRun] = {}
         for run in runs.values():
             run.most_cost = limits.queue_tokens
         self._batcher = Batcher(limits.batch_tokens, metrics.computed)
         self._preparing = ThreadPoolExecutor(1, "preparing")  # splitting text must not hold up the other requests
 
-    def run(self, name: str) -> ServedRun:
+    async def run(self, name: str) -> ServedRun:
+        """The run of a name. A twin without ELMo is loaded when it is first asked for."""
+        if name in self._twins and name not in self.runs:
+            return await asyncio.get_running_loop().run_in_executor(self._preparing, self._twin, name)
         return _named(name, self.runs, f"Runs: {', '.join(self.runs)}")
+
+    def _twin(self, name: str) -> ServedRun:
+        if name not in self._loaded_twins:
+            try:
+                self._loaded_twins |= self._twins[name]()
+            except ElmoTasksError as error:  # not a fault of the request, and its text has names of folders
+                raise RuntimeError(f"{name} cannot be loaded") from error
+            self._loaded_twins[name].most_cost = self.limits.queue_tokens
+        return self._loaded_twins[name]
 
     def bilm(self, name: str | None) -> ServedBiLM:
         with_bilm = ", ".join(filter(None, self._bilms)) or "none"
@@ -292,7 +306,7 @@ def _routes(service: Service) -> APIRouter:
     @router.get("/api/runs/{name}/card", response_class=PlainTextResponse)
     async def card(name: str) -> PlainTextResponse:
         """The model card of a run: the README.md in its folder."""
-        if (text := service.run(name).card) is None:
+        if (text := (await service.run(name)).card) is None:
             raise HTTPException(404, f"the run {name!r} has no README.md")
         return PlainTextResponse(text)
 
@@ -305,7 +319,7 @@ def _routes(service: Service) -> APIRouter:
         explain: Explain = False,
     ) -> Response:
         """Predicts one input, in the form of a JSON line for `elmo-tasks predict`."""
-        run, added = service.run(name), Additions(details, explain)
+        run, added = await service.run(name), Additions(details, explain)
         return await service.predict(request, run, lambda: run.prepare([body], added, single=True))
 
     @router.post("/api/runs/{name}/predict-batch", response_model=BatchAnswer)
@@ -317,7 +331,7 @@ def _routes(service: Service) -> APIRouter:
         explain: Explain = False,
     ) -> Response:
         """Predicts several inputs, and returns for each what `predict` answers, in the same order."""
-        run, added = service.run(name), Additions(details, explain)
+        run, added = await service.run(name), Additions(details, explain)
         return await service.predict(request, run, lambda: run.prepare(body.inputs, added, single=False))
 
     @router.post("/api/embed")

@@ -9,7 +9,7 @@ import itertools
 import logging
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,8 +22,9 @@ from elmo_tasks.elmo import ElmoConfig
 from elmo_tasks.elmo.options import BiLMOptions
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.extras.explain.saliency import STEPS, cost_of_explaining
+from elmo_tasks.extras.resolve.resolution import adding_resolved
 from elmo_tasks.extras.server import Limits
-from elmo_tasks.files.installed_models import About, package_of
+from elmo_tasks.files.installed_models import About, model_named, package_of
 from elmo_tasks.files.json_files import json_text, read_json
 from elmo_tasks.predictors import Predictor
 from elmo_tasks.predictors.predictor import ExampleError, Fields, release_memory_after
@@ -35,7 +36,7 @@ from elmo_tasks.runs.experiment_config import Results
 from elmo_tasks.runs.experiment_data import Data, PartCounts, read_examples
 from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.runs.load import Run, load_predictor, load_run, predicates_for, run_predictor
-from elmo_tasks.tasks import SemanticRoles
+from elmo_tasks.tasks import Coreference, SemanticRoles
 from elmo_tasks.tasks.classification import LABELS
 from elmo_tasks.tasks.tagging import TAGS
 from elmo_tasks.text.tag_schemes import OUTSIDE
@@ -100,9 +101,12 @@ class ServedRun:
         about: what `GET /api/runs` says of it.
         card: the text of its model card, None without one.
         most_cost: the most tokens that the model reads for the results of a request, and to explain them.
+        twin: the same model without ELMo; None if there is none, or it is not installed.
+        load_twin: loads that, by its name.
     """
 
     most_cost = Limits.queue_tokens
+    load_twin: Callable[[], dict[str, ServedRun]] | None = None
 
     def __init__(
         self, name: str, path: str | Path, run: Run, predictor: Predictor, predicates: str | None = None
@@ -111,10 +115,12 @@ class ServedRun:
         self.name = name
         self.card = _card(folder)
         self.predictor = predictor
+        self._resolve = adding_resolved(predictor) if isinstance(predictor.task, Coreference) else None
         elmo = run.config.elmo()
         self.elmo: ElmoConfig | None = elmo if elmo and not elmo.requires_grad else None
         self.device = run.config.trainer.torch_device()
         known = About.of(folder.path)  # all None or empty for a run that is not an installed model
+        self.twin = model_named(known.without_elmo) if known.without_elmo else None
         self.about = {
             "name": name,
             **_description(run, folder),
@@ -123,7 +129,8 @@ class ServedRun:
             "examples": _held_out(run, predictor, folder),
             "has_card": self.card is not None,
             "predicates": predicates,
-            "facts": {"data": known.data, "licence": known.licence, "score": known.score and str(known.score)},
+            "without_elmo": self.twin and self.twin.name,
+            "facts": known.model_dump(mode="json", include={"data", "licence", "score", "caution"}),
         }
 
     def prepare(self, inputs: Sequence[Any], added: Additions, *, single: bool) -> PredictionRequest:
@@ -197,7 +204,10 @@ class ServedRun:
                 refused[number][place] = error
         results: list[list[list[dict[str, Any]]]] = [[[] for _ in range(request.inputs or 1)] for request in requests]
         for (number, place, fields, example), prediction, added in zip(rows, predictions, additions, strict=True):
-            results[number][place].append(self.predictor.complete_result(fields, example, prediction) | added)
+            result = self.predictor.complete_result(fields, example, prediction) | added
+            if self._resolve and requests[number].added.details:
+                result = self._resolve(result)
+            results[number][place].append(result)
         release_memory_after(sum(request.tokens for request in requests))
         return list(map(_answer, requests, refused, results))
 
@@ -285,6 +295,10 @@ def load_runs(paths: Sequence[str], *, batch_tokens: int, overrides: Sequence[st
             predicates = load_predictor(installed, overrides=overrides, batch_tokens=batch_tokens)
         predictor = run_predictor(run, batch_tokens=batch_tokens, predicates=predicates)
         served[name] = ServedRun(name, named[name], run, predictor, tagger)
+    for each in served.values():
+        if each.twin:
+            twin = f"{each.twin.name}={each.twin.folder}"
+            each.load_twin = functools.partial(load_runs, [twin], batch_tokens=batch_tokens, overrides=overrides)
     return served
 
 

@@ -67,13 +67,42 @@ def test_folders_that_are_not_trained_runs_are_left_out(
 def test_what_is_known_of_an_installed_model_is_described(
     run_folder: Path, tmp_path: Path, runs: dict[str, ServedRun]
 ) -> None:
-    assert runs["ner"].about["facts"] == {"data": (), "licence": None, "score": None}
+    assert runs["ner"].about["facts"] == {"data": [], "licence": None, "score": None, "caution": None}
     run = shutil.copytree(run_folder, tmp_path / "ner")
     score = Score(metric="f1", split="test", seeds=3, elmo=91.5, baseline=90, p=0.02)
-    about = About(data=("A corpus",), licence="for research only", score=score)
+    about = About(data=("A corpus",), licence="for research only", score=score, caution="Be careful.")
     About.path(run).write_text(about.model_dump_json(), encoding="utf-8")
     facts = load_runs([str(run)], batch_tokens=256)["ner"].about["facts"]
-    assert facts == {"data": ("A corpus",), "licence": "for research only", "score": str(score)}
+    expected = {"data": ["A corpus"], "licence": "for research only", "caution": "Be careful."}
+    assert facts == {**expected, "score": score.model_dump()}
+
+
+def test_the_twin_without_elmo_is_loaded_when_it_is_asked_for(
+    run_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packages = install(tmp_path / "packages", "own-models", {"own_plain": run_folder})
+    monkeypatch.syspath_prepend(tmp_path / "packages")
+    run = shutil.copytree(run_folder, tmp_path / "own")
+    About.path(run).write_text(About(without_elmo="own_plain").model_dump_json(), encoding="utf-8")
+    weights = packages / "own_plain" / "model.safetensors"
+    hidden = weights.rename(packages / "hidden")
+    runs = load_runs([str(run)], batch_tokens=256)  # does not read the twin
+    assert runs["own"].about["without_elmo"] == "own_plain"
+    body = {"text": "Orla sold the mill."}
+    with TestClient(create_app(runs, {})) as client:
+        problem = post(client, "/api/runs/own_plain/predict", body, 500)
+        assert problem == "internal server error; see the server's log"
+        hidden.rename(weights)
+        answer = post(client, "/api/runs/own_plain/predict", body)
+        weights.unlink()  # it is read once
+        assert post(client, "/api/runs/own_plain/predict", body) == answer
+        assert answer == post(client, "/api/runs/own/predict", body)
+        assert [each["name"] for each in client.get("/api/runs").json()["runs"]] == ["own"]
+    About.path(run).write_text(About(without_elmo="gone").model_dump_json(), encoding="utf-8")
+    runs = load_runs([str(run)], batch_tokens=256)
+    assert runs["own"].about["without_elmo"] is None
+    with TestClient(create_app(runs, {})) as client:
+        assert "there is no run 'gone'" in post(client, "/api/runs/gone/predict", body, 404)
 
 
 def test_the_page_of_an_own_run_begins_with_texts_that_it_held_out(

@@ -4,8 +4,10 @@ import { element, percent, predicted, predictedBars, predictedKeys } from "./sha
 export const about = "Assigns a label to a text, such as its sentiment.";
 export const fields = [{ name: "text", label: "Text", rows: 2 }];
 
-export const summary = ([result]) => predicted(result);
+export const summary = ([result], run) => predicted(result, run);
 export const keys = predictedKeys;
+/** Of sentiments, only their polarity counts. */
+export const isRight = ([{ label }], [expected]) => label.replace("very ", "") === expected;
 export const draw = (results, run, differs) => [predictedBars(results, run, differs), attention(results[0])];
 
 /** The key of a run's tab, by its labels. */

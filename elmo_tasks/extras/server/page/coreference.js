@@ -4,9 +4,18 @@ import { color, counted, element, frame, howSure, marked, only, percent, surenes
 export const about = "Finds words that refer to the same person or thing.";
 export const fields = [{ name: "text", label: "Text", rows: 3 }];
 
+/** Whether the chains, `mention → mention`, are the expected ones. */
+export function isRight(results, expected) {
+  const chains = results.flatMap(({ clusters, mentions }) =>
+    clusters.map((_, chain) => mentions.filter(({ cluster }) => cluster === chain).map(({ text }) => text).join(" → ")),
+  );
+  return String(chains) === String(expected);
+}
+export const between = " · ";
+
 export function summary(results) {
   const [mentions, chains] = ["mentions", "clusters"].map((key) => results.flatMap((result) => result[key]).length);
-  return `${counted(mentions, "mention")} in ${counted(chains, "chain")}`;
+  return chains ? `${counted(mentions, "mention")} in ${counted(chains, "chain")}` : "No chains found";
 }
 
 /** The key of a mention: the one before it in its chain is a part of it. */
@@ -43,9 +52,10 @@ function drawDocument(result, differs) {
     const [word] = start.match(/^\S*/); // stays with the number
     const chain = mention.cluster + 1;
     const number = button(mention.cluster, String(chain), `chain ${chain}: ${mention.text}`);
+    const { isFirst, probability } = mention; // that of the first one is not about a link
     return element(
-      `mark.mention${sureness(mention.probability)}${frame(mention.differs)}`,
-      { "data-chain": mention.cluster, ...color(mention.cluster), title: percent(mention.probability) },
+      `mark.mention${isFirst ? "" : sureness(probability)}${frame(mention.differs)}`,
+      { "data-chain": mention.cluster, ...color(mention.cluster), title: isFirst ? null : percent(probability) },
       element("span.label", {}, number, word),
       start.slice(word.length),
       nodes,
@@ -57,16 +67,17 @@ function drawDocument(result, differs) {
     start: each.start_char,
     end: each.end_char,
     differs: differs(keyOf(each, result)),
+    isFirst: each === result.mentions.find(({ cluster }) => cluster === each.cluster),
   }));
   const chains = result.clusters.map((_, chain) => {
     const parts = mentions.filter((each) => each.cluster === chain);
-    const items = parts.map((each, place) =>
+    const items = parts.map((each) =>
       element(
         "li",
         {},
-        place ? element("span.arrow", { "aria-hidden": true }, "→") : null,
+        each.isFirst ? null : element("span.arrow", { "aria-hidden": true }, "→"),
         `${each.text} `,
-        element("span.sure", {}, percent(each.probability)),
+        each.isFirst ? null : element("span.sure", {}, percent(each.probability)),
       ),
     );
     return element(
@@ -76,9 +87,19 @@ function drawDocument(result, differs) {
       element("ol", {}, items),
     );
   });
+  const text = element("p.text", {}, marked(result.text, mentions, wrap));
+  const resolved = element("p.text", { hidden: true }, result.resolved ?? "");
+  const change = ({ target }) => {
+    resolved.hidden = !target.checked;
+    text.hidden = target.checked;
+  };
+  const replace = element("input", { type: "checkbox", onchange: change });
   picture.append(
-    element("p.text", {}, marked(result.text, mentions, wrap)),
-    ...(chains.length ? [...chains, howSure()] : [element("p.faint", {}, "No chains found.")]),
+    text,
+    resolved,
+    result.resolved && chains.length ? element("label.switch", {}, replace, " Replace mentions by names") : "",
+    ...chains,
+    howSure(),
   );
   picture.addEventListener("click", (event) => {
     const target = event.target.closest("[data-chain]");

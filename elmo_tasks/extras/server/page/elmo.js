@@ -1,14 +1,13 @@
-// ELMo itself: one word in two sentences, layer by layer; nearest tokens; what the biLM expects; the runs' mixes.
-import { expected, scoresOf } from "./expected.js";
-import { ask, bars, checkFilled, element, heatMap, noRun, save } from "./shared.js";
+// ELMo itself: a word in three sentences, layer by layer; what the biLM expects; nearest tokens; the runs' mixes.
+import { expectedIn, scoresOf } from "./expected.js";
+import { ask, bars, checkFilled, element, heatMap, isWide, noRun, save } from "./shared.js";
 import { exampleList, inputForm, ResultView } from "./result.js";
 import { sharedWord } from "./shared_word.js";
 import { toSvg } from "./svg.js";
 
 const NEIGHBORS = 3;
-const SAME_WORD = "The two sentences of each pair share a word, often in different senses.";
 
-const nameOfLayer = (layer) => (layer === 0 ? "Layer 0, tokens" : `Layer ${layer}`);
+const nameOfLayer = (layer) => (layer === 0 ? "Layer 0, letters only" : `Layer ${layer}`);
 const threeDigits = (value) => value.toFixed(3);
 
 export class ElmoPanel {
@@ -34,37 +33,35 @@ export class ElmoPanel {
       this.run,
     );
     const submit = () => this.#go(this, this.#written);
-    this.sides = [new Side("one", "First sentence", submit), new Side("other", "Second sentence", submit)];
-    const sides = this.sides.map((side) => side.element);
+    this.sides = [
+      new Side("one", "Sentence", submit),
+      new Side("same", "The same sense", submit),
+      new Side("other", "Another sense", submit),
+    ];
+    const fields = this.sides.map((side) => side.element);
     this.view = new ResultView(() => "elmo");
     this.element = element(
       "div",
       {},
-      element("h2", {}, "ELMo itself"),
-      element(
-        "p.lead",
-        {},
-        "A word’s vector depends on its sentence. Compare a word in two sentences, layer by layer, and see which " +
-          "words the biLM expects.",
-      ),
-      picture(),
-      inputForm([choice, element("div.sides", {}, sides)], submit, () =>
+      element("h2", {}, "A word in its sentence"),
+      element("p.lead", {}, "ELMo gives a word another vector in each sentence, so it can tell its senses apart."),
+      exampleList(examples, (example) => this.#go(this, this.#full(example))),
+      inputForm([choice, element("div.thirds", {}, fields)], submit, () =>
         this.view.setEdited(!this.sides.every((side) => side.isChosen)),
       ),
       this.view.element,
-      exampleList(examples, SAME_WORD, (example) => this.#go(this, this.#full(example))),
+      picture(),
       mixes(runs),
     );
-    this.sides[0].input.value = examples[0].one;
-    this.sides[1].input.value = examples[0].other;
+    for (const side of this.sides) side.input.value = examples[0][side.name];
     this.link = this.#written;
   }
 
   /** The permalink of what is in the form. */
   get #written() {
-    const [one, other] = this.sides;
-    const chosen = one.isChosen && other.isChosen ? { at: one.index, other_at: other.index } : {};
-    return this.#full({ one: one.text, other: other.text, ...chosen });
+    const texts = this.sides.map((side) => [side.name, side.text]);
+    const chosen = this.sides.every((side) => side.isChosen) ? this.sides : [];
+    return this.#full(Object.fromEntries([...texts, ...chosen.map((side) => [`${side.name}_at`, side.index])]));
   }
 
   /** Shows what a permalink stands for, and returns whether there is a result. It is the `link` from then on. */
@@ -76,44 +73,57 @@ export class ElmoPanel {
     }
     this.isOpen = true;
     if (named) this.run.value = this.#runs.find((run) => run.bilm === named.bilm).name; // the first that has this biLM
-    const [one, other] = this.sides;
+    const [one, same, other] = this.sides;
     for (const side of this.sides) if (side.name in link) side.input.value = link[side.name];
     const isShown = await this.view.show(async (signal) => {
       const begin = performance.now();
       checkFilled(this.sides.map((side) => side.input));
       for (const side of this.sides) await side.read(this.run.value, signal);
       const [at, otherAt] = sharedWord(one.tokens, other.tokens);
-      one.choose(Number(link.at ?? at));
+      one.choose(Number(link.one_at ?? at));
       other.choose(Number(link.other_at ?? otherAt));
-      const sentences = [one, other].map((side) => ({ tokens: side.tokens, index: side.index }));
+      same.choose(Number(link.same_at ?? sharedWord([one.token], same.tokens)[1]));
+      const sentences = this.sides.map((side) => ({ tokens: side.tokens, index: side.index }));
       const run = this.run.value || null;
-      const similarity = await ask("api/similarity", { one: sentences[0], other: sentences[1], run }, signal);
-      const layers = similarity.layers.map(({ layer }) => layer);
+      const compare = async (place) =>
+        (await ask("api/similarity", { one: sentences[0], other: sentences[place], run }, signal)).layers;
+      const similarity = { same: await compare(1), other: await compare(2) };
+      const layers = similarity.same.map(({ layer }) => layer);
+      const neighborsIn = async (sentence, layer) =>
+        (await ask("api/neighbors", { ...sentence, run, layer, k: NEIGHBORS }, signal)).neighbors;
       const neighbors = await Promise.all(
-        sentences.map((sentence) =>
-          Promise.all(
-            layers.map(
-              async (layer) =>
-                (await ask("api/neighbors", { ...sentence, run, layer, k: NEIGHBORS }, signal)).neighbors,
-            ),
-          ),
-        ),
+        [0, 2].map((place) => Promise.all(layers.map((layer) => neighborsIn(sentences[place], layer)))),
       );
       const scores = await scoresOf(sentences, run, signal);
-      const words = sentences.map(({ tokens, index }) => tokens[index]);
-      const items = similarity.layers.map(({ layer, cosine }) => [nameOfLayer(layer), cosine]);
-      const last = similarity.layers.at(-1);
+      const pairs = layers.map((layer) => [similarity.same[layer].cosine, similarity.other[layer].cosine]);
+      const [alike, apart] = pairs.at(-1).map((value) => value.toFixed(2));
       return {
-        answer: { sentences, similarity: similarity.layers, neighbors, scores: scores.sentences ?? null },
-        summary: `${words[0]} and ${words[1]}: similarity ${threeDigits(last.cosine)} in layer ${last.layer}`,
+        answer: { sentences, similarity, neighbors, scores: scores.sentences ?? null },
+        summary: `“${one.token}”: similarity ${alike} in the same sense, ${apart} in another`,
         time: `Answered in ${Math.round(performance.now() - begin)} ms`,
         picture: [
-          bars(`Cosine similarity of “${words[0]}” and “${words[1]}”`, items, { text: threeDigits, best: -1 }),
-          expected(
-            scores,
-            sentences.map(({ index }) => index),
+          element(
+            "p.caption",
+            {},
+            "How similar the word’s vectors are, from 0 to 1 (cosine). Layer 0 sees only the letters of the word, " +
+              "the layers above it also the sentence.",
           ),
-          ...sentences.map((sentence, side) => nearest(sentence, neighbors[side])),
+          element(
+            "div.thirds",
+            {},
+            pairs.map(([same, other], layer) => {
+              const items = [["same sense", same], ["other sense", other]];
+              return bars(nameOfLayer(layer), items, { text: threeDigits });
+            }),
+          ),
+          element("p.caption", {}, "Which words the biLM expects in its place. Click another word to compare that."),
+          scores.problem ? element("p.faint", {}, scores.problem) : null,
+          element(
+            "div.thirds",
+            {},
+            this.sides.map((side, place) => element("div", {}, side.choice, expectedIn(scores, place, side.index))),
+          ),
+          [0, 2].map((place, number) => nearest(sentences[place], neighbors[number])),
         ],
       };
     });
@@ -137,12 +147,9 @@ class Side {
     this.name = name;
     this.#title = title;
     this.input = element("textarea", { id: `elmo-${name}`, rows: 1, spellcheck: "false", required: true });
-    this.choice = element("div.tokens-choice", {
-      role: "radiogroup",
-      "aria-label": `Word in the ${title.toLowerCase()}`,
-    });
+    this.choice = element("div.tokens-choice", { role: "radiogroup", "aria-label": `Word in “${title}”` });
     this.choice.addEventListener("change", submit);
-    this.element = element("div.field", {}, element("label", { for: this.input.id }, title), this.input, this.choice);
+    this.element = element("div.field", {}, element("label", { for: this.input.id }, title), this.input);
   }
 
   get text() {
@@ -154,6 +161,10 @@ class Side {
       0,
       [...this.choice.querySelectorAll("input")].findIndex((each) => each.checked),
     );
+  }
+
+  get token() {
+    return this.tokens[this.index];
   }
 
   /** Whether a word of the sentence as it is written now has been chosen. */
@@ -234,7 +245,7 @@ function nearest({ tokens, index }, layers) {
   const sentence = tokens.map((token, place) => [place ? " " : "", place === index ? element("b", {}, token) : token]);
   return element(
     "details.nearest",
-    { open: matchMedia("(min-width: 40rem)").matches },
+    { open: isWide() },
     element("summary", {}, "Nearest to ", sentence),
     element("div.columns", {}, columns),
   );

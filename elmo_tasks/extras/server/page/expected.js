@@ -1,57 +1,28 @@
-// What a biLM expects of each word of a sentence: how surprising it is, and which words are likelier.
-import { ask, bars, element, percent } from "./shared.js";
+// Which words a biLM expects in place of one of a sentence.
+import { ask, bars } from "./shared.js";
 
 const SUBSTITUTES = 5;
-
-const bits = (nats) => (nats / Math.log(2)).toFixed(1);
+const MORE = 5; // of which some may be punctuation
 
 /** The scores of sentences `{tokens}`, or the sentence in which the server says why there are none. */
 export async function scoresOf(sentences, run, signal) {
   try {
-    const asked = sentences.map(({ tokens }) => ask("api/score", { tokens, substitutes: SUBSTITUTES, run }, signal));
-    return { sentences: await Promise.all(asked) };
+    const body = { substitutes: SUBSTITUTES + MORE, run };
+    const asked = sentences.map(({ tokens }) => ask("api/score", { ...body, tokens }, signal));
+    return { sentences: (await Promise.all(asked)).map((score) => score.tokens) };
   } catch (error) {
     if (signal.aborted) throw error;
     return { problem: error.message };
   }
 }
 
-/** Each sentence with its surprising words dark, and the words that are expected in place of the chosen ones. */
-export function expected(scores, chosen) {
-  const head = element("h3", {}, "What the biLM expects");
-  if (scores.problem) return element("section.expected", {}, head, element("p.faint", {}, scores.problem));
-  const caption = "How surprising each word is, in bits, given the words on both sides";
-  return element(
-    "section.expected",
-    {},
-    head,
-    element("p.caption", {}, caption),
-    element(
-      "div.sides",
-      {},
-      scores.sentences.map(({ tokens }, side) => {
-        const token = tokens[chosen[side]];
-        const words = likeliest(token);
-        const best = words.findIndex(([word]) => word === token.token);
-        return element("div", {}, surprising(tokens), bars(`Expected in place of “${token.token}”`, words, { best }));
-      }),
-    ),
-  );
+/** The words that are expected at a place of a sentence; nothing without scores. */
+export function expectedIn({ sentences }, sentence, index) {
+  if (!sentences) return [];
+  const { token, substitutes } = sentences[sentence][index];
+  const words = Object.entries(substitutes)
+    .filter(([word]) => /\p{L}/u.test(word))
+    .sort((one, other) => other[1] - one[1])
+    .slice(0, SUBSTITUTES);
+  return bars(`Expected in place of “${token}”`, words, { best: words.findIndex(([word]) => word === token) });
 }
-
-function surprising(tokens) {
-  const most = Math.max(...tokens.map((token) => token.both));
-  const words = tokens.map((token) =>
-    element(
-      "span.token",
-      { "--share": token.both / most },
-      element("span.word", {}, token.token),
-      " ",
-      element("span.sure", {}, bits(token.both), token.is_known ? "" : " unknown"),
-      " ",
-    ),
-  );
-  return element("p.tokens", {}, words);
-}
-
-const likeliest = (token) => Object.entries(token.substitutes).sort((one, other) => other[1] - one[1]);

@@ -1,4 +1,4 @@
-// The page: a tab for each task of the runs, and one for ELMo itself. The address after # says what is shown.
+// The page: a tab for ELMo itself, and one for each task of the runs. The address after # says what is shown.
 import { ask, element, noRun } from "./shared.js";
 import { ElmoPanel } from "./elmo.js";
 import { TaskPanel } from "./task.js";
@@ -43,14 +43,16 @@ async function start() {
   const keys = runs.map((run) => ({ tagging, classification })[run.task]?.tabOf(run) ?? run.task);
   // A run that finds only predicates has no tab next to the runs that need them.
   const areNeeded = runs.some((run) => run.predicates);
-  const isHidden = (run) => areNeeded && run.task === "tagging" && tagging.findsPredicates(run);
+  const twins = runs.map((run) => run.without_elmo);
+  const isHidden = (run) =>
+    twins.includes(run.name) || (areNeeded && run.task === "tagging" && tagging.findsPredicates(run));
+  addTab("ELMo", new ElmoPanel(runs, examples.elmo, go), []);
   const unknown = [...new Set(keys)].filter((key) => !known.includes(key));
   for (const [key, title, picture] of [...TABS, ...unknown.map((task) => [task, task, other])]) {
     const own = runs.filter((run, place) => keys[place] === key && !isHidden(run));
     const shown = own[0]?.examples ?? examples[SAME_EXAMPLES[key] ?? key] ?? [];
     if (own.length) addTab(title, new TaskPanel(picture, title, own, shown, go), own);
   }
-  addTab("ELMo", new ElmoPanel(runs, examples.elmo, go), []);
   addEventListener("hashchange", route);
   route();
 }
@@ -91,8 +93,7 @@ async function go(view, link) {
 /** Shows what the address stands for. */
 function route() {
   const link = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
-  const elmo = tabs.at(-1);
-  const tab = link.tab === "elmo" ? elmo : tabs.find(({ runs }) => runs.some((run) => run.name === link.run));
+  const tab = link.tab === "elmo" ? tabs[0] : tabs.find(({ runs }) => runs.some((run) => run.name === link.run));
   if (!tab && !link.run) return select(tabs[0]);
   show(tab ?? tabs[0]);
   if (tab) tab.view.open(link);

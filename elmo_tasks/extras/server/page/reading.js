@@ -1,4 +1,4 @@
-// Reading: the answer in its passage, and the best five. Each of them can be shown in the passage.
+// Reading: the answer in its sentence, and the best five. Each of them can be shown in its sentence.
 import { bars, color, element, frame, marked, only, percent, sureness } from "./shared.js";
 
 export const about = "Answers a question with words from a passage.";
@@ -10,7 +10,14 @@ export const fields = [
 const noAnswer = "(no answer)";
 const ALWAYS = "This model always gives an answer, even if the passage does not contain one.";
 
-export const summary = ([result]) => `Answer: ${result.answer || noAnswer}, ${percent(result.probability)}`;
+export const summary = ([result]) =>
+  result.answer
+    ? `Answer: ${result.answer}, ${percent(result.probability)}`
+    : `No answer in this passage, ${percent(result.probability)}`;
+
+export const isRight = ([{ answer }], expected) => expected.includes(answer || NONE);
+export const between = " or ";
+const NONE = "no answer in this passage";
 
 const keyOf = (answer) => `${answer.answer} ${answer.start_char}`;
 export const keys = ([result]) => [keyOf(result)];
@@ -24,18 +31,28 @@ export function draw([result], _, differs) {
     const span = { start: answer.start_char, end: answer.end_char };
     const framed = keyOf(answer) === keyOf(result) && differs(keyOf(answer));
     const wrap = (_, nodes) => element(`mark${sureness(answer.probability)}${frame(framed)}`, color(0), nodes, only(framed));
-    passage.replaceChildren(...marked(result.passage, [span], wrap));
+    passage.replaceChildren(...sentenceOf(result.passage, span, wrap));
     buttons.forEach((button, number) => button.setAttribute("aria-pressed", result.best[number] === answer));
   };
   const items = result.best.map((answer, number) => [buttons[number], answer.probability]);
   if (result.answer) show(result.best[0]);
-  else passage.append(result.passage);
   const canRefuse = "no_answer_probability" in result;
   if (canRefuse) items.splice(result.answer ? 1 : 0, 0, [noAnswer, result.no_answer_probability]);
   return [
-    element("p.question", {}, result.question),
     passage,
     canRefuse ? [] : element("p.caption", {}, ALWAYS),
-    bars("Best answers. Click one to see it in the passage.", items),
+    bars("Best answers. Click one to see its place.", items),
   ];
+}
+
+/** The nodes of the sentence around a span, which is wrapped. */
+function sentenceOf(passage, { start, end }, wrap) {
+  const characters = Array.from(passage);
+  const isEnd = (place) => ".!?".includes(characters[place]) && !characters[place + 1]?.trim();
+  let [first, last] = [start, end - 1];
+  while (first && !isEnd(first - 1)) first--;
+  while (last < characters.length - 1 && !isEnd(last)) last++;
+  const sentence = characters.slice(first, last + 1).join("");
+  const nodes = marked(sentence, [{ start: start - first, end: end - first }], wrap);
+  return [first ? "… " : "", ...nodes, last < characters.length - 1 ? " …" : ""];
 }

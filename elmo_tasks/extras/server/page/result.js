@@ -58,7 +58,7 @@ export class ResultView {
       this.#note = note;
       this.time.textContent = time;
       this.setEdited(false);
-      this.picture.replaceChildren(...[picture].flat(Infinity));
+      this.picture.replaceChildren(...[picture].flat(Infinity).filter(Boolean));
       this.more.replaceChildren(...[more].flat(Infinity).filter(Boolean));
       this.found.hidden = false;
       if (this.element.checkVisibility()) announce(summary); // not of a tab that was left
@@ -98,10 +98,10 @@ export class ResultView {
   }
 }
 
-/** A form whose text fields are submitted by Enter. `edited` is called after each change. */
-export function inputForm(controls, submit, edited) {
+/** A form whose text fields are submitted by Enter. `edited` is called after each change. `buttons` are next to Run. */
+export function inputForm(controls, submit, edited, ...buttons) {
   const run = element("button.run", { type: "submit" }, "Run");
-  const form = element("form", { novalidate: true, oninput: edited }, controls, run);
+  const form = element("form", { novalidate: true, oninput: edited }, controls, element("div.buttons", {}, run, buttons));
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     submit();
@@ -114,24 +114,12 @@ export function inputForm(controls, submit, edited) {
   return form;
 }
 
-/** Buttons that fill a form with examples. `caption` says something of all, and `about` of an example what it shows. */
-export function exampleList(examples, caption, fill) {
-  const chips = examples.map(({ about, ...example }) => {
-    const texts = Object.values(example).filter((value) => typeof value === "string");
-    const text = example.question ?? (example.other ? [] : texts.join(" · ")); // two sentences are too long
-    const button = element(
-      "button.example",
-      { type: "button", title: example.other ? texts.join(" · ") : null, onclick: () => fill(example) },
-      about ? [element("b", {}, about), " "] : [],
-      text,
-    );
+/** Buttons that fill a form with examples. `about` of an example says what it shows, and is seen instead of its text. */
+export function exampleList(examples, fill) {
+  const chips = examples.map(({ about, expected, ...fields }) => {
+    const text = fields.question ?? Object.values(fields).join(" · ");
+    const button = element("button.example", { type: "button", title: text, onclick: () => fill(fields) }, about ?? text);
     return element("li", {}, button);
   });
-  return element(
-    "section.examples",
-    { hidden: !chips.length },
-    element("h3", {}, "Examples"),
-    element("p.caption", {}, caption),
-    element("ul", {}, chips),
-  );
+  return element("section.examples", { "aria-label": "Examples", hidden: !chips.length }, element("ul", {}, chips));
 }

@@ -4,8 +4,11 @@ import { counted, element, frame, key, mark, marked, only, unseen } from "./shar
 export const about = "Finds who did what to whom, for each predicate.";
 export const fields = [{ name: "text", label: "Text", rows: 2 }];
 
+/** The frames that are shown: those with a role, not those of “was” and the like. */
+const shownOf = ({ frames }) => frames.filter(({ roles }) => roles.length);
+
 export function summary(results) {
-  const frames = results.flatMap((result) => result.frames);
+  const frames = results.flatMap(shownOf);
   return `${counted(frames.length, "predicate")} in ${counted(results.length, "sentence")}`;
 }
 
@@ -14,13 +17,23 @@ const frameKey = (place, { predicate }) => `${place} ${predicate}`;
 const roleKey = (place, found, { role, start, end }) => `${frameKey(place, found)} ${role} ${start} ${end}`;
 
 export const keys = (results) =>
-  results.flatMap(({ frames }, place) =>
-    frames.flatMap((found) => [frameKey(place, found), ...found.roles.map((role) => roleKey(place, found, role))]),
+  results.flatMap((result, place) =>
+    shownOf(result).flatMap((found) => [frameKey(place, found), ...found.roles.map((role) => roleKey(place, found, role))]),
   );
+
+/** Whether the frames, `predicate: role text, role text`, are the expected ones. */
+export function isRight(results, expected) {
+  const frames = results.flatMap(shownOf);
+  const found = frames.map(
+    ({ predicate_text: predicate, roles }) => `${predicate}: ${roles.map(({ role, text }) => `${role} ${text}`).join(", ")}`,
+  );
+  return String(found) === String(expected);
+}
+export const between = " · ";
 
 export function draw(results, run, differs) {
   const sentences = results.map((result, place) => {
-    const rows = result.frames.map((found) => {
+    const rows = shownOf(result).map((found) => {
       const wrap = ({ role }, nodes) =>
         role
           ? mark(role.role, role.probability, run, nodes, differs(roleKey(place, found, role)))
@@ -30,7 +43,7 @@ export function draw(results, run, differs) {
       const text = element("p.text", {}, marked(result.text, spansOf(found, result), wrap));
       return [element("dt", {}, name), element("dd", {}, text)];
     });
-    const nothing = [element("p.text", {}, result.text), element("p.faint", {}, "No predicates found.")];
+    const nothing = [element("p.text", {}, result.text), element("p.faint", {}, "No roles found.")];
     return element("section.sentence", {}, rows.length ? element("dl.frames", {}, rows) : nothing);
   });
   const labels = results.flatMap(({ frames }) => frames.flatMap(({ roles }) => roles.map(({ role }) => role)));

@@ -17,6 +17,7 @@ export function element(kind, attributes = {}, ...children) {
 
 const ALMOST_NONE = 0.05; // a share whose number is faint
 const LEAST = 0.0005; // a share that is not written as 0.0 %
+const POLARITY = /positive|negative/;
 const [SURE, LIKELY] = [0.9, 0.5]; // below these shares, marks are striped, and only outlined
 
 /** Text for screen readers only. */
@@ -107,11 +108,27 @@ export function marked(text, spans, wrap) {
   return nodes(0, characters.length);
 }
 
-/** What is predicted for a whole text or pair, in a line: a label, a set of labels or a number. */
-export function predicted(result) {
+/** Whether what is right was found. */
+export const tick = (isRight) =>
+  element(`span.tick${isRight ? ".right" : ""}`, { role: "img", "aria-label": isRight ? "right" : "wrong" }, isRight ? "✓" : "✗");
+
+/** Whether the screen is wider than that of a phone. */
+export const isWide = () => matchMedia("(min-width: 40rem)").matches;
+
+/**
+ * What is predicted for a whole text or pair, in a line: a label, a set of labels or a number. Where no label has half
+ * of the probability, two: if labels have an order, neighbours in it.
+ */
+export function predicted(result, run) {
   if ("score" in result) return `Score: ${Number(result.score.toPrecision(6))}`;
   if ("labels" in result) return `Labels: ${result.labels.join(", ") || "none"}`;
-  return `${result.label}, ${percent(result.probabilities[result.label])}`;
+  const { label, probabilities: shares } = result;
+  if (shares[label] >= LIKELY) return `${label}, ${percent(shares[label])}`;
+  const at = run.labels.indexOf(label);
+  const rivals = run.is_ordered ? [run.labels[at - 1], run.labels[at + 1]] : run.labels;
+  const [second] = rivals.filter((each) => each in shares && each !== label).sort((a, b) => shares[b] - shares[a]);
+  const pair = run.labels.filter((each) => each === label || each === second);
+  return `${pair.join(" or ")}, together ${percent(shares[label] + shares[second])}`;
 }
 
 /** What two runs may predict differently for a whole text or pair. */
@@ -127,7 +144,7 @@ export function predictedBars([result], run, differs) {
   const chosen = [result.label ?? result.labels].flat();
   const name = (label) =>
     framed && chosen.includes(label) ? element("span.differs", {}, label, only(true)) : label;
-  const items = labels.map((label) => [name(label), shares[label]]);
+  const items = labels.map((label) => [name(label), shares[label], POLARITY.exec(label)?.[0] ?? ""]);
   return byShare.length ? bars("Probabilities", items, { best: labels.indexOf(byShare[0]) }) : [];
 }
 
@@ -164,15 +181,16 @@ export function key(run, labels) {
   const items = known.map((label) =>
     element("div", {}, element("dt", color(legend[label].color), label), element("dd", {}, legend[label].meaning)),
   );
-  return [items.length ? element("dl.key", {}, items) : [], howSure()];
+  const details = element("details", { open: isWide() }, element("summary", {}, "Labels"), element("dl.key", {}, items));
+  return [items.length ? details : [], howSure()];
 }
 
-/** Names with a share each, as a table with bars. Items are `[name, share]`; the name can be an element. */
+/** Names with a share each, as a table with bars. Items are `[name, share, class]`; the name can be an element. */
 export function bars(caption, items, { text = percent, best = 0 } = {}) {
-  const rows = items.map(([name, share], number) =>
+  const rows = items.map(([name, share, kind = ""], number) =>
     element(
       number === best ? "tr.best" : "tr",
-      {},
+      { "data-kind": kind },
       element("th", { scope: "row" }, name),
       element("td.track", { "aria-hidden": true }, element("span.bar", { "--share": Math.max(0, Math.min(1, share)) })),
       element("td.number", {}, text(share)),
@@ -196,7 +214,7 @@ export function heatMap(
   const readout = element("p.readout", { "aria-hidden": true }, "\u00a0");
   const cells = values.map((row, down) =>
     row.map((value, across) => {
-      const shown = value === null ? "" : value.toFixed(digits).replace(/^0\./, ".");
+      const shown = !value || value < 10 ** -digits / 2 ? "" : value.toFixed(digits).replace(/^0\./, ".");
       const label = value === null ? "" : say(down, across, value);
       const show = () => (readout.textContent = label || "\u00a0");
       const share = value === null ? 0 : shade(value, down);

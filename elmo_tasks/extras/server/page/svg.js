@@ -26,8 +26,7 @@ export function toSvg(root) {
 }
 
 function draw(element, parent, grow) {
-  if (!element.checkVisibility() || element.classList.contains("unseen") || element.classList.contains("readout"))
-    return;
+  if (!element.checkVisibility() || element.matches(".unseen, .readout, .switch, input")) return;
   const style = getComputedStyle(element);
   for (const box of element.getClientRects()) drawBox(box, style, parent, grow);
   for (const child of element.childNodes) {

@@ -24,6 +24,16 @@ const keyOf = (span, result) => `${span.label} ${result.start_char + span.start}
 /** What two runs may find differently. */
 export const keys = (results) => results.flatMap((result) => spansOf(result).map((span) => keyOf(span, result)));
 
+/** Whether the names are the expected ones, or of tagged words, those that are expected: `word TAG`. */
+export function isRight(results, expected) {
+  const spans = results.flatMap((result) =>
+    spansOf(result).map(({ start, end, label }) => [Array.from(result.text).slice(start, end).join(""), label]),
+  );
+  const words = expected.map((each) => each.slice(0, each.lastIndexOf(" ")));
+  const counts = ([text]) => results[0].spans || words.includes(text);
+  return String(spans.filter(counts).map((span) => span.join(" "))) === String(expected);
+}
+
 export function summary(results, run) {
   const spans = results.flatMap(spansOf).filter(({ label }) => run.legend[label]?.color !== null);
   return `${counted(spans.length, FOUND[tabOf(run)])} in ${counted(results.length, "sentence")}`;

@@ -1,11 +1,9 @@
 // The panel of a task: a form, the picture of a result, examples, and what is known of the run.
-import { ask, checkFilled, element, nameOf } from "./shared.js";
+import { ask, checkFilled, element, nameOf, tick } from "./shared.js";
 import { comparable, shown } from "./comparison.js";
 import { explanation } from "./explanation.js";
 import { aboutRun, modelLine } from "./model.js";
 import { exampleList, inputForm, ResultView } from "./result.js";
-
-const LIMITS = "A good model gets most of these right, but not all.";
 
 const idOf = (title) => title.replace(/\W/g, "-").toLowerCase();
 const option = (run) => element("option", { value: run.name }, run.name);
@@ -14,6 +12,7 @@ export class TaskPanel {
   isOpen = false;
   #picture;
   #runs;
+  #examples;
   #described = null;
   #go;
 
@@ -24,6 +23,7 @@ export class TaskPanel {
   constructor(picture, title, runs, examples, go) {
     this.#picture = picture;
     this.#runs = runs;
+    this.#examples = examples;
     this.#go = go;
     this.view = new ResultView(() => this.select.value);
     const submit = () => this.#go(this, this.#written);
@@ -42,23 +42,33 @@ export class TaskPanel {
       this.select,
     );
     this.otherChoice = element("div.choice", {}, element("label", { for: this.other.id }, "Compare with"), this.other);
+    const toggle = () => {
+      this.other.value = this.#isWithTwin ? "" : this.#named(this.select.value).without_elmo;
+      submit();
+    };
+    this.twin = element("button", { type: "button", onclick: toggle }, "With and without ELMo");
+    this.lead = element("p.lead");
+    this.chips = exampleList(examples, (example) => {
+      this.#write(example);
+      submit();
+    });
     this.model = element("div");
     this.about = element("div.about");
     this.element = element(
       "div",
       {},
       element("h2", {}, title),
-      element("p.lead", {}, picture.about),
-      inputForm([element("div.choices", {}, choice, this.otherChoice), labels], submit, () =>
-        this.view.setEdited(this.inputs.some((input) => input.value !== (this.link[input.name] ?? ""))),
+      this.lead,
+      this.chips,
+      inputForm(
+        [element("div.choices", {}, choice, this.otherChoice), labels],
+        submit,
+        () => this.view.setEdited(this.inputs.some((input) => input.value !== (this.link[input.name] ?? ""))),
+        this.twin,
       ),
       this.view.element,
       this.model,
       this.about,
-      exampleList(examples, LIMITS, (example) => {
-        this.#write(example);
-        submit();
-      }),
     );
     this.#describe();
     this.#write(examples[0] ?? {});
@@ -72,17 +82,21 @@ export class TaskPanel {
     this.#describe();
     this.other.value = link.with ?? "";
     if (this.other.selectedIndex < 0) this.other.value = ""; // that run is not here, or of another kind
-    this.model.hidden = this.other.value !== ""; // each side has its own
+    this.model.hidden = this.other.value !== "" && !this.#isWithTwin; // each side has its own
+    this.twin.setAttribute("aria-pressed", this.#isWithTwin);
     if (this.inputs.some((input) => input.name in link)) this.#write(link);
     else if (this.inputs.every((input) => !input.value)) return false;
     const fields = this.#fields;
     const names = [this.select.value, this.other.value].filter(Boolean);
     const written = this.#written;
+    const place = this.#examples.findIndex((each) => this.inputs.every(({ name }) => each[name] === fields[name]));
+    const { expected } = this.#examples[place] ?? {};
     const isShown = await this.view.show(async (signal) => {
       checkFilled(this.inputs);
       const found = []; // one after the other, so that each has its own time
       for (const name of names) found.push(await this.#answer(this.#named(name), fields, signal));
-      return shown(this.#picture, found);
+      if (expected && found[0].answer.results.length) this.#tick(place, found[0].answer.results, expected);
+      return shown(this.#picture, found, expected);
     });
     if (isShown) this.link = written;
     return isShown;
@@ -109,8 +123,23 @@ export class TaskPanel {
     return { run: this.select.value, ...other, ...this.#fields };
   }
 
+  /** Whether a model is compared with its twin without ELMo. */
+  get #isWithTwin() {
+    return this.other.value !== "" && this.other.value === this.#named(this.select.value).without_elmo;
+  }
+
+  /** A run, or the twin of one, which has the same labels. Of a run and its twin, both have a title. */
   #named(name) {
-    return this.#runs.find((each) => each.name === name);
+    const run = this.#runs.find((each) => each.name === name);
+    if (run) return this.other.value && this.other.value === run.without_elmo ? { ...run, title: "With ELMo" } : run;
+    return { ...this.#runs.find((each) => each.without_elmo === name), name, title: "Without ELMo" };
+  }
+
+  /** Shows at an example whether the model found what is right. */
+  #tick(place, results, expected) {
+    const chip = this.chips.querySelectorAll(".example")[place];
+    chip.querySelector(".tick")?.remove();
+    chip.append(tick(this.#picture.isRight(results, expected)));
   }
 
   #write(fields) {
@@ -119,11 +148,14 @@ export class TaskPanel {
 
   /** Shows what belongs to the chosen run. */
   #describe() {
-    const run = this.#named(this.select.value);
+    const run = this.#runs.find((each) => each.name === this.select.value);
     if (run === this.#described) return; // the example with the focus stays where it is
     this.#described = run;
     const others = this.#runs.filter((each) => comparable(run, each));
-    this.other.replaceChildren(element("option", { value: "" }, "no other run"), ...others.map(option));
+    const twin = run.without_elmo ? element("option", { value: run.without_elmo, hidden: true }, "without ELMo") : [];
+    this.other.replaceChildren(...[element("option", { value: "" }, "no other run"), twin, others.map(option)].flat());
+    this.twin.hidden = !run.without_elmo;
+    this.lead.textContent = [this.#picture.about, run.facts.caution].filter(Boolean).join(" ");
     this.otherChoice.hidden = !others.length;
     this.model.replaceChildren(modelLine(run));
     this.about.replaceChildren(aboutRun(run));

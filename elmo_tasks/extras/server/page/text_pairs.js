@@ -1,4 +1,4 @@
-// Inference and regression of pairs: what is predicted, and the soft alignments of both sentences.
+// Inference and regression of pairs: what is predicted, and which words of the premise the hypothesis attends to.
 import { element, heatMap, predicted, predictedBars, predictedKeys } from "./shared.js";
 
 export const about = "Decides whether a premise entails a hypothesis, contradicts it, or does neither.";
@@ -7,26 +7,20 @@ export const fields = [
   { name: "hypothesis", label: "Hypothesis", rows: 1 },
 ];
 
-export const summary = ([result]) => predicted(result);
+export const summary = ([result], run) => predicted(result, run);
 export const keys = predictedKeys;
+export const isRight = ([{ label }], [expected]) => label === expected;
 
 export function draw(results, run, differs) {
-  const [result] = results;
-  if (!result.premise_attention) return [predictedBars(results, run, differs)]; // the model does not align the texts
-  const premise = result.premise_tokens;
-  const hypothesis = result.hypothesis_tokens;
-  const map = (side, other, rows, columns, values) =>
-    heatMap(`Attention from the ${side} to the ${other}`, rows, columns, values, {
-      how: `Each row is a word of the ${side}, each column a word of the ${other}; the numbers in a row sum to 1.`,
-      say: (down, across, value) => `${rows[down]} → ${columns[across]}: ${value.toFixed(3)}`,
-    });
+  const [{ premise_tokens: premise, hypothesis_tokens: hypothesis, hypothesis_attention: attention }] = results;
+  const shares = predictedBars(results, run, differs);
+  if (!attention) return shares; // the model does not align the texts
+  const columns = premise.map((_, down) => attention.map((row) => row[down]));
   return [
-    predictedBars(results, run, differs),
-    element(
-      "div.pair",
-      {},
-      map("premise", "hypothesis", premise, hypothesis, result.premise_attention),
-      map("hypothesis", "premise", hypothesis, premise, result.hypothesis_attention),
-    ),
+    shares,
+    heatMap("Which words of the premise each word of the hypothesis attends to", premise, hypothesis, columns, {
+      how: "Each column is a word of the hypothesis; its numbers sum to 1.",
+      say: (down, across, value) => `${hypothesis[across]} → ${premise[down]}: ${value.toFixed(3)}`,
+    }),
   ];
 }

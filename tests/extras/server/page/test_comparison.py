@@ -71,6 +71,32 @@ def test_only_runs_with_labels_in_common_are_compared(visit: Visit) -> None:
     expect(other.locator("option")).to_have_text(["no other run", "again_ner_conll03"])
 
 
+def test_one_click_compares_a_model_with_its_twin_without_elmo(visit: Visit, served: Served) -> None:
+    runs = [run.about for run in served.runs.values()]
+    twins = [{**run, "without_elmo": "again_sst5"} if run["name"] == "sst5" else run for run in runs]
+    visit.page.route("**/api/runs", lambda route: route.fulfill(json={"runs": twins, "note": None}))
+    visit.page.reload()
+    answer_with(visit.page, {"label": "positive", "probabilities": {"positive": 1.0}, "tokens": []}, "sst5")
+    answer_with(visit.page, {"label": "negative", "probabilities": {"negative": 1.0}, "tokens": []}, "again_sst5")
+    panel = open_tab(visit.page, "Sentiment")
+    found(panel)
+    for control in ("Run", "Compare with"):  # the twin is not one of the runs
+        expect(panel.get_by_label(control, exact=True)).to_be_hidden()
+    button = panel.get_by_role("button", name="With and without ELMo")
+    button.click()
+    expect(panel.locator(".summary")).to_have_text("With and without ELMo: 2 differences")
+    expect(button).to_have_attribute("aria-pressed", "true")
+    expect(panel.locator(".side h4")).to_have_text(["With ELMo", "Without ELMo"])
+    expect(panel.locator(".side .tick")).to_have_text(["✓", "✗"])  # the example is positive
+    link = visit.page.url
+    button.click()
+    expect(panel.locator(".side")).to_have_count(0)
+    visit.page.goto("about:blank")
+    visit.page.goto(link)
+    expect(panel.locator(".side")).to_have_count(2)
+    expect(open_tab(visit.page, "Names").get_by_role("button", name="With and without ELMo")).to_be_hidden()
+
+
 TEXT = "They can turn wheels"
 OFFSETS = {"They": (0, 4), "can": (5, 8), "turn": (9, 13), "wheels": (14, 20)}
 
@@ -119,8 +145,8 @@ OTHER_CHAINS["mentions"][3]["cluster"] = 0  # “It” is Orla, and no longer he
     [
         ("Names", spans(They="PER", wheels="LOC"), spans(They="PER", wheels="ORG"),
          [["wheels LOC 50.0 %"], ["wheels ORG 50.0 %"]]),
-        ("Roles", roles(turn={"They": "ARG0", "wheels": "ARG1"}), roles(can={}, turn={"They": "ARG0"}),
-         [["wheels ARG1 50.0 %"], ["can"]]),
+        ("Roles", roles(turn={"They": "ARG0", "wheels": "ARG1"}), roles(can={"They": "ARG0"}, turn={"They": "ARG0"}),
+         [["wheels ARG1 50.0 %"], ["can", "They ARG0 50.0 %"]]),
         ("Coreference", TWO_CHAINS, OTHER_CHAINS, [["2It"], ["1It"]]),
         ("Questions", answers("They"), answers("wheels"), [["They"], ["wheels"]]),
         ("Sentiment", labelled("good", 0.75), labelled("bad", 0.25), [["good"], ["bad"]]),
@@ -131,6 +157,6 @@ def test_what_only_one_run_finds_is_framed(
     tab: str, one: dict[str, Any], other: dict[str, Any], only: list[list[str]], visit: Visit
 ) -> None:
     panel = side_by_side(visit, tab, (one, other))
-    expect(panel.locator(".summary")).to_contain_text("2 differences")
+    expect(panel.locator(".summary")).to_contain_text(f"{sum(map(len, only))} differences")
     assert [[text.removesuffix(" (only in this run)") for text in side] for side in framed(panel)] == only
     assert all(text.endswith(" (only in this run)") for side in framed(panel) for text in side) or tab == "Roles"

@@ -1,56 +1,83 @@
 """The tab of ELMo itself."""
 
 import json
-import math
 import re
+from typing import Any
 from urllib.parse import urlencode
+
+import pytest
 
 import elmo_tasks
 from tests.extras.server.page.visits import EXAMPLES, Served, Visit, expect, first_example, found, open_tab
+
+SIDES = ("one", "same", "other")
 
 
 def test_elmo_is_compared_layer_by_layer(visit: Visit, served: Served) -> None:
     panel = open_tab(visit.page, "ELMo")
     shown = first_example(panel)
     example = EXAMPLES["elmo"][0]
-    own, other = (served.bilm.tokens({"text": example[side]}).index("bank") for side in ("one", "other"))
+    own, same, other = (served.bilm.tokens({"text": example[side]}).index("second") for side in SIDES)
 
-    def similarities(at: int) -> list[str]:
-        sides = [({"text": example["one"]}, at), ({"text": example["other"]}, other)]
-        (answer,) = served.bilm.answer([served.bilm.compare(sides)])
-        return [f"{layer['cosine']:.3f}" for layer in json.loads(answer)["layers"]]
+    def similarities(at: int) -> list[list[float]]:
+        """Of the word with that of the same sense, and of another one, in each layer."""
+        found = []
+        for side, place in (("same", same), ("other", other)):
+            sides = [({"text": example["one"]}, at), ({"text": example[side]}, place)]
+            (answer,) = served.bilm.answer([served.bilm.compare(sides)])
+            found.append([layer["cosine"] for layer in json.loads(answer)["layers"]])
+        return found
 
-    numbers = shown.locator(".bars").first.locator(".number")
-    expect(numbers).to_have_text(similarities(own))
+    def written(alike: list[float], apart: list[float]) -> list[str]:
+        return [f"{value:.3f}" for pair in zip(alike, apart, strict=True) for value in pair]
+
+    numbers = shown.locator(".thirds").first.locator(".number")
+    alike, apart = similarities(own)
+    expect(numbers).to_have_text(written(alike, apart))
+    told = f"“second”: similarity {alike[-1]:.2f} in the same sense, {apart[-1]:.2f} in another"
+    expect(shown.locator(".summary")).to_have_text(told)
     expect(shown.locator(".nearest li")).to_have_count(2 * 3 * served.bilm.num_layers)
-    words = panel.get_by_role("radiogroup", name="Word in the first sentence").get_by_role("radio")
+    words = panel.get_by_role("radiogroup", name="Word in “Sentence”").get_by_role("radio")
     words.nth(own).press("ArrowLeft")
-    expect(numbers).to_have_text(similarities(own - 1))
+    expect(numbers).to_have_text(written(*similarities(own - 1)))
     panel.get_by_text("Which layers the runs learned to use").click()
     mixes = panel.get_by_role("grid").get_by_role("row").filter(has_text=re.compile("^ner_conll03,"))
     (mix,) = served.of("Names").about["mixes"]
     expect(mixes.get_by_role("gridcell")).to_have_text([re.sub("^0", "", f"{weight:.3f}") for weight in mix["weights"]])
 
 
-def test_the_word_that_two_sentences_share_is_chosen(visit: Visit) -> None:
+def test_in_every_example_the_layers_above_the_letters_tell_the_senses_apart(served: Served) -> None:
+    for example in EXAMPLES["elmo"]:
+        word = example["about"]
+        tokens = {side: served.bilm.tokens({"text": example[side]}) for side in SIDES}
+        places = {side: ({"tokens": each}, each.index(word)) for side, each in tokens.items()}
+        compared = [served.bilm.compare([places["one"], places[side]]) for side in ("same", "other")]
+        alike, apart = (json.loads(each)["layers"] for each in served.bilm.answer(compared))
+        for same, other in zip(alike[1:], apart[1:], strict=True):
+            assert same["cosine"] - other["cosine"] > 0.3, (word, same["layer"])
+        assert alike[0]["cosine"] == pytest.approx(apart[0]["cosine"])
+
+
+def test_the_word_that_the_sentences_share_is_chosen(visit: Visit) -> None:
     panel = open_tab(visit.page, "ELMo")
     found(panel)
-    for one, other, chosen in (
-        ("The dog had been there.", "They had a small DOG.", ("dog", "DOG")),
-        ("He counted on them.", "Count on me.", ("counted", "Count")),  # alike
-        ("Nobody left.", "It rained all day.", ("Nobody", "It")),  # none
-        ("He came with us.", "She saw us.", ("us", "us")),  # a common one
+    for one, same, other, chosen in (
+        ("The dog had been there.", "A dog barked.", "They had a small DOG.", ("dog", "dog", "DOG")),
+        ("He counted on them.", "We counted birds.", "Count on me.", ("counted", "counted", "Count")),  # alike
+        ("Nobody left.", "Nothing.", "It rained all day.", ("Nobody", "Nothing", "It")),  # none
+        ("He came with us.", "They left us.", "She saw us.", ("us", "us", "us")),  # a common one
     ):
-        panel.get_by_label("First sentence", exact=True).fill(one)
-        panel.get_by_label("Second sentence", exact=True).fill(other)
-        panel.get_by_label("Second sentence", exact=True).press("Enter")
-        expect(panel.locator(".summary")).to_have_text(re.compile(f"^{chosen[0]} and {chosen[1]}: similarity"))
+        panel.get_by_label("Sentence", exact=True).fill(one)
+        panel.get_by_label("The same sense", exact=True).fill(same)
+        panel.get_by_label("Another sense", exact=True).fill(other)
+        panel.get_by_label("Another sense", exact=True).press("Enter")
+        expect(panel.locator(".summary")).to_have_text(re.compile(f"^“{chosen[0]}”: similarity"))
         expect(panel.locator(".tokens-choice :checked + span")).to_have_text(list(chosen))
 
 
 def test_weights_have_the_colour_of_their_difference_from_the_mean(visit: Visit) -> None:
     about = {"name": "x", "task": "tagging", "config": {"model": {"type": "x"}}, "has_card": False, "bilm": "1"}
-    about |= {"facts": {"data": []}, "legend": {}}
+    about |= {"facts": {"data": [], "score": None}, "legend": {}}
     mixes = [
         {"name": name, "layers": list(range(len(weights))), "weights": weights, "gamma": 1}
         for name, weights in (("learned", [0.8, 0.2]), ("even", [0.5, 0.5]), ("three", [0.5, 0.25, 0.25]))
@@ -72,10 +99,10 @@ def test_weights_have_the_colour_of_their_difference_from_the_mean(visit: Visit)
 
 
 def test_a_link_names_a_run_that_shares_its_bilm_or_one_that_is_gone(visit: Visit, served: Served) -> None:
-    link = {"tab": "elmo", "run": "again_ner_conll03", "one": "Orla left.", "other": "Orla stayed."}
+    link = {"tab": "elmo", "run": "again_ner_conll03", "one": "Orla left.", "same": "Orla.", "other": "Orla stayed."}
     visit.page.goto(f"{served.address}#{urlencode(link)}")
     panel = visit.page.get_by_role("tabpanel", name="ELMo", exact=True)
-    expect(panel.locator(".summary")).to_have_text(re.compile("^Orla and Orla: similarity"))
+    expect(panel.locator(".summary")).to_have_text(re.compile("^“Orla”: similarity"))
     visit.page.goto(f"{served.address}#{urlencode({**link, 'run': 'gone'})}")
     expect(panel.locator(".result").get_by_role("alert")).to_have_text("This server has no run named gone.")
     expect(panel.locator(".found")).to_be_hidden()
@@ -94,14 +121,25 @@ def test_elmo_shows_which_words_the_bilm_expects(visit: Visit) -> None:
     panel = open_tab(visit.page, "ELMo")
     shown = first_example(panel)
     example = EXAMPLES["elmo"][0]
-    one, other = elmo_tasks.load_language_model().score("\n".join([example["one"], example["other"]]), 5)
-    tokens = [*one.tokens, *other.tokens]
-    expect(shown.locator(".expected .word")).to_have_text([each.token for each in tokens])
-    expect(shown.locator(".expected .sure")).to_have_text([f"{each.both / math.log(2):.1f}" for each in tokens])
-    chosen = next(each for each in one.tokens if each.token == "bank")
-    bars = shown.get_by_role("table", name=f"Expected in place of “{chosen.token}”").first
-    expect(bars.get_by_role("rowheader")).to_have_text([word for word, _ in chosen.substitutes])
-    expect(bars.locator(".number")).to_have_text([f"{100 * chance:.1f} %" for _, chance in chosen.substitutes])
+    scores = elmo_tasks.load_language_model().score("\n".join(example[side] for side in SIDES), 10)
+    for place, score in enumerate(scores):
+        chosen = next(each for each in score.tokens if each.token == "second")
+        words = [(word, chance) for word, chance in chosen.substitutes if word.isalpha()][:5]
+        bars = shown.get_by_role("table", name="Expected in place of “second”").nth(place)
+        expect(bars.get_by_role("rowheader")).to_have_text([word for word, _ in words])
+        expect(bars.locator(".number")).to_have_text([f"{100 * chance:.1f} %" for _, chance in words])
+
+
+def test_punctuation_is_not_shown_as_an_expected_word(visit: Visit) -> None:
+    def score(route: Any) -> None:
+        tokens = route.request.post_data_json["tokens"]
+        scored = [{"token": each, "substitutes": {",": 0.9, "don't": 0.04, "``": 0.03, "the": 0.02}} for each in tokens]
+        route.fulfill(json={"tokens": scored})
+
+    visit.page.route("**/api/score", score)
+    shown = first_example(open_tab(visit.page, "ELMo"))
+    bars = shown.get_by_role("table", name="Expected in place of “second”").first
+    expect(bars.get_by_role("rowheader")).to_have_text(["don't", "the"])
 
 
 def test_elmo_says_that_a_bilm_has_no_softmax(visit: Visit) -> None:
@@ -109,5 +147,5 @@ def test_elmo_says_that_a_bilm_has_no_softmax(visit: Visit) -> None:
     problem = "this biLM has no softmax, so it cannot predict words"
     visit.page.route("**/api/score", lambda route: route.fulfill(status=422, json={"error": problem}))
     shown = first_example(open_tab(visit.page, "ELMo"))
-    expect(shown.locator(".expected p")).to_have_text(problem)
+    expect(shown.get_by_text(problem)).to_be_visible()
     expect(shown.locator(".nearest")).to_have_count(2)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from elmo_tasks.extras.resolve.resolution import adding_resolved
 from elmo_tasks.extras.server.app import create_app
 from elmo_tasks.extras.server.served_runs import Additions
 from tests.extras.server.page.visits import EXAMPLES, TABS, Served
@@ -44,7 +45,7 @@ def test_every_task_is_described(served: Served) -> None:
 )
 def test_every_example_of_the_page_gets_the_result_of_predict(tab: str, examples: str, served: Served) -> None:
     inputs: list[dict[str, Any]] = EXAMPLES[examples]
-    assert len({json.dumps(each) for each in inputs}) == 12
+    assert len({json.dumps(each) for each in inputs}) == 8
     with TestClient(create_app(served.runs, {})) as client:
         path = f"/api/runs/{Path(TABS[tab]).name}/predict-batch"
         answers = client.post(path, json={"inputs": [*inputs, {"other": 1}]}).json()["results"]
@@ -53,6 +54,18 @@ def test_every_example_of_the_page_gets_the_result_of_predict(tab: str, examples
     assert results == json.loads(json.dumps(served.of(tab).predictor(inputs)))
     assert {result["about"] for result in results} == {each["about"] for each in inputs}
     assert "expected" in wrong["error"]
+
+
+def test_the_details_of_coreference_have_the_resolved_text(served: Served) -> None:
+    run, given = served.of("Coreference"), {"text": EXAMPLES["coreference"][0]["text"]}
+    expected = adding_resolved(run.predictor)(run.predictor(given)[0])
+    with TestClient(create_app(served.runs, {})) as client:
+        path = f"/api/runs/{run.name}/predict"
+        (plain,), (detailed,) = (
+            client.post(f"{path}{end}", json=given).json()["results"] for end in ("", "?details=true")
+        )
+    assert "resolved" not in plain
+    assert detailed == json.loads(json.dumps(expected))
 
 
 def test_only_the_request_with_too_many_roles_is_refused(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
