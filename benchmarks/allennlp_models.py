@@ -36,12 +36,13 @@ from benchmarks.allennlp_packages import import_allennlp, is_old, old_bert_token
 from benchmarks.common import make_parser, markdown_table, write_results
 from benchmarks.tiny_transformers import CAPITALS, SIZES, WORDS, make_transformer
 from elmo_tasks.config.jsonnet import evaluate
-from elmo_tasks.elmo import BiLMOptions, random_bilm
+from elmo_tasks.elmo import BiLMOptions
 from elmo_tasks.extras.allennlp.allennlp_format import AllenNlpPredictor
 from elmo_tasks.extras.allennlp.importing import import_allennlp as import_archive
 from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.runs.load import Run, load_run, run_predictor
 from elmo_tasks.tasks.reading import passage_tokens
+from tests.random_bilm import random_bilm
 
 Example = dict[str, Any]  # of our task
 Output = Mapping[str, Any]  # of AllenNLP's model for an input: arrays and labels

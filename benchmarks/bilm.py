@@ -21,8 +21,9 @@ import torch
 from benchmarks import common
 from benchmarks.allennlp_elmo import AllenNlpElmo
 from benchmarks.common import Clock, Measurement
-from elmo_tasks.elmo import PUBLISHED_OPTIONS, BiLM, random_bilm
+from elmo_tasks.elmo import PUBLISHED_OPTIONS, BiLM
 from elmo_tasks.elmo.fast import FastBiLM, Precision
+from tests.random_bilm import random_bilm
 
 Sentences = list[list[str]]
 

@@ -18,10 +18,11 @@ import torch
 from accelerate.state import AcceleratorState
 
 import elmo_tasks
-from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
+from elmo_tasks.elmo import TINY_OPTIONS
 from elmo_tasks.extras.samples import VECTORS, write_sample_data
 from tests.browser import MARKS, open_browser
 from tests.fake_hub import hub  # noqa: F401 - a fixture
+from tests.random_bilm import random_bilm
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 LONGEST = ("test_documentation.py", "test_processes.py", "test_pictures.py", "test_short.py")

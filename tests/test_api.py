@@ -19,7 +19,7 @@ import elmo_tasks
 from elmo_tasks import cli, compat
 from elmo_tasks.config import load_config
 from elmo_tasks.data_readers import Conll2003Config
-from elmo_tasks.elmo import TINY_OPTIONS, BiLM, FastBiLM, ScalarMix, random_bilm
+from elmo_tasks.elmo import TINY_OPTIONS, BiLM, FastBiLM, ScalarMix
 from elmo_tasks.errors import ConfigError, DataError, ElmoTasksError
 from elmo_tasks.extras.allennlp.allennlp_format import AllenNlpPredictor
 from elmo_tasks.models import TaskModel
@@ -27,6 +27,7 @@ from elmo_tasks.predictors import Predictor, build_predictor
 from elmo_tasks.predictors.predictor import rounded
 from elmo_tasks.runs import load
 from elmo_tasks.runs.experiment_config import ExperimentConfig
+from tests.random_bilm import random_bilm
 
 TEXT = "Mary Collins joined Boeing as coach. Boeing closed a mill."
 SENTENCES = [["Mary", "Collins", "joined", "Boeing", ".", "Boeing", "left", "."], ["Boeing"]]

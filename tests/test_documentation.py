@@ -14,10 +14,11 @@ import pytest
 import elmo_tasks
 from elmo_tasks import cli
 from elmo_tasks.config.packaged import find_config
-from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
+from elmo_tasks.elmo import TINY_OPTIONS
 from elmo_tasks.extras.samples import write_sample_data
 from elmo_tasks.runs.evaluate import evaluate
 from tests import pages
+from tests.random_bilm import random_bilm
 
 REPOSITORY = Path(__file__).parent.parent
 README = REPOSITORY / "README.md"

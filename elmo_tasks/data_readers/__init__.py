@@ -4,7 +4,7 @@ Importing this package registers the `"type"` of each of these readers. Extras a
 """
 
 from elmo_tasks.data_readers.conll2003 import Conll2003Config
-from elmo_tasks.data_readers.conll2012 import CoreferenceConll2012Config, NerConll2012Config
+from elmo_tasks.data_readers.conll2012 import CoreferenceConll2012Config
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
 from elmo_tasks.data_readers.rows import HubConfig, JsonlConfig
 from elmo_tasks.data_readers.snli import SnliConfig
@@ -15,6 +15,6 @@ from elmo_tasks.data_readers.sst import SstConfig
 
 __all__ = [
     "Conll2003Config", "CoreferenceConll2012Config", "DatasetReader", "DatasetReaderConfig", "HubConfig",
-    "JsonlConfig", "NerConll2012Config", "Parsing", "SnliConfig", "SquadConfig",
+    "JsonlConfig", "Parsing", "SnliConfig", "SquadConfig",
     "SrlConll2012Config", "SstConfig"
 ]  # fmt: skip

@@ -16,16 +16,12 @@ is between `#begin document (NAME); part NNN` and `#end document`. Columns are s
 
 LitBank has the same columns, with `_` for what is not known and an empty last cell for `-`.
 
-Two readers are here: of named entities, and of coreference. Those of semantic roles are in `srl`.
+The reader of coreference is here, that of semantic roles in `srl`, and that of names in an extra.
 
 In the coreference column, `(5` begins a mention of cluster 5, `5)` ends one, and `(5)` is a mention of one token.
 Several without `|`, as in the test files of the reference scorer, are read too. An end closes the mention of its
 cluster that began last. Hence mentions of the same cluster may be nested, but not cross, as [0, 2] and [1, 3] do; those
 of different clusters may. The column is read as the reference scorer v8.01 reads it.
-
-In OntoNotes' New Testament, names are not annotated, so that its sentences are not examples without names: the reader
-of names leaves it out, as in Chiu and Nichols (2016), "Named Entity Recognition with Bidirectional LSTM-CNNs", section
-3.1.
 """
 
 from __future__ import annotations
@@ -34,18 +30,16 @@ import logging
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
-
-from pydantic import Field
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from elmo_tasks.config.data_folder import MissingDataError
-from elmo_tasks.data_readers.columns import DocumentNumbers, read_rows
+from elmo_tasks.data_readers.columns import read_rows
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
 from elmo_tasks.data_readers.sources import Parsing, without_copies
 from elmo_tasks.errors import DataError
 from elmo_tasks.files.paths import is_clutter, plain_name, refuse_stream, stored_file
-from elmo_tasks.tasks import Coreference, Tagging, Task
-from elmo_tasks.text.tag_schemes import Span, TagScheme, tags_of_spans
+from elmo_tasks.tasks import Coreference, Task
+from elmo_tasks.text.tag_schemes import Span
 
 logger = logging.getLogger(__name__)
 
@@ -217,53 +211,6 @@ def _sentence(rows: list[list[str]], first_line: int) -> Conll2012Sentence:
     speakers = tuple("-" if speaker in _NONE else speaker for speaker in columns[9])
     roles, coreference = tuple(columns[11:-1]), columns[-1]
     return Conll2012Sentence(first_line, columns[3], columns[6], predicates, speakers, columns[10], roles, coreference)
-
-
-class NerConll2012Config(DatasetReaderConfig):
-    """Named entities from the columns of CoNLL-2012: OntoNotes 5, and others in the same form."""
-
-    type: Literal["ner_conll2012"] = "ner_conll2012"
-    tag_scheme: Annotated[TagScheme, Field(description="The scheme of the examples' tags.")] = "BIOUL"
-    left_out_genres: tuple[str, ...] = Field(
-        ("pt",),
-        description="Documents whose names begin with one of these and a slash are left out; by default OntoNotes' New "
-        "Testament, in which names are not annotated.",
-    )
-
-    @property
-    def task(self) -> Tagging:
-        return Tagging(self.tag_scheme)
-
-    def build(self) -> NerConll2012Reader:
-        return NerConll2012Reader(self)
-
-
-class NerConll2012Reader(DatasetReader):
-    """Makes examples of `Tagging`, with tags in the scheme `tag_scheme`, of a file or of all files of a folder."""
-
-    config: NerConll2012Config
-
-    def files(self, path: Path) -> Sequence[Path]:
-        return conll2012_files(path)
-
-    def examples(self, path: Path, parsing: Parsing) -> Iterator[dict[str, Any]]:
-        files = {file: number for number, file in enumerate(self.files(path))}
-        numbers = DocumentNumbers()
-        for document in faultless_documents(path, parsing):
-            if document.name.partition("/")[0] in self.config.left_out_genres:
-                parsing.left_out["document(s) whose names are not annotated"] += 1
-                continue
-            numbers.border()
-            for sentence in document.sentences:
-                with parsing.caught():
-                    spans = bracketed_spans(sentence.entities, document.path, sentence.first_line)
-                    yield {
-                        "tokens": list(sentence.words),
-                        "tags": tags_of_spans(spans, len(sentence.words), self.config.tag_scheme),
-                        **numbers.sentence(),
-                        "file": files[document.path],
-                        "line": sentence.first_line,
-                    }
 
 
 class CoreferenceConll2012Config(DatasetReaderConfig):

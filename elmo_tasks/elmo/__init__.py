@@ -1,6 +1,6 @@
 """ELMo, usable by itself: from a biLM's weights to vectors of tokens. For AllenNLP's users: `Elmo`, `batch_to_ids`."""
 
-from elmo_tasks.elmo.bilm import BiLM, LayerOutput, random_bilm
+from elmo_tasks.elmo.bilm import BiLM, LayerOutput
 from elmo_tasks.elmo.characters import batch_to_ids
 from elmo_tasks.elmo.elmo import Elmo
 from elmo_tasks.elmo.embedder import ElmoConfig, ElmoEmbedder
@@ -20,5 +20,4 @@ __all__ = [
     "LayerOutput",
     "ScalarMix",
     "batch_to_ids",
-    "random_bilm",
 ]

@@ -211,12 +211,13 @@ EXTRAS = {
         adds={"missing_data": {"samples": "commands:missing_data"}},
     ),
     "other_tasks": Extra(
-        "beyond the paper: plain taggers and classifiers, plain BiDAF, treebanks, CoNLL-2005",
+        "beyond the paper: plain taggers and classifiers, plain BiDAF, more data sets",
         adds={
             "DatasetReaderConfig": {
                 "conllu": "conllu:ConlluConfig",
-                "predicates": "semantic_roles:PredicatesConfig",
-                "srl_conll2005": "semantic_roles:SrlConll2005Config",
+                "ner_conll2012": "conll:NerConll2012Config",
+                "predicates": "conll:PredicatesConfig",
+                "srl_conll2005": "conll:SrlConll2005Config",
             },
             "ModelConfig": {
                 "bidaf": "bidaf:BidafConfig",
@@ -270,7 +271,10 @@ EXTRAS = {
         "copies of training sentences as people type them",
         adds={"Augmentation": {"changed_copies": "augmentation:ChangedCopies"}},
     ),
-    "raw_text": Extra("raw text for a biLM: options of commands, lines and tokens"),
+    "raw_text": Extra(
+        "raw text for a biLM: options of commands, lines, and tokens of any language",
+        adds={"TokenizerConfig": {"regex": "tokenizers:RegexConfig", "unicode": "tokenizers:UnicodeConfig"}},
+    ),
     "sklearn": Extra("estimators of scikit-learn", needs=("raw_text", "vectors")),
     "spacy": Extra("components of spaCy", needs=("resolve", "vectors")),
     "teaching": Extra("checks of the course's exercises", needs=("pretraining",)),

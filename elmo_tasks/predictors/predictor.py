@@ -334,8 +334,9 @@ class Predictor(ABC):
     def complete_result(self, fields: Fields, example: Fields, prediction: Fields) -> dict[str, Any]:
         """The `result` of an example, after the items of its input that are carried over, under names of their own."""
         result = self.result(example, prediction)
-        if least := self.origin.least_probability:
-            result = without_unsure(result, least)
+        least = self.origin.least_probability
+        if least and "label" in result and result["probabilities"][result["label"]] < least:
+            result = {**result, "label": None}
         taken = result.keys() | RESULT_KEYS
         carried = {}
         for key, value in task_keys(fields, self.origin.own_columns).items():
@@ -396,12 +397,6 @@ class Predictor(ABC):
 def _not_skipped(given: Input | None) -> Input:
     """An input of a list, where None is an error; in a file, it stands for a blank line."""
     return {"text": None} if given is None else given
-
-
-def without_unsure(result: dict[str, Any], least: float) -> dict[str, Any]:
-    """A result whose label is None if it is less probable than this."""
-    is_sure = "label" not in result or result["probabilities"][result["label"]] >= least
-    return result if is_sure else {**result, "label": None}
 
 
 def chances(result: Fields) -> list[float]:

@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
-
-import pydantic
-from pydantic import Field
+from typing import ClassVar, Literal
 
 from elmo_tasks.config import Part, parse_part
-from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.text.tokenizers import (
-    RegexTokenizer,
-    Tokenizer,
-    TreebankTokenizer,
-    UnicodeTokenizer,
-    WhitespaceTokenizer,
-)
+from elmo_tasks.text.tokenizers import Tokenizer, TreebankTokenizer, WhitespaceTokenizer
 
 
 class TokenizerConfig(Part):
@@ -44,34 +34,6 @@ class WhitespaceConfig(TokenizerConfig):
 
     def build(self) -> Tokenizer:
         return WhitespaceTokenizer()
-
-
-class UnicodeConfig(TokenizerConfig):
-    """Any language: words by Unicode's word boundaries; each Chinese character is a token."""
-
-    type: Literal["unicode"] = "unicode"
-
-    def build(self) -> Tokenizer:
-        return UnicodeTokenizer()
-
-
-class RegexConfig(TokenizerConfig):
-    """Any language: tokens are the matches of a regular expression."""
-
-    type: Literal["regex"] = "regex"
-    pattern: Annotated[str, Field(min_length=1, description="What a token looks like, for the Python package regex.")]
-
-    @pydantic.field_validator("pattern")
-    @classmethod
-    def _is_an_expression(cls, pattern: str) -> str:
-        try:
-            RegexTokenizer(pattern)
-        except ElmoTasksError as error:
-            raise ValueError(str(error)) from None
-        return pattern
-
-    def build(self) -> Tokenizer:
-        return RegexTokenizer(self.pattern)
 
 
 TokenizerName = Literal["treebank", "whitespace", "unicode"]

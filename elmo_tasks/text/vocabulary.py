@@ -138,17 +138,15 @@ class VocabularyConfig(Config):
             for position, word in enumerate(pretrained)
             if (position < first or word in needed) and word not in known and word == self.key(word)
         )
+        borders = (BEGIN_WORD, END_WORD) if self.border_characters else ()
         return Vocabulary(
             words=(*SPECIAL, *trained, *fixed),
             num_trained_words=len(SPECIAL) + len(trained),
-            characters=(*SPECIAL, *(self._bytes() if self.byte_characters else _by_frequency(characters))),
+            characters=(*SPECIAL, *((*BYTES, *borders) if self.byte_characters else _by_frequency(characters))),
             labels={namespace: tuple(sorted(found)) for namespace, found in sorted(labels.items())},
             lowercase_words=self.lowercase_words,
             byte_characters=self.byte_characters,
         )
-
-    def _bytes(self) -> tuple[str, ...]:
-        return (*BYTES, BEGIN_WORD, END_WORD) if self.border_characters else BYTES
 
     def key(self, word: str) -> str:
         """The form in which a word is looked up."""

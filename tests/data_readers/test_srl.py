@@ -10,7 +10,7 @@ from elmo_tasks.data_readers import Parsing
 from elmo_tasks.data_readers.conll2012 import Conll2012Document, conll2012_files, read_conll2012
 from elmo_tasks.data_readers.srl import SrlConll2012Config
 from elmo_tasks.errors import DataError
-from elmo_tasks.extras.other_tasks.semantic_roles import SrlConll2005Config, SrlConll2005Reader
+from elmo_tasks.extras.other_tasks.conll import SrlConll2005Config, SrlConll2005Reader
 from tests.data_readers.readers import (
     COREF,
     END,

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from elmo_tasks.elmo import BiLM, BiLMOptions, random_bilm
+from elmo_tasks.elmo import BiLM, BiLMOptions
 from elmo_tasks.elmo.options import CharacterCnnOptions, CharacterEmbeddingOptions, LstmOptions
+from tests.random_bilm import random_bilm
 
 
 @pytest.fixture(scope="session")

@@ -8,8 +8,9 @@ import h5py
 import numpy as np
 import pytest
 
-from elmo_tasks.elmo import PUBLISHED_OPTIONS, BiLM, BiLMOptions, FastBiLM, random_bilm
+from elmo_tasks.elmo import PUBLISHED_OPTIONS, BiLM, BiLMOptions, FastBiLM
 from elmo_tasks.elmo.bilm_files import BiLMFiles
+from tests.random_bilm import random_bilm
 
 SENTENCES = [
     ["Ten", "quick", "zebras", "ran", "over", "the", "old", "wooden", "bridge", "."],

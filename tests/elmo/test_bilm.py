@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 import torch
 
-from elmo_tasks.elmo import BiLM, BiLMOptions, Elmo, FastBiLM, batch_to_ids, random_bilm
+from elmo_tasks.elmo import BiLM, BiLMOptions, Elmo, FastBiLM, batch_to_ids
 from elmo_tasks.elmo.bilm import without_borders
 from elmo_tasks.elmo.characters import tokens_to_ids
 from elmo_tasks.elmo.lstm import ProjectedLstm
 from elmo_tasks.elmo.options import LstmOptions
+from tests.random_bilm import random_bilm
 
 CLOSE: dict[str, Any] = {"rtol": 0.0, "atol": 1e-5}
 

@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 import torch
 
-from elmo_tasks.elmo import TINY_OPTIONS, BiLM, BiLMOptions, batch_to_ids, random_bilm
+from elmo_tasks.elmo import TINY_OPTIONS, BiLM, BiLMOptions, batch_to_ids
 from elmo_tasks.elmo.characters import tokens_to_ids
 from elmo_tasks.elmo.weights import _file_views
 from elmo_tasks.errors import WeightsError, WriteError
+from tests.random_bilm import random_bilm
 
 Files = tuple[Path, Path]
 CELL = "RNN_0/RNN/MultiRNNCell/Cell1/LSTMCell"

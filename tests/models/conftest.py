@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from elmo_tasks.elmo import BiLMOptions, random_bilm
+from elmo_tasks.elmo import BiLMOptions
+from tests.random_bilm import random_bilm
 
 
 @pytest.fixture(scope="session")

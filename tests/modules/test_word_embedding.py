@@ -5,7 +5,7 @@ import pydantic
 import pytest
 import torch
 
-from elmo_tasks.elmo import TINY_OPTIONS, ScalarMix, random_bilm
+from elmo_tasks.elmo import TINY_OPTIONS, ScalarMix
 from elmo_tasks.elmo.frozen_layers import FrozenLayers
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.models.embedder import Embedder, EmbedderConfig
@@ -13,6 +13,7 @@ from elmo_tasks.modules.character_cnn import CharacterCnnConfig
 from elmo_tasks.modules.word_embedding import WordEmbedding, WordEmbeddingConfig
 from elmo_tasks.text.vocabulary import SPECIAL, Vocabulary
 from tests.elmo.layer_store.fillers import Provider
+from tests.random_bilm import random_bilm
 
 VECTORS = {
     "vale": [1.0, 2.0, 3.0],

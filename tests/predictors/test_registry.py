@@ -8,6 +8,7 @@ import elmo_tasks.tasks
 from elmo_tasks.data_readers.rows import ROW_TASKS
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.extras.allennlp.allennlp_format import FORMATS, AllenNlpPredictor
+from elmo_tasks.extras.raw_text.tokenizers import UnicodeTokenizer
 from elmo_tasks.models import TaskModel
 from elmo_tasks.models.biattentive_classifier import BiattentiveClassifier
 from elmo_tasks.models.crf_tagger import CrfTagger
@@ -16,7 +17,6 @@ from elmo_tasks.predictors import PREDICTORS, Predictor, build_predictor, regist
 from elmo_tasks.predictors.tagger import TaggerPredictor
 from elmo_tasks.rendering.tasks import DESCRIPTIONS
 from elmo_tasks.tasks import Tagging, Task, TaskRegistry
-from elmo_tasks.text.tokenizers import UnicodeTokenizer
 
 
 def bare(model: type[TaskModel]) -> TaskModel:

@@ -8,11 +8,11 @@ import pytest
 
 from elmo_tasks.errors import DataError
 from elmo_tasks.extras.allennlp.allennlp_format import AllenNlpPredictor
+from elmo_tasks.extras.raw_text.tokenizers import UnicodeTokenizer
 from elmo_tasks.predictors import predictor as predictors
 from elmo_tasks.predictors.inputs import LiveLines, read_inputs
 from elmo_tasks.predictors.tagger import TaggerPredictor
 from elmo_tasks.tasks import Tagging
-from elmo_tasks.text.tokenizers import UnicodeTokenizer
 
 
 def test_raw_text_in_another_language(predictor: TaggerPredictor) -> None:

@@ -13,7 +13,7 @@ import torch
 from accelerate import PartialState
 
 from elmo_tasks import cli
-from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
+from elmo_tasks.elmo import TINY_OPTIONS
 from elmo_tasks.elmo.bilm_files import BiLMFiles
 from elmo_tasks.errors import RunError, WeightsError
 from elmo_tasks.files.json_files import write_json
@@ -24,6 +24,7 @@ from elmo_tasks.runs.archive import archive, open_run
 from elmo_tasks.runs.evaluate import evaluate
 from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.text.tokenizers import TREEBANK
+from tests.random_bilm import random_bilm
 from tests.runs.small_runs import SmallRun
 
 

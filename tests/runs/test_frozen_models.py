@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from elmo_tasks.elmo import TINY_OPTIONS, BiLM, random_bilm
+from elmo_tasks.elmo import TINY_OPTIONS, BiLM
 from elmo_tasks.errors import ConfigError, ElmoTasksError, RunError, WeightsError
 from elmo_tasks.runs import load
 from elmo_tasks.runs.archive import archive
 from elmo_tasks.runs.evaluate import evaluate
 from elmo_tasks.runs.load import load_run
+from tests.random_bilm import random_bilm
 from tests.runs.small_runs import INPUTS, SmallRun
 
 ELMO = "model.embedder.elmo"

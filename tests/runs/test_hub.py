@@ -17,12 +17,12 @@ from elmo_tasks.errors import RemoteError, RunError
 from elmo_tasks.extras.pretraining.language_model import LanguageModel
 from elmo_tasks.extras.pretraining.softmax import OutputVocabulary
 from elmo_tasks.extras.raw_text import tokenizer_of_bilm
+from elmo_tasks.extras.raw_text.tokenizers import UnicodeTokenizer
 from elmo_tasks.extras.server.served_runs import load_runs
 from elmo_tasks.runs import load
 from elmo_tasks.runs.archive import archive
 from elmo_tasks.runs.evaluate import evaluate
 from elmo_tasks.runs.train import train
-from elmo_tasks.text.tokenizers import UnicodeTokenizer
 from tests.fake_hub import FakeHub
 
 INPUTS = [{"text": "Mary went to Boeing."}]

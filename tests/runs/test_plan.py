@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from elmo_tasks.config import load_config
-from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
+from elmo_tasks.elmo import TINY_OPTIONS
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.files.tensor_files import read_tensors, tensor_metadata, write_tensors
 from elmo_tasks.files.text import read_lines
@@ -23,6 +23,7 @@ from elmo_tasks.runs.plan import plan_run
 from elmo_tasks.training import trainer_config
 from elmo_tasks.training.processes import start_accelerator
 from elmo_tasks.training.trainer import Trainer
+from tests.random_bilm import random_bilm
 from tests.runs.small_runs import SmallRun, killed_at
 
 

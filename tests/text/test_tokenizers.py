@@ -11,19 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.extras.raw_text.tokenizers import RegexConfig, RegexTokenizer, UnicodeTokenizer
 from elmo_tasks.text import tokenization
 from elmo_tasks.text.tokenizer_config import (
-    RegexConfig,
     TokenizerChoice,
     build_tokenizer,
     parse_tokenizer,
 )
 from elmo_tasks.text.tokenizers import (
     TREEBANK,
-    RegexTokenizer,
     Tokenizer,
     TreebankTokenizer,
-    UnicodeTokenizer,
     WhitespaceTokenizer,
 )
 

@@ -97,7 +97,8 @@ def make_workshop(folder: Path) -> None:
     """Fills a folder with data, configs, a biLM and two finished runs, `run` and `pretrained`."""
     import torch
 
-    from elmo_tasks.elmo import BiLMOptions, random_bilm
+    from elmo_tasks.elmo import BiLMOptions
+    from tests.random_bilm import random_bilm
 
     torch.set_num_threads(1)
     folder.mkdir(parents=True, exist_ok=True)

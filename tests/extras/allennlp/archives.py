@@ -13,7 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from elmo_tasks.elmo import BiLM, BiLMOptions, random_bilm
+from elmo_tasks.elmo import BiLM, BiLMOptions
+from tests.random_bilm import random_bilm
 
 OPTIONS = BiLMOptions.model_validate_json(
     """{"lstm": {"dim": 12, "projection_dim": 4, "n_layers": 2, "cell_clip": 3.0, "proj_clip": 3.0,

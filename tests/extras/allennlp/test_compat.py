@@ -11,8 +11,9 @@ import pytest
 import torch
 
 from elmo_tasks.compat import ElmoEmbedder, Predictor
-from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
+from elmo_tasks.elmo import TINY_OPTIONS
 from elmo_tasks.errors import ElmoTasksError
+from tests.random_bilm import random_bilm
 
 SENTENCES = [["The", "dog", "barked"], ["Hello"], [], ["Hello", ",", "you"]]
 

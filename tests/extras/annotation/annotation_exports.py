@@ -8,7 +8,7 @@ from typing import Any
 import spacy
 from spacy.tokens import DocBin
 
-from elmo_tasks.text.tokenizers import UnicodeTokenizer
+from elmo_tasks.extras.raw_text.tokenizers import UnicodeTokenizer
 
 Spans = list[tuple[str, str]]
 # Emoji, two blanks, a line break within a span and a text, combining letters, text from right to left.

@@ -10,11 +10,11 @@ from elmo_tasks.data_readers import Parsing
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.extras.annotation.pre_annotations import brat_files, json_content, pre_annotate
 from elmo_tasks.extras.annotation.spans import SpansConfig
+from elmo_tasks.extras.raw_text.tokenizers import UnicodeTokenizer
 from elmo_tasks.predictors.classifier import ClassifierPredictor
 from elmo_tasks.predictors.tagger import TaggerPredictor
 from elmo_tasks.tasks import Classification, MultiLabel, Tagging
 from elmo_tasks.text.tag_schemes import Span
-from elmo_tasks.text.tokenizers import UnicodeTokenizer
 from tests.extras.annotation.annotation_exports import brat, document, label_studio, lines
 from tests.predictors.stub_models import CapitalTagger, StubModel, vocabulary
 

@@ -6,7 +6,6 @@ import torch
 from torch import Tensor, nn
 
 from elmo_tasks.elmo import TINY_OPTIONS
-from elmo_tasks.elmo.bilm import random_bilm
 from elmo_tasks.elmo.characters import BEGIN_SENTENCE, END_SENTENCE
 from elmo_tasks.elmo.options import VOCABULARY_FILE
 from elmo_tasks.errors import WeightsError
@@ -14,6 +13,7 @@ from elmo_tasks.extras.pretraining import language_model
 from elmo_tasks.extras.pretraining.language_model import SOFTMAX_FILE, LanguageModel
 from elmo_tasks.extras.pretraining.softmax import OutputVocabulary
 from elmo_tasks.extras.pretraining.windows import NO_TARGET, Window, WordsByLength
+from tests.random_bilm import random_bilm
 
 CELLS, SIZE, FILTERS = 128, 32, 128  # of `TINY_OPTIONS`
 AS_MANY_FILTERS = TINY_OPTIONS.char_cnn.model_copy(update={"filters": ((1, 16), (2, 16))})

@@ -1,6 +1,7 @@
 import pytest
 
-from elmo_tasks.elmo import TINY_OPTIONS, BiLM, random_bilm
+from elmo_tasks.elmo import TINY_OPTIONS, BiLM
+from tests.random_bilm import random_bilm
 
 
 @pytest.fixture(scope="session")

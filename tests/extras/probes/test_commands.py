@@ -14,10 +14,11 @@ import elmo_tasks.extras.probes.label_probes
 import elmo_tasks.extras.probes.sense_data
 import elmo_tasks.extras.probes.senses
 from elmo_tasks import cli
-from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
+from elmo_tasks.elmo import TINY_OPTIONS
 from elmo_tasks.extras.probes.label_probes import LabelProbe, ProbeRow
 from elmo_tasks.extras.probes.senses import SenseProbe
 from elmo_tasks.extras.samples import VECTORS
+from tests.random_bilm import random_bilm
 
 Printed = Callable[[], tuple[str, list[list[str]]]]
 SENTENCE = "1\t{name}\t_\tPROPN\tNNP\t_\t2\t_\t_\t_\n2\tleft\t_\tVERB\tVBD\t_\t0\t_\t_\t_\n\n"

@@ -7,7 +7,8 @@ import pytest
 
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.extras.raw_text import find_token, tokenizer_of_bilm
-from elmo_tasks.text.tokenizers import TreebankTokenizer, UnicodeTokenizer
+from elmo_tasks.extras.raw_text.tokenizers import UnicodeTokenizer
+from elmo_tasks.text.tokenizers import TreebankTokenizer
 
 
 def test_the_tokenizer_of_a_bilm(tmp_path: Path) -> None:

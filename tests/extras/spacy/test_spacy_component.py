@@ -15,8 +15,9 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 import elmo_tasks
-from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
+from elmo_tasks.elmo import TINY_OPTIONS
 from elmo_tasks.errors import ElmoTasksError
+from tests.random_bilm import random_bilm
 
 TEXTS = ["Mary Collins joined Boeing. It closed a mill.", "", "  Boeing Bay \n\n is cold. ", "Mary"]
 EXAMPLES = [

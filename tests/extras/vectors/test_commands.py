@@ -11,7 +11,8 @@ import pytest
 import elmo_tasks
 import elmo_tasks.extras.vectors.embed
 from elmo_tasks import cli
-from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
+from elmo_tasks.elmo import TINY_OPTIONS
+from tests.random_bilm import random_bilm
 
 
 @pytest.fixture

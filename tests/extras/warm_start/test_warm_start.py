@@ -14,7 +14,7 @@ from torch import Tensor
 
 import elmo_tasks
 from elmo_tasks.config import load_config
-from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
+from elmo_tasks.elmo import TINY_OPTIONS
 from elmo_tasks.errors import RunError
 from elmo_tasks.extras.warm_start.warm_start import warm_start
 from elmo_tasks.files.tensor_files import read_tensors, write_tensors
@@ -24,6 +24,7 @@ from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.text.vocabulary import Vocabulary
 from elmo_tasks.training.state import seed_everything
 from elmo_tasks.training.trainer import Trainer
+from tests.random_bilm import random_bilm
 from tests.runs.small_runs import SmallRun, killed_at
 
 BEFORE = [

@@ -10,9 +10,10 @@ import pytest
 import elmo_tasks
 from elmo_tasks import cli
 from elmo_tasks.compat import ElmoEmbedder
-from elmo_tasks.elmo import TINY_OPTIONS, random_bilm
+from elmo_tasks.elmo import TINY_OPTIONS
 from elmo_tasks.extras.weights.commands import PUBLISHED
 from tests.fake_hub import FakeHub
+from tests.random_bilm import random_bilm
 
 PAGE = Path(__file__).parents[3] / "docs" / "rescue.md"
 

@@ -1,8 +1,12 @@
-"""Semantic roles from the props of CoNLL-2005, and tags of the predicates in files of semantic roles.
+"""The names of CoNLL-2012, the props of CoNLL-2005, and tags of the predicates in files of semantic roles.
 
-Sources: Carreras and Màrquez (2005), "Introduction to the CoNLL-2005 Shared Task: Semantic Role Labeling"; for a tagger
-that learns which tokens are predicates, He et al. (2017), "Deep Semantic Role Labeling: What Works and What's Next",
-section 2.3.
+Sources: Pradhan et al. (2012), see `data_readers.conll2012`; Carreras and Màrquez (2005), "Introduction to the
+CoNLL-2005 Shared Task: Semantic Role Labeling"; for a tagger that learns which tokens are predicates, He et al. (2017),
+"Deep Semantic Role Labeling: What Works and What's Next", section 2.3.
+
+In OntoNotes' New Testament, names are not annotated, so that its sentences are not examples without names: the reader
+of names leaves it out, as in Chiu and Nichols (2016), "Named Entity Recognition with Bidirectional LSTM-CNNs", section
+3.1.
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from elmo_tasks.data_readers.columns import DocumentNumbers, read_rows
+from elmo_tasks.data_readers.conll2012 import bracketed_spans, conll2012_files, faultless_documents
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
 from elmo_tasks.data_readers.sources import Parsing, without_copies
 from elmo_tasks.data_readers.srl import SrlReader, SrlReaderConfig, SrlSentence
@@ -22,7 +27,54 @@ from elmo_tasks.errors import DataError
 from elmo_tasks.files.paths import is_clutter, plain_name
 from elmo_tasks.metrics.srl import VERB
 from elmo_tasks.tasks import Tagging
-from elmo_tasks.text.tag_schemes import Span, tags_of_spans
+from elmo_tasks.text.tag_schemes import Span, TagScheme, tags_of_spans
+
+
+class NerConll2012Config(DatasetReaderConfig):
+    """Named entities from the columns of CoNLL-2012: OntoNotes 5, and others in the same form."""
+
+    type: Literal["ner_conll2012"] = "ner_conll2012"
+    tag_scheme: Annotated[TagScheme, Field(description="The scheme of the examples' tags.")] = "BIOUL"
+    left_out_genres: tuple[str, ...] = Field(
+        ("pt",),
+        description="Documents whose names begin with one of these and a slash are left out; by default OntoNotes' New "
+        "Testament, in which names are not annotated.",
+    )
+
+    @property
+    def task(self) -> Tagging:
+        return Tagging(self.tag_scheme)
+
+    def build(self) -> NerConll2012Reader:
+        return NerConll2012Reader(self)
+
+
+class NerConll2012Reader(DatasetReader):
+    """Makes examples of `Tagging`, with tags in the scheme `tag_scheme`, of a file or of all files of a folder."""
+
+    config: NerConll2012Config
+
+    def files(self, path: Path) -> Sequence[Path]:
+        return conll2012_files(path)
+
+    def examples(self, path: Path, parsing: Parsing) -> Iterator[dict[str, Any]]:
+        files = {file: number for number, file in enumerate(self.files(path))}
+        numbers = DocumentNumbers()
+        for document in faultless_documents(path, parsing):
+            if document.name.partition("/")[0] in self.config.left_out_genres:
+                parsing.left_out["document(s) whose names are not annotated"] += 1
+                continue
+            numbers.border()
+            for sentence in document.sentences:
+                with parsing.caught():
+                    spans = bracketed_spans(sentence.entities, document.path, sentence.first_line)
+                    yield {
+                        "tokens": list(sentence.words),
+                        "tags": tags_of_spans(spans, len(sentence.words), self.config.tag_scheme),
+                        **numbers.sentence(),
+                        "file": files[document.path],
+                        "line": sentence.first_line,
+                    }
 
 
 class SrlConll2005Config(SrlReaderConfig):
