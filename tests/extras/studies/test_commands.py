@@ -19,9 +19,9 @@ METRICS = '{"best": {"epoch": 1, "validation": {"f1": 50.0}}, "test": {"f1": 40.
 
 @pytest.fixture
 def study(config_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
-    """A study of two seeds, `mine.json` in the current folder."""
+    """A study of three seeds, `mine.json` in the current folder."""
     monkeypatch.chdir(tmp_path)
-    arm: dict[str, Any] = {"name": "a", "config": str(config_file), "seeds": [1, 2]}
+    arm: dict[str, Any] = {"name": "a", "config": str(config_file), "seeds": [1, 2, 3]}
     Path("mine.json").write_text(json.dumps({"title": "The title", "arms": [arm]}))
     return Study.load("mine.json")
 
@@ -43,8 +43,9 @@ def test_a_plan_lists_the_runs_with_their_states_and_counts_those_to_go(study: S
         ["arm", "share", "seed", "config", "state"],
         ["a", "100 %", "1", config, "finished"],
         ["a", "100 %", "2", config, "interrupted"],
+        ["a", "100 %", "3", config, "missing"],
     ]
-    assert text.endswith("\n2 runs in runs/studies/mine; 1 to go\n")
+    assert text.endswith("\n3 runs in runs/studies/mine; 2 to go\n")
 
 
 def test_a_study_passes_on_how_it_was_called_and_names_what_failed(
@@ -67,5 +68,5 @@ def test_a_study_passes_on_how_it_was_called_and_names_what_failed(
     assert cli.main(["study", "mine.json"]) == 2
     assert run_study.call_args.args[0].path == Path("runs/studies/mine")
     assert capsys.readouterr().err == (
-        "error: 2 of 2 runs failed; call again to retry them:\n  a, seed 1: lost\n  a, seed 2: lost\n"
+        "error: 2 of 3 runs failed; call again to retry them:\n  a, seed 1: lost\n  a, seed 2: lost\n"
     )
