@@ -100,9 +100,15 @@ def override_list(overrides: Overrides) -> list[str]:
 def _as_json(value: Any, location: str) -> str:
     """A value as JSON has it: paths as strings, tuples as lists."""
     try:
-        return json.dumps(value, default=os.fspath, allow_nan=False)
+        return json.dumps(value, default=_path_as_text, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise ConfigError(f"{location}: {error}; expected values that JSON has") from None
+
+
+def _path_as_text(value: Any) -> str:
+    if isinstance(value, os.PathLike):
+        return str(os.fspath(value))
+    raise TypeError(f"{value!r} is a {type(value).__name__}")
 
 
 def describe(config: Config) -> str:
