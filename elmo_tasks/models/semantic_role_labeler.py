@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, ClassVar, Literal
 
 import torch
@@ -30,6 +31,9 @@ from elmo_tasks.tasks.semantic_roles import SCHEME, SemanticRoles, SemanticRoles
 from elmo_tasks.tasks.tagging import TAGS
 from elmo_tasks.text.vocabulary import Vocabulary
 
+_ONCE = re.compile(r"B-ARG[0-5A]")
+_NEVER = -1e6  # a score with which a tag is never chosen
+
 
 class SemanticRoleLabelerConfig(LabelModelConfig):
     """Semantic roles of given predicates: embedder, encoder and a softmax over the tags of each token."""
@@ -44,6 +48,10 @@ class SemanticRoleLabelerConfig(LabelModelConfig):
     decoded_scores: Literal["log_probabilities", "probabilities"] = Field(
         "log_probabilities",
         description="the scores whose sum the predicted tags of a sentence maximize; AllenNLP's are 'probabilities'",
+    )
+
+    unique_roles: bool = Field(
+        False, description="no role with a number (ARG0 to ARG5, ARGA) is predicted twice for a predicate"
     )
 
     def build(self, vocabulary: Vocabulary, embedder: Embedder) -> SemanticRoleLabeler:
@@ -66,6 +74,7 @@ class SemanticRoleLabeler(LabelModel[SemanticRolesBatch, TagScores]):
     def __init__(self, embedder: Embedder, config: SemanticRoleLabelerConfig, labels: tuple[str, ...]) -> None:
         super().__init__(embedder, config, labels)
         self.decoded_scores = config.decoded_scores
+        self.once = [number for number, label in enumerate(labels) if config.unique_roles and _ONCE.fullmatch(label)]
         encoder = config.encoder.build(embedder.output_size + config.predicate_size)
         self.predicate = nn.Embedding(2, config.predicate_size)
         nn.init.xavier_uniform_(self.predicate.weight)  # longer vectors would drown those of the words
@@ -93,10 +102,34 @@ class SemanticRoleLabeler(LabelModel[SemanticRolesBatch, TagScores]):
         """The best valid sequence of each example: `{"tags": [...], "probabilities": [...]}`.
 
         The best has the highest product of its tags' probabilities or, by `decoded_scores`, the highest sum.
-        `probabilities` are those that the softmax gives each tag at its token.
+        `probabilities` are those that the softmax gives each tag at its token. With `unique_roles`, a role that is
+        there twice keeps the place with which the whole sequence is best; the other one gets what is best without it.
         """
         likelihoods = output.logits.float().log_softmax(dim=2)  # (B, T, K)
         scores = likelihoods.exp() if self.decoded_scores == "probabilities" else likelihoods
         tags = self.decoder.best_tags(scores, output.mask)  # (B, T)
+        for row in range(len(tags)) if self.once else ():
+            tags[row] = self._without_repeated(scores[row : row + 1], output.mask[row : row + 1], tags[row : row + 1])
         chosen = self.tag_probabilities(output.logits, tags) if probabilities else None  # (B, T)
         return tag_predictions(tags, chosen, output.mask, self.labels)
+
+    def _without_repeated(self, scores: Tensor, mask: Tensor, tags: Tensor) -> Tensor:
+        """The tags of one sentence, (1, T), after each role of `once` has at most one beginning.
+
+        Each turn settles one role, so that there are at most as many as roles. Source of the condition: Punyakanok et
+        al. (2008), "The Importance of Syntactic Parsing and Inference in Semantic Role Labeling", section 3.4.
+        """
+        for label in self.once:
+            places = (tags[0] == label).nonzero().flatten().tolist()
+            if len(places) < 2:
+                continue
+            found = []
+            for place in places:
+                kept = torch.full_like(scores[0, :, label], _NEVER)  # (T,)
+                kept[place] = scores[0, place, label]
+                only = scores.clone()
+                only[0, :, label] = kept
+                best = self.decoder.best_tags(only, mask)
+                found.append((float(only.gather(2, best.unsqueeze(2)).squeeze(2)[mask].sum()), best, only))
+            _, tags, scores = max(found, key=lambda each: each[0])
+        return tags

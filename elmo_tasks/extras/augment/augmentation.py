@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, get_args
 import datasets
 from pydantic import Field
 
-from elmo_tasks.tasks import Coreference, SemanticRoles, Tagging, Task
+from elmo_tasks.tasks import Classification, Coreference, SemanticRoles, Tagging, Task
 from elmo_tasks.tasks.tagging import TAGS
 from elmo_tasks.tasks.task import Example
 from elmo_tasks.text.tag_schemes import OUTSIDE
@@ -28,7 +28,7 @@ Change = Literal["lower", "upper", "title", "no_final_mark"]
 CHANGES: tuple[Change, ...] = get_args(Change)
 FINAL_MARKS = (".", "!", "?")
 
-_TASKS = (Tagging, SemanticRoles, Coreference)
+_TASKS = (Tagging, SemanticRoles, Coreference, Classification)
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -44,7 +44,7 @@ class ChangedCopies(Augmentation):
     def fault(self, task: Task) -> str | None:
         if not isinstance(task, _TASKS):
             names = ", ".join(each.name for each in _TASKS)
-            return f"expected a task whose labels are of tokens or of spans of tokens ({names}), got {task.name}"
+            return f"expected one of the tasks {names}, got {task.name}"
         if self.no_final_mark and isinstance(task, Coreference):
             return f"no_final_mark: expected a task of single sentences, got {task.name}"
         return None
@@ -98,6 +98,8 @@ _CASES: Mapping[Change, Callable[[str], str]] = {"lower": str.lower, "upper": st
 def _without_final_mark(example: Example, task: Task) -> dict[str, Any] | None:
     """Without the last token and its tag: a part of speech, say, or O."""
     *tokens, mark = example["tokens"]
+    if isinstance(task, Classification):
+        return {**example, "tokens": tokens} if tokens and mark in FINAL_MARKS else None
     *tags, tag = example[TAGS]
     in_no_span = tag == OUTSIDE or (isinstance(task, Tagging) and task.tag_scheme is None)
     if not tokens or mark not in FINAL_MARKS or not in_no_span or example.get("predicate") == len(tokens):
