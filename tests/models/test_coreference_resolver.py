@@ -13,6 +13,7 @@ from elmo_tasks.models.coreference_resolver import (
     CoreferenceOutput,
     CoreferenceResolver,
     CoreferenceResolverConfig,
+    consistent_links,
     linked_clusters,
 )
 from elmo_tasks.predictors.coreference import CoreferencePredictor
@@ -183,6 +184,67 @@ def test_links_join_as_in_brute_force() -> None:
                 joined = next(each for each in sets if span in each) | next(each for each in sets if antecedent in each)
                 sets = [each for each in sets if not each & joined] + [joined]
         assert linked_clusters(antecedents) == sorted(sorted(each) for each in sets if len(each) > 1)
+
+
+def test_spans_of_a_chain_can_all_be_of_one_kind() -> None:
+    """Peter, Mary, he, her: by its scores alone, each is linked to the one before."""
+    document = {"sentences": [["Peter", "met", "Mary", "."], ["He", "saw", "her", "."]], "clusters": []}
+    batch = collate(document)
+    scores = [[NONE, NONE, NONE, 0.0], [NONE, NONE, 2.0, 0.0], [NONE, 1.0, 2.0, 0.0], [1.0, 2.0, 3.0, 0.0]]
+    output = output_of([(0, 0), (2, 2), (4, 4), (6, 6)], [0] * 4, scores)
+    (together,) = make_resolver().decode(output, batch)
+    assert together["clusters"] == [[[0, 0], [2, 2], [4, 4], [6, 6]]]
+    (apart,) = make_resolver(consistent_chains=True).decode(output, batch)
+    assert apart["clusters"] == [[[0, 0], [4, 4]], [[2, 2], [6, 6]]]
+    assert apart["antecedents"] == [None, None, 0, 1]
+    likely = torch.tensor(scores).softmax(dim=1)
+    expected = [likely[0, 3], likely[1, 3], likely[2, 1], likely[3, 1]]
+    assert apart["probabilities"] == pytest.approx([float(each) for each in expected])
+
+
+def test_consistent_links_as_in_brute_force() -> None:
+    """Each span in turn takes the best antecedent whose whole chain shares a kind with it, if that beats none."""
+    generator = torch.Generator().manual_seed(3)
+    changed = 0
+    for _ in range(60):
+        scores = torch.cat([torch.randn(8, 4, generator=generator), torch.zeros(8, 1)], dim=1)
+        kinds = torch.randint(1, 16, (8,), generator=generator)
+        antecedents = torch.arange(8).unsqueeze(1) - torch.arange(4, 0, -1)
+        scores[:, :4][antecedents < 0] = NONE
+        links = consistent_links(antecedents, scores, kinds)
+        chains: list[set[int]] = []
+        for span in range(8):
+            best, best_score = None, 0.0
+            for column, antecedent in enumerate(antecedents[span].tolist()):
+                chain = next((each for each in chains if antecedent in each), set())
+                shared = int(kinds[span])
+                for member in chain:
+                    shared &= int(kinds[member])
+                if antecedent >= 0 and shared and float(scores[span, column]) > best_score:
+                    best, best_score = antecedent, float(scores[span, column])
+            assert links[span] == best
+            if best is None:
+                chains.append({span})
+            else:
+                next(each for each in chains if best in each).add(span)
+        changed += links != consistent_links(antecedents, scores, torch.full((8,), 15))
+    assert changed > 20
+
+
+@pytest.mark.parametrize(("bonus", "linked"), [(0.0, []), (0.9, []), (1.1, [[[0, 0], [1, 1]]])])
+def test_pronouns_are_linked_more_readily(bonus: float, linked: list[Any]) -> None:
+    batch = collate({"sentences": [["tarn", "it", "vale"]], "clusters": []})
+    output = output_of([(0, 0), (1, 1), (2, 2)], [0] * 3, [[NONE, NONE, 0.0], [NONE, -1.0, 0.0], [-1.0, -1.0, 0.0]])
+    (prediction,) = make_resolver(pronoun_bonus=bonus).decode(output, batch)
+    assert prediction["clusters"] == linked
+
+
+def test_whether_genders_agree_matters_only_as_a_feature() -> None:
+    same, other = ({"sentences": [["Mary", "saw", each]], "clusters": []} for each in ("her", "him"))
+    for uses, settings in ((False, {}), (True, {"agreement_feature": True})):
+        resolver = make_resolver(**settings)
+        scores = [resolver(collate(document)).antecedent_scores for document in (same, other)]
+        assert torch.equal(*scores) is not uses
 
 
 def test_training_reads_a_random_window_of_a_long_document() -> None:

@@ -1,4 +1,5 @@
 import dataclasses
+import itertools
 from typing import Any
 
 import pytest
@@ -51,6 +52,35 @@ def test_where_the_best_tags_are_not_valid_the_probabilities_are_those_of_the_pr
     expected = [likely[token, LABELS.index(tag)].item() for token, tag in enumerate(prediction["tags"])]
     assert prediction["probabilities"] == pytest.approx(expected)
     assert all(probability < likely[token].max() for token, probability in enumerate(expected))
+
+
+def test_a_role_is_there_once_and_the_whole_sequence_is_the_best_of_these() -> None:
+    """Compared with all valid sequences of four tokens."""
+    labels = ("O", "B-V", "B-ARG0", "I-ARG0", "B-ARGM-TMP")
+    labeler, vocabulary = make_labeler(labels, unique_roles=True)
+    several, _ = make_labeler(labels)
+    batch = make_batch(vocabulary, 4)
+    torch.manual_seed(5)
+    changed = 0
+    for _ in range(30):
+        logits = torch.randn(1, 4, len(labels))
+        logits[:, :, 2] += 1
+        output = dataclasses.replace(labeler(batch), logits=logits)
+        likely = logits[0].log_softmax(dim=1)
+
+        def score(tags: tuple[str, ...], likely: torch.Tensor = likely) -> float:
+            return sum(float(likely[token, labels.index(tag)]) for token, tag in enumerate(tags))
+
+        def is_valid(tags: tuple[str, ...]) -> bool:
+            pairs = zip(("O", *tags), tags, strict=False)
+            return all(tag != "I-ARG0" or before in ("B-ARG0", "I-ARG0") for before, tag in pairs)
+
+        valid = [tags for tags in itertools.product(labels, repeat=4) if is_valid(tags)]
+        best = max((tags for tags in valid if tags.count("B-ARG0") < 2), key=score)
+        assert labeler.decode(output, batch)[0]["tags"] == list(best)
+        assert several.decode(output, batch)[0]["tags"] == list(max(valid, key=score))
+        changed += list(best) != several.decode(output, batch)[0]["tags"]
+    assert changed > 5
 
 
 def test_the_flags_first_values_are_small() -> None:

@@ -152,9 +152,9 @@ def test_a_run_with_changed_copies_resumes_bit_for_bit(
     ("config", "change", "problem"),
     [
         (
-            "small/classification",
+            "small/text_pairs",
             "lower",
-            r"augment: expected a task whose labels are of tokens .*, got classification",
+            r"augment: expected one of the tasks tagging, .*, got text_pairs",
         ),
         ("small/coreference", "no_final_mark", "augment: no_final_mark: expected a task of single sentences, got cor"),
         ("small/tagging", "reversed", "augment.reversed: unknown key"),

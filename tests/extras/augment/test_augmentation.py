@@ -6,7 +6,7 @@ import datasets
 import pytest
 
 from elmo_tasks.extras.augment.augmentation import Change, ChangedCopies, changed
-from elmo_tasks.tasks import Classification, Coreference, SemanticRoles, Tagging, Task
+from elmo_tasks.tasks import Classification, Coreference, SemanticRoles, Tagging, Task, TextPairs
 
 NAMES, PARTS, ROLES = Tagging("BIOUL"), Tagging(), SemanticRoles()
 SENTENCE = {"tokens": ["Mira", "McKay", "does", "n't", "like", "IKEA", "."], "line": 5}
@@ -112,7 +112,21 @@ def test_other_tasks_are_refused() -> None:
     assert ChangedCopies(no_final_mark=0.1).fault(ROLES) is None
     expected = "no_final_mark: expected a task of single sentences, got coreference"
     assert ChangedCopies(no_final_mark=0.1).fault(Coreference()) == expected
-    expected = (
-        "expected a task whose labels are of tokens or of spans of tokens (tagging, semantic_roles, coreference), "
-    )
-    assert ChangedCopies(lower=0.1).fault(Classification()) == f"{expected}got classification"
+    expected = "expected one of the tasks tagging, semantic_roles, coreference, classification, got text_pairs"
+    assert ChangedCopies(lower=0.1).fault(TextPairs()) == expected
+
+
+@pytest.mark.parametrize(
+    ("tokens", "change", "copies"),
+    [
+        (["So", "Good", "!"], "upper", [["SO", "GOOD", "!"]]),
+        (["So", "Good", "!"], "lower", [["so", "good", "!"]]),
+        (["So", "Good", "!"], "no_final_mark", [["So", "Good"]]),
+        (["So", "Good"], "no_final_mark", []),
+        (["!"], "no_final_mark", []),
+    ],
+)
+def test_copies_of_labelled_texts_keep_the_label(tokens: list[str], change: str, copies: list[list[str]]) -> None:
+    data = datasets.Dataset.from_list([{"tokens": tokens, "label": "praise"}], features=Classification.features)
+    found = ChangedCopies.model_validate({change: 1.0}).with_copies(data, Classification()).to_list()
+    assert found == [{"tokens": each, "label": "praise"} for each in (tokens, *copies)]
