@@ -20,7 +20,7 @@ from PIL import Image, PngImagePlugin
 from elmo_tasks.extras.server.app import create_app
 from elmo_tasks.extras.server.bilm_vectors import bilms_of_runs
 from elmo_tasks.extras.server.served_runs import load_runs
-from elmo_tasks.files.installed_models import installed_models
+from elmo_tasks.files.installed_models import installed_models, twins
 from tests import pages
 from tests.browser import open_browser, served
 
@@ -78,7 +78,9 @@ def text_of_page(picture: Path) -> str:
 @contextlib.contextmanager
 def page_of_the_models(browser: Any) -> Iterator[Any]:
     """Serves the trained models as `elmo-tasks serve` does, and opens their page in a browser."""
-    runs = load_runs([model.name for model in installed_models()], batch_tokens=256)
+    models = installed_models()
+    without_elmo = twins(models)
+    runs = load_runs([model.name for model in models if model.name not in without_elmo], batch_tokens=256)
     bilms = bilms_of_runs(runs)
     bilms[""].warm_up()
     with served(create_app(runs, bilms)) as address:

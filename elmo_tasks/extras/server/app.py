@@ -291,7 +291,8 @@ def create_app(
 
 
 _PROBLEMS = (404, 405, 408, 413, 415, 422, 429, 504)
-_ABOUT = 'Predictions of trained runs over HTTP. Errors are `{"error": "what was expected, and what was found"}`.'
+_ABOUT = 'Predictions of trained runs over HTTP. Errors are `{"error": "what was expected, and what was found"}`. '
+_ABOUT += "`docs/server.md` of elmo-tasks describes the page and the server."
 
 
 def _routes(service: Service) -> APIRouter:

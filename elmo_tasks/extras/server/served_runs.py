@@ -254,7 +254,10 @@ def _answer(
 
 
 def load_runs(paths: Sequence[str], *, batch_tokens: int, overrides: Sequence[str] = ()) -> dict[str, ServedRun]:
-    """Loads runs by name. A run of semantic roles gets the first one that finds predicates, or an installed model.
+    """Loads runs by name.
+
+    A run of semantic roles gets the model that it names, if that is one of them, else the first one that finds
+    predicates, else the installed model that it names.
 
     Arguments:
         paths: folders, archives and installed models. The name of a run is that of its folder or archive, or the given
@@ -287,10 +290,11 @@ def load_runs(paths: Sequence[str], *, batch_tokens: int, overrides: Sequence[st
         if name in predictors:
             served[name] = ServedRun(name, named[name], run, predictors[name])
             continue
-        tagger, predicates = _first_tagger(predictors), None
-        if tagger:
+        installed, predicates = predicates_for(named[name]), None
+        own = (each for each in predictors if installed and loaded[each].path == installed.resolve())
+        if tagger := next(own, None) or _first_tagger(predictors):
             predicates = predictors[tagger]
-        elif installed := predicates_for(named[name]):
+        elif installed:
             tagger = installed.name
             predicates = load_predictor(installed, overrides=overrides, batch_tokens=batch_tokens)
         predictor = run_predictor(run, batch_tokens=batch_tokens, predicates=predicates)

@@ -237,6 +237,10 @@ def test_semantic_roles_get_the_first_run_that_finds_predicates(
     monkeypatch.chdir(tmp_path / "data")
     for given in (["own_roles"], [f"own_roles={installed / 'own_roles'}", str(run_folder)]):
         assert load_runs(given, batch_tokens=256)["own_roles"].about["predicates"] == "own_predicates"
+    first = f"first={tmp_path / 'predicates'}"
+    named = f"own_predicates={installed / 'own_predicates'}"
+    for given, expected in (([first, "own_roles"], "first"), ([first, "own_roles", named], "own_predicates")):
+        assert load_runs(given, batch_tokens=256)["own_roles"].about["predicates"] == expected
     own_hash = content_hash(tmp_path / "predicates" / "model.safetensors")
     assert Predict(run="own_roles").settings()["predicates"] == own_hash
     assert "frames" in load.load_predictor("own_roles")({"text": "Orla sold the mill."})[0]

@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fastapi.testclient import TestClient
 
 from elmo_tasks import cli
 from elmo_tasks.errors import ElmoTasksError
@@ -25,6 +27,8 @@ from elmo_tasks.extras.server.app import create_app
 from elmo_tasks.extras.server.bilm_vectors import ServedBiLM
 from elmo_tasks.extras.server.served_runs import ServedRun
 from elmo_tasks.extras.server.serving import bind, is_loopback, make_server
+from elmo_tasks.files import installed_models
+from elmo_tasks.files.installed_models import About, InstalledModel
 from tests import command_server
 
 Listening = Callable[[Limits], AbstractContextManager[tuple[str, int]]]
@@ -176,6 +180,21 @@ def test_connections_are_bounded(listening: Listening) -> None:
         for _ in range(4):
             stack.enter_context(socket.create_connection(address, timeout=30))
         assert get(address[1], "/healthz") == "Service Unavailable"
+
+
+def test_without_runs_all_installed_models_are_served_but_those_without_elmo(
+    run_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    models = [InstalledModel(name, shutil.copytree(run_folder, tmp_path / name), "own") for name in ("own", "plain")]
+    About.path(models[0].folder).write_text(About(without_elmo="plain").model_dump_json(), encoding="utf-8")
+    monkeypatch.setattr(installed_models, "installed_models", lambda: models)
+    apps: list[Any] = []
+    monkeypatch.setattr(serving, "serve", lambda app, *_: apps.append(app))
+    assert cli.main(["serve", "--port", "0"]) == 0
+    with TestClient(apps[0], base_url="http://localhost") as client:
+        runs = client.get("/api/runs").json()["runs"]
+        assert [(run["name"], run["without_elmo"]) for run in runs] == [("own", "plain")]
+        assert client.post("/api/runs/plain/predict", json={"text": "Orla left."}).status_code == 200
 
 
 def test_addresses(capsys: pytest.CaptureFixture[str]) -> None:

@@ -37,11 +37,13 @@ export function draw([result], _, differs) {
   const items = result.best.map((answer, number) => [buttons[number], answer.probability]);
   if (result.answer) show(result.best[0]);
   const canRefuse = "no_answer_probability" in result;
-  if (canRefuse) items.splice(result.answer ? 1 : 0, 0, [noAnswer, result.no_answer_probability]);
+  if (canRefuse) items.push([noAnswer, result.no_answer_probability]);
+  items.sort((one, other) => other[1] - one[1]);
+  const best = items.findIndex(([name]) => name === (result.answer ? buttons[0] : noAnswer));
   return [
     passage,
     canRefuse ? [] : element("p.caption", {}, ALWAYS),
-    bars("Best answers. Click one to see its place.", items),
+    bars("Best answers. Click one to see its place.", items, { best }),
   ];
 }
 

@@ -319,8 +319,32 @@ def test_no_answer_is_said(visit: Visit) -> None:
     shown = first_example(open_tab(visit.page, "Questions"))
     expect(shown.locator(".summary")).to_have_text("No answer in this passage, 75.0 %")
     expect(shown.locator("mark")).to_have_count(0)
+    expect(shown.locator(".best")).to_contain_text("(no answer)")
     shown.get_by_role("button", name="Orla", exact=True).click()
     expect(shown.locator("p.text")).to_have_text("Orla left. …")
+
+
+@pytest.mark.parametrize(
+    ("nothing", "order"), [(0.05, ["Orla", "Tavo", "(no answer)"]), (0.3, ["Orla", "(no answer)", "Tavo"])]
+)
+def test_answers_and_none_are_in_the_order_of_their_probabilities(
+    nothing: float, order: list[str], visit: Visit
+) -> None:
+    best = [
+        {"answer": name, "start_char": start, "end_char": start + 4, "probability": share}
+        for name, start, share in (("Orla", 0, 0.5), ("Tavo", 9, 0.2))
+    ]
+    result = {
+        "passage": "Orla met Tavo.",
+        "question": "Who?",
+        **best[0],
+        "best": best,
+        "no_answer_probability": nothing,
+    }
+    answer_with(visit.page, result)
+    shown = first_example(open_tab(visit.page, "Questions"))
+    expect(shown.get_by_role("rowheader")).to_have_text(order)
+    expect(shown.locator(".best")).to_contain_text("Orla")
 
 
 @pytest.mark.parametrize(
