@@ -20,7 +20,6 @@ from elmo_tasks.data_readers.snli import SnliConfig
 from elmo_tasks.data_readers.sst import SstConfig
 from elmo_tasks.extras.other_tasks.conll import PredicatesConfig
 from elmo_tasks.extras.other_tasks.conllu import ConlluConfig
-from elmo_tasks.extras.other_tasks.semantic_roles import PredicatesConfig
 from elmo_tasks.files.text import open_binary, read_lines
 
 Example = dict[str, Any]

@@ -36,7 +36,7 @@ Answer = tuple[Any, Any, bool]  # what is right, what the model says, whether it
 
 def bracketed(line: str) -> tuple[str, list[Span]]:
     """A text without its brackets, and the spans that they mark: `[PER Anna] sings` -> `Anna sings`, PER 0 to 4."""
-    text, spans, opened = "", [], []
+    text, spans, opened = "", list[Span](), list[tuple[str, int]]()
     for part in re.findall(r"\[\S+ |\]|[^\[\]]+", line):
         if part == "]":
             label, first = opened.pop()

@@ -79,7 +79,7 @@ def with_exchanged_names(articles: Sequence[Article], every: int = PASSAGES, mos
         for question in rng.sample(passage["qas"], len(passage["qas"])):
             text = question["question"]
             changes = [
-                re.sub(rf"\b{re.escape(name)}\b", lambda _, other=other: other, text)
+                re.sub(rf"\b{re.escape(name)}\b", other.replace("\\", "\\\\"), text)
                 for name, kind in found.items()
                 if re.search(rf"\b{re.escape(name)}\b", text)
                 for other, its_kind in found.items()

@@ -1,5 +1,6 @@
 import dataclasses
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -68,11 +69,11 @@ def test_a_role_is_there_once_and_the_whole_sequence_is_the_best_of_these() -> N
         output = dataclasses.replace(labeler(batch), logits=logits)
         likely = logits[0].log_softmax(dim=1)
 
-        def score(tags: tuple[str, ...], likely: torch.Tensor = likely) -> float:
+        def score(tags: Sequence[str], likely: torch.Tensor = likely) -> float:
             return sum(float(likely[token, labels.index(tag)]) for token, tag in enumerate(tags))
 
-        def is_valid(tags: tuple[str, ...]) -> bool:
-            pairs = zip(("O", *tags), tags, strict=False)
+        def is_valid(tags: Sequence[str]) -> bool:
+            pairs = zip(["O", *tags], tags, strict=False)
             return all(tag != "I-ARG0" or before in ("B-ARG0", "I-ARG0") for before, tag in pairs)
 
         valid = [tags for tags in itertools.product(labels, repeat=4) if is_valid(tags)]
