@@ -20,6 +20,7 @@ from typing import IO, Any, NoReturn
 from elmo_tasks import __version__
 from elmo_tasks.commands.command import COMMANDS, GROUPS
 from elmo_tasks.errors import DISK_FULL_ERRORS, ElmoTasksError, counted, did_you_mean
+from elmo_tasks.files.paths import ends_in_slash
 from elmo_tasks.files.signals import BROKEN_PIPE, INTERRUPTED, Stopped, ended_cleanly, is_signal
 
 _TEXTS = {"note", "sentence", "sentences", "word"}  # arguments that are not paths
@@ -90,7 +91,7 @@ def _what_is_left(arguments: argparse.Namespace) -> str:
     files = [path for name in _OUTPUTS if isinstance(path := getattr(arguments, name, None), str)]
     if not files:
         return ""
-    if files[0].endswith("/") or Path(files[0]).is_dir():
+    if ends_in_slash(files[0]) or Path(files[0]).is_dir():
         number = counted(len([*Path(files[0]).glob("*.parquet")]), "complete part")
         return f"{files[0]}: has {number}; the same command makes the others"
     return f"{', '.join(files)}: not written; {command.unwritten}"

@@ -17,7 +17,7 @@ from elmo_tasks import hooks
 from elmo_tasks.commands import options
 from elmo_tasks.commands.console import binary_output, json_lines
 from elmo_tasks.errors import DataError, ElmoTasksError, OnError, did_you_mean
-from elmo_tasks.files.paths import HTML, JSON_LINES, check_ending, check_folder, check_output
+from elmo_tasks.files.paths import HTML, JSON_LINES, check_ending, check_folder, check_output, ends_in_slash
 from elmo_tasks.files.signals import Results, uninterrupted
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ class PredictRequest:
             )
         if self.resolve and (foreign_keys or self.format == "reader"):
             raise ElmoTasksError(f"--resolve is for text; expected no --format {self.format}")
-        if self.arguments.least_certain and (self.output_format == "reader" or str(self.output).endswith("/")):
+        if self.arguments.least_certain and (self.output_format == "reader" or ends_in_slash(self.output)):
             raise ElmoTasksError(
                 "--least-certain: expected an annotation tool's --output-format, JSON lines or a table"
             )
@@ -310,7 +310,7 @@ def _input_format(request: PredictRequest) -> InputFormat:
 def _writes_folder(request: PredictRequest) -> bool:
     """Writes the results as Parquet files, if a folder is asked for."""
     if (folder := hooks.find("result_folder", "parquet")) is None:
-        if request.output and request.output.endswith("/"):
+        if ends_in_slash(request.output):
             hooks.required("result_folder", "parquet", "--output DIR/")
         return False
     if not folder.is_asked_for(request.arguments, in_one_table=is_table(request.output)):

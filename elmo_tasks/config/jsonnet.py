@@ -88,7 +88,8 @@ def _evaluate(
     environment = {name: value for name, value in os.environ.items() if not _SURROGATE.search(name + value)}
     known = {**DEFAULT_VARIABLES, **environment, **(variables or {})}
     try:
-        evaluated = _jsonnet.evaluate_snippet(str(path), text, import_callback=_imported, ext_vars=known)
+        # Jsonnet finds the folder of an import only if there are slashes.
+        evaluated = _jsonnet.evaluate_snippet(path.as_posix(), text, import_callback=_imported, ext_vars=known)
         value = pydantic_core.from_json(evaluated)
     except RuntimeError as error:
         explained, name = _explained(path, str(error)), _UNDEFINED.search(str(error))
@@ -110,7 +111,7 @@ def _imported(folder: str, name: str) -> tuple[str, bytes]:
     path = next((each for each in (Path(folder, name), IMPORT_FOLDER / name) if each.is_file()), None)
     if path is None:
         raise FileNotFoundError(name)
-    return str(path), path.read_bytes().removeprefix(codecs.BOM_UTF8)
+    return path.as_posix(), path.read_bytes().removeprefix(codecs.BOM_UTF8)
 
 
 def _explained(path: str | Path, report: str) -> ConfigError:

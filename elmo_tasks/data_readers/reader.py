@@ -241,24 +241,28 @@ class DatasetReader(abc.ABC):
 
     def _cached(self, folder: Path, rows: Callable[[], Iterator[dict[str, Any]]]) -> tuple[datasets.Dataset, Notes]:
         """The data set in a folder of the cache, with its notes; what is missing or damaged is made of the rows."""
-        features = datasets.Features({**self.task.features, **PLACE_FEATURES})
         was_there = folder.exists()
         with write_errors(folder):
             try:
-                with _without_progress_bars():
-                    data = datasets.Dataset.from_generator(
-                        rows, features=features, cache_dir=str(folder), fingerprint=folder.name
-                    )
-                data.data.validate(full=True)  # damaged offsets would read outside of the file
-                return data, Notes.model_validate_json((folder / _NOTES).read_text(encoding="utf-8"))
+                return self._loaded(folder, rows)
             except datasets.exceptions.DatasetGenerationError as error:
                 raise error.__cause__ or error from None
             except _DAMAGE_ERRORS as error:
                 if not was_there:
                     raise
                 logger.warning("%s: the cached data set is damaged and is built again (%s)", folder, one_line(error))
-            shutil.rmtree(folder)
+            shutil.rmtree(folder)  # nothing has its files open now: Windows would keep them
         return self._cached(folder, rows)
+
+    def _loaded(self, folder: Path, rows: Callable[[], Iterator[dict[str, Any]]]) -> tuple[datasets.Dataset, Notes]:
+        """What `_cached` returns, or an error of `_DAMAGE_ERRORS`."""
+        features = datasets.Features({**self.task.features, **PLACE_FEATURES})
+        with _without_progress_bars():
+            data = datasets.Dataset.from_generator(
+                rows, features=features, cache_dir=str(folder), fingerprint=folder.name
+            )
+        data.data.validate(full=True)  # damaged offsets would read outside of the file
+        return data, Notes.model_validate_json((folder / _NOTES).read_text(encoding="utf-8"))
 
     def _noting(
         self, source: str, examples: Iterator[dict[str, Any]], parsing: Parsing, file: Path

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from elmo_tasks.errors import DISK_FULL_ERRORS, RemoteError, WriteError, one_line, some_of
 from elmo_tasks.files.atomic import atomic_write
 from elmo_tasks.files.cache import human_size, kept_hash, used_cache
+from elmo_tasks.files.paths import portable_name
 
 logger = logging.getLogger(__name__)
 
@@ -71,7 +72,11 @@ def downloaded(name: str | Path, *, local_only: bool = False) -> Path:
 def place_of(address: str) -> Path:
     """Where the cache has the file of an address, or would have it."""
     name = PurePosixPath(urlsplit(address).path).name
-    return used_cache("downloads") / hashlib.sha256(address.encode()).hexdigest() / (name.strip(".") or "file")
+    return (
+        used_cache("downloads")
+        / hashlib.sha256(address.encode()).hexdigest()
+        / (portable_name(name.strip(".")) or "file")
+    )
 
 
 def download(address: str, path: Path, expected: str | None) -> None:

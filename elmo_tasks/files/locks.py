@@ -92,7 +92,8 @@ def exclusive(path: Path, waiting_for: str | None = None) -> Iterator[None]:
         yield
     finally:
         for file in (_holder_file(path), path):
-            file.unlink(missing_ok=True)
+            with contextlib.suppress(PermissionError):  # Windows keeps open files; there filelock removes its own
+                file.unlink(missing_ok=True)
         lock.release()
 
 

@@ -26,6 +26,9 @@ SEARCH = "trials.journal"
 _MARKS = {"config.json": "a run", "study.json": "a study", SEARCH: "a search"}
 _CLUTTER = (".DS_Store", "__MACOSX", "Thumbs.db", "desktop.ini")
 
+_FORBIDDEN = re.compile(r'[<>:"/\\|?*\x00-\x1f]')
+_RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
+
 _NameT = TypeVar("_NameT", str, Path)
 
 # `pathlib` makes one slash of two. `hub:` may be followed by the path of a folder.
@@ -93,6 +96,17 @@ def refuse_stream(path: Path) -> None:
 def is_clutter(name: str | Path) -> bool:
     """Whether a file, by its path in a folder or an archive, is only what macOS or Windows keep about other files."""
     return any(part.startswith("._") or part in _CLUTTER for part in PurePosixPath(name).parts)
+
+
+def portable_name(name: str) -> str:
+    """A name for a new file or folder that every system allows: Windows has no `a:b`, `a.`, `CON` or `nul.txt`."""
+    name = _FORBIDDEN.sub("_", name).rstrip(". ")
+    return f"_{name}" if _RESERVED.fullmatch(name) else name
+
+
+def ends_in_slash(name: str | Path | None) -> bool:
+    """Whether a name says by its end that it is that of a folder."""
+    return str(name).endswith(("/", os.sep))
 
 
 def plain_name(path: Path) -> str:

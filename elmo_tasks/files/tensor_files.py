@@ -30,7 +30,7 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], **metadata: str) ->
             reason = str(error).replace(str(file), str(path))
             raise WriteError(path, reason, sum(tensor.nbytes for tensor in contents.values())) from None
         file.chmod(folder.stat().st_mode & 0o666)  # it is only its owner's to read
-        with file.open("rb") as stream:
+        with file.open("rb+") as stream:  # Windows only syncs what may be written
             os.fsync(stream.fileno())
 
 

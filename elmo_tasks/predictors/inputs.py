@@ -65,7 +65,10 @@ class LiveLines:
         is_buffered = self._raw.count > self._taken  # otherwise peek would wait
         if is_buffered and b"\n" in self._buffer.peek():
             return False
-        return not select.select([self._raw], [], [], 0)[0]
+        try:
+            return not select.select([self._raw], [], [], 0)[0]
+        except OSError:  # on Windows, only sockets can be asked
+            return True
 
 
 class _CountingFile(io.FileIO):

@@ -16,6 +16,7 @@ from elmo_tasks.extras.pretraining.pretraining_config import PretrainingConfig
 from elmo_tasks.extras.pretraining.tokenize_files import find_files
 from elmo_tasks.extras.transformers.transformer_files import TransformerFiles
 from elmo_tasks.files.cache import cache_folder
+from elmo_tasks.files.downloads import place_of
 from elmo_tasks.files.paths import local_path
 from elmo_tasks.files.text import read_lines
 from elmo_tasks.modules.word_vectors import WordVectorFile
@@ -119,3 +120,8 @@ def test_paths_of_commands(home: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert list(Path().iterdir()) == []
     assert main(["predict", "s3://bucket/run.tar.gz", "-"]) == 2
     assert "error: s3://bucket/run.tar.gz: is a URL; expected the path" in capsys.readouterr().err
+
+
+def test_downloads_have_names_that_every_system_allows() -> None:
+    names = {"a.zip": "a.zip", "a:b*.zip": "a_b_.zip", "x..": "x", "nul": "_nul", "Aux.zip": "_Aux.zip"}
+    assert {end: place_of(f"https://some.org/files/{end}").name for end in names} == names

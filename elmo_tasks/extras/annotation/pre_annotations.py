@@ -14,6 +14,7 @@ from elmo_tasks.errors import ElmoTasksError, OnError
 from elmo_tasks.extras.annotation.annotation_tools import AnnotatedText, import_spacy
 from elmo_tasks.extras.annotation.spans import SpansReader, character_places
 from elmo_tasks.files.json_files import json_text
+from elmo_tasks.files.paths import portable_name
 from elmo_tasks.predictors.predictor import Predictor, chances
 from elmo_tasks.tasks import Classification, MultiLabel
 
@@ -131,7 +132,8 @@ def brat_files(texts: Sequence[PreAnnotated]) -> dict[str, bytes]:
     """The texts and their annotations, by the names of files. Probabilities are notes; lines cut spans."""
     files = dict[str, bytes]()
     for position, found in enumerate(texts, start=1):
-        own, notes = Path(str(_task(found.given)["data"].get("file", ""))).name, ""
+        file = str(_task(found.given)["data"].get("file", ""))
+        own, notes = portable_name(re.split(r"[/\\]", file)[-1]), ""
         name = own if own and f"{own}.txt" not in files else f"{position:05}"
         for number, (start, _, label, text, probability) in enumerate(found.spans, start=1):
             pieces = [f"{start + part.start()} {start + part.end()}" for part in re.finditer(r"[^\r\n]+", text)]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from elmo_tasks.commands import options
 from elmo_tasks.errors import ElmoTasksError, counted
-from elmo_tasks.files.paths import check_folder, check_kind, matching_paths
+from elmo_tasks.files.paths import check_folder, check_kind, ends_in_slash, matching_paths
 
 if TYPE_CHECKING:
     from elmo_tasks.commands.predict import PredictRequest
@@ -58,7 +58,7 @@ def writes_parts(arguments: argparse.Namespace, *, in_one_table: bool = False) -
     With `in_one_table`, a folder and several files do not say so.
     """
     output = arguments.output
-    if output and (output.endswith("/") or Path(output).is_dir()):
+    if output and (ends_in_slash(output) or Path(output).is_dir()):
         return True
     folder = next((name for name in arguments.input if Path(name).is_dir()), None)
     is_several = len(arguments.input) > 1 or any(

@@ -19,7 +19,6 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
-from multiprocessing.context import BaseContext
 from pathlib import Path
 from typing import NamedTuple
 
@@ -200,14 +199,8 @@ def in_processes(
     if workers == 1:
         yield from (job() for job in jobs)
         return
-    context: BaseContext
-    if "forkserver" in multiprocessing.get_all_start_methods():
-        # Processes that do not copy this one, which may hold a model and threads.
-        context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload([__name__])  # imported once, into memory that all processes share
-    else:
-        context = multiprocessing.get_context("spawn")
-    executor = ProcessPoolExecutor(workers, context, _begin_worker)
+    # Processes that do not copy this one, which may hold a model and threads.
+    executor = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _begin_worker)
     waiting: deque[Future[NumberedText]] = deque()
     try:
         for job in jobs:

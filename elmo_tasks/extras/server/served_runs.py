@@ -10,7 +10,7 @@ import logging
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from typing import Any, NamedTuple
 
 import torch
@@ -428,8 +428,8 @@ def _without_folders(value: Any) -> Any:
         return {key: _without_folders(each) for key, each in value.items()}
     if isinstance(value, list):
         return [_without_folders(each) for each in value]
-    is_path = isinstance(value, str) and "/" in value and not value.startswith(HUB_PREFIX)
-    return Path(value).name or value if is_path else value
+    is_path = isinstance(value, str) and re.search(r"[/\\]", value) and not value.startswith(HUB_PREFIX)
+    return PureWindowsPath(value).name or value if is_path else value  # Windows has both kinds of slashes
 
 
 def to_bytes(value: Any) -> bytes:

@@ -7,6 +7,7 @@ import contextlib
 import ipaddress
 import logging
 import math
+import os
 import socket
 from typing import Any
 
@@ -31,7 +32,8 @@ def bind(host: str, port: int) -> socket.socket:
         with contextlib.ExitStack() as stack:
             family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
             bound = stack.enter_context(socket.socket(family))
-            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if os.name == "posix":  # elsewhere it would let two servers have the same address
+                bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             bound.bind(address)
             stack.pop_all()  # it stays open
             return bound

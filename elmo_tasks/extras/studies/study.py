@@ -17,7 +17,7 @@ from elmo_tasks.config import Config, load_config
 from elmo_tasks.config.data_folder import MissingDataError, advice_last
 from elmo_tasks.errors import ConfigError, ElmoTasksError, WeightsError, did_you_mean
 from elmo_tasks.extras.studies import find_study
-from elmo_tasks.files.paths import stored_file
+from elmo_tasks.files.paths import portable_name, stored_file
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.folder import Split
 from elmo_tasks.training.data_splits import TrainShare
@@ -70,7 +70,7 @@ class Arm(Config):
     @property
     def slug(self) -> str:
         """The name as that of a folder."""
-        return re.sub(r"[^a-z0-9.]+", "_", self.name.lower()).strip("_.") or "arm"
+        return portable_name(re.sub(r"[^a-z0-9.]+", "_", self.name.lower()).strip("_.") or "arm")
 
     def share_points(self, study: StudyConfig) -> list[SharePoint]:
         """The arm's own shares, or else those of the study."""

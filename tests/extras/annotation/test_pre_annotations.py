@@ -107,6 +107,16 @@ def test_brat_has_the_probabilities_as_notes(tmp_path: Path) -> None:
     assert list(files) == ["up.txt", "up.ann", "00002.txt", "00002.ann", "00003.txt", "00003.ann"]
 
 
+@pytest.mark.parametrize(
+    ("file", "own"),
+    [(r"C:\texts\a.html", "a.html"), ("a:1?", "a_1_"), ("x. .", "x"), ("nul", "_nul"), ("COM1.x", "_COM1.x")],
+)
+def test_brat_has_names_that_every_system_allows(file: str, own: str, tmp_path: Path) -> None:
+    texts = lines(tmp_path / "a.jsonl", [{"text": "No.", "file": file}])
+    files = brat_files(pre_annotate("brat", TAGGER, SpansConfig().build(), str(texts)))
+    assert list(files) == [f"{own}.txt", f"{own}.ann"]
+
+
 @pytest.mark.parametrize(("model", "certainty"), [(Rated(), 0.75), (Topics(), 0.6)])
 def test_labels_of_lines_of_text(model: StubModel, certainty: float, tmp_path: Path) -> None:
     path = tmp_path / "texts.txt"

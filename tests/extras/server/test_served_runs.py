@@ -172,8 +172,10 @@ def test_the_model_card_is_that_of_the_run_s_folder(run_folder: Path, tmp_path: 
 
 def test_settings_of_a_run_can_be_replaced(run_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    (run,) = load_runs([str(run_folder)], batch_tokens=256, overrides=["trainer.device=auto"]).values()
+    overrides = ["trainer.device=auto", r"train_data_path=C:\Users\ann\x.csv"]
+    (run,) = load_runs([str(run_folder)], batch_tokens=256, overrides=overrides).values()
     assert run.about["config"]["trainer"]["device"] == "auto"
+    assert run.about["config"]["train_data_path"] == "x.csv"  # without the user's name
 
 
 def test_a_run_without_a_test_has_the_scores_of_its_best_epoch(run_folder: Path, tmp_path: Path) -> None:

@@ -233,7 +233,7 @@ def test_the_score_of_a_run_is_on_test_data_if_there_is_any_and_that_of_its_base
 
 
 def test_an_arm_s_folder_has_a_plain_name() -> None:
-    names = {"NER, ELMo (2 layers)": "ner_elmo_2_layers", "v1.5 é": "v1.5", "...": "arm", "_a-": "a"}
+    names = {"NER, ELMo (2 layers)": "ner_elmo_2_layers", "v1.5 é": "v1.5", "...": "arm", "_a-": "a", "CON": "_con"}
     assert {name: Arm(name=name, config="x.json").slug for name in names} == names
 
 

@@ -1,0 +1,157 @@
+"""Commands in processes that find what Windows has, and are refused what it refuses; see `windows/sitecustomize.py`."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+PROGRAM = """import json, sys
+from elmo_tasks import cli
+for command in json.loads(sys.argv[1]):
+    print("$", *command, file=sys.stderr)
+    if code := cli.main(command):
+        raise SystemExit(code)
+"""
+MODULES = """import importlib, pkgutil, elmo_tasks
+for module in pkgutil.walk_packages(elmo_tasks.__path__, "elmo_tasks."):
+    if module.name != "elmo_tasks.__main__":
+        importlib.import_module(module.name)
+"""
+TOKENIZE = """import pathlib, sys
+from elmo_tasks.extras.pretraining.tokenize_files import tokenize_files
+from elmo_tasks.text.tokenizers import WhitespaceTokenizer
+print(*map(ascii, next(tokenize_files([pathlib.Path(sys.argv[1])], WhitespaceTokenizer(), workers=2)).types))
+"""
+
+
+class Computer:
+    """A folder with data, in which commands run."""
+
+    def __init__(self, folder: Path, settings: dict[str, Any]) -> None:
+        self.folder = folder
+        self.refused = folder / "refused"  # the files that could not be replaced or removed
+        path = [str(REPOSITORY / "tests" / "windows"), str(REPOSITORY)]
+        own = {"PYTHONPATH": os.pathsep.join(path), "REFUSED_FILES": str(self.refused), "OMP_NUM_THREADS": "1"}
+        own |= {"ELMO_TASKS_CACHE": str(folder / "cache"), "PYTHONIOENCODING": "cp437:strict"}
+        self.environment = {**os.environ, **own}
+        trainer = {**settings["trainer"], "learning_rate_scheduler": {"type": "constant"}}
+        (folder / "config.json").write_text(json.dumps({**settings, "trainer": trainer}), encoding="utf-8")
+        self.data = settings["test_data_path"]
+        (folder / "in.txt").write_text("Alan met Zo\u00eb.\nShe \u201cleft\u201d.\n", encoding="utf-8")
+
+    def python(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        with (self.folder / "in.txt").open("rb") as stream:
+            done = subprocess.run(
+                [sys.executable, *arguments],
+                stdin=stream,
+                capture_output=True,
+                encoding="cp437",
+                cwd=self.folder,
+                env=self.environment,
+                timeout=600,
+            )
+        assert done.returncode == 0, done.stderr
+        return done
+
+    def run(self, *commands: Sequence[str]) -> subprocess.CompletedProcess[str]:
+        """Runs commands one after the other in one process."""
+        return self.python("-c", PROGRAM, json.dumps(commands))
+
+
+@pytest.fixture(scope="module")
+def computer(settings: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Computer:
+    """A computer with a run of two epochs, of which the second one was trained after the run was resumed."""
+    own = Computer(tmp_path_factory.mktemp("windows"), settings)
+    train = ("train", "config.json", "-s", "run", "--predictions", "validation", "--set")
+    own.run(
+        (*train, "trainer.num_epochs=1"),
+        (*train, "trainer.num_epochs=2", "--resume"),
+        (*train, "trainer.num_epochs=1", "--force"),
+        (*train, "trainer.num_epochs=2", "--resume"),
+    )
+    return own
+
+
+def check_files(computer: Computer) -> None:
+    """No file was replaced or removed while it was open, except for locks, and no temporary one is left."""
+    refused = computer.refused.read_text(encoding="utf-8").split() if computer.refused.exists() else []
+    assert {Path(name).suffix or Path(name).name for name in refused} <= {".lock"}  # which filelock removes on Windows
+    assert not list(computer.folder.rglob(".elmo-tasks.*"))
+
+
+@pytest.mark.slow
+def test_a_run_is_trained_resumed_and_replaced(computer: Computer) -> None:
+    metrics = (computer.folder / "run" / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line)["epoch"] for line in metrics] == [1, 2]
+    check_files(computer)
+
+
+@pytest.mark.slow
+def test_files_are_written_twice(computer: Computer) -> None:
+    commands = [
+        ("predict", "run", "in.txt", "--output", "out.jsonl"),
+        ("evaluate", "run", computer.data, "--predictions", "predictions.jsonl"),
+        ("archive", "run", "run.tar.gz"),
+        ("embed", "in.txt", "--output", "vectors.hdf5"),
+    ]
+    others = [
+        ("predict", "run", "in.txt", "--output", "parts/"),
+        ("predict", "run.tar.gz", "in.txt", "--html", "page.html"),
+        ("train", "config.json", "-s", "folds", "--folds", "2", "--set", "trainer.num_epochs=1"),
+    ]
+    computer.run(*commands, *others, *((*command, "--force") for command in commands))
+    assert len((computer.folder / "out.jsonl").read_bytes().splitlines()) == 2
+    check_files(computer)
+
+
+@pytest.mark.slow
+def test_lines_are_answered_as_they_come(computer: Computer) -> None:
+    results = computer.run(("predict", "run", "-", "--output-format", "jsonl")).stdout.splitlines()
+    assert [json.loads(line.encode("cp437"))["tokens"][:2] for line in results] == [["Alan", "met"], ["She", "\u201c"]]
+
+
+@pytest.mark.slow
+def test_damaged_files_of_the_cache_are_replaced(computer: Computer) -> None:
+    caches = [*computer.folder.glob("cache/datasets/*/**/*.arrow"), *computer.folder.glob("cache/word_vectors/*")]
+    for path in caches:
+        content = bytearray(path.read_bytes())
+        content[len(content) // 4 : len(content) // 2] = bytes(len(content) // 2 - len(content) // 4)
+        path.write_bytes(content)
+    done = computer.run(("train", "config.json", "-s", "other", "--set", "trainer.num_epochs=1"))
+    assert "damaged" in done.stderr
+    check_files(computer)
+
+
+@pytest.mark.slow
+def test_tokens_are_numbered_in_several_processes(computer: Computer) -> None:
+    assert computer.python("-c", TOKENIZE, "in.txt").stdout.split()[:2] == ["'Alan'", "'met'"]
+
+
+@pytest.mark.slow
+def test_a_request_is_answered(computer: Computer) -> None:
+    command = [sys.executable, "-m", "elmo_tasks", "serve", "ner=run", "--port", "0"]
+    options: dict[str, Any] = {"stderr": subprocess.PIPE, "encoding": "cp437", "cwd": computer.folder}
+    with subprocess.Popen(command, env=computer.environment, **options) as server:
+        assert server.stderr is not None
+        try:
+            lines = (re.search(r"serving at (http://127.0.0.1:\d+);", line) for line in server.stderr)
+            address = next(filter(None, lines))[1]
+            request = urllib.request.Request(f"{address}/api/runs/ner/predict", b'{"text": "Alan left."}')
+            request.add_header("content-type", "application/json")
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                assert json.load(answer)["results"][0]["tokens"] == ["Alan", "left", "."]
+        finally:
+            server.terminate()
+
+
+@pytest.mark.slow
+def test_every_module_is_imported(computer: Computer) -> None:
+    computer.python("-c", MODULES)
