@@ -65,6 +65,7 @@ check: lint
 lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/ruff check --preview --select PLW1514 --exclude tests .  # text files name their encoding: Windows has others
 	$(BIN)/hadolint Dockerfile
 
 # mypy has one process, and the tests leave a processor idle now and then.

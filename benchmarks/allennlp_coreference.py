@@ -75,7 +75,7 @@ def make_config(checkout: Path, transformer: Path, size: str, max_length: int | 
     for old, new in changes.items():
         assert old in text
         text = text.replace(old, new)
-    with tempfile.NamedTemporaryFile("w", suffix=".jsonnet") as file:
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".jsonnet") as file:
         file.write(text)
         file.flush()
         config: Any = evaluate(file.name, dict.fromkeys([f"COREF_{part}_DATA_PATH" for part in _PARTS], "data"))

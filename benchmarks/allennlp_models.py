@@ -517,7 +517,7 @@ def write_archive(allennlp: AllenNlp, path: Path, folder: Path) -> Path:
     files = folder / "options.json", folder / "weights.hdf5"
     if not files[0].exists():
         random_bilm(SMALL_BILM, seed=2).save(*files)
-    variables = dict.fromkeys(re.findall(r"""std\.extVar\(["'](\w+)""", path.read_text()), "data")
+    variables = dict.fromkeys(re.findall(r"""std\.extVar\(["'](\w+)""", path.read_text(encoding="utf-8")), "data")
     config = local(evaluate(str(path), variables), *files)
     if name := transformer_of(config):
         config = small(config, name, str(make_transformer(folder / f"{path.stem}-files", name)))

@@ -58,7 +58,7 @@ class Clock:
 def _busy_seconds_of_others() -> float:
     """The processor time of other programs and of other virtual machines; 0 if the system does not report it."""
     try:
-        fields = Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]
+        fields = Path("/proc/stat").read_text(encoding="utf-8").split("\n", 1)[0].split()[1:]
     except OSError:
         return 0.0
     user, nice, system, _idle, _waiting, interrupts, soft_interrupts, stolen = map(int, fields[:8])
@@ -191,7 +191,7 @@ def machine() -> dict[str, object]:
     """The machine and the versions that the numbers were measured with."""
     model = platform.processor() or platform.machine()
     try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
         lines = []
     model = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), model)

@@ -95,7 +95,9 @@ def _percentile(times: dict[int, int], share: float) -> int:
 def _peak(process: int) -> float:
     """The most memory that a process has had, in MB; 0 if the system does not say."""
     try:
-        fields: Any = dict(re.findall(r"^(\w+):\s+(\d+) kB", Path(f"/proc/{process}/status").read_text(), re.MULTILINE))
+        fields: Any = dict(
+            re.findall(r"^(\w+):\s+(\d+) kB", Path(f"/proc/{process}/status").read_text(encoding="utf-8"), re.MULTILINE)
+        )
     except OSError:
         return 0.0
     return int(fields["VmHWM"]) / 1000

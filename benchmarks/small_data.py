@@ -383,12 +383,12 @@ def train_all(
             }
             row |= {"seconds": round(time.process_time() - start, 1)}
             print(json.dumps(row), flush=True)
-            with path.open("a") as file:
+            with path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(row) + "\n")
 
 
 def read_results(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
 
 
 SET_NAMES = {

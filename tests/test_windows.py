@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from elmo_tasks.files.paths import portable_name
+
 REPOSITORY = Path(__file__).resolve().parent.parent
 PROGRAM = """import json, sys
 from elmo_tasks import cli
@@ -150,6 +152,13 @@ def test_a_request_is_answered(computer: Computer) -> None:
                 assert json.load(answer)["results"][0]["tokens"] == ["Alan", "left", "."]
         finally:
             server.terminate()
+
+
+def test_a_checkout_has_names_that_every_system_allows() -> None:
+    folders = ("benchmarks", "docs", "elmo_tasks", "notebooks", "tests", "trained_models")
+    names = {path.name for folder in folders for path in (REPOSITORY / folder).rglob("*")}
+    assert "test_windows.py" in names
+    assert [name for name in names if portable_name(name) != name] == []
 
 
 @pytest.mark.slow

@@ -70,8 +70,10 @@ def test_odd_files(caplog: pytest.LogCaptureFixture) -> None:
     assert [example["score"] for example in read(ODD_FILES / "decimal_comma.csv", SCORES)] == [4.5, 1.0]
     assert f"{ODD_FILES / 'decimal_comma.csv'}: UTF-8, separated by semicolons, decimal commas" in caplog.messages
     expected = ":2: a NUL byte, which is not text; export the table again, or delete the line"
-    assert problem(ODD_FILES / "nul.csv", TEXTS) == expected
-    assert [example["label"] for example in read(ODD_FILES / "nul.csv", TEXTS | {"on_error": "skip"})] == ["neg"]
+    assert problem(ODD_FILES / "null_character.csv", TEXTS) == expected
+    assert [example["label"] for example in read(ODD_FILES / "null_character.csv", TEXTS | {"on_error": "skip"})] == [
+        "neg"
+    ]
 
 
 POLISH = "tekst;ocena\n" + "".join(f"Bardzo źle, żółta {n} zupa;{'świetnie' if n % 2 else 'źle'}\n" for n in range(6))
