@@ -48,13 +48,17 @@ def possible_kinds(mention: Sequence[str]) -> int:
         return SEVERAL
     if len(words) > 1 and words[0].lower() in _words("several"):
         return SEVERAL
-    listed, head = _listed(), words[-1]
-    kinds = listed.get(head.lower())
-    if kinds is not None:
-        return kinds
-    if not head[:1].isupper() or head.lower() in _words("place"):
+    head = words[-1]
+    if not head[:1].isupper():
+        return _of_word(head) or ANY
+    if head.lower() in _words("place"):
         return ANY
-    # A name: its title or first name, after "the" or "my" if need be.
-    name = [word for word in words if word[:1].isupper() and word.lower() not in ("the", "my")] or words
-    kinds = listed.get(name[0].lower()) if len(name) > 1 else None
-    return kinds or listed.get(name[0].capitalize() if name[0].isupper() else name[0], ANY)
+    name = [word for word in words if word[:1].isupper() and word.lower() != "the" and not is_pronoun([word])]
+    # Of a name of several words, the title or the first name counts before the last word: "Miss King".
+    return (len(name) > 1 and _of_word(name[0])) or _of_word(head) or ANY
+
+
+def _of_word(word: str) -> int | None:
+    """What a noun, or a name with a capital or in capitals, can refer to; None if it is not in the list."""
+    listed = _listed()
+    return listed.get(word.lower()) or listed.get(word.capitalize() if word.isupper() else word)

@@ -1,0 +1,116 @@
+"""The scripts that make training data of the trained models."""
+
+from __future__ import annotations
+
+import collections
+import json
+import runpy
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from elmo_tasks.data_readers.conll2003 import Conll2003Config
+from elmo_tasks.data_readers.conll2012 import CoreferenceConll2012Config
+from elmo_tasks.data_readers.snli import SnliConfig
+from elmo_tasks.data_readers.sst import SstConfig
+from elmo_tasks.text.genders import possible_kinds
+
+TRAINED_MODELS = Path(__file__).parents[1] / "trained_models"
+
+
+def script(name: str) -> dict[str, Any]:
+    return runpy.run_path(str(TRAINED_MODELS / f"{name}.py"))
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("made")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["made_data.py", str(folder)])
+        script("made_data")["main"]()
+    return folder
+
+
+def test_made_up_pairs_have_each_label_as_often_and_are_not_those_of_the_tests(made: Path) -> None:
+    pairs = list(SnliConfig().build().read(made / "pairs.jsonl"))
+    labels = collections.Counter(pair["label"] for pair in pairs)
+    assert len(pairs) == 6000
+    assert min(labels.values()) > 1900
+    texts = {(" ".join(pair["premise"]), " ".join(pair["hypothesis"])) for pair in pairs}
+    assert len(texts) == 6000
+    own = (TRAINED_MODELS / "own_texts/visitors/inference.txt").read_text(encoding="utf-8").splitlines()
+    assert not {tuple(line.replace(".", " .").split("\t")[1:]) for line in own} & texts
+
+
+def test_who_does_what_is_told_by_the_order_of_words_alone(made: Path) -> None:
+    """The words of a premise and its hypothesis are often the same, and the label is not."""
+    lines = (made / "pairs.jsonl").read_text(encoding="utf-8").splitlines()
+    same = collections.Counter[str]()
+    for record in map(json.loads, lines):
+        words = [sorted(record[key].lower().rstrip(".").split()) for key in ("sentence1", "sentence2")]
+        if words[0] == words[1]:
+            same[record["gold_label"]] += 1
+    assert same["contradiction"] > 150
+    assert set(same) <= {"contradiction", "neutral"}
+
+
+def test_made_up_opinions_turn_with_their_negation(made: Path) -> None:
+    trees = {
+        " ".join(each["tokens"]).lower().rstrip(" .!"): each["label"]
+        for each in SstConfig().build().read(made / "sentences.txt")
+    }
+    assert len(trees) > 1300
+    assert set(trees.values()) == {"very negative", "negative", "neutral", "positive", "very positive"}
+    praise, blame = ({text for text, label in trees.items() if label == name} for name in ("positive", "negative"))
+    words = {"good", "funny", "fresh", "bad", "dull", "rude"}
+    praised = {text.rpartition(" ")[2] for text in blame if " is not " in text}
+    blamed = {text.rpartition(" ")[2] for text in praise if " is not " in text}
+    assert praised & words <= {"good", "funny", "fresh"}
+    assert blamed & words <= {"bad", "dull", "rude"}
+    assert len(praised) > 5
+    assert len(blamed) > 5
+
+
+def test_made_up_stories_never_join_what_cannot_be_one(made: Path) -> None:
+    documents = list(CoreferenceConll2012Config().build().read(made / "stories.conll"))
+    assert len(documents) == 60
+    for document in documents:
+        tokens = [token for sentence in document["sentences"] for token in sentence]
+        for chain in document["clusters"]:
+            kinds = [possible_kinds(tokens[first : last + 1]) for first, last in chain]
+            shared = kinds[0]
+            for each in kinds:
+                shared &= each
+            assert shared, [" ".join(tokens[first : last + 1]) for first, last in chain]
+
+
+def test_names_of_other_sets_get_the_classes_of_conll_2003(tmp_path: Path) -> None:
+    (tmp_path / "wnut.conll").write_text(
+        "Ann\tB-person\nand\tO\nBo\tB-person\nof\tO\nAcme\tB-corporation\nInc\tI-corporation\n\n\nPad\tB-product\n",
+        encoding="utf-8",
+    )
+    (tmp_path / "wiki.txt").write_text("010 I-MISC\nis O\nMad I-ORG\nCity I-ORG\nOslo I-LOC\n. O\n", encoding="utf-8")
+    names = script("names_data")
+    sentences = [each for name in ("wnut.conll", "wiki.txt") for each in names["read_sentences"](tmp_path / name)]
+    (tmp_path / "names.txt").write_text(names["conll"](sentences), encoding="utf-8")
+    found = [(each["tokens"], each["tags"]) for each in Conll2003Config().build().read(tmp_path / "names.txt")]
+    assert found == [
+        (["Ann", "and", "Bo", "of", "Acme", "Inc"], ["U-PER", "O", "U-PER", "O", "B-ORG", "L-ORG"]),
+        (["Pad"], ["U-MISC"]),
+        (["010", "is", "Mad", "City", "Oslo", "."], ["U-MISC", "O", "B-ORG", "L-ORG", "U-LOC", "O"]),
+    ]
+
+
+@pytest.mark.slow
+def test_exchanged_questions_name_something_else_of_their_passage() -> None:
+    passage = "Oslo was founded in 1040 by Harald. Bergen was a port in 1070."
+    questions = [
+        {"id": "a", "question": "Who founded Oslo?", "answers": [{"text": "Harald", "answer_start": 28}]},
+        {"id": "b", "question": "What is a port?", "answers": [{"text": "Bergen", "answer_start": 36}]},
+    ]
+    article = {"title": "Towns", "paragraphs": [{"context": passage, "qas": questions}]}
+    (found,) = script("reading_data")["with_exchanged_names"]([article], every=1)[0]["paragraphs"]
+    assert found["qas"][:2] == questions
+    assert [(each["question"], each["answers"]) for each in found["qas"][2:]] == [("Who founded Bergen?", [])]
