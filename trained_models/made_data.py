@@ -156,11 +156,20 @@ def sentences(number: int = 1500) -> list[tuple[int, str]]:
             opinions = [each for each in lines_of("sayings") if not each.startswith("2")]
             sentiment, _, form = rng.choice(facts if rng.random() < 0.5 else opinions).partition(" ")
             found[int(sentiment), form.format(**blanks)] = None
-    kept = [each for each in found if plain(each[1]) not in own]
+    kept = [(value, _contracted(text, rng)) for value, text in found if plain(text) not in own]
+    kept = [each for each in kept if plain(each[1]) not in own]
     rng.shuffle(kept)
     return [
         (value, f"{text[0].upper()}{text[1:]} {rng.choice(['.', '.', '.', '!', ''])}".strip()) for value, text in kept
     ]
+
+
+def _contracted(text: str, rng: random.Random) -> str:
+    """Half of the texts with "don't" in place of "do not", and the like."""
+    if rng.random() < 0.5:
+        return text
+    text = text.replace("will not", "won't").replace("can not", "can't")
+    return re.sub(r"\b(do|does|did|is|was|would|could) not\b", r"\1n't", text)
 
 
 def plain(text: str) -> str:
