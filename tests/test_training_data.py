@@ -12,10 +12,8 @@ from typing import Any
 import pytest
 
 from elmo_tasks.data_readers.conll2003 import Conll2003Config
-from elmo_tasks.data_readers.conll2012 import CoreferenceConll2012Config
 from elmo_tasks.data_readers.snli import SnliConfig
 from elmo_tasks.data_readers.sst import SstConfig
-from elmo_tasks.text.genders import possible_kinds
 
 TRAINED_MODELS = Path(__file__).parents[1] / "trained_models"
 
@@ -71,19 +69,6 @@ def test_made_up_opinions_turn_with_their_negation(made: Path) -> None:
     assert blamed & words <= {"bad", "dull", "rude"}
     assert len(praised) > 5
     assert len(blamed) > 5
-
-
-def test_made_up_stories_never_join_what_cannot_be_one(made: Path) -> None:
-    documents = list(CoreferenceConll2012Config().build().read(made / "stories.conll"))
-    assert len(documents) == 60
-    for document in documents:
-        tokens = [token for sentence in document["sentences"] for token in sentence]
-        for chain in document["clusters"]:
-            kinds = [possible_kinds(tokens[first : last + 1]) for first, last in chain]
-            shared = kinds[0]
-            for each in kinds:
-                shared &= each
-            assert shared, [" ".join(tokens[first : last + 1]) for first, last in chain]
 
 
 def test_names_of_other_sets_get_the_classes_of_conll_2003(tmp_path: Path) -> None:

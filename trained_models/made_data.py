@@ -1,4 +1,4 @@
-"""Writes made-up training data for three of the trained models: `python trained_models/made_data.py DIR`.
+"""Writes made-up training data for two of the trained models: `python trained_models/made_data.py DIR`.
 
 Each file adds to a public data set what that has too little of. Grammars make the texts, which are plain and a little
 dull on purpose: what counts is that two texts differ in one thing, and with it in what is right.
@@ -7,7 +7,6 @@ dull on purpose: what counts is that two texts differ in one thing, and with it 
   kinds.
 - `sentences.txt`, for sentiment, as flat trees of the Stanford Sentiment Treebank: negations that turn an opinion,
   facts without one, goods and services.
-- `stories.conll`, for coreference, in CoNLL-2012's format: several persons and things in a few sentences.
 
 The sentences in `own_texts` are left out, so that these can measure the models.
 """
@@ -19,7 +18,6 @@ import itertools
 import json
 import random
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,7 +28,6 @@ from elmo_tasks.files.atomic import atomic_write
 GRAMMARS = Path(__file__).resolve().with_suffix("")  # a folder
 OWN_TEXTS = Path(__file__).resolve().parent / "own_texts"
 LABELS = {"e": "entailment", "n": "neutral", "c": "contradiction"}
-Marked = tuple[str, list[str], list[str]]  # a token, the chains that begin with it, those that end with it
 
 
 class Verb(NamedTuple):
@@ -185,96 +182,6 @@ def own_sentences() -> set[str]:
     }
 
 
-def stories(seed: int = 1, documents: int = 60, in_each: int = 8) -> Iterator[list[list[Marked]]]:
-    """Documents of sentences of tokens: each with the chains that begin and those that end there."""
-    rng = random.Random(1)
-    for _ in range(documents):
-        document, number = [], 0
-        for story in rng.sample(lines_of("stories"), in_each):
-            names = {name: str(number + at) for at, name in enumerate("ABCDE")}
-            number += 5
-            text = _told(story, rng)
-            document += [_marked(each, names) for each in re.findall(r".+? \.(?: |$)", text)]
-        yield document
-
-
-def _told(story: str, rng: random.Random) -> str:
-    gender = dict(zip("AB", rng.sample("mf", 2), strict=True))
-
-    def person(match: re.Match[str]) -> str:
-        sex, sort = gender[match[1]], rng.random()
-        if sort < 0.5:
-            return rng.choice(WORDS[f"named_{sex}"])
-        if sort < 0.6:
-            return f"{rng.choice(WORDS[f'titles_{sex}'])} {rng.choice(WORDS['surnames'])}"
-        if sort < 0.7:
-            return f"{rng.choice(['the', 'my'])} {rng.choice(WORDS['professions'])}"
-        noun = rng.choice(WORDS[f"nouns_{sex}"])
-        return f"{rng.choice(['the', 'the', 'my', 'a'])} {noun}"
-
-    def form(match: re.Match[str]) -> str:
-        at = ["he", "him", "his", "himself"].index(match[1].lower())
-        word = WORDS[f"forms_{gender[match[2]]}"][at]
-        return word.capitalize() if match[1][0].isupper() else word
-
-    text = re.sub(r"\{([AB])\}", person, story)
-    text = re.sub(r"\{([Hh]\w+):([AB])\}", form, text)
-    text = re.sub(r"\{kin:([AB])\}", lambda match: rng.choice(WORDS[f"kin_{gender[match[1]]}"]), text)
-    thing = rng.choice(WORDS["things"])
-    blanks = {
-        "thing": thing,
-        "people": rng.choice(WORDS["groups"]),
-        "group": rng.choice(WORDS["companies"]),
-        "pet": rng.choice(WORDS["pets"]),
-    }
-    text = text.format(**blanks, place=rng.choice(WORDS["new_places"]))
-    text = re.sub(r"\ba (?=[aeiou])", "an ", text)
-    return re.sub(r"(^|\. )((?:\[\w )*)([a-z])", lambda match: f"{match[1]}{match[2]}{match[3].upper()}", text)
-
-
-def _marked(text: str, names: dict[str, str]) -> list[Marked]:
-    tokens: list[Marked] = []
-    opened: list[str] = []
-    begins: list[str] = []
-    for part in re.findall(r"\[\w |\]|[^\s\[\]]+", text):
-        if part == "]":
-            tokens[-1][2].append(opened.pop())
-        elif part.startswith("["):
-            opened.append(names[part[1]])
-            begins.append(names[part[1]])
-        else:
-            tokens.append((part, begins, []))
-            begins = []
-    return tokens
-
-
-def conll(documents: Iterator[list[list[Marked]]]) -> str:
-    lines = []
-    for number, document in enumerate(documents):
-        name = f"fiction/made_{number}"
-        counts: dict[str, int] = {}
-        for tokens in document:
-            for _, begins, _ in tokens:
-                for chain in begins:
-                    counts[chain] = counts.get(chain, 0) + 1
-        lines.append(f"#begin document ({name}); part 000")
-        for tokens in document:
-            for at, (token, begins, ends) in enumerate(tokens):
-                begins, ends = ([each for each in part if counts[each] > 1] for part in (begins, ends))
-                lines.append(f"{name} 0 {at} {token} - - - - - - * {_brackets(begins, ends)}")
-            lines.append("")
-        lines.append("#end document")
-    return "\n".join(lines) + "\n"
-
-
-def _brackets(begins: list[str], ends: list[str]) -> str:
-    single = [each for each in begins if each in ends]
-    parts = [f"({each}" for each in begins if each not in single]
-    parts += [f"({each})" for each in single]
-    parts += [f"{each})" for each in ends if each not in single]
-    return "|".join(parts) or "-"
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, metavar="DIR")
@@ -286,12 +193,11 @@ def main() -> None:
     files = {
         "pairs.jsonl": "".join(f"{json.dumps(record)}\n" for record in records),
         "sentences.txt": "".join(f"{tree}\n" for tree in trees),
-        "stories.conll": conll(stories()),
     }
     for name, text in files.items():
         with atomic_write(folder / name) as stream:
             stream.write(text.encode())
-    print(f"{len(records):,} pairs, {len(trees):,} sentences, {files['stories.conll'].count('#begin')} documents")
+    print(f"{len(records):,} pairs, {len(trees):,} sentences")
 
 
 if __name__ == "__main__":

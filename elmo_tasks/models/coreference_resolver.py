@@ -77,15 +77,10 @@ class CoreferenceResolverConfig(ModelConfig):
     unknown_genre_probability: Probability = Field(
         0.0, description="the probability that training treats the genre of a document as unknown"
     )
-    agreement_feature: bool = Field(
-        False,
-        description="pairs have a feature that says whether the genders and numbers of both spans agree, by a list of "
-        "pronouns, nouns for persons and first names",
-    )
     consistent_chains: bool = Field(
         False,
-        description="a chain never has mentions whose genders or numbers differ, by the same list: a span is linked to "
-        "the best antecedent in whose chain it can be",
+        description="a chain never has mentions whose genders or numbers differ, by a list of pronouns, nouns for "
+        "persons and first names: a span is linked to the best antecedent in whose chain it can be",
     )
     pronoun_bonus: float = Field(
         0.0, description="is added to the scores of the antecedents of a pronoun when a document is decoded"
@@ -142,7 +137,6 @@ class CoreferenceResolver(TaskModel[CoreferenceBatch, CoreferenceOutput]):
         self.min_spans = config.min_spans or (1 if config.as_allennlp else _MIN_SPANS)
         self.max_training_sentences = config.max_training_sentences
         self.unknown_genre_probability = config.unknown_genre_probability
-        self.agreement_feature = config.agreement_feature
         self.consistent_chains = config.consistent_chains
         self.pronoun_bonus = config.pronoun_bonus
         self.as_allennlp = config.as_allennlp
@@ -165,7 +159,6 @@ class CoreferenceResolver(TaskModel[CoreferenceBatch, CoreferenceOutput]):
             config.max_antecedents,
             config.coarse_to_fine,
             config.inference_order,
-            config.agreement_feature,
             config.as_allennlp,
         )
 
@@ -200,7 +193,6 @@ class CoreferenceResolver(TaskModel[CoreferenceBatch, CoreferenceOutput]):
             documents=documents,
             speakers=batch.speakers[span_starts],
             genres=self._genres(batch)[documents],
-            kinds=_kinds(batch, span_starts, positions[last_tokens]) if self.agreement_feature else None,
         )
         scored = self.antecedents(spans, choose=batch.kept is None)
         return CoreferenceOutput(span_starts, positions[last_tokens], documents, *scored)

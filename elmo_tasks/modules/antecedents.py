@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
 
 import torch
 from torch import Tensor, nn
@@ -16,12 +15,10 @@ from torch.nn import functional
 from elmo_tasks.modules.dropout import Dropout
 from elmo_tasks.modules.feed_forward import make_linear
 from elmo_tasks.modules.mentions import CHUNK_NUMBERS, PartwiseScorer, make_table
-from elmo_tasks.text.genders import ANY
 from elmo_tasks.text.tokens import TensorRecord
 
 _LEAST_DISTANCES = (1, 2, 3, 4, 5, 8, 16, 32, 64)  # the least distance of each bucket
 _SPEAKERS_UNKNOWN, _SAME_SPEAKER, _OTHER_SPEAKER = range(3)
-_KINDS_UNKNOWN, _MAY_AGREE, _CANNOT_AGREE = range(3)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,7 +30,6 @@ class Spans(TensorRecord):
     documents: Tensor  # (M,) int64
     speakers: Tensor  # (M,) int64, 0 where unknown
     genres: Tensor  # (M,) int64, of the spans' documents, 0 where unknown
-    kinds: Tensor | None = None  # (M,) int64, see `possible_kinds`; None without agreement
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,8 +74,6 @@ class AntecedentScorer(nn.Module):
         max_antecedents: the most that K can be.
         coarse_to_fine: candidates are chosen by coarse scores.
         order: how often pairs are scored.
-        agreement: phi also has an embedding of whether the gender and number of both spans can be the same, cannot be,
-            or are not known.
         as_allennlp: phi is only the embedding of the distance, the scores of antecedents have a bias, and f is one
             number for each span.
     """
@@ -94,7 +88,6 @@ class AntecedentScorer(nn.Module):
         max_antecedents: int,
         coarse_to_fine: bool = False,
         order: int = 1,
-        agreement: bool = False,
         as_allennlp: bool = False,
     ) -> None:
         super().__init__()
@@ -103,8 +96,6 @@ class AntecedentScorer(nn.Module):
         rows = {"distance": len(_LEAST_DISTANCES)}
         if not as_allennlp:
             rows = {"speaker": 3, "genre": num_genres, **rows}
-        if agreement:
-            rows["agreement"] = 3
         spans = dict.fromkeys(("span", "antecedent", "product"), span_size)
         parts = {**spans, **dict.fromkeys(rows, feature_size)}
         self.scorer = PartwiseScorer(parts, hidden_sizes, dropout, bias=as_allennlp)
@@ -179,10 +170,11 @@ class AntecedentScorer(nn.Module):
             chunk = slice(first, first + size)
             products = vectors[chunk].unsqueeze(1) * candidates.of(vectors, chunk)  # (m, K, G)
             hidden = project("product", products)  # (m, K, U)
-            # A product with rows of a unit matrix picks rows faster than an index does, especially backward.
-            for name, kinds in self._pair_kinds(spans, candidates, chunk):  # (m, K)
-                is_kind = functional.one_hot(kinds, len(features[name])).to(products.dtype)  # (m, K, 3)
-                hidden = hidden + is_kind @ features[name].to(products.dtype)
+            if "speaker" in features:
+                # A product with rows of a unit matrix picks rows faster than an index does, especially backward.
+                kinds = _speaker_kinds(spans.speakers[chunk], candidates.of(spans.speakers, chunk))  # (m, K)
+                is_kind = functional.one_hot(kinds, len(features["speaker"])).to(products.dtype)  # (m, K, 3)
+                hidden = hidden + is_kind @ features["speaker"].to(products.dtype)
             apart = features["distance"][buckets[chunk]] if distances is None else distances  # (m, K, U) or (K, U)
             hidden = hidden + candidates.of(others, chunk) + (own[chunk].unsqueeze(1) + apart)
             chunks.append(self.scorer.score(hidden))
@@ -190,14 +182,6 @@ class AntecedentScorer(nn.Module):
         if candidates.coarse_scores is not None:
             scores = scores + candidates.coarse_scores
         return functional.pad(scores.masked_fill(numbers < 0, -torch.inf), (0, 1))  # (M, K + 1)
-
-    def _pair_kinds(self, spans: Spans, candidates: Candidates, rows: slice) -> Iterator[tuple[str, Tensor]]:
-        """The names of the embeddings that belong to both spans of a pair, and the rows of each, (m, K)."""
-        if "speaker" in self.embeddings:
-            yield "speaker", _speaker_kinds(spans.speakers[rows], candidates.of(spans.speakers, rows))
-        if "agreement" in self.embeddings:
-            assert spans.kinds is not None
-            yield "agreement", _agreement(spans.kinds[rows], candidates.of(spans.kinds, rows))
 
     def _refined(self, vectors: Tensor, scores: Tensor, numbers: Tensor) -> Tensor:
         """The vectors, each mixed with those of its candidates: (M, G)."""
@@ -245,12 +229,6 @@ def _speaker_kinds(speakers: Tensor, before: Tensor) -> Tensor:
     """(m, K): whether a span and an antecedent have the same speaker, different ones, or an unknown one."""
     kinds = torch.where(before == speakers.unsqueeze(1), _SAME_SPEAKER, _OTHER_SPEAKER)
     return kinds.masked_fill((before == 0) | (speakers == 0).unsqueeze(1), _SPEAKERS_UNKNOWN)
-
-
-def _agreement(kinds: Tensor, before: Tensor) -> Tensor:
-    """(m, K): whether a span and an antecedent can be of one gender and number, cannot be, or are not known."""
-    found = torch.where(before & kinds.unsqueeze(1) > 0, _MAY_AGREE, _CANNOT_AGREE)
-    return found.masked_fill((before == ANY) | (kinds == ANY).unsqueeze(1), _KINDS_UNKNOWN)
 
 
 def _distance_buckets(numbers: Tensor, are_nearest: bool) -> Tensor:

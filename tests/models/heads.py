@@ -325,7 +325,7 @@ HEADS = {
         learning_rate=0.02,
         without=("unknown_genre_probability",),
     ),
-    "coref, with agreement": coref(agreement_feature=True, consistent_chains=True, pronoun_bonus=1.0),
+    "coref, consistent": coref(consistent_chains=True, pronoun_bonus=1.0),
     "coref, coarse to fine": coref(coarse_to_fine=True, inference_order=2, max_antecedents=8),
 }
 if "stacked_highway_bilstm" in hooks.names("EncoderConfig"):  # of an extra

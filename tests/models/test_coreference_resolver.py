@@ -239,14 +239,6 @@ def test_pronouns_are_linked_more_readily(bonus: float, linked: list[Any]) -> No
     assert prediction["clusters"] == linked
 
 
-def test_whether_genders_agree_matters_only_as_a_feature() -> None:
-    same, other = ({"sentences": [["Mary", "saw", each]], "clusters": []} for each in ("her", "him"))
-    for uses, settings in ((False, {}), (True, {"agreement_feature": True})):
-        resolver = make_resolver(**settings)
-        scores = [resolver(collate(document)).antecedent_scores for document in (same, other)]
-        assert torch.equal(*scores) is not uses
-
-
 def test_training_reads_a_random_window_of_a_long_document() -> None:
     """All spans are kept, so that those of the output show what is read."""
     resolver = make_resolver(max_training_sentences=2, spans_per_word=9.0)

@@ -11,15 +11,11 @@ from torch import Tensor
 
 from elmo_tasks.modules import antecedents
 from elmo_tasks.modules.antecedents import AntecedentScorer, Spans
-from elmo_tasks.text.genders import ANY, FEMALE, MALE, SEVERAL, THING
 
 SIZE = 5  # of the vectors that are compared
 DOCUMENTS = torch.tensor([0] * 9 + [1] + [2] * 4)
 SPEAKERS = torch.tensor([1, 2, 1, 0, 1, 2, 2, 0, 1, 1, 0, 0, 1, 1])
 GENRES = torch.tensor([1] * 9 + [0] + [2] * 4)
-KINDS = torch.tensor(
-    [MALE, FEMALE, ANY, MALE | FEMALE, MALE, THING, ANY, SEVERAL, FEMALE, MALE, ANY, THING, THING, MALE]
-)
 
 
 def make_scorer(max_antecedents: int, **settings: Any) -> AntecedentScorer:
@@ -32,7 +28,7 @@ def make_scorer(max_antecedents: int, **settings: Any) -> AntecedentScorer:
 
 
 def random_spans() -> Spans:
-    return Spans(torch.randn(14, SIZE), torch.randn(14), DOCUMENTS, SPEAKERS, GENRES, KINDS)
+    return Spans(torch.randn(14, SIZE), torch.randn(14), DOCUMENTS, SPEAKERS, GENRES)
 
 
 def bucket(distance: int) -> int:
@@ -49,10 +45,7 @@ def pair_score(scorer: AntecedentScorer, spans: Spans, span: int, antecedent: in
     else:
         speakers = 1 if SPEAKERS[span] == SPEAKERS[antecedent] else 2
     one, other = vectors[span], vectors[antecedent]
-    kinds = int(KINDS[span]), int(KINDS[antecedent])
-    agreement = 0 if ANY in kinds else 1 if kinds[0] & kinds[1] else 2
     rows = {"speaker": speakers, "genre": int(GENRES[span]), "distance": bucket(span - antecedent)}
-    rows["agreement"] = agreement
     rows = {name: row for name, row in rows.items() if name in scorer.embeddings}
     features = [scorer.embeddings[name][row] for name, row in rows.items()]
     feed_forward = scorer.scorer
@@ -60,14 +53,11 @@ def pair_score(scorer: AntecedentScorer, spans: Spans, span: int, antecedent: in
     return feed_forward.output(feed_forward.rest(hidden))[0] + mentions[span] + mentions[antecedent]
 
 
-@pytest.mark.parametrize("agreement", [False, True])
 @pytest.mark.parametrize("max_antecedents", [1, 3, 100])
 @pytest.mark.parametrize("chunk_numbers", [1, 70, 1 << 24])
-def test_scores_of_antecedents(
-    max_antecedents: int, chunk_numbers: int, agreement: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_scores_of_antecedents(max_antecedents: int, chunk_numbers: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(antecedents, "CHUNK_NUMBERS", chunk_numbers)
-    scorer = make_scorer(max_antecedents, agreement=agreement)
+    scorer = make_scorer(max_antecedents)
     spans = random_spans()
     chunks: list[int] = []
     hook = scorer.scorer.output.register_forward_hook(lambda _, inputs, __: chunks.append(len(inputs[0])))
