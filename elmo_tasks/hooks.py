@@ -19,6 +19,8 @@ repeated_training: a training that is repeated. "seeds": `(config, folder, seeds
     the run`, about which "print_folds", `(folder)`, prints all.
 
 bilm_format: a `elmo.bilm_files.BiLMFormat`, another form in which biLMs are published; zip archives come first.
+published_file: `(address) -> (the publisher's address, its SHA-256 or None)` of a published file, which needs no hash;
+    None for other addresses.
 bilm_names: for `BiLM.load_state_dict`, `(tensors, prefix) -> None`, which renames in a state dict the tensors
     that another project has named.
 token_encoder: a subclass of `elmo.token_encoder.TokenEncoder`, for biLMs that look tokens up: "lexicon".

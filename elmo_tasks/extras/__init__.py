@@ -182,6 +182,7 @@ EXTRAS = {
             "bilm_format": {"zip": "bilm_zip:ZIP", "many_langs": "many_langs:MANY_LANGS"},
             "bilm_names": {"allennlp": "allennlp_names:rename_bilm"},
             "token_encoder": {"lexicon": "lexicon:LexiconEncoder"},
+            "published_file": {"bilm": "commands:published_file"},
         },
     ),
     "advice": Extra(

@@ -1,6 +1,7 @@
 """What is downloaded once: files at addresses, and models on the Hugging Face hub.
 
-An address is `https://HOST/FILE#sha256=HASH`; its file is checked, and kept in the cache. A model on the hub is
+An address is `https://HOST/FILE#sha256=HASH`; its file is checked, and kept in the cache. Addresses of published files
+that are known (the hook `published_file`) need no hash. A model on the hub is
 `hub:ORG/NAME[@REVISION]`; its files are kept in the hub's own cache.
 """
 
@@ -14,6 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
+from elmo_tasks import hooks
 from elmo_tasks.errors import DISK_FULL_ERRORS, RemoteError, WriteError, one_line, some_of
 from elmo_tasks.files.atomic import atomic_write
 from elmo_tasks.files.cache import human_size, kept_hash, used_cache
@@ -36,9 +38,20 @@ def is_address(name: str | Path) -> bool:
     return _ADDRESS.match(str(name)) is not None
 
 
-def split_address(name: str | Path) -> tuple[str, str]:
-    """An address without its hash, and the hash; raises `RemoteError` if it has no SHA-256."""
+def published_file(address: str) -> tuple[str, str | None] | None:
+    """The publisher's address of a known file, and its SHA-256, None if that is not known; None for other addresses."""
+    return next(filter(None, (find(address) for find in hooks.everything("published_file"))), None)
+
+
+def split_address(name: str | Path) -> tuple[str, str | None]:
+    """An address without its hash, and the hash; that of a published file may be None.
+
+    Raises:
+        RemoteError: it has no SHA-256, and is not that of a published file.
+    """
     found = _ADDRESS.fullmatch(str(name))
+    if found and found[3] is None and (published := published_file(f"{found[1]}://{found[2]}")):
+        return published
     hashed = found and _HASH.fullmatch(found[3] or "")
     if not found or not hashed:
         address = str(name).partition("#")[0]
@@ -50,7 +63,9 @@ def split_address(name: str | Path) -> tuple[str, str]:
 
 
 def downloaded(name: str | Path, *, local_only: bool = False) -> Path:
-    """The file at an address with its hash. It is downloaded if the cache does not have it, or has another content.
+    """The file at an address with its hash, or of a published file.
+
+    It is downloaded if the cache does not have it, or has another content.
 
     Arguments:
         local_only: never downloads anything.
@@ -61,7 +76,7 @@ def downloaded(name: str | Path, *, local_only: bool = False) -> Path:
     """
     address, expected = split_address(name)
     path = place_of(address)
-    if path.is_file() and kept_hash(path) == expected:
+    if path.is_file() and expected in (None, kept_hash(path)):
         return path
     if local_only:
         raise RemoteError(f"{address}: not downloaded to this machine yet")
@@ -87,8 +102,9 @@ def download(address: str, path: Path, expected: str | None) -> None:
 
     from elmo_tasks.progress import progress_bar
 
+    remedy = f"or give the path of {path.name}, or put it into {path.parent}"
     if is_offline():
-        raise RemoteError(f"{address}: not downloaded to this machine yet, and HF_HUB_OFFLINE is set")
+        raise RemoteError(f"{address}: not downloaded to this machine yet, and HF_HUB_OFFLINE is set; {remedy}")
     try:
         with urllib.request.urlopen(address, timeout=_SECONDS) as response, atomic_write(path) as stream:
             length = response.headers["Content-Length"]
@@ -112,10 +128,11 @@ def download(address: str, path: Path, expected: str | None) -> None:
                 )
     except urllib.error.HTTPError as problem:
         problem.close()
-        raise RemoteError(f"{address}: cannot be downloaded: {problem.code} {problem.reason}") from None
+        raise RemoteError(f"{address}: cannot be downloaded: {problem.code} {problem.reason}; {remedy}") from None
     except (OSError, http.client.HTTPException, ValueError) as problem:  # a file that cannot be written is a WriteError
         reason = problem.reason if isinstance(problem, urllib.error.URLError) else problem
-        raise RemoteError(f"{address}: cannot be downloaded: {reason}; check the address and the network") from None
+        advice = f"check the address and the network, {remedy}"
+        raise RemoteError(f"{address}: cannot be downloaded: {reason}; {advice}") from None
 
 
 def is_offline() -> bool:

@@ -16,10 +16,11 @@ import dataclasses
 import fnmatch
 import re
 import tempfile
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Collection, Iterator, Mapping, MutableMapping
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from elmo_tasks.elmo.options import BiLMOptions
@@ -50,11 +51,13 @@ class Params:
     Arguments:
         values: the keys and values. Other types of values than JSON's cannot be there.
         path: the key path of the part, for messages; empty for the whole config.
+        needed: keys that make a difference here, so that `ignore` does not mark them as read.
     """
 
-    def __init__(self, values: Mapping[str, Any], path: str = "") -> None:
+    def __init__(self, values: Mapping[str, Any], path: str = "", needed: Collection[str] = ()) -> None:
         self._values = values
         self._path = path
+        self._needed = needed
         self._read: set[str] = set()
         self._parts: dict[str, Params] = {}
 
@@ -96,12 +99,12 @@ class Params:
                 values = {"type": values}
             if not isinstance(values, Mapping | None):
                 raise MigrationError(f"config.json: {self.path(key)} is {str(values)[:80]!r}; expected an object")
-            self._parts[key] = Params(values or {}, self.path(key))
+            self._parts[key] = Params(values or {}, self.path(key), self._needed)
         return self._parts[key]
 
     def ignore(self, *keys: str) -> None:
         """Marks keys as read, with all that is in them: what they say is known to make no difference."""
-        self._read.update(keys)
+        self._read.update(key for key in keys if key not in self._needed)
 
     def expect(self, key: str, *values: Any, default: Any = None) -> None:
         """Reads a key that may only have one of these values; raises a `MigrationError` if it has another."""
@@ -165,6 +168,16 @@ class Weights:
         return self._tensors.pop(self.prefix + name, None)
 
 
+class Untrained(Weights):
+    """Stands for the tensors of a model that is not trained yet: zeros, and one of them where a size is not known."""
+
+    def part(self, prefix: str) -> Weights:
+        return self
+
+    def take(self, name: str, *shape: int | None) -> Tensor:
+        return torch.zeros([1 if size is None else size for size in shape])
+
+
 @dataclasses.dataclass(frozen=True)
 class AllenNlpVocabulary:
     """The names of the rows of AllenNLP's tables and of the outputs of its models, by namespace.
@@ -178,10 +191,11 @@ class AllenNlpVocabulary:
 
     def labels(self, namespace: str = "labels") -> tuple[str, ...]:
         """The names of a namespace, in the order of the model's outputs."""
-        if namespace not in self.namespaces:
+        try:
+            return self.namespaces[namespace]
+        except KeyError:
             found = ", ".join(sorted(self.namespaces)) or "none"
-            raise MigrationError(f"vocabulary/{namespace}.txt is missing; the archive has: {found}")
-        return self.namespaces[namespace]
+            raise MigrationError(f"vocabulary/{namespace}.txt is missing; the archive has: {found}") from None
 
 
 @dataclasses.dataclass(frozen=True)

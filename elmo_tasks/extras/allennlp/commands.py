@@ -1,4 +1,4 @@
-"""The command that turns AllenNLP's archives into runs."""
+"""The command that turns AllenNLP's archives into runs, and its configs into ours."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def add_import_allennlp(parser: argparse.ArgumentParser) -> None:
-    about = "AllenNLP's model.tar.gz, its address, or the folder that it unpacks to"
+    about = "AllenNLP's model.tar.gz, its address, or the folder that it unpacks to; or a config, CONFIG.jsonnet"
     parser.add_argument("archive", metavar="ARCHIVE", help=about)
-    parser.add_argument("run_folder", metavar="RUN", help="the folder to write the run to")
+    parser.add_argument("run_folder", metavar="RUN", help="the folder to write the run to; of a config, the new config")
     parser.add_argument(
         "--transformer",
         metavar="DIR|hub:NAME",
@@ -26,9 +26,13 @@ def add_import_allennlp(parser: argparse.ArgumentParser) -> None:
 
 
 def run_import_allennlp(arguments: argparse.Namespace) -> None:
-    from elmo_tasks.extras.allennlp.importing import import_allennlp
+    from elmo_tasks.extras.allennlp.importing import import_allennlp, import_config
 
     places = arguments.archive, arguments.run_folder
+    if arguments.archive.endswith((".jsonnet", ".json")):
+        lines = import_config(*places, force=arguments.force)
+        print(f"{arguments.run_folder}: a config for `elmo-tasks train`", *lines, sep="\n- ")
+        return
     imported = import_allennlp(*places, transformer=arguments.transformer, force=arguments.force)
     print(f"{arguments.run_folder}: AllenNLP's {imported.kind}")
     for line in imported.lines():

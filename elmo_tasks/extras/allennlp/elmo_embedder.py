@@ -43,8 +43,8 @@ class ElmoEmbedder:
     Source: AllenNLP 0.9.0. As there, the biLM carries its state from batch to batch, so that the vectors of a sentence
     depend on the sentences before it. `elmo_tasks.embed` gives vectors that do not.
 
-    It differs in that only files of addresses with their hashes are downloaded: see docs/rescue.md. Without arguments,
-    it is the biLM in the package, not the original one.
+    It differs in that addresses other than those of published biLMs need their hashes: see docs/rescue.md. Without
+    arguments, it is the biLM in the package, not the original one.
 
     Arguments:
         options_file: the biLM's options.json, or its folder, or another name of a biLM; see `BiLM.load`.

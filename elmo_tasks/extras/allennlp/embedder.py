@@ -17,10 +17,11 @@ from torch.nn import functional
 from elmo_tasks.elmo import BiLM, BiLMOptions
 from elmo_tasks.elmo.options import PUBLISHED_OPTIONS, CharacterCnnOptions, CharacterEmbeddingOptions, LstmOptions
 from elmo_tasks.errors import MigrationError, one_line, some_of
-from elmo_tasks.extras.allennlp.archive import PADDING, UNKNOWN, Archive, Params, Weights
+from elmo_tasks.extras.allennlp.archive import PADDING, UNKNOWN, Archive, Params, Untrained, Weights
 from elmo_tasks.extras.allennlp.transformer import add_transformer, convert_transformer
 from elmo_tasks.extras.transformers.transformer_files import TransformerFiles
 from elmo_tasks.extras.weights.allennlp_names import bilm_tensors
+from elmo_tasks.extras.weights.commands import PUBLISHED
 from elmo_tasks.modules.devices import shapes_only
 from elmo_tasks.text.vocabulary import BEGIN_WORD, BYTES, END_WORD, SPECIAL, Vocabulary
 
@@ -123,6 +124,8 @@ def convert_embedder(
         size = _elmo_mixes(result, model.part("elmo"), weights.part("_elmo."), mixes)
         if "input" in mixes:
             order, sizes["elmo"] = [*order, "elmo"], size
+    if isinstance(weights, Untrained):
+        return result  # without columns, since nothing is reordered
     blocks = torch.arange(sum(sizes.values())).split([sizes[part] for part in order])
     indices = dict(zip(order, blocks, strict=True))
     result.columns = torch.cat([indices[part] for part in _PARTS if part in indices])
@@ -154,7 +157,7 @@ def _table(params: Params, weights: Weights, least: int) -> Tensor:
         raise MigrationError(f"weights.th: {weights.prefix}weight has {len(table)} rows for {least} names")
     if params.get("projection_dim", None):
         projection = weights.take("_projection.weight", params.number("projection_dim"), table.shape[1])
-        table = functional.linear(table.float(), projection, weights.take("_projection.bias"))
+        table = functional.linear(table.float(), projection, weights.take("_projection.bias", len(projection)))
     return table
 
 
@@ -185,6 +188,15 @@ def _words(result: ConvertedEmbedder, params: Params, weights: Weights, indexer:
     result.tensors["words.trained"] = _reordered(table, rows)
     result.tensors["words.fixed"] = table.new_zeros(0, table.shape[1])
     result.config["words"] = {"size": table.shape[1], "trainable": trainable}
+    if isinstance(weights, Untrained):
+        result.config["words"] |= {
+            "size": params.number("embedding_dim"),
+            "vectors": params.get("pretrained_file", None),
+        }
+        if "projection_dim" in params:
+            result.notes.append(
+                f"{params.path('projection_dim')}: not available; words have all features of their vectors"
+            )
     result.vocabulary_config["lowercase_words"] = bool(indexer.get("lowercase_tokens", False))
     return table.shape[1]
 
@@ -215,11 +227,12 @@ def _characters(result: ConvertedEmbedder, params: Params, weights: Weights, ind
         result.characters, rows = _named_rows(names)
         table = _table(embedding, part, len(names))
     result.tensors["characters.embedding.weight"] = _reordered(table, rows)
-    params.ignore("dropout")  # it is on the characters' output, and here on their features
     encoder.expect("type", "cnn", "lstm")
     convert = {"cnn": _character_cnn, "lstm": _character_lstm}[encoder.get("type")]
     config, tensors = convert(result, encoder, weights.part("_encoder._module."), indexer, table.shape[1])
     result.config["characters"] = {"embedding_size": table.shape[1], **config}
+    if "dropout" in params:  # AllenNLP's is on the output for a word, and here on the features of its characters
+        result.config["characters"]["dropout"] = params.number("dropout")
     result.tensors |= {f"characters.{name}": tensor for name, tensor in tensors.items()}
     return int(config["filters"] if "filters" in config else config["hidden_size"] * (1 + config["bidirectional"]))
 
@@ -287,6 +300,15 @@ def _elmo_mixes(result: ConvertedEmbedder, params: Params, weights: Weights, mix
     params.ignore("num_output_representations", "type", "scalar_mix_parameters", "requires_grad")
     params.expect("do_layer_norm", False, default=False)
     params.expect("projection_dim", None, 0)
+    result.config["elmo"] = {"mixes": mixes, "dropout": params.number("dropout", 0.5)}
+    if isinstance(weights, Untrained):
+        options, file = PUBLISHED["original"]  # as in AllenNLP
+        result.config["elmo"] |= {
+            "options": params.get("options_file", options),
+            "weights": params.get("weight_file", file),
+            "requires_grad": bool(params.get("requires_grad", False)),
+        }
+        return 0
     bilm = _convert_bilm(weights.part("_elmo_lstm."), result.archive.bilm_options)
     if result.archive.bilm_options is None:
         result.notes.append("the biLM's clips and skip connections are those of the published models")
@@ -296,7 +318,6 @@ def _elmo_mixes(result: ConvertedEmbedder, params: Params, weights: Weights, mix
         result.tensors[f"elmo.mixes.{mix}.weights"] = torch.cat(parameters)
         result.tensors[f"elmo.mixes.{mix}.gamma"] = part.take("gamma", 1).squeeze(0)
     result.bilm = bilm
-    result.config["elmo"] = {"mixes": mixes, "dropout": params.number("dropout", 0.5)}
     return bilm.output_size
 
 

@@ -1,11 +1,15 @@
-"""From an archive of AllenNLP's to a run."""
+"""From an archive of AllenNLP's to a run, and from a config of a training to one of this project."""
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import dataclasses
 import functools
+import json
 import logging
+import operator
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -14,30 +18,38 @@ from typing import Any
 
 from torch import Tensor
 
-from elmo_tasks.config import load_config, to_json
+from elmo_tasks.config import Part, load_config, to_json
+from elmo_tasks.config.jsonnet import evaluate
 from elmo_tasks.elmo.bilm_files import BiLMFiles
-from elmo_tasks.errors import ElmoTasksError, MigrationError, RemoteError, RunError, one_line, some_of
-from elmo_tasks.extras.allennlp.archive import Archive, Params, Weights, opened
-from elmo_tasks.extras.allennlp.embedder import ConvertedEmbedder, convert_embedder
+from elmo_tasks.errors import ElmoTasksError, MigrationError, RunError, one_line, some_of
+from elmo_tasks.extras.allennlp.allennlp_keys import ROWS, answer
+from elmo_tasks.extras.allennlp.archive import AllenNlpVocabulary, Archive, Params, Untrained, Weights, opened
+from elmo_tasks.extras.allennlp.embedder import ConvertedEmbedder, WriteTransformer, convert_embedder
 from elmo_tasks.extras.allennlp.heads import KINDS
 from elmo_tasks.extras.allennlp.heads.head import Head
 from elmo_tasks.extras.allennlp.transformer import write_transformer
 from elmo_tasks.extras.transformers.transformer_files import RunTransformer, TransformerFiles
 from elmo_tasks.extras.weights.foreign_files import fetched
-from elmo_tasks.files.downloads import is_address, place_of
+from elmo_tasks.files.atomic import atomic_write
+from elmo_tasks.files.downloads import is_address
 from elmo_tasks.files.json_files import write_json
 from elmo_tasks.files.locks import locked
-from elmo_tasks.files.paths import check_folder, check_kind
+from elmo_tasks.files.paths import check_folder, check_kind, check_output
 from elmo_tasks.files.tensor_files import write_tensors
 from elmo_tasks.modules.devices import shapes_only
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.text.vocabulary import Vocabulary
+from elmo_tasks.training.optimizers import OptimizerConfig
+from elmo_tasks.training.schedules import SchedulerConfig
 
 logger = logging.getLogger(__name__)
 
 _OPTIONS, _WEIGHTS = "options.json", "weights.hdf5"
 # What makes no difference to a trained model, or has another name here.
+_DATA = ("train_data_path", "validation_data_path", "test_data_path")
+_NOT_OURS = {"type", "parameter_groups"}  # of an optimizer: they name other parameters
+_TRAINER_TYPES = {"dense_sparse_adam": "adam", "huggingface_adamw": "adamw", "linear_with_warmup": "linear_decay"}
 _IGNORED = ("serialization_dir", "evaluate_on_test", "numpy_seed", "pytorch_seed", "vocabulary")
 # What the conversion of values that no model of AllenNLP's has can raise, such as a text instead of a size.
 _MISMATCHES = (ArithmeticError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError)
@@ -103,7 +115,7 @@ def import_allennlp(
         tempfile.TemporaryDirectory(prefix=".elmo-tasks.", dir=run.path) as temporary,
         opened(local_archive(path), Path(temporary)) as archive,
     ):
-        with _mismatches(archive):
+        with _mismatches(archive.path):
             _override(archive.config, overrides or {})
             # The reader with which AllenNLP evaluates and predicts, without those that wrap it, is the only one.
             reader = archive.config.pop("validation_dataset_reader", None) or archive.config.get("dataset_reader")
@@ -131,6 +143,102 @@ def import_allennlp(
         return converted.imported
 
 
+def import_config(path: str | Path, target: str | Path, *, force: bool = False) -> list[str]:
+    """Writes a config of AllenNLP's as one of this project, and returns what differs or is left out, a line each.
+
+    These lines are comments in the new file. Paths of data stay as they are, as do variables that have no value now,
+    `std.extVar(...)`. In place of an address of data, there is the name of its file.
+
+    Raises:
+        ConfigError: the config is missing, or not valid Jsonnet.
+        MigrationError: this project does not have its model. Nothing is written.
+        ElmoTasksError: the new file exists, and `force` is not given.
+    """
+    path, target = Path(path), Path(target)
+    if target.suffix != ".jsonnet":
+        raise MigrationError(f"{target}: expected the name of a config to write, which ends in .jsonnet")
+    check_output(target, force=force)
+    config = evaluate(path, undefined={})
+    validation_reader = config.pop("validation_dataset_reader", None)
+    with _mismatches(path, is_config=True):
+        values, lines = _converted_config(path, config)
+        if validation_reader:
+            for_validation, more = _converted_config(path, {**config, "dataset_reader": validation_reader})
+            values["validation_dataset_reader"] = for_validation["dataset_reader"]
+            lines += more
+        load_config(values, ExperimentConfig)
+    lines = list(dict.fromkeys(lines))
+    comments = "".join(
+        f"// {line}\n" for line in [f"From AllenNLP's {path.name}. What differs, or is left out:", *lines]
+    )
+    text = json.dumps(values, indent=2, ensure_ascii=False)
+    text = re.sub("<undefined:(.+?)>", r'" + std.extVar("\1") + "', text).replace('"" + ', "").replace(' + ""', "")
+    with atomic_write(target) as stream:
+        stream.write(f"{comments}{text}\n".encode())
+    return lines
+
+
+def _converted_config(path: Path, config: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """The values of a config with one reader, and what is to be said about them."""
+    params = Params(config, needed=("initializer", "label_smoothing", "label_weights", "vocabulary"))
+    names = AllenNlpVocabulary(collections.defaultdict(tuple))
+    version = "2.10.1" if "data_loader" in params else "0.9.0"
+    archive = Archive(path, config, version, names, tensors={}, bilm_options=None)
+    embedder, head = _model(params, Untrained({}), archive, _refuse_transformer)
+    values, notes = _config(params, embedder, head), [*embedder.notes, *head.notes]
+    loader = params.part("data_loader" if "data_loader" in params else "iterator")
+    batches = loader.part("batch_sampler") if "batch_sampler" in loader else loader
+    batches.ignore("type", "sorting_keys", "padding_noise")
+    values |= {"data_loader": {"batch_size": batches.number("batch_size", 32)}, "trainer": _trainer(params, notes)}
+    values |= {key: config.get(key) for key in _DATA if key != "test_data_path" or key in params}
+    words = embedder.config.get("words", {})
+    for holder, key in [*((values, key) for key in _DATA), (words, "vectors")]:
+        address = str(holder.get(key))
+        if "://" in address:
+            notes.append(f"{key}: download {address} into the current folder, or change the path")
+            holder[key] = address.rpartition("/")[2]
+    for key in params.unread():
+        *names_of_holder, name = key.split(".")
+        part = functools.reduce(operator.getitem, names_of_holder, config)
+        notes.append(f"{key}: {answer(key.split('.'), part[name], part) or 'not carried over'}")
+    return values, notes
+
+
+def _refuse_transformer(named: Any, weights: Weights) -> TransformerFiles:
+    raise MigrationError(
+        f"AllenNLP trains the transformer {str(named)[:80]}, too, and here transformers are frozen; "
+        "archives of trained models can be imported"
+    )
+
+
+def _trainer(params: Params, notes: list[str]) -> dict[str, Any]:
+    """The config of the trainer; what is to be said about it is added to the notes."""
+    trainer = params.part("trainer")
+    metric = trainer.get("validation_metric", "-loss")
+    metrics = next(row.values for row in ROWS if "trainer.validation_metric" in row.keys)
+    values = {"num_epochs": trainer.get("num_epochs", 20), "validation_metric": metrics.get(metric, metric)}
+    same = ("patience", "grad_norm", "grad_clipping", "num_gradient_accumulation_steps")
+    values |= {key: trainer.get(key) for key in same if key in trainer}
+    kinds: dict[str, type[Part]] = {"optimizer": OptimizerConfig, "learning_rate_scheduler": SchedulerConfig}
+    for key in [key for key in kinds if key in trainer]:
+        part, choices = trainer.part(key), kinds[key].choices()
+        theirs = part.get("type", kinds[key].default_type)
+        ours = _TRAINER_TYPES.get(theirs, theirs)
+        if ours in choices:
+            settings = [each for each in part.keys() if each in choices[ours].model_fields.keys() - _NOT_OURS]  # noqa: SIM118
+            defaults = {"factor": 0.1, "patience": 10} if ours == "reduce_on_plateau" else {}  # torch's
+            values[key] = {"type": ours, **defaults, **{each: part.get(each) for each in settings}}
+        else:
+            notes.append(f"{part.path('type')}: there is no {theirs!r} here; known types: {', '.join(choices)}")
+    penalties = params.part("model").get("regularizer", None) or []
+    for pattern, penalty in penalties["regexes"] if isinstance(penalties, Mapping) else penalties:
+        if "scalar_parameters" in pattern:
+            values["regularizers"] = [{"parameters": "mix.*weights", penalty["type"]: penalty.get("alpha", 0.01)}]
+        else:
+            notes.append(f"model.regularizer: {pattern!r} is not carried over; see trainer.regularizers")
+    return values
+
+
 def _override(config: dict[str, Any], overrides: Mapping[str, Any]) -> None:
     """Changes values of a config; what is not a mapping is replaced."""
     for key, value in overrides.items():
@@ -146,37 +254,29 @@ def _override(config: dict[str, Any], overrides: Mapping[str, Any]) -> None:
 
 def local_archive(path: str | Path) -> Path:
     """The path itself, or that of the file which is downloaded from an address; raises `RemoteError`."""
-    if not is_address(path):
-        return Path(path)
-    try:
-        return fetched(str(path))[0]
-    except RemoteError as error:
-        place = place_of(str(path))
-        raise RemoteError(f"{error}; or give the path of {place.name}, or put it into {place.parent}") from None
+    return fetched(str(path))[0] if is_address(path) else Path(path)
 
 
 @contextlib.contextmanager
-def _mismatches(archive: Archive) -> Iterator[None]:
-    """Errors of the conversion name the archive. Those of impossible values become a `MigrationError`."""
+def _mismatches(path: Path, is_config: bool = False) -> Iterator[None]:
+    """Errors of the conversion name the archive or config. Those of impossible values become a `MigrationError`."""
     try:
         yield
     except ElmoTasksError as error:
-        raise MigrationError(f"{archive.path}: {one_line(error, 1000)}") from None
+        problem = one_line(error, 1000)
+        raise MigrationError(f"{path}: {problem.removeprefix('config.json: ') if is_config else problem}") from None
     except _MISMATCHES as error:
         logger.debug("the conversion failed", exc_info=True)
-        problem = f"config.json and weights.th do not fit together ({one_line(error)})"
-        raise MigrationError(f"{archive.path}: {problem}") from None
+        what = "its values" if is_config else "config.json and weights.th"
+        raise MigrationError(f"{path}: {what} do not fit together ({one_line(error)})") from None
 
 
 def _converted(archive: Archive, transformer: str | None, scratch: Path) -> _Converted:
     """The parts of an archive as those of a run. A biLM and a transformer are written to a temporary folder."""
     params, weights = Params(archive.config), Weights(archive.tensors)
-    params.part("model").expect("type", *KINDS)
-    params.part("dataset_reader").expect("readers", None)
-    kind = params.part("model").get("type")
     write = functools.partial(write_transformer, transformer, scratch / "transformer")
-    embedder = convert_embedder(params, weights, archive, write)
-    head = KINDS[kind](params, weights, archive.vocabulary, embedder.columns)
+    embedder, head = _model(params, weights, archive, write)
+    kind = params.part("model").get("type")
     if unused := weights.names():
         raise MigrationError(f"weights.th: unexpected tensors {some_of(unused)}")
     params.part("model").ignore("initializer", "regularizer")
@@ -203,6 +303,16 @@ def _converted(archive: Archive, transformer: str | None, scratch: Path) -> _Con
         bilm=files,
         transformer=embedder.transformer,
     )
+
+
+def _model(
+    params: Params, weights: Weights, archive: Archive, write: WriteTransformer
+) -> tuple[ConvertedEmbedder, Head]:
+    """The parts of a model; arguments and errors as for `convert_embedder`."""
+    params.part("model").expect("type", *KINDS)
+    params.part("dataset_reader").expect("readers", None)
+    embedder = convert_embedder(params, weights, archive, write)
+    return embedder, KINDS[params.part("model").get("type")](params, weights, archive.vocabulary, embedder.columns)
 
 
 def _config(params: Params, embedder: ConvertedEmbedder, head: Head) -> dict[str, Any]:

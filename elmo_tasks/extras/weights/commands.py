@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from elmo_tasks.elmo.bilm_files import BiLMFiles
 
 _ALLENNLP = "https://s3-us-west-2.amazonaws.com/allennlp/models/elmo"
+_LATER_HOST = "https://allennlp.s3.amazonaws.com/models/elmo"
 _JAPANESE = "https://exawizardsallenlp.blob.core.windows.net/data"
 
 
@@ -58,6 +59,14 @@ PUBLISHED: dict[str, tuple[str, ...]] = {
     **{name: (f"http://vectors.nlpl.eu/repository/11/{at}.zip",) for at, name in enumerate(_MANY_LANGS, start=136)},
 }
 """The options and the weights of each biLM, or its archive."""
+
+
+def published_file(address: str) -> tuple[str, str | None] | None:
+    """The address, also of AllenNLP's later host, of a file of `PUBLISHED`, and its hash; see the hook of this name."""
+    files = (each.partition("#sha256=") for addresses in PUBLISHED.values() for each in addresses)
+    known = {file: sha256 or None for file, _, sha256 in files}
+    address = address.replace(_LATER_HOST, _ALLENNLP)
+    return (address, known[address]) if address in known else None
 
 
 def add_fetch(parser: argparse.ArgumentParser) -> None:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from elmo_tasks.errors import ElmoTasksError, one_line
 from elmo_tasks.files.cache import kept_hash
-from elmo_tasks.files.downloads import download, downloaded, place_of
+from elmo_tasks.files.downloads import download, downloaded, place_of, published_file, split_address
 from elmo_tasks.files.limits import ADVICE, unpacked_numbers
 from elmo_tasks.files.tensor_files import DAMAGED_STATE
 
@@ -18,11 +18,13 @@ _SAFE_UNPICKLER = "2.10"  # of torch: CVE-2025-32434 and CVE-2026-24747 pass `we
 
 def fetched(address: str) -> tuple[Path, str]:
     """The file at an address, and the address with its hash; as `downloaded`, but the address may lack the hash."""
-    if "#" in address:
-        return downloaded(address), address
-    path = place_of(address)
-    if not path.is_file():
-        download(address, path, None)
+    if "#" in address or published_file(address):
+        path = downloaded(address)
+        address, _ = split_address(address)
+    else:
+        path = place_of(address)
+        if not path.is_file():
+            download(address, path, None)
     return path, f"{address}#sha256={kept_hash(path)}"
 
 

@@ -125,9 +125,10 @@ def test_characters_in_a_convolution(
 ) -> None:
     least = {} if "output_dim" in settings else {"min_padding_length": 5}
     indexer = {"type": "characters", **least, "unread": 1}
-    result = convert(characters({**CNN, **settings}, dropout=0.0), {"characters": indexer}, version=version)
+    result = convert(characters({**CNN, **settings}, dropout=0.2), {"characters": indexer}, version=version)
     padding = {"padding": "right", "token_min_padding_length": 5 if least else 0} if version == "0.9.0" else {}
-    assert result.config == {"characters": {"embedding_size": 2, "filters": 3, "width": 2, **padding, **expected}}
+    common = {"embedding_size": 2, "filters": 3, "width": 2, "dropout": 0.2}
+    assert result.config == {"characters": {**common, **padding, **expected}}
     assert result.vocabulary({}).characters == (*SPECIAL, "d", "o")
     assert result.tensors["characters.embedding.weight"].tolist() == [[0, 0], [2, 3], [4, 5], [6, 7]]
     assert result.columns.tolist() == [0, 1, 2]

@@ -133,7 +133,7 @@ def test_others_are_refused() -> None:
         ({}, "type is None; only"),
         ({"type": "lstm", "stateful": True}, "stateful is True"),
         ({"type": "alternating_lstm", "hidden_size": 3, "num_layers": 1, "use_highway": False}, "use_highway is False"),
-        ({"type": "lstm", "hidden_size": 3}, "reads 4 features; expected 5"),
+        ({"type": "lstm", "hidden_size": 3}, "is 12 x 4; by its config it should be any x 5"),
         ({"type": "gru", "bias": False}, "bias is False; only True can"),
         ({"type": "lstm", "proj_size": 2}, "proj_size is 2; only 0 can"),
     ):

@@ -1,6 +1,7 @@
 """Every layout of docs/rescue.md, from tiny weights in files of the published names, and what the page says of them."""
 
 import re
+import shutil
 import zipfile
 from pathlib import Path
 
@@ -9,9 +10,13 @@ import pytest
 
 import elmo_tasks
 from elmo_tasks import cli
-from elmo_tasks.compat import ElmoEmbedder
-from elmo_tasks.elmo import TINY_OPTIONS
+from elmo_tasks.compat import Elmo, ElmoEmbedder
+from elmo_tasks.config import load_config
+from elmo_tasks.elmo import TINY_OPTIONS, ElmoConfig
+from elmo_tasks.errors import RemoteError
 from elmo_tasks.extras.weights.commands import PUBLISHED
+from elmo_tasks.extras.weights.foreign_files import fetched
+from elmo_tasks.files.downloads import place_of
 from tests.fake_hub import FakeHub
 from tests.random_bilm import random_bilm
 
@@ -59,6 +64,51 @@ def test_a_published_bilm_is_fetched_and_used(
     if len(named) == 2:
         found = ElmoEmbedder(*(value for _, value in named)).embed_sentence(list("MKV"))
         np.testing.assert_allclose(found, expected, atol=2e-6)
+
+
+HOSTS = ["https://s3-us-west-2.amazonaws.com/allennlp", "https://allennlp.s3.amazonaws.com"]
+
+
+def addresses_of(size: str, host: str) -> list[str]:
+    start = f"{host}/models/elmo/{size}/elmo_{size}"
+    return [f"{start}_options.json", f"{start}_weights.hdf5"]
+
+
+@pytest.fixture
+def offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing can be downloaded, and the cache is empty."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    monkeypatch.setenv("ELMO_TASKS_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.mark.usefixtures("offline")
+def test_allennlp_s_addresses_of_both_hosts_need_no_hash(files: Path) -> None:
+    """In scripts and configs. The error says where a file from elsewhere is found; then it works."""
+    size = "2x2048_256_2048cnn_1xhighway"
+    for name in ("options.json", "weights.hdf5"):
+        with pytest.raises(RemoteError) as caught:
+            Elmo(*addresses_of(size, HOSTS[1]))
+        (place,) = re.findall(rf"give the path of elmo_{size}_{name}, or put it into (.+)$", str(caught.value))
+        Path(place).mkdir(parents=True)
+        shutil.copy(files / name, Path(place) / f"elmo_{size}_{name}")
+    for host in HOSTS:
+        options, weights = addresses_of(size, host)
+        assert Elmo(options, weights).get_output_dim() == 64
+        config = load_config({"options": options, "weights": weights}, ElmoConfig)
+        assert config.files().weights.parent == Path(place)
+        assert fetched(weights)[1].startswith(f"{addresses_of(size, HOSTS[0])[1]}#sha256=")
+
+
+@pytest.mark.usefixtures("offline")
+def test_a_known_hash_is_checked_and_other_addresses_need_theirs(files: Path) -> None:
+    (_, address) = addresses_of("2x1024_128_2048cnn_1xhighway", HOSTS[0])
+    place = place_of(address)
+    place.parent.mkdir(parents=True)
+    shutil.copy(files / "weights.hdf5", place)
+    with pytest.raises(RemoteError, match="not downloaded to this machine yet"):
+        Elmo(files / "options.json", addresses_of("2x1024_128_2048cnn_1xhighway", HOSTS[1])[1])
+    with pytest.raises(RemoteError, match=r"weights_2\.hdf5: expected #sha256= and .* `elmo-tasks fetch https"):
+        Elmo(files / "options.json", address.replace("weights", "weights_2"))
 
 
 def test_the_page_has_every_other_name() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from elmo_tasks.extras.allennlp.archive import AllenNlpVocabulary, Params, Weights
+from elmo_tasks.extras.allennlp.archive import AllenNlpVocabulary, Params, Untrained, Weights
 from elmo_tasks.extras.allennlp.heads.head import (
     Head,
     Layer,
@@ -43,15 +43,18 @@ def convert_bcn(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary
     head.add_layers("pre_encoder", with_columns(pre_encoder, columns), "model.pre_encode_feedforward")
     head.add_encoder("encoder", model.part("encoder"), weights.part("_encoder."))
     head.add_encoder("integrator", model.part("integrator"), weights.part("_integrator."))
-    pooling = weights.part("_self_attentive_pooling_projection.")
-    head.tensors["attentive_pooling.score.weight"] = attention = pooling.take("weight", 1, None)
-    pooling.take("bias", 1)  # the same for all tokens, so that it changes no softmax
-
     layers = read_layers(model.part("output_layer"), weights.part("_output_layer."))
     # The text pooled in four ways is concatenated in the order max, min, mean, attention; here it is max, mean, min.
-    most, least, mean, attended = torch.arange(4 * attention.shape[1]).split(attention.shape[1])
+    pooled_size = layers[0].weight.shape[1]
+    most, least, mean, attended = torch.arange(pooled_size).chunk(4)
+    pooling = weights.part("_self_attentive_pooling_projection.")
+    head.tensors["attentive_pooling.score.weight"] = pooling.take("weight", 1, pooled_size // 4)
+    pooling.take("bias", 1)  # the same for all tokens, so that it changes no softmax
     layers = with_columns(layers, torch.cat([most, mean, least, attended]))
-    if layers[-1].activation == "maxout":
+    if isinstance(weights, Untrained):
+        layers[-1] = dataclasses.replace(layers[-1], activation="linear")
+        head.notes = ("model.output_layer: the last layer is linear, and all others have the highest dropout",)
+    elif layers[-1].activation == "maxout":
         num_labels = len(layers[-1].bias) // layers[-1].pieces
         layers.append(Layer(torch.eye(num_labels), torch.zeros(num_labels), "linear", 0.0))
     *output, scores = layers
@@ -70,6 +73,7 @@ def _reads_texts(head: Head, params: Params, labels: tuple[str, ...], **own: str
         config = {"type": "sst", "granularity": count, "subtrees": reader.get("use_subtrees", False)}
         ours = tuple(names[int(label)] for label in labels)
     settings, notes = tokenizer_settings(params)
+    notes.extend(head.notes)
     if ours != labels:
         head.label_names = dict(zip(ours, labels, strict=True))
         notes.append(f"the labels {', '.join(labels)} are {', '.join(ours)} here, except in AllenNLP's keys")
@@ -159,7 +163,7 @@ def _add_convolutions(
     head.config["pooling"] = "max"
     first, *rest = layers
     if params.get("output_dim", None):
-        projection = _linear(weights.part("projection_layer."), "linear")
+        projection = _linear(weights.part("projection_layer."), "linear", params.number("output_dim"))
         bias = first.bias + first.weight @ projection.bias
         first = dataclasses.replace(first, weight=first.weight @ projection.weight, bias=bias)
     return [first, *rest]

@@ -26,7 +26,7 @@ import torch
 from torch import Tensor
 
 from elmo_tasks.errors import MigrationError
-from elmo_tasks.extras.allennlp.archive import Params, Weights
+from elmo_tasks.extras.allennlp.archive import Params, Untrained, Weights
 
 _PARAMETERS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 _TORCH = {"lstm": "stacked_bilstm", "gru": "stacked_bigru"}
@@ -72,9 +72,11 @@ def _torch_layers(params: Params, weights: Weights, columns: Tensor, name: str) 
     for layer in range(num_layers):
         for suffix in ("", "_reverse")[: 1 + bidirectional]:
             for parameter in _PARAMETERS:
-                tensor = weights.take(f"{parameter}_l{layer}{suffix}")
+                key = f"{parameter}_l{layer}{suffix}"
                 if layer == 0 and parameter == "weight_ih":
-                    tensor = _with_columns(tensor, columns, weights.prefix)
+                    tensor = weights.take(key, None, len(columns))[:, columns]
+                else:
+                    tensor = weights.take(key)
                 tensors[f"layers.{layer}.{parameter}_l0{suffix}"] = tensor
     config = {"type": name, "hidden_sizes": [size] * num_layers, "bidirectional": bidirectional}
     if num_layers > 1:  # AllenNLP's is between the layers; ours is also on the input of the lowest
@@ -104,15 +106,20 @@ def _augmented_layers(params: Params, weights: Weights, columns: Tensor, name: s
             part = part.part("cell.")
         tensors |= {f"{ours}{key}": tensor for key, tensor in _highway_layer(part, size, columns, theirs)}
     config = {"type": _HIGHWAY[name], "hidden_size": size, "num_layers": num_layers, "dropout": dropout}
-    if any(key.endswith("highway_bias") for key in tensors):
+    has_bias = any(key.endswith("highway_bias") for key in tensors)
+    if isinstance(weights, Untrained):
+        has_bias = name == "alternating_lstm" and params.get("use_input_projection_bias", True)
+    if has_bias:
         config["highway_bias"] = True
     return config, tensors
 
 
 def _highway_layer(weights: Weights, size: int, columns: Tensor, layer: str) -> Iterator[tuple[str, Tensor]]:
     """Gates there: input, forget, candidate, output, highway; here the candidate is the second."""
-    inputs = weights.take("input_linearity.weight", 6 * size, None)
-    inputs = _with_columns(inputs, columns, weights.prefix) if layer.endswith("layer_0.") else inputs
+    if layer.endswith("layer_0."):
+        inputs = weights.take("input_linearity.weight", 6 * size, len(columns))[:, columns]
+    else:
+        inputs = weights.take("input_linearity.weight", 6 * size, None)
     bias = weights.take("state_linearity.bias", 5 * size)
     yield "input_weight", _gates(inputs, size)
     yield "recurrent_weight", _gates(weights.take("state_linearity.weight", 5 * size, size), size)
@@ -127,15 +134,6 @@ def _highway_layer(weights: Weights, size: int, columns: Tensor, layer: str) -> 
 def _gates(tensor: Tensor, size: int) -> Tensor:
     enter, forget, candidate, *others = tensor.split(size)
     return torch.cat([enter, candidate, forget, *others])
-
-
-def _with_columns(matrix: Tensor, columns: Tensor, name: str) -> Tensor:
-    """A matrix that reads the encoder's input, with its columns in our order."""
-    if matrix.dim() != 2 or matrix.shape[1] != len(columns):
-        raise MigrationError(
-            f"weights.th: {name} reads {matrix.shape[-1]} features; expected {len(columns)}, by the rest of the model"
-        )
-    return matrix[:, columns]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -24,8 +24,8 @@ def convert_bidaf(params: Params, weights: Weights, vocabulary: AllenNlpVocabula
     for number in range(head.config["num_highway_layers"]):
         # The gate says in AllenNLP how much of the input passes, and here how much does not.
         layer = weights.part(f"_highway_layer._module._layers.{number}.")
-        transform, gate = layer.take("weight", 2 * size, size)[:, columns].split(size)
-        transform_bias, gate_bias = layer.take("bias", 2 * size).split(size)
+        transform, gate = layer.take("weight", 2 * size, size)[:, columns].chunk(2)
+        transform_bias, gate_bias = layer.take("bias", 2 * size).chunk(2)
         head.tensors |= {
             f"text_encoder.highways.{number}.transform.weight": transform[columns],
             f"text_encoder.highways.{number}.transform.bias": transform_bias[columns],

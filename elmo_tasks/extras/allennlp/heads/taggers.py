@@ -126,6 +126,9 @@ def _tagged_sentences(reader: Params, scheme: TagScheme | None) -> tuple[dict[st
     """Our reader of tagged sentences, and what is to be said about it."""
     name = reader.get("type", None)
     config: dict[str, Any] = {"type": "conll2003", "tag_scheme": scheme}
+    if name == "ontonotes_ner":
+        reader.ignore("domain_identifier", "coding_scheme", "label_namespace")
+        return {"type": "ner_conll2012", "tag_scheme": scheme}, []
     if name != "conll2003":
         note = "data are read as columns, the last being the tag (conll2003)"
         return config, [f"there is no reader {str(name)[:80]!r} here; {note}"]
