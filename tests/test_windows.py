@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from elmo_tasks.commands.command import COMMANDS
 from elmo_tasks.files.paths import portable_name
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -22,10 +23,15 @@ for command in json.loads(sys.argv[1]):
     if code := cli.main(command):
         raise SystemExit(code)
 """
-MODULES = """import importlib, pkgutil, elmo_tasks
+MODULES = """import contextlib, importlib, pkgutil
+import elmo_tasks
+from elmo_tasks import cli
 for module in pkgutil.walk_packages(elmo_tasks.__path__, "elmo_tasks."):
     if module.name != "elmo_tasks.__main__":
         importlib.import_module(module.name)
+for name in cli.COMMANDS:
+    with contextlib.suppress(SystemExit):
+        cli.main([name, "--help"])
 """
 TOKENIZE = """import pathlib, sys
 from elmo_tasks.extras.pretraining.tokenize_files import tokenize_files
@@ -105,9 +111,11 @@ def test_files_are_written_twice(computer: Computer) -> None:
         ("embed", "in.txt", "--output", "vectors.hdf5"),
     ]
     others = [
+        ("models",),
         ("predict", "run", "in.txt", "--output", "parts/"),
         ("predict", "run.tar.gz", "in.txt", "--html", "page.html"),
         ("train", "config.json", "-s", "folds", "--folds", "2", "--set", "trainer.num_epochs=1"),
+        ("train", "config.json", "-s", "helped", "--set", "data_loader.num_workers=1", "--set", "trainer.num_epochs=1"),
     ]
     computer.run(*commands, *others, *((*command, "--force") for command in commands))
     assert len((computer.folder / "out.jsonl").read_bytes().splitlines()) == 2
@@ -162,5 +170,5 @@ def test_a_checkout_has_names_that_every_system_allows() -> None:
 
 
 @pytest.mark.slow
-def test_every_module_is_imported(computer: Computer) -> None:
-    computer.python("-c", MODULES)
+def test_every_module_is_imported_and_every_help_is_printed(computer: Computer) -> None:
+    assert computer.python("-c", MODULES).stdout.count("usage: ") == len(COMMANDS)

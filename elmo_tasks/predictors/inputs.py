@@ -39,7 +39,7 @@ class LiveLines:
 
     def __init__(self, descriptor: int, name: str = STANDARD_INPUT, prompt: Callable[[], None] = lambda: None) -> None:
         self.name = name
-        self._raw = _CountingFile(descriptor, closefd=False)
+        self._raw = _CountingFile(descriptor)
         self._buffer = io.BufferedReader(self._raw)
         self._prompt = prompt
         self._taken = 0  # bytes of the lines that were read
@@ -71,13 +71,21 @@ class LiveLines:
             return True
 
 
-class _CountingFile(io.FileIO):
-    """A file that counts the bytes that were read."""
+class _CountingFile(io.RawIOBase):
+    """An open file that counts the bytes that were read."""
 
-    count = 0
+    def __init__(self, descriptor: int) -> None:
+        self._file = os.fdopen(descriptor, "rb", buffering=0, closefd=False)  # UTF-8 also in a console of Windows
+        self.count = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self._file.fileno()
 
     def readinto(self, buffer: Any) -> int | None:
-        number = super().readinto(buffer)
+        number = self._file.readinto(buffer)
         self.count += number or 0
         return number
 

@@ -2,8 +2,8 @@
 
 Python imports this module first if its folder is on `PYTHONPATH`, also in the processes that a process starts.
 
-- Code of `elmo_tasks` has no module and no attribute that Windows lacks, and processes can only be spawned. Other
-  packages, which have code of their own for Windows, see everything.
+- Code of `elmo_tasks` has no module and no attribute that Windows lacks. Other packages, which have code of their own
+  for Windows, see everything. Processes are spawned.
 - `select` only takes sockets, and `fsync` only files that were opened for writing.
 - No file can be renamed, replaced, truncated or removed while this process has it open or memory-mapped.
 - No file or folder can be made with a name that Windows does not allow.
@@ -147,5 +147,6 @@ def _watch(event: str, arguments: tuple[Any, ...]) -> None:
         _refuse(target, files)
 
 
+multiprocessing.set_start_method("spawn")
 builtins.__import__ = _import_like_windows
 sys.addaudithook(_watch)
