@@ -125,6 +125,10 @@ class Elmo(nn.Module):
         number = name.removeprefix("scalar_mix_")
         if number != name and number.isdecimal() and int(number) < len(self.scalar_mixes):
             return self.scalar_mixes[int(number)]
+        if name == "_elmo_lstm":
+            raise AttributeError(
+                "Elmo has no _elmo_lstm here; use its bilm: bilm(character_ids).layers is (B, L+1, T+2, D)"
+            )
         return super().__getattr__(name)
 
     def _load_from_state_dict(self, state_dict: dict[str, Tensor], prefix: str, *arguments: Any) -> None:

@@ -37,6 +37,33 @@ def checked_device(cuda_device: Any) -> torch.device:
     return device
 
 
+def tf_hub_outputs(
+    sentences: Sequence[str | Sequence[str]],
+    bilm: BiLM | str | Path = DEFAULT_BILM,
+    weights: Tensor | None = None,
+    gamma: Tensor | float = 1.0,
+) -> dict[str, Tensor]:
+    """The outputs of `https://tfhub.dev/google/elmo/3`, by its keys; zeros in the padding.
+
+    `word_emb` (B, T, D/2) are the vectors of the token layer, `lstm_outputs1`, `lstm_outputs2`, ... (B, T, D) those of
+    each LSTM layer, `elmo` (B, T, D) the mix of all layers, and `default` (B, D) its mean over the tokens.
+
+    Arguments:
+        sentences: each a list of tokens, or a text that is split at white space.
+        bilm: a biLM, or what `BiLM.load` takes.
+        weights: (L+1,), of the mix before the softmax, as `aggregation/weights`; equal by default.
+        gamma: the factor of the mix, as `aggregation/scaling`.
+    """
+    network = bilm if isinstance(bilm, BiLM) else BiLM.load(bilm)
+    output = network.layers([each.split() if isinstance(each, str) else each for each in sentences])
+    tokens, *outputs = output.layers.unbind(1)
+    shares = (torch.zeros(network.num_layers) if weights is None else weights).softmax(0).to(tokens)
+    elmo = gamma * torch.einsum("l,bltd->btd", shares, output.layers)
+    result = {"word_emb": tokens[..., : network.output_size // 2], "elmo": elmo}
+    result |= {f"lstm_outputs{number}": each for number, each in enumerate(outputs, 1)}
+    return {**result, "default": elmo.sum(1) / output.mask.sum(1, keepdim=True).clamp(min=1)}
+
+
 class ElmoEmbedder:
     """AllenNLP's `allennlp.commands.elmo.ElmoEmbedder`: the layers of tokenized sentences as arrays.
 

@@ -9,7 +9,7 @@ import json
 import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import torch
 
@@ -61,6 +61,11 @@ class LoadedArchive:
             with contextlib.suppress(AllenNlpArchiveError):
                 open_run(self.archive_file)
 
+    def __getattr__(self, name: str) -> NoReturn:
+        """Says what to use instead of the attributes of AllenNLP's `Archive`, such as `model`."""
+        advice = "import the archive, and use elmo_tasks.load('RUN'), which has model, vocabulary and reader"
+        raise AttributeError(f"archive.{name} is not available here; {advice}")
+
 
 load_archive = LoadedArchive
 
@@ -81,6 +86,11 @@ class Predictor:
 
     def __init__(self, predictor: AllenNlpPredictor) -> None:
         self._predictor = predictor
+
+    def __init_subclass__(cls) -> None:
+        if cls.__module__ != __name__:
+            advice = "call predict_json of Predictor.from_path(...), and change the inputs and results around it"
+            raise ArgumentError(f"{cls.__name__}: subclasses of AllenNLP's predictors are not used here; {advice}")
 
     @classmethod
     def from_path(

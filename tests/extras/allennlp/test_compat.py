@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
 import pytest
 import torch
 
-from elmo_tasks.compat import ElmoEmbedder, Predictor
-from elmo_tasks.elmo import TINY_OPTIONS
+import elmo_tasks.compat
+from elmo_tasks.compat import Elmo, ElmoEmbedder, Predictor, load_archive, tf_hub_outputs
+from elmo_tasks.elmo import PUBLISHED_OPTIONS, TINY_OPTIONS
 from elmo_tasks.errors import ElmoTasksError
 from tests.random_bilm import random_bilm
 
@@ -50,6 +52,45 @@ def test_sentences_batches_and_single_sentences(files: tuple[Path, Path]) -> Non
     assert not np.allclose(embedder.embed_sentence(SENTENCES[0])[1:], batch[0][1:], rtol=0, atol=1e-3)  # state
     layers, mask = ElmoEmbedder(*files).batch_to_embeddings(SENTENCES)
     assert (tuple(layers.shape), mask.sum(dim=1).tolist()) == ((4, 3, 3, 64), [3, 1, 0, 3])
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_the_outputs_of_tensorflow_hub(given: bool) -> None:
+    """With the sizes of its ELMo: half of the token layer's two equal halves, and the whole of the others."""
+    bilm = random_bilm(PUBLISHED_OPTIONS["original"], seed=2)
+    weights, gamma = (torch.tensor([0.3, -1.0, 2.0]), 0.7) if given else (torch.zeros(3), 1.0)
+    settings: dict[str, Any] = {"weights": weights, "gamma": gamma} if given else {}
+    found = tf_hub_outputs(["The dog barked", "Hello", ["a", "b c"], ""], bilm, **settings)
+    output = bilm.layers([["The", "dog", "barked"], ["Hello"], ["a", "b c"], []])
+    layers, mask = output.layers, output.mask
+    assert {name: tuple(each.shape) for name, each in found.items()} == {
+        "word_emb": (4, 3, 512),
+        "lstm_outputs1": (4, 3, 1024),
+        "lstm_outputs2": (4, 3, 1024),
+        "elmo": (4, 3, 1024),
+        "default": (4, 1024),
+    }
+    for half in layers[:, 0].split(512, dim=2):
+        torch.testing.assert_close(found["word_emb"], half)
+    torch.testing.assert_close(found["lstm_outputs1"], layers[:, 1])
+    torch.testing.assert_close(found["lstm_outputs2"], layers[:, 2])
+    expected = gamma * sum(share * layers[:, number] for number, share in enumerate(weights.softmax(0)))
+    torch.testing.assert_close(found["elmo"], expected)
+    for row, length in enumerate(mask.sum(1).tolist()):
+        mean = found["elmo"][row, :length].sum(0) / max(1, length)
+        torch.testing.assert_close(found["default"][row], mean)
+
+
+def test_what_is_not_here_says_what_to_use() -> None:
+    with pytest.raises(ImportError, match=r"no ELMoCharacterMapper; use batch_to_ids\(sentences\)"):
+        from elmo_tasks.compat import ELMoCharacterMapper  # noqa: F401
+    with pytest.raises(AttributeError, match="Elmo has no _elmo_lstm here; use its bilm"):
+        _ = Elmo()._elmo_lstm
+    with pytest.raises(AttributeError, match=r"archive\.model is not available here; .* elmo_tasks\.load\('RUN'\)"):
+        _ = load_archive("ner").model
+    with pytest.raises(ElmoTasksError, match="Mine: subclasses of AllenNLP's predictors are not used here; call"):
+        type("Mine", (Predictor,), {})
+    assert not hasattr(elmo_tasks.compat, "none_such")
 
 
 def test_without_files_it_says_which_bilm_it_is(caplog: pytest.LogCaptureFixture) -> None:

@@ -49,7 +49,7 @@ def test_each_head(kind: str, tmp_path: Path) -> None:
     assert values["data_loader"] == {"batch_size": 7}
     assert values["trainer"]["optimizer"] == {"type": "adam", "lr": 0.01}
     config = load_config(values, ExperimentConfig)
-    labels = dict.fromkeys(("tags", "labels", "genres"), ("B-V", "O", "I-V"))
+    labels: dict[str, tuple[str, ...]] = dict.fromkeys(("tags", "labels", "genres"), ("B-V", "O", "I-V"))
     with shapes_only():
         model = config.build_model(Vocabulary(SPECIAL, 2, SPECIAL, labels), pretrained=False)
     sizes = {size for each in model.parameters() for size in each.shape}

@@ -87,7 +87,7 @@ def test_allennlp_s_addresses_of_both_hosts_need_no_hash(files: Path) -> None:
     size = "2x2048_256_2048cnn_1xhighway"
     for name in ("options.json", "weights.hdf5"):
         with pytest.raises(RemoteError) as caught:
-            Elmo(*addresses_of(size, HOSTS[1]))
+            Elmo(addresses_of(size, HOSTS[1])[0], addresses_of(size, HOSTS[1])[1])
         (place,) = re.findall(rf"give the path of elmo_{size}_{name}, or put it into (.+)$", str(caught.value))
         Path(place).mkdir(parents=True)
         shutil.copy(files / name, Path(place) / f"elmo_{size}_{name}")
