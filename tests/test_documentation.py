@@ -35,8 +35,9 @@ PROBES = REPOSITORY / "docs" / "probes.md"
 OTHER_PACKAGES = REPOSITORY / "docs" / "scikit_learn_and_spacy.md"
 TUTORIALS = sorted((REPOSITORY / "docs" / "tutorials").glob("*.md"))
 OWN_CONFIGS = {
-    f"{name}.jsonnet" for name in ("topics", "reviews", "recipes", "small", "without", "domain", "labels", "german")
-}  # shown in full
+    f"{name}.jsonnet"
+    for name in ("topics", "reviews", "recipes", "small", "without", "domain", "labels", "german", "ner")
+}  # shown in full, or written by a command
 
 
 def blocks(path: Path, language: str) -> list[str]:
