@@ -129,7 +129,7 @@ class AllenNlpArchiveError(RunError):
 
 
 class MigrationError(ElmoTasksError):
-    """An archive of AllenNLP's that cannot be read, or has something that this project does not have."""
+    """An archive or a config of AllenNLP's that cannot be read, or has something that this project does not have."""
 
 
 class CacheError(ElmoTasksError):

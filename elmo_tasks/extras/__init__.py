@@ -33,7 +33,7 @@ EXTRAS = {
         commands={
             "import-allennlp": CommandRow(
                 "use a run",
-                "turn an AllenNLP archive into a run",
+                "turn an AllenNLP archive into a run, or its config into one of ours",
                 "elmo-tasks import-allennlp model.tar.gz runs/imported",
             ),
         },

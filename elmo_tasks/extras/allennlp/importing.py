@@ -48,7 +48,6 @@ logger = logging.getLogger(__name__)
 _OPTIONS, _WEIGHTS = "options.json", "weights.hdf5"
 # What makes no difference to a trained model, or has another name here.
 _DATA = ("train_data_path", "validation_data_path", "test_data_path")
-_NOT_OURS = {"type", "parameter_groups"}  # of an optimizer: they name other parameters
 _TRAINER_TYPES = {"dense_sparse_adam": "adam", "huggingface_adamw": "adamw", "linear_with_warmup": "linear_decay"}
 _IGNORED = ("serialization_dir", "evaluate_on_test", "numpy_seed", "pytorch_seed", "vocabulary")
 # What the conversion of values that no model of AllenNLP's has can raise, such as a text instead of a size.
@@ -168,9 +167,8 @@ def import_config(path: str | Path, target: str | Path, *, force: bool = False) 
             lines += more
         load_config(values, ExperimentConfig)
     lines = list(dict.fromkeys(lines))
-    comments = "".join(
-        f"// {line}\n" for line in [f"From AllenNLP's {path.name}. What differs, or is left out:", *lines]
-    )
+    title = f"From AllenNLP's {path.name}. What differs, or is left out:"
+    comments = "".join(f"// {line}\n" for line in [title, *lines])
     text = json.dumps(values, indent=2, ensure_ascii=False)
     text = re.sub("<undefined:(.+?)>", r'" + std.extVar("\1") + "', text).replace('"" + ', "").replace(' + ""', "")
     with atomic_write(target) as stream:
@@ -225,9 +223,12 @@ def _trainer(params: Params, notes: list[str]) -> dict[str, Any]:
         theirs = part.get("type", kinds[key].default_type)
         ours = _TRAINER_TYPES.get(theirs, theirs)
         if ours in choices:
-            settings = [each for each in part.keys() if each in choices[ours].model_fields.keys() - _NOT_OURS]  # noqa: SIM118
+            fields = choices[ours].model_fields.keys() - {
+                "parameter_groups"
+            }  # their names are those of other parameters
             defaults = {"factor": 0.1, "patience": 10} if ours == "reduce_on_plateau" else {}  # torch's
-            values[key] = {"type": ours, **defaults, **{each: part.get(each) for each in settings}}
+            settings = {each: part.get(each) for each in sorted(fields) if each in part}
+            values[key] = {**defaults, **settings, "type": ours}
         else:
             notes.append(f"{part.path('type')}: there is no {theirs!r} here; known types: {', '.join(choices)}")
     penalties = params.part("model").get("regularizer", None) or []

@@ -89,8 +89,13 @@ class Predictor:
 
     def __init_subclass__(cls) -> None:
         if cls.__module__ != __name__:
-            advice = "call predict_json of Predictor.from_path(...), and change the inputs and results around it"
-            raise ArgumentError(f"{cls.__name__}: subclasses of AllenNLP's predictors are not used here; {advice}")
+            cls.register(cls.__name__)
+
+    @staticmethod
+    def register(name: str) -> NoReturn:
+        """Says what to use instead of a subclass, which AllenNLP registers."""
+        advice = "call predict_json of Predictor.from_path(...), and change the inputs and results around it"
+        raise ArgumentError(f"{name}: subclasses of AllenNLP's predictors are not used here; {advice}")
 
     @classmethod
     def from_path(

@@ -90,6 +90,8 @@ def test_what_is_not_here_says_what_to_use() -> None:
         _ = load_archive("ner").model
     with pytest.raises(ElmoTasksError, match="Mine: subclasses of AllenNLP's predictors are not used here; call"):
         type("Mine", (Predictor,), {})
+    with pytest.raises(ElmoTasksError, match="mine: subclasses of AllenNLP's predictors are not used here; call"):
+        Predictor.register("mine")
     assert not hasattr(elmo_tasks.compat, "none_such")
 
 
