@@ -89,10 +89,10 @@ def computer(settings: dict[str, Any], tmp_path_factory: pytest.TempPathFactory)
 
 
 def check_files(computer: Computer) -> None:
-    """No file was replaced or removed while it was open, except for locks, and no temporary one is left."""
+    """No file was replaced or removed while it was open, except for locks, and no lock or temporary file is left."""
     refused = computer.refused.read_text(encoding="utf-8").split() if computer.refused.exists() else []
     assert {Path(name).suffix or Path(name).name for name in refused} <= {".lock"}  # which filelock removes on Windows
-    assert not list(computer.folder.rglob(".elmo-tasks.*"))
+    assert not [*computer.folder.rglob(".elmo-tasks.*"), *computer.folder.rglob(".lock")]
 
 
 @pytest.mark.slow

@@ -5,11 +5,13 @@ Python imports this module first if its folder is on `PYTHONPATH`, also in the p
 - Code of `elmo_tasks` has no module and no attribute that Windows lacks. Other packages, which have code of their own
   for Windows, see everything. Processes are spawned.
 - `select` only takes sockets, and `fsync` only files that were opened for writing.
+- Locks of `filelock` remove their file after they were released.
 - No file can be renamed, replaced, truncated or removed while this process has it open or memory-mapped.
 - No file or folder can be made with a name that Windows does not allow.
 """
 
 import builtins
+import contextlib
 import errno
 import multiprocessing
 import os
@@ -70,6 +72,18 @@ def _context(method: str | None = None) -> Any:
     return multiprocessing.get_context("spawn")
 
 
+def _locks_like_windows(filelock: Any) -> types.ModuleType:
+    """The module `filelock` with the lock that it has on Windows."""
+
+    class WindowsFileLock(filelock.FileLock):
+        def _release(self) -> None:
+            super()._release()
+            with contextlib.suppress(OSError):
+                os.unlink(self.lock_file)
+
+    return _Lacking(filelock, set(), FileLock=WindowsFileLock)
+
+
 _LIKE_WINDOWS: dict[str, types.ModuleType] = {
     "os": _Lacking(os, _LACKING["os"], fsync=_fsync),
     "signal": _Lacking(signal, _LACKING["signal"]),
@@ -86,6 +100,8 @@ def _import_like_windows(
     if not level and str((globals or {}).get("__name__", "")).partition(".")[0] == "elmo_tasks":
         if name in _MODULES:
             raise ModuleNotFoundError(f"No module named {name!r} on Windows", name=name)
+        if name == "filelock" and name not in _LIKE_WINDOWS:
+            _LIKE_WINDOWS[name] = _locks_like_windows(found)
         return _LIKE_WINDOWS.get(found.__name__, found)
     return found
 
