@@ -108,8 +108,9 @@ class SemanticRoleLabeler(LabelModel[SemanticRolesBatch, TagScores]):
         likelihoods = output.logits.float().log_softmax(dim=2)  # (B, T, K)
         scores = likelihoods.exp() if self.decoded_scores == "probabilities" else likelihoods
         tags = self.decoder.best_tags(scores, output.mask)  # (B, T)
-        for row in range(len(tags)) if self.once else ():
-            tags[row] = self._without_repeated(scores[row : row + 1], output.mask[row : row + 1], tags[row : row + 1])
+        if self.once:
+            rows = zip(scores.split(1), output.mask.split(1), tags.split(1), strict=True)
+            tags = torch.cat([self._without_repeated(*row) for row in rows])
         chosen = self.tag_probabilities(output.logits, tags) if probabilities else None  # (B, T)
         return tag_predictions(tags, chosen, output.mask, self.labels)
 
@@ -119,10 +120,8 @@ class SemanticRoleLabeler(LabelModel[SemanticRolesBatch, TagScores]):
         Each turn settles one role, so that there are at most as many as roles. Source of the condition: Punyakanok et
         al. (2008), "The Importance of Syntactic Parsing and Inference in Semantic Role Labeling", section 3.4.
         """
-        for label in self.once:
-            places = (tags[0] == label).nonzero().flatten().tolist()
-            if len(places) < 2:
-                continue
+        while (repeated := self._repeated(tags)) is not None:
+            label, places = repeated
             found = []
             for place in places:
                 kept = torch.full_like(scores[0, :, label], _NEVER)  # (T,)
@@ -133,3 +132,11 @@ class SemanticRoleLabeler(LabelModel[SemanticRolesBatch, TagScores]):
                 found.append((float(only.gather(2, best.unsqueeze(2)).squeeze(2)[mask].sum()), best, only))
             _, tags, scores = max(found, key=lambda each: each[0])
         return tags
+
+    def _repeated(self, tags: Tensor) -> tuple[int, list[int]] | None:
+        """The first of the tags of `once` that a sentence, (1, T), has more than once, and its tokens."""
+        for label in self.once:
+            places = (tags[0] == label).nonzero().flatten().tolist()
+            if len(places) > 1:
+                return label, places
+        return None

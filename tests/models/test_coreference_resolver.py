@@ -187,15 +187,15 @@ def test_links_join_as_in_brute_force() -> None:
 
 
 def test_spans_of_a_chain_can_all_be_of_one_kind() -> None:
-    """Peter, Mary, he, her: by its scores alone, each is linked to the one before."""
-    document = {"sentences": [["Peter", "met", "Mary", "."], ["He", "saw", "her", "."]], "clusters": []}
+    """The king, Mary, he, her: by its scores alone, each is linked to the one before."""
+    document = {"sentences": [["The", "king", "met", "Mary"], ["He", "saw", "her", "."]], "clusters": []}
     batch = collate(document)
     scores = [[NONE, NONE, NONE, 0.0], [NONE, NONE, 2.0, 0.0], [NONE, 1.0, 2.0, 0.0], [1.0, 2.0, 3.0, 0.0]]
-    output = output_of([(0, 0), (2, 2), (4, 4), (6, 6)], [0] * 4, scores)
+    output = output_of([(0, 1), (3, 3), (4, 4), (6, 6)], [0] * 4, scores)
     (together,) = make_resolver().decode(output, batch)
-    assert together["clusters"] == [[[0, 0], [2, 2], [4, 4], [6, 6]]]
+    assert together["clusters"] == [[[0, 1], [3, 3], [4, 4], [6, 6]]]
     (apart,) = make_resolver(consistent_chains=True).decode(output, batch)
-    assert apart["clusters"] == [[[0, 0], [4, 4]], [[2, 2], [6, 6]]]
+    assert apart["clusters"] == [[[0, 1], [4, 4]], [[3, 3], [6, 6]]]
     assert apart["antecedents"] == [None, None, 0, 1]
     likely = torch.tensor(scores).softmax(dim=1)
     expected = [likely[0, 3], likely[1, 3], likely[2, 1], likely[3, 1]]

@@ -85,6 +85,27 @@ def test_a_role_is_there_once_and_the_whole_sequence_is_the_best_of_these() -> N
     assert changed > 5
 
 
+def test_several_roles_are_there_once_each_in_sentences_of_any_length() -> None:
+    labels = ("O", "B-V", "B-ARG0", "B-ARG5", "B-ARGM-TMP")
+    labeler, vocabulary = make_labeler(labels, unique_roles=True)
+    batch, single = make_batch(vocabulary, 6, 3), make_batch(vocabulary, 3)
+    word = make_batch(vocabulary, 1)
+    assert len(labeler.decode(labeler(word), word)[0]["tags"]) == 1
+    torch.manual_seed(6)
+    adjuncts = 0
+    for _ in range(20):
+        logits = torch.randn(2, 6, len(labels))
+        logits[:, :, 2:] += 2
+        predictions = labeler.decode(dataclasses.replace(labeler(batch), logits=logits), batch)
+        for prediction in predictions:
+            assert prediction["tags"].count("B-ARG0") <= 1
+            assert prediction["tags"].count("B-ARG5") <= 1
+            adjuncts += prediction["tags"].count("B-ARGM-TMP") > 1
+        shorter = dataclasses.replace(labeler(single), logits=logits[1:, :3])
+        assert labeler.decode(shorter, single)[0]["tags"] == predictions[1]["tags"]
+    assert adjuncts > 5
+
+
 def test_the_flags_first_values_are_small() -> None:
     flag = make_labeler(predicate_size=400)[0].predicate.weight.detach()
     bound = (6 / 402) ** 0.5  # Glorot's uniform distribution

@@ -42,8 +42,10 @@ from elmo_tasks.text.genders import ANY, FEMALE, MALE, SEVERAL, THING, is_pronou
         ("a cup", ANY),
         ("The", ANY),
         ("Paris", ANY),
-        ("Charlotte Street", ANY),
+        ("Mary Street", ANY),
         ("Smith", ANY),
+        ("MARY STREET", ANY),
+        ("that", ANY),
         ("a company of men", ANY),
     ],
 )
