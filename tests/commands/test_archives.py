@@ -44,13 +44,13 @@ def test_fetch_says_where_the_files_are_and_how_a_config_names_them(
             "--set", f"model.embedder.elmo.options={options}", "--set", f"model.embedder.elmo.weights={weights}"
         ]  # fmt: skip
     monkeypatch.setitem(PUBLISHED, "tiny", (plain[0], f"{plain[1]}#sha256={'0' * 64}"))
-    hub.files["other.json"] = b"{}"
+    hub.files |= {"other.json": b"{}", "other.hdf5": hub.files["weights.hdf5"]}
     for names, problem in (
         (["tiny"], "not the expected file"),
         (["smal"], "Did you mean 'small'?"),
         ([], "no name: expected a name that --list shows, such as original or spanish"),
         (
-            [f"{hub.address}/files/other.json", plain[1]],
+            [f"{hub.address}/files/other.json", f"{hub.address}/files/other.hdf5"],
             "other.json: the key 'char_cnn' is missing; expected the options of a character-based biLM",
         ),
     ):
