@@ -120,7 +120,7 @@ class SemanticRoleLabeler(LabelModel[SemanticRolesBatch, TagScores]):
         Each turn settles one role, so that there are at most as many as roles. Source of the condition: Punyakanok et
         al. (2008), "The Importance of Syntactic Parsing and Inference in Semantic Role Labeling", section 3.4.
         """
-        while (repeated := self._repeated(tags)) is not None:
+        while (repeated := self._repeated(tags, mask)) is not None:
             label, places = repeated
             found = []
             for place in places:
@@ -133,10 +133,10 @@ class SemanticRoleLabeler(LabelModel[SemanticRolesBatch, TagScores]):
             _, tags, scores = max(found, key=lambda each: each[0])
         return tags
 
-    def _repeated(self, tags: Tensor) -> tuple[int, list[int]] | None:
+    def _repeated(self, tags: Tensor, mask: Tensor) -> tuple[int, list[int]] | None:
         """The first of the tags of `once` that a sentence, (1, T), has more than once, and its tokens."""
         for label in self.once:
-            places = (tags[0] == label).nonzero().flatten().tolist()
+            places = ((tags[0] == label) & mask[0]).nonzero().flatten().tolist()
             if len(places) > 1:
                 return label, places
         return None
