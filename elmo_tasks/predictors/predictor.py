@@ -239,6 +239,8 @@ class Predictor(ABC):
         explain: bool,
     ) -> Iterator[tuple[int, dict[str, Any]]]:
         """Yields each result with the number of its input, from 1. Without a source, blank texts are not warned of."""
+        if not isinstance(explain, bool):
+            raise ArgumentError(f"explain is {one_line_of(explain)}; expected True or False")
         for window in self._windows(inputs, source, waiting, on_error):
             refused: DataError | None = None
             while True:

@@ -126,7 +126,7 @@ def test_word_pieces_come_with_whether_they_are_lowercase(tmp_path: Path, lowerc
 @pytest.mark.parametrize(
     ("make", "config", "unread"),
     [
-        (tagger, TAGGER, {"dataset_reader.coding_scheme"}),
+        (tagger, TAGGER, set()),
         (roles, SRL, {"data_loader"}),
         (classifier, CLASSIFIER, {"dataset_reader.tokenizer"}),
     ],
