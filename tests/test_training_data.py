@@ -42,7 +42,7 @@ def test_made_up_pairs_have_each_label_as_often_and_are_not_those_of_the_tests(m
     assert not {tuple(line.replace(".", " .").split("\t")[1:]) for line in own} & texts
 
 
-def test_who_does_what_is_told_by_the_order_of_words_alone(made: Path) -> None:
+def test_who_does_what_depends_only_on_the_order_of_words(made: Path) -> None:
     """The words of a premise and its hypothesis are often the same, and the label is not."""
     lines = (made / "pairs.jsonl").read_text(encoding="utf-8").splitlines()
     same = collections.Counter[str]()

@@ -1,7 +1,7 @@
 """Writes made-up training data for two of the trained models: `python trained_models/made_data.py DIR`.
 
-Each file adds to a public data set what that has too little of. Grammars make the texts, which are plain and a little
-dull on purpose: what counts is that two texts differ in one thing, and with it in what is right.
+Each file adds to a public data set what it has too little of. The texts are made from lists of forms and words. They
+are plain on purpose: two of them often differ in one word, and have different labels.
 
 - `pairs.jsonl`, for inference, in SNLI's format: who does what, negations, possibilities, conditions, quantities,
   kinds.

@@ -187,7 +187,7 @@ def test_links_join_as_in_brute_force() -> None:
 
 
 def test_spans_of_a_chain_can_all_be_of_one_kind() -> None:
-    """The king, Mary, he, her: by its scores alone, each is linked to the one before."""
+    """The king, Mary, he, her: by the scores only, each is linked to the one before."""
     document = {"sentences": [["The", "king", "met", "Mary"], ["He", "saw", "her", "."]], "clusters": []}
     batch = collate(document)
     scores = [[NONE, NONE, NONE, 0.0], [NONE, NONE, 2.0, 0.0], [NONE, 1.0, 2.0, 0.0], [1.0, 2.0, 3.0, 0.0]]
