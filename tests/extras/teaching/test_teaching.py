@@ -1,5 +1,6 @@
 """The course in `notebooks`: its notebooks run, and its exercises take the right answers and no others."""
 
+import fractions
 import json
 import math
 import re
@@ -13,9 +14,11 @@ import matplotlib.pyplot as plt
 import nbformat
 import numpy as np
 import pytest
+import torch
 
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.extras.teaching import check
+from elmo_tasks.text.tag_schemes import spans_of_tags
 from tests import command_server, pages
 
 FOLDER = pages.REPOSITORY / "notebooks"
@@ -27,13 +30,14 @@ SOLUTIONS = runpy.run_path(str(FOLDER / "solutions.py"))["SOLUTIONS"]
 _SENTENCE = "The sound of the bells was loud."
 WRONG: dict[str, list[Any]] = {
     "1a": [lambda u, v: u @ v, lambda u, v: u @ v / u.norm(), lambda u, v: (u - v).norm()],
-    "1b": [[0, 1, 2], [1, 2], 0],
+    "1b": [[0, 1, 2], [1, 2], 1, [], "a word", torch.tensor([0, 2])],
     "1c": [
         lambda layers, w, gamma: gamma * (w[:, None, None] * layers).sum(0),
         lambda layers, w, gamma: (w.softmax(0)[:, None, None] * layers).sum(0),
         lambda layers, w, gamma: gamma * layers.mean(0),
+        lambda layers, w, gamma: [[8.0], [10.0]],  # features and tokens exchanged
     ],
-    "1d": [[0, 0, 1], [4, 0, 0], [0, 4]],
+    "1d": [[0, 0, 1], [4, 0, 0], [0, 4], {0, 1, 9}, 9],
     "2a": [
         lambda bits: math.exp(np.mean(bits)),
         lambda bits: sum(bits) / len(bits),
@@ -44,9 +48,11 @@ WRONG: dict[str, list[Any]] = {
         (_SENTENCE, _SENTENCE.replace("was", "were")),  # not fooled
         SOLUTIONS["2b"][::-1],
         ("The dog was old.", "The cats were old."),
+        (_SENTENCE, _SENTENCE),
+        {*SOLUTIONS["2b"]},
     ],
-    "2c": [968.0 / 70.4, 968.0 - 70.4, math.log(968.0 / 70.4)],
-    "2d": [140.2 / 232.2, math.sqrt(232.2 / 140.2), 0.5],
+    "2c": [968.0 / 70.4, 968.0 - 70.4, math.log(968.0 / 70.4), 3.7, [3.8, 3.8]],
+    "2d": [140.2 / 232.2, math.sqrt(232.2 / 140.2), 0.5, 0.7],
     "3a": [
         lambda tags: [(tag[2:], place, place) for place, tag in enumerate(tags) if tag != "O"],
         lambda tags: [(label, first, last + 1) for label, first, last in SOLUTIONS["3a"](tags)],
@@ -71,19 +77,72 @@ WRONG: dict[str, list[Any]] = {
         lambda vector, centroids: max(SOLUTIONS["1a"](vector, each) for each in centroids.values()),
     ],
 }  # fmt: skip
+# What a student may also write: other types and libraries, and numbers with the decimals that the notebooks print.
+RIGHT: dict[str, list[Any]] = {
+    "1a": [
+        lambda u, v: np.dot(u, v) / (np.linalg.norm(u) * np.linalg.norm(v)),
+        lambda u, v: torch.cosine_similarity(u[None], v[None]),
+        lambda u, v: round(float(u @ v) / math.sqrt(u @ u) / math.sqrt(v @ v), 1),
+    ],
+    "1b": [0, (0,), {0}, iter([0]), np.int64(0), np.array([0]), torch.tensor(0), torch.tensor([0]), [torch.tensor(0)]],
+    "1c": [
+        lambda layers, w, gamma: gamma * (layers.double() * w.double().softmax(0)[:, None, None]).sum(0),
+        lambda layers, w, gamma: torch.nn.Parameter(SOLUTIONS["1c"](layers, w, gamma)),
+        lambda layers, w, gamma: gamma * np.tensordot(np.exp(w) / np.exp(w).sum(), layers, 1),
+        lambda layers, w, gamma: SOLUTIONS["1c"](layers, w, gamma).tolist(),
+    ],
+    "1d": [(0, 0, 4), iter([0, 0, 4]), np.array([0.0, 0, 4]), torch.tensor([0, 0, 4]), [-np.inf, 0, np.float32(9)]],
+    "2a": [
+        lambda bits: 2 ** np.mean(bits),
+        lambda bits: torch.tensor(bits).mean().exp2(),
+        lambda bits: np.array([2 ** (sum(bits) / len(bits))]),
+        lambda bits: math.prod(2**each for each in bits) ** (1 / len(bits)),
+    ],
+    "2b": [[*SOLUTIONS["2b"]], iter(SOLUTIONS["2b"]), np.array(SOLUTIONS["2b"])],
+    "2c": [3.8, 3.78, 9.9 - 6.1, np.float32(3.781), torch.tensor(3.78), [3.78], np.log2(968) - np.log2(70.4)],
+    "2d": [0.8, 0.78, np.float64(0.777), torch.tensor([0.777]), (181.4 / 232.2 + 140.2 / 181.4) / 2],
+    "3a": [
+        lambda tags: (each for each in SOLUTIONS["3a"](tags)),
+        lambda tags: {*SOLUTIONS["3a"](tags)},
+        lambda tags: tuple([each[0], np.int64(each[1]), torch.tensor(each[2])] for each in SOLUTIONS["3a"](tags)),
+        spans_of_tags,
+    ],
+    "3b": [
+        lambda right, found, gold: np.float64(SOLUTIONS["3b"](right, found, gold)),
+        lambda right, found, gold: torch.tensor(2 * right / (found + gold)),
+        lambda right, found, gold: fractions.Fraction(2 * right, found + gold),
+    ],
+    "3c": [
+        lambda scores: np.quantile(scores, [0.025, 0.975]),
+        lambda scores: torch.tensor(scores).quantile(torch.tensor([0.025, 0.975]).double()),
+        lambda scores: [sorted(scores)[25], sorted(scores)[-26]],
+        lambda scores: (sorted(scores)[int(share * len(scores))] for share in (0.025, 0.975)),
+        lambda scores: {*SOLUTIONS["3c"](scores)},
+        lambda scores: scores[np.argsort(scores)][[25, 975]],
+    ],
+    "3d": [
+        lambda vector, centroids: np.str_(SOLUTIONS["3d"](vector, centroids)),
+        lambda vector, centroids: [SOLUTIONS["3d"](vector, centroids)],
+        lambda vector, centroids: np.array([*centroids])[
+            torch.cosine_similarity(vector, torch.stack([*centroids.values()])).argmax()
+        ],
+    ],
+}  # fmt: skip
 
 
 def test_each_exercise_has_a_check_and_a_solution() -> None:
     sources = ["".join(cell["source"]) for path in NOTEBOOKS for cell in json.loads(path.read_text("utf-8"))["cells"]]
     checked = [name for source in sources for name in re.findall(r'^check\("(\w+)"', source, re.MULTILINE)]
     assert checked == [name for source in sources for name in re.findall(r"^\*\*Exercise (\w+)\.", source)]
-    assert checked == list(SOLUTIONS) == list(WRONG)
+    assert checked == list(SOLUTIONS) == list(WRONG) == list(RIGHT)
 
 
+@pytest.mark.filterwarnings("ignore:__array_:DeprecationWarning")  # where answers give tensors to NumPy's functions
 @pytest.mark.parametrize("exercise", SOLUTIONS)
 def test_the_solution_is_right_and_other_answers_get_a_hint(exercise: str, capsys: pytest.CaptureFixture[str]) -> None:
-    check(exercise, SOLUTIONS[exercise])
-    assert capsys.readouterr().out == f"{exercise}: right\n"
+    for answer in (SOLUTIONS[exercise], *RIGHT[exercise]):
+        check(exercise, answer)
+        assert capsys.readouterr().out == f"{exercise}: right\n"
     assert len(WRONG[exercise]) >= 3
     for answer in (*WRONG[exercise], "a word", lambda *_: None):
         check(exercise, answer)
@@ -99,6 +158,15 @@ def test_an_exercise_without_an_answer(capsys: pytest.CaptureFixture[str]) -> No
     for answer in (None, stub):
         check("1a", answer)
         assert capsys.readouterr().out == "1a: no answer yet\n"
+
+
+def test_a_function_in_place_of_a_value_and_a_set_in_place_of_a_list(capsys: pytest.CaptureFixture[str]) -> None:
+    check("1a", 0.6)
+    assert "Hint: the answer is the function itself" in capsys.readouterr().out
+    check("1b", lambda: [0])
+    assert "Hint: the answer is not a function" in capsys.readouterr().out
+    check("1d", {0, 1, 9})
+    assert "Hint: a set has no order" in capsys.readouterr().out
 
 
 def test_an_unknown_exercise() -> None:
