@@ -134,7 +134,7 @@ EXTRAS = {
             "OptimizerConfig": {"muon": "muon:Muon"},
             "config_kind": {"corpus": "pretraining_config:PretrainingConfig"},
         },
-        needs=("raw_text",),
+        needs=("raw_text", "tables"),
     ),
     "probes": Extra(
         "what the layers of a biLM know: labels, senses, neighbours, similarity",

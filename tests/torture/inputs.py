@@ -75,7 +75,7 @@ def _texts() -> Iterator[Target]:
         def run(path: Path) -> None:
             from elmo_tasks.extras.pretraining.prepare import TextCorpus
 
-            TextCorpus(paths=(str(path),), tokenized=tokenized, deduplicate=tokenized).build(workers=1)
+            TextCorpus(paths=(str(path),), tokenized=tokenized).build(workers=1)
 
         return run
 

@@ -10,25 +10,28 @@ import itertools
 import math
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from elmo_tasks import hooks
 from elmo_tasks.commands import options
 from elmo_tasks.commands.console import binary_output, json_lines, print_json, print_table
+from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.extras.raw_text import add_bilm_arguments
-from elmo_tasks.files.paths import HTML, JSON_LINES, TABLE, check_ending, check_output
+from elmo_tasks.files.paths import JSON_LINES, TABLE, check_ending, check_output, plain_name
 from elmo_tasks.files.signals import Results, uninterrupted
 from elmo_tasks.progress import is_main_process
 
 if TYPE_CHECKING:
+    from elmo_tasks.extras.pretraining.language_model import LanguageModel
     from elmo_tasks.extras.pretraining.scores import SentenceScores
     from elmo_tasks.rendering.drawing import Drawing
 
 Show = Callable[["SentenceScores"], object]
 
 _COLUMNS = (
-    "sentence", "position", "token", "known", "forward", "forward_bits", "forward_rank", "backward", "backward_bits",
-    "backward_rank", "both", "both_bits", "substitutes",
+    "sentence", "position", "token", "known", "forward_bits", "forward_rank", "backward_bits", "backward_rank",
+    "both_bits", "forward_entropy_bits", "backward_entropy_bits", "substitutes",
 )  # fmt: skip
 
 
@@ -96,70 +99,99 @@ def _print_perplexities(columns: dict[str, dict[str, float]]) -> None:
 
 
 def add_score(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("text", metavar="TEXT", help="a UTF-8 text file, compressed or not, or - for standard input")
+    about = "a UTF-8 text file, compressed or not; - for standard input; or a table, such as .csv, .xlsx or .parquet"
+    parser.add_argument("text", metavar="TEXT", help=about)
     add_bilm_arguments(parser)
     options.add_number(
         parser, "--substitutes", 0, "also give this many likely words for each token", kind=options.not_negative
     )
     parser.add_argument("--output", metavar="FILE", help="write the scores to this file, instead of showing them")
-    parser.add_argument("--html", metavar="FILE", help="write a page with the surprising words in colour")
     options.add_force(parser)
     options.add_flag(parser, "--json", "one JSON object for each sentence, instead of a row for each token (TSV)")
+    about = "read a sentence after those before it, on its line or in its cell, instead of by itself"
+    options.add_flag(parser, "--context", about)
+    about = "of words in a table, do not count tokens without letters and digits, as in 'horse,'"
+    options.add_flag(parser, "--no-punctuation", about)
+    options.add_set(parser, "reader of a table, such as dataset_reader.columns.text=NAME")
 
 
 def run_score(arguments: argparse.Namespace) -> None:
+    from elmo_tasks.elmo.bilm_files import bilm_folder
     from elmo_tasks.extras.pretraining.language_model import LanguageModel
-    from elmo_tasks.extras.pretraining.scores import score_sentences
-    from elmo_tasks.extras.raw_text import raw_lines
+    from elmo_tasks.extras.pretraining.scores import score_texts
+    from elmo_tasks.extras.raw_text import bilm_tokenizer, raw_lines
+    from elmo_tasks.extras.tables.sheets import SHEETS
     from elmo_tasks.files.text import standard_input
     from elmo_tasks.progress import counted_items
-    from elmo_tasks.text.tokenizer_config import parse_tokenizer
 
+    name = plain_name(Path(arguments.text)).lower()
+    is_table = not arguments.tokenized and name.endswith((".csv", ".tsv", *SHEETS))
+    others = ("json", "substitutes") if is_table else ("no_punctuation", "set")
+    if given := [name.replace("_", "-") for name in others if getattr(arguments, name)]:
+        raise ElmoTasksError(f"--{given[0]}: not for {'a table' if is_table else 'text'}")
     advice = "--json writes JSON lines" if not arguments.json else "Without --json, it is a table"
-    check_ending(arguments.output, JSON_LINES if arguments.json else TABLE, advice)
-    check_ending(arguments.html, HTML)
-    for path in (arguments.output, arguments.html):
-        check_output(path, force=arguments.force, stream=True)
-    device = options.chosen_device(arguments)
-    name = options.chosen_tokenizer(arguments)
-    model = LanguageModel.load(arguments.bilm).to(device)
-    tokenizer = parse_tokenizer(name) if name else model.tokenizer
+    endings = hooks.names("result_file") if is_table else JSON_LINES if arguments.json else TABLE
+    check_ending(arguments.output, endings, "" if is_table else advice)
+    check_output(arguments.output, force=arguments.force, stream=True)
+    model = LanguageModel.load(arguments.bilm).to(options.chosen_device(arguments))
+    model.tokenizer = bilm_tokenizer(arguments, bilm_folder(arguments.bilm))
+    if is_table:
+        _score_table(arguments, model)
+        return
     source = standard_input() if arguments.text == "-" else arguments.text
     lines = raw_lines(source, tokenized=arguments.tokenized)
-    sentences = (tokens for _, line in lines for tokens in tokenizer.strings(line) if tokens)
-    results = Results((arguments.output, arguments.html))
+    split = ([tokens for tokens in model.tokenizer.strings(line) if tokens] for _, line in lines)
+    texts = (text for each in split for text in ([each] if arguments.context else [[one] for one in each]) if text)
+    results = Results((arguments.output,))
     is_shown = bool(results.files) or not sys.stdout.isatty()
     with contextlib.ExitStack() as stack:
-        show = stack.enter_context(_shown(arguments, results))
-        counted = stack.enter_context(contextlib.closing(counted_items(sentences, "sentences", visible=is_shown)))
-        results.show(score_sentences(model, counted, arguments.substitutes), show)
+        show = stack.enter_context(_shown(arguments))
+        counted = stack.enter_context(contextlib.closing(counted_items(texts, "texts", visible=is_shown)))
+        results.show(score_texts(model, counted, arguments.substitutes), show)
         with uninterrupted():
             stack.close()
     results.report("sentence")
 
 
+def _score_table(arguments: argparse.Namespace, model: LanguageModel) -> None:
+    """Writes a row for each word of a table's texts."""
+    from elmo_tasks.config import parse_part
+    from elmo_tasks.config.jsonnet import apply_overrides
+    from elmo_tasks.data_readers import DatasetReaderConfig
+    from elmo_tasks.data_readers.sources import Parsing
+    from elmo_tasks.extras.tables.table_files import check_written, write_table
+    from elmo_tasks.files.json_files import json_text
+
+    check_written(arguments.output)
+    values: dict[str, Any] = {"dataset_reader": {"type": "delimited", "task": "classification"}}
+    if problems := apply_overrides(values, arguments.set)[1] or [*values][1:]:
+        raise ElmoTasksError(f"--set: {problems[0]}; expected dataset_reader.KEY=VALUE")
+    settings = json_text(values["dataset_reader"])
+    reader: Any = parse_part(DatasetReaderConfig, settings, "reader of a table", settings).build()
+    parsing = Parsing(needs_labels=False)
+    rows = [record.columns for record in reader.records(*reader.files(Path(arguments.text)), parsing)]
+    text = parsing.found["layout"].columns["text"]
+    scored = model.score_words(rows, text, context=arguments.context, punctuation=not arguments.no_punctuation)
+    names = [*dict.fromkeys(itertools.chain.from_iterable(scored))]
+    with binary_output(arguments.output) as stream:
+        cells = [[row.get(name) for name in names] for row in scored]
+        write_table(arguments.output or "words.tsv", stream, [*map(str, names)], cells)
+
+
 @contextlib.contextmanager
-def _shown(arguments: argparse.Namespace, results: Results) -> Iterator[Show]:
-    """Yields a function that shows the scores of a sentence in each of the ways that the arguments ask for."""
-    from elmo_tasks.files.text import STANDARD_INPUT
+def _shown(arguments: argparse.Namespace) -> Iterator[Show]:
+    """Yields a function that shows the scores of a sentence in the way that the arguments ask for."""
     from elmo_tasks.rendering.terminal import Terminal
 
-    with contextlib.ExitStack() as stack:
-        shows: list[Show] = []
-        if arguments.html:
-            title = STANDARD_INPUT if arguments.text == "-" else arguments.text
-            open_page = hooks.required("page", "html", "--html")
-            add_section = stack.enter_context(open_page(arguments.html, title, lambda: results.note))
-            shows.append(lambda scores: add_section(_drawing(scores)))
-        if arguments.json:
-            write = stack.enter_context(json_lines(arguments.output))
-            shows.append(lambda scores: write(scores.record()))
-        elif arguments.output or not (shows or sys.stdout.isatty()):
-            shows.append(stack.enter_context(_table(arguments.output)))
-        if not shows:
-            terminal = Terminal()
-            shows.append(lambda scores: terminal.show(_drawing(scores)))
-        yield lambda scores: [show(scores) for show in shows]
+    if arguments.json:
+        with json_lines(arguments.output) as write:
+            yield lambda scores: write(scores.record())
+    elif arguments.output or not sys.stdout.isatty():
+        with _table(arguments.output) as show:
+            yield show
+    else:
+        terminal = Terminal()
+        yield lambda scores: terminal.show(_drawing(scores))
 
 
 @contextlib.contextmanager
@@ -167,27 +199,28 @@ def _table(path: str | None) -> Iterator[Show]:
     """Yields a function that writes the rows of a sentence, after the names of the columns."""
     numbers = itertools.count(1)
     with binary_output(path) as stream:
-        writer = csv.writer(codecs.getwriter("utf-8")(stream), delimiter="\t", lineterminator="\n")
+        text = codecs.getwriter("utf-8")(stream)
+        writer = csv.DictWriter(text, _COLUMNS, delimiter="\t", lineterminator="\n", restval="")
 
         def show(scores: SentenceScores) -> None:
-            number, nothing = next(numbers), [""] * 3
-            if number == 1:
-                writer.writerow(_COLUMNS)
-            writer.writerow([number, 0, "<S>", "", *nothing, *_nats_and_bits(scores.begin), "", *nothing])
-            for position, each in enumerate(scores.tokens, start=1):
-                forward = [*_nats_and_bits(each.forward), each.forward_rank]
-                backward = [*_nats_and_bits(each.backward), each.backward_rank]
+            rows: list[dict[str, Any]] = [{"token": "<S>", "backward_bits": _bits(scores.begin)}]
+            for each in scores.tokens:
                 words = " ".join(f"{word}:{probability:.4f}" for word, probability in each.substitutes)
-                known = [number, position, each.token, int(each.is_known)]
-                writer.writerow([*known, *forward, *backward, *_nats_and_bits(each.both), words])
-            end = len(scores.tokens) + 1
-            writer.writerow([number, end, "</S>", "", *_nats_and_bits(scores.end), "", *nothing, *nothing])
+                row = {"token": each.token, "known": int(each.is_known), "substitutes": words}
+                row |= {name: getattr(each, name) for name in ("forward_rank", "backward_rank")}
+                names = ("forward", "backward", "both", "forward_entropy", "backward_entropy")
+                rows.append(row | {f"{name}_bits": _bits(getattr(each, name)) for name in names})
+            number = next(numbers)
+            if number == 1:
+                writer.writeheader()
+            rows.append({"token": "</S>", "forward_bits": _bits(scores.end)})
+            writer.writerows({"sentence": number, "position": at, **row} for at, row in enumerate(rows))
 
         yield show
 
 
-def _nats_and_bits(surprisal: float) -> tuple[str, str]:
-    return f"{surprisal:.6f}", f"{surprisal / math.log(2):.6f}"
+def _bits(nats: float) -> str:
+    return f"{nats / math.log(2):.6f}"
 
 
 def _drawing(scores: SentenceScores) -> Drawing:

@@ -5,12 +5,16 @@
 
 from __future__ import annotations
 
+import bisect
 import dataclasses
+import itertools
 import math
 import numbers
+import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -25,7 +29,7 @@ from elmo_tasks.elmo.token_encoder import TOKENS_AT_ONCE, TokenEncoder
 from elmo_tasks.errors import ElmoTasksError, WeightsError, check_argument, check_count
 from elmo_tasks.extras.pretraining.corpus import CorpusPart
 from elmo_tasks.extras.pretraining.recurrence import run_layer
-from elmo_tasks.extras.pretraining.scores import SentenceScores, score_sentences
+from elmo_tasks.extras.pretraining.scores import SentenceScores, score_texts
 from elmo_tasks.extras.pretraining.softmax import Candidates, OutputVocabulary, softmax_losses
 from elmo_tasks.extras.pretraining.windows import NO_TARGET, SlotReader, Window
 from elmo_tasks.extras.raw_text import find_token, tokenizer_of_bilm
@@ -34,6 +38,12 @@ from elmo_tasks.files.tensor_files import read_tensors, write_tensors
 from elmo_tasks.text.tokenizers import TREEBANK, Tokenizer
 
 SOFTMAX_FILE = "softmax.safetensors"
+
+_WORD = re.compile(r"\S+")
+_WORD_SCORES = (
+    "word_number", "word", "tokens", "known", "forward_bits", "backward_bits", "both_bits", "forward_entropy_bits",
+    "backward_entropy_bits",
+)  # fmt: skip
 
 # A byte outside ASCII is rare if a smaller share of the vocabulary has it. Training hardly changes its embedding: a
 # random one would stay longer than those that are learned, and make vectors of words in other scripts many times too
@@ -233,7 +243,7 @@ class LanguageModel(nn.Module):
         return (forward, backward), after
 
     def score(self, sentences: str | Sequence[Sequence[str]], substitutes: int = 0) -> list[SentenceScores]:
-        """How surprising each token is from its left, from its right and from both; see `score_sentences`.
+        """How surprising each token is from its left, from its right and from both; see `score_texts`.
 
         Arguments:
             sentences: a text, which is split into sentences as that of the biLM was; or sentences as lists of tokens.
@@ -246,7 +256,53 @@ class LanguageModel(nn.Module):
         if isinstance(sentences, str):
             sentences = [tokens for tokens in self.tokenizer.strings(sentences) if tokens]
         check_sentences(sentences)
-        return list(score_sentences(self, sentences, substitutes))
+        return list(score_texts(self, ([each] for each in sentences), substitutes))
+
+    def score_words(
+        self, rows: Iterable[Mapping[Any, Any]], text: Any, *, context: bool = False, punctuation: bool = True
+    ) -> list[dict[Any, Any]]:
+        """A row for each word of the texts of a table, words being what white space separates, with scores in bits.
+
+        A word such as `horse,` has several tokens, and the sums of their surprisals: by the chain rule, those of the
+        word given all that is on its left (forward) or right (backward). The sum of `both_bits` follows from no such
+        rule. The entropies are those before the first token and, from the right, before the last one. `known` is 0 if
+        the vocabulary lacks a token, which is scored as any unknown word. Words without tokens have no scores, None.
+
+        Arguments:
+            rows: of the table, or a `pandas.DataFrame`. All columns are kept.
+            text: the column of the text.
+            context: whether a sentence of a text is read after those before it, see `score_texts`, or by itself.
+            punctuation: whether tokens without letters and digits count, unless a word has no others.
+
+        Raises:
+            ArgumentError: a text is missing or not a string.
+            ElmoTasksError: a column has the name of a score.
+        """
+        given: list[Mapping[Any, Any]] = list(rows.to_dict("records") if hasattr(rows, "to_dict") else rows)
+        for number, row in enumerate(given):
+            check_argument(f"row {number}: {text!r}", row.get(text), str, f"a text (columns: {list(row)})")
+            if taken := [name for name in _WORD_SCORES if name in row]:
+                raise ElmoTasksError(f"row {number}: has a column {taken[0]!r}, as the scores have; rename it")
+        split = [[each for each in self.tokenizer.tokenize(row[text]) if each] for row in given]
+        sentences = [[[token.text for token in sentence] for sentence in each] for each in split]
+        texts = filter(None, sentences) if context else ([each] for text in sentences for each in text)
+        tokens = itertools.chain.from_iterable(scores.tokens for scores in score_texts(self, texts))
+        scored = []
+        for row, own in zip(given, split, strict=True):
+            words = [*_WORD.finditer(row[text])]
+            starts = [word.start() for word in words]
+            counts = Counter(bisect.bisect(starts, token.start) for token in itertools.chain.from_iterable(own))
+            for number, word in enumerate([match[0] for match in words] or [""], start=1):
+                every = list(itertools.islice(tokens, counts[number]))
+                summed = [each for each in every if punctuation or any(map(str.isalnum, each.token))] or every
+                values: list[Any] = [number, word, " ".join(each.token for each in every)]
+                if summed:
+                    nats = [sum(getattr(each, name) for each in summed) for name in ("forward", "backward", "both")]
+                    nats += [summed[0].forward_entropy, summed[-1].backward_entropy]
+                    values.append(int(all(each.is_known for each in summed)))
+                    values += [round(each / math.log(2), 4) for each in nats]
+                scored.append({**row, **dict(itertools.zip_longest(_WORD_SCORES, values))})
+        return scored
 
     def substitutes(
         self, sentence: str | Sequence[str], word: str | int, count: int = 10

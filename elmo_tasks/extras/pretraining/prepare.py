@@ -97,10 +97,6 @@ class TextCorpus(CorpusConfig):
         description="How raw text is split: 'treebank' is for English, 'unicode' for any language. Commands that use"
         " the biLM split text in the same way.",
     )
-    deduplicate: bool = Field(
-        default=False,
-        description="Whether repeated lines are left out; this takes about 100 bytes of memory per line.",
-    )
     held_out: Annotated[float, Field(gt=0, lt=1)] = Field(
         default=0.01, description="The share of the documents that is held out: at least one document, never all."
     )
@@ -140,7 +136,7 @@ class TextCorpus(CorpusConfig):
                 logger.warning("%s: looks like %s", file, found)
         num_bytes = sum(file.stat().st_size for file in files)
         workers = 1 if num_bytes < _MIN_PARALLEL_BYTES else workers
-        texts = tokenize_files(files, tokenizer, deduplicate=self.deduplicate, workers=workers)
+        texts = tokenize_files(files, tokenizer, workers=workers)
         done = 0
         with contextlib.closing(texts), progress_bar() as progress:
             bar = progress.add_task("preparing the corpus (MB)", total=num_bytes / _MEGABYTE, note="")

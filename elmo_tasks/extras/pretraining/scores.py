@@ -28,7 +28,7 @@ from elmo_tasks.text.tokens import batches_of_like_lengths
 if TYPE_CHECKING:
     from elmo_tasks.extras.pretraining.language_model import LanguageModel
 
-_SENTENCES_AT_ONCE = 512
+_TEXTS_AT_ONCE = 512
 _SLOTS_AT_ONCE = 2048
 _PERPLEXITY_SLOTS_AT_ONCE = 4096
 _SCORES_AT_ONCE = 1 << 21  # of tokens with all words: 8 MB for each of a few tensors, which may fit into caches
@@ -67,7 +67,7 @@ def evaluate_perplexity(
             unknown += int((window.targets[0] == UNKNOWN_NUMBER).sum())
             bar.update(task, completed=targets)
     model.train(training)
-    forward, backward = _exp(forward / targets), _exp(backward / targets)
+    forward, backward = (torch.tensor([forward, backward], dtype=torch.float64) / targets).exp().tolist()
     return {
         "forward": forward,
         "backward": backward,
@@ -85,14 +85,6 @@ def unigram_perplexity(training: SlotReader, held_out: SlotReader, num_words: in
     return float(np.exp((losses * occurrences).sum() / occurrences.sum()))
 
 
-def _exp(value: float) -> float:
-    """e to the power of a value, infinite where Python's own function fails."""
-    try:
-        return math.exp(value)
-    except OverflowError:
-        return math.inf
-
-
 @dataclasses.dataclass(frozen=True)
 class TokenScores:
     """What the language model expected where a token is.
@@ -102,6 +94,7 @@ class TokenScores:
     vocabulary, as if the two were independent.
 
     Attributes:
+        forward_entropy, backward_entropy: the expected surprisal there, before the token is read.
         forward_rank, backward_rank: how many words are at least as likely, the word included; 1 for the likeliest.
         substitutes: the likeliest words by both directions together, with their probabilities.
     """
@@ -111,6 +104,8 @@ class TokenScores:
     forward: float
     backward: float
     both: float
+    forward_entropy: float
+    backward_entropy: float
     forward_rank: int
     backward_rank: int
     substitutes: tuple[tuple[str, float], ...] = ()
@@ -147,26 +142,25 @@ class SentenceScores:
         return -sum(each.both for each in self.tokens)
 
     def record(self) -> dict[str, Any]:
-        """The scores for JSON, with their sums, and the means over the tokens and one border."""
-        count = len(self.tokens) + 1
+        """The scores for JSON, with their sums."""
         return {
             "tokens": [each.record() for each in self.tokens],
             "begin": self.begin,
             "end": self.end,
             "forward": self.forward,
             "backward": self.backward,
-            "mean_forward": self.forward / count,
-            "mean_backward": self.backward / count,
             "pseudo_log_likelihood": self.pseudo_log_likelihood,
         }
 
 
-def score_sentences(
-    model: LanguageModel, sentences: Iterable[Sequence[str]], substitutes: int = 0
+def score_texts(
+    model: LanguageModel, texts: Iterable[Sequence[Sequence[str]]], substitutes: int = 0
 ) -> Iterator[SentenceScores]:
-    """The scores of tokenized sentences in their order, each read from a state of zeros, with the whole softmax.
+    """The scores of the tokenized sentences of texts in their order, with the whole softmax.
 
-    Sums over a text are those of `evaluate_perplexity`. Only a bounded number of sentences is in memory.
+    Each text is read from a state of zeros. Within it, as in training, both directions go on from the sentences before:
+    the backward one reads a sentence from its end, then the next one from its end. If each text is a sentence, sums are
+    those of `evaluate_perplexity`. Only a bounded number of texts is in memory.
 
     Arguments:
         substitutes: how many likely words to give for each token.
@@ -178,21 +172,22 @@ def score_sentences(
     check_count("substitutes", substitutes, 0)
     training = model.training
     model.eval()
-    for some in _lots(sentences):
-        check_sentences(some)
-        if not all(some):
+    for some in _lots(texts):
+        sentences = [sentence for text in some for sentence in text]
+        check_sentences(sentences)
+        if not all(sentences):
             raise ElmoTasksError("a sentence has no token; expected at least one in each")
-        yield from _score(model, some, substitutes)
+        yield from _score(model, sentences, list(map(len, some)), substitutes)
     model.train(training)
 
 
-def _lots(sentences: Iterable[Sequence[str]]) -> Iterator[list[Sequence[str]]]:
-    """As many sentences as are scored together; before the error of one that cannot be read, the rest."""
-    some: list[Sequence[str]] = []
+def _lots(texts: Iterable[Sequence[Sequence[str]]]) -> Iterator[list[Sequence[Sequence[str]]]]:
+    """As many texts as are scored together; before the error of one that cannot be read, the rest."""
+    some: list[Sequence[Sequence[str]]] = []
     try:
-        for sentence in sentences:
-            some.append(sentence)
-            if len(some) == _SENTENCES_AT_ONCE:
+        for text in texts:
+            some.append(text)
+            if len(some) == _TEXTS_AT_ONCE:
                 yield some
                 some = []
     except ElmoTasksError:
@@ -204,72 +199,62 @@ def _lots(sentences: Iterable[Sequence[str]]) -> Iterator[list[Sequence[str]]]:
 
 
 @torch.no_grad()
-def _score(model: LanguageModel, sentences: Sequence[Sequence[str]], substitutes: int) -> list[SentenceScores]:
-    text = number_tokens(sentences)
-    reader = model.reader(CorpusPart.of(text), text.types)
+def _score(
+    model: LanguageModel, sentences: Sequence[Sequence[str]], texts: Sequence[int], substitutes: int
+) -> list[SentenceScores]:
+    """The scores of sentences; `texts` is the number of sentences in each text."""
+    numbered = number_tokens(sentences)
+    reader = model.reader(CorpusPart.of(numbered), numbered.types)
+    borders = np.cumsum([0, *texts])
+    starts, ends = reader.starts[borders[:-1]], reader.starts[borders[1:]]  # of the texts, in slots
     scored: dict[int, SentenceScores] = {}
-    for rows in batches_of_like_lengths((text.lengths + 1).tolist(), max_padded=_SLOTS_AT_ONCE):
-        window = reader.read_sentences(rows).to(model.softmax_bias.device)
-        (forward, backward), _ = model.top_layer(window, model.initial_states(len(rows)))  # (T, B, P) each
-        lengths = torch.tensor([len(sentences[row]) for row in rows])
-        column = torch.arange(len(rows)).repeat_interleave(lengths)  # (N,) of each token: its sentence in the batch
-        position = torch.cat([torch.arange(int(length)) for length in lengths])  # (N,)
-        from_end = lengths[column] - 1 - position  # where the backward direction predicts the token
-        targets = window.targets[0][position, column]
-        tokens = [token for row in rows for token in sentences[row]]
-        scores = _token_scores(
-            model, tokens, forward[position, column], backward[from_end, column], targets, substitutes
+    for rows in batches_of_like_lengths((ends - starts).tolist(), max_padded=_SLOTS_AT_ONCE):
+        grid = starts[rows] + np.arange((ends - starts)[rows].max())[:, None]  # (T, B) slots
+        is_slot = grid < ends[rows]
+        window = reader.read(np.where(is_slot, grid, -1)).to(model.softmax_bias.device)
+        outputs, _ = model.top_layer(window, model.initial_states(len(rows)))  # (T, B, P) each
+        column, step = np.nonzero(is_slot.T)  # (N,) of each slot, one text after another
+        slots = grid[step, column]
+        number = np.searchsorted(reader.starts, slots, side="right") - 1  # of a slot's sentence
+        first, last = reader.starts[number], reader.starts[number + 1] - 1  # in the last one a border is predicted
+        mirrored = np.where(slots < last, first + last - 1 - slots, last)  # where the backward direction does the same
+        places = [(step, column), (step + mirrored - slots, column)]
+        hidden, targets = (
+            [each[place] for each, place in zip(both, places, strict=True)] for both in (outputs, window.targets)
         )
-        ends, begins = (
-            _border_surprisals(model, hidden[lengths, range(len(rows))], of[lengths, range(len(rows))])
-            for hidden, of in zip((forward, backward), window.targets, strict=True)
-        )
-        for row, end, begin in zip(rows, ends, begins, strict=True):
-            scored[row] = SentenceScores(tuple(itertools.islice(scores, len(sentences[row]))), end, begin)
+        distinct = list(dict.fromkeys(number.tolist()))
+        tokens = [token for each in distinct for token in (*sentences[each], "")]
+        scores = _token_scores(model, tokens, hidden, targets, substitutes)
+        for each in distinct:
+            *own, border = itertools.islice(scores, len(sentences[each]) + 1)
+            scored[each] = SentenceScores(tuple(own), border.forward, border.backward)
     return [scored[row] for row in range(len(sentences))]
 
 
 def _token_scores(
-    model: LanguageModel, tokens: Sequence[str], forward: Tensor, backward: Tensor, targets: Tensor, substitutes: int
+    model: LanguageModel, tokens: Sequence[str], hidden: Sequence[Tensor], targets: Sequence[Tensor], substitutes: int
 ) -> Iterator[TokenScores]:
-    """Scores tokens by the outputs of both directions, (N, P) each, from which their words (N,) are predicted."""
-    for some in _parts(model, len(tokens)):
-        own = targets[some]
-        directions = [_log_probabilities(model, hidden[some]) for hidden in (forward, backward)]  # (n, V) each
-        ranks = [(scores > scores.gather(1, own[:, None])).sum(dim=1).add(1).tolist() for scores in directions]
-        every = [*directions, _normalized(directions[0] + directions[1])]
-        surprisals = [_surprisals(scores, own) for scores in every]
-        words = _likeliest(model, every[-1], substitutes)
-        known = (own != UNKNOWN_NUMBER).tolist()
-        for values in zip(tokens[some], known, *surprisals, *ranks, words, strict=True):
-            yield TokenScores(*values)
-
-
-def _border_surprisals(model: LanguageModel, hidden: Tensor, targets: Tensor) -> list[float]:
-    """The surprisals of the targets (N,), which are borders of sentences, by the outputs of one direction (N, P)."""
-    parts = _parts(model, len(targets))
-    return [each for some in parts for each in _surprisals(_log_probabilities(model, hidden[some]), targets[some])]
-
-
-def _parts(model: LanguageModel, count: int) -> Iterator[slice]:
-    """Parts of the tokens whose scores of all words are in memory at once."""
+    """Scores tokens by the outputs (N, P) and the targets (N,) of each direction, which differ only at borders."""
     size = max(1, _SCORES_AT_ONCE // len(model.vocabulary))
-    return (slice(start, start + size) for start in range(0, count, size))
-
-
-def _log_probabilities(model: LanguageModel, hidden: Tensor) -> Tensor:
-    """(n, P) -> (n, V)"""
-    return _normalized(functional.linear(hidden, model.softmax_weight, model.softmax_bias))
+    for start in range(0, len(tokens), size):
+        some = slice(start, start + size)
+        words = [each[some] for each in targets]
+        raw = [functional.linear(each[some], model.softmax_weight, model.softmax_bias) for each in hidden]
+        directions = [_normalized(each) for each in raw]  # (n, V) each, log-probabilities
+        every = [*directions, _normalized(directions[0] + directions[1])]
+        own = [each.gather(1, word[:, None]) for each, word in zip(every, [*words, words[0]], strict=True)]  # (n, 1)
+        surprisals = [each.neg().squeeze(1).tolist() for each in own]
+        entropies = [(each.exp() * each).sum(dim=1).neg().tolist() for each in directions]
+        ranks = [(each > its).sum(dim=1).add(1).tolist() for each, its in zip(directions, own, strict=False)]
+        likeliest = _likeliest(model, every[-1], substitutes)
+        known = (words[0] != UNKNOWN_NUMBER).tolist()
+        for values in zip(tokens[some], known, *surprisals, *entropies, *ranks, likeliest, strict=True):
+            yield TokenScores(*values)
 
 
 def _normalized(scores: Tensor) -> Tensor:
     """What `log_softmax` computes, whose sums over 50,000 words are less exact on CPUs: a mean is off by 3e-6."""
     return scores - scores.logsumexp(dim=1, keepdim=True)
-
-
-def _surprisals(log_probabilities: Tensor, targets: Tensor) -> list[float]:
-    """(n, V), (n,) -> those of the targets, in nats"""
-    return log_probabilities.gather(1, targets[:, None]).neg().squeeze(1).tolist()
 
 
 def _likeliest(model: LanguageModel, scores: Tensor, count: int) -> list[tuple[tuple[str, float], ...]]:

@@ -7,7 +7,6 @@ The worker processes import this module: it imports neither torch nor anything e
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import multiprocessing
 import os
@@ -95,24 +94,6 @@ def separates_documents(path: Path) -> bool:
     return next(itertools.islice(texts, 1, None), False)
 
 
-def without_repeated_lines(chunks: Iterable[Chunk], seen: set[bytes]) -> Iterator[Chunk]:
-    """Leaves out lines that were seen before, apart from white space at their ends; blank lines stay.
-
-    Arguments:
-        seen: the 128-bit hashes of the lines seen so far, about 100 bytes of memory each; new ones are added.
-    """
-    for chunk in chunks:
-        kept = []
-        for line in chunk.lines:
-            if text := line.strip():
-                key = hashlib.blake2b(text.encode(), digest_size=16).digest()
-                if key in seen:
-                    continue
-                seen.add(key)
-            kept.append(line)
-        yield chunk._replace(lines=kept)
-
-
 class NumberedText(NamedTuple):
     """Consecutive sentences, their tokens as numbers."""
 
@@ -157,7 +138,7 @@ def split_chunk(
 
 
 def tokenize_files(
-    files: Iterable[Path], tokenizer: Tokenizer, *, deduplicate: bool = False, workers: int | None = None
+    files: Iterable[Path], tokenizer: Tokenizer, *, workers: int | None = None
 ) -> Generator[NumberedText, None, None]:
     """The sentences of text files in order, a chunk at a time; see `TextCorpus`.
 
@@ -171,11 +152,9 @@ def tokenize_files(
     """
 
     def jobs() -> Iterator[Callable[[], NumberedText]]:
-        seen: set[bytes] = set()
         for file in files:
             lines_are_documents = not separates_documents(file)
-            chunks = read_chunks(file)
-            for chunk in without_repeated_lines(chunks, seen) if deduplicate else chunks:
+            for chunk in read_chunks(file):
                 yield partial(_tokenize_chunk, chunk, tokenizer, lines_are_documents)
 
     return in_processes(jobs(), workers)

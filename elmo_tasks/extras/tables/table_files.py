@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import importlib.util
 import io
 import itertools
 import logging
@@ -15,7 +16,7 @@ from typing import IO, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from elmo_tasks.errors import DataError
+from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.extras.tables.delimited import DelimitedReader, distinct_names
 from elmo_tasks.extras.tables.sheets import EXCEL_ESCAPE, damage_errors, open_excel, parts_of
 from elmo_tasks.extras.tables.table_format import TableFormat
@@ -29,6 +30,12 @@ Row = dict[str, Any]
 _MOST_ROWS, _MOST_CHARACTERS = 1_048_576, 32_767  # of a sheet of Excel, and of a cell
 _EXACT_NUMBERS = {".xlsx": 10**15, ".parquet": 2**63}  # whole numbers below them keep their digits
 _NOT_IN_EXCEL = re.compile(rf"[\x00-\x08\x0b-\x1f\ufffe\uffff]|_(?={EXCEL_ESCAPE.pattern[1:]})")
+
+
+def check_written(path: str | None) -> None:
+    """Raises `ElmoTasksError` if a package that writes this table is not installed."""
+    if str(path).lower().endswith(".xlsx") and importlib.util.find_spec("openpyxl") is None:
+        raise ElmoTasksError(f"{path}: needs openpyxl, which is not installed: pip install 'elmo-tasks[tables]'")
 
 
 def write_table(path: str, stream: IO[bytes], names: Sequence[str] | None, rows: Sequence[Sequence[Any]]) -> None:

@@ -6,7 +6,6 @@ A table that was read comes back as it was, with columns for what was found.
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import itertools
 import logging
 from collections.abc import Callable, Iterator, Mapping
@@ -17,9 +16,9 @@ from elmo_tasks.commands.console import binary_output
 from elmo_tasks.commands.predict import RANK
 from elmo_tasks.data_readers.reader import DatasetReader
 from elmo_tasks.data_readers.sources import HUB_PREFIX
-from elmo_tasks.errors import ElmoTasksError, counted
+from elmo_tasks.errors import counted
 from elmo_tasks.extras.tables.delimited import DelimitedReader
-from elmo_tasks.extras.tables.table_files import Row, TableCopy, write_table
+from elmo_tasks.extras.tables.table_files import Row, TableCopy, check_written, write_table
 from elmo_tasks.files.json_files import json_text
 from elmo_tasks.files.paths import stored_file
 from elmo_tasks.predictors.predictor import RESULT_KEYS
@@ -45,8 +44,7 @@ def result_table(
         ElmoTasksError: a package that writes the table is not installed.
         DataError: see `TableCopy`.
     """
-    if Path(path).suffix.lower() == ".xlsx" and importlib.util.find_spec("openpyxl") is None:
-        raise ElmoTasksError(f"{path}: needs openpyxl, which is not installed: pip install 'elmo-tasks[tables]'")
+    check_written(path)
     numbers = itertools.count(1)
     if isinstance(reader, DelimitedReader) and not source.startswith(HUB_PREFIX):
         copy, found = TableCopy(path, reader, stored_file(Path(source))), list[tuple[int, list[Row]]]()

@@ -121,17 +121,6 @@ def test_every_file_begins_a_document(tmp_path: Path) -> None:
     assert [document for document in expected if document not in held_out] == training
 
 
-def test_deduplication(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tokenize_files, "_CHUNK_CHARACTERS", 6)
-    write(tmp_path, "1.txt", "A.\nB.\n\nB. \nC.\n\nA.\n")
-    write(tmp_path, "2.txt", "C.\nD.\n")
-    config = TextCorpus(paths=(str(tmp_path / "*.txt"),), deduplicate=True)
-    training, held_out = both_parts(config.build())
-    assert sorted(training + held_out) == [[["A", "."], ["B", "."]], [["C", "."]], [["D", "."]]]
-    plain = config.model_copy(update={"deduplicate": False}).build()
-    assert len(plain.training.tokens) + len(plain.held_out.tokens) == 14
-
-
 @pytest.mark.parametrize(
     ("num_documents", "share", "number"),
     [
@@ -169,7 +158,6 @@ def test_prepared_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: 
     [
         {"seed": 1},
         {"held_out": 0.5},
-        {"deduplicate": True},
         {"tokenized": True},
         {"tokenizer": "unicode"},
         {"paths": "other"},

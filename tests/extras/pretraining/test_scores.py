@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+import pandas
 import pytest
 import torch
 
@@ -22,7 +23,7 @@ from elmo_tasks.extras.pretraining.scores import (
     SentenceScores,
     TokenScores,
     evaluate_perplexity,
-    score_sentences,
+    score_texts,
     unigram_perplexity,
 )
 from elmo_tasks.extras.pretraining.softmax import OutputVocabulary
@@ -31,6 +32,7 @@ from elmo_tasks.extras.pretraining.windows import SlotReader
 
 WORDS = ["the", "dog", "barked", "cat", "."]
 SENTENCES = [["the", "dog", "barked", "."], ["cat"], ["the", "zebra", "."], ["."] * 9]
+TEXTS = [[each] for each in SENTENCES]  # each read by itself
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +62,7 @@ def expected(model: LanguageModel, sentence: Sequence[str]) -> tuple[np.ndarray,
 
 def test_surprisals_ranks_and_substitutes_are_those_of_numpy(model: LanguageModel) -> None:
     vocabulary = model.vocabulary
-    for sentence, found in zip(SENTENCES, score_sentences(model, SENTENCES, substitutes=3), strict=True):
+    for sentence, found in zip(SENTENCES, score_texts(model, TEXTS, substitutes=3), strict=True):
         forward, backward = expected(model, sentence)
         assert found.end == pytest.approx(-forward[-1, 1], abs=1e-5)
         assert found.begin == pytest.approx(-backward[0, 0], abs=1e-5)
@@ -68,6 +70,8 @@ def test_surprisals_ranks_and_substitutes_are_those_of_numpy(model: LanguageMode
         both = log_softmax(forward[:-1] + backward[1:])
         for index, (each, word) in enumerate(zip(found.tokens, vocabulary.numbers(sentence), strict=True)):
             left, right = forward[index], backward[index + 1]
+            entropies = [-(np.exp(scores) * scores).sum() for scores in (left, right)]
+            assert [each.forward_entropy, each.backward_entropy] == pytest.approx(entropies, abs=1e-5)
             assert (each.forward, each.backward, each.both) == pytest.approx(
                 (-left[word], -right[word], -both[index, word]), abs=1e-5
             )
@@ -80,24 +84,22 @@ def test_surprisals_ranks_and_substitutes_are_those_of_numpy(model: LanguageMode
         assert found.pseudo_log_likelihood == pytest.approx(-sum(each.both for each in found.tokens))
 
 
-def test_the_record_of_a_sentence_has_its_sums_and_means() -> None:
-    first = TokenScores("the", True, 1.0, 2.0, 0.5, 1, 2, (("a", 0.75), ("the", 0.125)))
-    second = TokenScores("zebra", False, 3.0, 4.0, 0.25, 5, 6)
+def test_the_record_of_a_sentence_has_its_sums() -> None:
+    first = TokenScores("the", True, 1.0, 2.0, 0.5, 4.0, 5.0, 1, 2, (("a", 0.75), ("the", 0.125)))
+    second = TokenScores("zebra", False, 3.0, 4.0, 0.25, 6.0, 7.0, 5, 6)
     found = SentenceScores((first, second), end=0.5, begin=0.75).record()
-    ranks = {"forward_rank": 1, "backward_rank": 2}
+    ranks = {"forward_entropy": 4, "backward_entropy": 5, "forward_rank": 1, "backward_rank": 2}
     words = {"substitutes": {"a": 0.75, "the": 0.125}}
     assert found == {
         "tokens": [
             {"token": "the", "is_known": True, "forward": 1, "backward": 2, "both": 0.5, **ranks, **words},
             {"token": "zebra", "is_known": False, "forward": 3, "backward": 4, "both": 0.25,
-             "forward_rank": 5, "backward_rank": 6},
+             "forward_entropy": 6, "backward_entropy": 7, "forward_rank": 5, "backward_rank": 6},
         ],
         "begin": 0.75,
         "end": 0.5,
         "forward": 4.5,
         "backward": 6.75,
-        "mean_forward": 1.5,
-        "mean_backward": 2.25,
         "pseudo_log_likelihood": -0.75,
     }  # fmt: skip
 
@@ -124,25 +126,25 @@ def values(found: SentenceScores) -> list[float]:
 
 
 def test_neither_batches_nor_training_mode_change_scores(model: LanguageModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = [values(each) for each in score_sentences(model, SENTENCES)]
-    for name, size in (("_SLOTS_AT_ONCE", 5), ("_SCORES_AT_ONCE", 20), ("_SENTENCES_AT_ONCE", 2)):
+    whole = [values(each) for each in score_texts(model, TEXTS)]
+    for name, size in (("_SLOTS_AT_ONCE", 5), ("_SCORES_AT_ONCE", 20), ("_TEXTS_AT_ONCE", 2)):
         monkeypatch.setattr(scores, name, size)
     model.train()
-    for each, other in zip(score_sentences(model, iter(SENTENCES)), whole, strict=True):
+    for each, other in zip(score_texts(model, iter(TEXTS)), whole, strict=True):
         assert values(each) == pytest.approx(other, abs=1e-5)
     assert model.training
     with pytest.raises(ElmoTasksError, match="a sentence has no token"):
-        list(score_sentences(model, [["the"], []]))
+        list(score_texts(model, [[["the"], []]]))
     with pytest.raises(ElmoTasksError, match="expected a list of tokens for each sentence"):
-        list(score_sentences(model, ["the dog"]))
+        list(score_texts(model, [["the dog"]]))
     with pytest.raises(ElmoTasksError, match="substitutes"):
-        list(score_sentences(model, SENTENCES, -1))
+        list(score_texts(model, TEXTS, -1))
 
-    def damaged() -> Iterator[list[str]]:
-        yield SENTENCES[0]
+    def damaged() -> Iterator[list[list[str]]]:
+        yield TEXTS[0]
         raise ElmoTasksError("line 2: damaged")
 
-    found = score_sentences(model, damaged())
+    found = score_texts(model, damaged())
     assert values(next(found)) == pytest.approx(whole[0], abs=1e-5)
     with pytest.raises(ElmoTasksError, match="line 2: damaged"):
         next(found)
@@ -150,7 +152,7 @@ def test_neither_batches_nor_training_mode_change_scores(model: LanguageModel, m
 
 def test_a_language_model_scores_text_and_tokens(model: LanguageModel, bilm: Path) -> None:
     loaded = elmo_tasks.load_language_model(bilm)
-    expected = list(score_sentences(model, SENTENCES[:2], substitutes=2))
+    expected = list(score_texts(model, TEXTS[:2], substitutes=2))
     assert [values(each) for each in loaded.score(SENTENCES[:2])] == [pytest.approx(values(each)) for each in expected]
     assert loaded.score("the dog barked.\ncat", 2) == loaded.score(SENTENCES[:2], 2)
     assert loaded.score(" ") == []
@@ -162,21 +164,137 @@ def test_a_language_model_scores_text_and_tokens(model: LanguageModel, bilm: Pat
         loaded.score(["the dog"])
 
 
+ROWS: list[dict[object, object]] = [
+    {"item": "07", "sentence": "the dog, barked."},
+    {"item": "8", "sentence": " the  zebra barked. The cat"},
+    {"item": "9", "sentence": ""},
+]
+BITS = ("forward_bits", "backward_bits", "both_bits", "forward_entropy_bits", "backward_entropy_bits")
+
+
+def in_bits(forward: np.ndarray, backward: np.ndarray, words: Sequence[int], summed: slice) -> list[float]:
+    """The scores of a word by the log-probabilities (n, V) from the left and right of all tokens of its sentence."""
+    sums = [-sum(scores[at, word] for at, word in [*enumerate(words)][summed])
+            for scores in (forward, backward, log_softmax(forward + backward))]  # fmt: skip
+    ends = forward[summed][0], backward[summed][-1]
+    return [float(each) / math.log(2) for each in (*sums, *(-(np.exp(end) * end).sum() for end in ends))]
+
+
+def test_words_have_the_sums_of_their_tokens_by_hand(model: LanguageModel) -> None:
+    words = model.score_words(ROWS, "sentence")
+    assert [(row["item"], row["word_number"], row["word"], row["tokens"], row["known"]) for row in words] == [
+        ("07", 1, "the", "the", 1), ("07", 2, "dog,", "dog ,", 0), ("07", 3, "barked.", "barked .", 1),
+        ("8", 1, "the", "the", 1), ("8", 2, "zebra", "zebra", 0), ("8", 3, "barked.", "barked .", 1),
+        ("8", 4, "The", "The", 0), ("8", 5, "cat", "cat", 1), ("9", 1, "", "", None),
+    ]  # fmt: skip
+    spans = [(0, 1), (1, 3), (3, 5)], [(0, 1), (1, 2), (2, 4)], [(0, 1), (1, 2)]
+    sentences = [["the", "dog", ",", "barked", "."], ["the", "zebra", "barked", "."], ["The", "cat"]]
+    by_hand = []
+    for sentence, own in zip(sentences, spans, strict=True):
+        forward, backward = expected(model, sentence)
+        numbers = model.vocabulary.numbers(sentence)
+        by_hand += [in_bits(forward[:-1], backward[1:], numbers, slice(*span)) for span in own]
+    assert [row[name] for row in words[:-1] for name in BITS] == pytest.approx(np.ravel(by_hand), abs=2e-4)
+    assert [words[-1][name] for name in BITS] == [None] * 5
+
+    forward, backward = expected(model, sentences[0])
+    plain = model.score_words(pandas.DataFrame(ROWS), "sentence", punctuation=False)
+    without = in_bits(forward[:-1], backward[1:], model.vocabulary.numbers(sentences[0]), slice(1, 2))
+    assert (plain[1]["known"], plain[1]["tokens"]) == (1, "dog ,")
+    assert [plain[1][name] for name in BITS] == pytest.approx(without, abs=2e-4)
+
+    tables: list[tuple[list[dict[object, object]], str]] = [
+        ([{"text": "a"}], r"row 0: 'sentence' is None; expected a text \(columns: \['text'\]\)"),
+        ([ROWS[0], {"sentence": math.nan}], "row 1: 'sentence' is nan; expected a text"),
+        ([ROWS[0] | {"word": "dog"}], "row 0: has a column 'word'"),
+    ]
+    for rows, problem in tables:
+        with pytest.raises(ElmoTasksError, match=problem):
+            model.score_words(rows, "sentence")
+
+
+def test_with_context_sentences_follow_those_before_them(model: LanguageModel) -> None:
+    """The forward direction reads `<S> the zebra barked . <S> The cat`, the backward one its sentences in this order,
+    each from its end."""
+    first, second = ["the", "zebra", "barked", "."], ["The", "cat"]
+    (*_, the, cat) = model.score_words(ROWS[1:2], "sentence", context=True)
+    forward = expected(model, [*first, "<S>", *second])[0][5:7]
+    backward = expected(model, [*second, "</S>", *first])[1][1:3]
+    numbers = model.vocabulary.numbers(second)
+    for at, row in enumerate((the, cat)):
+        by_hand = in_bits(forward, backward, numbers, slice(at, at + 1))
+        assert [row[name] for name in BITS] == pytest.approx(by_hand, abs=2e-4)
+    alone = model.score_words([{"sentence": "The cat"}], "sentence")
+    assert alone[0]["forward_bits"] != the["forward_bits"]
+    before, _ = score_texts(model, [[first, second]])
+    assert before.end == pytest.approx(-expected(model, [*first, "<S>", *second])[0][4, 1], abs=1e-5)
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "xlsx", "parquet"])
+def test_the_command_scores_the_words_of_a_table(
+    bilm: Path, model: LanguageModel, tmp_path: Path, ending: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    frame, table, output = pandas.DataFrame(ROWS), tmp_path / f"items.{ending}", tmp_path / f"scored.{ending}"
+    if ending == "xlsx":
+        frame.to_excel(table, index=False)
+    elif ending == "parquet":
+        frame.to_parquet(table)
+    else:
+        frame.to_csv(table, index=False, sep="\t" if ending == "tsv" else ",")
+    call = ["score", str(table), "--bilm", str(bilm), "--output", str(output), "--context", "--no-punctuation"]
+    assert cli.main(call) == 0
+    read = {"csv": pandas.read_csv, "tsv": pandas.read_table, "xlsx": pandas.read_excel, "parquet": pandas.read_parquet}
+    given = {} if ending == "parquet" else {"dtype": {"item": str}}
+    found = read[ending](output, **given)
+    expected = pandas.DataFrame(model.score_words(ROWS, "sentence", context=True, punctuation=False))
+    assert list(found["item"]) == list(expected["item"])
+    assert list(found["word"].fillna("")) == list(expected["word"])
+    assert found[list(BITS)].to_numpy() == pytest.approx(expected[list(BITS)].to_numpy(float), abs=2e-4, nan_ok=True)
+    assert cli.main(["score", str(table), "--bilm", str(bilm), "--json"]) == 2
+    assert cli.main([*call[:4], "--set", "dataset_reader.columns.text=words"]) == 2
+    assert cli.main([*call[:4], "--set", "columns.text=words"]) == 2
+    messages = capsys.readouterr().err
+    assert all(
+        each in messages for each in ("--json: not for a table", "no column 'words'", "expected dataset_reader.KEY")
+    )
+
+
+def test_agreement_attraction() -> None:
+    """Marvin and Linzen (2018), agreement across a prepositional phrase: verbs agree with the subject, and a noun of
+    the other number before them makes that less sure."""
+    subjects = ("author", "pilot", "surgeon", "farmer", "manager", "customer", "officer", "teacher")
+    others = ("guard", "chef", "dancer", "minister", "assistant", "executive", "parent", "driver")
+    rows: list[dict[object, object]] = [{"pair": pair, "subject": subject, "other": other, "verb": verb,
+             "sentence": f"The {noun}{'s' * subject} near the {by}{'s' * other} {('is', 'are')[verb]} tall."}
+            for pair, (noun, by) in enumerate(zip(subjects, others, strict=True))
+            for subject in (0, 1) for other in (0, 1) for verb in (0, 1)]  # fmt: skip
+    scored = pandas.DataFrame(LanguageModel.load("default").score_words(rows, "sentence"))
+    bits = scored[scored["word"].isin(["is", "are"])].set_index(["pair", "subject", "other", "verb"])["forward_bits"]
+    wrong = bits.unstack("verb")
+    gain = (wrong[1] - wrong[0]) * [1 - 2 * subject for _, subject, _ in wrong.index]  # of the right verb
+    assert (gain > 0).mean() > 0.9
+    by_noun = gain.unstack("other")
+    attraction = [by_noun.loc[(pair, subject), subject] - by_noun.loc[(pair, subject), 1 - subject]
+                  for pair, subject in by_noun.index]  # fmt: skip
+    assert min(attraction) > 0
+    assert np.mean(attraction) > 2
+
+
 @pytest.fixture
 def bilm(model: LanguageModel, tmp_path: Path) -> Path:
     model.save(tmp_path / "bilm")
     return tmp_path / "bilm"
 
 
-def test_the_command_writes_tables_objects_and_pages(
+def test_the_command_writes_tables_and_objects(
     bilm: Path, tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     text = tmp_path / "text.txt"
     text.write_text("the dog barked.\n\nthe zebra.\n")
     call = ["score", str(text), "--bilm", str(bilm), "--substitutes", "2"]
-    found = list(score_sentences(LanguageModel.load(bilm), [["the", "dog", "barked", "."], ["the", "zebra", "."]], 2))
+    found = list(score_texts(LanguageModel.load(bilm), [TEXTS[0], TEXTS[2]], 2))
 
-    assert cli.main([*call, "--html", str(tmp_path / "page.html"), "--output", str(tmp_path / "scores.tsv")]) == 0
+    assert cli.main([*call, "--output", str(tmp_path / "scores.tsv")]) == 0
     rows = list(csv.DictReader((tmp_path / "scores.tsv").read_text().splitlines(), delimiter="\t"))
     assert [row["token"] for row in rows[:6]] == ["<S>", "the", "dog", "barked", ".", "</S>"]
     assert [row["position"] for row in rows[:6]] == list("012345")
@@ -184,20 +302,12 @@ def test_the_command_writes_tables_objects_and_pages(
     for number, each in enumerate(found, start=1):
         own = [row for row in rows if row["sentence"] == str(number)]
         for name in ("forward", "backward"):
-            assert sum(float(row[name] or 0) for row in own) == pytest.approx(getattr(each, name), abs=1e-4)
-            assert all(float(row[f"{name}_bits"]) * math.log(2) == pytest.approx(float(row[name]), abs=1e-5)
-                       for row in own if row[name])  # fmt: skip
+            total = sum(float(row[f"{name}_bits"] or 0) for row in own)
+            assert total * math.log(2) == pytest.approx(getattr(each, name), abs=1e-4)
         assert own[1]["substitutes"].split()[0].split(":")[0] == each.tokens[0].substitutes[0][0]
-    page = (tmp_path / "page.html").read_text()
-    assert "zebra (unknown)" in page
-    bits = [f"{token.both / math.log(2):.1f} bits" for each in found for token in each.tokens]
-    assert re.findall('title="([^"]*)"', page) == bits
-    assert page.endswith("</html>\n")
-
     assert cli.main([*call, "--json"]) == 0
     records = [json.loads(line) for line in capsysbinary.readouterr().out.splitlines()]
     assert [record["forward"] for record in records] == pytest.approx([each.forward for each in found], rel=1e-5)
-    assert records[0]["mean_forward"] == pytest.approx(found[0].forward / 5, rel=1e-5)
     assert list(records[1]["tokens"][1]["substitutes"]) == [word for word, _ in found[1].tokens[1].substitutes]
     assert cli.main(["score", str(text), "--bilm", str(bilm)]) == 0  # no terminal: the table
     assert capsysbinary.readouterr().out.startswith(b"sentence\tposition\ttoken\t")
