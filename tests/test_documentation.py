@@ -8,13 +8,14 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy
 import pandas
 import pytest
 
 import elmo_tasks
 from elmo_tasks import cli
 from elmo_tasks.config.packaged import find_config
-from elmo_tasks.elmo import TINY_OPTIONS
+from elmo_tasks.elmo import PUBLISHED_OPTIONS, TINY_OPTIONS, batch_to_ids
 from elmo_tasks.extras.samples import write_sample_data
 from elmo_tasks.runs.evaluate import evaluate
 from tests import pages
@@ -28,6 +29,7 @@ PREDICTING = REPOSITORY / "docs" / "predicting.md"
 LARGE_TEXTS = REPOSITORY / "docs" / "large_texts.md"
 TOUR = REPOSITORY / "docs" / "tour.md"
 WORDS_IN_CONTEXT = REPOSITORY / "docs" / "words_in_context.md"
+PSYCHOLINGUISTICS = REPOSITORY / "docs" / "psycholinguistics.md"
 SPECIAL_DOMAIN = REPOSITORY / "docs" / "special_domain.md"
 ANALYSIS = REPOSITORY / "docs" / "analysis.md"
 CLAIMS = REPOSITORY / "docs" / "claims.md"
@@ -60,7 +62,7 @@ SIMPLE = [
     PROBES,
 ]
 TABLE_TO_MODEL = REPOSITORY / "docs" / "table_to_model.md"
-RUN = {TOUR, REPOSITORY / "docs" / "own_data.md", TABLE_TO_MODEL, *SIMPLE}
+RUN = {TOUR, REPOSITORY / "docs" / "own_data.md", TABLE_TO_MODEL, PSYCHOLINGUISTICS, *SIMPLE}
 PYTHON = [path for path in FILES if blocks(path, "python") and path not in RUN]
 
 
@@ -104,6 +106,24 @@ def check_page(shared_trainings: Path, tmp_path: Path, monkeypatch: pytest.Monke
 @pytest.mark.parametrize("path", SIMPLE, ids=lambda path: path.stem)
 def test_pages_show_what_their_commands_print(path: Path, check_page: Callable[..., None]) -> None:
     check_page(path)
+
+
+@pytest.mark.slow
+def test_psycholinguists_and_seqvec(tmp_path: Path, check_page: Callable[..., None]) -> None:
+    """The biLM in DIR has the form of SeqVec's, with fewer units."""
+    options = PUBLISHED_OPTIONS["original"]
+    lstm = options.lstm.model_copy(update={"dim": 32, "projection_dim": 16})
+    char_cnn = options.char_cnn.model_copy(update={"filters": ((1, 8), (2, 8), (3, 16))})
+    bilm = random_bilm(options.model_copy(update={"lstm": lstm, "char_cnn": char_cnn}))
+    (tmp_path / "DIR").mkdir()
+    bilm.save(tmp_path / "DIR" / "options.json", tmp_path / "DIR" / "weights.hdf5")
+    assert '"n_characters": 262' in (tmp_path / "DIR" / "options.json").read_text(encoding="utf-8")
+    check_page(PSYCHOLINGUISTICS)
+    with numpy.load(tmp_path / "proteins.npz") as found:
+        assert list(found) == ["sp|P1", "sp|P2"]
+        for name, residues in (("sp|P1", "SEQWENCE"), ("sp|P2", "PROTEIN")):
+            layers = bilm(batch_to_ids([list(residues)])).layers[0, :, 1:-1]  # without the borders
+            assert found[name] == pytest.approx(layers.sum(0).numpy(), abs=1e-4)
 
 
 @pytest.mark.slow
@@ -153,7 +173,7 @@ def test_from_a_table_to_a_model(tmp_path: Path, check_page: Callable[..., None]
 
 def test_the_table_of_surprisals_is_what_the_bilm_says() -> None:
     """Rows of pairs of a sentence and the surprisal of its word in bold."""
-    pairs = re.findall(r"\| ([^|\s][^|]*\*\*[^|]*) \| (\d+\.\d) ", WORDS_IN_CONTEXT.read_text(encoding="utf-8"))
+    pairs = re.findall(r"\| ([^|\s][^|]*\*\*[^|]*) \| (\d+\.\d) ", PSYCHOLINGUISTICS.read_text(encoding="utf-8"))
     assert len(pairs) == 10
     read_by_eye = (
         (REPOSITORY / "tests" / "extras" / "pretraining" / "read_by_eye.txt").read_text(encoding="utf-8").splitlines()
