@@ -2,6 +2,7 @@
 
     python -m benchmarks.small_data train RESULTS.jsonl [--sets sst5 ...] [--models NAME ...] [--sizes 50 ...]
     python -m benchmarks.small_data table RESULTS.jsonl
+    python -m benchmarks.small_data plot RESULTS.jsonl --output FILE.svg [--sets ner_conll03 pos_ewt]
 
 `train` reads the data in $ELMO_TASKS_DATA. For each set, size and seed it draws that many training examples, the same
 for all models. spaCy, which needs held-out examples, takes a fifth of them. At most 1,000 examples are tested, the same
@@ -43,6 +44,7 @@ from sklearn.preprocessing import StandardScaler
 import elmo_tasks
 from benchmarks.common import markdown_table
 from benchmarks.small_data_sets import CHOICE, TAGS, UNEVEN, Example, Examples, gold, read_set, score
+from elmo_tasks.extras.compare.plots import save_figure
 from elmo_tasks.runs.load import load_predictor
 
 Sentence = Sequence[str]
@@ -433,9 +435,31 @@ def table(path: Path, sets: Sequence[str]) -> str:
     return markdown_table(["", *(f"{size:,}" for size in SIZES)], cells)
 
 
+def plot(path: Path, sets: Sequence[str], output: Path) -> None:
+    """Draws the mean scores over the number of examples, with ELMo and without."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(4.5 * len(sets), 3.2), layout="constrained")
+    rows = read_results(path)
+    for axes, name in zip(figure.subplots(1, len(sets), squeeze=False)[0], sets, strict=True):
+        for model, label in (("small", "with ELMo"), ("small, no ELMo", "without")):
+            own = [row for row in rows if (row["set"], row["model"]) == (name, model)]
+            scores = [[row["score"] for row in own if row["size"] == size] for size in SIZES]
+            drawn = [(size, statistics.fmean(found)) for size, found in zip(SIZES, scores, strict=True) if found]
+            axes.plot(*zip(*drawn, strict=True), marker=".", label=label)
+        axes.set_xscale("log")
+        axes.set_xticks(SIZES, [f"{size:,}" for size in SIZES])
+        axes.minorticks_off()
+        axes.set_title(SET_NAMES[name])
+        axes.set_xlabel("examples to learn from")
+        axes.grid(alpha=0.3)
+        axes.legend()
+    save_figure(figure, output)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("action", choices=["train", "table"])
+    parser.add_argument("action", choices=["train", "table", "plot"])
     parser.add_argument("results", type=Path)
     parser.add_argument(
         "--sets", nargs="+", default=["ner_conll03", "pos_ewt", "sst5", "sst_uneven", "web", "snli", *CHOICE]
@@ -443,12 +467,16 @@ def main() -> None:
     parser.add_argument("--models", nargs="+", default=[], help="(default: all)")
     parser.add_argument("--sizes", nargs="+", type=int, default=SIZES)
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
+    parser.add_argument("--output", type=Path, default=Path("small_data.svg"), help="of plot")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     logging.disable(logging.INFO)
     if arguments.action == "train":
         train_all(arguments.results, arguments.sets, arguments.models, arguments.sizes, arguments.seeds)
-    print(table(arguments.results, arguments.sets))
+    if arguments.action == "plot":
+        plot(arguments.results, arguments.sets, arguments.output)
+    else:
+        print(table(arguments.results, arguments.sets))
 
 
 if __name__ == "__main__":
