@@ -1,9 +1,10 @@
 """Raw English text to sentences and Penn-Treebank-style tokens, with exact character offsets.
 
-`english_sentences` finds sentences; NLTK's Treebank tokenizer finds words. Both only need rules, so nothing has to be
-downloaded. Departures from the Treebank's conventions: every token is kept as it is written (a double quote stays `"`,
-a bracket stays `(`), names such as AT&T, e-mail addresses and URLs stay whole, and an acronym that ends its sentence
-keeps its period (`U.S.`) instead of lending it to the sentence.
+`english_sentences` has the rules for sentences; those for words are here. Source: R. MacIntyre's `tokenizer.sed` of
+1995, with the additions of NLTK's `NLTKWordTokenizer`: other quotes and dashes, apostrophes before words, and periods
+before closing marks. Departures: every token is kept as it is written (a double quote stays `"`, a bracket stays `(`),
+names such as AT&T, e-mail addresses and URLs stay whole, and an acronym that ends its sentence keeps its period
+(`U.S.`) instead of lending it to the sentence.
 
 All functions are safe to call from several threads, and take time proportional to the length of the text.
 """
@@ -12,43 +13,62 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import importlib.metadata
-import itertools
-import re
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import Any
 
-from elmo_tasks.text.english_sentences import is_abbreviation, sentence_starts, word_before
-
-if TYPE_CHECKING:
-    from nltk.tokenize.destructive import NLTKWordTokenizer
+from elmo_tasks.text import english_sentences
+from elmo_tasks.text.rule_tokenizer import RuleTokenizer
 
 # Names the tokenizer in the keys of caches. Raise its number when a change here or in `english_sentences` gives other
 # tokens.
-VERSION = f"5, nltk {importlib.metadata.version('nltk')}"
+VERSION = "6"
 
-# Characters that the word tokenizer would rewrite, leave attached or split wrongly, and better ones instead of them.
-# Each is replaced by exactly one character, so that the tokens are as long as in the original text.
-_WORD_STAND_INS = str.maketrans({'"': "”", "…": "—", "€": "$", "£": "$", "¥": "$"})
-_APOSTROPHE = re.compile(r"(?<=[^\W_])\u2019(?=[^\W\d_])")
-_UNSPLIT = re.compile(
-    r"""
-    \b(?:https?://|ftp://|www\.)[^\s<>"“”]*[^\s<>"“”.,;:!?)\]}'\u2019»]      # URLs, without the punctuation after them
-    | (?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+                          # e-mail addresses
-    | (?<=\w)&(?=\w)                                                    # AT&T
-    | (?<![\w.])[^\W\d_]{1,2}\.(?:[^\W\d_]\.)+                          # U.S., p.m., Ph.D.
-    """,
-    re.VERBOSE,
-)
+# Marks that nobody sees: of the byte order, of the direction, and spaces and joiners without a width. They are white
+# space here. Those within words stay: the soft hyphen, and the joiners of Persian words and of emoji.
+UNSEEN = "[\u061c\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]"
+_APART = r" \g<0> "
 
-# The period of a sentence within another: `"Wow." and left`. The word tokenizer only finds the last one.
-_INNER_PERIOD = re.compile(r"""(?<=\w)\.(?=["”'\u2019)\]}*]+(?:[\s,;:\u2012-\u2015-]|$))""")
-
-_BLANK_LINE = re.compile(r"\n[^\S\n]*\n")
-
-# Text is read in windows of this many characters, more than any sentence of prose has.
-_WINDOW = 20_000
-_AFTER_A_BORDER = 500  # characters, of which rules look at fewer
+RULES: dict[str, Any] = {
+    "window": 20_000,  # text is read in windows of this many characters, more than any sentence of prose has
+    "after_a_border": 500,  # characters, of which rules look at fewer
+    "longest_word": english_sentences.LONGEST_WORD,
+    "straight_quotes": english_sentences.STRAIGHT_QUOTES,
+    "lists": english_sentences.LISTS,
+    "patterns": {
+        **english_sentences.PATTERNS,
+        "unseen": UNSEEN,
+        "blank_line": r"\n[^\S\n]*\n",
+        "apostrophe": r"(?<=[^\W_])\u2019(?=[^\W\d_])",
+        # What no rule splits.
+        "unsplit": r"""\b(?:https?://|ftp://|www\.)[^\s<>"“”]*[^\s<>"“”.,;:!?)\]}'\u2019»]"""  # without marks after it
+        r"|(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
+        r"|(?<=\w)&(?=\w)"  # AT&T
+        r"|(?<![\w.])[^\W\d_]{1,2}\.(?:[^\W\d_]\.)+",  # U.S., p.m., Ph.D.
+        # The period of a sentence within another: `"Wow." and left`. The rules only find the last one.
+        "inner_period": r"""(?<=\w)\.(?=["”'\u2019)\]}*]+(?:[\s,;:…\u2012-\u2015-]|$))""",
+    },
+    # The rules for words, in their order: each puts spaces around what it finds. A word has spaces around it, or the
+    # sentence's ends. A rule sees the spaces of those before it, and what it has found cannot be part of another find.
+    "words": (
+        (r"``|[`«“\u2018„]", _APART),
+        (r"(?<=[ (\[{<])''", " `` "),  # opens: no later rule takes it for an apostrophe
+        (r"(?i)(?<!\w)'(?!(?:re|ve|ll|[mtsdn])\b)(?=\w)", "' "),  # opens, and is not that of a contraction
+        (r"""(?<=[^.])\.(?=[\])}>"'»”\u2019 ]*$)""", _APART),  # the sentence's period
+        (r"([:,])(\D|$)", r" \1 \2"),  # but 3:30 and 1,000
+        (r"\.{2,}|[;@#$€£¥%&…\u2012-\u2015?!]", _APART),
+        (r"(?<=[^'])' ", " ' "),
+        (r"--|[\]*\[(){}<>]", _APART),
+        (r"""''|["»”\u2019]""", _APART),
+        (r"(?<=[^' ])'[sSmMdD]?(?= |$)", r" \g<0>"),
+        (r"(?<=[^' ])(?:'(?:ll|LL|re|RE|ve|VE)|n't|N'T)(?= |$)", r" \g<0>"),
+        (
+            r"(?i)\b(can(?=not)|d(?='ye)|gim(?=me)|gon(?=na)|got(?=ta)|lem(?=me)|more(?='n)|wan(?=na(?: |$)))"
+            r"(not|'ye|me|na|ta|'n)\b",
+            r" \1 \2 ",
+        ),
+        (r"(?i)(?<![^ ])('t)(is)\b", r" \1 \2 "),  # only after a word of the rule before, since ' opens
+        (r"(?i)(?<![^ ])('t)(was)\b", r" \1 \2 "),
+    ),
+}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -60,56 +80,12 @@ class Token:
     end: int
 
 
-def token_spans(text: str) -> Iterator[list[tuple[int, int]]]:
-    """The (start, end) of the tokens of each sentence that has any, in characters, ends exclusive.
-
-    The tokens are in order and do not overlap, and only white space is left out. A blank line ends a sentence, and a
-    sentence of more than 20,000 characters is cut.
-    """
-    borders = [0, *itertools.chain.from_iterable(match.span() for match in _BLANK_LINE.finditer(text)), len(text)]
-    for start, end in zip(borders[::2], borders[1::2], strict=True):
-        for sentence_start, sentence_end in _sentences(text, start, end):
-            if words := _words(text, sentence_start, sentence_end):
-                yield words
-
-
 @functools.cache
-def _word_tokenizer() -> NLTKWordTokenizer:
-    from nltk.tokenize.destructive import NLTKWordTokenizer  # takes a while to import
-
-    return NLTKWordTokenizer()
-
-
-def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The (start, end) of the sentences of text[start:end]; each ends where the next begins."""
-    while start < end:
-        stop = min(end, start + _WINDOW)
-        if stop < end and (space := text.rfind(" ", start + 1, stop)) > 0:
-            stop = space
-        found = sentence_starts(text[start : min(end, stop + _AFTER_A_BORDER)])
-        borders = [start + border for border in found if start + border < stop]
-        if borders and stop < end:
-            stop = borders.pop()  # the window's last sentence may go on after it: it begins the next window
-        yield from itertools.pairwise([start, *borders, stop])
-        start = stop
+def rule_tokenizer() -> RuleTokenizer:
+    """What applies the rules."""
+    return RuleTokenizer(RULES)
 
 
-def _words(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """The (start, end) of the tokens of the sentence text[start:end]."""
-    # The word tokenizer adds and removes white space and replaces '' by ``, which changes no lengths: its results tell
-    # how many characters each token has. It is slow with long runs of white space, so it gets none.
-    stand_in = _APOSTROPHE.sub("'", text[start:end].translate(_WORD_STAND_INS))
-    stand_in = _UNSPLIT.sub(lambda match: "x" * len(match.group()), stand_in)
-    stand_in = _INNER_PERIOD.sub(_apart_from_its_word, stand_in)
-    spans = []
-    for piece in _word_tokenizer().tokenize(" ".join(stand_in.split())):
-        while text[start].isspace():
-            start += 1
-        stop = start + len(piece)
-        spans.append((start, stop))
-        start = stop
-    return spans
-
-
-def _apart_from_its_word(period: re.Match[str]) -> str:
-    return "." if is_abbreviation(word_before(period.string, period.start())) else " ."
+def treebank_words(sentence: str) -> list[str]:
+    """The words of a sentence that has single spaces, by the rules for words alone; see `RuleTokenizer.words`."""
+    return rule_tokenizer().words(sentence)

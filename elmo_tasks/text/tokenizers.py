@@ -12,9 +12,7 @@ from collections.abc import Iterator
 from elmo_tasks.text import tokenization
 from elmo_tasks.text.tokenization import Token
 
-# Marks that nobody sees: of the byte order, of the direction, and spaces and joiners without a width. They are white
-# space here. Those within words stay: the soft hyphen, and the joiners of Persian words and of emoji.
-_UNSEEN = re.compile("[\u061c\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]")
+_UNSEEN = re.compile(tokenization.UNSEEN)
 
 
 class Tokenizer(abc.ABC):
@@ -54,10 +52,10 @@ class TreebankTokenizer(Tokenizer):
 
     @property
     def version(self) -> str:
-        return f"{tokenization.VERSION}, unseen marks are spaces"
+        return tokenization.VERSION
 
     def spans(self, text: str) -> Iterator[list[tuple[int, int]]]:
-        return tokenization.token_spans(without_unseen(text))
+        return tokenization.rule_tokenizer().spans(text)
 
 
 class WhitespaceTokenizer(Tokenizer):
