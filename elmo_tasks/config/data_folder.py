@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from pathlib import Path
 
 from elmo_tasks import hooks
@@ -13,7 +12,7 @@ from elmo_tasks.files.paths import local_path
 DATA_VARIABLE = "ELMO_TASKS_DATA"
 DEFAULT_DATA_FOLDER = "data"
 MAKE_SAMPLE_DATA = "Make this sample data"
-_ADVICE = MAKE_SAMPLE_DATA, f"Set {DATA_VARIABLE}"  # how it begins
+ADVICE = MAKE_SAMPLE_DATA, f"Set {DATA_VARIABLE}"  # how it begins
 
 
 def data_folder() -> Path:
@@ -41,11 +40,6 @@ class MissingDataError(DataError):
         super().__init__(path, ". ".join([problem, *self.advice]))
 
 
-def advice_last(problems: Iterable[str]) -> list[str]:
-    """Problems, each once. What can be done about missing files comes last."""
-    return sorted(dict.fromkeys(problems), key=lambda problem: problem.startswith(_ADVICE))
-
-
 def set_data_folder() -> str:
     """The advice for a file below the folder of the data."""
-    return f"{_ADVICE[1]} to the folder of your data (now: {data_folder()})"
+    return f"{ADVICE[1]} to the folder of your data (now: {data_folder()})"

@@ -301,3 +301,18 @@ def _imported(archive: Path, overrides: Mapping[str, Any], transformer: str | No
             for note in imported.lines():
                 logger.warning("%s: %s", archive, note)
     return target
+
+
+_INSTEAD = {
+    "ELMoCharacterMapper": "batch_to_ids(sentences), which gives the character ids of tokens",
+    "ELMoTokenCharactersIndexer": "batch_to_ids(sentences), which gives the character ids of tokens",
+    "DatasetReader": "elmo_tasks.data_readers.DatasetReader, whose subclasses read other files",
+    "Model": "elmo_tasks.load('RUN').model, or a subclass of elmo_tasks.models.TaskModel",
+}
+
+
+def missing_class(name: str) -> NoReturn:
+    """Says what to use instead of a class that `elmo_tasks.compat` does not have."""
+    if name in _INSTEAD:
+        raise ImportError(f"elmo_tasks.compat has no {name}; use {_INSTEAD[name]}")
+    raise AttributeError(f"module 'elmo_tasks.compat' has no attribute {name!r}")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
+from elmo_tasks.config.data_folder import ADVICE
 from elmo_tasks.config.packaged import files_by_name, find_file
 
 _FOLDER = Path(__file__).resolve().parent
@@ -28,3 +30,8 @@ def find_study(name: str | Path) -> Path:
 def find_search(name: str | Path) -> Path:
     """The file of a search of hyperparameters; as `find_study`."""
     return find_file(name, packaged_searches(), "search", "elmo-tasks tune --list")
+
+
+def advice_last(problems: Iterable[str]) -> list[str]:
+    """Problems, each once. What can be done about missing files comes last."""
+    return sorted(dict.fromkeys(problems), key=lambda problem: problem.startswith(ADVICE))

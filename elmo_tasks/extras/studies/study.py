@@ -14,9 +14,9 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, field_validator
 
 from elmo_tasks.config import Config, load_config
-from elmo_tasks.config.data_folder import MissingDataError, advice_last
+from elmo_tasks.config.data_folder import MissingDataError
 from elmo_tasks.errors import ConfigError, ElmoTasksError, WeightsError, did_you_mean
-from elmo_tasks.extras.studies import find_study
+from elmo_tasks.extras.studies import advice_last, find_study
 from elmo_tasks.files.paths import portable_name, stored_file
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.folder import Split

@@ -29,9 +29,8 @@ from optuna.trial import Trial, TrialState
 from pydantic import Field
 
 from elmo_tasks.config import Config, load_config, own_packages, to_json
-from elmo_tasks.config.data_folder import advice_last
 from elmo_tasks.errors import ConfigError, ElmoTasksError, RunError, WriteError, counted, one_line
-from elmo_tasks.extras.studies import find_search
+from elmo_tasks.extras.studies import advice_last, find_search
 from elmo_tasks.extras.studies.reports import Table
 from elmo_tasks.extras.studies.study import as_overrides, as_text, config_of_study, missing_files, train_command
 from elmo_tasks.extras.studies.study_training import SECONDS_BETWEEN_CLAIMS, claimed
