@@ -21,9 +21,9 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
         "paths",
         metavar="SYSTEM",
         nargs="+",
-        help="runs, as folders, archives or installed models; folders that `train --seeds` made; or files that "
-        "`evaluate --predictions` wrote. The others are compared with the first. The last one can be the data to "
-        "evaluate runs on (default: the test data of each run's config)",
+        help="runs, as folders, archives or installed models; folders that `train --seeds` made; folders of runs that "
+        "have predictions and no model; or files that `evaluate --predictions` wrote. The others are compared with "
+        "the first. The last one can be the data to evaluate runs on (default: the test data of each run's config)",
     )
     parser.add_argument("--metric", metavar="NAME", help="the score to compare (default: the main one of the task)")
     options.add_number(parser, "--resamples", 10_000, "the number of resamples for the tests and intervals")
@@ -105,11 +105,11 @@ def add_errors(parser: argparse.ArgumentParser) -> None:
 
 def run_errors(arguments: argparse.Namespace) -> None:
     from elmo_tasks.extras.compare.error_report import errors
-    from elmo_tasks.extras.compare.systems import is_data_file
+    from elmo_tasks.extras.compare.systems import stored_predictions
 
     options.refuse_torchrun("errors")
-    if arguments.data is not None and is_data_file(arguments.path):
-        raise ElmoTasksError(f"{arguments.path}: a file of predictions includes its data; expected no {arguments.data}")
+    if arguments.data is not None and stored_predictions(arguments.path):
+        raise ElmoTasksError(f"{arguments.path}: predictions include their data; expected no {arguments.data}")
     report = errors(
         arguments.path,
         arguments.data,

@@ -33,9 +33,9 @@ from elmo_tasks.extras.compare.systems import (
     Predictions,
     System,
     find_systems,
-    is_data_file,
     is_system,
     read_predictions,
+    stored_predictions,
 )
 from elmo_tasks.runs.evaluate import UnknownLabels
 from elmo_tasks.tasks import Task
@@ -197,8 +197,8 @@ def split_paths(paths: Sequence[str]) -> tuple[list[str], str | None]:
     if len(paths) == 1 or is_system(paths[-1]):
         return list(paths), None
     *systems, data = paths
-    if all(map(is_data_file, systems)):
-        raise ElmoTasksError(f"{data}: not a run or a file of predictions; files of predictions need no data")
+    if all(map(stored_predictions, systems)):
+        raise ElmoTasksError(f"{data}: not a run or a file of predictions; predictions need no data")
     return systems, data
 
 

@@ -143,6 +143,14 @@ def is_data_file(path: str | Path) -> bool:
     return path.is_file() and not path.name.endswith(_ARCHIVES)
 
 
+def stored_predictions(path: str | Path) -> Path | None:
+    """The file of predictions that a path is, or that the folder of a run has, if its model is not there."""
+    if is_data_file(path):
+        return Path(path)
+    file, model = Path(path, "predictions.jsonl"), Path(path, "model.safetensors")
+    return file if file.is_file() and not model.is_file() else None
+
+
 def is_system(path: str | Path) -> bool:
     """Whether a path is a run, a folder of seeds or a file of predictions, and not a data set."""
     path = Path(path)
@@ -162,7 +170,7 @@ def read_predictions(
     overrides: Overrides = (),
     unknown_labels: UnknownLabels = "error",
 ) -> Predictions:
-    """What a run predicts for a data set, or what a file of predictions holds.
+    """What a run predicts for a data set, or what a file of predictions holds, see `stored_predictions`.
 
     Arguments:
         data: for runs; by default, the test data of the run's config.
@@ -173,8 +181,8 @@ def read_predictions(
         DataError: a file does not follow its format.
         RunError: there is no trained run, or neither `data` nor test data in its config.
     """
-    if is_data_file(path):
-        return _read_file(path)
+    if file := stored_predictions(path):
+        return _read_file(file)
     run = load_run(path, overrides=overrides)
     if data is None and run.config.test_data_path is None and run.folder and run.folder.cross_validation.is_file():
         return _read_file(run.folder.validation_predictions)

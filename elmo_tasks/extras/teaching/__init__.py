@@ -27,8 +27,7 @@ def check(exercise: str, answer: Any) -> None:
     Arguments:
         exercise: its name in the notebook, such as `1a`.
         answer: a number, a list or a function, which is called with small inputs; None if there is no answer yet.
-            What a list may be, and what a function may return, can also be a tuple, an iterator, an array, a tensor
-            or, where order does not matter, a set.
+            Tuples, iterators, arrays, tensors and, where order does not matter, sets are lists, too.
 
     Raises:
         ElmoTasksError: there is no such exercise.
@@ -71,11 +70,6 @@ def _is_near(answer: Any, expected: float | list[Any], tolerance: float = 0.001)
     return found.shape == np.shape(expected) and np.allclose(found, expected, rtol=0, atol=tolerance)
 
 
-def _is_mostly_last(raw_weights: Any) -> bool:
-    raw = np.array(_plain(raw_weights), float)
-    return raw.shape == (3,) and bool(softmax(raw)[2] > 0.95)
-
-
 def _is_fooled(pair: Iterable[str]) -> bool:
     """Whether the default biLM prefers the second of two sentences that differ in the number of one verb."""
     model = LanguageModel.load(DEFAULT_BILM)
@@ -98,7 +92,7 @@ _IS_RIGHT: dict[str, Callable[[Any], bool]] = {
     "1a": lambda cosine: _is_near(cosine(torch.tensor([3.0, 4.0]), torch.tensor([6.0, 0.0])), 0.6),
     "1b": lambda layers: {*np.ravel(_plain(layers)).tolist()} == {0},
     "1c": lambda mixed: _is_near(mixed(_LAYERS, _WEIGHTS, 2.0), [[8.0, 10.0]]),
-    "1d": _is_mostly_last,
+    "1d": lambda w: np.shape(raw := _plain(w)) == (3,) and bool(softmax(np.array(raw, float))[2] > 0.95),
     "2a": lambda perplexity: _is_near(perplexity([1.0, 2.0, 6.0]), 8.0),
     "2b": _is_fooled,
     "2c": lambda bits: _is_near(bits, 3.78, 0.03),
@@ -108,8 +102,7 @@ _IS_RIGHT: dict[str, Callable[[Any], bool]] = {
         == [["LOC", 0, 0], ["PER", 2, 3], ["PER", 4, 4]]
     ),
     "3b": lambda f1: _is_near(f1(6, 8, 16), 0.5) and _is_near(f1(0, 0, 4), 0),
-    # As the notebook's scores, an array. Between two scores, any number is an end.
-    "3c": lambda interval: _is_near(interval(np.arange(2000.0, 999.0, -1)), [1025, 1975], 1),
+    "3c": lambda interval: _is_near(interval(np.arange(2000.0, 999.0, -1)), [1025, 1975], 1),  # an array, as there
     "3d": lambda nearest: _plain([nearest(torch.tensor([1.0, 1.0]), _CENTROIDS)]) in (["like"], [["like"]]),
 }
 

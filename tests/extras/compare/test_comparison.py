@@ -1,6 +1,7 @@
 """Comparisons of files of predictions and of runs, and every way in which they can be refused."""
 
 import json
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 from elmo_tasks import cli
 from elmo_tasks.errors import DataError, ElmoTasksError, RunError
 from elmo_tasks.extras.compare.comparison import compare
-from elmo_tasks.extras.compare.systems import System, find_systems, is_system, read_predictions
+from elmo_tasks.extras.compare.systems import System, find_systems, is_system, read_predictions, stored_predictions
 from elmo_tasks.extras.repeats import repeats
 from elmo_tasks.runs.evaluate import evaluate
 from elmo_tasks.tasks import Tagging
@@ -232,6 +233,30 @@ def test_runs_of_several_seeds(
     assert found["task"] == "Tagging"
 
 
+@pytest.mark.slow  # needs a run
+def test_config_metrics_and_predictions_are_a_system(
+    seeds: Path, sample_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is handed in: a run without its model. It has the score of the run, and its data are those of the run."""
+    run, data = seeds / "seed_1", str(sample_folder / "ner_conll2003" / "eng.testb")
+    handed_in = tmp_path / "ann"
+    handed_in.mkdir()
+    for name in ("config.json", "metrics.json"):
+        shutil.copy(run / name, handed_in)
+    evaluate(run, data, predictions=handed_in / "predictions.jsonl")
+    comparison = compare([run, handed_in], resamples=100)
+    assert [each.score for each in comparison.systems] == [comparison.systems[0].score] * 2
+    assert comparison.differences[0].equal == comparison.num_units
+    assert cli.main(["errors", str(handed_in), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["scores"]["f1"] == pytest.approx(comparison.systems[0].score)
+    for command in ("compare", "errors"):
+        assert cli.main([command, str(handed_in), data]) == 2
+        assert "redictions" in (message := capsys.readouterr().err)
+        assert data in message
+    shutil.copy(run / "model.safetensors", handed_in)
+    assert stored_predictions(handed_in) is None  # a run is evaluated again
+
+
 @pytest.mark.parametrize("other_seeds", [(1, 2), (3, 4)])
 def test_the_difference_over_seeds_is_that_of_the_means(
     other_seeds: tuple[int, int], write_case: WriteCase, monkeypatch: pytest.MonkeyPatch
@@ -284,9 +309,7 @@ def test_data_and_systems_are_told_apart(
 ) -> None:
     file = str(write_case("Tagging", [True]))
     assert cli.main(["compare", file, str(tmp_path / "none.jsonl")]) == 2
-    assert (
-        "none.jsonl: not a run or a file of predictions; files of predictions need no data" in capsys.readouterr().err
-    )
+    assert "none.jsonl: not a run or a file of predictions; predictions need no data" in capsys.readouterr().err
     assert cli.main(["compare", str(seeds), str(tmp_path / "none.txt")]) == 2
     assert "none.txt" in capsys.readouterr().err
 

@@ -84,7 +84,7 @@ def test_the_report_of_every_task(
     assert cli.main(["errors", str(path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["kinds"] == report.kinds
     assert cli.main(["errors", str(path), "other.txt"]) == 2
-    assert "a file of predictions includes its data; expected no other.txt" in capsys.readouterr().err
+    assert "predictions include their data; expected no other.txt" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", TAGS)
