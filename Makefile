@@ -8,6 +8,8 @@
 #   make wheel         build the wheels of elmo-tasks and of its trained models, and use them in an empty folder outside of this one
 #   make benchmark     measure speed and memory on sentences of $ELMO_TASKS_DATA; takes an hour or more on an otherwise idle
 #                      machine; ALLENNLP=CHECKOUT also measures AllenNLP's Elmo
+#   make class-kit     make build/class-kit, a folder with all that a class needs without a network; it runs the notebooks;
+#                      PLATFORMS=windows,mac-arm,linux are the laptops, PIP=OPTIONS goes to `pip download`
 #   make torture       damaged and hostile files, kills, full disks; takes minutes, HOURS=1 takes an hour
 #   make engines       the tests with Ray and Spark, which it installs in an environment of their own; needs Java
 #   make environment   only create the virtual environment
@@ -20,6 +22,8 @@ JOBS ?= 2
 SELECT ?=
 ALLENNLP ?=
 HOURS ?=
+PLATFORMS ?= windows,mac-arm,linux
+PIP ?=
 
 BIN := $(VENV)/bin
 ELMO_TASKS := $(BIN)/elmo-tasks
@@ -34,7 +38,7 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q --numprocesses $(JOBS) --
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help environment quickstart demo check test format docs wheel benchmark torture engines lint types fast-tests
+.PHONY: help environment quickstart demo check test format docs wheel class-kit benchmark torture engines lint types fast-tests
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -94,6 +98,9 @@ docs: $(STAMP) $(EXECUTED)
 
 wheel: $(STAMP)
 	bash .ci/wheel $(abspath $(BIN)/python)
+
+class-kit: $(STAMP)
+	OMP_NUM_THREADS=1 $(BIN)/python notebooks/kit/build.py build/class-kit --platforms $(PLATFORMS) -- $(PIP)
 
 benchmark: $(STAMP)
 	$(BIN)/python -m benchmarks.bilm $(if $(ALLENNLP),--allennlp $(ALLENNLP))

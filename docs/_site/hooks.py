@@ -38,6 +38,7 @@ PAGES = {
     "changes.md": "CHANGELOG.md",
     "licence.md": "LICENSE",
     "default_bilm.md": "elmo_tasks/elmo/default_bilm/README.md",
+    "assignment.md": "notebooks/assignment.md",
     "own_texts.md": "trained_models/own_texts/README.md",
     "sample_data.md": "elmo_tasks/extras/samples/files/README.md",
     "images/elmo.svg": "elmo_tasks/extras/server/page/elmo.svg",
