@@ -24,7 +24,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "elmo_tasks"
 _NAMES_OF_EXTRAS = ("batches", "compat", "estimators")  # modules under which users import them
 _IMPORTED_BEFORE = (
     *("torch", "datasets", "accelerate", "pandas", "sklearn.base", "scipy.stats", "transformers", "rich.progress"),
-    *("spacy", "optuna", "fastapi", "uvicorn", "matplotlib.figure", "h5py", "pyarrow.parquet", "nltk", "tokenizers"),
+    *("spacy", "optuna", "fastapi", "uvicorn", "matplotlib.figure", "h5py", "pyarrow.parquet", "tokenizers"),
     *("seqeval.metrics", "pydantic", "filelock", "safetensors.torch", "torchcrf", "_jsonnet", "huggingface_hub"),
 )
 

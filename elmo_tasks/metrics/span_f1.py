@@ -9,20 +9,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from elmo_tasks.metrics.metric import LabelCounts, Metric, f1_scores, percentage
-from elmo_tasks.text.tag_schemes import spans_of_tags
+from elmo_tasks.text.tag_schemes import checked_span_tags
 
 # Token accuracy is computed on IOB2 tags, so that it does not depend on whether a model learns IOB2 or BIOUL.
 _IOB2_LETTERS = str.maketrans("ESLUM", "IBIBI")
+_BIOES_LETTERS = str.maketrans("LUM", "ESI")  # which seqeval knows
 
 
-def _iob2_letter(tag: str) -> str:
-    return tag[0].translate(_IOB2_LETTERS) + tag[1:]
+def _tags_in(letters: dict[int, int], tags: Sequence[str]) -> list[str]:
+    return [tag[0].translate(letters) + tag[1:] for tag in tags]
 
 
 class SpanF1(Metric):
     """Precision, recall and F1 of exact labelled spans, over all types and by type, and token accuracy.
 
-    Predictions and examples hold their tags, in any scheme that `spans_of_tags` reads, under `field`. The scores are
+    Predictions and examples hold their tags under `field`, in any scheme; seqeval reads their spans. The scores are
     those of the CoNLL-2000 to CoNLL-2003 shared tasks' `conlleval`. A valid sequence in another scheme is
     scored as its IOB2 form would be.
 
@@ -33,11 +34,13 @@ class SpanF1(Metric):
     field = "tags"
 
     def _add(self, prediction: Mapping[str, Any], example: Mapping[str, Any]) -> None:
-        predicted_tags, gold_tags = prediction[self.field], example[self.field]
-        pairs = zip(predicted_tags, gold_tags, strict=True)
-        self._correct_tokens += sum(_iob2_letter(predicted) == _iob2_letter(gold) for predicted, gold in pairs)
-        self._tokens += len(gold_tags)
-        self._spans.add(set(spans_of_tags(predicted_tags)), set(spans_of_tags(gold_tags)))
+        from seqeval.metrics.sequence_labeling import get_entities  # here, since it imports scikit-learn
+
+        both = [checked_span_tags(each[self.field]) for each in (prediction, example)]
+        pairs = zip(*(_tags_in(_IOB2_LETTERS, tags) for tags in both), strict=True)
+        self._correct_tokens += sum(predicted == gold for predicted, gold in pairs)
+        self._tokens += len(both[1])
+        self._spans.add(*(set(get_entities(_tags_in(_BIOES_LETTERS, tags))) for tags in both))
 
     def sums(self) -> Sequence[float]:
         """The spans that are correct, found and gold, the tokens whose tags are right, and all tokens."""

@@ -36,8 +36,7 @@ _PREFIXES: dict[TagScheme, tuple[str, ...]] = {
     "BIOES": ("B", "I", "S", "E"),
     "BMES": ("B", "M", "S", "E"),
 }
-# seqeval knows the letters of BIOES.
-_SEQEVAL_LETTERS = {"B": "B", "I": "I", "M": "I", "E": "E", "S": "S", "L": "E", "U": "S"}
+_LETTERS, _FIRST, _LAST = frozenset("BIMESLU"), frozenset("BSU"), frozenset("ESLU")  # of all schemes
 
 
 class Span(NamedTuple):
@@ -75,23 +74,33 @@ def label_of_tag(tag: str) -> str | None:
 def spans_of_tags(tags: Sequence[str]) -> list[Span]:
     """The spans of a sentence, from left to right.
 
-    seqeval reads them, in its default mode. It has one rule for all schemes: a span begins at B, U and S, and at any
-    other tag that does not continue one; it ends with L, U, E and S, and before a tag that does not continue it. An I-
-    after O, for example, begins a span. Sequences that are not valid are read by the same rule, which is that of
-    conlleval, the official scorer of CoNLL-2003.
+    There is one rule for all schemes, that of conlleval, the official scorer of CoNLL-2003, and of seqeval: a span
+    begins at B, U and S, and at any other tag that does not continue one; it ends with L, U, E and S, and before a tag
+    that does not continue it. An I- after O, for example, begins a span. Sequences that are not valid are read by the
+    same rule.
 
     Raises:
         ElmoTasksError: something is not a tag of one of these schemes.
     """
-    # Imported here, as it imports scikit-learn, which takes longer than everything else that reading tags needs.
-    from seqeval.metrics.sequence_labeling import get_entities
+    spans, start, previous = list[Span](), 0, OUTSIDE
+    for position, tag in enumerate([*checked_span_tags(tags), OUTSIDE]):
+        continues = tag[1:] == previous[1:] and tag[0] not in _FIRST and previous[0] not in _LAST
+        if previous != OUTSIDE and not continues:
+            spans.append(Span(previous[2:], start, position - 1))
+        if not continues:
+            start = position
+        previous = tag
+    return spans
 
+
+def checked_span_tags(tags: Sequence[str]) -> Sequence[str]:
+    """The tags themselves; raises an `ElmoTasksError` for one that is not of any scheme."""
     for tag in tags:
-        if tag != OUTSIDE and (tag[:1] not in _SEQEVAL_LETTERS or tag[1:2] != "-" or not tag[2:]):
+        if tag != OUTSIDE and (tag[:1] not in _LETTERS or tag[1:2] != "-" or not tag[2:]):
             raise ElmoTasksError(
                 f"{tag!r} is not a span tag; expected O, or one of the letters BIMESLU, a hyphen and a label"
             )
-    return [Span(*span) for span in get_entities([_SEQEVAL_LETTERS.get(tag[0], tag[0]) + tag[1:] for tag in tags])]
+    return tags
 
 
 def tags_of_spans(spans: Iterable[Span], length: int, scheme: TagScheme) -> list[str]:

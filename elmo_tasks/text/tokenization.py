@@ -26,6 +26,7 @@ VERSION = "6"
 # space here. Those within words stay: the soft hyphen, and the joiners of Persian words and of emoji.
 UNSEEN = "[\u061c\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]"
 _APART = r" \g<0> "
+_LETTER = r"[\w\u0300-\u036f]"
 
 RULES: dict[str, Any] = {
     "window": 20_000,  # text is read in windows of this many characters, more than any sentence of prose has
@@ -51,7 +52,8 @@ RULES: dict[str, Any] = {
     "words": (
         (r"``|[`«“\u2018„]", _APART),
         (r"(?<=[ (\[{<])''", " `` "),  # opens: no later rule takes it for an apostrophe
-        (r"(?i)(?<!\w)'(?!(?:re|ve|ll|[mtsdn])\b)(?=\w)", "' "),  # opens, and is not that of a contraction
+        # Opens, too, unless it is that of a contraction. Combining accents are parts of words.
+        (rf"(?i)(?<!{_LETTER})'(?!(?:re|ve|ll|[mtsdn])(?!{_LETTER}))(?={_LETTER})", "' "),
         (r"""(?<=[^.])\.(?=[\])}>"'»”\u2019 ]*$)""", _APART),  # the sentence's period
         (r"([:,])(\D|$)", r" \1 \2"),  # but 3:30 and 1,000
         (r"\.{2,}|[;@#$€£¥%&…\u2012-\u2015?!]", _APART),

@@ -272,7 +272,7 @@ def test_all_is_loaded_before_the_first_line_comes(short_run: Path) -> None:
         assert process.stdout
         assert process.stderr
         before = list(itertools.takewhile(lambda line: "ready; waiting for lines" not in line, process.stderr))
-        assert any("nltk.tokenize.destructive" in line for line in before)
+        assert any("elmo_tasks.elmo.fast.bilm" in line for line in before)
         process.stdin.write("Tavo Melin left Brusk.\n")
         assert json.loads(process.stdout.readline())["tokens"] == ["Tavo", "Melin", "left", "Brusk", "."]
         os.write(process.stdin.fileno(), b"\xff\n")  # ends the command

@@ -5,6 +5,9 @@ from typing import get_args
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from seqeval.metrics.sequence_labeling import get_entities
 
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.text.tag_schemes import (
@@ -172,3 +175,10 @@ def test_two_spans_are_refused_if_and_only_if_they_share_a_token(scheme: TagSche
         else:
             tags = tags_of_spans([one, other], 4, scheme)
             assert {*spans_of_tags(tags)} == {one, other}
+
+
+@given(tags=st.lists(st.sampled_from(["O", *(f"{letter}-{label}" for letter in "BIMESLU" for label in LABELS)])))
+def test_any_sequence_is_read_as_by_seqeval(tags: list[str]) -> None:
+    """seqeval knows the letters of BIOES."""
+    theirs = [tag[0].translate(str.maketrans("MLU", "IES")) + tag[1:] for tag in tags]
+    assert spans_of_tags(tags) == [Span(*span) for span in get_entities(theirs)]

@@ -146,7 +146,6 @@ def import_everything() -> None:
     torch.set_num_threads(1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        import nltk.tokenize  # noqa: F401
         import seqeval.metrics  # noqa: F401
         import torch._dynamo
 
