@@ -20,18 +20,13 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from elmo_tasks.hooks import importing_extra
+
 if TYPE_CHECKING:
-    from elmo_tasks.api import (
-        embed,
-        evaluate,
-        include_packages,
-        load,
-        load_language_model,
-        show,
-        similarity,
-        tokenize,
-        train,
-    )
+    from elmo_tasks.api import include_packages, load, show, similarity, tokenize, train
+    from elmo_tasks.extras.pretraining.language_model import load_language_model
+    from elmo_tasks.extras.vectors.embed import embed
+    from elmo_tasks.runs.evaluate import evaluate
 
 __all__ = [
     "__version__", "embed", "evaluate", "include_packages", "load", "load_language_model", "show", "similarity",
@@ -41,11 +36,20 @@ __all__ = [
 __version__ = "0.1.0"
 
 
+# The modules of functions that are not in `elmo_tasks.api`: each imports what the others can do without.
+_HOMES = {
+    "embed": "elmo_tasks.extras.vectors.embed",
+    "evaluate": "elmo_tasks.runs.evaluate",
+    "load_language_model": "elmo_tasks.extras.pretraining.language_model",
+}
+
+
 def __getattr__(name: str) -> Any:
     """Imports a function of `__all__` when it is first used: PyTorch takes seconds, and `--help` does not need it."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(importlib.import_module("elmo_tasks.api"), name)
+    with importing_extra():
+        value = globals()[name] = getattr(importlib.import_module(_HOMES.get(name, "elmo_tasks.api")), name)
     return value
 
 

@@ -1,4 +1,4 @@
-"""The functions of `import elmo_tasks`: train, evaluate, load, show, embed, load_language_model, similarity."""
+"""Functions of `import elmo_tasks`; `elmo_tasks/__init__.py` says where the others are."""
 
 from __future__ import annotations
 
@@ -11,29 +11,20 @@ from elmo_tasks.config import Overrides, include_packages
 from elmo_tasks.data_readers.sources import Source
 from elmo_tasks.elmo import BiLM, FastBiLM
 from elmo_tasks.elmo.bilm_files import DEFAULT_BILM
-from elmo_tasks.elmo.fast import Precision
 from elmo_tasks.errors import ArgumentError, ElmoTasksError, check_argument, check_choice, check_several
 from elmo_tasks.hooks import importing_extra
 from elmo_tasks.modules.devices import Device
 from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, Input, Predictor
 from elmo_tasks.progress import set_up_logging
 from elmo_tasks.rendering import describe
-from elmo_tasks.runs.evaluate import evaluate
 from elmo_tasks.runs.load import RunPaths, load_predictor, with_device
-from elmo_tasks.runs.train import train as train_run
 from elmo_tasks.text.tokenizer_config import parse_tokenizer
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from elmo_tasks.extras.html.html import Page
-    from elmo_tasks.extras.pretraining.language_model import LanguageModel
     from elmo_tasks.extras.probes.neighbors import WordSimilarities
-    from elmo_tasks.extras.vectors.embed import Pooling
 
-__all__ = [
-    "embed", "evaluate", "include_packages", "load", "load_language_model", "show", "similarity", "tokenize", "train"
-]  # fmt: skip
+__all__ = ["include_packages", "load", "show", "similarity", "tokenize", "train"]
 
 
 def train(
@@ -82,6 +73,8 @@ def train(
         RunError: the folder holds a run, and neither `resume` nor `force` is given.
         ArgumentError: `validation` or `test` is given without `train`.
     """
+    from elmo_tasks.runs.train import train as train_run  # here, since it imports datasets and accelerate
+
     given = {"train_data_path": train, "validation_data_path": validation, "test_data_path": test}
     present = {key for key, source in given.items() if source is not None}
     if present and "train_data_path" not in present:
@@ -157,43 +150,6 @@ def show(predictor: Predictor, inputs: Input | Sequence[Input], *, explain: bool
     return page_of(describe(predictor.task, result) for result in predictor(inputs, explain=explain))
 
 
-def embed(
-    sentences: str | Sequence[Sequence[str]],
-    *,
-    bilm: str | Path | BiLM | FastBiLM = DEFAULT_BILM,
-    layers: str | int = "all",
-    pool: Pooling = "none",
-    precision: Precision = "float32",
-) -> list[Tensor]:
-    """The vectors of sentences.
-
-    Arguments:
-        sentences: a text, which is split into sentences as that of the biLM was (a biLM that is already loaded: in
-            English, see `tokenize`); or sentences as lists of tokens.
-        bilm: the folder of a biLM, `default` for the one in the package, or a biLM that is already loaded: a `FastBiLM`
-            computes a frozen one's vectors faster than the `BiLM` that it was made of.
-        layers: "all"; "mix", the mean of all; "top"; or one layer's number, 0 being the token layer.
-        pool: what is kept of a sentence's tokens: "none" keeps each, "mean" and "max" make one vector of them.
-        precision: of the products, if the biLM is loaded here; bfloat16 and int8 are less exact, and faster on
-            processors with AVX-512 or AMX.
-
-    Returns:
-        for each sentence (layers, tokens, features), without the first axis if one layer is kept, and without the
-        second if tokens are pooled.
-
-    Raises:
-        WeightsError: the biLM's files are missing or damaged.
-        ElmoTasksError: `layers` names no layer of the biLM, or `pool` or `precision` is unknown.
-        ArgumentError: a sentence is not a list of strings, or another argument is of the wrong kind.
-    """
-    with importing_extra():
-        from elmo_tasks.extras.vectors.embed import embed_sentences, with_tokenizer
-
-    bilm, tokenizer = with_tokenizer(bilm, precision)
-    split = list(tokenizer.strings(sentences)) if isinstance(sentences, str) else sentences
-    return embed_sentences(split, bilm, layers=layers, pool=pool)
-
-
 def similarity(
     word: str,
     sentences: str | Sequence[str | Sequence[str]],
@@ -224,22 +180,6 @@ def similarity(
     check_several("sentences", given, "a text, or a list of texts or lists of tokens")
     split = [[token.text for token in tokenizer.words(each)] if isinstance(each, str) else each for each in given]
     return word_similarities(bilm, word, split, static=WordVectorFile(static) if static else None)
-
-
-def load_language_model(bilm: str | Path = DEFAULT_BILM) -> LanguageModel:
-    """A biLM with its softmax, which says how surprising words are (`score`) and which it expects (`substitutes`).
-
-    Arguments:
-        bilm: the folder of a biLM that `elmo-tasks pretrain` made, `default` for the one in the package. The published
-            biLMs have no softmax.
-
-    Raises:
-        WeightsError: the biLM's files are missing or damaged, or it has no softmax.
-    """
-    with importing_extra():
-        from elmo_tasks.extras.pretraining.language_model import LanguageModel
-
-    return LanguageModel.load(bilm)
 
 
 def tokenize(text: str, tokenizer: str = "treebank") -> list[list[str]]:

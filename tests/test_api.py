@@ -18,7 +18,7 @@ import torch
 import elmo_tasks
 from elmo_tasks import cli, compat
 from elmo_tasks.config import load_config
-from elmo_tasks.data_readers import Conll2003Config
+from elmo_tasks.data_readers.conll2003 import Conll2003Config
 from elmo_tasks.elmo import TINY_OPTIONS, BiLM, FastBiLM, ScalarMix
 from elmo_tasks.errors import ConfigError, DataError, ElmoTasksError
 from elmo_tasks.extras.allennlp.allennlp_format import AllenNlpPredictor
@@ -200,7 +200,7 @@ def test_training_logs_unless_the_script_has_set_up_logging(
     short: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     package, root = logging.getLogger("elmo_tasks"), logging.getLogger()
-    monkeypatch.setattr("elmo_tasks.api.train_run", lambda *_, **__: {})
+    monkeypatch.setattr("elmo_tasks.runs.train.train", lambda *_, **__: {})
     own = [logging.NullHandler()]
     monkeypatch.setattr(root, "handlers", own)
     elmo_tasks.train(short, tmp_path)

@@ -30,8 +30,8 @@ LAYERS = (
     {"hooks"},
     {"errors", "progress"},
 )
-# Names under which users import what extras have.
-PUBLIC_NAMES = {"api", "batches", "compat", "estimators"}
+# Names under which users import what extras have; the first is the package.
+PUBLIC_NAMES = {"", "api", "batches", "compat", "estimators"}
 
 
 def modules() -> dict[str, Path]:

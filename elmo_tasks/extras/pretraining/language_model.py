@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from elmo_tasks.elmo.bilm import BiLM
-from elmo_tasks.elmo.bilm_files import BiLMFiles, bilm_folder
+from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles, bilm_folder
 from elmo_tasks.elmo.characters import check_sentences
 from elmo_tasks.elmo.lstm import LstmState, ProjectedLstm
 from elmo_tasks.elmo.options import VOCABULARY_FILE, BiLMOptions
@@ -356,3 +356,16 @@ def _initialize(module: nn.Module) -> None:
         if module.projection is not None:
             nn.init.normal_(module.projection.weight, std=1.0 / math.sqrt(module.projection.in_features))
             nn.init.zeros_(module.projection.bias)
+
+
+def load_language_model(bilm: str | Path = DEFAULT_BILM) -> LanguageModel:
+    """A biLM with its softmax, which says how surprising words are (`score`) and which it expects (`substitutes`).
+
+    Arguments:
+        bilm: the folder of a biLM that `elmo-tasks pretrain` made, `default` for the one in the package. The published
+            biLMs have no softmax.
+
+    Raises:
+        WeightsError: the biLM's files are missing or damaged, or it has no softmax.
+    """
+    return LanguageModel.load(bilm)

@@ -25,7 +25,7 @@ import torch
 from torch import Tensor
 
 from elmo_tasks.elmo.bilm import BiLM
-from elmo_tasks.elmo.bilm_files import BiLMFiles
+from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
 from elmo_tasks.elmo.characters import check_sentences
 from elmo_tasks.elmo.embedder import TextCheck
 from elmo_tasks.elmo.fast import FastBiLM, Precision, can_be_fast, load_frozen
@@ -47,6 +47,40 @@ SENTENCES = "sentence_to_index"  # the name of the entry that says which one bel
 _HDF5_VERSIONS = ("v108", "v110")
 _BATCHES_SORTED_AT_ONCE = 16
 _WORTH_A_COPY = 2000  # tokens for which copying the weights into a `FastBiLM` takes less time than it saves
+
+
+def embed(
+    sentences: str | Sequence[Sequence[str]],
+    *,
+    bilm: str | Path | BiLM | FastBiLM = DEFAULT_BILM,
+    layers: str | int = "all",
+    pool: Pooling = "none",
+    precision: Precision = "float32",
+) -> list[Tensor]:
+    """The vectors of sentences.
+
+    Arguments:
+        sentences: a text, which is split into sentences as that of the biLM was (a biLM that is already loaded: in
+            English, see `tokenize`); or sentences as lists of tokens.
+        bilm: the folder of a biLM, `default` for the one in the package, or a biLM that is already loaded: a `FastBiLM`
+            computes a frozen one's vectors faster than the `BiLM` that it was made of.
+        layers: "all"; "mix", the mean of all; "top"; or one layer's number, 0 being the token layer.
+        pool: what is kept of a sentence's tokens: "none" keeps each, "mean" and "max" make one vector of them.
+        precision: of the products, if the biLM is loaded here; bfloat16 and int8 are less exact, and faster on
+            processors with AVX-512 or AMX.
+
+    Returns:
+        for each sentence (layers, tokens, features), without the first axis if one layer is kept, and without the
+        second if tokens are pooled.
+
+    Raises:
+        WeightsError: the biLM's files are missing or damaged.
+        ElmoTasksError: `layers` names no layer of the biLM, or `pool` or `precision` is unknown.
+        ArgumentError: a sentence is not a list of strings, or another argument is of the wrong kind.
+    """
+    bilm, tokenizer = with_tokenizer(bilm, precision)
+    split = list(tokenizer.strings(sentences)) if isinstance(sentences, str) else sentences
+    return embed_sentences(split, bilm, layers=layers, pool=pool)
 
 
 def embed_sentences(
