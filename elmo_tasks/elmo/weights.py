@@ -64,6 +64,8 @@ def read_weights(path: str | Path, encoder: TokenEncoder, directions: Sequence[L
             if name == _CHARACTERS and len(values) > sum(rows):
                 values = values[1:]
             for view, part in zip(views, values.split(rows), strict=True):
+                if view.dim() == 2 and not view.is_contiguous():
+                    view, part = view.t(), part.t().contiguous()  # torch copies three times as fast this way
                 view.copy_(part)
         encoder.embedding.weight[: encoder.first_row] = 0.0
 
@@ -210,9 +212,11 @@ def _is_link(file: h5py.File, name: str) -> bool:
 
 
 def _values(file: h5py.File, name: str, path: str | Path) -> np.ndarray:
-    """A dataset's values as float32."""
+    """A dataset's values as float32 or float16."""
     try:
-        values = file[name][...].astype(np.float32)
+        values = file[name][...]
+        if values.dtype != np.float16:
+            values = values.astype(np.float32, copy=False)
     except OSError as error:
         raise WeightsError(f"{path}: {name} cannot be read, the file is damaged ({error})") from error
     if not np.isfinite(values).all():
