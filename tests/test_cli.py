@@ -15,6 +15,7 @@ import pytest
 from elmo_tasks import __version__, cli
 from elmo_tasks.commands.command import Command
 from elmo_tasks.errors import DataError
+from elmo_tasks.runs.archive import archive
 
 
 def run_python(*arguments: str, **settings: Any) -> subprocess.CompletedProcess[str]:
@@ -47,18 +48,51 @@ HEAVY = "torch datasets pydantic numpy nltk seqeval sklearn accelerate rich h5py
         ("import elmo_tasks.config", "torch datasets numpy"),
         ("from elmo_tasks.cli import main; main(['tune', '--list'])", "torch optuna"),
         (HELP.replace("--help", 'serve", "--help'), "torch fastapi uvicorn pydantic prometheus_client"),
+        pytest.param("from elmo_tasks import load", "datasets accelerate pyarrow scipy", marks=pytest.mark.slow),
         pytest.param(
             "import elmo_tasks.runs.train, elmo_tasks.extras.pretraining.pretrain",
             "sklearn seqeval nltk scipy tensorboard",
             marks=pytest.mark.slow,
         ),
     ],
-    ids=["help", "package", "configs", "list", "serve", "training"],
+    ids=["help", "package", "configs", "list", "serve", "load", "training"],
 )
 def test_only_what_is_used_is_imported(program: str, without: str) -> None:
     done = run_python("-c", f"import sys\n{program}\nprint(*sys.modules, file=sys.stderr)")
     assert done.returncode == 0
     assert not {*without.split()} & {*done.stderr.split()}
+
+
+# What takes long to import, or is for other commands. A run's own reader is imported: its config is in the same file.
+NOT_FOR_ANSWERS = """
+    accelerate datasets matplotlib nltk pandas pyarrow scipy seqeval sklearn sympy tensorboard transformers
+    elmo_tasks.data_readers.snli elmo_tasks.data_readers.sst elmo_tasks.runs.evaluate elmo_tasks.runs.train
+    elmo_tasks.training.evaluation elmo_tasks.training.processes elmo_tasks.training.trainer
+    elmo_tasks.extras.advice.data_analysis elmo_tasks.extras.compare elmo_tasks.extras.repeats elmo_tasks.extras.studies
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "command", ["predict {run} {text}", "embed {text} --output {out}", "score {text}", "serve {run}"]
+)
+def test_an_answer_comes_without_what_it_does_not_need(command: str, short_run: Path, tmp_path: Path) -> None:
+    run, text = tmp_path / "run.tar.gz", tmp_path / "text.txt"
+    archive(short_run, run)
+    text.write_text("Tavo Melin left Brusk.\n", encoding="utf-8")
+    words = command.format(run=run, text=text, out=tmp_path / "out.npz").split()
+    words += ["--port", "0"] if words[0] == "serve" else []
+    imported = set()
+    command_line = [sys.executable, "-X", "importtime", "-m", "elmo_tasks", *words]  # names modules on standard error
+    pipes: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command_line, text=True, **pipes) as process:
+        for line in process.stderr or ():
+            imported.add(line.rpartition("|")[2].strip())
+            if "serving at" in line:
+                process.send_signal(signal.SIGINT)
+        assert process.wait() == (130 if words[0] == "serve" else 0)
+    assert "torch" in imported
+    assert not {*NOT_FOR_ANSWERS.split()} & imported
 
 
 def test_the_module_is_the_command() -> None:

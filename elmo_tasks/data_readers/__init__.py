@@ -1,20 +1,21 @@
 """From a publisher's format, JSON lines or a hub data set to a `datasets.Dataset`: one file per format.
 
-Importing this package registers the `"type"` of each of these readers. Extras add more.
+A reader is imported when a config has its `"type"`. Extras add more.
 """
 
-from elmo_tasks.data_readers.conll2003 import Conll2003Config
-from elmo_tasks.data_readers.conll2012 import CoreferenceConll2012Config
+from elmo_tasks import hooks
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
-from elmo_tasks.data_readers.rows import HubConfig, JsonlConfig
-from elmo_tasks.data_readers.snli import SnliConfig
 from elmo_tasks.data_readers.sources import Parsing
-from elmo_tasks.data_readers.squad import SquadConfig
-from elmo_tasks.data_readers.srl import SrlConll2012Config
-from elmo_tasks.data_readers.sst import SstConfig
 
-__all__ = [
-    "Conll2003Config", "CoreferenceConll2012Config", "DatasetReader", "DatasetReaderConfig", "HubConfig",
-    "JsonlConfig", "Parsing", "SnliConfig", "SquadConfig",
-    "SrlConll2012Config", "SstConfig"
-]  # fmt: skip
+hooks.announce(DatasetReaderConfig.__name__, {
+    "conll2003": "elmo_tasks.data_readers.conll2003:Conll2003Config",
+    "coref_conll2012": "elmo_tasks.data_readers.conll2012:CoreferenceConll2012Config",
+    "hub": "elmo_tasks.data_readers.rows:HubConfig",
+    "jsonl": "elmo_tasks.data_readers.rows:JsonlConfig",
+    "snli": "elmo_tasks.data_readers.snli:SnliConfig",
+    "squad": "elmo_tasks.data_readers.squad:SquadConfig",
+    "srl_conll2012": "elmo_tasks.data_readers.srl:SrlConll2012Config",
+    "sst": "elmo_tasks.data_readers.sst:SstConfig",
+})  # fmt: skip
+
+__all__ = ["DatasetReader", "DatasetReaderConfig", "Parsing"]

@@ -10,14 +10,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import datasets
 import pydantic
 from pydantic import Field
 
 from elmo_tasks.data_readers.columns import DOCUMENT_BORDER, DocumentNumbers, InputScheme, TagReader, clean, read_rows
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig, Predicted
 from elmo_tasks.data_readers.records import Record, hub_records, read_tagged_tokens, require_columns
-from elmo_tasks.data_readers.sources import Examples, Parsing, class_names
+from elmo_tasks.data_readers.sources import DataSet, Examples, Parsing, class_names
 from elmo_tasks.files.text import read_lines
 from elmo_tasks.tasks import Tagging
 from elmo_tasks.text.tag_schemes import TagScheme
@@ -115,7 +114,7 @@ class Conll2003Reader(DatasetReader):
                 text += ("\t" if "\t" in text else " ") + predicted(number)
             yield text
 
-    def hub_examples(self, rows: datasets.Dataset, source: str, parsing: Parsing) -> Iterator[dict[str, Any]]:
+    def hub_examples(self, rows: DataSet, source: str, parsing: Parsing) -> Iterator[dict[str, Any]]:
         tokens, tags = self.config.hub_columns[0], self.config.hub_columns[1] if parsing.needs_labels else None
         needed = [tokens, tags] if tags else [tokens]
         require_columns(needed, rows.column_names, source, "name the columns of tokens and tags in hub_columns")

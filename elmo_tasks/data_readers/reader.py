@@ -16,8 +16,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-import datasets
-import pyarrow as pa
 import pydantic
 from pydantic import Field
 
@@ -27,9 +25,11 @@ from elmo_tasks.data_readers.records import checked_examples, with_task_columns
 from elmo_tasks.data_readers.sources import (
     HUB_PREFIX,
     MEMORY_PREFIX,
+    DataSet,
     Examples,
     Parsing,
     Source,
+    features_of,
     joined,
     load_from_hub,
     path_list,
@@ -50,7 +50,7 @@ Predicted = Callable[[int], str]
 """The prediction for a token, by the number of its line."""
 # Where an example begins: its file, as an index into `DatasetReader.files`, and its line there, from 1; in a hub data
 # set or one in memory its row, from 0. The line is None if the reader does not say it.
-PLACE_FEATURES = datasets.Features({"file": datasets.Value("int32"), "line": datasets.Value("int32")})
+PLACE_FEATURES = {"file": "int32", "line": "int32"}
 _MAX_SENTENCE = 1000  # tokens; what is longer is hardly one sentence
 _COLUMN_NAMES = re.compile(
     "(gold_)?labels?|class|category|(ner_?)?tags?|ner|[ux]?pos|rating|score|sentiment|stars|premise|hypothesis|review|"
@@ -59,8 +59,6 @@ _COLUMN_NAMES = re.compile(
 )
 _SHOWN_ERRORS = 10  # of what was skipped, in the warning; the file of the notes has all
 _NOTES = "notes.json"
-# What reading damaged files of the cache raises.
-_DAMAGE_ERRORS = (pa.ArrowException, OSError, AttributeError, LookupError, TypeError, ValueError)
 
 
 class Notes(pydantic.BaseModel):
@@ -195,7 +193,7 @@ class DatasetReader(abc.ABC):
         self.task = config.task
         self.tokenizer = build_tokenizer(config.tokenizer)
 
-    def read(self, source: Source, notes: list[Notes] | None = None) -> datasets.Dataset:
+    def read(self, source: Source, notes: list[Notes] | None = None) -> DataSet:
         """The whole data set, memory-mapped.
 
         The examples are cached by `datasets` in `<cache folder>/datasets`, by the content of the source, `cache_key`
@@ -239,24 +237,29 @@ class DatasetReader(abc.ABC):
             notes.append(noticed.about(name))
         return data
 
-    def _cached(self, folder: Path, rows: Callable[[], Iterator[dict[str, Any]]]) -> tuple[datasets.Dataset, Notes]:
+    def _cached(self, folder: Path, rows: Callable[[], Iterator[dict[str, Any]]]) -> tuple[DataSet, Notes]:
         """The data set in a folder of the cache, with its notes; what is missing or damaged is made of the rows."""
+        import datasets
+        import pyarrow as pa
+
         was_there = folder.exists()
         with write_errors(folder):
             try:
                 return self._loaded(folder, rows)
             except datasets.exceptions.DatasetGenerationError as error:
                 raise error.__cause__ or error from None
-            except _DAMAGE_ERRORS as error:
+            except (pa.ArrowException, OSError, AttributeError, LookupError, TypeError, ValueError) as error:
                 if not was_there:
                     raise
                 logger.warning("%s: the cached data set is damaged and is built again (%s)", folder, one_line(error))
             shutil.rmtree(folder)  # nothing has its files open now: Windows would keep them
         return self._cached(folder, rows)
 
-    def _loaded(self, folder: Path, rows: Callable[[], Iterator[dict[str, Any]]]) -> tuple[datasets.Dataset, Notes]:
-        """What `_cached` returns, or an error of `_DAMAGE_ERRORS`."""
-        features = datasets.Features({**self.task.features, **PLACE_FEATURES})
+    def _loaded(self, folder: Path, rows: Callable[[], Iterator[dict[str, Any]]]) -> tuple[DataSet, Notes]:
+        """What `_cached` returns, or an error about damaged files."""
+        import datasets
+
+        features = features_of({**self.task.features, **PLACE_FEATURES})
         with _without_progress_bars():
             data = datasets.Dataset.from_generator(
                 rows, features=features, cache_dir=str(folder), fingerprint=folder.name
@@ -339,7 +342,7 @@ class DatasetReader(abc.ABC):
             "lines"
         )
 
-    def _hub_rows(self, source: str) -> datasets.Dataset:
+    def _hub_rows(self, source: str) -> DataSet:
         if type(self).hub_examples is DatasetReader.hub_examples:
             raise ElmoTasksError(f"{source}: {type(self).__name__} only reads files; give the path of a file")
         return load_from_hub(source)
@@ -379,7 +382,7 @@ class DatasetReader(abc.ABC):
             origins += [part] if is_elsewhere else map(str, self.files(Path(part)))
         return origins
 
-    def unknown_label(self, source: Source, examples: datasets.Dataset, error: UnknownLabelError) -> ElmoTasksError:
+    def unknown_label(self, source: Source, examples: DataSet, error: UnknownLabelError) -> ElmoTasksError:
         """The error for a gold label that the vocabulary does not have, with the location of its first example."""
         number, example = next(
             (number, example)
@@ -423,7 +426,7 @@ class DatasetReader(abc.ABC):
         examples = with_task_columns(examples, self.config.own_columns())
         return checked_examples(examples, self.task, name, parsing, self.tokenizer)
 
-    def hub_examples(self, rows: datasets.Dataset, source: str, parsing: Parsing) -> Iterator[dict[str, Any]]:
+    def hub_examples(self, rows: DataSet, source: str, parsing: Parsing) -> Iterator[dict[str, Any]]:
         """The examples of a hub data set's rows. A reader that does not override this only reads files.
 
         Raises:
@@ -435,6 +438,8 @@ class DatasetReader(abc.ABC):
 @contextlib.contextmanager
 def _without_progress_bars() -> Iterator[None]:
     """For a block in which `datasets` shows no bars of its own."""
+    import datasets
+
     had_bars = not datasets.are_progress_bars_disabled()
     datasets.disable_progress_bars()
     try:

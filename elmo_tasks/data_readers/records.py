@@ -14,15 +14,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 
-import datasets
-
 from elmo_tasks.data_readers.columns import clean
-from elmo_tasks.data_readers.sources import Examples, Parsing, class_columns
+from elmo_tasks.data_readers.sources import DataSet, Examples, Parsing, class_columns, is_data_set
 from elmo_tasks.errors import DataError
 from elmo_tasks.files.json_files import parse_json
 from elmo_tasks.files.text import BYTE_ORDER_MARK
 from elmo_tasks.tasks import Task
-from elmo_tasks.tasks.task import NUMBER
+from elmo_tasks.tasks.task import NUMBER, STRING
 from elmo_tasks.text.tokenizers import Tokenizer
 
 # What Python, JSON or numpy print of a list of strings or whole numbers.
@@ -108,7 +106,7 @@ def json_records(lines: Iterable[tuple[int, str]], path: Path, parsing: Parsing)
             yield Record(value, number, f"{path}:{number}")
 
 
-def hub_records(rows: datasets.Dataset, source: str) -> Iterator[Record]:
+def hub_records(rows: DataSet, source: str) -> Iterator[Record]:
     """The rows of a hub data set."""
     for number, row in enumerate(rows):
         yield Record(row, number, f"{source}: row {number}")
@@ -236,7 +234,7 @@ def unescape(token: str) -> str:
 
 def with_task_columns(examples: Examples, own_columns: Mapping[str, str]) -> Examples:
     """The examples with the task's names of columns. As in files, the data's own columns come before those."""
-    if isinstance(examples, datasets.Dataset):
+    if is_data_set(examples):
         names, replaced = _renaming(examples.column_names, own_columns)
         return examples.remove_columns(replaced).rename_columns(names)
     renamed = []
@@ -315,21 +313,21 @@ def _named(value: Any, names: Sequence[str] | None, column: str, location: str) 
 
 
 def _fits(value: Any, feature: Any) -> bool:
-    if (item := getattr(feature, "feature", None)) is not None:  # a list of these
-        return isinstance(value, (list, tuple)) and all(_fits(each, item) for each in value)
-    if feature.dtype == "string":
+    if isinstance(feature, list):
+        return isinstance(value, (list, tuple)) and all(_fits(each, feature[0]) for each in value)
+    if feature == STRING:
         return isinstance(value, str) and value != ""
-    if feature.dtype == "float64":
+    if feature == NUMBER:
         return type(value) in (int, float) and abs(value) <= sys.float_info.max
     return type(value) is int and abs(value) < _INTEGER_BOUND
 
 
 def _described(feature: Any) -> str:
     depth = 0
-    while hasattr(feature, "feature"):
-        feature, depth = feature.feature, depth + 1
-    kind = {"string": "string", "float64": "number"}.get(feature.dtype, "whole number")
+    while isinstance(feature, list):
+        feature, depth = feature[0], depth + 1
+    kind = {STRING: "string", NUMBER: "number"}.get(feature, "whole number")
     what = f"a list of {'lists of ' * (depth - 1)}{kind}s" if depth else f"a {kind}"
-    if feature.dtype != "string":
+    if feature != STRING:
         return what
     return f"{what} that {'are' if depth else 'is'} not empty"

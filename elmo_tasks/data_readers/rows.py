@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, get_args
 
-import datasets
 import pydantic
 from pydantic import Field
 
@@ -37,7 +36,7 @@ from elmo_tasks.data_readers.records import (
     require_columns,
     split_items,
 )
-from elmo_tasks.data_readers.sources import Examples, Parsing, class_names
+from elmo_tasks.data_readers.sources import DataSet, Examples, Parsing, class_names
 from elmo_tasks.data_readers.squad import NoAnswer, QuestionBuilder, at_location, with_answers_as_in_files
 from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.files.text import BYTE_ORDER_MARK, read_lines
@@ -403,7 +402,7 @@ class RowReader(DatasetReader):
     def examples(self, path: Path, parsing: Parsing) -> Iterator[dict[str, Any]]:
         return self._examples(lambda each: self.records(path, each), str(path), None, self.columns(parsing), parsing)
 
-    def hub_examples(self, rows: datasets.Dataset, source: str, parsing: Parsing) -> Iterator[dict[str, Any]]:
+    def hub_examples(self, rows: DataSet, source: str, parsing: Parsing) -> Iterator[dict[str, Any]]:
         task = ROW_TASKS[self.config.task_name]
         columns = self.columns(parsing)
         require_columns(map(str, columns.values()), rows.column_names, source, "name them in 'columns'")

@@ -13,13 +13,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-import datasets
 from pydantic import Field
 
 from elmo_tasks.data_readers.columns import clean
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
 from elmo_tasks.data_readers.records import Record, check_distinct, hub_records, json_records, require_columns, unescape
-from elmo_tasks.data_readers.sources import Parsing, class_names
+from elmo_tasks.data_readers.sources import DataSet, Parsing, class_names
 from elmo_tasks.errors import DataError
 from elmo_tasks.files.text import BYTE_ORDER_MARK, read_lines
 from elmo_tasks.tasks import Task, TextPairs
@@ -94,7 +93,7 @@ class SnliReader(DatasetReader):
         with contextlib.closing(read_lines(path)) as lines:
             yield from self._pairs(self._records(lines, path, parsing), parsing)
 
-    def hub_examples(self, rows: datasets.Dataset, source: str, parsing: Parsing) -> Iterator[dict[str, Any]]:
+    def hub_examples(self, rows: DataSet, source: str, parsing: Parsing) -> Iterator[dict[str, Any]]:
         *_, label = self._find_columns(rows.column_names, source, parsing)
         if not parsing.needs_labels:
             return self._pairs(hub_records(rows, source), parsing)

@@ -10,19 +10,39 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
-import datasets
 import numpy as np
 
 from elmo_tasks.errors import ArgumentError, DataError, ElmoTasksError, OnError, some_of
 from elmo_tasks.files.paths import each_once, is_clutter, matching_paths, plain_name, stored_file
 
+if TYPE_CHECKING:
+    import datasets
+
 HUB_PREFIX, MEMORY_PREFIX = "hub:", "memory:"
 
-Examples: TypeAlias = datasets.Dataset | Sequence[Mapping[str, Any]]
-Source: TypeAlias = str | Path | Sequence[str | Path] | Examples
+DataSet: TypeAlias = "datasets.Dataset"
+Examples: TypeAlias = "DataSet | Sequence[Mapping[str, Any]]"
+Source: TypeAlias = "str | Path | Sequence[str | Path] | Examples"
 """A data set: a file, a hub data set (`hub:NAME`), several of them, or its examples with the columns of the task."""
+
+
+def is_data_set(examples: Examples) -> TypeGuard[DataSet]:
+    """Whether examples are a `datasets.Dataset`, and not a list."""
+    import datasets  # here, since it takes as long to import as torch, and text to predict is in none
+
+    return isinstance(examples, datasets.Dataset)
+
+
+def features_of(columns: Mapping[str, Any]) -> datasets.Features:
+    """The features of a `datasets.Dataset` with columns of these types; see `Task.features`."""
+    import datasets
+
+    def feature(kind: Any) -> Any:
+        return datasets.Sequence(feature(kind[0])) if isinstance(kind, list) else datasets.Value(kind)
+
+    return datasets.Features({name: feature(kind) for name, kind in columns.items()})
 
 
 @dataclasses.dataclass
@@ -69,7 +89,7 @@ def path_list(source: Source) -> list[str] | None:
     """The paths that a source consists of; None if it has examples."""
     if isinstance(source, (str, Path)):
         return [str(source)]
-    if isinstance(source, datasets.Dataset) or not (source and isinstance(source, Sequence)):
+    if not (isinstance(source, Sequence) and source):
         return None
     paths = [str(each) for each in source if isinstance(each, (str, Path))]
     return paths if len(paths) == len(source) else None
@@ -84,7 +104,7 @@ def source_name(source: Source) -> str:
     """
     if paths := path_list(source):
         return some_of(paths)
-    if not isinstance(source, (datasets.Dataset, Sequence)):
+    if not (isinstance(source, Sequence) or is_data_set(source)):
         raise ArgumentError(
             f"got {type(source).__name__} as a data set; expected a path, a list of dicts or a datasets.Dataset"
         )
@@ -111,31 +131,17 @@ def config_value(source: Source) -> str | list[str]:
     return paths if len(paths) > 1 else source_name(source)
 
 
-def task_keys(fields: Mapping[str, Any], own_columns: Mapping[str, str]) -> dict[str, Any]:
-    """Values under the task's names instead of those of the data's own columns, unless there are values under both.
-
-    A text stays under `text` where the data has tokens there, and tokens are `tokens` where it has texts.
-    """
-    renamed = {}
-    for key, value in fields.items():
-        name = own_columns.get(key, key)
-        if key == "text" and isinstance(value, str) and name in ("tokens", "sentences"):
-            name = key
-        elif name == "text" != key and isinstance(value, list):
-            name = "tokens"
-        renamed[key if name in fields else name] = value
-    return renamed
-
-
 def class_names(feature: Any) -> list[str] | None:
     """The names of the class ids in a column of a `datasets.Dataset`, or of lists of ids; None if it has none."""
+    import datasets
+
     label = getattr(feature, "feature", feature)
     return list(label.names) if isinstance(label, datasets.ClassLabel) else None
 
 
 def class_columns(examples: Iterable[Any]) -> dict[str, list[str]]:
     """The names of the class ids in the columns of a `datasets.Dataset` that have such ids, or lists of them."""
-    features = examples.features if isinstance(examples, datasets.Dataset) else {}
+    features = examples.features if is_data_set(examples) else {}
     return {column: names for column, feature in features.items() if (names := class_names(feature))}
 
 
@@ -170,8 +176,10 @@ def without_copies(files: Iterable[Path]) -> list[Path]:
     return list(kept.values())
 
 
-def joined(parts: Sequence[datasets.Dataset], first_files: Sequence[int]) -> datasets.Dataset:
+def joined(parts: Sequence[DataSet], first_files: Sequence[int]) -> DataSet:
     """Data sets one after the other. The numbers in the column `file` of each continue from its `first_files`."""
+    import datasets
+
     numbered = []
     for part, first in zip(parts, first_files, strict=True):
         if first:  # otherwise the numbers are right, and the column stays on disk
@@ -190,12 +198,14 @@ def parse_hub_source(source: str) -> tuple[str, str | None, str | None]:
     return name, config or None, split or None
 
 
-def load_from_hub(source: str) -> datasets.Dataset:
+def load_from_hub(source: str) -> DataSet:
     """The rows of a hub source; without a split, those of its only one.
 
     Raises:
         ElmoTasksError: the data set cannot be loaded, or has several splits and none is named.
     """
+    import datasets
+
     name, config, split = parse_hub_source(source)
     try:
         # In memory it would have no files, whose content is the cache's key.
@@ -203,7 +213,7 @@ def load_from_hub(source: str) -> datasets.Dataset:
     except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
         # Data sets that need a script raise a RuntimeError: `datasets` does not run scripts any more.
         raise ElmoTasksError(f"{source}: cannot be loaded: {error}") from error
-    if isinstance(loaded, datasets.Dataset):
+    if is_data_set(loaded):
         return loaded
     if len(loaded) != 1:
         raise ElmoTasksError(f"{source}: say which split: {', '.join(f'{source}:{key}' for key in loaded)}")

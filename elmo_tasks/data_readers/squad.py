@@ -19,12 +19,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-import datasets
 from pydantic import Field
 
 from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig
 from elmo_tasks.data_readers.records import Record, hub_records, require_columns
-from elmo_tasks.data_readers.sources import Parsing
+from elmo_tasks.data_readers.sources import DataSet, Parsing
 from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.files.json_files import parse_json
 from elmo_tasks.files.text import read_lines
@@ -95,7 +94,7 @@ class SquadReader(DatasetReader):
                             with parsing.caught():
                                 yield builder.build(question, passage)
 
-    def hub_examples(self, rows: datasets.Dataset, source: str, parsing: Parsing) -> Iterator[dict[str, Any]]:
+    def hub_examples(self, rows: DataSet, source: str, parsing: Parsing) -> Iterator[dict[str, Any]]:
         needed = _HUB_COLUMNS if parsing.needs_labels else _HUB_COLUMNS[:-1]
         require_columns(needed, rows.column_names, source, "expected the columns of SQuAD v1.1")
         builder, is_taken = self._builder(parsing), _evenly_spread(self.config.share)

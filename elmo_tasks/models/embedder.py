@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pydantic
 import torch
@@ -19,9 +19,11 @@ from elmo_tasks.elmo import ElmoConfig
 from elmo_tasks.elmo.frozen_layers import FrozenLayers, FrozenLayersConfig
 from elmo_tasks.modules.character_cnn import CharacterEncoder, CharacterEncoderConfig
 from elmo_tasks.modules.word_embedding import WordEmbedding, WordEmbeddingConfig
-from elmo_tasks.modules.word_vectors import WordVectorFile, open_word_vectors
 from elmo_tasks.text.tokens import TensorRecord, Tokens
 from elmo_tasks.text.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from elmo_tasks.modules.word_vectors import WordVectorFile
 
 
 class EmbedderConfig(Config):
@@ -51,9 +53,7 @@ class EmbedderConfig(Config):
 
     def word_vectors(self) -> WordVectorFile | None:
         """The file of vectors of words; None without one."""
-        if self.words is None or self.words.vectors is None:
-            return None
-        return open_word_vectors(self.words.vectors, self.words.size)
+        return self.words.file() if self.words else None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import logging
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import torch
 from pydantic import Field, PositiveInt
@@ -15,8 +15,10 @@ from torch.nn import functional
 
 from elmo_tasks.config import Config, LocalPath
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.modules.word_vectors import WordVectorFile, open_word_vectors
 from elmo_tasks.text.vocabulary import PADDING, UNKNOWN, Vocabulary
+
+if TYPE_CHECKING:
+    from elmo_tasks.modules.word_vectors import WordVectorFile
 
 logger = logging.getLogger(__name__)
 
@@ -48,9 +50,15 @@ class WordEmbeddingConfig(Config):
         """
         num_fixed_words = len(vocabulary.words) - vocabulary.num_trained_words
         module = WordEmbedding(vocabulary.num_trained_words, num_fixed_words, self)
-        if self.vectors is not None and pretrained:
-            module.load_vectors(open_word_vectors(self.vectors, self.size), vocabulary)
+        if pretrained and (file := self.file()):
+            module.load_vectors(file, vocabulary)
         return module
+
+    def file(self) -> WordVectorFile | None:
+        """The file of pretrained vectors; None without one."""
+        from elmo_tasks.modules.word_vectors import open_word_vectors  # here, since it imports pyarrow
+
+        return open_word_vectors(self.vectors, self.size) if self.vectors else None
 
 
 class WordEmbedding(nn.Module):

@@ -102,6 +102,22 @@ def sentence_examples(fields: Mapping[str, Any], tokenizer: Tokenizer) -> Iterat
         }
 
 
+def task_keys(fields: Mapping[str, Any], own_columns: Mapping[str, str]) -> dict[str, Any]:
+    """Values under the task's names instead of those of the data's own columns, unless there are values under both.
+
+    A text stays under `text` where the data has tokens there, and tokens are `tokens` where it has texts.
+    """
+    renamed = {}
+    for key, value in fields.items():
+        name = own_columns.get(key, key)
+        if key == "text" and isinstance(value, str) and name in ("tokens", "sentences"):
+            name = key
+        elif name == "text" != key and isinstance(value, list):
+            name = "tokens"
+        renamed[key if name in fields else name] = value
+    return renamed
+
+
 def labelled_spans(
     example: Mapping[str, Any], tags: Sequence[str], probabilities: Sequence[float], name: str
 ) -> list[dict[str, Any]]:

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple, TypeVar
 import torch
 
 from elmo_tasks import hooks
-from elmo_tasks.data_readers.sources import task_keys
 from elmo_tasks.errors import ArgumentError, DataError, ElmoTasksError, OnError, check_count, check_several, one_line_of
 from elmo_tasks.files.limits import ADVICE, limit
 from elmo_tasks.models.model import TaskModel
+from elmo_tasks.predictors.fields import task_keys
 from elmo_tasks.text.prose import warn_of_blank
 from elmo_tasks.text.tokenizers import TREEBANK, Tokenizer
 from elmo_tasks.text.tokens import batches_of_like_lengths

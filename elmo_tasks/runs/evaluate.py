@@ -8,10 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-import datasets
-
 from elmo_tasks.config import Overrides
-from elmo_tasks.data_readers.sources import Source, source_name
+from elmo_tasks.data_readers.sources import DataSet, Source, source_name
 from elmo_tasks.errors import RunError, UnknownLabelError, counted, some_of
 from elmo_tasks.files.json_files import read_records
 from elmo_tasks.metrics.confusion import confusion_table, label_scores
@@ -162,7 +160,7 @@ def evaluate_run(
     return Evaluated({**evaluate_rows(others), "learned": own}, seen)
 
 
-def _predictions_of_folds(run: Run, examples: datasets.Dataset) -> list[tuple[dict[str, Any], dict[str, Any]]] | None:
+def _predictions_of_folds(run: Run, examples: DataSet) -> list[tuple[dict[str, Any], dict[str, Any]]] | None:
     """Examples that a run has learned from, each with what the model of its fold predicts; None without them."""
     if not run.folder or not run.folder.cross_validation.is_file():
         return None
@@ -176,7 +174,7 @@ def _predictions_of_folds(run: Run, examples: datasets.Dataset) -> list[tuple[di
 
 def evaluate_examples(
     run: Run,
-    examples: datasets.Dataset,
+    examples: DataSet,
     *,
     sink: Sink | None = None,
     batch_tokens: int | None = None,

@@ -13,11 +13,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import datasets
-
 from elmo_tasks.config import Overrides, override_list
 from elmo_tasks.data_readers.reader import DatasetReader, Notes
-from elmo_tasks.data_readers.sources import HUB_PREFIX, Source, source_name
+from elmo_tasks.data_readers.sources import HUB_PREFIX, DataSet, Source, source_name
 from elmo_tasks.errors import DataError, counted
 from elmo_tasks.files.paths import matching_paths, stored_file
 from elmo_tasks.models.model import TaskModel
@@ -83,7 +81,7 @@ class PartCounts(Counts):
     batch_lengths: array.array[int]  # of each example, as `Task.length` counts it
 
     @classmethod
-    def of_part(cls, examples: datasets.Dataset, task: Task, loaded_as: Task) -> PartCounts:
+    def of_part(cls, examples: DataSet, task: Task, loaded_as: Task) -> PartCounts:
         """Reads the examples once.
 
         Arguments:
@@ -110,8 +108,8 @@ class Data:
 
     reader: DatasetReader  # of the training data
     evaluation_reader: DatasetReader  # of the held-out data
-    training: datasets.Dataset  # with the copies that `augment` adds
-    held_out: Mapping[str, datasets.Dataset]  # the validation data and the test data, as far as there are any
+    training: DataSet  # with the copies that `augment` adds
+    held_out: Mapping[str, DataSet]  # the validation data and the test data, as far as there are any
 
     @classmethod
     def read(
@@ -128,13 +126,13 @@ class Data:
             earlier: what an earlier run has learned from; what it held out is held out again.
         """
 
-        def read(part: str, reader: DatasetReader, source: Source) -> datasets.Dataset:
+        def read(part: str, reader: DatasetReader, source: Source) -> DataSet:
             return read_examples(reader, source, None if notes is None else notes.setdefault(part, []))
 
         reader, evaluation_reader = config.dataset_reader.build(), config.evaluation_reader().build()
         keys = ("train_data_path", "validation_data_path", "test_data_path")
         source, validation, test = ((given or {}).get(key, getattr(config, key)) for key in keys)
-        held_out: dict[str, datasets.Dataset] = {}
+        held_out: dict[str, DataSet] = {}
         if validation is not None:
             held_out["validation"] = read("validation", evaluation_reader, validation)
         if test is not None and config.has_test():
@@ -162,7 +160,7 @@ class Data:
         return config.vocabulary.build(training, held_out, vectors.words if vectors else ())
 
     @property
-    def parts(self) -> dict[str, datasets.Dataset]:
+    def parts(self) -> dict[str, DataSet]:
         """The training data and the held-out data."""
         return {TRAINING: self.training, **self.held_out}
 
@@ -212,7 +210,7 @@ class Data:
         return list(dict.fromkeys(tuple(tokens) for example in examples for tokens in model.embedded_texts(example)))
 
 
-def read_examples(reader: DatasetReader, source: Source, notes: list[Notes] | None = None) -> datasets.Dataset:
+def read_examples(reader: DatasetReader, source: Source, notes: list[Notes] | None = None) -> DataSet:
     """A data set to learn from or to score; raises `DataError` if it has no gold labels that could be found.
 
     Arguments:

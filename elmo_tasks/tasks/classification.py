@@ -9,7 +9,6 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
-import datasets
 import torch
 from torch import Tensor
 
@@ -49,7 +48,7 @@ class Classification(OneLabel, Task):
 
     name: ClassVar[str] = "classification"
     summary: ClassVar[str] = "texts with a label each"
-    features: ClassVar[datasets.Features] = datasets.Features({"tokens": STRINGS, "label": STRING})
+    features: ClassVar[Mapping[str, Any]] = {"tokens": STRINGS, "label": STRING}
 
     def collate(self, examples: list[dict[str, Any]], vocabulary: Vocabulary) -> ClassificationBatch:
         tokens = vocabulary.index_tokens([example["tokens"] for example in examples])
@@ -65,7 +64,7 @@ class MultiLabel(Task):
 
     name: ClassVar[str] = "multi_label"
     summary: ClassVar[str] = "texts with a set of labels each"
-    features: ClassVar[datasets.Features] = datasets.Features({"tokens": STRINGS, "labels": STRINGS})
+    features: ClassVar[Mapping[str, Any]] = {"tokens": STRINGS, "labels": STRINGS}
 
     def labels(self, example: Example) -> Mapping[str, Iterable[str]]:
         return {LABELS: example["labels"]}

@@ -11,14 +11,13 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
-import datasets
 import torch
 from torch import Tensor
 
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.metrics import Metric
 from elmo_tasks.metrics.coreference import CoreferenceScores
-from elmo_tasks.tasks.task import STRING, STRINGS, Batch, Example, Task
+from elmo_tasks.tasks.task import INTEGERS, STRING, STRINGS, Batch, Example, Task
 from elmo_tasks.text.tokens import Tokens
 from elmo_tasks.text.vocabulary import Vocabulary
 
@@ -64,15 +63,13 @@ class Coreference(Task):
 
     name: ClassVar[str] = "coreference"
     summary: ClassVar[str] = "documents with clusters of mentions"
-    features: ClassVar[datasets.Features] = datasets.Features(
-        {
-            "document": STRING,
-            "genre": STRING,
-            "sentences": datasets.Sequence(STRINGS),
-            "speakers": datasets.Sequence(STRINGS),
-            "clusters": datasets.Sequence(datasets.Sequence(datasets.Sequence(datasets.Value("int32")))),
-        }
-    )
+    features: ClassVar[Mapping[str, Any]] = {
+        "document": STRING,
+        "genre": STRING,
+        "sentences": [STRINGS],
+        "speakers": [STRINGS],
+        "clusters": [[INTEGERS]],
+    }
     optional: ClassVar[frozenset[str]] = frozenset({"document", "genre", "speakers"})
     sentence_columns: ClassVar[tuple[str, ...]] = ("sentences",)
 

@@ -12,13 +12,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
-import datasets
 import torch
 from torch import Tensor
 
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.metrics import Metric, Squad2Scores, SquadScores
-from elmo_tasks.tasks.task import STRING, STRINGS, Batch, Example, Task
+from elmo_tasks.tasks.task import INTEGERS, STRING, STRINGS, Batch, Example, Task
 from elmo_tasks.text.tokenization import Token
 from elmo_tasks.text.tokenizers import TREEBANK, Tokenizer
 from elmo_tasks.text.tokens import Tokens
@@ -61,18 +60,16 @@ class Reading(Task):
 
     name: ClassVar[str] = "reading"
     summary: ClassVar[str] = "questions, each with a passage and the position of its answer"
-    features: ClassVar[datasets.Features] = datasets.Features(
-        {
-            "id": STRING,
-            "question": STRING,
-            "question_tokens": STRINGS,
-            "passage": STRING,
-            "token_starts": datasets.Sequence(datasets.Value("int32")),
-            "token_ends": datasets.Sequence(datasets.Value("int32")),
-            "answers": STRINGS,
-            "answer_spans": datasets.Sequence(datasets.Sequence(datasets.Value("int32"))),
-        }
-    )
+    features: ClassVar[Mapping[str, Any]] = {
+        "id": STRING,
+        "question": STRING,
+        "question_tokens": STRINGS,
+        "passage": STRING,
+        "token_starts": INTEGERS,
+        "token_ends": INTEGERS,
+        "answers": STRINGS,
+        "answer_spans": [INTEGERS],
+    }
     optional: ClassVar[frozenset[str]] = frozenset({"id"})
     sentence_columns: ClassVar[tuple[str, ...]] = ("question_tokens",)  # a passage can be long
 

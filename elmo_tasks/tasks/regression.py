@@ -9,7 +9,6 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
-import datasets
 import torch
 from torch import Tensor
 
@@ -39,7 +38,7 @@ class Regression(_Numbers, Task):
 
     name: ClassVar[str] = "regression"
     summary: ClassVar[str] = "texts with a number each"
-    features: ClassVar[datasets.Features] = datasets.Features({"tokens": STRINGS, "score": NUMBER})
+    features: ClassVar[Mapping[str, Any]] = {"tokens": STRINGS, "score": NUMBER}
 
     def collate(self, examples: list[dict[str, Any]], vocabulary: Vocabulary) -> ClassificationBatch:
         tokens = vocabulary.index_tokens([example["tokens"] for example in examples])
@@ -55,9 +54,7 @@ class PairRegression(_Numbers, Task):
 
     name: ClassVar[str] = "pair_regression"
     summary: ClassVar[str] = "pairs of texts with a number each"
-    features: ClassVar[datasets.Features] = datasets.Features(
-        {"premise": STRINGS, "hypothesis": STRINGS, "score": NUMBER}
-    )
+    features: ClassVar[Mapping[str, Any]] = {"premise": STRINGS, "hypothesis": STRINGS, "score": NUMBER}
     sentence_columns: ClassVar[tuple[str, ...]] = ("premise", "hypothesis")
 
     def texts(self, example: Example) -> Iterable[Sequence[str]]:

@@ -9,7 +9,6 @@ import dataclasses
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
-import datasets
 import torch
 from torch import Tensor
 
@@ -48,16 +47,14 @@ class SemanticRoles(Task):
 
     name: ClassVar[str] = "semantic_roles"
     summary: ClassVar[str] = "sentences with a predicate and the tags of its roles"
-    features: ClassVar[datasets.Features] = datasets.Features(
-        {
-            "tokens": STRINGS,
-            "predicate": INTEGER,
-            "lemma": STRING,
-            "tags": STRINGS,
-            "document": STRING,
-            "sentence": INTEGER,
-        }
-    )
+    features: ClassVar[Mapping[str, Any]] = {
+        "tokens": STRINGS,
+        "predicate": INTEGER,
+        "lemma": STRING,
+        "tags": STRINGS,
+        "document": STRING,
+        "sentence": INTEGER,
+    }
     optional: ClassVar[frozenset[str]] = frozenset({"lemma", "document", "sentence"})
 
     def fault(self, example: Example) -> str | None:

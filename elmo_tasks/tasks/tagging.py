@@ -9,7 +9,6 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
-import datasets
 import torch
 from torch import Tensor
 
@@ -48,9 +47,12 @@ class Tagging(Task):
 
     name: ClassVar[str] = "tagging"
     summary: ClassVar[str] = "sentences with a tag for every token"
-    features: ClassVar[datasets.Features] = datasets.Features(
-        {"tokens": STRINGS, "tags": STRINGS, "document": INTEGER, "sentence": INTEGER}
-    )
+    features: ClassVar[Mapping[str, Any]] = {
+        "tokens": STRINGS,
+        "tags": STRINGS,
+        "document": INTEGER,
+        "sentence": INTEGER,
+    }
     optional: ClassVar[frozenset[str]] = frozenset({"document", "sentence"})
 
     tag_scheme: TagScheme | None = None

@@ -10,8 +10,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
-import datasets
-
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.metrics import Metric
 from elmo_tasks.text.tokens import TensorRecord, Tokens
@@ -20,8 +18,9 @@ from elmo_tasks.text.vocabulary import Vocabulary
 Example = Mapping[str, Any]
 PartT = TypeVar("PartT")
 
-STRING, INTEGER, NUMBER = datasets.Value("string"), datasets.Value("int64"), datasets.Value("float64")
-STRINGS = datasets.Sequence(STRING)
+# The types of columns, by the names that `datasets` gives them; `[type]` is a list of such values.
+STRING, INTEGER, NUMBER = "string", "int64", "float64"
+STRINGS, INTEGERS = [STRING], ["int32"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,7 +49,7 @@ class Task(ABC):
         name: what configs and pages call the task; what belongs to it is registered under this name. A subclass that
             sets none has `module.Class`, and uses what is registered for its base classes.
         summary: what the examples are, in a few words, for messages.
-        features: the columns of an example of a data set. An example to predict has no labels.
+        features: the columns of an example of a data set, and their types. An example to predict has no labels.
         optional: the columns that examples given in memory may lack.
         sentence_columns: the columns of sentences, as lists of tokens or as lists of such lists: a reader warns where
             one is longer than a sentence can be.
@@ -58,7 +57,7 @@ class Task(ABC):
 
     name: ClassVar[str]
     summary: ClassVar[str]
-    features: ClassVar[datasets.Features]
+    features: ClassVar[Mapping[str, Any]]
     optional: ClassVar[frozenset[str]] = frozenset()
     sentence_columns: ClassVar[tuple[str, ...]] = ("tokens",)
 

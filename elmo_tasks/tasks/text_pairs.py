@@ -6,10 +6,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
-import datasets
 from torch import Tensor
 
 from elmo_tasks.tasks.classification import OneLabel, label_tensor
@@ -41,9 +40,7 @@ class TextPairs(OneLabel, Task):
 
     name: ClassVar[str] = "text_pairs"
     summary: ClassVar[str] = "pairs of texts with a label each"
-    features: ClassVar[datasets.Features] = datasets.Features(
-        {"premise": STRINGS, "hypothesis": STRINGS, "label": STRING}
-    )
+    features: ClassVar[Mapping[str, Any]] = {"premise": STRINGS, "hypothesis": STRINGS, "label": STRING}
     sentence_columns: ClassVar[tuple[str, ...]] = ("premise", "hypothesis")
 
     end_token: str | None = None

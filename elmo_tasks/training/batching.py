@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence, Set
 from typing import Annotated, Any, Literal
 
-import datasets
 import torch
 from pydantic import Field, model_validator
 from torch.utils.data import DataLoader
 
 from elmo_tasks.config import Config
+from elmo_tasks.data_readers.sources import DataSet
 from elmo_tasks.errors import UnknownLabelError
 from elmo_tasks.tasks import Batch, Task
 from elmo_tasks.text.tokens import batches_of_like_lengths
@@ -70,7 +70,7 @@ class BatchLoader:
     def __init__(
         self,
         config: DataLoaderConfig,
-        data: datasets.Dataset,
+        data: DataSet,
         task: Task,
         vocabulary: Vocabulary,
         *,
@@ -157,7 +157,7 @@ class BatchLoader:
         )
 
 
-def balanced_shares(task: Task, data: datasets.Dataset) -> list[float]:
+def balanced_shares(task: Task, data: DataSet) -> list[float]:
     """How often each example is drawn, relative to the others, so that every label is as frequent.
 
     An example counts for one label only: for a sentence with tags, the one that the fewest sentences have. In a scheme

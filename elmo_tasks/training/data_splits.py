@@ -8,10 +8,10 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable, Mapping, Sequence, Set
 from typing import Annotated, Any, ClassVar, NamedTuple
 
-import datasets
 from pydantic import Field, ValidationInfo, field_validator
 
 from elmo_tasks.config import Config, Part
+from elmo_tasks.data_readers.sources import DataSet
 from elmo_tasks.errors import ElmoTasksError, counted
 from elmo_tasks.tasks import Task
 
@@ -26,7 +26,7 @@ class TrainShare(Config):
     share: Annotated[float, Field(gt=0, le=1)] = Field(description="of the training data; at least one example")
     seed: Annotated[int, Field(ge=0)] = Field(1, description="of the sample")
 
-    def take(self, data: datasets.Dataset) -> datasets.Dataset:
+    def take(self, data: DataSet) -> DataSet:
         """The share of a data set."""
         keys = _places(data)
         units = _shuffled(keys, self.seed)
@@ -54,11 +54,11 @@ class Fold(Config):
 
     def split(
         self,
-        training: datasets.Dataset,
-        held_out: datasets.Dataset,
+        training: DataSet,
+        held_out: DataSet,
         task: Task,
         earlier: Mapping[int, int] | None = None,
-    ) -> tuple[datasets.Dataset, datasets.Dataset]:
+    ) -> tuple[DataSet, DataSet]:
         """What to train on, and what is held out.
 
         Folds have the same number of units and, if examples with one label each are split, of each label.
@@ -82,13 +82,13 @@ class Fold(Config):
 
 
 def split_off(
-    training: datasets.Dataset,
-    held_out: datasets.Dataset,
+    training: DataSet,
+    held_out: DataSet,
     task: Task,
     share: float,
     seed: int,
     earlier: Mapping[int, int] | None = None,
-) -> tuple[datasets.Dataset, datasets.Dataset]:
+) -> tuple[DataSet, DataSet]:
     """What to train on, and a random share of the training data. Arguments, units and errors are as of `Fold.split`.
 
     If examples with one label each are split, this share of each label is held out, rounded.
@@ -122,7 +122,7 @@ class _Unit(NamedTuple):
 
 
 def _units(
-    training: datasets.Dataset, task: Task, seed: int, num_parts: int, fewest: int, earlier: Mapping[int, int] | None
+    training: DataSet, task: Task, seed: int, num_parts: int, fewest: int, earlier: Mapping[int, int] | None
 ) -> list[_Unit]:
     """The units of the training data in an order that depends on the seed; see `_unit_keys`."""
     keys = _unit_keys(training, task, num_parts)
@@ -145,7 +145,7 @@ class _Document(NamedTuple):
     name: str | int
 
 
-def _unit_keys(data: datasets.Dataset, task: Task, num_parts: int) -> list[Any]:
+def _unit_keys(data: DataSet, task: Task, num_parts: int) -> list[Any]:
     """The unit of each example: its document, if there are enough documents for the parts; otherwise its place, which
     is that of the first example that asks the same.
     """
@@ -162,8 +162,8 @@ def _unit_keys(data: datasets.Dataset, task: Task, num_parts: int) -> list[Any]:
 
 
 def _parted(
-    training: datasets.Dataset, held_out: datasets.Dataset, task: Task, num_parts: int, out: Set[Hashable]
-) -> tuple[datasets.Dataset, datasets.Dataset]:
+    training: DataSet, held_out: DataSet, task: Task, num_parts: int, out: Set[Hashable]
+) -> tuple[DataSet, DataSet]:
     """The rows of the training data that are not in some units, and the rows of the held-out data that are."""
     keys = [_unit_keys(data, task, num_parts) for data in (training, held_out)]
     return (
@@ -181,12 +181,12 @@ class Augmentation(Part):
         """Why the examples of a task cannot be changed; None if they can."""
         raise NotImplementedError
 
-    def with_copies(self, data: datasets.Dataset, task: Task) -> datasets.Dataset:
+    def with_copies(self, data: DataSet, task: Task) -> DataSet:
         """A data set, and after it the added examples, each with the place of the one that it is made of."""
         raise NotImplementedError
 
 
-def _places(data: datasets.Dataset) -> list[Any]:
+def _places(data: DataSet) -> list[Any]:
     """Where each example begins: its file and line or, if the reader does not say it, its row."""
     locations = data.select_columns(["file", "line"])
     return [(each["file"], row if each["line"] is None else each["line"]) for row, each in enumerate(locations)]

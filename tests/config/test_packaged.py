@@ -12,7 +12,8 @@ from elmo_tasks.commands.options import default_run_folder
 from elmo_tasks.config import load_config, to_json
 from elmo_tasks.config.jsonnet import evaluate
 from elmo_tasks.config.packaged import find_config, packaged_configs, portable_text, summary
-from elmo_tasks.data_readers import Conll2003Config, SrlConll2012Config
+from elmo_tasks.data_readers.conll2003 import Conll2003Config
+from elmo_tasks.data_readers.srl import SrlConll2012Config
 from elmo_tasks.errors import ConfigError, DataError
 from elmo_tasks.extras.samples.commands import SAMPLE_FOLDERS
 from elmo_tasks.extras.studies import packaged_studies

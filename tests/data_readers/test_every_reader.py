@@ -13,6 +13,7 @@ from elmo_tasks.config import to_json
 from elmo_tasks.data_readers import DatasetReaderConfig
 from elmo_tasks.data_readers.reader import PLACE_FEATURES
 from elmo_tasks.data_readers.rows import ROW_TASKS
+from elmo_tasks.data_readers.sources import features_of
 from tests.data_readers.readers import (
     HERE,
     NER,
@@ -43,7 +44,7 @@ def test_the_examples_of_a_sample(name: str) -> None:
     reader = build(SAMPLES[name])
     dataset = reader.read(HERE / "samples" / name)
     assert dataset.to_list() == sample_examples(name)
-    assert dataset.features == {**reader.task.features, **PLACE_FEATURES}
+    assert dataset.features == features_of({**reader.task.features, **PLACE_FEATURES})
 
 
 FORMS: dict[str, Callable[[bytes], bytes]] = {

@@ -13,10 +13,11 @@ from typing import Any
 import datasets
 import pytest
 
-from elmo_tasks.data_readers import Conll2003Config, SnliConfig, SquadConfig
-from elmo_tasks.data_readers.conll2003 import Conll2003Reader
+from elmo_tasks.data_readers.conll2003 import Conll2003Config, Conll2003Reader
 from elmo_tasks.data_readers.reader import DatasetReader
+from elmo_tasks.data_readers.snli import SnliConfig
 from elmo_tasks.data_readers.sources import Parsing, Source, parse_hub_source
+from elmo_tasks.data_readers.squad import SquadConfig
 from elmo_tasks.errors import DataError, ElmoTasksError, UnknownLabelError
 from elmo_tasks.extras.compare.systems import is_data_file
 from elmo_tasks.modules.word_vectors import WordVectorFile
@@ -89,7 +90,6 @@ def test_readers_that_tokenize_read_anew_with_another_tokenizer(monkeypatch: pyt
     before = [reader.cache_key() for reader in readers]
     monkeypatch.setattr(tokenization, "VERSION", "another")
     assert [reader.cache_key() != key for reader, key in zip(readers, before, strict=True)] == [True, True, False]
-    assert "nltk" in before[0][-1]
 
 
 DAMAGE: dict[str, Callable[[Path, Path], object]] = {

@@ -6,7 +6,8 @@ from typing import Any, ClassVar
 
 import pytest
 
-from elmo_tasks.data_readers import Conll2003Config, DatasetReaderConfig
+from elmo_tasks.data_readers import DatasetReaderConfig
+from elmo_tasks.data_readers.conll2003 import Conll2003Config
 from elmo_tasks.extras.other_tasks.bidaf import BidafConfig
 from elmo_tasks.extras.other_tasks.decomposable_attention import DecomposableAttentionConfig
 from elmo_tasks.models import ModelConfig

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from elmo_tasks.data_readers.reader import PLACE_FEATURES
+from elmo_tasks.data_readers.sources import features_of
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.tasks import Coreference, Reading
 from elmo_tasks.tasks.classification import Classification
@@ -22,7 +23,7 @@ TASK = Tagging("BIOUL")
 LENGTHS = [3, 9, 1, 4, 4, 7, 2, 30, 5, 6, 1, 8, 3]
 DATA = datasets.Dataset.from_list(
     [{"tokens": [f"w{n}"] * n, "tags": ["O"] * n, "document": 0, "sentence": row} for row, n in enumerate(LENGTHS)],
-    features=TASK.features,
+    features=features_of(TASK.features),
 )
 VOCABULARY = VocabularyConfig().build(Counts.of(TASK, DATA), [])
 
@@ -63,7 +64,7 @@ def test_a_balanced_sample_has_each_label_as_often(task: Any, field: str, labels
     gold = [label if field == "label" else list(label) for label, count in labels.items() for _ in range(count)]
     other = {"document": 0, "sentence": 0} if field == "tags" else {}
     data = datasets.Dataset.from_list(
-        [{"tokens": ["a", "b"], field: label, **other} for label in gold], features=task.features
+        [{"tokens": ["a", "b"], field: label, **other} for label in gold], features=features_of(task.features)
     )
     vocabulary = VocabularyConfig().build(Counts.of(task, data), [])
     balanced = BatchLoader(DataLoaderConfig(batch_size=4, sampling="balanced"), data, task, vocabulary)
@@ -205,7 +206,7 @@ def data(positions: list[tuple[int, int | None]], documents: list[int | None] | 
         }
         for row, (file, line) in enumerate(positions)
     ]
-    return datasets.Dataset.from_list(rows, features=datasets.Features({**UNCHECKED.features, **PLACE_FEATURES}))
+    return datasets.Dataset.from_list(rows, features=features_of({**UNCHECKED.features, **PLACE_FEATURES}))
 
 
 def rows(part: datasets.Dataset) -> list[int]:

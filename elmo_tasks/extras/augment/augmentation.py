@@ -13,9 +13,9 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Mapping
 from typing import Annotated, Any, Literal, get_args
 
-import datasets
 from pydantic import Field
 
+from elmo_tasks.data_readers.sources import DataSet
 from elmo_tasks.tasks import Classification, Coreference, SemanticRoles, Tagging, Task
 from elmo_tasks.tasks.tagging import TAGS
 from elmo_tasks.tasks.task import Example
@@ -49,7 +49,7 @@ class ChangedCopies(Augmentation):
             return f"no_final_mark: expected a task of single sentences, got {task.name}"
         return None
 
-    def with_copies(self, data: datasets.Dataset, task: Task) -> datasets.Dataset:
+    def with_copies(self, data: DataSet, task: Task) -> DataSet:
         """A data set, and after it the changed copies of its examples, each with the place of its original.
 
         The predicates of a sentence are changed together. Which sentences are changed depends only on how many there
@@ -70,6 +70,8 @@ class ChangedCopies(Augmentation):
             counts[change] = len(copies) - counts.total()
         numbers = ", ".join(f"{change} {number:,}" for change, number in (+counts).items()) or "none"
         logger.info("augment: changed copies added to the training examples: %s", numbers)
+        import datasets
+
         parts = [data, datasets.Dataset.from_list(copies, features=data.features)] if copies else [data]
         return datasets.concatenate_datasets(parts)
 

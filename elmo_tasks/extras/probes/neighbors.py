@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -22,8 +23,10 @@ from elmo_tasks.elmo.frozen_layers import LayerSource
 from elmo_tasks.errors import ElmoTasksError, check_argument
 from elmo_tasks.extras.probes.span_vectors import WordVectorLayer
 from elmo_tasks.extras.raw_text import TokenInContext
-from elmo_tasks.modules.word_vectors import WordVectorFile
 from elmo_tasks.text.tokens import batches_of_like_lengths
+
+if TYPE_CHECKING:
+    from elmo_tasks.modules.word_vectors import WordVectorFile
 
 _SENTENCES_AT_ONCE = 512
 _TOKENS_AT_ONCE = 8192

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -14,9 +15,11 @@ from numpy.typing import NDArray
 
 from elmo_tasks.elmo.bilm import LayerOutput
 from elmo_tasks.elmo.frozen_layers import LayerSource
-from elmo_tasks.modules.word_vectors import WordVectorFile
 from elmo_tasks.progress import progress_bar
 from elmo_tasks.text.tokens import batches_of_like_lengths
+
+if TYPE_CHECKING:
+    from elmo_tasks.modules.word_vectors import WordVectorFile
 
 TokenSpan = tuple[int, int]  # first and last token; both ends are inclusive
 

@@ -5,6 +5,8 @@ from typing import Any
 import datasets
 import pytest
 
+from elmo_tasks.data_readers.reader import PLACE_FEATURES
+from elmo_tasks.data_readers.sources import features_of
 from elmo_tasks.extras.augment.augmentation import Change, ChangedCopies, changed
 from elmo_tasks.tasks import Classification, Coreference, SemanticRoles, Tagging, Task, TextPairs
 
@@ -71,7 +73,7 @@ def sentences(number: int) -> datasets.Dataset:
         for row in range(number)
         for predicate in (1, 3)
     ]
-    features = datasets.Features({**ROLES.features, "file": datasets.Value("int32"), "line": datasets.Value("int32")})
+    features = features_of({**ROLES.features, **PLACE_FEATURES})
     return datasets.Dataset.from_list(rows, features=features)
 
 
@@ -99,7 +101,7 @@ def test_copies_of_shares_of_the_sentences_follow_the_data() -> None:
 def test_examples_that_a_change_leaves_alone_have_no_copy(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", "elmo_tasks")
     rows = [{"tokens": [token], "tags": ["O"], "document": 0, "sentence": 0} for token in ("Oslo", "oslo", "7")]
-    data = datasets.Dataset.from_list(rows, features=Tagging.features)
+    data = datasets.Dataset.from_list(rows, features=features_of(Tagging.features))
     copies = ChangedCopies(lower=1, upper=1, title=1).with_copies(data, NAMES).to_list()[3:]
     assert [copy["tokens"] for copy in copies] == [["oslo"], ["OSLO"], ["OSLO"], ["Oslo"]]
     assert caplog.messages == ["augment: changed copies added to the training examples: lower 1, upper 2, title 1"]
@@ -127,6 +129,8 @@ def test_other_tasks_are_refused() -> None:
     ],
 )
 def test_copies_of_labelled_texts_keep_the_label(tokens: list[str], change: str, copies: list[list[str]]) -> None:
-    data = datasets.Dataset.from_list([{"tokens": tokens, "label": "praise"}], features=Classification.features)
+    data = datasets.Dataset.from_list(
+        [{"tokens": tokens, "label": "praise"}], features=features_of(Classification.features)
+    )
     found = ChangedCopies.model_validate({change: 1.0}).with_copies(data, Classification()).to_list()
     assert found == [{"tokens": each, "label": "praise"} for each in (tokens, *copies)]

@@ -10,7 +10,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 from elmo_tasks import cli
-from elmo_tasks.data_readers import Conll2003Config, SnliConfig, SrlConll2012Config
+from elmo_tasks.data_readers.conll2003 import Conll2003Config
+from elmo_tasks.data_readers.snli import SnliConfig
+from elmo_tasks.data_readers.srl import SrlConll2012Config
 from elmo_tasks.elmo import BiLM
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.extras.other_tasks.conllu import ConlluConfig

@@ -9,7 +9,6 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
-import datasets
 import torch
 from torch import Tensor
 
@@ -35,7 +34,7 @@ class Topics(Task):
 
     name: ClassVar[str] = "topics"
     summary: ClassVar[str] = "sentences with a topic each"
-    features: ClassVar[datasets.Features] = datasets.Features({"tokens": STRINGS, "topic": STRING})
+    features: ClassVar[Mapping[str, Any]] = {"tokens": STRINGS, "topic": STRING}
 
     def labels(self, example: Example) -> Mapping[str, Iterable[str]]:
         return {TOPICS: (example["topic"],)}
