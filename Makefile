@@ -45,12 +45,16 @@ help:
 
 environment: $(STAMP)
 
+# npm's files for the page without a server, which its test and `make docs` take from here.
+DOWNLOAD := from elmo_tasks.extras.export import page; page.downloaded(page.ONNX_RUNTIME)
+
 # pip would compile all files in one process. Some are for other versions of Python and cannot be compiled, and few of the
 # models of transformers are used.
-$(STAMP): pyproject.toml trained_models/pyproject.toml constraints.txt
+$(STAMP): pyproject.toml trained_models/pyproject.toml elmo_runtime/pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --no-compile --constraint constraints.txt --editable '.[dev]' --editable trained_models
+	$(BIN)/python -m pip install --no-compile --constraint constraints.txt --editable '.[dev]' --editable trained_models --editable elmo_runtime
 	$(BIN)/python -W ignore -m compileall -qq -j 0 -x '/(tests?|models)/' $(VENV)/lib || true
+	ELMO_TASKS_CACHE=$(VENV)/cache $(BIN)/python -c '$(DOWNLOAD)' || echo 'without it, the page without a server is not tested'
 	touch $@
 
 quickstart: $(STAMP)
@@ -95,6 +99,7 @@ build/notebooks/%.ipynb: notebooks/%.ipynb $(STAMP)
 
 docs: $(STAMP) $(EXECUTED)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+	ELMO_TASKS_CACHE=$(VENV)/cache $(ELMO_TASKS) export pos build/site/page --page --quiet
 
 wheel: $(STAMP)
 	bash .ci/wheel $(abspath $(BIN)/python)

@@ -249,6 +249,17 @@ EXTRAS = {
             },
         },
     ),
+    "export": Extra(
+        "biLMs and taggers as ONNX graphs, for machines and browsers without torch",
+        commands={
+            "export": CommandRow(
+                "use a run",
+                "write a biLM or a tagger for machines and browsers without torch",
+                "elmo-tasks export pos pos_onnx",
+            ),
+        },
+        needs=("raw_text", "server"),
+    ),
     "tables": Extra(
         "spreadsheets and tables as people have them, in and out",
         adds={

@@ -7,7 +7,6 @@ import contextlib
 import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 import pydantic
@@ -28,9 +27,8 @@ from elmo_tasks.extras.server import Limits
 from elmo_tasks.extras.server.bilm_vectors import BiLMRequest, ServedBiLM
 from elmo_tasks.extras.server.guard import CONTENT_TYPE, Guard, Metrics, admit, error_response
 from elmo_tasks.extras.server.request_batches import Batcher, Process
-from elmo_tasks.extras.server.served_runs import Additions, PredictionRequest, ServedRun
+from elmo_tasks.extras.server.served_runs import PAGE, Additions, PredictionRequest, ServedRun, palette_css
 from elmo_tasks.files.json_files import json_text, parse_json
-from elmo_tasks.rendering.drawing import INK, PALETTE
 
 _MOST = 50  # neighbours, and substitutes of a token
 
@@ -106,9 +104,6 @@ class BatchAnswer(pydantic.BaseModel):
 
 
 logger = logging.getLogger(__name__)
-
-PAGE = Path(__file__).parent / "page"
-"""The folder of the page's files. Nothing else is served."""
 
 _JSON = "application/json"
 _CHUNK_BYTES = 1 << 16  # of an answer: so much of it can lie in the connection's buffer, beyond the bound of tokens
@@ -363,10 +358,7 @@ def _routes(service: Service) -> APIRouter:
     @router.get("/palette.css", include_in_schema=False)
     async def palette() -> Response:
         """The colours of labels, which are the same as in other pictures."""
-        colors = {f"color-{number}": color for number, color in enumerate(PALETTE)}
-        colors |= {"colors": str(len(PALETTE)), "on-color": INK}
-        lines = [f"  --{name}: {value};\n" for name, value in colors.items()]
-        return Response(f":root {{\n{''.join(lines)}}}\n", media_type="text/css")
+        return Response(palette_css(), media_type="text/css")
 
     @router.get("/healthz")
     async def healthz() -> JSONResponse:

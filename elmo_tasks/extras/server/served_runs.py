@@ -30,7 +30,7 @@ from elmo_tasks.predictors import Predictor
 from elmo_tasks.predictors.predictor import ExampleError, Fields, release_memory_after
 from elmo_tasks.predictors.semantic_roles import check_tagger
 from elmo_tasks.predictors.tagger import TaggerPredictor
-from elmo_tasks.rendering.drawing import CONTINUES, PUNCTUATION, color_of
+from elmo_tasks.rendering.drawing import CONTINUES, INK, PALETTE, PUNCTUATION, color_of
 from elmo_tasks.runs.archive import open_run
 from elmo_tasks.runs.experiment_config import Results
 from elmo_tasks.runs.experiment_data import Data, PartCounts, read_examples
@@ -43,6 +43,9 @@ from elmo_tasks.text.tag_schemes import OUTSIDE
 from elmo_tasks.text.vocabulary import natural_order
 
 logger = logging.getLogger(__name__)
+
+PAGE = Path(__file__).parent / "page"
+"""The folder of the page's files. Nothing else is served."""
 
 _NAME = re.compile(r"\w[\w.-]*")
 _MOST_CARRIED = 1_000_000  # bytes of an input's other keys in all of its results
@@ -407,6 +410,14 @@ def legend(labels: Collection[str]) -> dict[str, dict[str, Any]]:
         }
         for place, label in enumerate(labels)
     }
+
+
+def palette_css() -> str:
+    """The colours of labels, which are the same as in other pictures, as a style sheet."""
+    colors = {f"color-{number}": color for number, color in enumerate(PALETTE)}
+    colors |= {"colors": str(len(PALETTE)), "on-color": INK}
+    lines = [f"  --{name}: {value};\n" for name, value in colors.items()]
+    return f":root {{\n{''.join(lines)}}}\n"
 
 
 @functools.cache

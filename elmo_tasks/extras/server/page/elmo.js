@@ -219,6 +219,7 @@ function picture() {
 
 /** The nearest tokens in each layer, each in its sentence; on a phone, to be opened. */
 function nearest({ tokens, index }, layers) {
+  if (!layers.some((neighbors) => neighbors.length)) return null;
   const columns = layers.map((neighbors, layer) =>
     element(
       "div",

@@ -109,7 +109,7 @@ export class TaskPanel {
     const labels = Object.fromEntries(this.inputs.map((field) => [field.name, nameOf(field)]));
     const answer = await ask(`${address}?details=true`, input, signal, labels);
     const milliseconds = performance.now() - begin;
-    const explained = explanation(() => ask(`${address}?explain=true`, input));
+    const explained = run.is_local ? [] : explanation(() => ask(`${address}?explain=true`, input));
     return { run, answer, milliseconds, explained };
   }
 

@@ -1,0 +1,1 @@
+../../elmo_tasks/text/rule_tokenizer.py

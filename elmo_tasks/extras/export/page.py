@@ -1,0 +1,67 @@
+"""The page without a server: that of the server, a model, and what runs it in the browser."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tarfile
+from pathlib import Path
+from typing import IO, Any, cast
+
+from elmo_tasks.config import Overrides, override_list
+from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.extras.export.export import FILES, export
+from elmo_tasks.extras.server.served_runs import PAGE, load_runs, palette_css
+from elmo_tasks.files.atomic import atomic_folder, atomic_write
+from elmo_tasks.files.downloads import downloaded
+from elmo_tasks.files.json_files import write_json
+
+ONNX_RUNTIME = (
+    "https://registry.npmjs.org/onnxruntime-web/-/onnxruntime-web-1.30.0.tgz"
+    "#sha256=d2228df7e4616bc3348bf504ee888f3bec43789a273f0a63f3e68d203ce3bf71"
+)
+"""The package of npm whose files run the model (MIT licence)."""
+
+_OF_RUNTIME = {"ort.wasm.bundle.min.mjs": "ort.mjs", "ort-wasm-simd-threaded.wasm": "ort-wasm-simd-threaded.wasm"}
+_NOTE = (
+    "This page has no server: the model runs in your browser, and what you type stays there. "
+    "`elmo-tasks export --page` of elmo-tasks wrote it."
+)
+_DOCUMENTATION = ' <a href="docs">Documentation</a>'  # of the server
+_NO_SCRIPT = re.compile("<noscript>.*?</noscript>")
+_WAIT = "<p>This page needs JavaScript, and an address that begins with http: it does not work from a folder.</p>"
+
+
+def export_page(
+    name: str, folder: str | Path, *, int8: bool = False, runtime: str | Path | None = None, overrides: Overrides = ()
+) -> dict[str, Any]:
+    """Exports a tagger with ELMo, whose tags are not spans, with the page that uses it.
+
+    Arguments:
+        name, folder, int8, overrides: see `export`.
+        runtime: the archive of `ONNX_RUNTIME`; by default it is downloaded, once.
+
+    Raises:
+        ElmoTasksError: the run is something else.
+        KeyError: it is another archive.
+    """
+    (served,) = load_runs([name], batch_tokens=2048, overrides=override_list(overrides)).values()
+    about = {**served.about, "is_local": True, "has_card": False, "without_elmo": None}
+    with atomic_folder(folder, merge=Path(folder).exists()) as temporary:
+        result = export(name, temporary, int8=int8, overrides=overrides)
+        if served.elmo is None or result["spans"]:
+            raise ElmoTasksError(f"{name}: a page needs a tagger with ELMo whose tags are not spans, such as pos")
+        with tarfile.open(runtime or downloaded(ONNX_RUNTIME)) as archive:
+            for member, target in _OF_RUNTIME.items():
+                file = archive.extractfile(f"package/dist/{member}")
+                with atomic_write(temporary / target) as stream:
+                    shutil.copyfileobj(cast(IO[bytes], file), stream)
+        for path in (*PAGE.iterdir(), *(Path(__file__).parent / "page").iterdir()):
+            (temporary / path.name).write_bytes(path.read_bytes())
+        index = (PAGE / "index.html").read_text(encoding="utf-8").replace('"page.js"', '"local.js"')
+        index = _NO_SCRIPT.sub(_WAIT, index.replace(_DOCUMENTATION, ""))
+        (temporary / "index.html").write_text(index, encoding="utf-8")
+        (temporary / "palette.css").write_text(palette_css(), encoding="utf-8")
+        sizes = {file: (temporary / file).stat().st_size for file in FILES}
+        write_json(temporary / "page.json", {"id": result["id"], "files": sizes, "runs": [about], "note": _NOTE})
+    return result
