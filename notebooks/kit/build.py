@@ -331,7 +331,8 @@ SLIDES = """{% extends "reveal/index.html.j2" %}
 def write_slides(folder: Path, solved: Mapping[str, Any], reveal: Path | None) -> None:
     """The notebooks as slides, with the exercises and without their solutions."""
     folder.mkdir()
-    exporter = SlidesExporter(raw_template=SLIDES, reveal_url_prefix="reveal.js")
+    # Other themes load their fonts from an address.
+    exporter = SlidesExporter(raw_template=SLIDES, reveal_url_prefix="reveal.js", reveal_theme="white")
     for name, notebook in solved.items():
         slides = copy.deepcopy(notebook)
         for cell in slides.cells:
