@@ -21,7 +21,7 @@ from elmo_tasks.elmo.characters import BEGIN_SENTENCE, END_SENTENCE, check_sente
 from elmo_tasks.elmo.lstm import LstmStack, LstmState, run_both_directions
 from elmo_tasks.elmo.options import BiLMOptions
 from elmo_tasks.elmo.token_encoder import TokenEncoder
-from elmo_tasks.modules.devices import shapes_only
+from elmo_tasks.modules.devices import release_memory, shapes_only
 from elmo_tasks.text.tokens import TensorRecord, mask_of_lengths
 
 _BEGIN_ROW, _END_ROW = 0, 1  # the sentence borders' rows in every table of token vectors
@@ -98,6 +98,7 @@ class BiLM(nn.Module):
             lambda tensor: torch.empty(tensor.shape)
         )  # as `to_empty`, which would import SymPy in half a second
         weights_file.read_weights(files.weights, bilm.token_encoder, bilm.directions)
+        release_memory()  # before `FastBiLM` copies the weights
         return bilm.requires_grad_(requires_grad).eval()
 
     def save(self, options: str | Path, weights: str | Path, half_precision: bool = False) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import json
 import logging
 from abc import ABC, abstractmethod
@@ -17,6 +16,7 @@ from elmo_tasks import hooks
 from elmo_tasks.errors import ArgumentError, DataError, ElmoTasksError, OnError, check_count, check_several, one_line_of
 from elmo_tasks.files.limits import ADVICE, limit
 from elmo_tasks.models.model import TaskModel
+from elmo_tasks.modules.devices import release_memory
 from elmo_tasks.predictors.fields import task_keys
 from elmo_tasks.text.prose import warn_of_blank
 from elmo_tasks.text.tokenizers import TREEBANK, Tokenizer
@@ -440,9 +440,3 @@ def release_memory_after(tokens: int) -> None:
     if _tokens_since_release >= _TOKENS_BETWEEN:
         _tokens_since_release = 0
         release_memory()
-
-
-def release_memory() -> None:
-    """Gives the free parts of the heaps back at once."""
-    with contextlib.suppress(OSError, TypeError, AttributeError):  # not glibc
-        ctypes.CDLL(None).malloc_trim(0)

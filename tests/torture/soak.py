@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from elmo_tasks.errors import DataError
-from elmo_tasks.predictors.predictor import release_memory
+from elmo_tasks.modules.devices import release_memory
 from elmo_tasks.runs.load import load_predictor
 from tests.torture.sandbox import Case, Cases
 

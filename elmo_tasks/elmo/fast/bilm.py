@@ -104,10 +104,11 @@ class FastBiLM:
         self.device = bilm.token_encoder.embedding.weight.device
         self._token_budget = token_budget
         with torch.inference_mode(False), torch.no_grad(), torch.autocast(self.device.type, enabled=False):
-            token_encoder = copy.deepcopy(bilm.token_encoder)
-            encoder: Callable[[Sequence[Word]], Tensor] = token_encoder.of_tokens  # of lists, in float32
+            encoder: Callable[[Sequence[Word]], Tensor]
             if bilm.options.lexicon is None:
-                encoder = WordEncoder(token_encoder, bilm.options.char_cnn, precision)
+                encoder = WordEncoder(bilm.token_encoder, bilm.options.char_cnn, precision)
+            else:
+                encoder = copy.deepcopy(bilm.token_encoder).of_tokens  # of lists, in float32
             self._words = WordVectors(encoder, cached_words)
             self._directions = [[LstmProducts(lstm, precision) for lstm in stack.layers] for stack in bilm.directions]
         self._repeated: tuple[list[tuple[str, ...]], LayerOutput] | None = None  # the last call's, if some occur twice

@@ -8,6 +8,7 @@ one core), and a word that is kept costs nothing; `python -m benchmarks.bilm` me
 
 from __future__ import annotations
 
+import copy
 import functools
 import itertools
 import threading
@@ -40,28 +41,30 @@ class WordEncoder:
     computed together, and windows of padding are read once. Numbers equal `TokenEncoder`'s up to rounding.
 
     Arguments:
-        encoder: what to compute; its weights must not change.
+        encoder: what to compute, whose weights are copied.
         options: its sizes.
         precision: of all products. Filters' sums have half precision, unless it is float32.
     """
 
     def __init__(self, encoder: TokenEncoder, options: CharacterCnnOptions, precision: Precision) -> None:
-        self._convolutions = encoder.convolutions
-        self._characters = encoder.embedding.weight.detach()  # (characters, E)
+        self._convolutions = copy.deepcopy(encoder.convolutions)
+        self._characters = encoder.embedding.weight.detach().clone()  # (characters, E)
         self._width = max(convolution.kernel_size[0] for convolution in encoder.convolutions)
         self._max_characters = options.max_characters_per_token
+        self._highways: list[Product] = []  # both products of a layer as one: the carry gate's, then the inputs'
+        for layer in encoder.highways:
+            both = (layer.carry, layer.transform)
+            weights, biases = (torch.cat([getattr(each, name) for each in both]) for name in ("weight", "bias"))
+            self._highways.append(build_product(weights, biases, precision))
+            del weights
+        self._projection: Product | None = None
+        if encoder.projection is not None:
+            self._projection = build_product(encoder.projection.weight, encoder.projection.bias, precision)
+        # After the products, which for a moment need much memory.
         found, self._bias = _filter_characters(encoder, self._width)
         # Where the rows of each position begin.
         self._offsets = len(self._characters) * torch.arange(self._width, device=found.device)
         self._found = found.to(torch.float32 if precision == "float32" else torch.float16)
-        self._highways: list[Product] = []  # both products of a layer as one: the carry gate's, then the inputs'
-        for layer in encoder.highways:
-            weight = torch.cat([layer.carry.weight, layer.transform.weight])
-            bias = torch.cat([layer.carry.bias, layer.transform.bias])
-            self._highways.append(build_product(weight, bias, precision))
-        self._projection: Product | None = None
-        if encoder.projection is not None:
-            self._projection = build_product(encoder.projection.weight, encoder.projection.bias, precision)
         self._activation = torch.tanh if options.activation == "tanh" else torch.relu
 
     def __call__(self, words: Sequence[Word]) -> Tensor:
@@ -155,12 +158,10 @@ def _filter_characters(encoder: TokenEncoder, width: int) -> tuple[Tensor, Tenso
         (width * characters, F), all characters at the first position first, zeros where a filter is not so wide; (F,)
     """
     characters = encoder.embedding.weight.detach()  # (characters, E)
-    found = [
-        functional.pad(
-            torch.einsum("ce,nek->kcn", characters, convolution.weight.detach()),
-            [0, 0, 0, 0, 0, width - convolution.kernel_size[0]],
-        )
-        for convolution in encoder.convolutions
-    ]  # (width, characters, filters of this width)
-    biases = [convolution.bias.detach() for convolution in encoder.convolutions if convolution.bias is not None]
-    return torch.cat(found, dim=2).flatten(0, 1), torch.cat(biases)
+    biases = torch.cat([each.bias.detach() for each in encoder.convolutions if each.bias is not None])  # (F,)
+    found = characters.new_zeros(width, len(characters), len(biases))
+    sizes = [len(convolution.weight) for convolution in encoder.convolutions]
+    for part, convolution in zip(found.split(sizes, dim=2), encoder.convolutions, strict=True):
+        weight = convolution.weight.detach()
+        part[: weight.shape[2]] = torch.einsum("ce,nek->kcn", characters, weight)
+    return found.flatten(0, 1), biases
