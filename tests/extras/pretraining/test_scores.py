@@ -309,6 +309,12 @@ def test_the_command_writes_tables_and_objects(
     records = [json.loads(line) for line in capsysbinary.readouterr().out.splitlines()]
     assert [record["forward"] for record in records] == pytest.approx([each.forward for each in found], rel=1e-5)
     assert list(records[1]["tokens"][1]["substitutes"]) == [word for word, _ in found[1].tokens[1].substitutes]
+    text.write_text("the dog barked. the zebra.\n")
+    assert cli.main([*call, "--json", "--context"]) == 0
+    whole = score_texts(LanguageModel.load(bilm), [[SENTENCES[0], SENTENCES[2]]])
+    records = [json.loads(line) for line in capsysbinary.readouterr().out.splitlines()]
+    assert [record["backward"] for record in records] == pytest.approx([each.backward for each in whole], rel=1e-5)
+    assert records[1]["backward"] != pytest.approx(found[1].backward, rel=1e-3)
     assert cli.main(["score", str(text), "--bilm", str(bilm)]) == 0  # no terminal: the table
     assert capsysbinary.readouterr().out.startswith(b"sentence\tposition\ttoken\t")
     assert cli.main(["score", str(text), "--bilm", str(bilm), "--output", str(tmp_path / "scores.tsv")]) == 2
