@@ -38,7 +38,7 @@ OTHER_PACKAGES = REPOSITORY / "docs" / "scikit_learn_and_spacy.md"
 TUTORIALS = sorted((REPOSITORY / "docs" / "tutorials").glob("*.md"))
 OWN_CONFIGS = {
     f"{name}.jsonnet"
-    for name in ("topics", "reviews", "recipes", "small", "without", "domain", "labels", "german", "ner")
+    for name in ("topics", "reviews", "recipes", "small", "without", "domain", "german", "ner", "names")
 }  # shown in full, or written by a command
 
 
