@@ -59,7 +59,8 @@ class WordEncoder:
             del weights
         self._projection: Product | None = None
         if encoder.projection is not None:
-            self._projection = build_product(encoder.projection.weight, encoder.projection.bias, precision)
+            projection = copy.deepcopy(encoder.projection)  # which a product may use as it is
+            self._projection = build_product(projection.weight, projection.bias, precision)
         # After the products, which for a moment need much memory.
         found, self._bias = _filter_characters(encoder, self._width)
         # Where the rows of each position begin.
