@@ -1,9 +1,11 @@
 """Words per second of the biLM's fast path, compared to AllenNLP's `Elmo`.
 
     python -m benchmarks.bilm [--allennlp CHECKOUT] [--sizes small,original] [--json FILE]
+    python -m benchmarks.bilm --sizes default --precisions float32 --batches 1 --threads 1 --words known|new
 
-BiLMs of the published sizes with random weights compute the vectors of real sentences, in batches of n in the order of
-the file. Each repeat of the fast path starts with an empty cache of word vectors. AllenNLP reads every k-th of the same
+BiLMs of the published sizes with random weights, or the one in the package, compute the vectors of real sentences, in
+batches of n in the order of the file. Each repeat of the fast path starts with an empty cache of word vectors, unless
+`--words` says that all words are known or new. AllenNLP reads every k-th of the same
 batches, as many as fit into the time, in turns with the fast path. Ratios are computed only on these batches.
 """
 
@@ -22,6 +24,7 @@ from benchmarks import common
 from benchmarks.allennlp_elmo import AllenNlpElmo
 from benchmarks.common import Clock, Measurement
 from elmo_tasks.elmo import PUBLISHED_OPTIONS, BiLM
+from elmo_tasks.elmo.bilm_files import DEFAULT_BILM
 from elmo_tasks.elmo.fast import FastBiLM, Precision
 from tests.random_bilm import random_bilm
 
@@ -74,8 +77,8 @@ class Bench:
     def __init__(self, size: str, arguments: argparse.Namespace, sentences: Sentences) -> None:
         self.size = size
         self.sentences = sentences
-        self.seconds, self.repeats = arguments.seconds, arguments.repeats
-        self.bilm = random_bilm(PUBLISHED_OPTIONS[size])
+        self.seconds, self.repeats, self.words = arguments.seconds, arguments.repeats, arguments.words
+        self.bilm = BiLM.load() if size == DEFAULT_BILM else random_bilm(PUBLISHED_OPTIONS[size])
         self.allennlp: AllenNlpElmo | None = None
         if arguments.allennlp is not None:
             with tempfile.TemporaryDirectory() as folder:
@@ -105,7 +108,15 @@ class Bench:
         def run() -> Run:
             fast = FastBiLM(self.bilm, precision)
             fast.layers([["warming", "up"]] * 2)
-            return _timed(fast.layers, batches, range(len(batches)), self.seconds)
+            if self.words == "known":
+                fast.layers(self.sentences)
+
+            def read(batch: Sentences) -> object:
+                if self.words == "new":
+                    fast.forget_words()
+                return fast.layers(batch)
+
+            return _timed(read, batches, range(len(batches)), self.seconds)
 
         return _quiet(run)
 
@@ -232,6 +243,7 @@ def _parse() -> argparse.Namespace:
     parser = common.make_parser(__doc__, sentences=2000)
     parser.add_argument("--allennlp", type=Path, metavar="CHECKOUT", help="a checkout of AllenNLP 2.10.1")
     parser.add_argument("--sizes", type=names, default=["small", "medium", "original"])
+    parser.add_argument("--words", choices=["mixed", "known", "new"], default="mixed", help="(default: %(default)s)")
     parser.add_argument("--precisions", type=names, default=list(common.PRECISIONS))
     parser.add_argument("--batches", type=numbers, default=[1, 32, 64], help="sentences per batch")
     parser.add_argument("--threads", type=numbers, default=[torch.get_num_threads()])

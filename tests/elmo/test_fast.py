@@ -10,6 +10,8 @@ from torch import Tensor
 from elmo_tasks.elmo import BiLM, BiLMOptions
 from elmo_tasks.elmo.bilm import LayerOutput
 from elmo_tasks.elmo.fast import FastBiLM, Precision, products
+from elmo_tasks.elmo.options import LstmOptions
+from tests.random_bilm import random_bilm
 
 CLOSE: dict[str, Any] = {"rtol": 0.0, "atol": 5e-5}
 PRECISIONS: tuple[Precision, ...] = ("float32", "bfloat16", "int8")
@@ -19,7 +21,7 @@ RELATIVE_ERRORS: dict[Precision, float] = {"float32": 1e-6, "bfloat16": 0.02, "i
 @pytest.fixture
 def plain_products(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if torch had none of the faster ways."""
-    monkeypatch.setattr(products, "_FASTEST", products._PLAIN)
+    monkeypatch.setattr(products, "_FASTER", dict.fromkeys(PRECISIONS, ()))
 
 
 def made_up_sentences(number: int, seed: int = 0) -> list[list[str]]:
@@ -103,6 +105,27 @@ def test_same_layers_as_the_plain_path_with_any_bounds(bilm: BiLM, bounds: dict[
     odd: list[list[list[str]]] = [[], [[]], [[], []]]
     for sentences in (*(made_up_sentences(number, seed=number) for number in (40, 7, 1)), *odd):
         assert_same(fast.layers(sentences), bilm.layers(sentences))
+
+
+@pytest.mark.parametrize(("skips", "size"), [(True, 32), (False, 64)])
+def test_sentences_of_any_length_with_weights_of_half_precision(options: BiLMOptions, skips: bool, size: int) -> None:
+    """As those of the biLM in the package, for which there are other products. 64 cells are not projected to 64."""
+    lstm = LstmOptions(
+        dim=64, projection_dim=size, n_layers=2, cell_clip=0.8, proj_clip=0.9, use_skip_connections=skips
+    )
+    bilm = random_bilm(options.model_copy(update={"lstm": lstm}), seed=3, scale=1.2).half().float()
+    fast = FastBiLM(bilm)
+    words = ["In", "den", "Wäldern", "sind", "Dinge", "x" * 48]
+    sentences = [[words[(length + step) % 6] for step in range(length)] for length in (1, 2, 40, 1500)]
+    together = fast.layers(sentences)
+    assert_same(together, bilm.layers(sentences))
+    product = products.build_product(torch.ones(1, 1), None, "float32", few_rows=True)
+    for layers, tokens in zip(together.layers, sentences, strict=True):
+        alone, expected = fast.layers([tokens]).layers[0], layers[:, : len(tokens)]
+        if isinstance(product, products.HalfProduct):
+            assert torch.equal(alone, expected)
+        else:
+            torch.testing.assert_close(alone, expected, **CLOSE)
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)

@@ -16,15 +16,18 @@ from elmo_tasks.elmo.characters import BEGIN_SENTENCE, END_SENTENCE
 from elmo_tasks.elmo.fast import Precision, products, threads
 from elmo_tasks.elmo.fast.bilm import plan_groups
 from elmo_tasks.elmo.fast.products import (
+    HalfProduct,
     OneDnnProduct,
     PackedProduct,
     PlainInt8Product,
     PlainProduct,
     build_product,
 )
-from elmo_tasks.elmo.fast.recurrence import LstmSteps, blocks_of_steps, compiled
+from elmo_tasks.elmo.fast.recurrence import FastStack, blocks_of_steps, compiled
 from elmo_tasks.elmo.fast.threads import run_together
 from elmo_tasks.elmo.fast.words import WordEncoder, WordVectors
+from elmo_tasks.elmo.lstm import LstmStack
+from elmo_tasks.elmo.options import LstmOptions
 
 CPU = torch.device("cpu")
 TOLERANCES: dict[Precision, float] = {"float32": 1e-5, "bfloat16": 0.03, "int8": 0.03}
@@ -34,23 +37,24 @@ def random_tensor(*shape: int, seed: int = 0) -> Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
+def halves(*shape: int) -> Tensor:
+    """Random numbers that half precision holds exactly."""
+    return random_tensor(*shape).half().float()
+
+
 def every_way() -> list[tuple[Precision, products.Way]]:
     return [
         (precision, way)
         for precision, plain in products._PLAIN.items()
-        for way in (products._FASTEST[precision], plain)
+        for way in (*products._FASTER[precision], plain)
         if way is plain or products._works(way, precision)
     ]
 
 
 @pytest.mark.parametrize(("precision", "way"), every_way())
 @pytest.mark.parametrize("rows", [1, 4, 129])
-@pytest.mark.parametrize("large_matrix", [products._LARGE_MATRIX, 1])
-def test_products(
-    precision: Precision, way: products.Way, rows: int, large_matrix: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(products, "_LARGE_MATRIX", large_matrix)
-    weight, bias, inputs = random_tensor(40, 30), random_tensor(40, seed=1), random_tensor(rows, 30, seed=2)
+def test_products(precision: Precision, way: products.Way, rows: int) -> None:
+    weight, bias, inputs = halves(40, 30), random_tensor(40, seed=1), random_tensor(rows, 30, seed=2)
     start = random_tensor(rows, 40, seed=3)
     product = way(weight, bias)
     scale = float((inputs @ weight.t()).abs().max())
@@ -65,11 +69,16 @@ def test_products(
 
 @pytest.mark.skipif(sys.version_info >= (3, 14), reason="torch compiles no TorchScript there")
 @pytest.mark.parametrize(("precision", "way"), every_way())
-def test_steps_can_be_compiled_with_every_product(precision: Precision, way: products.Way) -> None:
-    """What they come to then, `test_accuracy_of_each_precision` says."""
-    recurrent, projection = way(random_tensor(40, 6), torch.zeros(40)), way(random_tensor(6, 10), torch.zeros(6))
-    for steps in (LstmSteps(recurrent, projection, 1.5, 0.4), LstmSteps(recurrent, None, None, None)):
-        assert isinstance(compiled(steps), torch.jit.ScriptModule)
+@pytest.mark.parametrize("projection_dim", [6, 10])
+def test_a_stack_can_be_compiled_with_every_product(
+    precision: Precision, way: products.Way, projection_dim: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it comes to then, `test_accuracy_of_each_precision` says."""
+    monkeypatch.setattr(products, "_FASTER", {precision: (way,)})
+    options = LstmOptions(dim=10, projection_dim=projection_dim, n_layers=2, cell_clip=None, proj_clip=None)
+    stack = LstmStack(options).requires_grad_(False).half().float()
+    fast = FastStack(stack, torch.ones(1, projection_dim), precision)
+    assert isinstance(compiled(fast), torch.jit.ScriptModule)
 
 
 def test_steps_that_cannot_be_compiled_run_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,26 +86,8 @@ def test_steps_that_cannot_be_compiled_run_in_python(monkeypatch: pytest.MonkeyP
         raise RuntimeError("no longer supported")
 
     monkeypatch.setattr(torch.jit, "script", script)
-    steps = LstmSteps(build_product(random_tensor(8, 2), None, "float32"), None, None, None)
-    assert compiled(steps) is steps
-
-
-@pytest.mark.skipif(not isinstance(build_product(torch.ones(1, 1), None, "float32"), PackedProduct), reason="no oneDNN")
-def test_few_rows_are_filled_up_only_where_that_is_faster(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a large matrix in float32."""
-    counts: list[int] = []
-
-    def start(_: PackedProduct, inputs: Tensor) -> Tensor:
-        counts.append(len(inputs))
-        return inputs
-
-    monkeypatch.setattr(PackedProduct, "_start", start)
-    for large in (1200, 1201):
-        monkeypatch.setattr(products, "_LARGE_MATRIX", large)
-        product = PackedProduct(random_tensor(40, 30), random_tensor(40), torch.float32)
-        for rows in (1, 3, 4, 5):
-            product.start(torch.ones(rows, 30))
-    assert counts == [4, 4, 4, 5, 1, 3, 4, 5]
+    product = build_product(random_tensor(8, 2), None, "float32")
+    assert compiled(product) is product
 
 
 SHAPES = """
@@ -119,6 +110,24 @@ def test_code_for_few_shapes_is_kept() -> None:
     products_of_one_row = [part.partition("rows")[0] for part in run.stdout.split("rows 1\n")[1:]]
     found = ["hit" if "cache_hit" in part and "cache_miss" not in part else "miss" for part in products_of_one_row]
     assert found == ["miss", "miss", "hit"]  # the first, the one after 635 other shapes, and the one right after that
+
+
+HAS_FBGEMM = any(way is HalfProduct for _, way in every_way())
+
+
+@pytest.mark.skipif(not HAS_FBGEMM, reason="no FBGEMM")
+def test_only_a_matrix_that_half_precision_holds_is_kept_in_it() -> None:
+    weight = halves(600, 30)
+    weight[0, :3] = torch.tensor([65504.0, 2.0**-24, -(2.0**-14)])  # the largest, the smallest and a normal one
+    inputs = torch.eye(30)
+    product = build_product(weight, None, "float32", few_rows=True)
+    assert isinstance(product, HalfProduct)
+    assert torch.equal(product(inputs), weight.t())  # nothing is rounded
+    assert not isinstance(build_product(weight, None, "float32"), HalfProduct)
+    for other in (65536.0, 2.0**-25, 1.0 + 2.0**-11, float("nan")):
+        changed = weight.clone()
+        changed[-1, -1] = other
+        assert not isinstance(build_product(changed, None, "float32", few_rows=True), HalfProduct)
 
 
 def test_int8_is_the_same_with_and_without_its_kernel() -> None:
@@ -171,7 +180,7 @@ def test_a_way_may_differ_by_rounding_and_no_more(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     way = functools.partial(Changed, dtype=getattr(torch, precision), change=change)
-    monkeypatch.setattr(products, "_FASTEST", {precision: way})
+    monkeypatch.setattr(products, "_FASTER", {precision: (way,)})
     product = build_product(random_tensor(40, 30), None, precision)
     assert type(product) is (Changed if is_used else PlainProduct)
     assert ("gives wrong results" in caplog.text) is (is_used is False)
@@ -180,8 +189,8 @@ def test_a_way_may_differ_by_rounding_and_no_more(
 class Counting(OneDnnProduct):
     """Remembers numbers of rows, and gives them back as they are."""
 
-    def __init__(self, fewest_rows: int = 1) -> None:
-        super().__init__(fewest_rows)
+    def __init__(self) -> None:
+        super().__init__()
         self.seen: list[int] = []
 
     def _start(self, inputs: Tensor) -> Tensor:
@@ -205,9 +214,6 @@ def test_products_come_in_few_numbers_of_rows(adds: bool) -> None:
     for power in (128, 256, 512):
         assert len({used[rows] for rows in range(power + 1, 2 * power + 1)}) == 16
     assert all(rows <= used[rows] < rows + rows / 16 for rows in numbers)
-    few = Counting(fewest_rows=4)
-    assert [len(few.start(torch.ones(rows, 1))) for rows in (1, 3, 4, 5)] == [1, 3, 4, 5]
-    assert few.seen == [4, 4, 4, 5]
 
 
 def test_no_int8_outside_the_cpu() -> None:
@@ -234,11 +240,11 @@ def test_groups_are_of_like_size() -> None:
 
 
 def test_blocks_of_steps() -> None:
-    assert list(blocks_of_steps([9, 4, 3, 2, 1], 7)) == [
-        (slice(0, 9), [9]),
-        (slice(9, 16), [4, 3]),
-        (slice(16, 19), [2, 1]),
-    ]
+    """Sentences of 5, 4, 3, 2, 1, ... tokens: nine have a first token, four a second one, ..."""
+    lengths = [5, 4, 3, 2, 1, 1, 1, 1, 1]
+    assert blocks_of_steps(lengths, max_rows=7) == [[9], [4, 3], [2, 1]]
+    assert blocks_of_steps(lengths, max_rows=19) == [[9, 4, 3, 2, 1]]
+    assert blocks_of_steps([3, 3], max_rows=1) == [[2], [2], [2]]
 
 
 class Encoder:

@@ -16,12 +16,11 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
-from typing import get_args
+from typing import TypeVar, get_args
 
 import torch
 from torch import Tensor
 from torch.nn import functional
-from torch.nn.utils.rnn import pack_padded_sequence
 
 from elmo_tasks.elmo.bilm import BiLM, LayerOutput, check_padding
 from elmo_tasks.elmo.bilm_files import BiLMFiles
@@ -34,7 +33,7 @@ from elmo_tasks.elmo.characters import (
     ids_to_bytes,
 )
 from elmo_tasks.elmo.fast.products import Precision
-from elmo_tasks.elmo.fast.recurrence import LstmProducts
+from elmo_tasks.elmo.fast.recurrence import FastStack, blocks_of_steps, compiled
 from elmo_tasks.elmo.fast.threads import run_together
 from elmo_tasks.elmo.fast.words import Word, WordEncoder, WordVectors
 from elmo_tasks.errors import ElmoTasksError
@@ -43,6 +42,7 @@ from elmo_tasks.text.tokens import batches_of_like_lengths, mask_of_lengths
 _MOST_SENTENCES = 512  # of a group: bounds the memory of one step, and more rows make no product faster
 
 _CPU = torch.device("cpu")
+_ItemT = TypeVar("_ItemT")
 
 _loaded: weakref.WeakValueDictionary[tuple[str, Precision, str], FastBiLM] = weakref.WeakValueDictionary()
 _lock = threading.Lock()
@@ -110,7 +110,10 @@ class FastBiLM:
             else:
                 encoder = copy.deepcopy(bilm.token_encoder).of_tokens  # of lists, in float32
             self._words = WordVectors(encoder, cached_words)
-            self._directions = [[LstmProducts(lstm, precision) for lstm in stack.layers] for stack in bilm.directions]
+            borders = encoder([BEGIN_SENTENCE, END_SENTENCE]).split(1)  # each (1, P)
+            stacks = [FastStack(*pair, precision) for pair in zip(bilm.directions, borders, strict=True)]
+            # A step's operations are so short that the directions would wait for each other's Python code.
+            self._stacks = [compiled(stack) if self.device.type == "cpu" else stack for stack in stacks]
         self._repeated: tuple[list[tuple[str, ...]], LayerOutput] | None = None  # the last call's, if some occur twice
 
     def __repr__(self) -> str:
@@ -175,45 +178,39 @@ class FastBiLM:
         """See `layers`; words can also be given by their character ids."""
         # Torch's inference mode does not apply to other threads, and what is kept between calls must work without it.
         with torch.inference_mode(False), torch.no_grad(), torch.autocast(self.device.type, enabled=False):
-            lengths = torch.tensor([len(tokens) for tokens in sentences], dtype=torch.int64)
-            longest = int(lengths.max()) if sentences else 0
+            counts = [len(tokens) for tokens in sentences]
+            lengths, longest = torch.tensor(counts, dtype=torch.int64), max(counts, default=0)
             shape = (len(sentences), self.num_layers, longest, self.output_size)
             layers = torch.zeros(shape, device=self.device)  # (B, L+1, T, D)
-            rows = layers.view(-1, self.output_size // 2)  # two for each token vector, the forward half first
-            for group in plan_groups(lengths.tolist(), self._token_budget):
-                tokens: list[Word] = [BEGIN_SENTENCE, END_SENTENCE]
-                for number in group:
-                    tokens.extend(sentences[number])
-                vectors = self._words.look_up(tokens)  # (2 + tokens of the group, P)
-                starts = torch.tensor(group) * self.num_layers * longest  # (B,) where a sentence's token vectors begin
-                run = functools.partial(self._run_direction, rows, vectors, lengths[group], starts, longest)
-                run_together([functools.partial(run, backward) for backward in (False, True)], self.device)
+            halves = layers.view(-1, 2, self.output_size // 2).unbind(1)  # (all token vectors, P) of each direction
+            for group in plan_groups(counts, self._token_budget):
+                texts = [sentences[number] for number in group]
+                starts = [number * self.num_layers * longest for number in group]  # of their token layers in `halves`
+                places = [range(start, start + len(text)) for start, text in zip(starts, texts, strict=True)]
+                blocks = blocks_of_steps([len(text) for text in texts])
+                inputs = self._words.look_up(in_both_directions(texts)).chunk(2)  # (N, P) each
+                targets = torch.tensor(in_both_directions(places), device=self.device).chunk(2)
+                tasks = [
+                    functools.partial(stack, *tensors, blocks, longest)
+                    for stack, *tensors in zip(self._stacks, inputs, targets, halves, strict=True)
+                ]
+                run_together(tasks, self.device)
             return LayerOutput(layers, mask_of_lengths(lengths, longest).to(self.device))
 
-    def _run_direction(
-        self, rows: Tensor, vectors: Tensor, lengths: Tensor, starts: Tensor, longest: int, backward: bool
-    ) -> None:
-        """Computes one direction's half of all layers of a group, whose sentences are sorted, longest first.
 
-        A direction reads the border at its own end of a sentence, and then the tokens. It does not read the other
-        border, since no result depends on it.
-        """
-        steps = torch.arange(int(lengths[0])).expand(len(lengths), -1)  # (B, T)
-        positions = lengths[:, None] - 1 - steps if backward else steps  # in its sentence, of the token of each step
-        firsts = lengths.cumsum(0) - lengths + 2  # (B,) the rows of the sentences' first tokens in `vectors`
-        read = functional.pad(firsts[:, None] + positions, (1, 0), value=int(backward))  # (B, 1 + T)
-        packed = pack_padded_sequence(read, lengths + 1, batch_first=True)
-        targets = pack_padded_sequence(starts[:, None] + positions, lengths, batch_first=True).data  # (tokens,)
+def in_both_directions(rows: Sequence[Sequence[_ItemT]]) -> list[_ItemT]:
+    """The items of rows, packed for the forward direction, and then for the backward one, which reads from the end.
 
-        def keep(values: Tensor, depth: int) -> None:  # those of the tokens, which follow the borders
-            rows.index_copy_(0, (2 * (targets + depth * longest) + backward).to(rows.device), values[len(lengths) :])
-
-        inputs = vectors[packed.data.to(vectors.device)]  # (N, P)
-        keep(inputs, 0)
-        for depth, layer in enumerate(self._directions[backward], start=1):
-            outputs = layer.run(inputs, packed.batch_sizes.tolist())
-            inputs = outputs.add_(inputs) if self.options.lstm.use_skip_connections and depth > 1 else outputs
-            keep(inputs, depth)
+    Arguments:
+        rows: the longest first.
+    """
+    return [
+        item
+        for order in (1, -1)
+        for column in itertools.zip_longest(*(row[::order] for row in rows))
+        for item in column
+        if item is not None
+    ]
 
 
 def plan_groups(lengths: Sequence[int], token_budget: int) -> list[list[int]]:

@@ -25,9 +25,6 @@ logger = logging.getLogger(__name__)
 Precision = Literal["float32", "bfloat16", "int8"]
 """How products are computed: exactly; with factors rounded to 8 significant bits; with factors rounded to 255 steps."""
 
-# With a matrix too large for the processor's cache, oneDNN's float32 kernels are slower for 1 to 3 rows than for 4.
-_FEWEST_ROWS, _LARGE_MATRIX = 4, 1 << 22
-
 
 class Product(nn.Module, ABC):
     """x W^T + b for one fixed matrix and many x.
@@ -52,14 +49,14 @@ class PlainProduct(Product):
     """The product as torch computes it, on any device.
 
     Arguments:
-        weight: W, (N, K) float32.
+        weight: W, (N, K) float32, which is copied.
         bias: b, (N,) float32.
         dtype: what the factors are rounded to.
     """
 
     def __init__(self, weight: Tensor, bias: Tensor, dtype: torch.dtype) -> None:
         super().__init__()
-        self._weight, self._bias, self._dtype = weight.to(dtype), bias.to(dtype), dtype
+        self._weight, self._bias, self._dtype = weight.to(dtype, copy=True), bias.to(dtype), dtype
 
     def start(self, inputs: Tensor) -> Tensor:
         return functional.linear(inputs.to(self._dtype), self._weight, self._bias)
@@ -71,18 +68,14 @@ class PlainProduct(Product):
 class OneDnnProduct(Product):
     """A product through one of oneDNN's operators, with a number of rows for which it is fast."""
 
-    def __init__(self, fewest_rows: int = 1) -> None:
-        super().__init__()
-        self._fewest_rows = fewest_rows
-
     def start(self, inputs: Tensor) -> Tensor:
-        rows = _convenient_rows(len(inputs), self._fewest_rows)
+        rows = _convenient_rows(len(inputs))
         if rows == len(inputs):
             return self._start(inputs)
         return self._start(_with_rows(inputs, rows))[: len(inputs)]
 
     def add(self, start: Tensor, inputs: Tensor) -> Tensor:
-        rows = _convenient_rows(len(inputs), self._fewest_rows)
+        rows = _convenient_rows(len(inputs))
         if rows == len(inputs):
             return self._add(start, inputs)
         return self._add(_with_rows(start, rows), _with_rows(inputs, rows))[: len(inputs)]
@@ -101,8 +94,7 @@ class PackedProduct(OneDnnProduct):
     """
 
     def __init__(self, weight: Tensor, bias: Tensor, dtype: torch.dtype) -> None:
-        large = dtype == torch.float32 and weight.numel() >= _LARGE_MATRIX
-        super().__init__(_FEWEST_ROWS if large else 1)
+        super().__init__()
         self._weight = torch.ops.mkldnn._reorder_linear_weight(weight.to(dtype).contiguous(), None)
         self._bias, self._dtype = bias.to(dtype), dtype
 
@@ -137,6 +129,26 @@ class Int8Product(OneDnnProduct):
         return torch.addcmul(start, products, scales)
 
 
+class HalfProduct(Product):
+    """The product of `PlainProduct` in float32, with a matrix that half precision holds exactly, through FBGEMM.
+
+    A few rows take as long as the matrix takes to come from memory, and this one is half as large. Factors and sums
+    are float32. A row's result does not depend on the other rows, in any bit.
+    """
+
+    def __init__(self, weight: Tensor, bias: Tensor) -> None:
+        super().__init__()
+        self._weight = torch.ops.quantized.linear_prepack_fp16(weight.contiguous(), None)
+        self._bias = bias if bias.any() else None
+
+    def start(self, inputs: Tensor) -> Tensor:
+        product: Tensor = torch.ops.quantized.linear_dynamic_fp16(inputs, self._weight)
+        return product if self._bias is None else product.add_(self._bias)
+
+    def add(self, start: Tensor, inputs: Tensor) -> Tensor:
+        return torch.ops.quantized.linear_dynamic_fp16(inputs, self._weight).add_(start)
+
+
 class PlainInt8Product(Product):
     """The integers of `Int8Product`, multiplied as float32: slow, but on any processor."""
 
@@ -157,11 +169,11 @@ class PlainInt8Product(Product):
 
 Way = Callable[[Tensor, Tensor], Product]
 
-# The fastest way, which is tried on a CPU, and the one that always works, on any device.
-_FASTEST: dict[Precision, Way] = {
-    "float32": functools.partial(PackedProduct, dtype=torch.float32),
-    "bfloat16": functools.partial(PackedProduct, dtype=torch.bfloat16),
-    "int8": Int8Product,
+# The faster ways, which are tried on a CPU in this order, and the one that always works, on any device.
+_FASTER: dict[Precision, tuple[Way, ...]] = {
+    "float32": (HalfProduct, functools.partial(PackedProduct, dtype=torch.float32)),
+    "bfloat16": (functools.partial(PackedProduct, dtype=torch.bfloat16),),
+    "int8": (Int8Product,),
 }
 _PLAIN: dict[Precision, Way] = {
     "float32": functools.partial(PlainProduct, dtype=torch.float32),
@@ -170,13 +182,14 @@ _PLAIN: dict[Precision, Way] = {
 }
 
 
-def build_product(weight: Tensor, bias: Tensor | None, precision: Precision) -> Product:
+def build_product(weight: Tensor, bias: Tensor | None, precision: Precision, *, few_rows: bool = False) -> Product:
     """The fastest product that works here.
 
     Arguments:
-        weight: W, (N, K) float32.
+        weight: W, (N, K) float32. It is copied, as is the bias.
         bias: b, (N,) float32, or None for none.
         precision: see `Precision`. int8 is only for the CPU.
+        few_rows: whether it must be fast for a few rows; it may take ten times as long to build.
 
     Raises:
         ValueError: the precision is int8, and the matrix is on another device than the CPU.
@@ -187,9 +200,11 @@ def build_product(weight: Tensor, bias: Tensor | None, precision: Precision) -> 
     # oneDNN generates code for each shape of an operation, up to a megabyte, and keeps that of the last 1024: memory
     # would grow for hours in a process that predicts. It reads this variable before its first operation.
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "256")
-    fastest = _FASTEST[precision]
-    way = fastest if on_cpu and _works(fastest, precision) else _PLAIN[precision]
-    bias = weight.new_zeros(len(weight)) if bias is None else bias
+    ways = _FASTER[precision] if on_cpu else ()
+    if not (few_rows and all(torch.equal(part, part.half().float()) for part in weight.split(512))):
+        ways = tuple(each for each in ways if each is not HalfProduct)
+    way = next((each for each in ways if _works(each, precision)), _PLAIN[precision])
+    bias = weight.new_zeros(len(weight)) if bias is None else bias.clone()
     return way(weight.detach(), bias.detach())
 
 
@@ -197,7 +212,7 @@ def build_product(weight: Tensor, bias: Tensor | None, precision: Precision) -> 
 def _works(way: Way, precision: Precision) -> bool:
     """Whether a way works and is right: here an operator may be missing, have another name or overflow."""
     generator = torch.Generator().manual_seed(0)
-    weight, inputs = (torch.randn(rows, 96, generator=generator) for rows in (64, 5))
+    weight, inputs = (torch.randn(rows, 96, generator=generator).half().float() for rows in (64, 5))
     weight[0], inputs[0] = 1.0, 1.0  # gives the largest possible sums of integers
     bias = torch.randn(64, generator=generator)
     plain = _PLAIN[precision](weight, bias)
@@ -211,17 +226,17 @@ def _works(way: Way, precision: Precision) -> bool:
     tolerance = 0.02 if precision == "bfloat16" else 1e-5
     right = torch.allclose(found, expected, rtol=tolerance, atol=10 * tolerance)
     if not right:
-        logger.warning("%s: oneDNN gives wrong results on this processor; slower products are used", precision)
+        logger.warning("%s: %s gives wrong results on this processor; slower products are used", precision, way)
     return right
 
 
-def _convenient_rows(rows: int, fewest: int) -> int:
+def _convenient_rows(rows: int) -> int:
     """The number of rows to which a product is filled up: above 128, one of 16 numbers for each power of two.
 
     oneDNN generates and keeps code for each number of rows: up to half a megabyte, in up to half a millisecond.
     """
     if rows <= 128:
-        return max(rows, fewest)
+        return rows
     step = 8
     while 32 * step <= rows:
         step *= 2

@@ -28,8 +28,8 @@ from elmo_tasks.text.tokens import batches_of_like_lengths
 Word = str | bytes
 """A word as a string, or as the bytes of its character ids; see `ids_to_bytes`."""
 
-_WINDOWS_AT_ONCE = 2048  # of characters: 16 MB of the published models' filters
-_FEWEST_WORDS_AT_ONCE, _MOST_WORDS_AT_ONCE = 8, 256
+_WINDOWS_AT_ONCE = 256  # of characters: 2 MB of the published models' filters, which fit into a processor's cache
+_WORDS_AT_ONCE = 256
 
 
 class WordEncoder:
@@ -74,36 +74,38 @@ class WordEncoder:
         lengths = (ids != PADDING_ID).sum(dim=1)
         order = lengths.argsort(stable=True)
         lengths = lengths[order]
-        # At least two blocks, as two threads work on them, unless they would be too small to be worth it.
-        most = min(max(-(-len(words) // 2), _FEWEST_WORDS_AT_ONCE), _MOST_WORDS_AT_ONCE)
-        windows = (lengths + 1).tolist()
-        blocks = batches_of_like_lengths(windows, range(len(words)), max_rows=most, max_padded=_WINDOWS_AT_ONCE)
-        sizes = [len(block) for block in blocks]
-        parts = zip(ids[order].to(self._characters.device).split(sizes), lengths.split(sizes), strict=True)
-        tasks = [functools.partial(self._encode, part, int(sorted_lengths[-1])) for part, sorted_lengths in parts]
+        # Two threads get at least one block each, unless that is too small to be worth it.
+        most = min(max(-(-len(words) // 2), 8), _WORDS_AT_ONCE) if torch.get_num_threads() > 1 else _WORDS_AT_ONCE
+        parts = zip(ids[order].to(self._characters.device).split(most), lengths.split(most), strict=True)
+        tasks = [functools.partial(self._encode, *part) for part in parts]
         vectors = torch.cat(run_together(tasks, self._characters.device))  # (U, P)
         return vectors[order.argsort().to(vectors.device)]
 
-    def _encode(self, ids: Tensor, longest: int) -> Tensor:
-        """(U, C) ids, which are padding from `longest` on -> (U, P)"""
-        # After words of full length there is no padding, and filters narrower than the widest have more windows.
-        if longest + self._width > self._max_characters:
-            characters = self._characters[ids].transpose(1, 2)  # (U, E, C)
-            filters = torch.cat([convolution(characters).amax(dim=-1) for convolution in self._convolutions], dim=-1)
-        else:
-            windows = ids[:, : longest + self._width].unfold(1, self._width, 1)  # (U, longest + 1, width)
-            windows = windows + self._offsets  # rows of `_found`
-            if self._found.device.type == "mps":  # torch has no `embedding_bag` there before 2.10
-                sums = self._found[windows].sum(dim=2)  # (U, longest + 1, F)
-            else:
-                sums = functional.embedding_bag(windows.flatten(0, 1), self._found, mode="sum")
-            filters = sums.view(*windows.shape[:2], -1).amax(dim=1) + self._bias
-        vectors = self._activation(filters)  # (U, F)
+    def _encode(self, ids: Tensor, lengths: Tensor) -> Tensor:
+        """(U, C), (U,) rising -> (U, P)"""
+        windows = (lengths + 1).tolist()
+        blocks = batches_of_like_lengths(windows, range(len(ids)), max_padded=_WINDOWS_AT_ONCE)
+        filters = [self._filters(ids[block[0] : block[-1] + 1], windows[block[-1]] - 1) for block in blocks]
+        vectors = self._activation(torch.cat(filters))  # (U, F)
         for carry_and_transform in self._highways:
             carry, transformed = carry_and_transform(vectors).chunk(2, dim=1)
             # carry * relu(transformed) + (1 - carry) * vectors
             vectors = torch.lerp(vectors, transformed.relu_(), carry.sigmoid_())
         return vectors if self._projection is None else self._projection(vectors)  # (U, P)
+
+    def _filters(self, ids: Tensor, longest: int) -> Tensor:
+        """(U, C) ids, which are padding from `longest` on -> (U, F)"""
+        # After words of full length there is no padding, and filters narrower than the widest have more windows.
+        if longest + self._width > self._max_characters:
+            characters = self._characters[ids].transpose(1, 2)  # (U, E, C)
+            return torch.cat([convolution(characters).amax(dim=-1) for convolution in self._convolutions], dim=-1)
+        windows = ids[:, : longest + self._width].unfold(1, self._width, 1)  # (U, longest + 1, width)
+        windows = windows + self._offsets  # rows of `_found`
+        if self._found.device.type == "mps":  # torch has no `embedding_bag` there before 2.10
+            sums = self._found[windows].sum(dim=2)  # (U, longest + 1, F)
+        else:
+            sums = functional.embedding_bag(windows.flatten(0, 1), self._found, mode="sum")
+        return sums.view(*windows.shape[:2], -1).amax(dim=1) + self._bias
 
 
 class WordVectors:
