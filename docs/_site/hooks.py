@@ -39,6 +39,7 @@ PAGES = {
     "licence.md": "LICENSE",
     "default_bilm.md": "elmo_tasks/elmo/default_bilm/README.md",
     "assignment.md": "notebooks/assignment.md",
+    "runtime.md": "elmo_runtime/README.md",
     "own_texts.md": "trained_models/own_texts/README.md",
     "sample_data.md": "elmo_tasks/extras/samples/files/README.md",
     "images/elmo.svg": "elmo_tasks/extras/server/page/elmo.svg",

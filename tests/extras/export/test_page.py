@@ -24,7 +24,7 @@ from elmo_tasks.extras.export.page import ONNX_RUNTIME, export_page
 
 MODELS = Path(elmo_tasks.__file__).parents[1] / "trained_models" / "elmo_tasks_models"
 COMPUTE = "async (text) => JSON.parse(JSON.stringify(await elmoTasks.predict(text)))"
-LAYERS = "async (tokens) => (await elmoTasks.run([tokens]))[0].layers.map((layer) => layer.map((each) => [...each]))"
+LAYERS = "async (tokens) => (await elmoTasks.run([tokens], ['layers']))[0].layers.map((layer) => layer.map((each) => [...each]))"
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):

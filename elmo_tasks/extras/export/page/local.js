@@ -52,7 +52,7 @@ async function start() {
     "api/runs": () => ({ runs: page.runs, note: page.note }),
     "api/embed": (body) => ({ tokens: tokensOf(body) }),
     "api/similarity": async ({ one, other }) => {
-      const [first, second] = (await model.run([one, other].map(tokensOf))).map((each) => each.layers);
+      const [first, second] = (await model.run([one, other].map(tokensOf), ["layers"])).map((each) => each.layers);
       return { layers: first.map((layer, number) => ({ layer: number, cosine: cosine(layer[one.index], second[number][other.index]) })) };
     },
     "api/neighbors": () => ({ neighbors: [] }),

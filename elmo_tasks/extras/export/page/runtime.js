@@ -3,7 +3,8 @@ import * as ort from "./ort.mjs";
 import { Tokenizer } from "./tokenizer.js";
 
 const BORDERS = new Map([["<S>", 257], ["</S>", 258]]);
-const [BEGIN, END, PADDING, UNKNOWN, MOST_LETTERS, AT_ONCE] = [259, 260, 261, 1, 50, 32];
+const [BEGIN, END, PADDING, UNKNOWN, MOST_LETTERS] = [259, 260, 261, 1, 50];
+const [SENTENCES_AT_ONCE, WORDS_AT_ONCE] = [32, 128];
 
 const padded = (ids, width, padding) => ids.map((each) => [...each, ...Array(width - each.length).fill(padding)]);
 const longest = (lists) => Math.max(...lists.map((each) => each.length));
@@ -14,6 +15,17 @@ const bytes = new TextEncoder();
 function whole(rows) {
   const dims = Array.isArray(rows[0]) ? [rows.length, rows[0].length] : [rows.length];
   return new ort.Tensor("int64", BigInt64Array.from(rows.flat(), BigInt), dims);
+}
+
+/** What an output has for a sentence, without the padding: whole numbers, or vectors, perhaps in layers. */
+function ofSentence({ data, dims }, place, length) {
+  const size = data.length / dims[0];
+  const own = data.slice(place * size, (place + 1) * size);
+  if (dims.length === 2) return Array.from(own.slice(0, length), Number);
+  const [tokens, features] = dims.slice(-2);
+  const rows = (first) =>
+    Array.from({ length }, (_, at) => own.subarray((first + at) * features, (first + at + 1) * features));
+  return dims.length === 3 ? rows(0) : Array.from({ length: dims[1] }, (_, layer) => rows(layer * tokens));
 }
 
 export class Model {
@@ -52,11 +64,11 @@ export class Model {
   /** The results of `elmo-tasks predict` for a text, with `tag_probabilities`, for each token those of its likeliest tags. */
   async predict(text) {
     const sentences = this.sentences(text);
-    const found = await this.run(sentences.map(({ tokens }) => tokens));
+    const found = await this.run(sentences.map(({ tokens }) => tokens), ["tags", "probabilities"]);
     return sentences.map((sentence, place) => {
-      const { tags, shares } = found[place];
+      const { tags, probabilities: shares } = found[place];
       const probabilities = tags.map((tag, at) => rounded(shares[at][tag]));
-      const likeliest = [...shares].map((each) => {
+      const likeliest = shares.map((each) => {
         const order = [...each.keys()].sort((one, other) => each[other] - each[one]).slice(0, 5);
         return Object.fromEntries(order.map((tag) => [this.about.tags[tag], rounded(each[tag])]));
       });
@@ -64,32 +76,22 @@ export class Model {
     });
   }
 
-  /** For each list of tokens its `layers`, each a list of vectors, and with a tagger `tags` and the `shares` of all tags. */
-  async run(sentences) {
+  /** For each list of tokens its outputs: `layers` of vectors, or `tags` and the `probabilities` of all tags. */
+  async run(sentences, names) {
     const found = [];
-    for (let start = 0; start < sentences.length; start += AT_ONCE) {
-      const part = sentences.slice(start, start + AT_ONCE);
-      const places = new Map([...BORDERS.keys()].map((token, place) => [token, place]));
-      for (const token of part.flat()) if (!places.has(token)) places.set(token, places.size);
-      const index = part.map((tokens) => [0, ...tokens.map((token) => places.get(token)), 1]);
-      const words = await this.#vectorsOf([...places.keys()]);
-      const lengths = whole(part.map((tokens) => tokens.length));
-      const output = await this.#sessions[1].run({ words, index: whole(padded(index, longest(index), 0)), lengths });
-      const rowsOf = ({ data, dims }, first, count) =>
-        Array.from({ length: count }, (_, row) => data.slice((first + row) * dims.at(-1), (first + row + 1) * dims.at(-1)));
-      part.forEach(({ length }, place) => {
-        const { layers, tags, probabilities } = output;
-        const one = {};
-        if (layers) {
-          const [, count, tokens] = layers.dims;
-          one.layers = Array.from({ length: count }, (_, layer) => rowsOf(layers, (place * count + layer) * tokens, length));
-        }
-        if (tags) {
-          const first = place * tags.dims[1];
-          one.tags = Array.from(tags.data.slice(first, first + length), Number);
-          one.shares = rowsOf(probabilities, first, length);
-        }
-        found.push(one);
+    const order = [...sentences.keys()].sort((one, other) => sentences[one].length - sentences[other].length);
+    for (let start = 0; start < order.length; start += SENTENCES_AT_ONCE) {
+      const numbers = order.slice(start, start + SENTENCES_AT_ONCE);
+      const part = numbers.map((number) => sentences[number]);
+      const tokens = [...new Set([...BORDERS.keys(), ...part.flat()])];
+      const places = new Map(tokens.map((token, place) => [token, place]));
+      const index = part.map((sentence) => [0, ...sentence.map((token) => places.get(token)), 1]);
+      const words = await this.#vectorsOf(tokens);
+      const lengths = whole(part.map(({ length }) => length));
+      const feed = { words, index: whole(padded(index, longest(index), 0)), lengths };
+      const outputs = await this.#sessions[1].run(feed, names);
+      numbers.forEach((number, place) => {
+        found[number] = Object.fromEntries(names.map((name) => [name, ofSentence(outputs[name], place, part[place].length)]));
       });
     }
     return found;
@@ -97,8 +99,8 @@ export class Model {
 
   async #vectorsOf(tokens) {
     const fresh = tokens.filter((token) => !this.#vectors.has(token)).sort((one, other) => one.length - other.length);
-    for (let start = 0; start < fresh.length; start += AT_ONCE) {
-      const part = fresh.slice(start, start + AT_ONCE);
+    for (let start = 0; start < fresh.length; start += WORDS_AT_ONCE) {
+      const part = fresh.slice(start, start + WORDS_AT_ONCE);
       const feed = {};
       for (const name of this.#sessions[0].inputNames) feed[name] = whole(this.#ids[name](part));
       const { data, dims } = (await this.#sessions[0].run(feed)).words;
