@@ -49,14 +49,14 @@ class PlainProduct(Product):
     """The product as torch computes it, on any device.
 
     Arguments:
-        weight: W, (N, K) float32, which is copied.
+        weight: W, (N, K) float32.
         bias: b, (N,) float32.
         dtype: what the factors are rounded to.
     """
 
     def __init__(self, weight: Tensor, bias: Tensor, dtype: torch.dtype) -> None:
         super().__init__()
-        self._weight, self._bias, self._dtype = weight.to(dtype, copy=True), bias.to(dtype), dtype
+        self._weight, self._bias, self._dtype = weight.to(dtype), bias.to(dtype), dtype
 
     def start(self, inputs: Tensor) -> Tensor:
         return functional.linear(inputs.to(self._dtype), self._weight, self._bias)
@@ -138,6 +138,8 @@ class HalfProduct(Product):
 
     def __init__(self, weight: Tensor, bias: Tensor) -> None:
         super().__init__()
+        if not torch.backends.cpu.get_cpu_capability().startswith("AVX"):
+            raise RuntimeError("FBGEMM needs AVX2")  # it may not say so itself
         self._weight = torch.ops.quantized.linear_prepack_fp16(weight.contiguous(), None)
         self._bias = bias if bias.any() else None
 
@@ -186,7 +188,7 @@ def build_product(weight: Tensor, bias: Tensor | None, precision: Precision, *, 
     """The fastest product that works here.
 
     Arguments:
-        weight: W, (N, K) float32. It is copied, as is the bias.
+        weight: W, (N, K) float32.
         bias: b, (N,) float32, or None for none.
         precision: see `Precision`. int8 is only for the CPU.
         few_rows: whether it must be fast for a few rows; it may take ten times as long to build.
@@ -204,7 +206,7 @@ def build_product(weight: Tensor, bias: Tensor | None, precision: Precision, *, 
     if not (few_rows and all(torch.equal(part, part.half().float()) for part in weight.split(512))):
         ways = tuple(each for each in ways if each is not HalfProduct)
     way = next((each for each in ways if _works(each, precision)), _PLAIN[precision])
-    bias = weight.new_zeros(len(weight)) if bias is None else bias.clone()
+    bias = weight.new_zeros(len(weight)) if bias is None else bias
     return way(weight.detach(), bias.detach())
 
 
