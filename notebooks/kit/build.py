@@ -240,7 +240,7 @@ class Downloads:
             run_pip("download", *self.options, "--dest", str(folder), *requirements)
         except subprocess.CalledProcessError as error:
             lines = [line for line in error.stderr.splitlines() if line.startswith("ERROR: ")]
-            return (lines or ["ERROR: pip failed"])[-1].removeprefix("ERROR: ")
+            return f"pip finds no wheel ({(lines or ['ERROR: no reason'])[0].removeprefix('ERROR: ')})"
         return None
 
     def build(self, requirements: Sequence[str], folder: Path) -> bool:
