@@ -33,7 +33,7 @@ from zipfile import ZipFile
 
 import nbformat
 from nbconvert.exporters import SlidesExporter
-from nbconvert.preprocessors import ExecutePreprocessor
+from nbconvert.preprocessors import CoalesceStreamsPreprocessor, ExecutePreprocessor
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name, parse_wheel_filename
 
@@ -333,6 +333,7 @@ def write_slides(folder: Path, solved: Mapping[str, Any], reveal: Path | None) -
     folder.mkdir()
     # Other themes load their fonts from an address.
     exporter = SlidesExporter(raw_template=SLIDES, reveal_url_prefix="reveal.js", reveal_theme="white")
+    exporter.register_preprocessor(CoalesceStreamsPreprocessor, enabled=True)  # a progress bar is one line
     for name, notebook in solved.items():
         slides = copy.deepcopy(notebook)
         for cell in slides.cells:
