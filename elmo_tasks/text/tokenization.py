@@ -86,8 +86,3 @@ class Token:
 def rule_tokenizer() -> RuleTokenizer:
     """What applies the rules."""
     return RuleTokenizer(RULES)
-
-
-def treebank_words(sentence: str) -> list[str]:
-    """The words of a sentence that has single spaces, by the rules for words alone; see `RuleTokenizer.words`."""
-    return rule_tokenizer().words(sentence)

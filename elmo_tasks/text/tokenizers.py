@@ -12,8 +12,6 @@ from collections.abc import Iterator
 from elmo_tasks.text import tokenization
 from elmo_tasks.text.tokenization import Token
 
-_UNSEEN = re.compile(tokenization.UNSEEN)
-
 
 class Tokenizer(abc.ABC):
     """Splits raw text into sentences and those into tokens. Subclasses only define `spans`, and name their `version`.
@@ -75,11 +73,6 @@ class WhitespaceTokenizer(Tokenizer):
 
 
 TREEBANK = TreebankTokenizer()
-
-
-def without_unseen(text: str) -> str:
-    """A text of the same length with spaces for the marks that nobody sees."""
-    return text if text.isascii() else _UNSEEN.sub(" ", text)
 
 
 def pieces(text: str, separator: re.Pattern[str], *, keep_end: bool = False) -> Iterator[tuple[int, int]]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from elmo_tasks.files.text import read_lines
-from elmo_tasks.text.tokenization import treebank_words
+from elmo_tasks.text.tokenization import rule_tokenizer
 
 nltk = pytest.importorskip("nltk.tokenize.destructive")
 # What NLTK's tokenizer would rewrite or not split off, and characters in their place that it splits off as they are.
@@ -28,7 +28,7 @@ def check(text: str) -> None:
     """The lengths of words say where each begins, since both leave out nothing but spaces."""
     sentence = " ".join(text.split())
     expected = nltk.NLTKWordTokenizer().tokenize(sentence.translate(STAND_INS))
-    assert list(map(len, treebank_words(sentence))) == list(map(len, expected)), sentence
+    assert list(map(len, rule_tokenizer().words(sentence))) == list(map(len, expected)), sentence
 
 
 def random_texts(count: int) -> Iterator[str]:

@@ -11,8 +11,9 @@ import regex
 from pydantic import Field
 
 from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.text.tokenization import UNSEEN
 from elmo_tasks.text.tokenizer_config import TokenizerConfig
-from elmo_tasks.text.tokenizers import Tokenizer, pieces, without_unseen
+from elmo_tasks.text.tokenizers import Tokenizer, pieces
 
 # Where a sentence ends: after a mark that white space and no lower-case letter follow, but not after the period of an
 # initial or of a small number, which may be an ordinal ("am 3. Mai"); after a full stop of Chinese or Japanese; and at
@@ -26,6 +27,7 @@ _SENTENCE_END = regex.compile(
     """,
     regex.VERBOSE,
 )
+_UNSEEN = regex.compile(UNSEEN)
 # Unicode's default word boundaries (UAX #29): each ideograph is a word, and combining marks stay with their letter.
 _WORD_BOUNDARY = regex.compile(r"\b", regex.WORD | regex.VERSION1)
 
@@ -41,7 +43,7 @@ class UnicodeTokenizer(Tokenizer):
     version = "unicode 2"
 
     def spans(self, text: str) -> Iterator[list[tuple[int, int]]]:
-        text = without_unseen(text)
+        text = _UNSEEN.sub(" ", text)
         for start, end in pieces(text, _SENTENCE_END, keep_end=True):
             borders = sorted({start, end, *(match.start() for match in _WORD_BOUNDARY.finditer(text, start, end))})
             tokens = [(one, other) for one, other in itertools.pairwise(borders) if not text[one:other].isspace()]
