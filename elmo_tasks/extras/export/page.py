@@ -8,6 +8,7 @@ import tarfile
 from pathlib import Path
 from typing import IO, Any, cast
 
+from elmo_tasks import __version__
 from elmo_tasks.config import Overrides, override_list
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.extras.export.export import FILES, export
@@ -24,8 +25,8 @@ ONNX_RUNTIME = (
 
 _OF_RUNTIME = {"ort.wasm.bundle.min.mjs": "ort.mjs", "ort-wasm-simd-threaded.wasm": "ort-wasm-simd-threaded.wasm"}
 _NOTE = (
-    "This page has no server: the model runs in your browser, and what you type stays there. "
-    "`elmo-tasks export --page` of elmo-tasks wrote it."
+    "This page has no server: the model runs in your browser, and what you type stays there. The page, its ELMo and "
+    f"its tagger come from elmo-tasks {__version__}, by elmo-tasks export --page."
 )
 _DOCUMENTATION = ' <a href="docs">Documentation</a>'  # of the server
 _NO_SCRIPT = re.compile("<noscript>.*?</noscript>")
@@ -63,5 +64,8 @@ def export_page(
         (temporary / "index.html").write_text(index, encoding="utf-8")
         (temporary / "palette.css").write_text(palette_css(), encoding="utf-8")
         sizes = {file: (temporary / file).stat().st_size for file in FILES}
-        write_json(temporary / "page.json", {"id": result["id"], "files": sizes, "runs": [about], "note": _NOTE})
+        write_json(
+            temporary / "page.json",
+            {"id": result["id"], "files": sizes, "runs": [about], "note": _NOTE},
+        )
     return result
