@@ -46,7 +46,7 @@ help:
 environment: $(STAMP)
 
 # npm's files for the page without a server, which its test and `make docs` take from here.
-DOWNLOAD := from elmo_tasks.extras.export import page; page.downloaded(page.ONNX_RUNTIME)
+DOWNLOAD := from elmo_tasks.extras.export import page; page.downloaded_runtime()
 
 # pip would compile all files in one process. Some are for other versions of Python and cannot be compiled, and few of the
 # models of transformers are used.

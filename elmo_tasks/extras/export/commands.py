@@ -17,7 +17,7 @@ def add_export(parser: argparse.ArgumentParser) -> None:
     options.add_choice(parser, "--weights", ("float16", "int8"), "how weights are stored; int8 takes half of the space")
     about = "also write a page that runs the model in a browser, for any web server; of taggers such as pos"
     options.add_flag(parser, "--page", about)
-    about = "the archive of npm's onnxruntime-web for --page (default: it is downloaded, once)"
+    about = "the archive of onnxruntime-web for --page (default: npm downloads it, once)"
     parser.add_argument("--runtime", metavar="FILE", help=about)
     options.add_force(parser)
     options.add_set(parser, "run's config")

@@ -15,16 +15,18 @@ from torch.nn import functional
 import elmo_tasks
 from elmo_tasks.elmo import BiLM
 from elmo_tasks.errors import ElmoTasksError, RemoteError
-from elmo_tasks.files.downloads import downloaded
 from tests.test_own_texts import read
 
 pytest.importorskip("onnx")
 
-from elmo_tasks.extras.export.page import ONNX_RUNTIME, export_page
+from elmo_tasks.extras.export.page import downloaded_runtime, export_page
 
 MODELS = Path(elmo_tasks.__file__).parents[1] / "trained_models" / "elmo_tasks_models"
 COMPUTE = "async (text) => JSON.parse(JSON.stringify(await elmoTasks.predict(text)))"
-LAYERS = "async (tokens) => (await elmoTasks.run([tokens], ['layers']))[0].layers.map((layer) => layer.map((each) => [...each]))"
+LAYERS = (
+    "async (tokens) => (await elmoTasks.run([tokens], ['layers']))[0]"
+    ".layers.map((layer) => layer.map((each) => [...each]))"
+)
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
@@ -40,7 +42,7 @@ def archive() -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ELMO_TASKS_CACHE", str(Path(sys.prefix, "cache")))
         try:
-            return downloaded(ONNX_RUNTIME, local_only=True)
+            return downloaded_runtime(local_only=True)
         except RemoteError:
             pytest.skip("no onnxruntime-web: make environment downloads it")
 
