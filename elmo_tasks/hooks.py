@@ -9,6 +9,7 @@ Places, and what is registered there:
 
 training_check: before a training, `(config, data, training_loader, num_steps) -> iterable of str`, warnings to log;
     `num_steps` is None for a run that starts from another.
+callback: what every training calls, `(accelerator, folder of the run) -> training.callbacks.Callback`.
 result_check: after a training, `(scores, task, trainer_config, training_loader, validation_data, num_steps) -> None`,
     which logs what the scores of the best epoch mean.
 first_weights: the weights that a new model starts with, from a "run": `(model, vocabulary, shapes_of, embedder config,

@@ -107,7 +107,7 @@ EXTRAS = {
                 "print_folds": "report:print_report",
             }
         },
-        needs=("calibration", "compare"),
+        needs=("calibration", "compare", "trackers"),
     ),
     "pretraining": Extra(
         "biLMs: training, fine-tuning, perplexity, scores of words",
@@ -273,6 +273,7 @@ EXTRAS = {
         needs=("raw_text", "vectors"),
     ),
     "ensembles": Extra("several runs as one", adds={"several_runs": {"mean": "ensemble:load_ensemble"}}),
+    "trackers": Extra("the curves of trainings", adds={"callback": {"trackers": "trackers:Trackers"}}),
     "explain": Extra("which tokens count for a result", adds={"explanation": {"saliency": "saliency:explain"}}),
     "html": Extra("results as pages for browsers and notebooks", adds={"page": {"html": "html:open_page"}}),
     "resolve": Extra(

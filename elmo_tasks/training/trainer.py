@@ -20,11 +20,12 @@ import torch
 from accelerate.utils import gather_object
 from torch import Tensor, nn
 
+from elmo_tasks import hooks
 from elmo_tasks.errors import BEGIN_AGAIN, ElmoTasksError, RunError, one_line
 from elmo_tasks.files.json_files import append_line, keep_lines
 from elmo_tasks.files.signals import DeferredSignals
 from elmo_tasks.files.tensor_files import DAMAGED_STATE, write_state
-from elmo_tasks.training.callbacks import Callback, Progress, ProgressBar, Trackers
+from elmo_tasks.training.callbacks import Callback, Progress, ProgressBar
 from elmo_tasks.training.optimizers import find_parameters
 from elmo_tasks.training.processes import FromDevice, RunAccelerator
 from elmo_tasks.training.state import (
@@ -130,7 +131,7 @@ class Trainer:
             between processes.
         resume: continues from the state in the folder of the run. If no state was saved, the training begins, with a
             warning.
-        callbacks: called in addition to the progress bar, the trackers and the callbacks of the config.
+        callbacks: called in addition to the progress bar, the hook `callback` and the callbacks of the config.
 
     Raises:
         ConfigError: a regular expression matches no parameter, or no parameter is trained in the first epoch.
@@ -170,7 +171,8 @@ class Trainer:
         self.average = average.build(list(self.parameters.values())) if average else None
         self.loss = accelerator.prepare_model(objective)
         bar = ProgressBar(agenda.total, config.num_epochs, visible=accelerator.is_main_process)
-        self._callbacks = [Trackers(accelerator, records.parent), bar, *config.callbacks(), *callbacks]
+        added = [make(accelerator, records.parent) for make in hooks.everything("callback")]
+        self._callbacks = [*added, bar, *config.callbacks(), *callbacks]
         if self.average:
             self._callbacks.insert(0, self.average)
         self._clock = time.monotonic()

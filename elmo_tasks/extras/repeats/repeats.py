@@ -11,11 +11,11 @@ from typing import Any
 
 from elmo_tasks.commands.console import print_table, shown_number
 from elmo_tasks.config import Overrides, override_list
+from elmo_tasks.extras.trackers.trackers import flatten
 from elmo_tasks.files.json_files import write_json
 from elmo_tasks.files.paths import check_kind
 from elmo_tasks.progress import is_main_process
 from elmo_tasks.runs.train import train
-from elmo_tasks.training.callbacks import flatten
 
 logger = logging.getLogger(__name__)
 
