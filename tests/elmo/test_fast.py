@@ -1,3 +1,4 @@
+import copy
 import functools
 import random
 from concurrent.futures import ThreadPoolExecutor
@@ -54,6 +55,14 @@ def test_accuracy_of_each_precision(
     if precision != "float32":  # the token layer is rounded like the others
         assert relative_error(found, expected) > RELATIVE_ERRORS["float32"]
         assert relative_error(found[:, 0], expected[:, 0]) > 1e-5
+
+
+def test_a_consumed_bilm_gives_the_same_layers_and_has_no_weights_left(bilm: BiLM) -> None:
+    sentences, kept = made_up_sentences(8), FastBiLM(bilm)
+    consumed = copy.deepcopy(bilm)
+    found = FastBiLM(consumed, consume=True).layers(sentences)
+    assert torch.equal(found.layers, kept.layers(sentences).layers)
+    assert not list(consumed.parameters())
 
 
 def test_several_callers_at_once(bilm: BiLM) -> None:

@@ -76,6 +76,7 @@ class FastBiLM:
             Everything else stays float32.
         token_budget: the number of tokens computed at once. More need more memory; the results stay the same.
         cached_words: the number of words whose vectors are kept, P * 4 bytes each.
+        consume: takes the weights out of the biLM once they are copied, which needs less memory.
 
     Raises:
         ValueError: the biLM carries state, its weights are trained or not in float32, the precision is int8 on another
@@ -88,6 +89,8 @@ class FastBiLM:
         precision: Precision = "float32",
         token_budget: int = 8192,
         cached_words: int = 50_000,
+        *,
+        consume: bool = False,
     ) -> None:
         if bilm.stateful:
             raise ValueError("got a biLM that carries state from batch to batch; expected a stateless one")
@@ -111,7 +114,10 @@ class FastBiLM:
                 encoder = copy.deepcopy(bilm.token_encoder).of_tokens  # of lists, in float32
             self._words = WordVectors(encoder, cached_words)
             borders = encoder([BEGIN_SENTENCE, END_SENTENCE]).split(1)  # each (1, P)
-            stacks = [FastStack(*pair, precision) for pair in zip(bilm.directions, borders, strict=True)]
+            directions = list(bilm.directions)
+            if consume:
+                del bilm.token_encoder, bilm.directions
+            stacks = [FastStack(directions.pop(0), border, precision) for border in borders]
             # A step's operations are so short that the directions would wait for each other's Python code.
             self._stacks = [compiled(stack) if self.device.type == "cpu" else stack for stack in stacks]
         self._repeated: tuple[list[tuple[str, ...]], LayerOutput] | None = None  # the last call's, if some occur twice
@@ -254,7 +260,7 @@ def load_frozen(files: BiLMFiles, precision: Precision = "float32", device: torc
     with _lock:
         bilm = _loaded.get(key)
         if bilm is None:
-            _loaded[key] = bilm = FastBiLM(BiLM.load(files.options, files.weights).to(device), precision)
+            _loaded[key] = bilm = FastBiLM(BiLM.load(files.options, files.weights).to(device), precision, consume=True)
         return bilm
 
 
