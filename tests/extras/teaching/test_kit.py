@@ -1,10 +1,8 @@
-"""The kit for a class without a network: it is made, installed into an empty environment, and used there."""
+"""The kit for a class without a network: it is made, installed into an empty environment, and checked there."""
 
 import contextlib
-import csv
 import importlib.metadata
 import io
-import json
 import math
 import os
 import platform
@@ -19,7 +17,6 @@ from collections.abc import Iterable
 from pathlib import Path, PurePath
 from typing import Any
 
-import nbformat
 import numpy as np
 import pytest
 import torch
@@ -178,27 +175,6 @@ def test_a_laptop_without_a_network(kit: Path, tmp_path: Path) -> None:
     assert re.fullmatch(r"ready \(\d+ s\)\n", printed)
     assert end.ru_utime + end.ru_stime - begin.ru_utime - begin.ru_stime < CHECK_SECONDS
 
-    notebook = kit / "notebooks" / "3_a_task.ipynb"
-    content = nbformat.read(notebook, as_version=4)
-    for cell in content.cells:
-        if "parameters" in cell.metadata.get("tags", ()):
-            cell.source = "epochs = 1"
-    nbformat.write(content, notebook)
-    code, log = run(tmp_path / "env" / "bin" / "jupyter-execute", notebook)
-    assert code == 0, log
-    for name in ("without", "with"):
-        shutil.copytree(kit / "notebooks" / "runs" / name, tmp_path / "class" / name)
-        (tmp_path / "class" / name / "model.safetensors").unlink()
-    table = tmp_path / "table.csv"
-    code, log = run(
-        python, kit / "teacher" / "hand_ins.py", tmp_path / "class" / "without", tmp_path / "class", "--output", table
-    )
-    assert code == 1, log  # the reference is there twice
-    rows = list(csv.DictReader(table.read_text(encoding="utf-8").splitlines()))
-    metrics = json.loads((tmp_path / "class" / "with" / "metrics.json").read_text())
-    assert [row["hand-in"] for row in rows] == ["with", "without"]
-    assert float(rows[0]["score"]) == pytest.approx(metrics["test"]["f1"], abs=0.05)
-
     shutil.rmtree(next((tmp_path / "env").glob("lib/python*/site-packages/seqeval-*")))
     (kit / "notebooks" / "assignment.md").unlink()
     (kit / "slides" / "1_vectors.html").write_text("damaged")
@@ -207,4 +183,4 @@ def test_a_laptop_without_a_network(kit: Path, tmp_path: Path) -> None:
     assert "missing: notebooks/assignment.md: it is not in" in printed
     assert "missing: slides/1_vectors.html: it is not as in the kit" in printed
     assert re.search("missing: elmo-tasks .* requires seqeval, which is not installed", printed)
-    assert printed.count("missing: ") == 3  # what a notebook writes is no fault
+    assert printed.count("missing: ") == 3
