@@ -94,9 +94,8 @@ class BiLM(nn.Module):
         with shapes_only():  # does not draw random weights, which the file's would replace
             bilm = cls(settings, stateful=stateful)
         weights_file.check_weights(files.weights, bilm.token_encoder, bilm.directions)
-        bilm._apply(
-            lambda tensor: torch.empty(tensor.shape)
-        )  # as `to_empty`, which would import SymPy in half a second
+        # As `to_empty`, which would import SymPy in half a second.
+        bilm._apply(lambda tensor: torch.empty(tensor.shape, dtype=tensor.dtype))
         weights_file.read_weights(files.weights, bilm.token_encoder, bilm.directions)
         release_memory()  # before `FastBiLM` copies the weights
         return bilm.requires_grad_(requires_grad).eval()

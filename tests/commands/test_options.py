@@ -42,7 +42,7 @@ SHORTEST = [
     "compare r", "errors r", "calibrate r", "serve r", "pretrain c", "study", "report d", "tune", "score t",
     "perplexity t",
     "embed i --output f", "neighbors s --word w --pool p", "similarity w s t",
-    "probe pos", "fetch", "import-allennlp a r", "sample-data d",
+    "probe pos", "fetch", "import-allennlp a r", "sample-data d", "export r f",
 ]  # fmt: skip
 
 # Options whose values are more than a string or a number.
