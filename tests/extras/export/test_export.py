@@ -94,7 +94,7 @@ def test_the_same_on_all_own_texts_and_on_two_benchmarks(exported: Callable[...,
     model = elmo_tasks.load(MODELS / "ner")
     expected, found = list(model.predict(inputs)), list(Model(exported("ner")).predict(inputs))
     assert sum(len(each["tokens"]) for each in expected) > 20_000
-    assert not [*differences(expected, found, 1e-4)]
+    assert not [*differences(expected, found, 5e-4)]
 
 
 def test_layers_are_those_of_the_bilm(exported: Callable[..., Path]) -> None:
