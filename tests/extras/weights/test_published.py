@@ -4,6 +4,7 @@ import re
 import shutil
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -67,6 +68,7 @@ def test_a_published_bilm_is_fetched_and_used(
 
 
 HOSTS = ["https://s3-us-west-2.amazonaws.com/allennlp", "https://allennlp.s3.amazonaws.com"]
+SIZE = "2x2048_256_2048cnn_1xhighway"
 
 
 def addresses_of(size: str, host: str) -> list[str]:
@@ -84,19 +86,75 @@ def offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("offline")
 def test_allennlp_s_addresses_of_both_hosts_need_no_hash(files: Path) -> None:
     """In scripts and configs. The error says where a file from elsewhere is found; then it works."""
-    size = "2x2048_256_2048cnn_1xhighway"
     for name in ("options.json", "weights.hdf5"):
         with pytest.raises(RemoteError) as caught:
-            Elmo(addresses_of(size, HOSTS[1])[0], addresses_of(size, HOSTS[1])[1])
-        (place,) = re.findall(rf"give the path of elmo_{size}_{name}, or put it into (.+)$", str(caught.value))
+            Elmo(addresses_of(SIZE, HOSTS[1])[0], addresses_of(SIZE, HOSTS[1])[1])
+        (place,) = re.findall(rf"give the path of elmo_{SIZE}_{name}, or put it into (.+)$", str(caught.value))
         Path(place).mkdir(parents=True)
-        shutil.copy(files / name, Path(place) / f"elmo_{size}_{name}")
+        shutil.copy(files / name, Path(place) / f"elmo_{SIZE}_{name}")
     for host in HOSTS:
-        options, weights = addresses_of(size, host)
+        options, weights = addresses_of(SIZE, host)
         assert Elmo(options, weights).get_output_dim() == 64
         config = load_config({"options": options, "weights": weights}, ElmoConfig)
         assert config.files().weights.parent == Path(place)
-        assert fetched(weights)[1].startswith(f"{addresses_of(size, HOSTS[0])[1]}#sha256=")
+        assert fetched(weights)[1].startswith(f"{addresses_of(SIZE, HOSTS[0])[1]}#sha256=")
+
+
+# As people have asked about them on trackers: each reads OPTIONS and WEIGHTS, addresses, and leaves `found`.
+SCRIPTS = {
+    "two representations": """
+from elmo_tasks.compat import Elmo, batch_to_ids
+elmo = Elmo(OPTIONS, WEIGHTS, 2, dropout=0)
+embeddings = elmo(batch_to_ids([["First", "sentence", "."], ["Another", "."]]))
+found = embeddings["elmo_representations"]
+assert embeddings["mask"].tolist() == [[1, 1, 1], [1, 1, 0]]
+""",
+    "one representation, by name": """
+from elmo_tasks.compat import Elmo, batch_to_ids
+elmo = Elmo(options_file=OPTIONS, weight_file=WEIGHTS, num_output_representations=1, requires_grad=False, dropout=0.5)
+elmo.eval()
+found = elmo.forward(batch_to_ids([["First", "sentence", "."], ["Another", "."]]))["elmo_representations"]
+""",
+    "a part of a model": """
+import torch
+from elmo_tasks.compat import Elmo, batch_to_ids
+class Classifier(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.elmo = Elmo(OPTIONS, WEIGHTS, 1, dropout=0)
+        self.output = torch.nn.Linear(self.elmo.get_output_dim(), 2)
+    def forward(self, sentences):
+        self.vectors = self.elmo(batch_to_ids(sentences))["elmo_representations"][0]
+        return self.output(self.vectors.mean(dim=1))
+model = Classifier()
+model([["First", "sentence", "."], ["Another", "."]]).sum().backward()
+learned = {name for name, each in model.named_parameters() if each.grad is not None}
+assert learned > {"output.weight", "output.bias"} and len(learned) > 3  # the mix, too
+found = [model.vectors]
+""",
+    "all layers of each sentence": """
+from elmo_tasks.compat import ElmoEmbedder
+embedder = ElmoEmbedder(OPTIONS, WEIGHTS, -1)
+layers = [embedder.embed_sentence(tokens) for tokens in (["First", "sentence", "."], ["Another", "."])]
+assert [each.shape for each in layers] == [(3, 3, 64), (3, 2, 64)]
+found = None
+""",
+}
+
+
+@pytest.mark.usefixtures("offline")
+@pytest.mark.parametrize("script", SCRIPTS.values(), ids=SCRIPTS)
+def test_scripts_with_addresses(script: str, files: Path) -> None:
+    """The addresses of a script stay as they are; the vectors are those of the files that are in their place."""
+    for address, name in zip(addresses_of(SIZE, HOSTS[0]), ("options.json", "weights.hdf5"), strict=True):
+        place_of(address).parent.mkdir(parents=True)
+        shutil.copy(files / name, place_of(address))
+    options, weights = addresses_of(SIZE, HOSTS[1])
+    names: dict[str, Any] = {"OPTIONS": options, "WEIGHTS": weights, "__name__": "script"}
+    exec(compile(script, "script", "exec"), names)
+    expected = elmo_tasks.embed([["First", "sentence", "."]], bilm=files)[0].mean(dim=0)
+    for found in names["found"] or ():
+        np.testing.assert_allclose(found[0].detach().numpy(), expected, atol=2e-6)
 
 
 @pytest.mark.usefixtures("offline")
