@@ -130,11 +130,11 @@ def test_sentences_of_any_length_with_weights_of_half_precision(options: BiLMOpt
     assert_same(together, bilm.layers(sentences))
     product = products.build_product(torch.ones(1, 1), None, "float32", few_rows=True)
     for layers, tokens in zip(together.layers, sentences, strict=True):
-        alone, expected = fast.layers([tokens]).layers[0], layers[:, : len(tokens)]
+        single, expected = fast.layers([tokens]).layers[0], layers[:, : len(tokens)]
         if isinstance(product, products.HalfProduct):
-            assert torch.equal(alone, expected)
+            assert torch.equal(single, expected)
         else:
-            torch.testing.assert_close(alone, expected, **CLOSE)
+            torch.testing.assert_close(single, expected, **CLOSE)
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)

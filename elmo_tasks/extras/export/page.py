@@ -11,7 +11,7 @@ from typing import IO, Any, cast
 
 from elmo_tasks import __version__
 from elmo_tasks.config import Overrides, override_list
-from elmo_tasks.errors import ElmoTasksError, RemoteError
+from elmo_tasks.errors import ElmoTasksError, RemoteError, one_line
 from elmo_tasks.extras.export.export import FILES, export
 from elmo_tasks.extras.server.served_runs import PAGE, load_runs, palette_css
 from elmo_tasks.files.atomic import atomic_folder, atomic_write
@@ -42,8 +42,7 @@ def export_page(
         runtime: the archive of `ONNX_RUNTIME`; by default npm downloads it, once.
 
     Raises:
-        ElmoTasksError: the run is something else.
-        KeyError: it is another archive.
+        ElmoTasksError: the run is something else, or `runtime` is another file.
     """
     (served,) = load_runs([name], batch_tokens=2048, overrides=override_list(overrides)).values()
     about = {**served.about, "is_local": True, "has_card": False, "without_elmo": None}
@@ -51,11 +50,16 @@ def export_page(
         result = export(name, temporary, int8=int8, overrides=overrides)
         if served.elmo is None or result["spans"]:
             raise ElmoTasksError(f"{name}: a page needs a tagger with ELMo whose tags are not spans, such as pos")
-        with tarfile.open(runtime or downloaded_runtime()) as archive:
-            for member, target in _OF_RUNTIME.items():
-                file = archive.extractfile(f"package/dist/{member}")
-                with atomic_write(temporary / target) as stream:
-                    shutil.copyfileobj(cast(IO[bytes], file), stream)
+        source = runtime or downloaded_runtime()
+        try:
+            with tarfile.open(source) as archive:
+                for member, target in _OF_RUNTIME.items():
+                    file = archive.extractfile(f"package/dist/{member}")
+                    with atomic_write(temporary / target) as stream:
+                        shutil.copyfileobj(cast(IO[bytes], file), stream)
+        except (KeyError, OSError, tarfile.TarError) as problem:
+            expected = f"expected the archive that `npm pack {ONNX_RUNTIME}` downloads"
+            raise ElmoTasksError(f"{source}: cannot be read ({one_line(problem)}); {expected}") from None
         for path in (*PAGE.iterdir(), *(Path(__file__).parent / "page").iterdir()):
             (temporary / path.name).write_bytes(path.read_bytes())
         index = (PAGE / "index.html").read_text(encoding="utf-8").replace('"page.js"', '"local.js"')

@@ -3,6 +3,7 @@
 import functools
 import http.server
 import sys
+import tarfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -128,4 +129,14 @@ def test_the_browser_keeps_the_model(page: Any, address: str) -> None:
 def test_other_models_have_no_page(archive: Path, name: str, tmp_path: Path) -> None:
     with pytest.raises(ElmoTasksError, match="a page needs a tagger with ELMo whose tags are not spans, such as pos"):
         export_page(str(MODELS / name), tmp_path / "page", runtime=archive)
+    assert not (tmp_path / "page").exists()
+
+
+def test_another_archive_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("no archive")
+    with tarfile.open(tmp_path / "other.tgz", "w:gz") as archive:
+        archive.add(tmp_path / "notes.txt", "package/notes.txt")
+    for name in ("notes.txt", "other.tgz", "missing.tgz"):
+        with pytest.raises(ElmoTasksError, match=rf"{name}: cannot be read .*npm pack onnxruntime-web@"):
+            export_page(str(MODELS / "pos"), tmp_path / "page", runtime=tmp_path / name)
     assert not (tmp_path / "page").exists()

@@ -224,8 +224,8 @@ def test_with_context_sentences_follow_those_before_them(model: LanguageModel) -
     for at, row in enumerate((the, cat)):
         by_hand = in_bits(forward, backward, numbers, slice(at, at + 1))
         assert [row[name] for name in BITS] == pytest.approx(by_hand, abs=2e-4)
-    alone = model.score_words([{"sentence": "The cat"}], "sentence")
-    assert alone[0]["forward_bits"] != the["forward_bits"]
+    shorter = model.score_words([{"sentence": "The cat"}], "sentence")
+    assert shorter[0]["forward_bits"] != the["forward_bits"]
     before, _ = score_texts(model, [[first, second]])
     assert before.end == pytest.approx(-expected(model, [*first, "<S>", *second])[0][4, 1], abs=1e-5)
 
