@@ -179,9 +179,9 @@ EXTRAS = {
             ),
         },
         adds={
-            "bilm_format": {"zip": "bilm_zip:ZIP", "many_langs": "many_langs:MANY_LANGS"},
+            "bilm_format": {"zip": "foreign_files:ZIP", "many_langs": "many_langs:MANY_LANGS"},
             "bilm_names": {"allennlp": "allennlp_names:rename_bilm"},
-            "token_encoder": {"lexicon": "lexicon:LexiconEncoder"},
+            "token_encoder": {"lexicon": "many_langs:LexiconEncoder"},
             "published_file": {"bilm": "commands:published_file"},
         },
     ),

@@ -5,6 +5,7 @@ import math
 import random
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -13,9 +14,13 @@ from elmo_tasks.models.coreference_resolver import (
     CoreferenceOutput,
     CoreferenceResolver,
     CoreferenceResolverConfig,
+    GroupedSentenceEncoder,
     consistent_links,
     linked_clusters,
+    padded_sentences,
 )
+from elmo_tasks.models.embedder import Embedder, EmbedderConfig
+from elmo_tasks.modules.encoders import StackedBiLstmConfig
 from elmo_tasks.predictors.coreference import CoreferencePredictor
 from elmo_tasks.tasks.coreference import Coreference, CoreferenceBatch
 from elmo_tasks.text.vocabulary import SPECIAL, Vocabulary
@@ -345,3 +350,59 @@ def test_allennlps_json_says_which_links_make_the_clusters(coarse: bool, most: i
                         clusters.append(cluster := [other])
                     cluster.append(spans[row])
             assert result["clusters"] == clusters
+
+
+SPELLED = Vocabulary(
+    words=(*SPECIAL, *WORDS), num_trained_words=7, characters=(*SPECIAL, *sorted(set("".join(WORDS)))), labels={}
+)
+
+
+@pytest.fixture
+def grouped() -> tuple[Embedder, GroupedSentenceEncoder]:
+    torch.manual_seed(3)
+    config = {"words": {"size": 4}, "characters": {"embedding_size": 3, "filters": 5, "width": 2}}
+    embedder = EmbedderConfig.model_validate(config).build(SPELLED)
+    encoder = StackedBiLstmConfig(hidden_sizes=(3,)).build(embedder.output_size)
+    return embedder, GroupedSentenceEncoder(embedder, encoder, 0.5, 0.5).eval()
+
+
+@pytest.mark.parametrize("rows", [[0, 1, 2, 3, 4, 5], [2], [5, 0]])
+def test_sentences_are_encoded_as_each_alone(rows: list[int], grouped: tuple[Embedder, GroupedSentenceEncoder]) -> None:
+    embedder, encoder = grouped
+    lengths = np.array([3, 1, 12, 2, 7, 1], dtype=np.int64)
+    starts = np.cumsum(lengths) - lengths
+    tokens = SPELLED.index_tokens([[WORDS[number % 5] for number in range(int(lengths.sum()))]])
+    vectors = encoder(embedder, tokens, starts[rows], lengths[rows])
+    inputs, encoded = [], []
+    for row in rows:
+        alone = SPELLED.index_tokens([tokens.texts[0][starts[row] : starts[row] + lengths[row]]])
+        inputs.append(embedder(alone).inputs[0])
+        encoded.append(encoder.encoder(inputs[-1].unsqueeze(0), alone.mask)[0])
+    torch.testing.assert_close(vectors.inputs, torch.cat(inputs))
+    torch.testing.assert_close(vectors.encoded, torch.cat(encoded))
+    padded = padded_sentences(tokens, starts[rows], lengths[rows])
+    assert len(padded.characters) == 1 + len({word for text in padded.texts for word in text})  # and the padding
+    vectors.encoded.sum().backward()
+    used = {SPELLED.word_id(word) for text in padded.texts for word in text}
+    assert embedder.words is not None
+    assert set(embedder.words.trained.grad.any(dim=1).nonzero().flatten().tolist()) == used  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("lengths", "groups"),
+    [
+        ([6, 10, 5, 2], [(2, 10), (1, 5), (1, 2)]),  # 6 is as much as six tenths of 10, 5 is less
+        ([241] * 17, [(16, 241), (1, 241)]),  # all of them would be 4097 tokens
+        ([5000, 4000], [(1, 5000), (1, 4000)]),
+    ],
+)
+def test_groups_have_like_lengths_and_bounded_sizes(
+    lengths: list[int], groups: list[tuple[int, int]], grouped: tuple[Embedder, GroupedSentenceEncoder]
+) -> None:
+    embedder, encoder = grouped
+    shapes: list[tuple[int, ...]] = []
+    encoder.encoder.register_forward_pre_hook(lambda _, inputs: shapes.append(tuple(inputs[1].shape)))
+    sizes = np.array(lengths, dtype=np.int64)
+    with torch.no_grad():
+        encoder(embedder, SPELLED.index_tokens([["fen"] * sum(lengths)]), np.cumsum(sizes) - sizes, sizes)
+    assert shapes == groups

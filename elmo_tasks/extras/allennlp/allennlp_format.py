@@ -69,7 +69,7 @@ class AllenNlpPredictor(Predictor):
         self.arguments = kind.arguments
         self.names = kind.names
         self._format = kind
-        self.inner = predictor.with_model(_uncalibrated(predictor.model, kind.inner_values))
+        self.inner = predictor.with_model(_uncalibrated(predictor.model, kind))
         self.inner.digits = None
         self._find_predicates = find_predicates
         self.most_tokens = predictor.most_tokens
@@ -114,18 +114,19 @@ class AllenNlpPredictor(Predictor):
         return self._format.result(example, prediction)
 
 
-def _uncalibrated(model: TaskModel[Any, Any], inner_values: InnerValues | None) -> TaskModel[Any, Any]:
+def _uncalibrated(model: TaskModel[Any, Any], kind: _Format) -> TaskModel[Any, Any]:
     """The same model without its calibration, whose predictions have inner values in addition."""
     twin = copy.copy(model)
     twin.temperature = 1.0
-    if inner_values is not None:
-        decode = twin.decode
+    decode = twin.decode
 
-        def decode_all(output: Any, batch: Any, **settings: Any) -> list[dict[str, Any]]:
-            values = inner_values(twin, output, batch)
-            return [each | more for each, more in zip(decode(output, batch, **settings), values, strict=True)]
+    def decode_all(output: Any, batch: Any, **settings: Any) -> list[dict[str, Any]]:
+        found = decode(output, batch, **settings)
+        if kind.inner_values is None or not hasattr(output, kind.needed):
+            return found
+        return [each | more for each, more in zip(found, kind.inner_values(twin, output, batch), strict=True)]
 
-        twin.decode = decode_all  # type: ignore[method-assign]
+    twin.decode = decode_all  # type: ignore[method-assign]
     return twin
 
 
@@ -142,8 +143,6 @@ def _among(prediction: Fields, *keys: str) -> dict[str, Any]:
 
 def _tag_values(model: Any, output: Any, batch: Any) -> list[dict[str, Any]]:
     """The scores and probabilities of the tags of each token."""
-    if not hasattr(output, "logits"):  # a head of users
-        return [{} for _ in batch.examples]
     logits, lengths = output.logits.float(), output.mask.sum(dim=1).tolist()
     values = {"logits": logits, "class_probabilities": logits.softmax(dim=2)}
     return [{name: each[row, :length].tolist() for name, each in values.items()} for row, length in enumerate(lengths)]
@@ -151,8 +150,6 @@ def _tag_values(model: Any, output: Any, batch: Any) -> list[dict[str, Any]]:
 
 def _label_values(model: Any, output: Any, batch: Any) -> list[dict[str, Any]]:
     """The scores of the labels, and the ids of the words or word pieces of a text or a pair that is read as one."""
-    if not hasattr(output, "logits"):
-        return [{} for _ in batch.examples]
     ids: list[dict[str, Any]] = [{} for _ in batch.examples]
     if isinstance(model, TextClassifier) and model.pooling is None:
         layers = piece_layers(model.embedder)
@@ -165,8 +162,6 @@ def _label_values(model: Any, output: Any, batch: Any) -> list[dict[str, Any]]:
 
 def _span_values(model: Any, output: Any, batch: Any) -> list[dict[str, Any]]:
     """The scores and probabilities of each token as the first and as the last of the answer."""
-    if not hasattr(output, "start_logits"):
-        return [{} for _ in batch.examples]
     lengths = output.mask.sum(dim=1).tolist()
     logits = {"span_start": output.start_logits.float(), "span_end": output.end_logits.float()}
     return [
@@ -178,8 +173,6 @@ def _span_values(model: Any, output: Any, batch: Any) -> list[dict[str, Any]]:
 
 def _link_values(model: Any, output: Any, batch: Any) -> list[dict[str, Any]]:
     """The kept spans of each document, their candidates, the nearest first unless they are chosen, and the choices."""
-    if not hasattr(output, "antecedents"):
-        return [{} for _ in batch.examples]
     found: list[dict[str, Any]] = []
     choices = output.antecedent_scores.argmax(dim=1)
     is_chosen = model.antecedents.coarse is not None
@@ -268,6 +261,7 @@ class _Format(NamedTuple):
     arguments: tuple[str, ...]  # of its `predict`, in their order
     result: Callable[[Fields, Fields], dict[str, Any]]  # from an example and its prediction
     inner_values: InnerValues | None = None  # of AllenNLP's model, which are in the prediction
+    needed: str = "logits"  # of a model's output for them, which a head of users may lack
     one_sentence: bool = False  # whether its text is one sequence of tokens for our predictor too
 
 
@@ -278,8 +272,14 @@ FORMATS = TaskRegistry[_Format](
         Classification.name: _Format(("text_classifier",), ("sentence",), _class, _label_values),
         TextPairs.name: _Format(("textual_entailment",), ("premise", "hypothesis"), _entailment, _label_values),
         Reading.name: _Format(
-            ("reading_comprehension", "machine_comprehension"), ("question", "passage"), _answer, _span_values
+            ("reading_comprehension", "machine_comprehension"),
+            ("question", "passage"),
+            _answer,
+            _span_values,
+            needed="start_logits",
         ),
-        Coreference.name: _Format(("coreference_resolution",), ("document",), _clusters, _link_values),
+        Coreference.name: _Format(
+            ("coreference_resolution",), ("document",), _clusters, _link_values, needed="antecedents"
+        ),
     }
 )

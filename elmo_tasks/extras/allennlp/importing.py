@@ -25,10 +25,10 @@ from elmo_tasks.errors import ElmoTasksError, MigrationError, RunError, one_line
 from elmo_tasks.extras.allennlp.allennlp_keys import ROWS, answer
 from elmo_tasks.extras.allennlp.archive import AllenNlpVocabulary, Archive, Params, Untrained, Weights, opened
 from elmo_tasks.extras.allennlp.embedder import ConvertedEmbedder, WriteTransformer, convert_embedder
-from elmo_tasks.extras.allennlp.heads import KINDS
+from elmo_tasks.extras.allennlp.heads import KINDS, convert_head
 from elmo_tasks.extras.allennlp.heads.head import Head
 from elmo_tasks.extras.allennlp.transformer import write_transformer
-from elmo_tasks.extras.transformers.transformer_files import RunTransformer, TransformerFiles
+from elmo_tasks.extras.transformers.transformer_files import TransformerFiles
 from elmo_tasks.extras.weights.foreign_files import fetched
 from elmo_tasks.files.atomic import atomic_write
 from elmo_tasks.files.downloads import is_address
@@ -45,7 +45,6 @@ from elmo_tasks.training.schedules import SchedulerConfig
 
 logger = logging.getLogger(__name__)
 
-_OPTIONS, _WEIGHTS = "options.json", "weights.hdf5"
 # What makes no difference to a trained model, or has another name here.
 _DATA = ("train_data_path", "validation_data_path", "test_data_path")
 _TRAINER_TYPES = {"dense_sparse_adam": "adam", "huggingface_adamw": "adamw", "linear_with_warmup": "linear_decay"}
@@ -66,19 +65,6 @@ class Imported:
     def lines(self) -> list[str]:
         """All of it for people."""
         return [*self.notes, *([f"without a meaning here: {', '.join(self.unread)}"] if self.unread else [])]
-
-
-@dataclasses.dataclass(frozen=True)
-class _Converted:
-    """What a run is made of."""
-
-    imported: Imported
-    config: ExperimentConfig
-    vocabulary: Vocabulary
-    frozen: Mapping[str, Tensor]
-    trained: Mapping[str, Tensor]
-    bilm: BiLMFiles | None  # in a temporary folder, as the transformer
-    transformer: TransformerFiles | None
 
 
 def import_allennlp(
@@ -121,25 +107,21 @@ def import_allennlp(
             while isinstance(reader, Mapping) and "base_reader" in reader:
                 reader = reader["base_reader"]
             archive.config["dataset_reader"] = reader
-            converted = _converted(archive, transformer, Path(temporary))
+            imported, config, vocabulary, frozen, trained = _converted(archive, transformer, Path(temporary))
         if force:
             run.clear()
-        resolved = to_json(converted.config)
-        if converted.bilm:
-            shutil.move(converted.bilm.options.parent, run.bilm.copies)
-            moved_bilm = BiLMFiles(run.bilm.copies / _OPTIONS, run.bilm.copies / _WEIGHTS)
-            resolved["model"]["embedder"]["elmo"] |= run.bilm.refer_to(moved_bilm)
-        if converted.transformer:
-            reference = RunTransformer(run.path)
-            shutil.move(converted.transformer.folder, reference.copies)
-            moved = reference.refer_to(TransformerFiles(reference.copies))
-            resolved["model"]["embedder"]["transformer"] |= moved
-        converted.vocabulary.save(run.vocabulary)
-        write_tensors(run.frozen, converted.frozen)
-        write_tensors(run.model, converted.trained)
-        write_json(run.origin, {"allennlp": str(archive.path), **dataclasses.asdict(converted.imported)})
+        resolved = to_json(config)
+        for model in run.frozen_models:
+            if (made := Path(temporary) / model.copies.name).is_dir():
+                shutil.move(made, model.copies)
+                files = model.find({model.locations[0][0]: str(model.copies)})
+                resolved["model"]["embedder"][model.part] |= model.refer_to(files)
+        vocabulary.save(run.vocabulary)
+        write_tensors(run.frozen, frozen)
+        write_tensors(run.model, trained)
+        write_json(run.origin, {"allennlp": str(archive.path), **dataclasses.asdict(imported)})
         run.create(resolved)  # last: it makes the folder a run
-        return converted.imported
+        return imported
 
 
 def import_config(path: str | Path, target: str | Path, *, force: bool = False) -> list[str]:
@@ -223,9 +205,7 @@ def _trainer(params: Params, notes: list[str]) -> dict[str, Any]:
         theirs = part.get("type", kinds[key].default_type)
         ours = _TRAINER_TYPES.get(theirs, theirs)
         if ours in choices:
-            fields = choices[ours].model_fields.keys() - {
-                "parameter_groups"
-            }  # their names are those of other parameters
+            fields = choices[ours].model_fields.keys() - {"parameter_groups"}  # which name other parameters
             defaults = {"factor": 0.1, "patience": 10} if ours == "reduce_on_plateau" else {}  # torch's
             settings = {each: part.get(each) for each in sorted(fields) if each in part}
             values[key] = {**defaults, **settings, "type": ours}
@@ -272,8 +252,13 @@ def _mismatches(path: Path, is_config: bool = False) -> Iterator[None]:
         raise MigrationError(f"{path}: {what} do not fit together ({one_line(error)})") from None
 
 
-def _converted(archive: Archive, transformer: str | None, scratch: Path) -> _Converted:
-    """The parts of an archive as those of a run. A biLM and a transformer are written to a temporary folder."""
+def _converted(
+    archive: Archive, transformer: str | None, scratch: Path
+) -> tuple[Imported, ExperimentConfig, Vocabulary, dict[str, Tensor], dict[str, Tensor]]:
+    """What is reported, and a run's config, vocabulary, frozen and trained tensors.
+
+    A biLM and a transformer are written to a temporary folder, each in a folder of the name that it has in a run.
+    """
     params, weights = Params(archive.config), Weights(archive.tensors)
     write = functools.partial(write_transformer, transformer, scratch / "transformer")
     embedder, head = _model(params, weights, archive, write)
@@ -281,10 +266,9 @@ def _converted(archive: Archive, transformer: str | None, scratch: Path) -> _Con
     if unused := weights.names():
         raise MigrationError(f"weights.th: unexpected tensors {some_of(unused)}")
     params.part("model").ignore("initializer", "regularizer")
-    values, files = _config(params, embedder, head), None
+    values = _config(params, embedder, head)
     if embedder.bilm:
-        (scratch / "bilm").mkdir()
-        files = BiLMFiles(scratch / "bilm" / _OPTIONS, scratch / "bilm" / _WEIGHTS)
+        files = BiLMFiles(*(scratch / "bilm" / name for name in BiLMFiles.names))
         embedder.bilm.save(files.options, files.weights)
         embedder.bilm = None  # its memory is free again
         values["model"]["embedder"]["elmo"] |= files.location()
@@ -292,18 +276,11 @@ def _converted(archive: Archive, transformer: str | None, scratch: Path) -> _Con
         values["model"]["embedder"]["transformer"] |= embedder.transformer.location()
     metric = load_config(values, ExperimentConfig).model.task.build_metric()
     config = load_config(values, ExperimentConfig, [f"trainer.validation_metric=+{metric.main}"])
-    tensors = {f"embedder.{name}": tensor for name, tensor in embedder.tensors.items()} | head.tensors
+    frozen = {f"embedder.{name}": tensor for name, tensor in embedder.tensors.items()} | head.tensors
     vocabulary = embedder.vocabulary(head.labels)
-    trained = _check(config, vocabulary, tensors)
-    return _Converted(
-        Imported(kind, (*embedder.notes, *head.notes), tuple(params.unread()), head.label_names),
-        config,
-        vocabulary,
-        frozen={name: tensor for name, tensor in tensors.items() if name not in trained},
-        trained={name: tensor for name, tensor in tensors.items() if name in trained},
-        bilm=files,
-        transformer=embedder.transformer,
-    )
+    trained = {name: frozen.pop(name) for name in _check(config, vocabulary, frozen)}
+    notes = (*embedder.notes, *head.notes)
+    return Imported(kind, notes, tuple(params.unread()), head.label_names), config, vocabulary, frozen, trained
 
 
 def _model(
@@ -313,7 +290,7 @@ def _model(
     params.part("model").expect("type", *KINDS)
     params.part("dataset_reader").expect("readers", None)
     embedder = convert_embedder(params, weights, archive, write)
-    return embedder, KINDS[params.part("model").get("type")](params, weights, archive.vocabulary, embedder.columns)
+    return embedder, convert_head(params, weights, archive.vocabulary, embedder.columns)
 
 
 def _config(params: Params, embedder: ConvertedEmbedder, head: Head) -> dict[str, Any]:
@@ -338,7 +315,7 @@ def _config(params: Params, embedder: ConvertedEmbedder, head: Head) -> dict[str
     return values
 
 
-def _check(config: ExperimentConfig, vocabulary: Vocabulary, tensors: Mapping[str, Tensor]) -> set[str]:
+def _check(config: ExperimentConfig, vocabulary: Vocabulary, tensors: Mapping[str, Tensor]) -> list[str]:
     """Refuses tensors that are not those of the run's model; returns the names of those that are trained."""
     with shapes_only():  # takes no memory
         model = config.build_model(vocabulary, pretrained=False)
@@ -351,4 +328,4 @@ def _check(config: ExperimentConfig, vocabulary: Vocabulary, tensors: Mapping[st
     ]
     if mismatches:
         raise MigrationError(f"the tensors do not fit the config: {some_of(mismatches)}")
-    return {name for name, parameter in model.named_parameters() if parameter.requires_grad}
+    return [name for name, parameter in model.named_parameters() if parameter.requires_grad]

@@ -140,12 +140,19 @@ class Predictor:
         given: Any = parse_value(overrides or "{}", "overrides") if isinstance(overrides, str) else overrides
         if not isinstance(given, Mapping):
             raise ArgumentError(f"overrides is {one_line_of(overrides)}; expected a mapping, also as Jsonnet")
-        if given and not path.exists():
-            raise ArgumentError(f"overrides are for AllenNLP's archives; {path} is not one")
         try:
-            run = _loaded(_imported(path, given, transformer) if given else path, device, predicates)
+            open_run(path)
         except AllenNlpArchiveError:
-            run = _loaded(_imported(path, given, transformer), device, predicates)
+            path = _imported(path, given, transformer)
+        else:
+            if given:
+                raise ArgumentError(f"overrides are for AllenNLP's archives; {path} is not one")
+        tagger: predictors.Predictor | None = None  # by default, the predicates of semantic roles are verbs
+        if predicates is None and load.predicates_for(path) and (verbs := model_named(VERBS)):
+            tagger = load.load_predictor(verbs.folder, overrides=device)
+        elif isinstance(predicates, (str, Path)):
+            tagger = load.load_predictor(predicates, overrides=device)
+        run = load.load_predictor(path, overrides=device, predicates=tagger)
         predictor = AllenNlpPredictor(run, predicates if callable(predicates) else None)
         if predictor_name is not None and predictor_name.replace("-", "_") not in predictor.names:
             expected = " or ".join(map(repr, predictor.names))
@@ -278,16 +285,6 @@ def load_predictor(
             raise
         advice = f"Not all published models can be imported.{did_you_mean(model_id, [*published])}"
         raise RunError(f"{error} {advice}") from None
-
-
-def _loaded(
-    path: str | Path, device: Sequence[str], predicates: str | Path | FindPredicates | None
-) -> predictors.Predictor:
-    """The predictor of a run; by default, the predicates of one of semantic roles are its verbs."""
-    if predicates is None and load.predicates_for(path) and (verbs := model_named(VERBS)):
-        predicates = verbs.folder
-    tagger = load.load_predictor(predicates, overrides=device) if isinstance(predicates, (str, Path)) else None
-    return load.load_predictor(path, overrides=device, predicates=tagger)
 
 
 def _imported(archive: Path, overrides: Mapping[str, Any], transformer: str | None) -> Path:

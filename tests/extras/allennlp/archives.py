@@ -77,6 +77,7 @@ def write_archive(
     return path
 
 
+ELMO = {"do_layer_norm": False, "projection_dim": None, "num_output_representations": 1, "requires_grad": False}
 NER: dict[str, Any] = {
     "dataset_reader": {
         "type": "conll2003",
@@ -101,7 +102,7 @@ NER: dict[str, Any] = {
         "text_field_embedder": {
             "token_embedders": {
                 "tokens": {"type": "embedding", "embedding_dim": 6, "trainable": True, "pretrained_file": "glove.gz"},
-                "elmo": {"type": "elmo_token_embedder", "options_file": "https://x", "dropout": 0.2},
+                "elmo": {"type": "elmo_token_embedder", "options_file": "https://x", "dropout": 0.2, **ELMO},
                 "token_characters": {
                     "type": "character_encoding",
                     "embedding": {"embedding_dim": 3},

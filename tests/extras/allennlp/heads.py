@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from elmo_tasks.extras.allennlp.archive import AllenNlpVocabulary, Params, Weights
-from elmo_tasks.extras.allennlp.heads import KINDS
+from elmo_tasks.extras.allennlp.heads import convert_head
 from elmo_tasks.extras.allennlp.heads.head import Head
 from elmo_tasks.models import ModelConfig, TaskModel
 from elmo_tasks.text.vocabulary import SPECIAL, Vocabulary
@@ -65,8 +65,7 @@ class Archive:
         """Our model, whose embedder has its features in another order; no tensor and no key of the model is left."""
         columns = torch.randperm(SIZE)
         params, weights = Params(self.config), Weights(dict(self.tensors))
-        vocabulary = AllenNlpVocabulary({"labels": self.labels})
-        head = KINDS[params.part("model").get("type")](params, weights, vocabulary, columns)
+        head = convert_head(params, weights, AllenNlpVocabulary({"labels": self.labels}), columns)
         assert weights.names() == []
         assert [key for key in params.unread() if key.startswith("model.") and "input_size" not in key] == []
         words = (*SPECIAL, *WORDS)

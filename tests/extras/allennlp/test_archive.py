@@ -103,8 +103,10 @@ def test_names_of_its_own_for_padded_namespaces_and_for_unknown_words(tmp_path: 
             assert bare == ({"my_pos", "exact"} if others else {"labels"})
             assert archive.vocabulary.labels("not_exact") == ("@@PADDING@@", "x", "@@UNKNOWN@@")
             assert (archive.version, archive.bilm_options) == (None, None)
+    names["tokens"] = ("\ufeffabc", "d")  # a byte order mark
     with opened(write_archive(tmp_path / "c", {**CONFIG, "vocabulary": "x"}, {}, names), tmp_path) as archive:
         assert archive.vocabulary.labels() == ("x", "UNK")
+        assert archive.vocabulary.labels("tokens") == ("@@PADDING@@", "abc", "d")
 
 
 def test_of_two_files_of_weights_that_of_the_archive_is_read(tmp_path: Path) -> None:
@@ -162,18 +164,6 @@ def test_a_config_is_not_evaluated(config: str, tmp_path: Path) -> None:
         pass
 
 
-def test_a_byte_order_mark_of_a_vocabulary_is_skipped(tmp_path: Path) -> None:
-    path = write_archive(tmp_path / "a", CONFIG, {}, {"tokens": ("\ufeffabc", "d")})
-    with opened(path, tmp_path) as archive:
-        assert archive.vocabulary.labels("tokens") == ("@@PADDING@@", "abc", "d")
-
-
-def linked(kind: bytes, target: str) -> tuple[tarfile.TarInfo, bytes]:
-    info = tarfile.TarInfo("vocabulary/more.txt")
-    info.type, info.linkname = kind, target
-    return info, b""
-
-
 class Code:
     """Its pickle runs code when it is read."""
 
@@ -184,25 +174,22 @@ class Code:
         return os.mkdir, (str(self.path / "harmed"),)
 
 
-HOSTILE: dict[str, tuple[Callable[[Path], tuple[tarfile.TarInfo, bytes]], str]] = {
-    "a path with .. below": (lambda _: member("vocabulary/../../harmed", b"x"), "a place outside of its folder"),
-    "a hard link": (lambda outside: linked(tarfile.LNKTYPE, "config.json"), "not a regular file"),
-    "a file twice": (lambda _: member("vocabulary/tokens.txt", b"x"), "twice"),
-}
-
-
-@pytest.mark.parametrize(("harm", "message"), HOSTILE.values(), ids=HOSTILE)
-def test_hostile_members_are_refused(
-    harm: Callable[[Path], tuple[tarfile.TarInfo, bytes]], message: str, tmp_path: Path
-) -> None:
-    path = write_archive(tmp_path / "model.tar.gz", CONFIG, TENSORS, {"tokens": ("a",)}, more=[harm(tmp_path)])
+def test_hostile_members_are_refused(tmp_path: Path) -> None:
+    link = tarfile.TarInfo("vocabulary/more.txt")
+    link.type, link.linkname = tarfile.LNKTYPE, "config.json"
     (scratch := tmp_path / "scratch").mkdir()
-    with pytest.raises(MigrationError) as error, opened(path, scratch):
-        pass
-    assert message in str(error.value)
-    assert len(str(error.value).splitlines()) == 1
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["model.tar.gz", "scratch"]
-    assert not list(scratch.iterdir())
+    for harm, message in (
+        (member("vocabulary/../../harmed", b"x"), "a place outside of its folder"),
+        ((link, b""), "not a regular file"),
+        (member("vocabulary/tokens.txt", b"x"), "twice"),
+    ):
+        path = write_archive(tmp_path / "model.tar.gz", CONFIG, TENSORS, {"tokens": ("a",)}, more=[harm])
+        with pytest.raises(MigrationError) as error, opened(path, scratch):
+            pass
+        assert message in str(error.value)
+        assert len(str(error.value).splitlines()) == 1
+        assert sorted(each.name for each in tmp_path.iterdir()) == ["model.tar.gz", "scratch"]
+        assert not list(scratch.iterdir())
 
 
 def test_code_in_the_pickle_is_not_run(new_format: bool, tmp_path: Path) -> None:
@@ -265,8 +252,7 @@ def test_what_was_not_read_is_known_by_its_path() -> None:
     assert params.unread() == ["a", "b", "g"]
     assert (params.get("a"), params.part("b").get("c"), params.get("h", 7)) == (1, 2, 7)
     assert params.unread() == ["g", "b.d", "b.e"]
-    assert "c" in params.part("b")
-    assert "d" not in params.part("b")
+    assert ("c" in params.part("b"), "d" in params.part("b")) == (True, False)
     params.ignore("g")
     assert params.part("b").part("e").path("f") == "b.e.f"
     params.part("missing").ignore("x")
@@ -277,63 +263,36 @@ def test_wrong_values_are_named() -> None:
     params = Params(VALUES)
     for read, message in (
         (lambda: params.get("h"), "config.json: h is missing"),
-        (lambda: params.number("g"), "g is 'text'; expected a number"),
         (lambda: params.part("b").number("e"), "b.e is .*; expected a number"),
-        (lambda: Params({"n": 1e9}).number("n"), "n is '1000000000.0'; expected a number, from 0 to 1,048,576"),
-        (lambda: Params({"n": (1 << 20) + 1}).number("n"), "n is '1048577'; expected a number, from 0 to 1,048,576"),
-        (lambda: Params({"n": -1}).number("n", 0), "n is '-1'; expected a number"),
-        (lambda: Params({"n": True}).number("n"), "n is 'True'; expected a number"),
-        (lambda: Params({"n": None}).number("n", 3), "n is 'None'; expected a number"),
-        (lambda: Params({"n": float("nan")}).number("n"), "n is 'nan'; expected a number"),
         (lambda: params.part("a"), "a is '1'; expected an object"),
         (lambda: params.expect("g", "other", None), "g is text; only other or None can be imported"),
+        (lambda: params.expect("missing", 5), "missing is None; only 5 can be imported"),
     ):
         with pytest.raises(MigrationError, match=message):
             read()
-
-
-def test_sizes_counts_and_probabilities_are_numbers() -> None:
-    params = Params({"zero": 0, "most": 1 << 20, "share": 0.5})
-    assert [params.number(key) for key in ("zero", "most", "share")] == [0, 1 << 20, 0.5]
+    for value in ((1 << 20) + 1, 1e9, -1, True, None, float("nan"), "text"):
+        with pytest.raises(MigrationError, match=f"n is '{value}'; expected a number, from 0 to 1,048,576"):
+            Params({"n": value}).number("n", 3)
+    for value in (0, 0.5, 1 << 20):
+        assert Params({"n": value}).number("n") == value
     assert params.number("missing", None) is None
-    assert params.number("missing", 3) == 3
 
 
-def test_a_key_may_have_one_of_several_values() -> None:
-    params = Params({"a": 2, "b": None})
-    params.expect("a", 1, 2)
-    params.expect("b", None)
-    params.expect("missing", 5, default=5)
-    with pytest.raises(MigrationError, match="missing is None; only 5 can be imported"):
-        params.expect("missing", 5)
-    assert params.unread() == []
-
-
-def test_tensors_are_taken_once() -> None:
+def test_tensors_are_taken_once_and_have_the_expected_shapes() -> None:
     weights = Weights({"x.one": torch.zeros(2, 3), "x.two": torch.zeros(4), "y": torch.zeros(())})
     part = weights.part("x.")
     assert part.names() == ["one", "two"]
     assert part.take("one", 2, None).shape == (2, 3)
-    assert "one" not in part
-    assert part.take_optional("one") is None
-    assert weights.names() == ["x.two", "y"]
-    assert part.names() == ["two"]
-    assert "two" in part
-    assert part.take("two").shape == (4,)
-
-
-@pytest.mark.parametrize(
-    ("name", "shape", "message"),
-    [
+    assert ("one" in part, "two" in part, part.take_optional("one")) == (False, True, None)
+    assert (weights.names(), part.names()) == (["x.two", "y"], ["two"])
+    for name, shape, message in (
+        ("x.one", (), "has no tensor 'x.one'"),
         ("x.two", (4, 1), "'x.two' is 4; by its config it should be 4 x 1"),
         ("x.two", (3,), "'x.two' is 4; by its config it should be 3"),
         ("x.two", (None, 2), "'x.two' is 4; by its config it should be any x 2"),
-        ("x.y", (2,), "'x.y' is a single number; by its config it should be 2"),
-        ("x.one", (), "has no tensor 'x.one'"),
-    ],
-)
-def test_tensors_of_another_shape_are_refused(name: str, shape: tuple[int | None, ...], message: str) -> None:
-    weights = Weights({"x.two": torch.zeros(4), "x.y": torch.zeros(())})
-    with pytest.raises(MigrationError) as error:
-        weights.part("x.").take(name.removeprefix("x."), *shape)
-    assert message in str(error.value)
+        ("y", (2,), "'y' is a single number; by its config it should be 2"),
+    ):
+        fresh = Weights({"x.two": torch.zeros(4), "y": torch.zeros(())})
+        with pytest.raises(MigrationError, match=message):
+            fresh.take(name, *shape)
+    assert part.take("two").shape == (4,)

@@ -13,7 +13,7 @@ import torch
 
 import elmo_tasks.compat
 from elmo_tasks.compat import Elmo, ElmoEmbedder, Predictor, load_archive, tf_hub_outputs
-from elmo_tasks.elmo import PUBLISHED_OPTIONS, TINY_OPTIONS
+from elmo_tasks.elmo import TINY_OPTIONS
 from elmo_tasks.errors import ElmoTasksError
 from tests.random_bilm import random_bilm
 
@@ -54,31 +54,23 @@ def test_sentences_batches_and_single_sentences(files: tuple[Path, Path]) -> Non
     assert (tuple(layers.shape), mask.sum(dim=1).tolist()) == ((4, 3, 3, 64), [3, 1, 0, 3])
 
 
-@pytest.mark.parametrize("given", [True, False])
-def test_the_outputs_of_tensorflow_hub(given: bool) -> None:
-    """With the sizes of its ELMo: half of the token layer's two equal halves, and the whole of the others."""
-    bilm = random_bilm(PUBLISHED_OPTIONS["original"], seed=2)
-    weights, gamma = (torch.tensor([0.3, -1.0, 2.0]), 0.7) if given else (torch.zeros(3), 1.0)
-    settings: dict[str, Any] = {"weights": weights, "gamma": gamma} if given else {}
-    found = tf_hub_outputs(["The dog barked", "Hello", ["a", "b c"], ""], bilm, **settings)
+def test_the_outputs_of_tensorflow_hub() -> None:
+    """Half of the token layer's two equal halves, and the whole of the others."""
+    bilm = random_bilm(TINY_OPTIONS, seed=2)
+    texts = ["The dog barked", "Hello", ["a", "b c"], ""]
     output = bilm.layers([["The", "dog", "barked"], ["Hello"], ["a", "b c"], []])
-    layers, mask = output.layers, output.mask
-    assert {name: tuple(each.shape) for name, each in found.items()} == {
-        "word_emb": (4, 3, 512),
-        "lstm_outputs1": (4, 3, 1024),
-        "lstm_outputs2": (4, 3, 1024),
-        "elmo": (4, 3, 1024),
-        "default": (4, 1024),
-    }
-    for half in layers[:, 0].split(512, dim=2):
-        torch.testing.assert_close(found["word_emb"], half)
-    torch.testing.assert_close(found["lstm_outputs1"], layers[:, 1])
-    torch.testing.assert_close(found["lstm_outputs2"], layers[:, 2])
-    expected = gamma * sum(share * layers[:, number] for number, share in enumerate(weights.softmax(0)))
-    torch.testing.assert_close(found["elmo"], expected)
-    for row, length in enumerate(mask.sum(1).tolist()):
-        mean = found["elmo"][row, :length].sum(0) / max(1, length)
-        torch.testing.assert_close(found["default"][row], mean)
+    layers, lengths = output.layers, output.mask.sum(1).tolist()
+    given: dict[str, Any] = {"weights": torch.tensor([0.3, -1.0, 2.0]), "gamma": 0.7}
+    for settings, shares in (({}, torch.ones(3) / 3), (given, 0.7 * given["weights"].softmax(0))):
+        found = tf_hub_outputs(texts, bilm, **settings)
+        assert list(found) == ["word_emb", "elmo", "lstm_outputs1", "lstm_outputs2", "default"]
+        for half in layers[:, 0].split(32, dim=2):
+            torch.testing.assert_close(found["word_emb"], half)
+        torch.testing.assert_close(found["lstm_outputs1"], layers[:, 1])
+        torch.testing.assert_close(found["lstm_outputs2"], layers[:, 2])
+        torch.testing.assert_close(found["elmo"], torch.einsum("l,bltd->btd", shares, layers))
+        means = [each[:length].sum(0) / max(1, length) for each, length in zip(found["elmo"], lengths, strict=True)]
+        torch.testing.assert_close(found["default"], torch.stack(means))
 
 
 def test_what_is_not_here_says_what_to_use() -> None:
@@ -100,15 +92,6 @@ def test_without_files_it_says_which_bilm_it_is(caplog: pytest.LogCaptureFixture
     assert "the biLM in the package is used, not AllenNLP's" in caplog.text
 
 
-@pytest.mark.parametrize(("number", "count"), [(1, 1), (99, 1)])
-def test_a_gpu_that_is_not_there(
-    number: int, count: int, files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
-    with pytest.raises(ElmoTasksError, match=rf"cuda_device is cuda:{number}; expected one of {count} GPU\(s\)"):
-        ElmoEmbedder(*files, cuda_device=number)
-
-
 def test_without_a_gpu_the_cpu_is_used_and_it_is_said(
     files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -120,10 +103,7 @@ def test_without_a_gpu_the_cpu_is_used_and_it_is_said(
     assert caplog.messages == ["cuda_device is cuda:1, but torch finds no GPU; the CPU is used"] * 4
 
 
-@pytest.mark.parametrize(("number", "device"), [(-1, "cpu"), (0, "cuda:0"), (1, "cuda:1")])
-def test_the_device_of_a_number(
-    number: int, device: str, files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_device_of_a_number(files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     moved: list[str] = []
 
     def to(module: torch.nn.Module, place: torch.device) -> torch.nn.Module:
@@ -132,10 +112,12 @@ def test_the_device_of_a_number(
 
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     monkeypatch.setattr(torch.nn.Module, "to", to)
-    assert ElmoEmbedder(*files, cuda_device=number).cuda_device == number
-    assert moved[-1] == device
-
-
-def test_no_device_has_a_number_below_minus_one(files: tuple[Path, Path]) -> None:
-    with pytest.raises(ElmoTasksError, match="cuda_device is -2; expected a whole number of at least -1"):
-        ElmoEmbedder(*files, cuda_device=-2)
+    for number, device in ((-1, "cpu"), (0, "cuda:0"), (1, "cuda:1")):
+        assert ElmoEmbedder(*files, cuda_device=number).cuda_device == number
+        assert moved[-1] == device
+    for wrong, message in (
+        (2, r"cuda_device is cuda:2; expected one of 2 GPU\(s\)"),
+        (-2, "cuda_device is -2; expected a whole number of at least -1"),
+    ):
+        with pytest.raises(ElmoTasksError, match=message):
+            ElmoEmbedder(*files, cuda_device=wrong)

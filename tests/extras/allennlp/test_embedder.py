@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from elmo_tasks.errors import MigrationError
 from elmo_tasks.extras.allennlp.archive import AllenNlpVocabulary, Archive, Params, Weights
 from elmo_tasks.extras.allennlp.embedder import ConvertedEmbedder, convert_embedder
 from elmo_tasks.extras.allennlp.transformer import write_transformer
-from elmo_tasks.text.vocabulary import BEGIN_WORD, END_WORD, SPECIAL
+from elmo_tasks.text import vocabulary
+from elmo_tasks.text.vocabulary import BEGIN_WORD, SPECIAL
 from tests.extras.allennlp.archives import OPTIONS, bilm, elmo_tensors
 
 START = "text_field_embedder.token_embedder_"
@@ -55,7 +56,7 @@ def tensors(rows: int = 4) -> dict[str, Tensor]:
         f"{encoder}conv_layer_0.bias": torch.zeros(3),
         **{f"{START}elmo._elmo.{name}": tensor for name, tensor in elmo_tensors(bilm()).items()},
     }
-    lstm = torch.nn.LSTM(2, 3, 2, bidirectional=True)
+    lstm = nn.LSTM(2, 3, 2, bidirectional=True)
     return named | {f"{encoder}_module.{name}": tensor for name, tensor in lstm.state_dict().items()}
 
 
@@ -80,82 +81,58 @@ def convert(
 
 
 def test_words_have_their_rows_and_padding_is_zero() -> None:
-    result = convert(WORDS)
-    assert result.vocabulary({}).words == (*SPECIAL, "dog", "cat")
-    assert result.vocabulary({}).num_trained_words == 4
-    assert result.tensors["words.trained"].tolist() == [[0, 0], [14, 15], [12, 13], [16, 17]]
-    assert result.tensors["words.fixed"].shape == (0, 2)
-    assert result.config == {"words": {"size": 2, "trainable": True}}
-    assert result.vocabulary_config == {"lowercase_words": False}
-    assert (result.vocabulary({}).lowercase_words, result.vocabulary({}).byte_characters) == (False, False)
-    assert (result.columns.tolist(), result.bilm, result.notes) == ([0, 1], None, [])
-
-
-def test_settings_of_words() -> None:
     settings = {
         "trainable": False, "num_embeddings": 4, "pretrained_file": "x", "sparse": True, "vocab_namespace": "x",
         "padding_index": 0, "norm_type": 2.0, "scale_grad_by_freq": False,
     }  # fmt: skip
     indexer = {"type": "single_id", "lowercase_tokens": True, "token_min_padding_length": 1}
-    result = convert(
-        {"tokens": {**WORDS["tokens"], **settings}}, {"tokens": indexer}, type="basic", allow_unmatched_keys=True
+    other = convert(
+        {"tokens": WORDS["tokens"] | settings}, {"tokens": indexer}, type="basic", allow_unmatched_keys=True
     )
-    assert not result.config["words"]["trainable"]
-    assert result.vocabulary_config == {"lowercase_words": True}
-    assert result.vocabulary({}).lowercase_words
-
-
-def test_a_projection_of_words_is_multiplied_out() -> None:
-    result = convert({"tokens": {**WORDS["tokens"], "projection_dim": 1}})
-    assert result.tensors["words.trained"].tolist() == [[0], [264], [242], [286]]
-    assert result.config["words"]["size"] == 1
+    for result, has_settings in ((convert(WORDS), False), (other, True)):
+        found = result.vocabulary({})
+        assert (found.words, found.num_trained_words) == ((*SPECIAL, "dog", "cat"), 4)
+        assert (found.lowercase_words, found.byte_characters) == (has_settings, False)
+        assert result.tensors["words.trained"].tolist() == [[0, 0], [14, 15], [12, 13], [16, 17]]
+        assert result.tensors["words.fixed"].shape == (0, 2)
+        assert result.config == {"words": {"size": 2, "trainable": not has_settings}}
+        assert result.vocabulary_config == {"lowercase_words": has_settings}
+        assert (result.columns.tolist(), result.bilm, result.notes) == ([0, 1], None, [])
 
 
 @pytest.mark.parametrize(
-    ("version", "settings", "expected", "note"),
+    ("version", "settings", "expected"),
     [
-        ("0.9.0", {"conv_layer_activation": "tanh"}, {"padding": "right", "activation": "tanh"}, "longest word"),
-        ("0.9.0", {"conv_layer_activation": None, "output_dim": 0}, {"activation": "relu"}, "longest word"),
-        ("1.3.0", {"conv_layer_activation": "linear"}, {"padding": "none", "activation": "none"}, None),
-        ("1.3.0", {"conv_layer_activation": "relu"}, {"padding": "none", "activation": "relu"}, None),
+        ("0.9.0", {"conv_layer_activation": "tanh"}, {"padding": "right", "activation": "tanh"}),
+        ("1.2.0", {"conv_layer_activation": None, "output_dim": 0}, {"padding": "right", "activation": "relu"}),
+        ("1.2.1", {"conv_layer_activation": "linear"}, {"padding": "none", "activation": "none"}),
+        ("1.10.0", {"conv_layer_activation": "relu"}, {"padding": "none", "activation": "relu"}),
     ],
 )
-def test_characters_in_a_convolution(
-    version: str, settings: dict[str, Any], expected: dict[str, Any], note: str | None
-) -> None:
+def test_characters_in_a_convolution(version: str, settings: dict[str, Any], expected: dict[str, Any]) -> None:
+    """Padding of characters counts before 1.2.1."""
     least = {} if "output_dim" in settings else {"min_padding_length": 5}
     indexer = {"type": "characters", **least, "unread": 1}
     result = convert(characters({**CNN, **settings}, dropout=0.2), {"characters": indexer}, version=version)
-    padding = {"padding": "right", "token_min_padding_length": 5 if least else 0} if version == "0.9.0" else {}
+    is_padded = expected["padding"] == "right"
+    padding = {"token_min_padding_length": 5 if least else 0} if is_padded else {}
     common = {"embedding_size": 2, "filters": 3, "width": 2, "dropout": 0.2}
     assert result.config == {"characters": {**common, **padding, **expected}}
     assert result.vocabulary({}).characters == (*SPECIAL, "d", "o")
     assert result.tensors["characters.embedding.weight"].tolist() == [[0, 0], [2, 3], [4, 5], [6, 7]]
     assert result.columns.tolist() == [0, 1, 2]
-    assert [note for note in result.notes if "longest word" in note] == list(result.notes)
-    assert len(result.notes) == (note is not None)
+    assert ["longest word" in note for note in result.notes] == [True] * is_padded
 
 
-@pytest.mark.parametrize(
-    ("settings", "suffixes"),
-    [
-        ({}, ["_l0"]),
-        (
-            {"num_layers": 2, "bidirectional": True, "bias": True, "dropout": 0.1},
-            ["_l0", "_l0_reverse", "_l1", "_l1_reverse"],
-        ),
-    ],
-)
-def test_characters_in_an_lstm(settings: dict[str, Any], suffixes: list[str]) -> None:
+@pytest.mark.parametrize("both", [False, True])
+def test_characters_in_an_lstm(both: bool) -> None:
+    settings = {"num_layers": 2, "bidirectional": True, "bias": True, "dropout": 0.1} if both else {}
     result = convert(characters({**LSTM, **settings}), {"characters": {"min_padding_length": 3}})
-    both = bool(settings)
     expected = {"type": "lstm", "hidden_size": 3, "num_layers": 1 + both, "bidirectional": both}
     assert result.config == {"characters": {"embedding_size": 2, **expected}}
-    names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
-    lstm = {name for name in result.tensors if ".lstm." in name}
-    assert lstm == {f"characters.lstm.{name}{suffix}" for name in names for suffix in suffixes}
-    assert len(result.columns) == 3 * (1 + both)
-    assert result.notes == []
+    names = nn.LSTM(2, 3, 1 + both, bidirectional=both).state_dict()
+    assert {name for name in result.tensors if ".lstm." in name} == {f"characters.lstm.{name}" for name in names}
+    assert (len(result.columns), result.notes) == (3 * (1 + both), [])
 
 
 @pytest.mark.parametrize(("rows", "last"), [(262, [518, 519]), (100, [0, 0])])
@@ -168,25 +145,13 @@ def test_characters_as_bytes(rows: int, last: list[float]) -> None:
     assert embedding[2 + ord("A")].tolist() == [2 * 66, 2 * 66 + 1]  # a byte's row follows its number
     assert embedding[2 + 98].tolist() == [198, 199]
     assert embedding[-1].tolist() == last
-    assert result.vocabulary({}).characters[-1] == BEGIN_WORD
-    assert END_WORD not in result.vocabulary({}).characters
+    found = result.vocabulary({})
+    assert found.characters == (*SPECIAL, *vocabulary.BYTES, BEGIN_WORD)
+    assert found.byte_characters
     assert result.vocabulary_config == {"byte_characters": True, "border_characters": True}
-    assert result.vocabulary({}).byte_characters
     without = convert(characters(CNN), {"characters": BYTES}, given=tensors(rows))
     assert not without.vocabulary_config["border_characters"]
-    assert len(without.vocabulary({}).characters) == 2 + 256
-
-
-def test_elmo() -> None:
-    settings = {"requires_grad": True, "do_layer_norm": False, "projection_dim": None, "num_output_representations": 1}
-    result = convert({"elmo": {**ELMO["elmo"], **settings}}, {"elmo": {"type": "elmo_characters"}})
-    assert result.config == {"elmo": {"mixes": ["input"], "dropout": 0.5}}
-    assert result.bilm is not None
-    assert len(result.columns) == result.bilm.output_size
-    assert not any(parameter.requires_grad for parameter in result.bilm.parameters())
-    assert result.notes == []
-    assert result.tensors["elmo.mixes.input.weights"].shape == (result.bilm.num_layers,)
-    assert result.tensors["elmo.mixes.input.gamma"].item() == 1.5
+    assert without.vocabulary({}).characters == (*SPECIAL, *vocabulary.BYTES)
 
 
 @pytest.mark.parametrize("mixes", [("input",), ("output",), ("input", "output")])
@@ -206,6 +171,9 @@ def test_an_elmo_beside_the_embedder_is_only_part_of_its_output_as_input(mixes: 
     for number, mix in enumerate(mixes):
         assert result.tensors[f"elmo.mixes.{mix}.gamma"] == given[f"_elmo.scalar_mix_{number}.gamma"]
     assert result.notes == []
+
+
+BORDERS = r"start_tokens is .*; only \[259\] or \[\] or None can"
 
 
 def indexed(**settings: Any) -> dict[str, Any]:
@@ -228,28 +196,16 @@ def indexed(**settings: Any) -> dict[str, Any]:
         (characters({**CNN, "ngram_filter_sizes": 2}), {}, "ngram_filter_sizes is 2; expected filters of one width"),
         (characters({"type": "cnn", "num_filters": 3}), {}, r"ngram_filter_sizes is \[2, 3, 4, 5\]; expected filters"),
         (characters({**CNN, "output_dim": 5}), {}, "output_dim is 5; only None or 0 can"),
-        (
-            characters({**CNN, "conv_layer_activation": "elu"}),
-            {},
-            "activation is elu; only relu or tanh or linear or None can",
-        ),
+        (characters({**CNN, "conv_layer_activation": "elu"}), {}, "is elu; only relu or tanh or linear or None can"),
         (characters({**CNN, "num_filters": 4}), {}, "is 3 x 2 x 2; by its config it should be 4 x 2 x 2"),
         (characters({**LSTM, "bias": False}), {}, "bias is False; only True can"),
         (characters(CNN), indexed(character_tokenizer={"type": "x"}), "type is x; only None or character can"),
         (characters(CNN), indexed(character_tokenizer={"lowercase_characters": True}), "lowercase_characters is True"),
-        (
-            characters(CNN),
-            indexed(character_tokenizer={"start_tokens": ["^"]}),
-            r"start_tokens is \['\^'\]; only \[\] or None can",
-        ),
+        (characters(CNN), indexed(character_tokenizer={"start_tokens": ["^"]}), r"'\^'\]; only \[\] or None can"),
         (characters(CNN), indexed(character_tokenizer={"byte_encoding": "latin-1"}), "latin-1; only utf-8 or utf8 can"),
         *(
-            (
-                characters(CNN),
-                indexed(character_tokenizer={"byte_encoding": "utf8", "start_tokens": wrong}),
-                r"start_tokens is .*; only \[259\] or \[\] or None can",
-            )
-            for wrong in ([259, 260], ["a"], [0], 259)
+            (characters(CNN), indexed(character_tokenizer={"byte_encoding": "utf8", "start_tokens": wrong}), BORDERS)
+            for wrong in ([259, 260], ["a"], 259)
         ),
         ({"elmo": {**ELMO["elmo"], "projection_dim": 5}}, {}, "projection_dim is 5; only None or 0 can"),
     ],

@@ -296,15 +296,6 @@ def test_characters_as_bytes_in_an_lstm(borders: tuple[list[int], list[int]], tm
     assert load_run(tmp_path / "run").vocabulary.labels["tags"] == labels
 
 
-@pytest.mark.parametrize(
-    ("version", "padding"), [("0.9.0", "right"), ("1.2.0", "right"), ("1.2.1", "none"), ("1.10.0", "none")]
-)
-def test_padding_of_characters_counts_before_1_2_1(version: str, padding: str, tmp_path: Path) -> None:
-    meta = member("meta.json", json.dumps({"version": version}).encode())  # AllenNLP itself writes it since 2.5.0
-    path = write_archive(tmp_path / "model.tar.gz", NER, ner_tensors(), VOCABULARY, more=[meta])
-    assert imported_config(path, tmp_path / "run")["model"]["embedder"]["characters"]["padding"] == padding
-
-
 def test_archives_of_1_0_to_2_4_do_not_say_whether_padding_counts(archive: Path, tmp_path: Path) -> None:
     old = imported_config(archive, tmp_path / "old")["model"]["embedder"]["characters"]
     config = with_changes(NER, {})

@@ -23,7 +23,7 @@ from elmo_tasks.extras.pretraining.corpus import Corpus
 from elmo_tasks.extras.pretraining.language_model import LanguageModel
 from elmo_tasks.extras.pretraining.pretrain import PretrainingFolder, dry_run, perplexity_of_text, pretrain
 from elmo_tasks.extras.pretraining.pretraining_config import PretrainingConfig
-from elmo_tasks.extras.weights.lexicon import NEEDED_CHARACTERS, NEEDED_WORDS, as_bytes
+from elmo_tasks.extras.weights.many_langs import NEEDED_CHARACTERS, NEEDED_WORDS, as_bytes
 from elmo_tasks.files.locks import locked
 from elmo_tasks.files.tensor_files import read_state
 from elmo_tasks.text.tokenizers import WhitespaceTokenizer

@@ -12,36 +12,17 @@ from torch.nn import functional
 from elmo_tasks.elmo import BiLM, BiLMOptions, Elmo, ScalarMix, batch_to_ids
 from elmo_tasks.elmo.characters import BEGIN_SENTENCE, END_SENTENCE
 from tests.elmo.formulas import allennlp_lstm_layers
+from tests.extras.allennlp.archives import elmo_tensors
+from tests.random_bilm import random_bilm
 
 State = dict[str, Tensor]
 WORDS = ["the", "café", "opened", "the", "naïve-coöperation" * 5]
 
 
-def _elmo_state(options: BiLMOptions, mixes: int = 2) -> State:
+def _elmo_state(options: BiLMOptions) -> State:
     """Random tensors under the names, and in the shapes, that AllenNLP's `Elmo` saves."""
-    cnn, lstm = options.char_cnn, options.lstm
-    filters, cells, size = cnn.num_filters, lstm.dim, lstm.projection_dim
-    shapes: dict[str, tuple[int, ...]] = {"_token_embedder._char_embedding_weights": (262, cnn.embedding.dim)}
-    for number, (width, count) in enumerate(cnn.filters):
-        shapes[f"_token_embedder.char_conv_{number}.weight"] = (count, cnn.embedding.dim, width)
-        shapes[f"_token_embedder.char_conv_{number}.bias"] = (count,)
-    shapes["_token_embedder._highways._layers.0.weight"] = (2 * filters, filters)
-    shapes["_token_embedder._highways._layers.0.bias"] = (2 * filters,)
-    shapes["_token_embedder._projection.weight"] = (size, filters)
-    shapes["_token_embedder._projection.bias"] = (size,)
-    for number in range(lstm.n_layers):
-        for direction in ("forward", "backward"):
-            prefix = f"_elmo_lstm.{direction}_layer_{number}"
-            shapes[f"{prefix}.input_linearity.weight"] = (4 * cells, size)
-            shapes[f"{prefix}.state_linearity.weight"] = (4 * cells, size)
-            shapes[f"{prefix}.state_linearity.bias"] = (4 * cells,)
-            shapes[f"{prefix}.state_projection.weight"] = (size, cells)
-    shapes = {f"_elmo_lstm.{name}": shape for name, shape in shapes.items()}
-    for number in range(mixes):
-        shapes[f"scalar_mix_{number}.gamma"] = (1,)
-        shapes |= {f"scalar_mix_{number}.scalar_parameters.{layer}": (1,) for layer in range(options.num_layers)}
-    generator = torch.Generator().manual_seed(5)
-    return {name: torch.randn(shape, generator=generator) / 2 for name, shape in shapes.items()}
+    torch.manual_seed(5)
+    return elmo_tensors(random_bilm(options, seed=5), mixes=2)
 
 
 def _allennlp_layers(state: State, options: BiLMOptions, sentence: list[str]) -> Tensor:

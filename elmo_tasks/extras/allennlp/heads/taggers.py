@@ -1,48 +1,38 @@
-"""AllenNLP's `crf_tagger`, among others its recognizers of named entities, `simple_tagger`, `srl` and `srl_bert`.
-
-See `elmo_tasks.extras.allennlp.heads.head`.
-
-# K tags
-"""
+"""AllenNLP's `crf_tagger`, among others its recognizers of named entities, `simple_tagger`, `srl` and `srl_bert`."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from elmo_tasks.errors import MigrationError
-from elmo_tasks.extras.allennlp.archive import AllenNlpVocabulary, Params, Weights
-from elmo_tasks.extras.allennlp.heads.head import Head, read_layers
+from elmo_tasks.extras.allennlp.archive import Params, Weights
+from elmo_tasks.extras.allennlp.heads.head import Head
 from elmo_tasks.modules.crf import TransitionConstraints
 from elmo_tasks.text.tag_schemes import TagScheme, is_tag
 
 _SCHEMES: dict[str, TagScheme] = {"BIO": "IOB2", "IOB1": "IOB1", "BIOUL": "BIOUL", "BMES": "BMES"}
 _COLUMNS = {"pos": (0, 1), "chunk": (0, 2)}  # of CoNLL-2003; entities are in the last
+_PROJECTION = "tag_projection_layer._module."  # its outputs are the tags' scores
 
 
-def convert_crf_tagger(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, columns: Tensor) -> Head:
+def convert_crf_tagger(head: Head) -> None:
     """The same model as our `crf_tagger`."""
-    model = params.part("model")
+    model, labels = head.model, head.own_labels()
     model.ignore("calculate_span_f1", "verbose_metrics", "include_start_end_transitions", "top_k")
     model.ignore("label_weights", "weight_strategy")
-    labels = vocabulary.labels(model.get("label_namespace", "labels"))
     scheme = _scheme_of(model, "label_encoding") or _scheme_of(model, "constraint_type")
     if model.get("constrain_crf_decoding", None) is False:
         scheme = None
-    dropout = model.number("dropout", None) or 0.0
-    head = Head(type="crf_tagger", tag_scheme=scheme, dropout=dropout)
-    head.add_encoder("encoder", model.part("encoder"), weights.part("encoder."), columns)
+    dropout = head.config["dropout"] = model.number("dropout", None) or 0.0
+    head.add_encoder("encoder", "encoder", head.columns, "encoder.")
     if dropout and "hidden_sizes" in head.config["encoder"]:  # AllenNLP's is also on the encoder's input
         head.config["encoder"]["dropout"] = dropout
     if "feedforward" in model:
-        layers = read_layers(model.part("feedforward"), weights.part("_feedforward."))
-        head.add_layers("feedforward", layers, model.path("feedforward"))
-    head.tensors |= _projection(weights.part("tag_projection_layer._module."), len(labels))
-    head.tensors |= _transitions(weights.part("crf."), labels, scheme)
-    config, notes = _tagged_sentences(params.part("dataset_reader"), scheme)
-    return head.reads(config, notes, tags=labels)
+        head.add_layers("feedforward", head.layers("feedforward"), "feedforward")
+    head.add_linear("projection", _PROJECTION, len(labels), None)
+    head.tensors |= _transitions(head.weights.part("crf."), labels, scheme)
+    _read_tagged_sentences(head, scheme)
 
 
 def _transitions(weights: Weights, labels: tuple[str, ...], scheme: TagScheme | None) -> dict[str, Tensor]:
@@ -67,53 +57,45 @@ def _transitions(weights: Weights, labels: tuple[str, ...], scheme: TagScheme | 
     }
 
 
-def convert_simple_tagger(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, columns: Tensor) -> Head:
+def convert_simple_tagger(head: Head) -> None:
     """The same model as our `simple_tagger`."""
-    model, reader = params.part("model"), params.part("dataset_reader")
+    model, labels = head.model, head.own_labels()
     model.ignore("calculate_span_f1", "verbose_metrics")
-    labels = vocabulary.labels(model.get("label_namespace", "labels"))
-    scheme = _scheme_of(model, "label_encoding") or _scheme_of(reader, "coding_scheme")
+    scheme = _scheme_of(model, "label_encoding") or _scheme_of(head.reader, "coding_scheme")
     if scheme and not all(is_tag(label, scheme) for label in labels):
         scheme = None  # it only says how predictions are scored
-    head = Head(type="simple_tagger", tag_scheme=scheme)
-    head.add_encoder("encoder", model.part("encoder"), weights.part("encoder."), columns)
-    head.tensors |= _projection(weights.part("tag_projection_layer._module."), len(labels))
-    config, notes = _tagged_sentences(reader, scheme)
-    return head.reads(config, notes, tags=labels)
+    head.add_encoder("encoder", "encoder", head.columns, "encoder.")
+    head.add_linear("projection", _PROJECTION, len(labels), None)
+    _read_tagged_sentences(head, scheme)
 
 
-def convert_srl(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, columns: Tensor) -> Head:
+def convert_srl(head: Head) -> None:
     """The same model as our `srl`."""
-    model, labels = params.part("model"), _labels(params, vocabulary)
-    size = model.number("binary_feature_dim")
-    head = Head(
-        type="srl",
-        predicate_size=size,
-        dropout=model.number("embedding_dropout", 0.0),
-        decoded_scores="probabilities",
-    )
+    size = head.model.number("binary_feature_dim")
+    dropout = head.model.number("embedding_dropout", 0.0)
+    head.config |= {"predicate_size": size, "dropout": dropout, "decoded_scores": "probabilities"}
+    columns = head.columns
     inputs = torch.cat([columns, len(columns) + torch.arange(size)])  # the flag's features come last on both sides
-    head.add_encoder("encoder", model.part("encoder"), weights.part("encoder."), inputs)
-    head.tensors["predicate.weight"] = weights.take("binary_feature_embedding.weight", 2, size)
-    head.tensors |= _projection(weights.part("tag_projection_layer._module."), len(labels))
-    return head.reads({"type": "srl_conll2012"}, tags=labels)
+    head.add_encoder("encoder", "encoder", inputs, "encoder.")
+    head.tensors["predicate.weight"] = head.weights.take("binary_feature_embedding.weight", 2, size)
+    head.add_linear("projection", _PROJECTION, len(_read_roles(head)), None)
 
 
-def convert_srl_bert(params: Params, weights: Weights, vocabulary: AllenNlpVocabulary, columns: Tensor) -> Head:
+def convert_srl_bert(head: Head) -> None:
     """The same model as our `srl_bert`."""
-    labels, reader = _labels(params, vocabulary), params.part("dataset_reader")
-    reader.ignore("token_indexers")
-    head = Head(type="srl_bert", lowercase="uncased" in str(reader.get("bert_model_name")))
-    head.tensors |= _projection(weights.part("tag_projection_layer."), len(labels), len(columns))
-    return head.reads({"type": "srl_conll2012"}, tags=labels)
+    head.reader.ignore("token_indexers")
+    head.config["lowercase"] = "uncased" in str(head.reader.get("bert_model_name"))
+    head.add_linear("projection", "tag_projection_layer.", len(_read_roles(head)), len(head.columns))
 
 
-def _labels(params: Params, vocabulary: AllenNlpVocabulary) -> tuple[str, ...]:
-    """The tags, after the keys that both models have."""
-    params.part("model").ignore("label_smoothing", "ignore_span_metric", "srl_eval_path")
-    params.part("dataset_reader").expect("type", "srl")
-    params.part("dataset_reader").ignore("domain_identifier")
-    return vocabulary.labels("labels")
+def _read_roles(head: Head) -> tuple[str, ...]:
+    """The reader of semantic roles, and its tags, which are returned."""
+    head.model.ignore("label_smoothing", "ignore_span_metric", "srl_eval_path")
+    head.reader.expect("type", "srl")
+    head.reader.ignore("domain_identifier")
+    head.dataset_reader = {"type": "srl_conll2012"}
+    head.labels = {"tags": head.vocabulary.labels()}
+    return head.labels["tags"]
 
 
 def _scheme_of(params: Params, key: str) -> TagScheme | None:
@@ -122,26 +104,20 @@ def _scheme_of(params: Params, key: str) -> TagScheme | None:
     return _SCHEMES.get(params.get(key, None))
 
 
-def _tagged_sentences(reader: Params, scheme: TagScheme | None) -> tuple[dict[str, Any], list[str]]:
-    """Our reader of tagged sentences, and what is to be said about it."""
-    name = reader.get("type", None)
-    config: dict[str, Any] = {"type": "conll2003", "tag_scheme": scheme}
+def _read_tagged_sentences(head: Head, scheme: TagScheme | None) -> None:
+    """The reader of tagged sentences, and their tags."""
+    head.config["tag_scheme"] = scheme
+    head.labels = {"tags": head.own_labels()}
+    head.dataset_reader = {"type": "conll2003", "tag_scheme": scheme}
+    name = head.reader.get("type", None)
     if name == "ontonotes_ner":
-        reader.ignore("domain_identifier", "coding_scheme", "label_namespace")
-        return {"type": "ner_conll2012", "tag_scheme": scheme}, []
-    if name != "conll2003":
+        head.reader.ignore("domain_identifier", "coding_scheme", "label_namespace")
+        head.dataset_reader["type"] = "ner_conll2012"
+    elif name == "conll2003":
+        head.reader.ignore("coding_scheme", "feature_labels", "label_namespace", "convert_to_coding_scheme")
+        tag_label = head.reader.get("tag_label", "ner")
+        if tag_label in _COLUMNS:
+            head.dataset_reader["columns"] = list(_COLUMNS[tag_label])
+    else:
         note = "data are read as columns, the last being the tag (conll2003)"
-        return config, [f"there is no reader {str(name)[:80]!r} here; {note}"]
-    tag_label = reader.get("tag_label", "ner")
-    reader.ignore("coding_scheme", "feature_labels", "label_namespace", "convert_to_coding_scheme")
-    if tag_label in _COLUMNS:
-        config["columns"] = list(_COLUMNS[tag_label])
-    return config, []
-
-
-def _projection(weights: Weights, num_tags: int, size: int | None = None) -> dict[str, Tensor]:
-    """The tensors of the layer whose outputs are the tags' scores."""
-    return {
-        "projection.weight": weights.take("weight", num_tags, size),
-        "projection.bias": weights.take("bias", num_tags),
-    }
+        head.notes.append(f"there is no reader {str(name)[:80]!r} here; {note}")
