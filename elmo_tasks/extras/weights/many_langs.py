@@ -116,11 +116,12 @@ class LexiconEncoder(TokenEncoder):
             ids = [characters[BEGIN_WORD], *spelled, characters[END_WORD]]
             rows.append(words.get(token, words[UNKNOWN]))
             spellings.append(ids + [characters[PADDING]] * (self.max_characters - len(ids)))
-        given_ids = (torch.tensor(ids, device=self.embedding.weight.device) for ids in (rows, spellings))
+        device = self.embedding.weight.device
+        blocks = [torch.tensor(ids, device=device).split(TOKENS_AT_ONCE) for ids in (rows, spellings)]
         vectors = []
-        for words_of, spelled_as in zip(*(ids.split(TOKENS_AT_ONCE) for ids in given_ids), strict=True):
-            known, spelled = self.word_embedding(words_of), self.filters(spelled_as, characters[PADDING])
-            vectors.append(self.projection(torch.cat([known, spelled], dim=1)))
+        for known, spelled_as in zip(*blocks, strict=True):
+            parts = [self.word_embedding(known), self.filters(spelled_as, characters[PADDING])]
+            vectors.append(self.projection(torch.cat(parts, dim=1)))
         return torch.cat(vectors)  # (N, P)
 
     def own_tensors(self) -> dict[str, Tensor]:
