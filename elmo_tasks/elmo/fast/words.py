@@ -51,16 +51,17 @@ class WordEncoder:
         self._characters = encoder.embedding.weight.detach().clone()  # (characters, E)
         self._width = max(convolution.kernel_size[0] for convolution in encoder.convolutions)
         self._max_characters = options.max_characters_per_token
+        build = functools.partial(build_product, precision=precision, few_rows=True)  # a sentence has few new words
         self._highways: list[Product] = []  # both products of a layer as one: the carry gate's, then the inputs'
         for layer in encoder.highways:
             both = (layer.carry, layer.transform)
             weights, biases = (torch.cat([getattr(each, name) for each in both]) for name in ("weight", "bias"))
-            self._highways.append(build_product(weights, biases, precision))
+            self._highways.append(build(weights, biases))
             del weights
         self._projection: Product | None = None
         if encoder.projection is not None:
             projection = copy.deepcopy(encoder.projection)  # which a product may use as it is
-            self._projection = build_product(projection.weight, projection.bias, precision)
+            self._projection = build(projection.weight, projection.bias)
         # After the products, which for a moment need much memory.
         found, self._bias = _filter_characters(encoder, self._width)
         # Where the rows of each position begin.
