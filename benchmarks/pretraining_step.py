@@ -43,10 +43,10 @@ class Work:
 
     def whole_step(self) -> None:
         window = next(self.windows)
-        loss = self.model(window, self.states, self.softmax.draw(VOCABULARY), self.dtype)
-        self.states = loss.states
+        drawn = self.softmax.draw(VOCABULARY)
+        forward, backward, self.states = self.model(window, self.states, drawn, self.dtype)
         self.optimizer.zero_grad(set_to_none=True)
-        ((loss.forward + loss.backward) / (2 * loss.num_targets)).backward()
+        ((forward + backward) / window.targets.numel()).backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), GRAD_NORM)
         self.optimizer.step()
 

@@ -203,12 +203,6 @@ class PartsFolder:
                     "settings, or choose another folder"
                 )
 
-    def begin(self) -> None:
-        """Writes down the settings, or raises `ElmoTasksError` if the folder has parts with others."""
-        self.check_settings()
-        if not (self.path / _MANIFEST).is_file():
-            write_json(self.path / _MANIFEST, self.settings)
-
     def is_done(self, unit: Unit) -> bool:
         return (self.path / unit.part_name).is_file()
 
@@ -219,7 +213,9 @@ class PartsFolder:
             ElmoTasksError: a file or a row is not usable, or the folder's settings are others; parts that are made are
                 kept, and the next call continues.
         """
-        self.begin()
+        self.check_settings()
+        if not (self.path / _MANIFEST).is_file():
+            write_json(self.path / _MANIFEST, self.settings)
         missing = [unit for unit in units if not self.is_done(unit)]
         errors = 0
         with progress_bar() as bar:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -160,14 +160,9 @@ class TableFunction(abc.ABC):
             source, line = _location(row, rows[row])
             given = inputs.get(row, rows[row]).get("id")
             result["id"] = f"{source}:{line}" if given is None else str(given)
-        numbers = pa.array([row for row, _ in results], pa.int64())
-        columns = {
-            field.name: table[field.name].take(numbers)
-            if field.name in _CARRIED
-            else _column([result.get(field.name) for _, result in results], field.type)
-            for field in self.schema(table.schema)
-        }
-        return pa.table(columns, self.schema(table.schema))
+            result |= {name: rows[row].get(name) for name in _CARRIED}
+        values = [{name: _nested(value) for name, value in result.items()} for _, result in results]
+        return pa.Table.from_pylist(values, self.schema(table.schema))
 
 
 def _location(row: int, values: Mapping[str, Any]) -> tuple[str, int]:
@@ -187,25 +182,9 @@ def _fields(values: Mapping[str, Any], source: str, line: int) -> Fields:
     return value
 
 
-def _column(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
-    """A column of values, None where there is none; those of vectors are arrays (..., D), in the order of the axes."""
-    first = next((value for value in values if value is not None), None)
-    if not isinstance(first, np.ndarray):
-        return pa.array(values, kind)
-    found = [value for value in values if value is not None]
-    array = pa.array(np.concatenate([value.ravel() for value in found]), pa.from_numpy_dtype(first.dtype))
-    levels = []  # of nested lists, from the outermost inwards
-    while pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind):
-        levels.append(kind)
-        kind = kind.value_type
-    for each in reversed(levels):
-        if isinstance(each, pa.FixedSizeListType):
-            array = pa.FixedSizeListArray.from_arrays(array, each.list_size)
-        else:
-            ends = np.cumsum([0, *(len(value) for value in found)])
-            array = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), array)
-    numbers = iter(range(len(found)))
-    return array.take(pa.array([None if value is None else next(numbers) for value in values], pa.int64()))
+def _nested(value: Any) -> Any:
+    """A value as Arrow takes it: an array (..., D) as lists of vectors, which are converted at once."""
+    return [_nested(each) for each in value] if isinstance(value, np.ndarray) and value.ndim > 1 else value
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

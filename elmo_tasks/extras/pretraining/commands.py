@@ -47,15 +47,20 @@ def add_pretrain(parser: argparse.ArgumentParser) -> None:
 
 
 def run_pretrain(arguments: argparse.Namespace) -> None:
-    from elmo_tasks.extras.pretraining.pretrain import dry_run, pretrain
+    from elmo_tasks.extras.pretraining.pretrain import pretrain
 
-    config, folder = arguments.config, arguments.run_folder or options.default_run_folder(arguments.config)
-    given = {"overrides": arguments.set, "variables": dict(arguments.ext_var), "start_from": arguments.start_from}
-    if arguments.dry_run:
-        _print_plan(dry_run(config, folder, **given))
-        return
-    results = pretrain(config, folder, **given, resume=arguments.resume, force=arguments.force, announce=_print_plan)
-    if is_main_process():
+    results = pretrain(
+        arguments.config,
+        arguments.run_folder or options.default_run_folder(arguments.config),
+        overrides=arguments.set,
+        variables=dict(arguments.ext_var),
+        start_from=arguments.start_from,
+        resume=arguments.resume,
+        force=arguments.force,
+        dry_run=arguments.dry_run,
+        announce=_print_plan,
+    )
+    if results and is_main_process():
         columns = {"before": results["before"], "after": results["held_out"]}
         _print_perplexities({name: each for name, each in columns.items() if each})
         print(f"perplexity of a unigram model: {results['held_out_unigram']:.1f}")

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import bisect
-import dataclasses
 import itertools
 import math
 import numbers
@@ -51,16 +50,6 @@ _WORD_SCORES = (
 _RARE_SHARE = 1 / 5000
 
 LayerStates = list[tuple[LstmState, LstmState]]  # of each layer's forward and backward LSTM
-
-
-@dataclasses.dataclass(frozen=True)
-class WindowLoss:
-    """The losses of a window, summed over its targets, in nats."""
-
-    forward: Tensor  # () float64
-    backward: Tensor  # () float64
-    num_targets: int  # of each direction
-    states: LayerStates
 
 
 class LanguageModel(nn.Module):
@@ -170,8 +159,8 @@ class LanguageModel(nn.Module):
         states: LayerStates,
         candidates: Candidates | None = None,
         dtype: torch.dtype = torch.float32,
-    ) -> WindowLoss:
-        """The losses of a window's targets, and the states after it.
+    ) -> tuple[Tensor, Tensor, LayerStates]:
+        """The losses of a window, summed over the targets of each direction, in nats, () float64; the states after it.
 
         Arguments:
             states: of the streams before the window; no gradient flows into them.
@@ -181,14 +170,7 @@ class LanguageModel(nn.Module):
         is_target = (window.targets[0] != NO_TARGET).flatten()  # in both directions at the same steps
         rows = None if bool(is_target.all()) else is_target.nonzero().squeeze(1)
         vectors = self.vectors(window, dtype)
-        forward, backward, states = self.losses(vectors, window.targets, window.resets, states, candidates, dtype, rows)
-        return WindowLoss(forward, backward, is_target.numel() if rows is None else len(rows), states)
-
-    def top_layer(
-        self, window: Window, states: LayerStates, dtype: torch.dtype = torch.float32
-    ) -> tuple[tuple[Tensor, Tensor], LayerStates]:
-        """The topmost layer's outputs (T, B, P) of each direction, in the order in which it reads; see `forward`."""
-        return self._run_layers(self.vectors(window, dtype), window.resets, states, dtype)
+        return self.losses(vectors, window.targets, window.resets, states, candidates, dtype, rows)
 
     def vectors(self, window: Window, dtype: torch.dtype = torch.float32) -> tuple[Tensor, Tensor]:
         """The token layer's vectors (T, B, P) of what each direction reads; see `forward`."""
@@ -218,7 +200,7 @@ class LanguageModel(nn.Module):
             targets, resets: of the window.
             rows: (N,) the steps and streams that have a target, as numbers of rows of (T B, P); None for all.
         """
-        outputs, states = self._run_layers(vectors, resets, states, dtype)
+        outputs, states = self.run_layers(vectors, resets, states, dtype)
         hidden = [self.dropout(output).flatten(0, 1) for output in outputs]  # (T B, P)
         words = list(targets.flatten(1))  # (T B,)
         if rows is not None:
@@ -226,9 +208,14 @@ class LanguageModel(nn.Module):
         forward, backward = softmax_losses(hidden, words, self.softmax_weight, self.softmax_bias, candidates, dtype)
         return forward, backward, states
 
-    def _run_layers(
-        self, vectors: tuple[Tensor, Tensor], resets: Tensor | None, states: LayerStates, dtype: torch.dtype
+    def run_layers(
+        self,
+        vectors: tuple[Tensor, Tensor],
+        resets: Tensor | None,
+        states: LayerStates,
+        dtype: torch.dtype = torch.float32,
     ) -> tuple[tuple[Tensor, Tensor], LayerStates]:
+        """The topmost layer's outputs (T, B, P) of each direction, in the order in which it reads; see `losses`."""
         forward, backward = vectors
         after: LayerStates = []
         skips = self.bilm.options.lstm.use_skip_connections

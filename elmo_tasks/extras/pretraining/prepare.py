@@ -27,11 +27,9 @@ from elmo_tasks.data_readers.reader import DatasetReaderConfig
 from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.extras.pretraining.corpus import Corpus, CorpusPart, CorpusWriter
 from elmo_tasks.extras.pretraining.tokenize_files import (
-    Chunk,
     find_files,
     number_tokens,
-    read_chunks,
-    split_chunk,
+    text_lines,
     tokenize_files,
 )
 from elmo_tasks.extras.raw_text import TOKENIZED_ADVICE
@@ -40,13 +38,11 @@ from elmo_tasks.files.cache import content_hash, used_cache
 from elmo_tasks.files.paths import refuse_stream
 from elmo_tasks.progress import progress_bar
 from elmo_tasks.tasks import Task
-from elmo_tasks.text.prose import looks_like
+from elmo_tasks.text.prose import looks_like, prose_lines
 from elmo_tasks.text.tokenizer_config import TokenizerChoice, build_tokenizer
 from elmo_tasks.text.tokenizers import Tokenizer, WhitespaceTokenizer
 
 logger = logging.getLogger(__name__)
-
-Document = Iterable[Sequence[str]]
 
 # Raise this number when the files of a corpus or the choice of held-out documents change.
 _VERSION = 2
@@ -132,7 +128,7 @@ class TextCorpus(CorpusConfig):
     ) -> npt.NDArray[np.bool_]:
         """Adds the text of the files to a corpus; returns which documents are held out."""
         for file in files if not self.tokenized else ():
-            if found := next((_data(file, chunk) for chunk in read_chunks(file)), None):
+            if found := looks_like(file, next(filter(str.strip, text_lines(file)), ""), json_lines=True):
                 logger.warning("%s: looks like %s", file, found)
         num_bytes = sum(file.stat().st_size for file in files)
         workers = 1 if num_bytes < _MIN_PARALLEL_BYTES else workers
@@ -153,35 +149,6 @@ class TextCorpus(CorpusConfig):
         return choose_held_out(writer.num_documents, self.held_out, self.seed)
 
 
-def prepare_documents(training: Iterable[Document], held_out: Iterable[Document], key: str) -> Corpus:
-    """The corpus of tokenized documents, for example a data set's, prepared now or earlier.
-
-    Arguments:
-        training, held_out: documents, each an iterable of sentences, each a sequence of tokens. They are streamed, and
-            not read at all if the cache has the key.
-        key: names the content: different contents need different keys.
-
-    Raises:
-        ElmoTasksError: one of the parts has no token.
-        WriteError: the cache's folder cannot be written, or its disk is full.
-    """
-
-    def write(writer: CorpusWriter) -> npt.NDArray[np.bool_]:
-        ends = []
-        for documents in (training, held_out):
-            # None stands before the first sentence of a document.
-            sentences = itertools.chain.from_iterable(itertools.chain([None], document) for document in documents)
-            while some := list(itertools.islice(sentences, _SENTENCES_AT_ONCE)):
-                writer.add(number_tokens(some))
-            ends.append(writer.num_documents)
-        if not 0 < ends[0] < ends[1]:
-            empty = "held-out" if ends[0] else "training"
-            raise ElmoTasksError(f"{key}: the {empty} part holds no token; expected text to train on and text held out")
-        return np.arange(ends[1]) >= ends[0]
-
-    return _prepare({"key": key}, {"key": key}, write)
-
-
 def read_text(paths: Sequence[str], tokenizer: Tokenizer) -> tuple[CorpusPart, list[str]]:
     """The sentences of text files as one document, in memory, and the distinct tokens by their numbers.
 
@@ -193,23 +160,18 @@ def read_text(paths: Sequence[str], tokenizer: Tokenizer) -> tuple[CorpusPart, l
         DataError: a file is missing, damaged or not UTF-8 text, or no file has a token.
     """
 
-    def chunks() -> Iterator[Chunk]:
+    def sentences() -> Iterator[Sequence[str]]:
         for file in find_files(paths):
-            for chunk in read_chunks(file):
-                if not isinstance(tokenizer, WhitespaceTokenizer) and (found := _data(file, chunk)):
-                    raise DataError(file, f"looks like {found}; {TOKENIZED_ADVICE}")
-                yield chunk
+            lines: Iterable[tuple[int, str]] = enumerate(text_lines(file), start=1)
+            if not isinstance(tokenizer, WhitespaceTokenizer):
+                lines = prose_lines(lines, file, TOKENIZED_ADVICE, json_lines=True)
+            for _, line in lines:
+                yield from tokenizer.strings(line)
 
-    text = number_tokens(sentence for chunk in chunks() for sentence in split_chunk(chunk, tokenizer))
+    text = number_tokens(sentences())
     if not text.types:
         raise DataError(", ".join(paths), "holds no text; expected at least one sentence")
     return CorpusPart.of(text), text.types
-
-
-def _data(file: Path, chunk: Chunk) -> str | None:
-    """What a file almost surely is, if it is not a text and the chunk is its first one; see `looks_like`."""
-    first = next(filter(str.strip, chunk.lines), "")
-    return looks_like(file, first, json_lines=True) if chunk.is_first else None
 
 
 def choose_held_out(num_documents: int, share: float, seed: int) -> npt.NDArray[np.bool_]:
@@ -255,20 +217,38 @@ class DatasetCorpus(CorpusConfig):
     validation_data_path: LocalPath = Field(description="the same, to measure the perplexity on")
 
     def build(self, workers: int | None = None) -> Corpus:
-        """The corpus; see `prepare_documents`. It uses one process."""
+        """The corpus, which one process prepares.
+
+        Raises:
+            DataError: a data set cannot be read, or has no example.
+            WriteError: the cache's folder cannot be written, or its disk is full.
+        """
         reader = self.dataset_reader.build()
-        training, held_out = reader.read(self.train_data_path), reader.read(self.validation_data_path)
+        parts = reader.read(self.train_data_path), reader.read(self.validation_data_path)
         digests = [hashlib.sha256(), hashlib.sha256()]
-        for digest, data in zip(digests, (training, held_out), strict=True):
+        for digest, data in zip(digests, parts, strict=True):
             for example in data:
                 digest.update(json.dumps(example).encode())
-        key = f"data set {'-'.join(digest.hexdigest() for digest in digests)}, shared texts once"
-        return prepare_documents(_documents(reader.task, training), _documents(reader.task, held_out), key)
+        key = {"key": f"data set {'-'.join(digest.hexdigest() for digest in digests)}, shared texts once"}
+
+        def write(writer: CorpusWriter) -> npt.NDArray[np.bool_]:
+            ends = []
+            for data in parts:
+                sentences = _sentences(reader.task, data)
+                while some := list(itertools.islice(sentences, _SENTENCES_AT_ONCE)):
+                    writer.add(number_tokens(some))
+                ends.append(writer.num_documents)
+            return np.arange(ends[1]) >= ends[0]
+
+        return _prepare(key, key, write)
 
 
-def _documents(task: Task, data: datasets.Dataset) -> Iterator[Document]:
-    for _, texts in itertools.groupby(_new_texts(task, data), key=lambda each: each[0]):
-        yield [tokens for _, new in texts for tokens in new]
+def _sentences(task: Task, data: datasets.Dataset) -> Iterator[Sequence[str] | None]:
+    """The texts of the examples, and None where a document begins."""
+    for _, examples in itertools.groupby(_new_texts(task, data), key=lambda each: each[0]):
+        yield None
+        for _, new in examples:
+            yield from new
 
 
 def _new_texts(task: Task, data: datasets.Dataset) -> Iterator[tuple[str | int, list[Sequence[str]]]]:

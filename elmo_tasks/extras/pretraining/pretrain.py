@@ -117,6 +117,7 @@ def pretrain(
     start_from: str | Path | None = None,
     resume: bool = False,
     force: bool = False,
+    dry_run: bool = False,
     announce: Callable[[Mapping[str, str]], None] = lambda plan: None,
     callbacks: Sequence[Callback] = (),
 ) -> dict[str, Any]:
@@ -126,6 +127,8 @@ def pretrain(
 
     Arguments:
         start_from: the folder of a biLM to fine-tune; its architecture and vocabulary replace the config's.
+        dry_run: only announces the plan of a training that would begin, and returns nothing. Only the prepared corpus
+            is written, in the cache.
         announce: called before the training begins with the plan: names and values for a table.
 
     Raises:
@@ -134,7 +137,13 @@ def pretrain(
         ElmoTasksError: the loss is not finite.
     """
     config = load_config(config_path, PretrainingConfig, overrides, variables or {})
-    run, accelerator = _start(config, folder, start_from)
+    run = PretrainingFolder(folder)
+    accelerator = start_accelerator(config.trainer, run.tensorboard)
+    if start_from and bilm_folder(start_from).resolve() == run.path.resolve():
+        raise RunError(f"{run.path}: contains the biLM to start from; choose another folder for the result")
+    if dry_run:
+        announce(_build(config, run, start_from, accelerator, Plan("begins"), ()).estimate())
+        return {}
     resolved = {**to_json(config), "from": str(start_from) if start_from else None}
     with locked(run.path) if accelerator.is_main_process else contextlib.nullcontext():
         plan = plan_folder(run, resolved, resume=resume, force=force, kind=PretrainingConfig)
@@ -162,33 +171,6 @@ def pretrain(
             write_json(run.results, results)
         accelerator.wait_for_everyone()
         return results
-
-
-def dry_run(
-    config_path: str | Path,
-    folder: str | Path,
-    *,
-    overrides: Sequence[str] = (),
-    variables: Mapping[str, str] | None = None,
-    start_from: str | Path | None = None,
-) -> Mapping[str, str]:
-    """The plan of a training that would begin: a dry run. Only the prepared corpus is written, in the cache.
-
-    Arguments and errors: see `pretrain`.
-    """
-    config = load_config(config_path, PretrainingConfig, overrides, variables or {})
-    run, accelerator = _start(config, folder, start_from)
-    return _build(config, run, start_from, accelerator, Plan("begins"), ()).estimate()
-
-
-def _start(
-    config: PretrainingConfig, folder: str | Path, start_from: str | Path | None
-) -> tuple[PretrainingFolder, RunAccelerator]:
-    run = PretrainingFolder(folder)
-    accelerator = start_accelerator(config.trainer, run.tensorboard)
-    if start_from and bilm_folder(start_from).resolve() == run.path.resolve():
-        raise RunError(f"{run.path}: contains the biLM to start from; choose another folder for the result")
-    return run, accelerator
 
 
 def _build(

@@ -36,7 +36,7 @@ class _Pass:
         self,
         weights: tuple[Tensor, Tensor, Tensor | None],
         clips: tuple[float | None, float | None],
-        keeps: Tensor | None,
+        keeps: Tensor,
         *,
         trains: bool,
     ) -> None:
@@ -61,10 +61,10 @@ class _Pass:
         self.cells = [cells]  # (D, B, H) twice the cells before each step, and after the last one
         self._cell_curves: list[Tensor] = []  # (D, B, H) sigmoid(2c) - 1/2: half of tanh(c)
         for step in range(len(inputs)):
-            self._keep(hidden, step, out=self._read[step, ..., size:])
+            keep = self._keeps[step]
+            torch.mul(hidden, keep, out=self._read[step, ..., size:])
             sums = torch.baddbmm(self._bias, self._read[step], self._weight.transpose(1, 2))
             hidden, cell_outputs = self.outputs[step], self._cell_outputs[step]
-            keep = None if self._keeps is None else self._keeps[step]
             gates, cells, curve = self._forward_cells(sums, self.cells[-1], keep, self._cell_clip, cell_outputs)
             if self._trains:
                 self._gates.append(gates)
@@ -100,11 +100,11 @@ class _Pass:
                 cell_outputs = 2.0 * outputs[step]
             else:
                 cell_outputs = torch.bmm(outputs[step], self._projection)  # (D, B, H)
-            keep = None if self._keeps is None else self._keeps[step]
+            keep = self._keeps[step]
             kept = self._gates[step], self.cells[step], self.cells[step + 1], self._cell_curves[step]
             cells = self._backward_cells(cell_outputs, cells, *kept, keep, self._cell_clip, gates[:, step])
             read[step] = torch.bmm(gates[:, step], self._weight)  # (D, B, Q)
-            self._keep(read[step, ..., size:], step, out=hidden)
+            torch.mul(read[step, ..., size:], keep, out=hidden)
         by_direction = gates.flatten(1, 2)  # (D, T B, 4H)
         bias = torch.stack([each.sum(dim=0, keepdim=True) for each in by_direction])  # (D, 1, 4H)
         weight = _sums_of_products(gates, self._read)  # (D, 4H, Q)
@@ -113,16 +113,9 @@ class _Pass:
             projection = _sums_of_products(outputs.transpose(0, 1), self._cell_outputs)  # (D, P, H)
         return read[..., :size], weight, bias, projection
 
-    def _keep(self, state: Tensor, step: int, out: Tensor) -> None:
-        """Sets `out` to a state, or its gradient, as it comes into a step: 0 in the rows that start anew."""
-        if self._keeps is None:
-            out.copy_(state)
-        else:
-            torch.mul(state, self._keeps[step], out=out)
-
 
 def _forward_cells(
-    sums: Tensor, cells: Tensor, keep: Tensor | None, clip: float | None, outputs: Tensor
+    sums: Tensor, cells: Tensor, keep: Tensor, clip: float | None, outputs: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The gates' sums (D, B, 4H), cells before a step (D, B, H) -> gates, cells after it, half of their tanh.
 
@@ -130,9 +123,7 @@ def _forward_cells(
     """
     gates = sums.to(cells.dtype).sigmoid_()
     enter, candidate, forget, leave = gates.chunk(4, dim=-1)  # each (D, B, H)
-    if keep is not None:
-        cells = cells * keep
-    cells = cells * forget
+    cells = cells * keep * forget
     cells.addcmul_(enter, candidate - 0.5, value=4.0)
     if clip is not None:
         cells.clamp_(-clip, clip)
@@ -148,7 +139,7 @@ def _backward_cells(
     before: Tensor,
     after: Tensor,
     curve: Tensor,
-    keep: Tensor | None,
+    keep: Tensor,
     clip: float | None,
     of_sums: Tensor,
 ) -> Tensor:
@@ -159,13 +150,11 @@ def _backward_cells(
     outputs = outputs.to(cells.dtype)
     enter, candidate, forget, leave = gates.chunk(4, dim=-1)
     cells = _through_clip(cells.addcmul(outputs * leave, 0.25 - curve.square()), after, clip)
-    if keep is not None:
-        before = before * keep
+    before = before * keep
     fourfold = 4.0 * cells
     of_gates = [fourfold * (candidate - 0.5), fourfold * enter, cells * before, outputs * curve]
     of_sums.copy_(torch.ops.aten.sigmoid_backward(torch.cat(of_gates, dim=-1), gates))
-    cells = cells * forget
-    return cells if keep is None else cells * keep
+    return cells * forget * keep
 
 
 def _through_clip(gradient: Tensor, clipped: Tensor, bound: float | None) -> Tensor:
@@ -186,7 +175,7 @@ class _Layer(torch.autograd.Function):
     def forward(
         ctx: Any,
         clips: tuple[float | None, float | None],
-        keeps: Tensor | None,
+        keeps: Tensor,
         inputs: Tensor,
         hidden: Tensor,
         cells: Tensor,
@@ -226,7 +215,8 @@ def run_layer(
     Returns:
         of each direction the outputs (T, B, P), and the state after the last step.
     """
-    keeps = None if resets is None else (~resets)[:, :, None].to(inputs[0].dtype)
+    is_reset = torch.zeros_like(inputs[0][..., 0], dtype=torch.bool) if resets is None else resets
+    keeps = (~is_reset)[:, :, None].to(inputs[0].dtype)
     each = [DoubledWeights.of(lstm) for lstm in lstms]
     gates = torch.stack([torch.cat([weights.inputs, weights.recurrent], dim=1) for weights in each]).to(dtype)
     biases = torch.stack([weights.bias for weights in each])[:, None].to(dtype)

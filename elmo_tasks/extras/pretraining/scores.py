@@ -21,7 +21,7 @@ from elmo_tasks.errors import ElmoTasksError, check_count
 from elmo_tasks.extras.pretraining.corpus import CorpusPart
 from elmo_tasks.extras.pretraining.softmax import NUM_SPECIAL_WORDS, UNKNOWN_NUMBER
 from elmo_tasks.extras.pretraining.tokenize_files import number_tokens
-from elmo_tasks.extras.pretraining.windows import SlotReader, sentence_windows
+from elmo_tasks.extras.pretraining.windows import NO_TARGET, SlotReader, sentence_windows
 from elmo_tasks.progress import progress_bar
 from elmo_tasks.text.tokens import batches_of_like_lengths
 
@@ -59,11 +59,11 @@ def evaluate_perplexity(
     with progress_bar(visible=visible) as bar:
         task = bar.add_task("perplexity", total=reader.num_slots, note="")
         for window in sentence_windows(reader, _PERPLEXITY_SLOTS_AT_ONCE):
-            rows = window.inputs.shape[2]
-            loss = model(window.to(model.softmax_bias.device), model.initial_states(rows), None, dtype)
-            forward += loss.forward.item()
-            backward += loss.backward.item()
-            targets += loss.num_targets
+            states = model.initial_states(window.inputs.shape[2])
+            forward_loss, backward_loss, _ = model(window.to(model.softmax_bias.device), states, None, dtype)
+            forward += forward_loss.item()
+            backward += backward_loss.item()
+            targets += int((window.targets[0] != NO_TARGET).sum())
             unknown += int((window.targets[0] == UNKNOWN_NUMBER).sum())
             bar.update(task, completed=targets)
     model.train(training)
@@ -191,11 +191,9 @@ def _lots(texts: Iterable[Sequence[Sequence[str]]]) -> Iterator[list[Sequence[Se
                 yield some
                 some = []
     except ElmoTasksError:
-        if some:
-            yield some
-        raise
-    if some:
         yield some
+        raise
+    yield some
 
 
 @torch.no_grad()
@@ -209,12 +207,11 @@ def _score(
     starts, ends = reader.starts[borders[:-1]], reader.starts[borders[1:]]  # of the texts, in slots
     scored: dict[int, SentenceScores] = {}
     for rows in batches_of_like_lengths((ends - starts).tolist(), max_padded=_SLOTS_AT_ONCE):
-        grid = starts[rows] + np.arange((ends - starts)[rows].max())[:, None]  # (T, B) slots
-        is_slot = grid < ends[rows]
-        window = reader.read(np.where(is_slot, grid, -1)).to(model.softmax_bias.device)
-        outputs, _ = model.top_layer(window, model.initial_states(len(rows)))  # (T, B, P) each
-        column, step = np.nonzero(is_slot.T)  # (N,) of each slot, one text after another
-        slots = grid[step, column]
+        window = reader.read_pieces(starts[rows], ends[rows])
+        column, step = np.nonzero(window.targets[0].numpy().T != NO_TARGET)  # (N,) of each slot, one text after another
+        slots = starts[rows][column] + step
+        window = window.to(model.softmax_bias.device)
+        outputs, _ = model.run_layers(model.vectors(window), None, model.initial_states(len(rows)))  # (T, B, P) each
         number = np.searchsorted(reader.starts, slots, side="right") - 1  # of a slot's sentence
         first, last = reader.starts[number], reader.starts[number + 1] - 1  # in the last one a border is predicted
         mirrored = np.where(slots < last, first + last - 1 - slots, last)  # where the backward direction does the same

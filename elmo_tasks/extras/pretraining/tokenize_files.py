@@ -87,10 +87,15 @@ def _next_lines(numbered: Iterator[tuple[int, str]], path: Path) -> list[str]:
     return lines
 
 
+def text_lines(path: Path) -> Iterator[str]:
+    """Streams the lines of a file; see `read_chunks`."""
+    return (line for chunk in read_chunks(path) for line in chunk.lines)
+
+
 def separates_documents(path: Path) -> bool:
     """Whether a file has a blank line between two lines of text: then blank lines separate its documents."""
-    lines = (line for chunk in read_chunks(path) for line in chunk.lines)
-    texts = (is_text for is_text, _ in itertools.groupby(lines, key=lambda line: bool(line.strip())) if is_text)
+    runs = itertools.groupby(text_lines(path), key=lambda line: bool(line.strip()))
+    texts = (is_text for is_text, _ in runs if is_text)
     return next(itertools.islice(texts, 1, None), False)
 
 
@@ -120,23 +125,6 @@ def number_tokens(sentences: Iterable[Sequence[str] | None], num_bytes: int = 0)
     return NumberedText(list(numbers), np.array(tokens), np.array(lengths), np.array(documents), num_begun, num_bytes)
 
 
-def split_chunk(
-    chunk: Chunk, tokenizer: Tokenizer, *, lines_are_documents: bool = False
-) -> Iterator[Sequence[str] | None]:
-    """The sentences of a chunk of a file, and None where a document begins.
-
-    Arguments:
-        tokenizer: splits each line, which is a paragraph; `WhitespaceTokenizer` for a tokenized sentence on each line.
-        lines_are_documents: every line is a document; otherwise blank lines separate documents.
-    """
-    if chunk.is_first:
-        yield None
-    for line in chunk.lines:
-        if lines_are_documents or not line.strip():
-            yield None
-        yield from tokenizer.strings(line)
-
-
 def tokenize_files(
     files: Iterable[Path], tokenizer: Tokenizer, *, workers: int | None = None
 ) -> Generator[NumberedText, None, None]:
@@ -161,8 +149,15 @@ def tokenize_files(
 
 
 def _tokenize_chunk(chunk: Chunk, tokenizer: Tokenizer, lines_are_documents: bool) -> NumberedText:
-    sentences = split_chunk(chunk, tokenizer, lines_are_documents=lines_are_documents)
-    return number_tokens(sentences, chunk.num_bytes)
+    def sentences() -> Iterator[Sequence[str] | None]:
+        if chunk.is_first:
+            yield None
+        for line in chunk.lines:
+            if lines_are_documents or not line.strip():
+                yield None
+            yield from tokenizer.strings(line)
+
+    return number_tokens(sentences(), chunk.num_bytes)
 
 
 def num_processors() -> int:

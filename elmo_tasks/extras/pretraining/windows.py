@@ -97,9 +97,8 @@ class SlotReader:
         counts[self._words[self._end]] += len(self.starts) - 1
         return counts
 
-    def read_sentences(self, rows: Sequence[int]) -> Window:
-        """A window of whole sentences, each a column of it, read from a state of zeros."""
-        starts, ends = self.starts[rows], self.starts[1:][rows]
+    def read_pieces(self, starts: np.ndarray, ends: np.ndarray) -> Window:
+        """A window of pieces of the text, each a column of it: slots from the starts (B,) up to the ends (B,)."""
         slots = starts + np.arange((ends - starts).max())[:, None]  # (T, B)
         return self.read(np.where(slots < ends, slots, -1))
 
@@ -222,4 +221,5 @@ def sentence_windows(reader: SlotReader, max_slots: int) -> Iterator[Window]:
     """
     lengths = np.diff(reader.starts).tolist()
     order = sorted(range(len(lengths)), key=lengths.__getitem__)
-    return map(reader.read_sentences, batches_of_like_lengths(lengths, order, max_padded=max_slots))
+    for rows in batches_of_like_lengths(lengths, order, max_padded=max_slots):
+        yield reader.read_pieces(reader.starts[rows], reader.starts[1:][rows])

@@ -122,25 +122,19 @@ def _print(probe: SenseProbe | LabelProbe) -> None:
     from elmo_tasks.extras.probes.senses import ALL_SETS
 
     if isinstance(probe, LabelProbe):
-        print_table(
-            f"accuracy of linear classifiers: {probe.labels} labels, {probe.training_items:,} items to learn from, "
-            f"{probe.test_items:,} to test on",
-            ("vectors", "accuracy", "control task", "selectivity"),
-            [
-                ["none: the most frequent label", f"{probe.most_frequent:.2f}", "", ""],
-                *(
-                    [row.vectors, *(f"{value:.2f}" for value in (row.accuracy, row.control, row.selectivity))]
-                    for row in probe.rows
-                ),
-            ],
-        )
+        title = f"accuracy of linear classifiers: {probe.labels} labels, {probe.training_items:,} items to learn from, "
+        rows = [["none: the most frequent label", f"{probe.most_frequent:.2f}", "", ""]]
+        for row in probe.rows:
+            rows.append([row.vectors, f"{row.accuracy:.2f}", f"{row.control:.2f}", f"{row.selectivity:.2f}"])
+        columns = ("vectors", "accuracy", "control task", "selectivity")
+        print_table(f"{title}{probe.test_items:,} to test on", columns, rows)
         return
     groups = list(probe.instances)
     cut = groups.index(ALL_SETS) + 1
-    for title, columns in (("F1 of word senses", groups[:cut]), ("F1 of word senses, in detail", groups[cut:])):
-        counts = ["instances", *(f"{probe.instances[name]:,}" for name in columns)]
-        values = [[row, *(f"{found[name]:.1f}" for name in columns)] for row, found in probe.f1.items()]
-        print_table(title, ("vectors", *columns), [counts, *values])
+    for title, groups_shown in (("F1 of word senses", groups[:cut]), ("F1 of word senses, in detail", groups[cut:])):
+        counts = ["instances", *(f"{probe.instances[name]:,}" for name in groups_shown)]
+        values = [[name, *(f"{found[group]:.1f}" for group in groups_shown)] for name, found in probe.f1.items()]
+        print_table(title, ("vectors", *groups_shown), [counts, *values])
 
 
 def add_neighbors(parser: argparse.ArgumentParser) -> None:

@@ -140,9 +140,7 @@ def probe_labels(
     all items are in memory.
 
     Arguments:
-        bilm: the biLM.
-        training: the sentences to learn from.
-        test: the sentences to test on. A label that is not in the training data counts as wrong.
+        test: a label that is not in the training data counts as wrong.
         vectors: word vectors to compare with.
         seed: draws the labels of the control task.
 

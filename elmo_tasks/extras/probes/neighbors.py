@@ -2,8 +2,7 @@
 
 Source: Peters et al. 2018, section 5.3 and table 4.
 
-# B sentences of a batch, T tokens of them without padding, L+1 layers, D features of a layer
-# K neighbours, N occurrences of a word
+# B sentences of a batch, T tokens of them without padding, L+1 layers, D features of a layer, N occurrences of a word
 """
 
 from __future__ import annotations
@@ -69,11 +68,7 @@ class TokenVectors:
         return cls(tokens, torch.cat([vectors[row] for row in range(len(sentences))]))
 
     def nearest(self, vectors: Tensor, count: int) -> list[list[Neighbor]]:
-        """For each layer the `count` tokens, or all if there are fewer, that are nearest to a vector, nearest first.
-
-        Arguments:
-            vectors: (L+1, D), one for each layer, of any length.
-        """
+        """For each layer, the `count` tokens (or all) that are nearest to its vector (L+1, D), nearest first."""
         query = functional.normalize(vectors, dim=-1).to(self.vectors)
         similarities = torch.einsum("tld,ld->lt", self.vectors, query)
         values, indices = similarities.topk(min(count, len(self.tokens)), dim=1)
@@ -96,9 +91,7 @@ def nearest_tokens(
     The pool can have any size: it is read once, and only the best tokens are kept.
 
     Arguments:
-        query: the token to find neighbours for. Its own sentence is skipped if it is in the pool.
-        pool: tokenized sentences.
-        count: K, the number of neighbours per layer.
+        query: its own sentence is skipped if it is in the pool.
         same_word: search only for other occurrences of the query's word, ignoring case.
 
     Raises:

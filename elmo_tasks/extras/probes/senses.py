@@ -56,12 +56,7 @@ def probe_senses(bilm: LayerSource, data: SenseData, *, vectors: WordVectorFile 
     mean. An instance gets the sense of its lemma and part of speech whose vector has the largest cosine with its own,
     the one that WordNet has first if several have. A word that the training data lacks gets its first sense.
 
-    Memory grows with the senses of the words to disambiguate, not with the training data.
-
-    Arguments:
-        bilm: the biLM.
-        data: see `read_sense_data`.
-        vectors: word vectors to compare with.
+    Memory grows with the senses of the words to disambiguate, not with the training data. `vectors` are compared with.
 
     Raises:
         ElmoTasksError: the training data has none of the words.

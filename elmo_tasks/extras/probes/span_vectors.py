@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from elmo_tasks.elmo.bilm import LayerOutput
 from elmo_tasks.elmo.frozen_layers import LayerSource
 from elmo_tasks.progress import progress_bar
-from elmo_tasks.text.tokens import batches_of_like_lengths
+from elmo_tasks.text.tokens import batches_of_like_lengths, mask_of_lengths
 
 if TYPE_CHECKING:
     from elmo_tasks.modules.word_vectors import WordVectorFile
@@ -44,8 +44,8 @@ class WordVectorLayer:
 
     def layers(self, sentences: Sequence[Sequence[str]]) -> LayerOutput:
         """The vectors of the words as layers (B, 1, T, D)."""
-        lengths = torch.tensor([len(tokens) for tokens in sentences])
-        mask = torch.arange(int(lengths.max()))[None, :] < lengths[:, None]  # (B, T)
+        lengths = [len(tokens) for tokens in sentences]
+        mask = mask_of_lengths(lengths, max(lengths))  # (B, T)
         layers = torch.zeros(*mask.shape, self._vectors.shape[1])
         layers[mask] = self._vectors[[self._rows[token] for tokens in sentences for token in tokens]]
         return LayerOutput(layers[:, None], mask)
@@ -70,12 +70,9 @@ def span_vectors(
     sentences: Sequence[Sequence[str]],
     spans: Sequence[Sequence[TokenSpan]],
 ) -> Iterator[tuple[int, NDArray[np.float32]]]:
-    """Streams the vectors of spans, a sentence at a time, the longest sentences first.
+    """Streams the vectors of spans, a sentence at a time, the longest sentences first; those without spans are skipped.
 
-    Arguments:
-        source: the layers are computed once, in batches of bounded size. Sentences without spans are skipped.
-        sentences: tokenized sentences.
-        spans: those of each sentence.
+    The layers are computed once, in batches of bounded size.
 
     Yields:
         the number of a sentence and the vectors of its spans, (R, N, D), which are the means of their tokens' vectors.

@@ -200,7 +200,6 @@ def embed_file(
             (zeros if pooled), so that the numbers are those of the lines.
         max_tokens: most tokens of a batch, which bounds memory; a longer sentence is a batch by itself.
         keep_sentences: whether `sentence_to_index` is written, for which all sentences are held in memory.
-        show_progress: whether a progress bar is drawn.
         checks: see the sentences.
 
     Returns:

@@ -144,9 +144,10 @@ def test_rows_that_cannot_be_predicted_have_an_error(runs: list[Path], monkeypat
         assert row["tags"] == ["U-PER", "O", "O", "O"]
         ((item,), plain) = json.loads(row["saliency"]), rows[0]["tokens"]
         assert (item["of"], [token for token, _ in item["tokens"]]) == ("PER", plain)
+    failing = Predict(run=runs[0], explain=True)
     for first, problem in ((1, "table:8: "), (2, "table:9: "), (3, "table:10: ")):
         with pytest.raises(DataError, match=f"^{problem}"):
-            Predict(run=runs[0], explain=True)(table.slice(first, 4))
+            failing(table.slice(first, 4))
     plain_result = Predict(run=runs[0])(table.slice(2, 1))
     assert (plain_result["tokens"].to_pylist(), "saliency" in plain_result.column_names) == ([rows[2]["tokens"]], False)
 
@@ -163,7 +164,7 @@ def test_a_run_with_elmo_and_one_without_are_an_ensemble(
 def test_a_tagger_finds_the_predicates(settings: dict[str, Any], tmp_path: Path) -> None:
     tokens = LEARNED[0]["tokens"]
     few: dict[str, Any] = {"trainer.regularizers": [], "model.embedder.elmo": None}
-    once: dict[str, Any] = {"trainer.num_epochs": 1, "trainer.patience": None}
+    once: dict[str, Any] = {"trainer.num_epochs": 1, "trainer.patience": None, "data_loader.min_batches": 1}
     roles = [{"tokens": tokens, "predicate": 1, "tags": ["B-ARG0", "B-V", "B-ARG1", "O"]}]
     elmo_tasks.train("small/semantic_roles", tmp_path / "roles", train=roles, overrides=few | once)
     verbs = [{"tokens": tokens, "tags": ["O", "B-V", "O", "O"]}] * 60

@@ -1,7 +1,6 @@
 """Folders of parts: shards, resuming, settings, kills; the same files however the work is shared."""
 
 import contextlib
-import itertools
 import json
 import os
 import re
@@ -40,14 +39,13 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.glob("*.parquet")}
 
 
-@pytest.mark.parametrize("shards", [2, 3, 7])
-def test_shards_make_the_files_of_one_process(shards: int, arguments: list[str], tmp_path: Path) -> None:
+def test_shards_make_the_files_of_one_process(arguments: list[str], tmp_path: Path) -> None:
     one, several = tmp_path / "one", tmp_path / "several"
     assert cli.main([*arguments, "--output", f"{one}/"]) == 0
     assert len(contents(one)) > 7
-    for number in range(1, shards + 1):
+    for number in range(1, 4):
         assert cli.main([*arguments, "--output", f"{several}/", "--check"]) == 1
-        assert cli.main([*arguments, "--output", f"{several}/", "--shard", f"{number}/{shards}"]) == 0
+        assert cli.main([*arguments, "--output", f"{several}/", "--shard", f"{number}/3"]) == 0
     assert cli.main([*arguments, "--output", f"{several}/", "--check"]) == 0
     assert contents(several) == contents(one)
 
@@ -79,7 +77,7 @@ def test_the_first_ten_missing_parts_are_named(tmp_path: Path) -> None:
 
 
 def test_settings_that_are_missing_are_other_settings(tmp_path: Path) -> None:
-    PartsFolder(tmp_path, {"layers": "top"}).begin()
+    PartsFolder(tmp_path, {"layers": "top"}).process([], lambda table: table)
     for settings, problem in (
         ({"layers": "top", "pool": "max"}, "pool = None; got 'max'"),
         ({}, "layers = 'top'; got None"),
@@ -89,7 +87,7 @@ def test_settings_that_are_missing_are_other_settings(tmp_path: Path) -> None:
     PartsFolder(tmp_path, {"layers": "top"}).check_settings()
     (tmp_path / "_manifest.json").rename(tmp_path / "a.parquet")
     with pytest.raises(ElmoTasksError, match=r"has a\.parquet, but no _manifest\.json; choose another folder"):
-        PartsFolder(tmp_path, {"layers": "top"}).begin()
+        PartsFolder(tmp_path, {"layers": "top"}).check_settings()
 
 
 def test_settings_that_change_meanwhile(tmp_path: Path) -> None:
@@ -123,8 +121,14 @@ def test_parts_are_compressed_and_only_numbers_of_vectors_have_no_dictionary(tmp
 def test_a_part_has_all_tables_of_its_unit(tmp_path: Path) -> None:
     texts = [f"{number}{' line' * 20_000}" for number in range(9)]  # of 400,000 bytes in a table
     (tmp_path / "a.txt").write_text("\n".join(texts))
-    folder = PartsFolder(tmp_path / "out", {})
-    folder.process(list(find_units([tmp_path / "a.txt"])), lambda table: table)
+    folder, lengths = PartsFolder(tmp_path / "out", {}), []
+
+    def function(table: pa.Table) -> pa.Table:
+        lengths.append(len(table))
+        return table
+
+    folder.process(list(find_units([tmp_path / "a.txt"])), function)
+    assert lengths == [4, 4, 1]
     (part,) = folder.path.glob("*.parquet")
     assert pq.read_table(part)["text"].to_pylist() == texts
 
@@ -233,7 +237,7 @@ def test_a_killed_process_leaves_no_part_torn(arguments: list[str], tmp_path: Pa
     assert not list(killed.glob(".elmo-tasks.*"))
 
 
-ONE_FILE = ("embed texts/a.txt --output a.hdf5", "predict run texts/a.txt --output a.jsonl")
+ONE_FILE = "embed texts/a.txt --output a.hdf5"
 FOR_PARTS = ("--shard 1/2", "--part-tokens 9", "--on-error record", "--remove-others")
 
 
@@ -245,10 +249,11 @@ FOR_PARTS = ("--shard 1/2", "--part-tokens 9", "--on-error record", "--remove-ot
         ("embed texts --output out/ --shard 4/3", "'4/3'; expected I/N"),
         ("embed texts --output out/ --layers 9", "layers: got '9'"),
         *(
-            (f"{command} {given}", f"{given.removesuffix(' 1/2').removesuffix(' 9')}: expected an output folder")
-            for command, given in itertools.product(ONE_FILE, FOR_PARTS)
+            (f"{ONE_FILE} {given}", f"{given.removesuffix(' 1/2').removesuffix(' 9')}: expected an output folder")
+            for given in FOR_PARTS
         ),
-        (f"{ONE_FILE[0]} --number-type float16", "--number-type: expected an output folder, with a slash at its end"),
+        ("predict run texts/a.txt --output a.jsonl --shard 1/2", "--shard: expected an output folder"),
+        (f"{ONE_FILE} --number-type float16", "--number-type: expected an output folder, with a slash at its end"),
     ],
 )
 @pytest.mark.usefixtures("texts")

@@ -4,6 +4,7 @@ import errno
 import itertools
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -12,11 +13,18 @@ import pytest
 
 from elmo_tasks.errors import WriteError
 from elmo_tasks.extras.pretraining import corpus as prepared
-from elmo_tasks.extras.pretraining import tokenize_files
-from elmo_tasks.extras.pretraining.prepare import DatasetCorpus, TextCorpus, prepare_documents
+from elmo_tasks.extras.pretraining import prepare, tokenize_files
+from elmo_tasks.extras.pretraining.corpus import Corpus
+from elmo_tasks.extras.pretraining.prepare import DatasetCorpus, TextCorpus
 
 PAIRS = [("she sang", "it is"), ("she sang", "she left"), ("it is", "she sang"), ("she left", "it rains")]
 ROLES = [("Orla sang", 1), ("Orla sang", 0), ("She left", 1), ("Orla sang", 1)]
+
+
+def corpus_of(training: Path, held_out: Path, task: str = "classification") -> Corpus:
+    reader = {"type": "jsonl", "task": task}
+    paths = {"train_data_path": str(training), "validation_data_path": str(held_out)}
+    return DatasetCorpus.model_validate({"dataset_reader": reader, **paths}).build()
 
 
 @pytest.mark.parametrize(
@@ -32,22 +40,17 @@ ROLES = [("Orla sang", 1), ("Orla sang", 0), ("She left", 1), ("Orla sang", 1)]
             [{"tokens": text, "predicate": index, "tags": "O B-V" if index else "B-V O"} for text, index in ROLES],
             [["Orla sang"], ["She left"], ["Orla sang"]],
         ),
-        (
-            "classification",
-            [{"text": text, "label": "good"} for text, _ in ROLES],
-            [["Orla sang"], ["She left"], ["Orla sang"]],
-        ),
     ],
-    ids=["text_pairs", "semantic_roles", "classification"],
+    ids=["text_pairs", "semantic_roles"],
 )
 def test_a_text_that_neighbours_share_is_read_once(
-    tmp_path: Path, task: str, rows: list[dict[str, Any]], documents: list[list[str]]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: str, rows: list[dict[str, Any]], documents: list[list[str]]
 ) -> None:
+    monkeypatch.setattr(prepare, "_SENTENCES_AT_ONCE", 3)
     path = tmp_path / "data.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    reader = {"type": "jsonl", "task": task}
-    config = {"dataset_reader": reader, "train_data_path": str(path), "validation_data_path": str(path)}
-    corpus = DatasetCorpus.model_validate(config).build()
+    corpus = corpus_of(path, path, task)
+    assert corpus.counts.sum() == len(corpus.training.tokens)
     tokens, sentences = corpus.training.tokens, corpus.training.sentences
     texts = [" ".join(corpus.types[number] for number in tokens[a:b]) for a, b in itertools.pairwise(sentences)]
     assert [texts[a:b] for a, b in itertools.pairwise(corpus.training.documents)] == documents
@@ -59,12 +62,7 @@ def test_a_change_in_any_of_several_files_is_seen(tmp_path: Path) -> None:
     def types() -> set[str]:
         for name, text in texts.items():
             (tmp_path / f"{name}.jsonl").write_text(json.dumps({"text": text, "label": "good"}) + "\n")
-        config = {
-            "dataset_reader": {"type": "jsonl", "task": "classification"},
-            "train_data_path": str(tmp_path / "[ab].jsonl"),
-            "validation_data_path": str(tmp_path / "held_out.jsonl"),
-        }
-        return set(DatasetCorpus.model_validate(config).build().types)
+        return set(corpus_of(tmp_path / "[ab].jsonl", tmp_path / "held_out.jsonl").types)
 
     assert types() == {"she", "sang", "it", "rains", "left"}
     texts["b"] = "it snows"
@@ -84,7 +82,7 @@ def fill_disk(monkeypatch: pytest.MonkeyPatch, writes: int) -> None:
     monkeypatch.setattr(prepared, "_write", fill)
 
 
-@pytest.mark.parametrize("writes", [0, 3, 4, 6, 9])
+@pytest.mark.parametrize("writes", [0, 4, 9])
 def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path, writes: int) -> None:
     """At whatever point of the work the disk is full, one line says how much is needed and nothing is left behind."""
     monkeypatch.setattr(tokenize_files, "_CHUNK_CHARACTERS", 200_000)
@@ -98,10 +96,27 @@ def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path,
     assert not list(cache.iterdir())
 
 
-def test_full_disk_while_documents_come_whose_number_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    fill_disk(monkeypatch, 0)
-    with pytest.raises(WriteError, match=r"cannot be written: No space left on device\. .*set ELMO_TASKS_CACHE"):
-        prepare_documents([[["a"]]], [[["b"]]], "full")
+def test_a_data_set_is_read_once_and_its_errors_are_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path
+) -> None:
+    def failing(*_: Any) -> Iterator[tuple[int, list[list[str]]]]:
+        yield 0, [["she"]]
+        raise OSError(errno.ENOSPC, "not ours")
+
+    data = tmp_path / "data.jsonl"
+    data.write_text('{"text": "she sang", "label": "good"}\n')
+    with monkeypatch.context() as patched:
+        patched.setattr(prepare, "_new_texts", failing)
+        with pytest.raises(OSError, match="not ours"):
+            corpus_of(data, data)
+    with monkeypatch.context() as patched:
+        fill_disk(patched, 0)  # while the number of tokens is not known
+        with pytest.raises(WriteError, match=r"cannot be written: No space left on device\. .*set ELMO_TASKS_CACHE"):
+            corpus_of(data, data)
+    assert not list(cache.iterdir())
+    corpus = corpus_of(data, data)
+    monkeypatch.setattr(prepare, "_new_texts", failing)
+    assert corpus_of(data, data).folder == corpus.folder
 
 
 def test_cache_that_cannot_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

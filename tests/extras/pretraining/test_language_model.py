@@ -50,10 +50,9 @@ def test_losses_are_those_of_the_biLMs_top_layer(tokens_at_once: int, monkeypatc
     model = make_model(dropout=0.0).eval()
     window = make_window(model)
     window.targets[:, 0] = NO_TARGET  # at the border's slot, which is not one of the biLM's tokens
-    loss = model(window, model.initial_states(1))
-    assert loss.num_targets == len(TOKENS)
+    losses = model(window, model.initial_states(1))[:2]
     layers = model.bilm.layers([TOKENS]).layers[0, -1]  # (T, D)
-    for direction, found in enumerate((loss.forward, loss.backward)):
+    for direction, found in enumerate(losses):
         hidden = layers[:, SIZE * direction : SIZE * (direction + 1)]  # (T, P)
         hidden = hidden.flip(0) if direction else hidden
         logits = hidden @ model.softmax_weight.t() + model.softmax_bias
@@ -99,12 +98,13 @@ def test_weights_start_as_in_bilm_tf() -> None:
     assert (model.softmax_bias == 0).all()
     for stack in model.bilm.directions:
         for lstm in stack.layers:
-            for name, bound in (  # Glorot's
-                ("input_weight", math.sqrt(6 / (4 * CELLS + SIZE + SIZE))),
-                ("recurrent_weight", math.sqrt(6 / (4 * CELLS + SIZE + SIZE))),
-                ("projection_weight", math.sqrt(6 / (CELLS + SIZE))),
+            assert lstm.projection_weight is not None
+            for weight, sizes in (
+                (lstm.input_weight, 4 * CELLS + SIZE + SIZE),
+                (lstm.recurrent_weight, 4 * CELLS + SIZE + SIZE),
+                (lstm.projection_weight, CELLS + SIZE),
             ):
-                weight = lstm.get_parameter(name)
+                bound = math.sqrt(6 / sizes)  # Glorot's
                 assert -bound <= weight.min() < -0.95 * bound
                 assert 0.95 * bound < weight.max() <= bound
             assert (lstm.bias == 0).all()
@@ -132,15 +132,14 @@ def test_skip_connections_carry_on_what_dropout_has_left() -> None:
         assert not second_layer[1].equal(second_layer[0])
 
 
-@pytest.mark.parametrize("half_precision", [None, False, True])
-def test_files_are_exact_unless_half_precision_is_asked_for(half_precision: bool | None, tmp_path: Path) -> None:
+@pytest.mark.parametrize("settings", [{}, {"half_precision": True}])
+def test_files_are_exact_unless_half_precision_is_asked_for(settings: dict[str, bool], tmp_path: Path) -> None:
     model = make_model(0.0)
-    model.save(tmp_path, **({} if half_precision is None else {"half_precision": half_precision}))
-    loaded = LanguageModel.load(tmp_path)
+    model.save(tmp_path, **settings)
+    loaded = LanguageModel.load(tmp_path).state_dict()
     for name, tensor in model.state_dict().items():
-        found = loaded.state_dict()[name]
-        assert found.allclose(tensor, atol=1e-3)
-    assert found.equal(tensor) != bool(half_precision)
+        torch.testing.assert_close(loaded[name], tensor, atol=1e-3 if settings else 0, rtol=0)
+    assert loaded["softmax_weight"].equal(model.softmax_weight) is not bool(settings)
 
 
 def test_there_is_no_dropout_unless_it_is_asked_for(tmp_path: Path) -> None:
@@ -161,14 +160,6 @@ def test_a_softmax_of_other_sizes_is_refused(tmp_path: Path) -> None:
         WeightsError, match=r"softmax\.safetensors: holds .*7.*; expected .*8, 32.*, from the vocabulary"
     ):
         LanguageModel.load(tmp_path)
-
-
-def test_a_window_without_targets_has_no_loss() -> None:
-    model = make_model(0.0).eval()
-    window = make_window(model)
-    window.targets[:] = NO_TARGET
-    loss = model(window, model.initial_states(1))
-    assert (loss.forward.item(), loss.backward.item(), loss.num_targets) == (0.0, 0.0, 0)
 
 
 def test_an_interrupted_save_leaves_the_old_files_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

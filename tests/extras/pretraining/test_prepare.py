@@ -5,7 +5,7 @@ import logging
 import os
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.extras.pretraining import corpus as prepared
 from elmo_tasks.extras.pretraining import prepare, tokenize_files
 from elmo_tasks.extras.pretraining.corpus import Corpus, CorpusPart
-from elmo_tasks.extras.pretraining.prepare import TextCorpus, choose_held_out, prepare_documents, read_text
+from elmo_tasks.extras.pretraining.prepare import TextCorpus, choose_held_out, read_text
 from elmo_tasks.text import tokenization
 from elmo_tasks.text.tokenizers import TREEBANK, WhitespaceTokenizer
 
@@ -84,20 +84,8 @@ def test_against_a_plain_computation(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert len(held_out) > 1
     assert list(corpus.types) == types
     assert corpus.counts.tolist() == [counts[token] for token in types]
-    assert (len(corpus.training.documents) - 1, len(corpus.held_out.documents) - 1) == (len(training), len(held_out))
-    assert len(corpus.training.tokens) == sum(counts.values())
-    kinds = [array.dtype for array in (corpus.training.tokens, corpus.training.sentences, corpus.training.documents)]
-    assert kinds == [np.uint32, np.int64, np.int64]
-    assert corpus.counts.dtype == np.int64
     arrays = (corpus.counts, corpus.training.tokens, corpus.held_out.sentences, corpus.held_out.documents)
     assert all(isinstance(array, np.memmap) for array in arrays)  # a corpus may be larger than memory
-
-
-def test_equally_frequent_types_are_in_alphabetical_order() -> None:
-    words = [f"w{number:03}" for number in range(300)]
-    shuffled = random.Random(1).sample(words, len(words))
-    corpus = prepare_documents([[shuffled, ["w007"]]], [[["w008"]]], "ties")
-    assert corpus.types == ["w007", *(word for word in words if word != "w007")]
 
 
 @pytest.mark.slow
@@ -123,16 +111,7 @@ def test_every_file_begins_a_document(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("num_documents", "share", "number"),
-    [
-        (1000, 0.25, 250),
-        (1000, 0.6, 600),
-        (2, 0.01, 1),
-        (2, 0.99, 1),
-        (10, 0.14, 1),
-        (10, 0.16, 2),
-        (10, 0.99, 9),
-        (100_000, 0.1, 10_000),
-    ],
+    [(1000, 0.6, 600), (2, 0.01, 1), (2, 0.99, 1), (10, 0.14, 1), (10, 0.16, 2), (10, 0.99, 9)],
 )
 def test_as_many_documents_are_held_out_as_the_share_says(num_documents: int, share: float, number: int) -> None:
     chosen = choose_held_out(num_documents, share, 2**70)
@@ -153,31 +132,15 @@ def test_prepared_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: 
     assert len(caplog.messages) == 1
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"seed": 1},
-        {"held_out": 0.5},
-        {"tokenized": True},
-        {"tokenizer": "unicode"},
-        {"paths": "other"},
-    ],
-)
-def test_the_key_has_all_that_matters(tmp_path: Path, change: dict[str, Any]) -> None:
+def test_the_key_has_all_that_matters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = TextCorpus(paths=(write(tmp_path, "text", make_text(5)),))
-    if "paths" in change:
-        change = {"paths": (write(tmp_path, "other", make_text(5, seed=2)),)}
-    assert config.model_copy(update=change).build().folder != config.build().folder
-
-
-@pytest.mark.parametrize("tokenized", [False, True])
-def test_another_tokenizer_makes_another_corpus_of_raw_text(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tokenized: bool
-) -> None:
-    config = TextCorpus(paths=(write(tmp_path, "text", make_text(5)),), tokenized=tokenized)
-    before = config.build().folder
+    other = write(tmp_path, "other", make_text(5, seed=2))
+    changes = ({"seed": 1}, {"held_out": 0.5}, {"tokenized": True}, {"tokenizer": "unicode"}, {"paths": (other,)})
+    folders = [config.model_copy(update=change).build().folder for change in ({}, *changes)]
+    assert len(set(folders)) == len(folders)
     monkeypatch.setattr(tokenization, "VERSION", "another")
-    assert (config.build().folder == before) == tokenized
+    assert config.build().folder not in folders
+    assert config.model_copy(update={"tokenized": True}).build().folder in folders
 
 
 def array(change: Callable[[np.ndarray], np.ndarray]) -> Callable[[bytes], bytes]:
@@ -194,22 +157,19 @@ def array(change: Callable[[np.ndarray], np.ndarray]) -> Callable[[bytes], bytes
 @pytest.mark.parametrize(
     ("name", "damage"),
     [
-        *itertools.product(
-            ("held_out/tokens.npy", "training/sentences.npy", "counts.npy", "types.json"),
-            (lambda content: b"", lambda content: content[:20], lambda content: content[:-1], None),
-        ),
+        ("held_out/tokens.npy", lambda content: b""),
+        ("training/sentences.npy", lambda content: content[:20]),
+        ("counts.npy", lambda content: content[:-1]),
+        ("counts.npy", None),
+        ("types.json", lambda content: content[:-1]),
         ("types.json", lambda content: b"{}"),
         ("types.json", lambda content: b'["a"]'),
         ("types.json", lambda content: b"[" * 100_000),
-        ("counts.npy", array(lambda counts: np.zeros((2, 2), dtype=np.int64))),
-        ("counts.npy", array(lambda counts: np.zeros(5))),
         ("counts.npy", array(lambda counts: counts[:, None])),
         ("counts.npy", array(lambda counts: counts.astype(float))),
         ("held_out/tokens.npy", array(lambda tokens: tokens.astype(np.int64))),
-        ("training/sentences.npy", array(lambda borders: np.array([0, 1], dtype=np.int64))),
         ("training/sentences.npy", array(lambda borders: np.append(1, borders[1:]))),
         ("training/documents.npy", array(lambda borders: np.zeros(0, dtype=np.int64))),
-        ("held_out/tokens.npy", array(lambda tokens: np.zeros(3, dtype=np.int64))),
         ("held_out/documents.npy", array(lambda borders: borders[:-1])),
     ],
 )
@@ -226,22 +186,6 @@ def test_a_damaged_cache_is_made_anew(
         path.write_bytes(damage(content))
     assert everything(config.build()) == expected
     assert any("is damaged; it is prepared again" in message for message in caplog.messages)
-
-
-def test_the_first_of_two_at_once_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
-    config = TextCorpus(paths=(write(tmp_path, "text", make_text(5)),))
-    original = prepare.choose_held_out
-
-    def meanwhile(*arguments: Any) -> np.ndarray:
-        monkeypatch.setattr(prepare, "choose_held_out", original)
-        others.append(config.build())
-        return original(*arguments)
-
-    others: list[Corpus] = []
-    monkeypatch.setattr(prepare, "choose_held_out", meanwhile)
-    corpus = config.build()
-    assert everything(corpus) == everything(others[0])
-    assert list(cache.iterdir()) == [corpus.folder]
 
 
 @pytest.mark.parametrize(
@@ -276,7 +220,7 @@ def test_bad_text_late_in_the_corpus(
 @pytest.mark.parametrize("content", ['[\n{"text": "Mary left."}\n]\n', "\ntext,label\nMary left.,good\n"])
 def test_data_files_are_not_text(content: str, tmp_path: Path, cache: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "data").write_text(content)
-    with pytest.raises(DataError, match=r"data: looks like a .*; --tokenized reads any file"):
+    with pytest.raises(DataError, match=r"data:\d: looks like a .*; --tokenized reads any file"):
         read_text([str(tmp_path / "data")], TREEBANK)
     read_text([str(tmp_path / "data")], WhitespaceTokenizer())
     TextCorpus(paths=(str(tmp_path / "data"),)).build()  # may be intended, so it is only a warning
@@ -302,41 +246,3 @@ def test_file_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(prepare, "content_hash", refuse)
     with pytest.raises(DataError, match=r"text: cannot be read \(Permission denied\)"):
         TextCorpus(paths=(write(tmp_path, "text", "A.\n\nB."),)).build()
-
-
-class TestDocuments:
-    training: Documents = [[["A", "b"], ["a b", "\n", "\ud800"]], [], [[], ["c"]]]  # noqa: RUF012
-    held_out: Documents = [[["d", "A"]]]  # noqa: RUF012
-
-    def test_are_kept(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(prepare, "_SENTENCES_AT_ONCE", 2)
-        corpus = prepare_documents(self.training, self.held_out, "kept")
-        assert both_parts(corpus) == ([[["A", "b"], ["a b", "\n", "\ud800"]], [["c"]]], [[["d", "A"]]])
-        assert list(corpus.types) == ["\n", "A", "a b", "b", "c", "\ud800", "d"]
-        assert corpus.counts.tolist() == [1, 1, 1, 1, 1, 1, 0]
-
-    def test_are_read_once(self) -> None:
-        def unread() -> Iterator[list[list[str]]]:
-            raise AssertionError
-            yield []
-
-        corpus = prepare_documents(iter(self.training), iter(self.held_out), "once")
-        assert prepare_documents(unread(), unread(), "once").folder == corpus.folder
-        assert prepare_documents(self.training, self.held_out, "other").folder != corpus.folder
-
-    @pytest.mark.parametrize(
-        ("training", "held_out", "empty"), [([], [[["a"]]], "training"), ([[["a"]]], [[[]], []], "held-out")]
-    )
-    def test_want_both_parts(self, cache: Path, training: Documents, held_out: Documents, empty: str) -> None:
-        with pytest.raises(ElmoTasksError, match=f"the {empty} part holds no token"):
-            prepare_documents(training, held_out, "empty")
-        assert_nothing_is_left(cache)
-
-    def test_an_error_while_reading_is_not_taken_for_a_full_disk(self, cache: Path) -> None:
-        def failing() -> Iterator[list[list[str]]]:
-            yield [["a"]]
-            raise OSError(errno.ENOSPC, "not ours")
-
-        with pytest.raises(OSError, match="not ours"):
-            prepare_documents(failing(), self.held_out, "failing")
-        assert_nothing_is_left(cache)

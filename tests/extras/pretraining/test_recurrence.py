@@ -1,6 +1,7 @@
 """The training recurrence against autograd through the plain LSTM, and the losses of windows."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from elmo_tasks.elmo import TINY_OPTIONS
 from elmo_tasks.elmo.lstm import LstmState, ProjectedLstm
 from elmo_tasks.elmo.options import LstmOptions
 from elmo_tasks.extras.pretraining.corpus import CorpusPart
-from elmo_tasks.extras.pretraining.language_model import LanguageModel, WindowLoss
+from elmo_tasks.extras.pretraining.language_model import LanguageModel
 from elmo_tasks.extras.pretraining.pretrain import StreamObjective
 from elmo_tasks.extras.pretraining.recurrence import run_layer
 from elmo_tasks.extras.pretraining.softmax import FullSoftmax, OutputVocabulary, SampledSoftmax, SoftmaxConfig
@@ -29,8 +30,16 @@ def make_lstm(options: LstmOptions, seed: int) -> ProjectedLstm:
     return lstm
 
 
-def make_state(size: int, cells: int) -> LstmState:
-    return 0.3 * torch.randn(ROWS, size, dtype=torch.float64), 0.3 * torch.randn(ROWS, cells, dtype=torch.float64)
+def make_layer(
+    options: LstmOptions,
+) -> tuple[tuple[ProjectedLstm, ProjectedLstm], tuple[Tensor, Tensor], tuple[LstmState, LstmState], list[Tensor]]:
+    """The LSTMs of both directions, what they read, where they start, and what has gradients."""
+    lstms = make_lstm(options, 1), make_lstm(options, 2)
+    one, other = (torch.randn(STEPS, ROWS, SIZE, dtype=torch.float64, requires_grad=True) for _ in range(2))
+    sizes = (SIZE, options.dim, SIZE, options.dim)
+    hidden, cells, *rest = (0.3 * torch.randn(ROWS, size, dtype=torch.float64) for size in sizes)
+    variables = [one, other, *(parameter for lstm in lstms for parameter in lstm.parameters())]
+    return lstms, (one, other), ((hidden, cells), (rest[0], rest[1])), variables
 
 
 def assert_same(outputs: Sequence[Tensor], expected: Sequence[Tensor], variables: Sequence[Tensor]) -> None:
@@ -58,34 +67,27 @@ def run_plainly(lstm: ProjectedLstm, inputs: Tensor, state: LstmState) -> tuple[
     ids=["clips", "no clips", "no projection"],
 )
 def test_outputs_states_and_gradients_equal_the_plain_layers(options: LstmOptions) -> None:
-    lstms = make_lstm(options, 1), make_lstm(options, 2)
-    inputs = [torch.randn(STEPS, ROWS, SIZE, dtype=torch.float64, requires_grad=True) for _ in range(2)]
-    states = [make_state(SIZE, options.dim) for _ in range(2)]
-    variables = [*inputs, *(parameter for lstm in lstms for parameter in lstm.parameters())]
-
+    lstms, inputs, states, variables = make_layer(options)
     expected, expected_states = zip(
         *(run_plainly(*each) for each in zip(lstms, inputs, states, strict=True)), strict=True
     )
-    outputs, after = run_layer(lstms, (inputs[0], inputs[1]), (states[0], states[1]), torch.float64)
+    outputs, after = run_layer(lstms, inputs, states, torch.float64)
     if options.proj_clip is not None and options.has_projection:
         assert any((output.abs() == options.proj_clip).any() for output in outputs), "the clip must bite"
     torch.testing.assert_close(list(after), list(expected_states))
     assert_same(outputs, expected, variables)
     with torch.no_grad():
-        evaluated, after = run_layer(lstms, (inputs[0], inputs[1]), (states[0], states[1]), torch.float64)
+        evaluated, after = run_layer(lstms, inputs, states, torch.float64)
     torch.testing.assert_close(evaluated, outputs, rtol=0, atol=0)
     torch.testing.assert_close(list(after), list(expected_states))
 
 
 def test_a_reset_row_starts_from_zero_and_lets_no_gradient_through() -> None:
     options = LstmOptions(dim=CELLS, projection_dim=SIZE, n_layers=1, cell_clip=0.4, proj_clip=0.5)
-    lstms = make_lstm(options, 1), make_lstm(options, 2)
-    inputs = [torch.randn(STEPS, ROWS, SIZE, dtype=torch.float64, requires_grad=True) for _ in range(2)]
-    states = [make_state(SIZE, CELLS) for _ in range(2)]
+    lstms, inputs, states, variables = make_layer(options)
     reset_at, reset_row = 2, 1
     resets = torch.zeros(STEPS, ROWS, dtype=torch.bool)
     resets[reset_at, reset_row] = True
-    variables = [*inputs, *(parameter for lstm in lstms for parameter in lstm.parameters())]
 
     expected = []
     for lstm, read, (hidden, cells) in zip(lstms, inputs, states, strict=True):
@@ -99,7 +101,7 @@ def test_a_reset_row_starts_from_zero_and_lets_no_gradient_through() -> None:
                 chunks.append(output)
             rows.append(torch.cat(chunks))
         expected.append(torch.stack(rows, dim=1))
-    outputs, _ = run_layer(lstms, (inputs[0], inputs[1]), (states[0], states[1]), torch.float64, resets)
+    outputs, _ = run_layer(lstms, inputs, states, torch.float64, resets)
     assert_same(outputs, expected, variables)
 
 
@@ -132,9 +134,10 @@ def make_windows(steps: int = 3) -> list[Window]:
     return list(streams.windows(0))
 
 
-def mean(loss: WindowLoss) -> torch.Tensor:
-    """The loss of one target."""
-    return (loss.forward + loss.backward) / (2 * loss.num_targets)
+def mean_loss(model: LanguageModel, window: Window, *arguments: Any) -> tuple[Tensor, Any]:
+    """The loss of one target, and the states after the window."""
+    forward, backward, states = model(window, *arguments)
+    return (forward + backward) / window.targets.numel(), states
 
 
 def test_each_window_begins_with_the_states_after_the_one_before() -> None:
@@ -143,10 +146,9 @@ def test_each_window_begins_with_the_states_after_the_one_before() -> None:
     zeros = objective.model.initial_states(2)
     states = zeros
     for number, window in enumerate(windows):
-        expected = objective.model(window, states)
-        assert objective(window).equal(mean(expected))
-        assert mean(expected).equal(mean(objective.model(window, zeros))) == (number == 0)
-        states = expected.states
+        expected, states = mean_loss(objective.model, window, states)
+        assert objective(window).equal(expected)
+        assert expected.equal(mean_loss(objective.model, window, zeros)[0]) == (number == 0)
 
 
 def test_windows_of_any_length_have_the_same_losses() -> None:
@@ -170,9 +172,9 @@ def test_targets_are_compared_with_candidates_that_are_drawn_for_each_window() -
     found = objective(window)
     torch.manual_seed(5)
     candidates = softmax.draw(8)
-    expected = objective.model(window, objective.model.initial_states(2), candidates)
-    assert found.equal(mean(expected))
-    assert not found.equal(mean(objective.model(window, objective.model.initial_states(2))))
+    zeros = objective.model.initial_states(2)
+    assert found.equal(mean_loss(objective.model, window, zeros, candidates)[0])
+    assert not found.equal(mean_loss(objective.model, window, zeros)[0])
 
 
 def test_what_is_carried_into_the_next_step_goes_round() -> None:

@@ -230,22 +230,15 @@ def test_with_context_sentences_follow_those_before_them(model: LanguageModel) -
     assert before.end == pytest.approx(-expected(model, [*first, "<S>", *second])[0][4, 1], abs=1e-5)
 
 
-@pytest.mark.parametrize("ending", ["csv", "tsv", "xlsx", "parquet"])
+@pytest.mark.parametrize(("given", "written"), [("tsv", "xlsx"), ("parquet", "csv")])
 def test_the_command_scores_the_words_of_a_table(
-    bilm: Path, model: LanguageModel, tmp_path: Path, ending: str, capsys: pytest.CaptureFixture[str]
+    bilm: Path, model: LanguageModel, tmp_path: Path, given: str, written: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    frame, table, output = pandas.DataFrame(ROWS), tmp_path / f"items.{ending}", tmp_path / f"scored.{ending}"
-    if ending == "xlsx":
-        frame.to_excel(table, index=False)
-    elif ending == "parquet":
-        frame.to_parquet(table)
-    else:
-        frame.to_csv(table, index=False, sep="\t" if ending == "tsv" else ",")
+    frame, table, output = pandas.DataFrame(ROWS), tmp_path / f"items.{given}", tmp_path / f"scored.{written}"
+    frame.to_parquet(table) if given == "parquet" else frame.to_csv(table, index=False, sep="\t")
     call = ["score", str(table), "--bilm", str(bilm), "--output", str(output), "--context", "--no-punctuation"]
     assert cli.main(call) == 0
-    read = {"csv": pandas.read_csv, "tsv": pandas.read_table, "xlsx": pandas.read_excel, "parquet": pandas.read_parquet}
-    given = {} if ending == "parquet" else {"dtype": {"item": str}}
-    found = read[ending](output, **given)
+    found = (pandas.read_excel if written == "xlsx" else pandas.read_csv)(output, dtype={"item": str})
     expected = pandas.DataFrame(model.score_words(ROWS, "sentence", context=True, punctuation=False))
     assert list(found["item"]) == list(expected["item"])
     assert list(found["word"].fillna("")) == list(expected["word"])
@@ -257,27 +250,6 @@ def test_the_command_scores_the_words_of_a_table(
     assert all(
         each in messages for each in ("--json: not for a table", "no column 'words'", "expected dataset_reader.KEY")
     )
-
-
-def test_agreement_attraction() -> None:
-    """Marvin and Linzen (2018), agreement across a prepositional phrase: verbs agree with the subject, and a noun of
-    the other number before them makes that less sure."""
-    subjects = ("author", "pilot", "surgeon", "farmer", "manager", "customer", "officer", "teacher")
-    others = ("guard", "chef", "dancer", "minister", "assistant", "executive", "parent", "driver")
-    rows: list[dict[object, object]] = [{"pair": pair, "subject": subject, "other": other, "verb": verb,
-             "sentence": f"The {noun}{'s' * subject} near the {by}{'s' * other} {('is', 'are')[verb]} tall."}
-            for pair, (noun, by) in enumerate(zip(subjects, others, strict=True))
-            for subject in (0, 1) for other in (0, 1) for verb in (0, 1)]  # fmt: skip
-    scored = pandas.DataFrame(LanguageModel.load("default").score_words(rows, "sentence"))
-    bits = scored[scored["word"].isin(["is", "are"])].set_index(["pair", "subject", "other", "verb"])["forward_bits"]
-    wrong = bits.unstack("verb")
-    gain = (wrong[1] - wrong[0]) * [1 - 2 * subject for _, subject, _ in wrong.index]  # of the right verb
-    assert (gain > 0).mean() > 0.9
-    by_noun = gain.unstack("other")
-    attraction = [by_noun.loc[(pair, subject), subject] - by_noun.loc[(pair, subject), 1 - subject]
-                  for pair, subject in by_noun.index]  # fmt: skip
-    assert min(attraction) > 0
-    assert np.mean(attraction) > 2
 
 
 @pytest.fixture

@@ -124,7 +124,9 @@ def pretrain(monkeypatch: pytest.MonkeyPatch) -> Mock:
     return pretrain
 
 
-def test_pretrain_prints_the_perplexities_before_and_after(pretrain: Mock, printed: Printed) -> None:
+def test_the_first_process_prints_the_perplexities_before_and_after(
+    pretrain: Mock, printed: Printed, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert cli.main(["pretrain", "own.jsonnet"]) == 0
     text, rows = printed()
     assert rows == [["", "after"], *ROWS]
@@ -134,10 +136,6 @@ def test_pretrain_prints_the_perplexities_before_and_after(pretrain: Mock, print
     _, rows = printed()
     assert rows[0] == ["", "before", "after"]
     assert rows[3] == ["mean perplexity", "2,000.00", "157.10"]
-
-
-@pytest.mark.usefixtures("pretrain")
-def test_in_other_processes_nothing_is_printed(printed: Printed, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PartialState, "is_main_process", False)
     assert cli.main(["pretrain", "own.jsonnet"]) == 0
     assert printed() == ("", [])

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from elmo_tasks import cli
@@ -116,18 +117,12 @@ def test_only_layers_with_context_know_what_is_before_a_word(bilm: BiLM) -> None
 
 
 def test_accuracies_are_those_of_a_classifier_on_the_vectors(bilm: BiLM) -> None:
-    training, test = sentences(30, seed=3), sentences(30, seed=4)
-    probe = probe_labels(bilm, training, test)
-    vectors = [
-        np.concatenate([each.numpy() for each in embed_sentences([s.tokens for s in part], bilm)], axis=1)
-        for part in (training, test)
-    ]
-    labels = [[label for sentence in part for label in sentence.labels] for part in (training, test)]
-    for number, row in enumerate(probe.rows[:3]):
-        scaler = StandardScaler().fit(vectors[0][number])
-        classifier = LogisticRegression(max_iter=1000).fit(scaler.transform(vectors[0][number]), labels[0])
-        expected = 100 * classifier.score(scaler.transform(vectors[1][number]), labels[1])
-        assert row.accuracy == pytest.approx(expected, abs=1.5)
+    parts = sentences(30, seed=3), sentences(30, seed=4)
+    vectors, test = (np.concatenate(embed_sentences([s.tokens for s in part], bilm), axis=1) for part in parts)
+    labels, test_labels = ([label for sentence in part for label in sentence.labels] for part in parts)
+    for number, row in enumerate(probe_labels(bilm, *parts).rows[:3]):
+        classifier = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)).fit(vectors[number], labels)
+        assert row.accuracy == pytest.approx(100 * classifier.score(test[number], test_labels), abs=1.5)
 
 
 def test_features_are_scaled_as_in_training(bilm: BiLM) -> None:

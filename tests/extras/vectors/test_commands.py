@@ -2,6 +2,7 @@ import io
 import json
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ import elmo_tasks.extras.vectors.embed
 from elmo_tasks import cli
 from elmo_tasks.elmo import TINY_OPTIONS
 from tests.random_bilm import random_bilm
+
+Printed = Callable[[], tuple[str, list[list[str]]]]
 
 
 @pytest.fixture
@@ -57,7 +60,11 @@ def test_embed_has_the_settings_that_its_arguments_say(
     files = f"--options {bilm}/options.json --weights {bilm}/weights.hdf5"
     for given, names, settings in (
         (f"{files} --batch-tokens 9", ["0", "1", "sentence_to_index"], {"bilm": bilm}),
-        ("--layers top --pool max --no-index", ["0", "1"], {"layers": "top", "pool": "max"}),
+        (
+            f"--bilm {bilm} --layers top --pool max --no-index",
+            ["0", "1"],
+            {"bilm": bilm, "layers": "top", "pool": "max"},
+        ),
         (f"--bilm {bilm} --precision int8 --layers mix", None, {"bilm": bilm, "precision": "int8", "layers": "mix"}),
     ):
         target = tmp_path / "out.npz"
@@ -70,29 +77,6 @@ def test_embed_has_the_settings_that_its_arguments_say(
     assert batches == [9, 4096, 4096]
 
 
-def test_neighbors_prints_the_layers(bilm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pool = tmp_path / "pool.txt"
-    pool.write_text(
-        "the cat saw the dog\na dog barked\nnobody came\n\nthe dog and the other Dog slept", encoding="utf-8"
-    )
-    arguments = ["neighbors", "a dog slept", "--word", "dog", "--pool", str(pool), "--bilm", str(bilm)]
-    assert cli.main([*arguments, "--count", "2", "--json"]) == 0
-    layers = json.loads(capsys.readouterr().out)
-    assert [len(layer) for layer in layers] == [2, 2, 2]
-    assert layers[0][0]["similarity"] == pytest.approx(1.0, abs=1e-5)
-    assert cli.main([*arguments, "--same-word", "--json"]) == 0
-    layers = json.loads(capsys.readouterr().out)
-    assert [[each["sentence"][each["place"]].lower() for each in layer] for layer in layers] == [["dog"] * 4] * 3
-    assert cli.main(arguments) == 0
-    shown = capsys.readouterr().out
-    assert [line for line in shown.splitlines() if line.startswith("layer")] == [
-        "layer 0 (tokens without context)", "layer 1", "layer 2"
-    ]  # fmt: skip
-    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in shown.splitlines() if line.startswith("│")]
-    assert len(rows) == 3 * 5
-    assert ["a [dog] barked", "1.000"] in rows[:5]
-
-
 @pytest.fixture
 def static(tmp_path: Path, cache: Path) -> Path:
     path = tmp_path / "vectors.txt"
@@ -100,25 +84,36 @@ def static(tmp_path: Path, cache: Path) -> Path:
     return path
 
 
-def test_neighbors_shows_the_nearest_words_of_static_vectors(
-    bilm: Path, static: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_neighbors_are_those_of_each_layer_and_of_static_vectors(
+    bilm: Path, static: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], printed: Printed
 ) -> None:
-    (tmp_path / "pool.txt").write_text("the cat saw the dog\n", encoding="utf-8")
-    call = ["neighbors", "a Dog slept", "--word", "dog", "--pool", str(tmp_path / "pool.txt"), "--bilm", str(bilm)]
-    assert cli.main([*call, "--json", "--count", "1"]) == 0
-    layers = json.loads(capsys.readouterr().out)
-    assert cli.main([*call, "--json", "--count", "1", "--static", str(static)]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found == {"static": [{"word": "cat", "similarity": pytest.approx(0.6)}], "layers": layers}
+    pool = tmp_path / "pool.txt"
+    pool.write_text("the cat saw the dog\na dog barked\nnobody came\n\nthe dog and the other Dog slept")
+    call = ["neighbors", "a dog slept", "--word", "dog", "--pool", str(pool), "--bilm", str(bilm)]
+
+    def found(*arguments: str) -> Any:
+        assert cli.main([*call, *arguments, "--json"]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    layers = found("--count", "2")
+    assert [len(layer) for layer in layers] == [2, 2, 2]
+    assert layers[0][0]["similarity"] == pytest.approx(1.0, abs=1e-5)
+    words = [[each["sentence"][each["place"]].lower() for each in layer] for layer in found("--same-word")]
+    assert words == [["dog"] * 4] * 3
+    nearest = [{"word": "cat", "similarity": pytest.approx(0.6)}, {"word": "car", "similarity": -1}]
+    assert found("--static", str(static), "--count", "2") == {"static": nearest, "layers": layers}
     assert cli.main([*call, "--static", str(static)]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "vectors.txt (the same in every sentence)"
-    assert [cell.strip() for cell in lines[5].split("│")[1:-1]] == ["car", "-1.000"]
-    assert "layer 0 (tokens without context)" in lines
+    text, rows = printed()
+    titles = ["layer 0 (tokens without context)", "layer 1", "layer 2"]
+    assert [line for line in text.splitlines() if line.startswith("layer")] == titles
+    assert text.startswith("vectors.txt (the same in every sentence)\n")
+    assert rows[:4] == [["word", "cosine"], ["cat", "0.600"], ["car", "-1.000"], ["token", "cosine"]]
+    assert len(rows) == 3 + 3 * 6
+    assert ["a [dog] barked", "1.000"] in rows[4:9]
 
 
 def test_similarity_compares_a_word_in_sentences(
-    bilm: Path, static: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    bilm: Path, static: Path, capsys: pytest.CaptureFixture[str], printed: Printed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sentences = ["A dog barked.", "The Dog saw a dog."]
     call = ["similarity", "dog", *sentences, "--bilm", str(bilm), "--static", str(static)]
@@ -133,25 +128,23 @@ def test_similarity_compares_a_word_in_sentences(
         assert each["layers"] == pytest.approx(expected.layers[:, one, other].tolist(), abs=1e-5)
         assert each["static"] == pytest.approx(1)
     assert cli.main(call) == 0
-    shown = capsys.readouterr().out
-    assert "│ 2  The [Dog] saw a dog . │" in shown
-    row = next(line for line in shown.splitlines() if "2 and 3" in line)
+    _, rows = printed()
+    assert ["2  The [Dog] saw a dog ."] in rows
     numbers = [f"{value:.3f}" for value in (*expected.layers[:, 1, 2].tolist(), 1)]
-    assert [cell.strip() for cell in row.split("│")[1:-1]] == ["2 and 3", *numbers]
+    assert rows[-1] == ["2 and 3", *numbers]
 
     assert cli.main(call[:-2]) == 0  # without static vectors
-    shown = capsys.readouterr().out
-    assert "vectors.txt" not in shown
-    row = next(line for line in shown.splitlines() if "2 and 3" in line)
-    assert [cell.strip() for cell in row.split("│")[1:-1]] == ["2 and 3", *numbers[:-1]]
+    text, rows = printed()
+    assert "vectors.txt" not in text
+    assert rows[-1] == ["2 and 3", *numbers[:-1]]
     assert cli.main([*call[:-2], "--json"]) == 0
     assert [each["static"] for each in json.loads(capsys.readouterr().out)["pairs"]] == [None] * 3
 
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"An ox slept.\n\nThe ox left.\n")))
     assert cli.main(["similarity", "ox", "-", *call[-4:]]) == 0
-    printed = capsys.readouterr()
-    assert "vectors.txt: has no vector for 'ox'" in printed.err
-    assert [line.split("│")[-2].strip() for line in printed.out.splitlines() if "1 and 2" in line] == [""]
+    captured = capsys.readouterr()
+    assert "vectors.txt: has no vector for 'ox'" in captured.err
+    assert [line.split("│")[-2].strip() for line in captured.out.splitlines() if "1 and 2" in line] == [""]
     assert cli.main([*call[:3], "The cat."]) == 2
     assert "'dog' is not in 'The cat .'; expected a token of each sentence" in capsys.readouterr().err
 
@@ -171,13 +164,10 @@ def test_data_files_are_no_text_unless_they_are_tokenized(
     assert cli.main([*arguments, "--tokenized"]) == 0
 
 
-@pytest.mark.parametrize("command", ["embed {file} --output {out}", "neighbors Mary --word Mary --pool {file}"])
-def test_text_comes_through_pipes(command: str, bilm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_text_comes_through_pipes(bilm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     read, write = os.pipe()
     os.write(write, b"Mary left .\nOrla came .\n")
     os.close(write)
-    arguments = command.format(file=f"/dev/fd/{read}", out=tmp_path / "out.npz").split()
-    assert cli.main([*arguments, "--bilm", str(bilm)]) == 0
-    captured = capsys.readouterr()
-    assert "vectors of 2 sentences" in captured.err or "[Orla] came ." in captured.out
+    assert cli.main(["embed", f"/dev/fd/{read}", "--output", str(tmp_path / "out.npz"), "--bilm", str(bilm)]) == 0
+    assert "vectors of 2 sentences" in capsys.readouterr().err
     os.close(read)

@@ -155,8 +155,7 @@ def test_sentences_in_memory(bilm: BiLM) -> None:
         embed_sentences(["the cat"], bilm)
 
 
-@pytest.mark.parametrize("ending", ["txt", "csv"])
-@pytest.mark.parametrize("layers", ["mix", "0"])
+@pytest.mark.parametrize(("ending", "layers"), [("txt", "mix"), ("csv", "0")])
 def test_a_mean_vector_of_each_word(ending: str, layers: str, bilm: BiLM, tmp_path: Path) -> None:
     lines = ["A tree , a house", "a tree", "über ,", ""]
     (tmp_path / "text.txt").write_text("\n".join(lines), encoding="utf-8")
@@ -180,24 +179,18 @@ def test_a_mean_vector_of_each_word(ending: str, layers: str, bilm: BiLM, tmp_pa
     np.testing.assert_allclose(found, [np.mean(places[word], axis=0) for word in read[0]], rtol=1e-5, atol=1e-5)
 
 
-def test_words_have_one_vector(text: Path, bilm: BiLM) -> None:
+def test_settings_that_are_not_there(text: Path, bilm: BiLM) -> None:
+    layers: list[Any] = ["3", "-1", "middle", "", 3]
+    wrong = [({"layers": each}, f"got '{each}'; expected all, mix, top or a number from 0 to 2") for each in layers]
+    for pool in ("Mean", None):
+        wrong.append(({"pool": pool}, f"pool: got {pool!r}; expected none, mean or max"))
+    for settings, problem in wrong:
+        with pytest.raises(ElmoTasksError, match=problem):
+            _embed(text, bilm, **settings)
+        with pytest.raises(ElmoTasksError, match=problem):
+            embed_sentences([["the", "cat"]], bilm, **settings)
     with pytest.raises(ElmoTasksError, match="layers: got 'all'; expected mix, top or a number, because a word has"):
         embed_words(text, text.with_name("words.csv"), bilm, layers="all")
-
-
-@pytest.mark.parametrize("layers", ["3", "-1", "middle", "", 3])
-def test_layers_that_are_not_there(text: Path, bilm: BiLM, layers: str | int) -> None:
-    with pytest.raises(ElmoTasksError, match=f"got '{layers}'; expected all, mix, top or a number from 0 to 2"):
-        _embed(text, bilm, layers=layers)
-
-
-@pytest.mark.parametrize("pool", ["average", "Mean", None])
-def test_poolings_that_are_not_there(text: Path, bilm: BiLM, pool: Any) -> None:
-    problem = f"pool: got {pool!r}; expected none, mean or max"
-    with pytest.raises(ElmoTasksError, match=problem):
-        _embed(text, bilm, pool=pool)
-    with pytest.raises(ElmoTasksError, match=problem):
-        embed_sentences([["the", "cat"]], bilm, pool=pool)
 
 
 def test_nothing_is_left_behind_by_an_error(text: Path, bilm: BiLM) -> None:
