@@ -32,9 +32,9 @@ STAMP := $(VENV)/.installed
 ifneq ($(wildcard ../shared/data),)
 export ELMO_TASKS_DATA ?= $(abspath ../shared/data)
 endif
-# The tests use small matrices and several processes: more threads per process would slow each other down. Each process gets
-# half of the tests, in their order, so that most of what they share is made once; who is done early takes over others' tests.
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q --numprocesses $(JOBS) --dist worksteal
+# The tests use small matrices and several processes: more threads per process would slow each other down. Each process
+# takes one file after the other, in the order of tests/conftest.py, so that what the tests of a file share is made once.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:

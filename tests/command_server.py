@@ -4,7 +4,8 @@ A server that has imported everything makes a copy of itself for each command, o
 `python tests/command_server.py ADDRESS ARGUMENT...` is a client: it hands its folder, its environment and its standard
 streams over, and ends with the exit code. A client that gets SIGTERM kills its command before it ends, or with
 `PASS_SIGTERM` in its environment hands it on; if it is killed, its command ends soon after. With no arguments after the
-address, it is the server, which prints a line when it is ready. `start` starts it.
+address, it is the server, which prints a line when commands can come; they wait for its imports. `start` starts it, and
+the processes of the tests share one.
 """
 
 import fcntl
@@ -27,7 +28,12 @@ exec '{python}' "$@"
 
 @functools.cache
 def start() -> str:
-    """Starts the server; returns a script for Python, where `-m elmo_tasks ARGUMENT...` and `-c` are clients."""
+    """Starts the server; returns a script for Python, where `-m elmo_tasks ARGUMENT...` and `-c` are clients.
+
+    With `COMMAND_SERVER` in the environment, there is one already: this is its script.
+    """
+    if "COMMAND_SERVER" in os.environ:
+        return os.environ["COMMAND_SERVER"]
     import atexit
     import shutil
     import subprocess
@@ -64,16 +70,17 @@ def run_command(address: str, arguments: list[str]) -> int:
 
 
 def serve(address: str) -> None:
-    from tests import shared_training
-    from tests.torture.workshop import import_everything
-
-    import_everything()
-    sys.executable = address.removesuffix(".socket")
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no zombies
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(address)
         listener.listen()
         print("ready", flush=True)
+
+        from tests import shared_training
+        from tests.torture.workshop import import_everything
+
+        import_everything()
+        sys.executable = address.removesuffix(".socket")
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no zombies
         while True:
             connection, _ = listener.accept()
             with connection:

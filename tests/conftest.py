@@ -1,5 +1,6 @@
 """What all tests share: one thread, a cache of their own, and the real data where it is there."""
 
+import collections
 import contextlib
 import json
 import logging
@@ -13,6 +14,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+import filelock
 import pytest
 import torch
 from accelerate.state import AcceleratorState
@@ -20,24 +22,44 @@ from accelerate.state import AcceleratorState
 import elmo_tasks
 from elmo_tasks.elmo import TINY_OPTIONS
 from elmo_tasks.extras.samples import VECTORS, write_sample_data
+from tests import command_server
 from tests.browser import MARKS, open_browser
 from tests.fake_hub import hub  # noqa: F401 - a fixture
 from tests.random_bilm import random_bilm
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-LONGEST = ("test_documentation.py", "test_processes.py", "test_pictures.py", "test_short.py")
+# What takes longest. The tests of the page stand together: they share a server.
+LONGEST = (
+    *("test_documentation.py", "extras/server/page", "test_configs.py", "torture", "extras/teaching", "extras/export"),
+    *("test_deleted_extras.py", "test_every_edge.py", "test_windows.py", "test_pictures.py", "test_small_configs.py"),
+)
 
 torch.set_num_threads(1)
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Several processes of the tests share a server of commands, which imports the package meanwhile."""
+    if config.getoption("numprocesses", None) and "PYTEST_XDIST_WORKER" not in os.environ:
+        os.environ["COMMAND_SERVER"] = command_server.start()
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What asks for a browser is slow, wherever it stands. What takes longest runs first: no process waits for it."""
-    items.sort(key=lambda item: item.path.name not in LONGEST)
+    """What asks for a browser is slow, wherever it stands. What takes longest runs first: no process waits for it.
+
+    The other files follow with most slow tests first, so that small ones come last.
+    """
     for item in items:
         if "browser" in getattr(item, "fixturenames", ()):
             for mark in MARKS:
                 item.add_marker(mark)
+    slow = collections.Counter(item.path for item in items if item.get_closest_marker("slow"))
+
+    def place(path: Path) -> tuple[int, int]:
+        name = path.relative_to(REPOSITORY / "tests").as_posix()
+        return next((at for at, each in enumerate(LONGEST) if name.startswith(each)), len(LONGEST)), -slow[path]
+
+    items.sort(key=lambda item: place(item.path))
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -117,12 +139,31 @@ def data_folder() -> Path:
 
 
 @pytest.fixture(scope="session")
-def shared_trainings(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the pages keep finished trainings for each other, in all processes of the tests."""
-    if "SHARED_TRAININGS" in os.environ:
-        return Path(os.environ["SHARED_TRAININGS"])
+def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of all processes of the tests."""
     folder = tmp_path_factory.getbasetemp()
-    return (folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "shared_trainings"
+    return folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
+
+
+@pytest.fixture(scope="session")
+def shared_trainings(shared_folder: Path) -> Path:
+    """Where the pages keep finished trainings for each other, in all processes of the tests."""
+    return Path(os.environ.get("SHARED_TRAININGS", shared_folder / "shared_trainings"))
+
+
+@pytest.fixture(scope="session")
+def made_once(shared_folder: Path) -> Callable[[str, Callable[[Path], object]], Path]:
+    """A function that has a folder filled by the first process of the tests that asks for it. Not to be changed."""
+
+    def folder(name: str, fill: Callable[[Path], object]) -> Path:
+        made, done = shared_folder / name, shared_folder / f"{name}.done"
+        with filelock.FileLock(f"{made}.lock"):
+            if not done.exists():
+                fill(made)
+                done.touch()
+        return made
+
+    return folder
 
 
 # A small experiment on sample data, with a tiny ELMo: everything that a run consists of, in a second or two.

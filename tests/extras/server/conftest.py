@@ -54,10 +54,8 @@ def blocked(run: ServedRun, monkeypatch: pytest.MonkeyPatch) -> Iterator[threadi
         go.set()
 
 
-@pytest.fixture(scope="session")
-def task_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a run of each task by the name of its config, each trained for an epoch on sample data."""
-    folder = tmp_path_factory.mktemp("tasks")
+def train_tasks(folder: Path) -> None:
+    """Trains a run of each task for an epoch on sample data, by the name of its config."""
     write_sample_data(folder / "data", ALL_TASKS, sentences=(24, 8, 8))
     overrides = ["trainer.num_epochs=1", "data_loader.batch_size=8", "evaluate_on_test=false"]
     for config in TASK_CONFIGS:
@@ -65,7 +63,12 @@ def task_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         variables = {"ELMO_TASKS_DATA": str(folder / "data")}
         train.train(config, folder / Path(config).name, overrides=overrides, variables=variables)
     (folder / "ner_conll03" / "README.md").write_text("# Names <b>& more</b>\n", encoding="utf-8")
-    return folder
+
+
+@pytest.fixture(scope="session")
+def task_runs(made_once: Callable[..., Path]) -> Path:
+    """A folder with a run of each task."""
+    return made_once("task_runs", train_tasks)
 
 
 @pytest.fixture(scope="session")
