@@ -21,7 +21,6 @@ from tests.torture.fuzz import fuzz
 from tests.torture.hostile import hostile
 from tests.torture.kills import full_disk, kills
 from tests.torture.sandbox import Cases, Outcome, run_cases
-from tests.torture.scenarios import make_references
 from tests.torture.soak import soak
 from tests.torture.workshop import apart, import_everything, make_workshop
 from tests.torture.writers import writers
@@ -42,8 +41,6 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="torture-") as name:
         folder = Path(name)
         apart(lambda: make_workshop(folder / "shop"), folder / "log.txt")
-        if {"kills", "disk", "writers"} & set(chosen):
-            make_references(folder / "shop")
         for part, most in chosen.items():
             _torture(part, most, faults, folder, options, 60 * options.minutes * _SHARES[part] / whole)
     for (part, kind, signature), count in faults.most_common():

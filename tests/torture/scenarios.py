@@ -1,7 +1,9 @@
 """The commands that write files, with what they begin from and what they leave."""
 
+import builtins
 import dataclasses
 import functools
+import io
 import json
 import os
 import re
@@ -9,12 +11,19 @@ import shutil
 import sqlite3
 import tarfile
 import tempfile
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from tests.torture.workshop import apart, fork, wait_for
 
+_CALLS = (
+    *((os, name) for name in ("replace", "rename", "fsync", "unlink", "rmdir", "mkdir", "open", "chmod", "utime")),
+    (io, "open"),
+    (builtins, "open"),
+)
+_MEASURES = "measures.json"  # of an undisturbed run
 _MEASURED = ("seconds", "recent_seconds", "trained_hours", "training_seconds")
 
 
@@ -110,19 +119,53 @@ SCENARIOS = (
 )
 
 
-def make_references(shop: Path) -> None:
-    """Runs every scenario once, without any trouble, each in a folder below `references`."""
-    (shop / "references").mkdir()
-    for scenario in SCENARIOS:
-        reference(shop, scenario).mkdir()
-        scenario.prepare(shop, reference(shop, scenario))
-        run = functools.partial(scenario.run, shop, reference(shop, scenario))
-        apart(run, shop / "log.txt")
-
-
 def reference(shop: Path, scenario: Scenario) -> Path:
-    """The folder that an undisturbed run of a scenario has filled."""
-    return shop / "references" / scenario.name.replace(" ", "-")
+    """The folder that an undisturbed run of a scenario fills, when it is first asked for."""
+    folder = shop / "references" / scenario.name.replace(" ", "-")
+    if not (folder / _MEASURES).exists():
+        folder.mkdir(parents=True)
+        scenario.prepare(shop, folder)
+        started, run = time.monotonic(), functools.partial(scenario.run, shop, folder)
+        counts = folder / "calls.json"
+        apart(lambda: before_call(0, run, lambda: None, counts), shop / "log.txt")
+        measures = [json.loads(counts.read_text()), time.monotonic() - started]
+        (folder / _MEASURES).write_text(json.dumps(measures))
+    return folder
+
+
+def measures(shop: Path, scenario: Scenario) -> tuple[int, float]:
+    """How many calls that change files an undisturbed run makes, and its seconds."""
+    calls, seconds = json.loads((reference(shop, scenario) / _MEASURES).read_text())
+    return calls, seconds
+
+
+def before_call(nth: int, command: Callable[[], Any], action: Callable[[], object], counts: Path | None = None) -> Any:
+    """Runs a command, and an action right before its nth call of a function that changes files.
+
+    Arguments:
+        counts: where the number of calls is written at the end.
+    """
+    made = 0
+
+    def watched(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def call(*arguments: Any, **settings: Any) -> Any:
+            nonlocal made
+            mode = settings.get("mode", arguments[1] if len(arguments) > 1 else "r")
+            if function.__name__ != "open" or not isinstance(mode, str) or set(mode) & set("wax+"):
+                made += 1
+                if made == nth:
+                    action()
+            return function(*arguments, **settings)
+
+        return call
+
+    for module, name in _CALLS:
+        setattr(module, name, watched(getattr(module, name)))
+    code = command()
+    if counts:
+        counts.write_text(json.dumps(made))
+    return code
 
 
 def fill(shop: Path, here: Path) -> None:

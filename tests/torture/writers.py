@@ -25,7 +25,7 @@ _READERS = {
 
 
 def writers(shop: Path, seed: int) -> Cases:
-    """Endless random cases; see `scenarios.make_references` for what must be there first."""
+    """Endless random cases."""
 
     def case(number: int) -> Case:
         draw = random.Random(f"{seed} {number}")
