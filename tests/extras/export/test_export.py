@@ -80,20 +80,20 @@ def test_a_trained_model_gives_the_same_json(exported: Callable[..., Path], name
 
 
 @pytest.mark.slow
-def test_the_same_on_all_own_texts_and_on_two_benchmarks(exported: Callable[..., Path], data_folder: Path) -> None:
+def test_the_same_on_own_texts_and_on_two_benchmarks(exported: Callable[..., Path], data_folder: Path) -> None:
     inputs: list[Any] = []
     for name in READERS:
-        for row in read(name):
+        for row in list(read(name))[::3]:
             lists = [row[key] for key in ("tokens", "premise", "hypothesis") if key in row]
             inputs += [{"tokens": tokens} for tokens in (*lists, *row.get("sentences", ()))]
             inputs += [row["passage"]] if "passage" in row else []
     for name, column in (("ner_conll2003/eng.testb", 0), ("pos_ud_ewt/en_ewt-ud-test.conllu", 1)):
-        rows = [line.split() for _, line in read_lines(data_folder / name)][:4000]
+        rows = [line.split() for _, line in read_lines(data_folder / name)][:1500]
         inputs.append(" ".join(row[column] for row in rows if len(row) > 3 and row[0] != "-DOCSTART-"))
     inputs = [each for place, each in enumerate(inputs) if each not in inputs[:place]]
     model = elmo_tasks.load(MODELS / "ner")
     expected, found = list(model.predict(inputs)), list(Model(exported("ner")).predict(inputs))
-    assert sum(len(each["tokens"]) for each in expected) > 20_000
+    assert sum(len(each["tokens"]) for each in expected) > 7_000
     assert not [*differences(expected, found, 5e-4)]
 
 
