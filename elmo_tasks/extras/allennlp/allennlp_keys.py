@@ -6,10 +6,7 @@ import fnmatch
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, NamedTuple
-
-_NOT = "not "  # needed, or available
 
 
 class Row(NamedTuple):
@@ -25,8 +22,8 @@ class Row(NamedTuple):
     old: str
     new: str
     keys: tuple[str, ...]
-    values: Mapping[str, str] = MappingProxyType({})
-    within: tuple[str, ...] = ()
+    values: Mapping[str, str]
+    within: tuple[str, ...]
 
     def text(self, value: Any) -> str | None:
         """What is said of a key with this value; None if it is the same here."""
@@ -34,7 +31,8 @@ class Row(NamedTuple):
             new = self.values.get(value) if isinstance(value, str) else None
             return None if new is None else f"AllenNLP's {value!r} is {new!r} here"
         new = self.new.replace("`", "")
-        return f"AllenNLP's key, {new}" if new.startswith(_NOT) else f"AllenNLP's key; here: {new}"
+        is_name = not new.startswith("not ")  # needed, or available
+        return f"AllenNLP's key; here: {new}" if is_name else f"AllenNLP's key, {new}"
 
 
 def _rows() -> Iterator[Row]:
@@ -46,8 +44,8 @@ def _rows() -> Iterator[Row]:
     lines = Path(__file__).with_suffix(".tsv").read_text(encoding="utf-8").splitlines()
     for old, new, keys, of in ((*line.split("\t"), "", "")[:4] for line in lines[1:]):
         names = map(re.compile("`(.+?)`").findall, (old.partition(":")[2], new))
-        values = MappingProxyType(dict(zip(*names, strict=True)) if of == "names" else {})
-        yield Row(old, new, tuple(keys.split()), values, tuple(of.split()) if not values else ())
+        values = dict(zip(*names, strict=True)) if of == "names" else {}
+        yield Row(old, new, tuple(keys.split()), values, () if values else tuple(of.split()))
 
 
 ROWS = tuple(_rows())
@@ -61,10 +59,7 @@ def answer(path: Sequence[str | int], value: Any, holder: Any = None) -> str | N
         holder: the object that the key is in.
     """
     name, kind = ".".join(map(str, path)), holder.get("type") if isinstance(holder, Mapping) else None
-    found = (
-        row
-        for row in ROWS
-        if (not row.within or kind in row.within) and any(fnmatch.fnmatchcase(name, key) for key in row.keys)
-    )
-    row = next(found, None)
-    return row.text(value) if row else None
+    for row in ROWS:
+        if (not row.within or kind in row.within) and any(fnmatch.fnmatchcase(name, key) for key in row.keys):
+            return row.text(value)
+    return None

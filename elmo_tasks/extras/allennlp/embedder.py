@@ -18,6 +18,7 @@ from elmo_tasks.elmo import BiLM, BiLMOptions
 from elmo_tasks.elmo.options import PUBLISHED_OPTIONS, CharacterCnnOptions, CharacterEmbeddingOptions, LstmOptions
 from elmo_tasks.errors import MigrationError, one_line, some_of
 from elmo_tasks.extras.allennlp.archive import PADDING, UNKNOWN, Archive, Params, Untrained, Weights
+from elmo_tasks.extras.allennlp.heads.head import recurrent_names
 from elmo_tasks.extras.allennlp.transformer import add_transformer, convert_transformer
 from elmo_tasks.extras.transformers.transformer_files import TransformerFiles
 from elmo_tasks.extras.weights.allennlp_names import bilm_tensors
@@ -187,16 +188,12 @@ def _words(result: ConvertedEmbedder, params: Params, weights: Weights, indexer:
     trainable = bool(params.get("trainable", True))
     result.tensors["words.trained"] = _reordered(table, rows)
     result.tensors["words.fixed"] = table.new_zeros(0, table.shape[1])
-    result.config["words"] = {"size": table.shape[1], "trainable": trainable}
+    config = result.config["words"] = {"size": table.shape[1], "trainable": trainable}
     if isinstance(weights, Untrained):
-        result.config["words"] |= {
-            "size": params.number("embedding_dim"),
-            "vectors": params.get("pretrained_file", None),
-        }
+        config |= {"size": params.number("embedding_dim"), "vectors": params.get("pretrained_file", None)}
         if "projection_dim" in params:
-            result.notes.append(
-                f"{params.path('projection_dim')}: not available; words have all features of their vectors"
-            )
+            path = params.path("projection_dim")
+            result.notes.append(f"{path}: not available; words have all features of their vectors")
     result.vocabulary_config["lowercase_words"] = bool(indexer.get("lowercase_tokens", False))
     return table.shape[1]
 
@@ -255,10 +252,10 @@ def _character_cnn(
     # Padding does not count: by the version or, in archives without one, by the config's layout of 1.0.
     version = result.archive.version
     if version is None:
-        has_masks = "data_loader" in result.params
+        is_masked = "data_loader" in result.params
     else:
-        has_masks = tuple(int(part) for part in version.split(".")[:3] if part.isdecimal()) >= _MASKED_CNN
-    if has_masks:
+        is_masked = tuple(int(part) for part in version.split(".")[:3] if part.isdecimal()) >= _MASKED_CNN
+    if is_masked:
         config["padding"] = "none"
         if version is None:
             config["token_min_padding_length"] = least  # so that the note's setting is enough
@@ -285,12 +282,7 @@ def _character_lstm(
     layers, bidirectional = params.number("num_layers", 1), bool(params.get("bidirectional", False))
     size = params.number("hidden_size")
     config = {"type": "lstm", "hidden_size": size, "num_layers": layers, "bidirectional": bidirectional}
-    names = [
-        f"{name}_l{layer}{suffix}"
-        for layer in range(layers)
-        for suffix in ("", "_reverse")[: 1 + bidirectional]
-        for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
-    ]
+    names = [f"{name}_l{layer}{suffix}" for layer, name, suffix in recurrent_names(layers, bidirectional)]
     return config, {f"lstm.{name}": weights.take(f"_module.{name}") for name in names}
 
 
@@ -345,25 +337,24 @@ def _convert_bilm(weights: Weights, options: BiLMOptions | None) -> BiLM:
 def _bilm_options(tensors: dict[str, Tensor], given: BiLMOptions) -> BiLMOptions:
     """The options of a biLM with these tensors, by our names; the rest is as given."""
 
-    def number(pattern: str) -> int:
-        return len({match[1] for name in tensors if (match := re.match(pattern, name))})
+    def shapes(pattern: str) -> list[torch.Size]:
+        """Of the tensors whose names have a number in them, in the order of the numbers."""
+        found = {int(match[1]): tensor.shape for name, tensor in tensors.items() if (match := re.match(pattern, name))}
+        return [shape for _, shape in sorted(found.items())]
 
-    kernels = [
-        tensors[f"token_encoder.convolutions.{each}.weight"]
-        for each in range(number(r"token_encoder\.convolutions\.(\d+)\."))
-    ]
-    gates, projection = tensors["directions.0.layers.0.input_weight"].shape
+    layers = shapes(r"directions\.0\.layers\.(\d+)\.input_weight")
+    kernels = shapes(r"token_encoder\.convolutions\.(\d+)\.weight")
     return BiLMOptions(
         lstm=LstmOptions(
-            dim=gates // 4,
-            projection_dim=projection,
-            n_layers=number(r"directions\.0\.layers\.(\d+)\."),
+            dim=layers[0][0] // 4,
+            projection_dim=layers[0][1],
+            n_layers=len(layers),
             **given.lstm.model_dump(include={"cell_clip", "proj_clip", "use_skip_connections"}),
         ),
         char_cnn=CharacterCnnOptions(
             embedding=CharacterEmbeddingOptions(dim=tensors["token_encoder.embedding.weight"].shape[1]),
-            filters=tuple((kernel.shape[2], kernel.shape[0]) for kernel in kernels),
-            n_highway=number(r"token_encoder\.highways\.(\d+)\."),
+            filters=tuple((width, number) for number, _, width in kernels),
+            n_highway=len(shapes(r"token_encoder\.highways\.(\d+)\.transform\.weight")),
             n_characters=262,
             **given.char_cnn.model_dump(include={"activation", "max_characters_per_token"}),
         ),

@@ -142,13 +142,8 @@ class CharacterLstm(CharacterEncoder):
     def __init__(self, num_characters: int, config: CharacterLstmConfig) -> None:
         super().__init__(num_characters, config)
         self.output_size = config.hidden_size * (2 if config.bidirectional else 1)
-        self.lstm = nn.LSTM(
-            config.embedding_size,
-            config.hidden_size,
-            config.num_layers,
-            batch_first=True,
-            bidirectional=config.bidirectional,
-        )
+        sizes = config.embedding_size, config.hidden_size, config.num_layers
+        self.lstm = nn.LSTM(*sizes, batch_first=True, bidirectional=config.bidirectional)
         initialize_gates(self.lstm)
 
     def forward(self, characters: Tensor) -> Tensor:

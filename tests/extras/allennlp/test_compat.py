@@ -20,9 +20,10 @@ from tests.random_bilm import random_bilm
 SENTENCES = [["The", "dog", "barked"], ["Hello"], [], ["Hello", ",", "you"]]
 
 
-@pytest.fixture
-def files(tmp_path: Path) -> tuple[Path, Path]:
-    paths = tmp_path / "options.json", tmp_path / "weights.hdf5"
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    folder = tmp_path_factory.mktemp("bilm")
+    paths = folder / "options.json", folder / "weights.hdf5"
     random_bilm(TINY_OPTIONS, seed=1).save(*paths)
     return paths
 

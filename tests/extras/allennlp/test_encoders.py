@@ -82,47 +82,44 @@ def augmented_tensors(prefix: str, input_size: int, input_bias: bool) -> dict[st
     return tensors
 
 
-@pytest.mark.parametrize("cell", ["", "cell."])
-@pytest.mark.parametrize("input_bias", [True, False])
-@pytest.mark.parametrize("num_layers", [1, 3])
-def test_alternating_layers(num_layers: int, input_bias: bool, cell: str) -> None:
+@pytest.mark.parametrize(
+    ("num_layers", "input_bias", "cell", "both"),
+    [
+        (1, True, "", False),
+        (3, False, "cell.", False),
+        (3, True, "cell.", False),
+        (2, True, "", True),
+        (2, False, "", True),
+    ],
+)
+def test_augmented_layers(num_layers: int, input_bias: bool, cell: str, both: bool) -> None:
+    """In alternating directions, or with both directions in each layer."""
+    directions = ("forward_", "backward_") if both else ("",)
+    names = [[f"_module.{direction}layer_{layer}.{cell}" for direction in directions] for layer in range(num_layers)]
     tensors: dict[str, Tensor] = {}
-    for layer in range(num_layers):
-        prefix = f"_module.layer_{layer}.{cell}"
-        tensors |= augmented_tensors(prefix, 5 if layer == 0 else SIZE, input_bias)
-    ignored = {"dropout": 0.4, "layer_dropout_probability": 0.3, "use_input_projection_bias": input_bias}
-    params = {"type": "alternating_lstm", "num_layers": num_layers, **ignored}
-    params |= {"recurrent_dropout_probability": 0.1} if num_layers > 1 else {}
+    for layer, prefixes in enumerate(names):
+        for prefix in prefixes:
+            tensors |= augmented_tensors(prefix, 5 if layer == 0 else len(directions) * SIZE, input_bias)
+    kind = "stacked_bidirectional_lstm" if both else "alternating_lstm"
+    ignored = {"use_highway": True} if both else {"dropout": 0.4, "layer_dropout_probability": 0.3}
+    ignored |= {} if both else {"use_input_projection_bias": input_bias}
+    dropout = {"recurrent_dropout_probability": 0.1} if num_layers > 1 else {}
     inputs = torch.randn(3, 6, 5)
-    config, actual = outputs(params, tensors, inputs)
-    settings = {"hidden_size": SIZE, "num_layers": num_layers, "dropout": 0.1 if num_layers > 1 else 0.0}
-    assert config == {"type": "alternating_lstm", **settings, **({"highway_bias": True} if input_bias else {})}
+    config, actual = outputs({"type": kind, "num_layers": num_layers, **ignored, **dropout}, tensors, inputs)
+    settings = {"hidden_size": SIZE, "num_layers": num_layers, "dropout": 0.1 if dropout else 0.0}
+    settings |= {"highway_bias": True} if input_bias else {}
+    assert config == {"type": "stacked_highway_bilstm" if both else kind, **settings}
     for row, length in enumerate(LENGTHS):
         values = inputs[row, :length]
-        for layer in range(num_layers):
-            values = values if layer % 2 == 0 else values.flip(0)
-            values = augmented_lstm(tensors, f"_module.layer_{layer}.{cell}", values)
-            values = values if layer % 2 == 0 else values.flip(0)
-        torch.testing.assert_close(actual[row, :length], values)
-
-
-@pytest.mark.parametrize("input_bias", [True, False])
-def test_stacked_bidirectional_layers(input_bias: bool) -> None:
-    tensors: dict[str, Tensor] = {}
-    for layer in range(2):
-        for direction in ("forward", "backward"):
-            size = 5 if layer == 0 else 2 * SIZE
-            prefix = f"_module.{direction}_layer_{layer}."
-            tensors |= augmented_tensors(prefix, size, input_bias)
-    params = {"type": "stacked_bidirectional_lstm", "num_layers": 2, "use_highway": True}
-    inputs = torch.randn(3, 6, 5)
-    _, actual = outputs({**params, "recurrent_dropout_probability": 0.5}, tensors, inputs)
-    for row, length in enumerate(LENGTHS):
-        values = inputs[row, :length]
-        for layer in range(2):
-            forward = augmented_lstm(tensors, f"_module.forward_layer_{layer}.", values)
-            backward = augmented_lstm(tensors, f"_module.backward_layer_{layer}.", values.flip(0)).flip(0)
-            values = torch.cat([forward, backward], dim=1)
+        for layer, prefixes in enumerate(names):
+            is_backward = (False, True) if both else (layer % 2 == 1,)
+            read = [
+                augmented_lstm(tensors, prefix, values.flip(0)).flip(0)
+                if back
+                else augmented_lstm(tensors, prefix, values)
+                for prefix, back in zip(prefixes, is_backward, strict=True)
+            ]
+            values = torch.cat(read, dim=1)
         torch.testing.assert_close(actual[row, :length], values)
 
 

@@ -16,7 +16,7 @@ from torch.nn import functional
 
 import elmo_tasks
 from elmo_tasks.cli import main
-from elmo_tasks.elmo import BiLM, Elmo, batch_to_ids
+from elmo_tasks.elmo import BiLM
 from elmo_tasks.errors import MigrationError, RunError
 from elmo_tasks.extras.allennlp.importing import Imported, import_allennlp
 from elmo_tasks.files.tensor_files import read_tensors
@@ -33,7 +33,6 @@ from tests.extras.allennlp.archives import (
     VOCABULARY,
     WORDS,
     bilm,
-    elmo_tensors,
     member,
     ner_tensors,
     with_changes,
@@ -49,12 +48,6 @@ EMBEDDER = "text_field_embedder.token_embedder"
 @pytest.fixture
 def archive(tmp_path: Path) -> Path:
     return write_archive(tmp_path / "model.tar.gz", NER, ner_tensors(), VOCABULARY, new_format=False)
-
-
-def imported_config(archive: Path, run: Path) -> dict[str, Any]:
-    """The config of the run that an archive is imported to."""
-    import_allennlp(archive, run)
-    return json.loads((run / "config.json").read_text())
 
 
 def compare_logits(run: Path, sentences: Sequence[list[str]], tensors: dict[str, Tensor], *parts: Embed) -> None:
@@ -121,13 +114,12 @@ def test_a_tagger_with_words_characters_and_elmo(masked: bool, tmp_path: Path) -
         config["data_loader"] = config.pop("iterator")
         name = f"{EMBEDDER}_token_characters._embedding._module.weight"  # since 1.0 it can have more rows than names
         tensors[name] = torch.cat([tensors[name], torch.randn(9, 3)])
-    run = tmp_path / "run"
-    imported = import_allennlp(write_archive(tmp_path / "a", config, tensors, VOCABULARY), run)
+    cached = {f"{EMBEDDER}_elmo._elmo._elmo_lstm._word_embedding.weight": torch.zeros(3, 8)}  # of a vocabulary
+    run, path = tmp_path / "run", write_archive(tmp_path / "a", config, tensors | cached, VOCABULARY)
+    imported = import_allennlp(path, run)
     elmo = functools.partial(allennlp_elmo, tensors)
     characters = functools.partial(allennlp_characters, tensors, padded=not masked)
     compare_logits(run, SENTENCES, tensors, elmo, characters, functools.partial(allennlp_words, tensors))
-    assert imported.kind == "crf_tagger"
-    assert any("longest word" in note for note in imported.notes) != masked
     loaded = load_run(run)
     crf = loaded.model.state_dict()
     assert torch.equal(crf["crf.transitions"], tensors["crf.transitions"])
@@ -135,41 +127,45 @@ def test_a_tagger_with_words_characters_and_elmo(masked: bool, tmp_path: Path) -
     assert loaded.vocabulary.labels == {"tags": TAGS}
     assert loaded.config.dataset_reader.task == loaded.config.model.task
 
-
-def test_settings_of_the_model_are_carried_over_and_the_rest_is_listed(archive: Path, tmp_path: Path) -> None:
-    imported = import_allennlp(archive, tmp_path / "run")
-    assert imported.unread == ("iterator", "trainer")
-    origin = {"kind": "crf_tagger", "notes": list(imported.notes), "unread": list(imported.unread), "label_names": {}}
-    assert json.loads((tmp_path / "run" / "origin.json").read_text()) == {"allennlp": str(archive), **origin}
-    config = json.loads((tmp_path / "run" / "config.json").read_text())
-    model = config["model"]
+    # Settings of the model are carried over, and the rest is listed.
+    assert (imported.kind, imported.unread) == ("crf_tagger", ("data_loader" if masked else "iterator", "trainer"))
+    assert any("longest word" in note for note in imported.notes) != masked
+    # Archives of 1.0 to 2.4 do not say whether padding counts.
+    assert any("1.0.0 to 1.2.0" in note and "padding=right" in note for note in imported.notes) == masked
+    notes = {"notes": list(imported.notes), "unread": list(imported.unread), "label_names": {}}
+    origin = json.loads((run / "origin.json").read_text())
+    assert origin == {"allennlp": str(path), "kind": "crf_tagger", **notes}
+    given = json.loads((run / "config.json").read_text())
+    model = given["model"]
     for part, expected in (
-        (config["trainer"], {"num_epochs": 20, "patience": None, "validation_metric": "+f1"}),
-        (config["data_loader"], {"batch_size": 32}),
-        (config, {"train_data_path": "train.txt", "validation_data_path": "dev.txt"}),
-        (config["vocabulary"], {"lowercase_words": True}),
+        (given["trainer"], {"num_epochs": 20, "patience": None, "validation_metric": "+f1"}),
+        (given["data_loader"], {"batch_size": 32}),
+        (given["vocabulary"], {"lowercase_words": True}),
         (model, {"dropout": 0.5}),
         (model["encoder"], {"dropout": 0.5}),
         (model["embedder"]["elmo"], {"dropout": 0.2}),
+        (model["embedder"]["characters"], {"padding": "none" if masked else "right", "token_min_padding_length": 3}),
     ):
         assert {key: part[key] for key in expected} == expected
 
 
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
+def test_the_data_and_the_seed_are_carried_over(tmp_path: Path) -> None:
+    default = ExperimentConfig.model_fields["random_seed"].default
+    paths = {"train_data_path": "train.txt", "validation_data_path": "dev.txt", "test_data_path": None}
+    for given, expected in (
+        ({}, {"random_seed": default}),
         ({"test_data_path": "test.txt", "random_seed": 0}, {"test_data_path": "test.txt", "random_seed": 0}),
         ({"validation_data_path": None, "random_seed": 7}, {"validation_data_path": "train.txt", "random_seed": 7}),
-        ({"train_data_path": None, "random_seed": -1}, {"train_data_path": "", "validation_data_path": "dev.txt"}),
-    ],
-)
-def test_the_data_and_the_seed_are_carried_over(
-    given: dict[str, Any], expected: dict[str, Any], tmp_path: Path
-) -> None:
-    config = imported_config(write_archive(tmp_path / "a", NER | given, ner_tensors(), VOCABULARY), tmp_path / "run")
-    default = ExperimentConfig.model_fields["random_seed"].default
-    expected = {"train_data_path": "train.txt", "validation_data_path": "dev.txt", "random_seed": default} | expected
-    assert {key: config[key] for key in expected} == expected
+        ({"train_data_path": None, "random_seed": -1}, {"train_data_path": "", "random_seed": default}),
+    ):
+        config = with_changes(NER, {f"{PARTS}.elmo": GONE, "model.encoder.input_size": GONE}) | given
+        tensors = {name: each for name, each in ner_tensors().items() if "_elmo." not in name}
+        for name in ("weight_ih_l0", "weight_ih_l0_reverse"):
+            tensors[f"encoder._module.{name}"] = torch.zeros(4 * HIDDEN, 13)
+        run = tmp_path / "run"
+        import_allennlp(write_archive(tmp_path / "a", config, tensors, VOCABULARY), run, force=True)
+        found = json.loads((run / "config.json").read_text())
+        assert {key: found[key] for key in (*paths, "random_seed")} == paths | expected
 
 
 def test_a_run_like_any_other(
@@ -216,13 +212,6 @@ def test_the_bilm_is_written_in_the_published_layout(
         torch.testing.assert_close(written.state_dict()[name], tensor)
     run.bilm.files_to_archive()
     assert not [name for name in (read_tensors(run.model) | read_tensors(run.frozen)) if "bilm" in name]
-
-
-def test_vectors_of_a_cached_vocabulary_are_left_out(tmp_path: Path) -> None:
-    tensors = ner_tensors()
-    tensors[f"{EMBEDDER}_elmo._elmo._elmo_lstm._word_embedding.weight"] = torch.zeros(3, 8)
-    import_allennlp(write_archive(tmp_path / "a", NER, tensors, VOCABULARY), tmp_path / "run")
-    assert BiLM.load(tmp_path / "run" / "bilm").options.architecture() == OPTIONS.architecture()
 
 
 def test_options_of_the_archive_say_what_the_weights_do_not(tmp_path: Path) -> None:
@@ -294,28 +283,6 @@ def test_characters_as_bytes_in_an_lstm(borders: tuple[list[int], list[int]], tm
 
     compare_logits(tmp_path / "run", [*SENTENCES, ["naïve", "語"]], tensors, characters)
     assert load_run(tmp_path / "run").vocabulary.labels["tags"] == labels
-
-
-def test_archives_of_1_0_to_2_4_do_not_say_whether_padding_counts(archive: Path, tmp_path: Path) -> None:
-    old = imported_config(archive, tmp_path / "old")["model"]["embedder"]["characters"]
-    config = with_changes(NER, {})
-    config["data_loader"] = config.pop("iterator")
-    imported = import_allennlp(write_archive(tmp_path / "a", config, ner_tensors(), VOCABULARY), tmp_path / "run")
-    assert any("1.0.0 to 1.2.0" in note and "characters.padding=right" in note for note in imported.notes)
-    characters = json.loads((tmp_path / "run" / "config.json").read_text())["model"]["embedder"]["characters"]
-    assert characters["padding"] == "none"
-    assert {**characters, "padding": "right"} == old
-
-
-def test_our_elmo_reads_what_the_tests_call_allennlp_s() -> None:
-    """So that the tensors of these tests are those of the format."""
-    elmo = Elmo(module=bilm(), dropout=0.0)
-    expected = elmo(batch_to_ids(SENTENCES))["elmo_representations"][0]
-    state = {name: tensor for name, tensor in elmo_tensors(bilm()).items() if "scalar_mix" not in name}
-    for parameter in elmo.bilm.parameters():
-        nn.init.zeros_(parameter)
-    assert not elmo.load_state_dict(state, strict=False).unexpected_keys
-    torch.testing.assert_close(elmo(batch_to_ids(SENTENCES))["elmo_representations"][0], expected)
 
 
 INPUT_WEIGHT = f"{EMBEDDER}_elmo._elmo._elmo_lstm._elmo_lstm.forward_layer_0.input_linearity.weight"

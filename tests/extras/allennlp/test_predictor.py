@@ -140,42 +140,24 @@ def test_a_script_of_roles() -> None:
     assert roles.predict_tokenized(SENTENCE.replace(".", " .").split())["verbs"] == result["verbs"]
 
 
-def test_a_script_of_coreference() -> None:
-    model = compat.load_archive("coreference")
-    coref = compat.CorefPredictor.from_archive(model, "coreference_resolution")
-    text = "Peter told Mary that he would help her."
-    result = coref.predict(document=text)
-    assert result["top_spans"][0] == [0, 0]
-    for cluster in result["clusters"]:
-        (first, second) = (result["top_spans"].index(mention) for mention in cluster)
-        chosen = result["predicted_antecedents"][second]
-        assert result["antecedent_indices"][second][chosen] == first
-        assert result["predicted_antecedents"][first] == -1
-    assert coref.coref_resolved(text) == "Peter told Mary that Peter would help Mary."
-    assert coref.coref_resolved(" ") == " "
-
-
-def test_a_spacy_document_is_resolved() -> None:
+def test_a_document_of_spacy_s_is_resolved() -> None:
+    """Its clusters may count other tokens, which are given then."""
     spacy = pytest.importorskip("spacy")
-    document = spacy.blank("en")("Ann lost her keys.")
-    assert compat.CorefPredictor.replace_corefs(document, [[[0, 0], [2, 2]]]) == "Ann lost Ann's keys."
+    resolve, english = compat.CorefPredictor.replace_corefs, spacy.blank("en")
+    document = english("Ann lost her keys.")
+    assert resolve(document, [[[0, 0], [2, 2]]]) == "Ann lost Ann's keys."
     for token, tag in zip(document, ["NNP", "VBD", "PRP", "NNS", "."], strict=True):
         token.tag_ = tag
-    assert compat.CorefPredictor.replace_corefs(document, [[[0, 0], [2, 2]]]) == "Ann lost Ann keys."
-
-
-def test_clusters_of_other_tokens_than_those_of_the_document() -> None:
-    spacy = pytest.importorskip("spacy")
-    resolve, text = compat.CorefPredictor.replace_corefs, "Ann-Lee  came. She didn't say."
-    document, tokens = spacy.blank("en")(text), ["Ann-Lee", "came", ".", "She", "did", "n't", "say", "."]
+    assert resolve(document, [[[0, 0], [2, 2]]]) == "Ann lost Ann keys."
+    text, tokens = "Ann-Lee  came. She didn't say.", ["Ann-Lee", "came", ".", "She", "did", "n't", "say", "."]
+    document = english(text)
     clusters, own = [[[0, 0], [3, 3]]], [[[0, 2], [6, 6]]]
     assert [token.text for token in document][:7] == ["Ann", "-", "Lee", " ", "came", ".", "She"]
     for given in (clusters, own):
         with pytest.raises(ElmoTasksError, match=r"expected tokens=result\['document'\], or tokens="):
             resolve(document, given)
-    expected = "Ann-Lee  came. Ann-Lee didn't say."
-    assert resolve(document, clusters, tokens) == expected
-    assert resolve(document, own, [token.text for token in document]) == expected
+    for given, words in ((clusters, tokens), (own, [token.text for token in document])):
+        assert resolve(document, given, words) == "Ann-Lee  came. Ann-Lee didn't say."
     assert resolve(document, []) == text
     for wrong, words in (([[[0, 0], [99, 99]]], tokens), ([[[0, 0], [1, 1]]], ["Ann-Lee", "gone"])):
         with pytest.raises(ElmoTasksError, match="are not those of the document"):
@@ -195,23 +177,23 @@ def test_overrides_change_the_config_of_an_archive(archive: Path) -> None:
             compat.Predictor.from_path("ner", overrides=wrong)
 
 
-@pytest.mark.parametrize("wrapper", [{}, {"type": "sharded", "base_reader": {}}])
-def test_texts_are_read_as_allennlp_predicts(
-    wrapper: dict[str, Any], archive: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_texts_are_read_as_allennlp_predicts(archive: Path, caplog: pytest.LogCaptureFixture) -> None:
     """With the validation reader, also within another; what has no meaning here is said once."""
     reader = {"type": "sequence_tagging", "token_indexers": {"tokens": {"type": "single_id", "lowercase_tokens": True}}}
-    overrides = {"validation_dataset_reader": {**wrapper, "base_reader": reader} if wrapper else reader, "trainer": {}}
-    for _ in range(2):
-        device: Any = torch.device("cpu")
-        tagger = compat.Predictor.from_path(archive, cuda_device=device, overrides=overrides, language="en_core_web_sm")
-        assert tagger.predict(sentence="THE cat")["logits"] == tagger.predict(sentence="the CAT")["logits"]
-    _, message = (each.getMessage() for each in caplog.records)
-    assert message == f"{archive}: without a meaning here: trainer"
-    with pytest.raises(MigrationError, match=r"dataset_reader\.readers is "):
-        compat.Predictor.from_path(archive, overrides={"dataset_reader": {"readers": {"a": reader}}})
-    with pytest.raises(MigrationError, match=r"config\.json and weights\.th do not fit together"):
-        compat.Predictor.from_path(archive, overrides={"model.type.x": 3})
+    for given in (reader, {"type": "sharded", "base_reader": reader}):
+        caplog.clear()
+        overrides = {"validation_dataset_reader": given, "trainer": {}}
+        for _ in range(2):
+            tagger = compat.Predictor.from_path(archive, cuda_device=torch.device("cpu"), overrides=overrides)
+            assert tagger.predict(sentence="THE cat")["logits"] == tagger.predict(sentence="the CAT")["logits"]
+        _, message = (each.getMessage() for each in caplog.records)
+        assert message == f"{archive}: without a meaning here: trainer"
+    for overrides, problem in (
+        ({"dataset_reader": {"readers": {"a": reader}}}, r"dataset_reader\.readers is "),
+        ({"model.type.x": 3}, r"config\.json and weights\.th do not fit together"),
+    ):
+        with pytest.raises(MigrationError, match=problem):
+            compat.Predictor.from_path(archive, overrides=overrides)
 
 
 def test_the_folder_of_a_training_is_imported_once(

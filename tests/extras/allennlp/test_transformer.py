@@ -22,6 +22,7 @@ from elmo_tasks.runs.load import load_predictor, load_run  # noqa: E402
 from tests.extras.allennlp.archives import with_changes  # noqa: E402
 from tests.extras.allennlp.transformers import (  # noqa: E402
     CLASSIFIER,
+    MISMATCHED,
     SRL,
     TAGGER,
     classifier,
@@ -49,35 +50,32 @@ def imported(path: Path, made: Path, bert: Path | None = None) -> Path:
     return path / "run"
 
 
-@pytest.mark.parametrize("mode", ["avg", "first"])
-@pytest.mark.parametrize("window", [None, 6])
+def check_tags(run: Path, tokens: list[str], words: torch.Tensor, tensors: dict[str, torch.Tensor]) -> None:
+    """Compares the scores of a run with those of AllenNLP's projection of these words' vectors."""
+    layer = [tensors[f"tag_projection_layer._module.{name}"] for name in ("weight", "bias")]
+    expected = torch.nn.functional.linear(words, *layer)
+    torch.testing.assert_close(logits(run, {"tokens": tokens}), expected, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("mode", "window"), [("avg", None), ("avg", 6), ("first", 6)])
 def test_a_tagger_reads_words_from_their_pieces(tmp_path: Path, mode: str, window: int | None) -> None:
-    settings = {"max_length": window}
-    changes: dict[str, Any] = {TOKENS: {**TAGGER["model"]["text_field_embedder"]["token_embedders"]["tokens"]}}
-    changes |= {INDEXER: {**changes[TOKENS], **settings}}
-    changes[TOKENS] |= settings | {"sub_token_mode": mode}
+    settings = {**MISMATCHED, "max_length": window}
+    changes = {TOKENS: {**settings, "sub_token_mode": mode}, INDEXER: settings}
     made, tensors = tagger(tmp_path, with_changes(TAGGER, changes))
-    run = imported(tmp_path, made)
     parts = [PIECES] if window is None else [PIECES[:4], PIECES[4:]]  # [CLS] and [SEP] are two of six
     last = torch.cat([states(tmp_path / "bert", part)[-1] for part in parts])
-    words = torch.stack([last[:2].mean(0), last[2], last[3], last[4:6].mean(0), last[6]])
-    words = words if mode == "avg" else last[[0, 2, 3, 4, 6]]
-    projection = "tag_projection_layer._module"
-    expected = words @ tensors[f"{projection}.weight"].T + tensors[f"{projection}.bias"]
-    torch.testing.assert_close(logits(run, {"tokens": WORDS}), expected, atol=1e-5, rtol=1e-5)
+    means = torch.stack([last[:2].mean(0), last[2], last[3], last[4:6].mean(0), last[6]])
+    check_tags(imported(tmp_path, made), WORDS, means if mode == "avg" else last[[0, 2, 3, 4, 6]], tensors)
 
 
 def test_a_mix_of_layers_is_without_the_embeddings(tmp_path: Path) -> None:
     parameters = {f"_scalar_mix.scalar_parameters.{layer}": torch.randn(1) for layer in range(2)}
     more = {**parameters, "_scalar_mix.gamma": torch.tensor([1.5])}
     made, tensors = tagger(tmp_path, with_changes(TAGGER, {f"{TOKENS}.last_layer_only": False}), more)
-    run = imported(tmp_path, made)
     shares = torch.cat(list(parameters.values())).softmax(0)
     layers = states(tmp_path / "bert", ["went", "to"])[1:]
     words = 1.5 * (shares[0] * layers[0] + shares[1] * layers[1])
-    projection = "tag_projection_layer._module"
-    expected = words @ tensors[f"{projection}.weight"].T + tensors[f"{projection}.bias"]
-    torch.testing.assert_close(logits(run, {"tokens": ["went", "to"]}), expected, atol=1e-5, rtol=1e-5)
+    check_tags(imported(tmp_path, made), ["went", "to"], words, tensors)
 
 
 def test_a_run_and_its_archive_need_nothing_else(tmp_path: Path) -> None:
@@ -108,19 +106,15 @@ def test_the_hub_has_the_config_and_the_tokenizer(tmp_path: Path, monkeypatch: p
         torch.testing.assert_close(logits(run, {"tokens": WORDS}), logits(copied, {"tokens": WORDS}))
 
 
-@pytest.mark.parametrize("lowercase", [None, True, False])
-def test_word_pieces_come_with_whether_they_are_lowercase(tmp_path: Path, lowercase: bool | None) -> None:
+def test_word_pieces_come_with_whether_they_are_lowercase(tmp_path: Path) -> None:
+    """They are by default, as another test shows."""
     made, _ = tagger(tmp_path)
     folder = published(tmp_path / "bert", tmp_path / "pieces", vocabulary=True)
-    if lowercase is not None:
+    for lowercase in (True, False):
         (folder / "tokenizer_config.json").write_text(json.dumps({"do_lower_case": lowercase}))
-    import_allennlp(made, tmp_path / "run", transformer=str(folder))
-    name, unknown = (logits(tmp_path / "run", {"tokens": [word]}) for word in ("Mary", "?"))
-    assert torch.equal(name, unknown) == (lowercase is False)
-    if lowercase is not False:
-        torch.testing.assert_close(
-            name, logits(imported(tmp_path / "other", made, tmp_path / "bert"), {"tokens": ["Mary"]})
-        )
+        import_allennlp(made, tmp_path / "run", transformer=str(folder), force=True)
+        name, lower, unknown = (logits(tmp_path / "run", {"tokens": [word]}) for word in ("Mary", "mary", "?"))
+        assert (torch.equal(name, unknown), torch.equal(name, lower)) == (not lowercase, lowercase)
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from torch import Tensor, nn
 from torch.nn import functional
 
 transformers = pytest.importorskip("transformers")
@@ -30,17 +32,10 @@ from tests.extras.allennlp.transformers import (  # noqa: E402
     roles,
     written,
 )
-from tests.extras.transformers.tiny_bert import PIECES  # noqa: E402
+from tests.extras.transformers.tiny_bert import PIECES, library_states  # noqa: E402
 
 TOKENS = ["Mary", "went", "to", "Boeing", "."]
 PAIR = {"premise": ["Mary", "went"], "hypothesis": ["to", "Boeing", "."]}
-
-
-def states(folder: Path, pieces: list[str], types: list[int]) -> torch.Tensor:
-    model = transformers.BertModel.from_pretrained(folder).eval()
-    ids = torch.tensor([[PIECES.index(piece) for piece in pieces]])
-    with torch.no_grad():
-        return model(ids, token_type_ids=torch.tensor([types])).last_hidden_state[0]
 
 
 def test_roles_of_an_uncased_model(tmp_path: Path) -> None:
@@ -49,7 +44,7 @@ def test_roles_of_an_uncased_model(tmp_path: Path) -> None:
     import_allennlp(made, run, transformer=str(tmp_path / "bert"))
     pieces = ["[CLS]", "ma", "##ry", "went", "to", "boe", "##ing", ".", "[SEP]"]
     layer = [tensors[f"tag_projection_layer.{name}"] for name in ("weight", "bias")]
-    expected = functional.linear(states(tmp_path / "bert", pieces, [0, 0, 0, 1, 0, 0, 0, 0, 0]), *layer)
+    expected = functional.linear(library_states(tmp_path / "bert", pieces, [0, 0, 0, 1, 0, 0, 0, 0, 0])[-1], *layer)
     found = logits(run, {"tokens": TOKENS, "predicate": 1})
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
 
@@ -94,7 +89,7 @@ def test_a_pair_is_read_as_one_sequence(tmp_path: Path, pooler: str, capsys: pyt
         made = written(tmp_path, changed, tensors, LABELS)
     import_allennlp(made, tmp_path / "run", transformer=str(tmp_path / "bert"))
     pieces = ["[CLS]", "ma", "##ry", "went", "[SEP]", "to", "boe", "##ing", ".", "[SEP]"]
-    vector = states(tmp_path / "bert", pieces, [0] * 5 + [1] * 5)[0]
+    vector = library_states(tmp_path / "bert", pieces, [0] * 5 + [1] * 5)[-1, 0]
     if pooler == "bert_pooler":
         dense = [tensors[f"_seq2vec_encoder.pooler.dense.{name}"] for name in ("weight", "bias")]
         vector = functional.linear(vector, *dense).tanh()
@@ -110,54 +105,42 @@ def test_a_pair_is_read_as_one_sequence(tmp_path: Path, pooler: str, capsys: pyt
     assert result["token_ids"] == [PIECES.index(piece) for piece in pieces]
 
 
-def damaged(path: Path, problem: str) -> Path:
-    made, tensors = roles(path)
-    if problem == "cut off":
-        made.write_bytes(made.read_bytes()[:-200])
-    elif problem == "fewer labels":
-        made = written(path, SRL, tensors, ROLES[:-1])
-    elif problem == "no BERT":
-        kept = {name: tensor for name, tensor in tensors.items() if "bert" not in name}
-        made = written(path, SRL, kept, ROLES)
-    elif problem == "fewer layers":
-        made = written(path, SRL, {name: each for name, each in tensors.items() if "layer.1." not in name}, ROLES)
-    elif problem == "no tokenizer":
-        (path / "bert" / "tokenizer.json").unlink()
-    elif problem == "no name":
-        made = written(path, with_changes(SRL, {"dataset_reader.bert_model_name": GONE}), tensors, ROLES)
-    return made
-
-
-@pytest.mark.parametrize(
-    ("problem", "message"),
-    [
-        ("cut off", "damaged, or not an archive of AllenNLP's"),
-        ("fewer labels", "'tag_projection_layer.weight' is 4 x 8; by its config it should be 3 x 8"),
-        ("no BERT", "has no tensor 'bert_model.embeddings.word_embeddings.weight'"),
-        ("fewer layers", "config.json describes a model of"),
-        ("no tokenizer", "has no tokenizer.json or vocab.txt; name a folder"),
-        ("no name", "dataset_reader.bert_model_name is missing"),
-    ],
-)
-def test_a_bad_archive_is_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], problem: str, message: str
-) -> None:
-    made = damaged(tmp_path, problem)
-    capsys.readouterr()
-    assert main(["import-allennlp", str(made), str(tmp_path / "run"), "--transformer", str(tmp_path / "bert")]) == 2
-    error = capsys.readouterr().err
-    assert message in error
-    assert error.count("\n") == 1
-    assert list((tmp_path / "run").glob("*")) == []
+def test_a_bad_archive_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made, tensors = roles(tmp_path)
+    run, bert = tmp_path / "run", tmp_path / "bert"
+    no_name = with_changes(SRL, {"dataset_reader.bert_model_name": GONE})
+    others = [{name: each for name, each in tensors.items() if part not in name} for part in ("bert", "layer.1.")]
+    cases: list[tuple[Any, Any, Any, str]] = [
+        (SRL, tensors, ROLES[:-1], "'tag_projection_layer.weight' is 4 x 8; by its config it should be 3 x 8"),
+        (SRL, others[0], ROLES, "has no tensor 'bert_model.embeddings.word_embeddings.weight'"),
+        (SRL, others[1], ROLES, "config.json describes a model of"),
+        (no_name, tensors, ROLES, "dataset_reader.bert_model_name is missing"),
+        (None, None, None, "damaged, or not an archive of AllenNLP's"),
+        (SRL, tensors, ROLES, "has no tokenizer.json or vocab.txt; name a folder"),
+    ]
+    for config, kept, labels, message in cases:
+        if config is None:
+            made.write_bytes(made.read_bytes()[:-200])
+        else:
+            made = written(tmp_path, config, kept, labels)
+        if "tokenizer" in message:
+            (bert / "tokenizer.json").unlink()
+        capsys.readouterr()
+        assert main(["import-allennlp", str(made), str(run), "--transformer", str(bert)]) == 2
+        error = capsys.readouterr().err
+        assert message in error
+        assert error.count("\n") == 1
+        assert list(run.glob("*")) == []
 
 
 WORDS = ("@@UNKNOWN@@", "the", "dog", "lives", "in", "seattle")
 SIZE = 4
 
 
-def words_archive(path: Path, vec: dict[str, Any], tensors: dict[str, Any], pooled: int) -> tuple[Path, dict[str, Any]]:
-    """A classifier that reads word vectors."""
-    torch.manual_seed(7)
+def check_classifier(
+    path: Path, vec: dict[str, Any], tensors: dict[str, Any], pooled: Callable[[Tensor], Tensor]
+) -> None:
+    """Compares the scores of a classifier that reads word vectors, (T, D), and pools them to (P,)."""
     config = {
         "dataset_reader": {"type": "text_classification_json", "token_indexers": {"tokens": {"type": "single_id"}}},
         "train_data_path": "train",
@@ -167,59 +150,39 @@ def words_archive(path: Path, vec: dict[str, Any], tensors: dict[str, Any], pool
             "seq2vec_encoder": vec,
         },
     }
-    table = "_text_field_embedder.token_embedder_tokens.weight"
-    all_tensors = {table: torch.randn(len(WORDS) + 1, SIZE), **tensors, **linear("_classification_layer", pooled, 2)}
-    vocabulary = {"tokens": WORDS, "labels": ("no", "yes")}
-    return write_archive(path / "model.tar.gz", config, all_tensors, vocabulary), all_tensors
-
-
-def expected_class(tensors: dict[str, Any], pooled: torch.Tensor) -> torch.Tensor:
-    return functional.linear(pooled, tensors["_classification_layer.weight"], tensors["_classification_layer.bias"])
+    table = torch.randn(len(WORDS) + 1, SIZE)
+    with torch.no_grad():
+        vector = pooled(table[[2, 3, 1]])
+    layer = linear("_classification_layer", len(vector), 2)
+    given = {"_text_field_embedder.token_embedder_tokens.weight": table, **tensors, **layer}
+    made = write_archive(path / "model.tar.gz", config, given, {"tokens": WORDS, "labels": ("no", "yes")})
+    import_allennlp(made, path / "run")
+    found = logits(path / "run", {"tokens": ["the", "dog", "?"]})
+    torch.testing.assert_close(found, functional.linear(vector, *layer.values()), atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("averaged", [True, False])
 def test_a_bag_of_embeddings(tmp_path: Path, averaged: bool) -> None:
-    made, tensors = words_archive(tmp_path, {"type": "bag_of_embeddings", "averaged": averaged}, {}, SIZE)
-    import_allennlp(made, tmp_path / "run")
-    rows = tensors["_text_field_embedder.token_embedder_tokens.weight"][[2, 3, 1]]
-    pooled = rows.mean(0) if averaged else rows.sum(0)
-    found = logits(tmp_path / "run", {"tokens": ["the", "dog", "?"]})
-    torch.testing.assert_close(found, expected_class(tensors, pooled))
+    vec = {"type": "bag_of_embeddings", "averaged": averaged}
+    check_classifier(tmp_path, vec, {}, lambda vectors: vectors.mean(0) if averaged else vectors.sum(0))
 
 
 def test_convolutions_with_a_projection(tmp_path: Path) -> None:
-    torch.manual_seed(8)
-    given = {
-        **{
-            f"_seq2vec_encoder.conv_layer_{row}.weight": torch.randn(3, SIZE, width) for row, width in enumerate((1, 2))
-        },
-        **{f"_seq2vec_encoder.conv_layer_{row}.bias": torch.randn(3) for row in range(2)},
-        **linear("_seq2vec_encoder.projection_layer", 6, 5),
-    }
+    layers = {f"_seq2vec_encoder.conv_layer_{row}": nn.Conv1d(SIZE, 3, width) for row, width in enumerate((1, 2))}
+    given = {f"{name}.{key}": each for name, layer in layers.items() for key, each in layer.state_dict().items()}
+    projection = linear("_seq2vec_encoder.projection_layer", 6, 5)
     vec = {"type": "cnn", "embedding_dim": SIZE, "num_filters": 3, "ngram_filter_sizes": [1, 2], "output_dim": 5}
-    made, tensors = words_archive(tmp_path, vec, given, 5)
-    import_allennlp(made, tmp_path / "run")
-    vectors = tensors["_text_field_embedder.token_embedder_tokens.weight"][[2, 3, 1]].T.unsqueeze(0)
-    layers = [f"_seq2vec_encoder.conv_layer_{row}" for row in range(2)]
-    filters = [functional.conv1d(vectors, given[f"{name}.weight"], given[f"{name}.bias"]) for name in layers]
-    pooled = torch.cat([each.relu().amax(2)[0] for each in filters])
-    projection = [given[f"_seq2vec_encoder.projection_layer.{name}"] for name in ("weight", "bias")]
-    expected = expected_class(tensors, functional.linear(pooled, *projection))
-    found = logits(tmp_path / "run", {"tokens": ["the", "dog", "?"]})
-    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
+
+    def pooled(vectors: Tensor) -> Tensor:
+        filters = torch.cat([layer(vectors.T[None]).relu().amax(2)[0] for layer in layers.values()])
+        return functional.linear(filters, *projection.values())
+
+    check_classifier(tmp_path, vec, given | projection, pooled)
 
 
 @pytest.mark.parametrize("bidirectional", [False, True])
 def test_the_last_states_of_an_lstm(tmp_path: Path, bidirectional: bool) -> None:
-    torch.manual_seed(9)
-    lstm = torch.nn.LSTM(SIZE, 3, 2, batch_first=True, bidirectional=bidirectional)
+    lstm = nn.LSTM(SIZE, 3, 2, batch_first=True, bidirectional=bidirectional)
     given = {f"_seq2vec_encoder._module.{name}": tensor for name, tensor in lstm.state_dict().items()}
     vec = {"type": "lstm", "input_size": SIZE, "hidden_size": 3, "num_layers": 2, "bidirectional": bidirectional}
-    made, tensors = words_archive(tmp_path, vec, given, 6 if bidirectional else 3)
-    import_allennlp(made, tmp_path / "run")
-    vectors = tensors["_text_field_embedder.token_embedder_tokens.weight"][[2, 3, 1]].unsqueeze(0)
-    with torch.no_grad():
-        _, (state, _) = lstm(vectors)
-    pooled = torch.cat([state[-2, 0], state[-1, 0]]) if bidirectional else state[-1, 0]
-    found = logits(tmp_path / "run", {"tokens": ["the", "dog", "?"]})
-    torch.testing.assert_close(found, expected_class(tensors, pooled), atol=1e-5, rtol=1e-5)
+    check_classifier(tmp_path, vec, given, lambda vectors: lstm(vectors[None])[1][0][-1 - bidirectional :].flatten())

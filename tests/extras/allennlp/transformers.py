@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import safetensors.torch
 import torch
 from torch import Tensor
 
 from tests.extras.allennlp import heads
 from tests.extras.allennlp.archives import write_archive
-from tests.extras.transformers.tiny_bert import save_bert
+from tests.extras.transformers.tiny_bert import PIECES, save_bert
 
 SIZE = 8
 NAME = "bert-base-cased"  # what archives call their transformer
@@ -33,17 +34,13 @@ TAGGER: dict[str, Any] = {
 
 def fine_tuned(folder: Path, prefix: str, **settings: Any) -> dict[str, Tensor]:
     """The tensors of a BERT that is saved in a folder, under AllenNLP's names."""
-    import transformers
-
-    state = transformers.BertModel.from_pretrained(save_bert(folder, **settings)).state_dict()
+    state = safetensors.torch.load_file(save_bert(folder, **settings) / "model.safetensors")
     positions = {"embeddings.position_ids": torch.arange(12).unsqueeze(0)}  # as older versions have it
-    return {f"{prefix}{name}": tensor.clone() for name, tensor in {**state, **positions}.items()}
+    return {f"{prefix}{name}": tensor for name, tensor in {**state, **positions}.items()}
 
 
 def published(folder: Path, target: Path, *, vocabulary: bool = False) -> Path:
     """What the hub has of a transformer before it is fine-tuned: its config and its tokenizer, or its word pieces."""
-    from tests.extras.transformers.tiny_bert import PIECES
-
     target.mkdir()
     shutil.copy(folder / "config.json", target)
     if vocabulary:

@@ -13,7 +13,7 @@ transformers = pytest.importorskip("transformers")
 
 from elmo_tasks.extras.transformers.srl_bert import PieceScores, SrlBert, SrlBertConfig  # noqa: E402
 from elmo_tasks.text.vocabulary import SPECIAL, Vocabulary  # noqa: E402
-from tests.extras.transformers.tiny_bert import PIECES, save_bert  # noqa: E402
+from tests.extras.transformers.tiny_bert import library_states  # noqa: E402
 
 TAGS = ("O", "B-V", "B-A0", "I-A0")
 EXAMPLES: list[dict[str, Any]] = [
@@ -30,11 +30,6 @@ TYPES = [[0, 0, 1, 0, 0, 0, 0, 0], [1, 1, 0], [1, 0]]
 STARTS = [[1, 3, 4, 5, 6, 8], [1, 3], [1, 2, 2]]
 
 
-@pytest.fixture(scope="module")
-def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return save_bert(tmp_path_factory.mktemp("bert"))
-
-
 def head(bert: Path, **settings: Any) -> tuple[SrlBert, Vocabulary]:
     transformer = {"model": str(bert), "layers": (-1,), "dropout": 0.0}
     config = SrlBertConfig.model_validate({"type": "srl_bert", "embedder": {"transformer": transformer}, **settings})
@@ -47,11 +42,9 @@ def head(bert: Path, **settings: Any) -> tuple[SrlBert, Vocabulary]:
 
 
 def expected_logits(bert: Path, model: SrlBert, row: int) -> torch.Tensor:
-    ids = [PIECES.index(piece) for piece in ("[CLS]", *PIECES_OF[row], "[SEP]")]
-    library = transformers.BertModel.from_pretrained(bert).eval()
+    found = library_states(bert, ("[CLS]", *PIECES_OF[row], "[SEP]"), [0, *TYPES[row], 0])
     with torch.no_grad():
-        states = library(torch.tensor([ids]), token_type_ids=torch.tensor([[0, *TYPES[row], 0]])).last_hidden_state
-        return model.projection(states)[0]
+        return model.projection(found[-1])
 
 
 def test_scores_of_pieces_with_the_predicate_marked(bert: Path) -> None:

@@ -206,27 +206,18 @@ def check_same(one: SmallRun, other: SmallRun) -> None:
 
 
 def test_resume_goes_on_with_the_runs_own_state(
-    run: SmallRun, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    run: SmallRun, earlier: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    first, whole = (SmallRun(tmp_path / name, run.config) for name in ("first", "whole"))
-    first.train(*SHORT)
-    whole.train(*TWO_EPOCHS, from_run=first.path)
+    first, whole = shutil.copytree(earlier, tmp_path / "first"), SmallRun(tmp_path / "whole", run.config)
+    whole.train(*TWO_EPOCHS, from_run=first)
     with killed_at(Trainer, "set_parameters"):
-        run.train(*TWO_EPOCHS, from_run=first.path)
-    shutil.rmtree(first.path)  # it is needed no longer
+        run.train(*TWO_EPOCHS, from_run=first)
+    shutil.rmtree(first)  # it is needed no longer
     with caplog.at_level(logging.INFO, "elmo_tasks.runs.plan"):
-        run.resume(*TWO_EPOCHS, from_run=first.path)
-    message = f"{run.path}: continues with its own state; the weights of {first.path} are for a run that begins"
+        run.resume(*TWO_EPOCHS, from_run=first)
+    message = f"{run.path}: continues with its own state; the weights of {first} are for a run that begins"
     assert message in caplog.messages
     check_same(run, whole)
-
-
-def test_a_run_that_was_stopped_as_it_began_can_be_resumed(run: SmallRun, earlier: Path) -> None:
-    with killed_at(RunFolder, "create"):  # which comes last
-        run.train(*SHORT, from_run=earlier)
-    assert "origin.json" in run.files()
-    run.refuses("which the run would overwrite", *SHORT, resume=False, from_run=earlier)
-    assert run.resume(*SHORT, from_run=earlier)
 
 
 def test_a_run_that_was_stopped_before_its_first_epoch_starts_from_the_same_run_again(
@@ -234,24 +225,24 @@ def test_a_run_that_was_stopped_before_its_first_epoch_starts_from_the_same_run_
 ) -> None:
     whole = SmallRun(tmp_path / "whole", run.config)
     whole.train(*SHORT, from_run=earlier)
-    for again in ({"from_run": earlier}, {}):
-        with killed_at(Trainer, "fit"):
-            run.train(*SHORT, from_run=earlier, force=run.path.exists())
-        assert "training.pt" not in run.files()
-        run.resume(*SHORT, **again)
-        check_same(run, whole)
-    assert "continues with its own state" not in caplog.text
-    assert "optimizer steps in all" not in caplog.text  # a warm start needs fewer than a new model
-
-
-def test_a_run_does_not_start_again_from_another_run(run: SmallRun, earlier: Path, tmp_path: Path) -> None:
+    with killed_at(RunFolder, "create"):  # which comes last
+        run.train(*SHORT, from_run=earlier)
+    assert "origin.json" in run.files()
+    run.refuses("which the run would overwrite", *SHORT, resume=False, from_run=earlier)
+    run.resume(*SHORT, from_run=earlier)
+    check_same(run, whole)
+    with killed_at(Trainer, "fit"):
+        run.train(*SHORT, from_run=earlier, force=True)
+    assert "training.pt" not in run.files()
     other = shutil.copytree(earlier, tmp_path / "other")
     tensors = read_tensors(other / "model.safetensors")
     write_tensors(other / "model.safetensors", {name: tensor + 1 for name, tensor in tensors.items()})
-    with killed_at(Trainer, "fit"):
-        run.train(*SHORT, from_run=earlier)
     problem = r"other: not the run that .*run began from; --force \(force=True\) begins it again"
     run.refuses(problem, *SHORT, from_run=other)
+    run.resume(*SHORT)
+    check_same(run, whole)
+    assert "continues with its own state" not in caplog.text
+    assert "optimizer steps in all" not in caplog.text  # a warm start needs fewer than a new model
 
 
 def test_nothing_of_a_start_that_was_stopped_is_left_in_the_next(run: SmallRun, earlier: Path) -> None:
@@ -263,8 +254,8 @@ def test_nothing_of_a_start_that_was_stopped_is_left_in_the_next(run: SmallRun, 
     assert "origin.json" not in run.files()
 
 
-def test_what_is_not_another_run_is_refused(run: SmallRun, sample_folder: Path, tmp_path: Path) -> None:
-    run.train(*SHORT)
+def test_what_is_not_another_run_is_refused(run: SmallRun, earlier: Path, sample_folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(earlier, run.path)
     problem = "contains the run to start from; choose another folder for the result"
     run.refuses(problem, resume=False, force=True, from_run=run.path)
     other = SmallRun(tmp_path / "other", run.config)

@@ -24,11 +24,12 @@ from tests.random_bilm import random_bilm
 PAGE = Path(__file__).parents[3] / "docs" / "rescue.md"
 
 
-@pytest.fixture
-def files(tmp_path: Path) -> Path:
-    """The folder of a tiny biLM."""
-    random_bilm(TINY_OPTIONS, seed=1).save(tmp_path / "bilm" / "options.json", tmp_path / "bilm" / "weights.hdf5")
-    return tmp_path / "bilm"
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a tiny biLM; not to be changed."""
+    folder = tmp_path_factory.mktemp("bilm")
+    random_bilm(TINY_OPTIONS, seed=1).save(folder / "options.json", folder / "weights.hdf5")
+    return folder
 
 
 @pytest.mark.parametrize("name", ["original", "japanese", "seqvec", "nlpl"])
