@@ -182,7 +182,7 @@ def test_texts_are_read_as_allennlp_predicts(archive: Path, caplog: pytest.LogCa
     reader = {"type": "sequence_tagging", "token_indexers": {"tokens": {"type": "single_id", "lowercase_tokens": True}}}
     for given in (reader, {"type": "sharded", "base_reader": reader}):
         caplog.clear()
-        overrides = {"validation_dataset_reader": given, "trainer": {}}
+        overrides: dict[str, Any] = {"validation_dataset_reader": given, "trainer": {}}
         for _ in range(2):
             tagger = compat.Predictor.from_path(archive, cuda_device=torch.device("cpu"), overrides=overrides)
             assert tagger.predict(sentence="THE cat")["logits"] == tagger.predict(sentence="the CAT")["logits"]
