@@ -433,7 +433,7 @@ def command(config_file: Path, folder: Path, *arguments: str) -> list[str]:
 @pytest.mark.slow
 def test_two_processes_train_as_one_on_the_same_streams(config_file: Path, tmp_path: Path) -> None:
     # What depends on each process's own random numbers is off.
-    arguments = ("--set=dropout=0", '--set=softmax={"type": "full"}', "--set=trainer.num_epochs=0.5")
+    arguments = ("--set=dropout=0", '--set=softmax={"type": "full"}', "--set=trainer.num_epochs=0.2")
     for name, run in (("one", run_here), ("two", run_as_two)):
         run(*command(config_file, tmp_path / name, *arguments))
     one, two = (json.loads((tmp_path / name / "results.json").read_text()) for name in ("one", "two"))

@@ -180,7 +180,7 @@ def test_the_command(
     tmp_path: Path, bilm: BiLM, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path
-    write_sample_data(folder, "pos", sentences=(40, 10, 15))
+    write_sample_data(folder, "pos", sentences=(15, 5, 5))
     bilm.save(folder / "options.json", folder / "weights.hdf5")
     monkeypatch.setenv("ELMO_TASKS_DATA", str(folder))
     assert cli.main(["probe", "pos", "--bilm", str(folder), "--json"]) == 0

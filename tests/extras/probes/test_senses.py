@@ -212,7 +212,7 @@ def random_data() -> SenseData:
         return SenseSentence(tuple(tokens), (Instance(f"set.{number}", word, (index, index + number % 2), senses),))
 
     training = [sentence(number, words[:4], 3) for number in range(60)]
-    return SenseData(training, [sentence(number, words, 4) for number in range(80)], inventory)
+    return SenseData(training, [sentence(number, words, 4) for number in range(60)], inventory)
 
 
 def test_the_probe_is_that_of_brute_force(bilm: BiLM) -> None:
