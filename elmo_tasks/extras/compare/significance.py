@@ -107,7 +107,8 @@ def randomization_p(one: Array, other: Array, score: Score, resamples: int, seed
         swapped = generator.integers(0, 2, (size, len(change)), dtype=np.int8).astype(np.float64)
         moved = (swapped @ change).reshape(size, len(first), -1)  # (r, M, K)
         differences.append((score(totals[0] + moved) - score(totals[1] - moved)).mean(1))
-    return _p_value(np.abs(np.concatenate(differences)), abs(scores[0] - scores[1]), equal_below(*scores))
+    is_as_large = np.abs(np.concatenate(differences)) >= abs(scores[0] - scores[1]) - equal_below(*scores)
+    return (int(is_as_large.sum()) + 1) / (resamples + 1)  # the observed swap counts as one of them (Noreen 1989)
 
 
 def unit_gains(one: Array, other: Array, score: Score) -> Array:
@@ -153,11 +154,6 @@ def holm(p_values: Sequence[float]) -> list[float]:
     result = np.empty(len(p_values))
     result[order] = np.minimum(1, np.maximum.accumulate(corrected))
     return [float(value) for value in result]
-
-
-def _p_value(values: Array, observed: float, tolerance: float) -> float:
-    """(count + 1) / (R + 1), which counts the observed value as one of the resamples (Noreen 1989)."""
-    return (int((values >= observed - tolerance).sum()) + 1) / (len(values) + 1)
 
 
 def _paired(one: Array, other: Array) -> tuple[Array, Array]:

@@ -196,7 +196,7 @@ def read_predictions(
     _, apart = evaluate_run(run, data, sink=keep, unknown_labels=unknown_labels)
     pairs = [found[row] for row in sorted(found)]
     examples = [{column: example[column] for column in task.features} for example, _ in pairs]
-    return _checked(str(path), task, examples, [prediction for _, prediction in pairs], frozenset(apart))
+    return Predictions(str(path), task, examples, [prediction for _, prediction in pairs], frozenset(apart))
 
 
 def _test_data(path: Path, run: Run) -> Source:
@@ -221,12 +221,15 @@ def _read_file(path: Path) -> Predictions:
         raise DataError(path, f"no examples; expected {_EXPECTED}")
     task = _task_of(path, [example for example, _ in pairs])
     examples = list(checked_examples([example for example, _ in pairs], task, str(path), Parsing()))
-    found = _checked(str(path), task, examples, [prediction for _, prediction in pairs])
+    field, predictions = task.predicted_field, list[dict[str, Any]]()
+    for row, (_, prediction) in enumerate(pairs):
+        if field not in prediction:
+            raise DataError(f"{path}: example {row}", f"there is no {field!r} in the prediction")
+        predictions.append({field: prediction[field]})
     # What is predicted has the columns of what is gold.
-    predicted = ({**example, **each} for example, each in zip(examples, found.predictions, strict=True))
-    for _ in checked_examples(list(predicted), task, f"{path}, predictions", Parsing()):
-        pass
-    return found
+    predicted = [{**example, **each} for example, each in zip(examples, predictions, strict=True)]
+    list(checked_examples(predicted, task, f"{path}, predictions", Parsing()))
+    return Predictions(str(path), task, examples, predictions)
 
 
 def _records(path: Path) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
@@ -236,21 +239,6 @@ def _records(path: Path) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
         if not all(isinstance(each, dict) for each in pair):
             raise DataError(path, f"no example with its prediction; expected {_EXPECTED}", number)
         yield pair  # type: ignore[misc]  # both are dicts
-
-
-def _checked(
-    name: str,
-    task: Task,
-    examples: list[dict[str, Any]],
-    predictions: Sequence[Mapping[str, Any]],
-    learned: frozenset[int] = frozenset(),
-) -> Predictions:
-    """With only what the metric reads of each prediction."""
-    field = task.predicted_field
-    for row, prediction in enumerate(predictions):
-        if field not in prediction:
-            raise DataError(f"{name}: example {row}", f"there is no {field!r} in the prediction")
-    return Predictions(name, task, examples, [{field: each[field]} for each in predictions], learned)
 
 
 def _task_of(path: Path, examples: Sequence[Mapping[str, Any]]) -> Task:

@@ -58,11 +58,11 @@ def ensemble(members: Sequence[Member]) -> TaskModel[Any, Any]:
     """
     first, *others = members
     for other in others:
+        if mismatch := other.model.task.mismatch(first.model.task) or first.model.task.mismatch(other.model.task):
+            raise ElmoTasksError(f"{other.name}: cannot be combined with {first.name}: {mismatch}")
         if type(other.model) is not type(first.model):
             heads = f"{type(other.model).__name__}; expected {type(first.model).__name__}, as {first.name} has"
             raise ElmoTasksError(f"{other.name}: cannot be combined: its head is a {heads}")
-        if mismatch := other.model.task.mismatch(first.model.task) or first.model.task.mismatch(other.model.task):
-            raise ElmoTasksError(f"{other.name}: cannot be combined with {first.name}: {mismatch}")
         for kind, labels in first.vocabulary.labels.items():
             if different := set(labels).symmetric_difference(other.vocabulary.labels[kind]):
                 raise ElmoTasksError(

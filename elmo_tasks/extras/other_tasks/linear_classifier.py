@@ -87,12 +87,8 @@ class LinearClassifier(LabelModel[ClassificationBatch | TextPairsBatch, LinearSc
     """A logistic regression on features of frozen vectors. It has no parameters: `prepare_training` fits its buffers.
 
     The features of a text are the means of its tokens' vectors. Those of a pair are the means of both texts and what
-    `compare` finds, in both directions.
-
-    Arguments:
-        embedder: reads the tokens; its mixes of layers stay as they begin, so that all layers count the same.
-        config: the settings.
-        vocabulary: has the labels.
+    `compare` finds, in both directions. The embedder's mixes of layers stay as they begin, so that all layers count the
+    same.
     """
 
     weight: Tensor  # (K, P)
@@ -241,11 +237,10 @@ def fit(
                 warnings.filterwarnings("ignore", "The number of unique classes")
                 model.set_params(C=strength / features.size).fit(rows[part], places[part], weights[part])
             weight, bias = np.zeros((len(labels), rows.shape[1])), np.full(len(labels), _ABSENT)
-            two = model.coef_.shape[0] == 1  # one row for two labels
-            weight[model.classes_] = np.concatenate([-model.coef_, model.coef_]) / 2 if two else model.coef_
-            bias[model.classes_] = (
-                np.concatenate([-model.intercept_, model.intercept_]) / 2 if two else model.intercept_
-            )
+            own = model.coef_, model.intercept_
+            if len(model.coef_) == 1:  # one row for two labels
+                own = tuple(np.concatenate([-each, each]) / 2 for each in own)
+            weight[model.classes_], bias[model.classes_] = own
             found.append((weight, bias))
         return found
 

@@ -47,11 +47,6 @@ class SimpleTagger(LabelModel[TaggingBatch, TagScores]):
     """An encoder and a linear layer, whose softmax gives the probabilities of a token's tags.
 
     Source: AllenNLP's `SimpleTagger`. A second mix of ELMo is concatenated to the encoder's output.
-
-    Arguments:
-        embedder: reads the tokens.
-        config: the settings of the layers and the tag scheme.
-        labels: the K tags by their ids.
     """
 
     def __init__(self, embedder: Embedder, config: SimpleTaggerConfig, labels: tuple[str, ...]) -> None:

@@ -21,11 +21,8 @@ from elmo_tasks.models.labels import (
     LabelModel,
     LabelModelConfig,
     add_attention,
-    label_loss,
     label_predictions,
     label_probabilities,
-    label_scores,
-    log_of,
     with_logits,
 )
 from elmo_tasks.models.model import ModelConfig, Prediction, Probability
@@ -58,12 +55,7 @@ _POOLS = {"mean": mean_pool, "sum": sum_pool, "max": max_pool, "last": last_pool
 
 
 class Pooling(nn.Module):
-    """A pooling by its name, and the weights of the tokens if it has any.
-
-    Arguments:
-        name: which one.
-        size: D.
-    """
+    """A pooling by its name, of vectors with this size, D, and the weights of the tokens if it has any."""
 
     def __init__(self, name: PoolingName, size: int) -> None:
         super().__init__()
@@ -74,8 +66,7 @@ class Pooling(nn.Module):
     def forward(self, vectors: Tensor, mask: Tensor) -> tuple[Tensor, Tensor | None]:
         """(B, T, D), finite in the padding too, and (B, T) bool -> (B, output_size), and the weights (B, T) or None."""
         if self.attention is not None:
-            pooled, weights = self.attention(vectors, mask)
-            return pooled, weights
+            return self.attention(vectors, mask)  # type: ignore[no-any-return]
         return _POOLS[self.name](vectors, mask), None
 
 
@@ -125,133 +116,7 @@ class TextClassifierConfig(LabelModelConfig):
         return self.model_copy(update={"task_name": name}) if name and not self.task_name else self
 
     def build(self, vocabulary: Vocabulary, embedder: Embedder) -> TextClassifier:
-        return TextClassifier(embedder, self, vocabulary)
-
-
-class Target(nn.Module):
-    """What is learned and predicted: here, one of K labels, `{"label": ..., "probabilities": {...}}`.
-
-    Arguments:
-        labels: the names of the labels; none for a number.
-
-    Attributes:
-        num_scores: K.
-        threshold: what the probabilities of a set's labels are compared with at first; None for other targets.
-    """
-
-    threshold: float | None = None
-
-    def __init__(self, labels: tuple[str, ...]) -> None:
-        super().__init__()
-        self.labels = labels
-        self.num_scores = len(labels)
-
-    def prepare_training(self, examples: Iterable[Example]) -> None:
-        """Takes from the training data what the loss needs; by default nothing."""
-
-    def loss(self, scores: Tensor, gold: Tensor, weights: Tensor | None) -> Tensor:
-        """The mean loss of the examples, in single precision.
-
-        Arguments:
-            scores: (B, K).
-            gold: what the batch has as `labels`.
-            weights: of the labels in the loss, (K,); None if all count the same, or there are none.
-        """
-        return label_loss(scores, gold, weights)
-
-    def predictions(self, scores: Tensor, temperature: float | None, threshold: Tensor | None) -> list[dict[str, Any]]:
-        """The prediction of each example from scores (B, K); with a temperature, also the probabilities."""
-        return label_predictions(scores, self.labels, temperature)
-
-    def prediction_scores(self, scores: Tensor, predictions: Sequence[Prediction]) -> Tensor:
-        """The score of a given prediction of each example, (B,), from scores (B, K)."""
-        return label_scores(scores, predictions, self.labels)
-
-    def to_average(self, scores: Tensor) -> Tensor:
-        """What an ensemble averages, (B, K): probabilities, or numbers."""
-        return scores.float().softmax(1)
-
-    def from_average(self, means: Tensor) -> Tensor:
-        """The scores (B, K) that stand for such means."""
-        return log_of(means)
-
-
-class LabelSetTarget(Target):
-    """Those of K labels whose probability is at least the threshold: `{"labels": [...], "probabilities": {...}}`.
-
-    Each label has a sigmoid of its own. The loss is the binary cross entropy, the mean over the labels.
-    """
-
-    threshold = 0.5
-
-    def loss(self, scores: Tensor, gold: Tensor, weights: Tensor | None) -> Tensor:
-        return functional.binary_cross_entropy_with_logits(scores.float(), gold, weights)
-
-    def predictions(self, scores: Tensor, temperature: float | None, threshold: Tensor | None) -> list[dict[str, Any]]:
-        assert threshold is not None  # the head has one, because the target has
-        chosen = scores.float().sigmoid() >= threshold  # (B, K)
-        predictions: list[dict[str, Any]] = [
-            {"labels": [label for label, is_chosen in zip(self.labels, row, strict=True) if is_chosen]}
-            for row in chosen.tolist()
-        ]
-        if temperature:
-            shares = (scores.float() / temperature).sigmoid()  # (B, K)
-            for prediction, each in zip(predictions, label_probabilities(shares, self.labels), strict=True):
-                prediction["probabilities"] = each
-        return predictions
-
-    def prediction_scores(self, scores: Tensor, predictions: Sequence[Prediction]) -> Tensor:
-        """The sum of the log probabilities of the labels in the predicted sets."""
-        chosen = torch.tensor([[label in each["labels"] for label in self.labels] for each in predictions])
-        return functional.logsigmoid(scores.float()).masked_fill(~chosen.to(scores.device), 0).sum(1)
-
-    def to_average(self, scores: Tensor) -> Tensor:
-        return scores.float().sigmoid()
-
-    def from_average(self, means: Tensor) -> Tensor:
-        return means.logit(eps=1e-7)
-
-
-class NumberTarget(Target):
-    """A number: `{"score": ...}`. The loss is the squared error, in standard deviations of the training data.
-
-    So the scores are near 0, whatever the unit of the numbers is. The numbers are in double precision: in single
-    precision, times in seconds would be exact to two minutes.
-    """
-
-    mean: Tensor  # () float64
-    deviation: Tensor  # () float64
-
-    def __init__(self, labels: tuple[str, ...]) -> None:
-        super().__init__(labels)
-        self.num_scores = 1
-        self.register_buffer("mean", torch.tensor(0.0, dtype=torch.float64))
-        self.register_buffer("deviation", torch.tensor(1.0, dtype=torch.float64))
-
-    def prepare_training(self, examples: Iterable[Example]) -> None:
-        numbers = torch.tensor([example["score"] for example in examples], dtype=torch.float64)
-        self.mean.fill_(numbers.mean())
-        self.deviation.fill_(numbers.std(correction=0) or 1.0)
-
-    def loss(self, scores: Tensor, gold: Tensor, weights: Tensor | None) -> Tensor:
-        return functional.mse_loss(scores.float().squeeze(1), ((gold - self.mean) / self.deviation).float())
-
-    def predictions(self, scores: Tensor, temperature: float | None, threshold: Tensor | None) -> list[dict[str, Any]]:
-        return [{"score": score} for score in self.prediction_scores(scores, ()).tolist()]
-
-    def prediction_scores(self, scores: Tensor, predictions: Sequence[Prediction]) -> Tensor:
-        """The numbers themselves."""
-        return self.to_average(scores).squeeze(1)
-
-    def to_average(self, scores: Tensor) -> Tensor:
-        return scores.double() * self.deviation + self.mean
-
-    def from_average(self, means: Tensor) -> Tensor:
-        return (means - self.mean) / self.deviation
-
-
-# By the column of an example that is predicted.
-TARGETS = {"label": Target, "labels": LabelSetTarget, "score": NumberTarget}
+        return _HEADS[self.task.predicted_field](embedder, self, vocabulary)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -265,24 +130,19 @@ class TextClassifierOutput(TensorRecord):
 class TextClassifier(LabelModel[ClassificationBatch | TextPairsBatch, TextClassifierOutput]):
     """A plain classifier: what is between the embedder and the linear layer can be left out, except for the pooling.
 
+    It predicts one of K labels, `{"label": ..., "probabilities": {...}}`; its subclasses predict sets of labels and
+    numbers.
+
     A second mix of ELMo is concatenated to the output of the encoder or, without one, to the token vectors. The texts a
     and b of a pair have the same layers; their pooled vectors become [a; b; |a - b|; a * b].
 
     Source of the features of pairs: Conneau et al. (2017), "Supervised Learning of Universal Sentence Representations
     from Natural Language Inference Data", section 3.1.
-
-    Arguments:
-        embedder: reads the tokens.
-        config: the settings of the layers.
-        vocabulary: has the labels.
     """
 
     def __init__(self, embedder: Embedder, config: TextClassifierConfig, vocabulary: Vocabulary) -> None:
-        target = TARGETS[config.task.predicted_field](vocabulary.labels.get(LABELS, ()))
-        super().__init__(embedder, config, target.labels)
+        super().__init__(embedder, config, vocabulary.labels.get(LABELS, ()))
         self.task = config.task
-        self.target = target
-        self.threshold = None if self.target.threshold is None else torch.tensor(self.target.threshold)
         self.embedding_dropout = Dropout(config.embedding_dropout)
         self.encoder = config.encoder.build(embedder.output_size) if config.encoder else None
         encoded_size = self.encoder.output_size if self.encoder else embedder.output_size
@@ -293,11 +153,8 @@ class TextClassifier(LabelModel[ClassificationBatch | TextPairsBatch, TextClassi
             size = self.pooling.output_size * (4 if "premise" in self.task.features else 1)
         self.dropout = Dropout(config.dropout)
         self.output = config.output.build(size) if config.output else None
-        self.scores = make_linear(self.output.output_size if self.output else size, self.target.num_scores)
-
-    def prepare_training(self, examples: Iterable[Example]) -> None:
-        super().prepare_training(examples)
-        self.target.prepare_training(examples)
+        num_scores = len(self.labels) or 1  # a number has no label
+        self.scores = make_linear(self.output.output_size if self.output else size, num_scores)
 
     def embedded_texts(self, example: Example) -> Iterable[Sequence[str]]:
         return super().embedded_texts(example) if self.pooling else []  # a transformer's layers are of word pieces
@@ -330,25 +187,6 @@ class TextClassifier(LabelModel[ClassificationBatch | TextPairsBatch, TextClassi
         pooled, attention = self.pooling(embedded.join(encoded), tokens.mask)
         return pooled, None if attention is None else attention.float()
 
-    def loss(self, output: TextClassifierOutput, batch: ClassificationBatch | TextPairsBatch) -> Tensor:
-        if batch.labels is None:
-            raise ValueError("the batch has no gold labels")
-        return self.target.loss(output.logits, batch.labels, self.class_weights)
-
-    def to_average(self, output: TextClassifierOutput) -> TextClassifierOutput:
-        return with_logits(output, self.target.to_average(output.logits))
-
-    def from_average(self, output: TextClassifierOutput) -> TextClassifierOutput:
-        return with_logits(output, self.target.from_average(output.logits))
-
-    def prediction_scores(
-        self,
-        output: TextClassifierOutput,
-        batch: ClassificationBatch | TextPairsBatch,
-        predictions: Sequence[Prediction],
-    ) -> Tensor:
-        return self.target.prediction_scores(output.logits, predictions)
-
     def decode(
         self,
         output: TextClassifierOutput,
@@ -356,15 +194,112 @@ class TextClassifier(LabelModel[ClassificationBatch | TextPairsBatch, TextClassi
         *,
         probabilities: bool = True,
     ) -> list[dict[str, Any]]:
-        """What the target predicts, see `Target`, with probabilities where it has any.
+        """What is predicted, with probabilities where there are any.
 
         For texts with attentive pooling there is also `attention`, the share of each token; the shares sum to 1.
         """
-        temperature = self.temperature if probabilities else None
-        predictions = self.target.predictions(output.logits, temperature, self.threshold)
+        predictions = self.predictions(output.logits, self.temperature if probabilities else None)
         if probabilities and output.attention is not None and isinstance(batch, ClassificationBatch):
             add_attention(predictions, output.attention, batch.tokens.mask)
         return predictions
+
+    def predictions(self, scores: Tensor, temperature: float | None) -> list[dict[str, Any]]:
+        """The prediction of each example from scores (B, K); with a temperature, also the probabilities."""
+        return label_predictions(scores, self.labels, temperature)
+
+
+class LabelSetClassifier(TextClassifier):
+    """Predicts those of K labels whose probability is at least the threshold.
+
+    A prediction is `{"labels": [...], "probabilities": {...}}`. Each label has a sigmoid of its own. The loss is the
+    binary cross entropy, the mean over the labels.
+    """
+
+    threshold: Tensor
+
+    def __init__(self, embedder: Embedder, config: TextClassifierConfig, vocabulary: Vocabulary) -> None:
+        super().__init__(embedder, config, vocabulary)
+        self.threshold = torch.tensor(0.5)
+
+    def loss(self, output: TextClassifierOutput, batch: ClassificationBatch | TextPairsBatch) -> Tensor:
+        return functional.binary_cross_entropy_with_logits(output.logits.float(), gold_of(batch), self.class_weights)
+
+    def predictions(self, scores: Tensor, temperature: float | None) -> list[dict[str, Any]]:
+        chosen = scores.float().sigmoid() >= self.threshold  # (B, K)
+        predictions: list[dict[str, Any]] = [
+            {"labels": [label for label, is_chosen in zip(self.labels, row, strict=True) if is_chosen]}
+            for row in chosen.tolist()
+        ]
+        if temperature:
+            shares = (scores.float() / temperature).sigmoid()  # (B, K)
+            for prediction, each in zip(predictions, label_probabilities(shares, self.labels), strict=True):
+                prediction["probabilities"] = each
+        return predictions
+
+    def prediction_scores(self, output: TextClassifierOutput, batch: Any, predictions: Sequence[Prediction]) -> Tensor:
+        """The sum of the log probabilities of the labels in the predicted sets."""
+        chosen = torch.tensor([[label in each["labels"] for label in self.labels] for each in predictions])
+        likelihoods = functional.logsigmoid(output.logits.float())
+        return likelihoods.masked_fill(~chosen.to(likelihoods.device), 0).sum(1)
+
+    def to_average(self, output: TextClassifierOutput) -> TextClassifierOutput:
+        return with_logits(output, output.logits.float().sigmoid())
+
+    def from_average(self, output: TextClassifierOutput) -> TextClassifierOutput:
+        return with_logits(output, output.logits.logit(eps=1e-7))
+
+
+class NumberClassifier(TextClassifier):
+    """Predicts a number: `{"score": ...}`. The loss is the squared error, in standard deviations of the training data.
+
+    So the scores are near 0, whatever the unit of the numbers is. The numbers are in double precision: in single
+    precision, times in seconds would be exact to two minutes.
+    """
+
+    target: Any  # has the buffers `mean` and `deviation` of the training data, () float64
+
+    def __init__(self, embedder: Embedder, config: TextClassifierConfig, vocabulary: Vocabulary) -> None:
+        super().__init__(embedder, config, vocabulary)
+        self.target = nn.Module()
+        self.target.register_buffer("mean", torch.tensor(0.0, dtype=torch.float64))
+        self.target.register_buffer("deviation", torch.tensor(1.0, dtype=torch.float64))
+
+    def prepare_training(self, examples: Iterable[Example]) -> None:
+        numbers = torch.tensor([example["score"] for example in examples], dtype=torch.float64)
+        self.target.mean.fill_(numbers.mean())
+        self.target.deviation.fill_(numbers.std(correction=0) or 1.0)
+
+    def loss(self, output: TextClassifierOutput, batch: ClassificationBatch | TextPairsBatch) -> Tensor:
+        gold = (gold_of(batch) - self.target.mean) / self.target.deviation
+        return functional.mse_loss(output.logits.float().squeeze(1), gold.float())
+
+    def predictions(self, scores: Tensor, temperature: float | None) -> list[dict[str, Any]]:
+        return [{"score": score} for score in self._numbers(scores).squeeze(1).tolist()]
+
+    def prediction_scores(self, output: TextClassifierOutput, batch: Any, predictions: Sequence[Prediction]) -> Tensor:
+        """The numbers themselves."""
+        return self._numbers(output.logits).squeeze(1)
+
+    def _numbers(self, scores: Tensor) -> Tensor:
+        """In their own unit, (B, 1) float64."""
+        return scores.double() * self.target.deviation + self.target.mean  # type: ignore[no-any-return]
+
+    def to_average(self, output: TextClassifierOutput) -> TextClassifierOutput:
+        return with_logits(output, self._numbers(output.logits))
+
+    def from_average(self, output: TextClassifierOutput) -> TextClassifierOutput:
+        return with_logits(output, (output.logits - self.target.mean) / self.target.deviation)
+
+
+# By the column of an example that is predicted.
+_HEADS = {"label": TextClassifier, "labels": LabelSetClassifier, "score": NumberClassifier}
+
+
+def gold_of(batch: ClassificationBatch | TextPairsBatch) -> Tensor:
+    """What is to be predicted; raises a `ValueError` if a batch does not have it."""
+    if batch.labels is None:
+        raise ValueError("the batch has no gold labels")
+    return batch.labels
 
 
 def piece_layers(embedder: nn.Module) -> Any:

@@ -151,7 +151,7 @@ def train_folds(
     epoch = _best_epoch([scores[part] for part in folds], experiment.trainer)
     last = _StopAfter(epoch, _threshold(folds, epoch))
     settings["callbacks"] = [*settings.get("callbacks", ()), last]
-    settings |= {"from_run": start.of_all(), "earlier": start.learned, "force": force, "predictions": tested}
+    settings |= {"from_run": start.source, "earlier": start.learned, "force": force, "predictions": tested}
     with _quiet(logging.WARNING):
         metrics = train(config, folder, overrides=changes, **settings)
 
@@ -219,9 +219,6 @@ class _Start:
 
     def of_fold(self, number: int) -> str | Path | None:
         return open_run(self.source).folds / str(number) if self.source and self.by_fold else self.source
-
-    def of_all(self) -> str | Path | None:
-        return self.source
 
 
 class _KeepEpochs(Callback):

@@ -88,15 +88,15 @@ def run_study(arguments: argparse.Namespace) -> None:
 
 
 def _print_plan(folder: StudyFolder) -> None:
-    states = {run_folder.path: folder.state(run_folder) for run, run_folder in folder.pairs() if run.chosen}
     rows = [
-        [run.arm.name, f"{100 * run.share:g} %", str(run.seed), run.arm.config, states[run_folder.path]]
+        [run.arm.name, f"{100 * run.share:g} %", str(run.seed), run.arm.config, folder.state(run_folder)]
         for run, run_folder in folder.pairs()
         if run.chosen
     ]
     print_table(folder.study.config.title, ("arm", "share", "seed", "config", "state"), rows)
-    unfinished = sum(state != "finished" for state in states.values())
-    print(f"{counted(len(states), 'run')} in {folder.path}; {unfinished} to go")
+    states = [folder.state(run_folder) for _, run_folder in folder.chosen()]
+    to_go = len(states) - states.count("finished")
+    print(f"{counted(len(states), 'run')} in {folder.path}; {to_go} to go")
 
 
 def add_report(parser: argparse.ArgumentParser) -> None:

@@ -114,7 +114,7 @@ def _table(title: str, summaries: Sequence[Summary], findings: Findings) -> Tabl
     """Columns in which no arm has anything are left out."""
     rows = []
     for each in summaries:
-        p_values = findings.p_values.get((each.arm.name, each.share), {})
+        p_values, reduction = findings.p_values.get((each.arm.name, each.share), {}), each.error_reduction()
         spread = "" if each.std is None else f" ± {each.std:.2f}"
         complete = len(each.results) == each.num_seeds
         rows.append(
@@ -124,7 +124,7 @@ def _table(title: str, summaries: Sequence[Summary], findings: Findings) -> Tabl
                 "metric": each.metric,
                 "score": f"{each.mean:.2f}{spread}",
                 "n": f"{len(each.results)}{'' if complete else f' of {each.num_seeds}'}",
-                "error reduction": _percent(each.error_reduction()),
+                "error reduction": "" if reduction is None else f"{100 * reduction:.0f} %",
                 **{f"p ({test})": _p_value(p_values[test]) if test in p_values else "" for test in _TESTS},
                 "minutes": f"{each.minutes:.1f}",
                 "the paper": "" if each.arm.paper is None else f"{each.arm.paper:g}",
@@ -139,10 +139,6 @@ def _table(title: str, summaries: Sequence[Summary], findings: Findings) -> Tabl
 
 def _p_value(value: float) -> str:
     return f"{value:.3f}" if value >= 0.001 else "< 0.001"
-
-
-def _percent(share: float | None) -> str:
-    return "" if share is None else f"{100 * share:.0f} %"
 
 
 def _pictures(summaries: Sequence[Summary], folder: Path) -> Iterator[str]:

@@ -190,12 +190,10 @@ class Study:
     """A study and its runs.
 
     Arguments:
-        source: its file, or its name in the package.
         variables: external variables of the configs.
         runs: all of them, chosen or not.
     """
 
-    source: str
     config: StudyConfig
     variables: Mapping[str, str]
     runs: tuple[StudyRun, ...]
@@ -254,7 +252,7 @@ class Study:
             problems.append("no run of the chosen arms has one of the chosen shares and one of the chosen seeds")
         if problems:
             raise ConfigError("\n".join(advice_last(problems)))
-        return cls(source, config, known, tuple(runs))
+        return cls(config, known, tuple(runs))
 
 
 def _uncomparable(runs: Sequence[StudyRun]) -> Iterator[str]:

@@ -195,16 +195,16 @@ class Summary:
         return f"{low:.2f} to {high:.2f}{outside}"
 
     def error_reduction(self) -> float | None:
-        """The share of the baseline's error that is gone; None without a baseline."""
+        """The share of the baseline's error that is gone; None without a baseline, or if it makes no error.
+
+        Scores where higher is better are in percent, so that the error is what is missing to 100.
+        """
         if self.baseline is None:
             return None
-        return _error_reduction(self.baseline.mean, self.mean, higher_is_better=self.results[0].higher_is_better)
-
-
-def _error_reduction(before: float, after: float, *, higher_is_better: bool) -> float | None:
-    """Scores where higher is better are in percent, so that the error is what is missing to 100."""
-    error, other = (100 - before, 100 - after) if higher_is_better else (before, after)
-    return (error - other) / error if error > 0 else None
+        before, after = self.baseline.mean, self.mean
+        if self.results[0].higher_is_better:
+            before, after = 100 - before, 100 - after
+        return (before - after) / before if before > 0 else None
 
 
 def summarize(record: StudyRecord, results: Sequence[Result]) -> list[Summary]:

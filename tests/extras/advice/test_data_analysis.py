@@ -243,17 +243,13 @@ def settings(num_epochs: int, **trainer: Any) -> dict[str, Any]:
     }
 
 
-def train_on_reviews(folder: Path, config: dict[str, Any], validation: Any = None, **more: Any) -> None:
-    given = {"train_data_path": REVIEWS, "validation_data_path": validation or OTHERS}
-    train(config, folder, datasets=given, **more)
-
-
 def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.message for record in caplog.records if record.levelno == logging.WARNING]
 
 
 def test_a_short_run_says_before_and_after_what_to_change(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    train_on_reviews(tmp_path / "run", settings(2, optimizer={"type": "sgd", "lr": 1e-9}))
+    given = {"train_data_path": REVIEWS, "validation_data_path": OTHERS}
+    train(settings(2, optimizer={"type": "sgd", "lr": 1e-9}), tmp_path / "run", datasets=given)
     before, after = warnings(caplog)
     remedy = (
         "start from the config small/classification, or raise trainer.num_epochs (now 2) or lower "

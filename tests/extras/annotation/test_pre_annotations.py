@@ -11,7 +11,7 @@ from elmo_tasks import cli
 from elmo_tasks.data_readers import Parsing
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.extras.annotation.pre_annotations import brat_files, json_content, pre_annotate
-from elmo_tasks.extras.annotation.spans import SpansConfig
+from elmo_tasks.extras.annotation.spans import SpansConfig, SpansReader
 from elmo_tasks.extras.raw_text.tokenizers import UnicodeTokenizer
 from elmo_tasks.predictors.classifier import ClassifierPredictor
 from elmo_tasks.predictors.tagger import TaggerPredictor
@@ -47,12 +47,17 @@ class PartsOfSpeech(CapitalTagger):
 TAGGER = TaggerPredictor(Names(), vocabulary("O"), tokenizer=UnicodeTokenizer())
 
 
+def label_studio_tasks(reader: SpansReader, path: Path) -> list[dict[str, Any]]:
+    """The tasks with the predictions of the tagger."""
+    content = json_content("label-studio", pre_annotate("label-studio", TAGGER, reader, str(path)), reader, "m")
+    tasks: list[dict[str, Any]] = json.loads(content)
+    return tasks
+
+
 def test_a_prediction_of_label_studio_is_in_its_units(tmp_path: Path) -> None:
     path = label_studio(tmp_path, "utf-16-le", 2)
     reader = SpansConfig.model_validate({"offsets": "utf-16", "columns": {"label": "names"}}).build()
-    tasks = json.loads(
-        json_content("label-studio", pre_annotate("label-studio", TAGGER, reader, str(path)), reader, "m")
-    )
+    tasks = label_studio_tasks(reader, path)
     assert [each["data"] for each in tasks] == [each["data"] for each in json.loads(path.read_text(encoding="utf-8"))]
     (prediction,) = tasks[1]["predictions"]
     # The stub's probability of a tag is 1 / (1 + the length of its token); the longest one is an emoji of a family.
@@ -78,10 +83,7 @@ def test_tasks_of_label_studio_stay_and_their_names_are_used(tmp_path: Path) -> 
         columns = {"text": "body", **({"label": chosen} if chosen else {})}
         reader = SpansConfig.model_validate({"columns": columns}).build()
         path = document(tmp_path / "a.json", given(*names))
-        tasks = json.loads(
-            json_content("label-studio", pre_annotate("label-studio", TAGGER, reader, str(path)), reader, "m")
-        )
-        for task, before in zip(tasks, given(*names), strict=True):
+        for task, before in zip(label_studio_tasks(reader, path), given(*names), strict=True):
             (old, new) = task["predictions"]
             assert {**task, "predictions": [old]} == before
             (result,) = new["result"]

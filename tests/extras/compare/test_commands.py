@@ -2,18 +2,18 @@
 
 import dataclasses
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
 import pytest
 
 import elmo_tasks.extras.compare.comparison
-import elmo_tasks.extras.compare.error_report
 from elmo_tasks import cli
 from elmo_tasks.extras.compare.comparison import Comparison, Difference, SystemScore
-from elmo_tasks.extras.compare.error_report import ErrorReport
 from elmo_tasks.extras.compare.significance import Interval, SeedDifference
 from elmo_tasks.tasks import Tagging
+from tests.prediction_files import write
 
 Printed = Callable[[], tuple[str, list[list[str]]]]
 Compared = Callable[..., tuple[str, list[list[str]]]]
@@ -92,35 +92,20 @@ def test_differences_have_a_column_for_each_test(compared: Compared) -> None:
     ]
 
 
-REPORT = ErrorReport(
-    task=Tagging(),
-    metric="f1",
-    num_examples=10,
-    scores={"f1": 87.654},
-    counted="spans",
-    kinds={"right": 7, "missed": 3},
-    confusion=None,
-    worst=[],
-)
-
-
-def test_a_report_s_tables(monkeypatch: pytest.MonkeyPatch, printed: Printed) -> None:
-    monkeypatch.setattr(elmo_tasks.extras.compare.error_report, "errors", Mock(return_value=REPORT))
-    assert cli.main(["errors", "runs/one"]) == 0
+def test_the_tables_of_a_report_with_many_labels(tmp_path: Path, printed: Printed) -> None:
+    labels = [f"label{number:02}" for number in range(14)]
+    pairs = [({"tokens": ["a"], "label": label}, {"label": label}) for label in labels]
+    assert cli.main(["errors", str(write(tmp_path / "a.jsonl", pairs))]) == 0
     text, rows = printed()
-    assert [line for line in text.splitlines() if line[:1].isalnum()] == ["10 examples", "spans"]
-    assert rows == [["metric", "value"], ["f1", "87.65"], ["", "number"], ["right", "7"], ["missed", "3"]]
-
-
-def test_a_report_without_kinds_of_errors_and_with_many_labels(
-    monkeypatch: pytest.MonkeyPatch, printed: Printed
-) -> None:
-    labels = [f"label{number}" for number in range(14)]
-    counts = [[int(row == column) for column in range(14)] for row in range(14)]
-    report = dataclasses.replace(REPORT, kinds={}, confusion={"labels": labels, "counts": counts})
-    monkeypatch.setattr(elmo_tasks.extras.compare.error_report, "errors", Mock(return_value=report))
-    assert cli.main(["errors", "runs/one"]) == 0
-    text, rows = printed()
-    assert "\nlabels, gold (rows) and predicted (columns)\n" in text
-    assert [row[0] for row in rows] == ["metric", "f1", "", *labels[:11], "other"]
+    titles = ["14 examples", "labels", "labels, gold (rows) and predicted (columns)"]
+    assert [line for line in text.splitlines() if line in titles] == titles
+    assert rows[:5] == [["metric", "value"], ["accuracy", "100.00"], ["", "number"], ["right", "14"], ["wrong", "0"]]
+    assert [row[0] for row in rows[5:]] == ["", *labels[:11], "other"]
     assert rows[-1] == ["other", *"·" * 11, "3"]
+
+
+def test_numbers_have_no_kinds_of_errors(tmp_path: Path, printed: Printed) -> None:
+    path = write(tmp_path / "a.jsonl", [({"tokens": ["a"], "score": 1.0}, {"score": 2.0})])
+    assert cli.main(["errors", str(path)]) == 0
+    _, rows = printed()
+    assert {row[0] for row in rows} == {"metric", "pearson", "mse", "spearman"}

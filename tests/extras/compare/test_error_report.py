@@ -23,7 +23,6 @@ from elmo_tasks.extras.compare.error_report import (
 )
 from elmo_tasks.extras.compare.systems import read_predictions
 from elmo_tasks.rendering.drawing import Drawing, Mark, MarkedText, Rows
-from elmo_tasks.runs import train
 from elmo_tasks.runs.evaluate import evaluate
 from elmo_tasks.tasks import (
     Classification,
@@ -182,12 +181,11 @@ def test_kinds_of_answers(answer: str | None, gold: list[str], kind: str) -> Non
     assert answer_kind(answer, gold) == kind
 
 
-@pytest.mark.slow  # trains a run
-def test_the_report_of_a_run_is_that_of_its_predictions(settings: dict[str, Any], tmp_path: Path) -> None:
-    train.train(settings, tmp_path / "run", overrides=["trainer.num_epochs=1"])
-    data = settings["test_data_path"]
-    report = errors(tmp_path / "run")
-    metrics = evaluate(tmp_path / "run", data, predictions=(path := tmp_path / "a.jsonl"))
+def test_the_report_of_a_run_is_that_of_its_predictions(
+    short_run: Path, settings: dict[str, Any], tmp_path: Path
+) -> None:
+    report = errors(short_run)
+    metrics = evaluate(short_run, settings["test_data_path"], predictions=(path := tmp_path / "a.jsonl"))
     metrics.pop("loss")
     assert report.scores == metrics
     check_sums(report, path)

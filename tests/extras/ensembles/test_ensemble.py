@@ -19,6 +19,8 @@ LABELS = ("no", "perhaps", "yes")
 TAGS = ("O", "B-X", "I-X")
 GENRES = ("a", "b")
 CLASSIFIER = {"type": "text_classifier", "task": "classification"}
+LAYER = {"hidden_sizes": (4,)}
+BCN = {"type": "bcn", "pre_encoder": LAYER, "encoder": ENCODER, "integrator": ENCODER, "output": LAYER}
 TEXTS = [{"tokens": tokens} for tokens in texts_of_lengths(4, 1, 3)]
 
 
@@ -155,11 +157,8 @@ def test_taggers_of_spans_and_of_plain_tags_do_not_fit() -> None:
     [
         (CLASSIFIER, {"labels": ("no", "never", "yes")}, "only one of it and runs/a knows the labels never, perhaps"),
         ({**CLASSIFIER, "task": "multi_label"}, {"labels": LABELS}, "cannot be combined with runs/a: "),
-        (
-            {"type": "simple_tagger", "encoder": ENCODER},
-            {"tags": TAGS},
-            "its head is a SimpleTagger; expected TextClassifier",
-        ),
+        ({"type": "simple_tagger", "encoder": ENCODER}, {"tags": TAGS}, "runs/a: sentences with a tag for every token"),
+        (BCN, {"labels": LABELS}, "its head is a BiattentiveClassifier; expected TextClassifier"),
         ({**CLASSIFIER, "pooling": "attention"}, {"labels": LABELS}, None),
     ],
 )

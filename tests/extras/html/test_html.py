@@ -160,19 +160,9 @@ def test_weights_are_shares_of_the_largest() -> None:
     assert ShadedText("", [], []).shares() == []
 
 
-@pytest.mark.parametrize(
-    ("part", "name"),
-    [
-        (Mark(0, 1, "X"), "label"),
-        (MarkedText("a"), "text"),
-        (ShadedText("a", ((0, 1),), (1.0,)), "weights"),
-        (Bars((("a", 1.0),)), "shares"),
-        (HeatMap(("a",), ("b",), ((1.0,),)), "values"),
-        (Rows((("a", "b"),)), "items"),
-        (Page("<p>a</p>"), "html"),
-    ],
-)
-def test_a_described_result_cannot_change_and_can_be_a_key(part: Mark | Figure | Page, name: str) -> None:
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        setattr(part, name, "other")
-    assert {part: 1}[dataclasses.replace(part)] == 1
+def test_a_described_result_cannot_change_and_can_be_a_key() -> None:
+    figures = ShadedText("a", ((0, 1),), (1.0,)), Bars((("a", 1.0),)), HeatMap(("a",), ("b",), ((1.0,),))
+    for part in (Mark(0, 1, "X"), MarkedText("a"), *figures, Rows((("a", "b"),)), Page("<p>a</p>")):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(part, dataclasses.fields(part)[0].name, "other")
+        assert {part: 1}[dataclasses.replace(part)] == 1

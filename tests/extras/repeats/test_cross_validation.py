@@ -1,6 +1,7 @@
 """A run that a cross-validation has scored: who predicts what, what decides what, and what is said of it."""
 
 import csv
+import itertools
 import json
 import random
 import shutil
@@ -192,6 +193,13 @@ def test_the_result_as_json_as_text_and_as_a_page(
     )
 
 
+@pytest.fixture
+def without_growth(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No model learns from a part of the examples only."""
+    monkeypatch.setattr(cross_validation, "_FEWEST_TO_GROW", 1000)
+
+
+@pytest.mark.usefixtures("without_growth")
 def test_ten_rows_that_may_be_labelled_wrong_are_shown_by_their_beginning(tmp_path: Path) -> None:
     drawn = random.Random(7)
     table = [(f"{text} {'and so on ' * 8}end", drawn.choice(["warm", "cold"])) for text, _ in rows(40)]
@@ -374,29 +382,28 @@ def test_unsure_labels_are_none_and_the_least_certain_rows_have_a_rank(
     assert [float(row["probability"]) for row in table] == pytest.approx(sure)
 
 
-KILLED = {"after the epochs of a fold": 2, "after the epochs of all": 8}  # trainings before
-
-
-@pytest.mark.parametrize("where", [*KILLED, "at the end"])
-def test_a_run_that_was_killed_goes_on(
-    scored: RunFolder, tmp_path: Path, where: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_was_killed_goes_on(scored: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is killed after the epochs of a fold, after those of all, and at the end."""
     overrides = [f"train_data_path={table_of(scored)}"]
-    if where in KILLED:
-        calls, one = iter(range(9)), cross_validation.train
 
-        def train_some(*arguments: Any, **settings: Any) -> dict[str, Any]:
-            if next(calls) == KILLED[where]:
+    def killed_in(number: int, **settings: Any) -> None:
+        """The training after this many others is killed before it ends."""
+        one, calls = cross_validation.train, itertools.count()
+
+        def train_some(*arguments: Any, **own: Any) -> dict[str, Any]:
+            if next(calls) == number:
                 patch.setattr(Trainer, "set_parameters", Mock(side_effect=KeyboardInterrupt))
-            return one(*arguments, **settings)
+            return one(*arguments, **own)
 
         with monkeypatch.context() as patch:
             patch.setattr(cross_validation, "train", train_some)
             with pytest.raises(KeyboardInterrupt):
-                train(MODEL, tmp_path / "run", overrides=overrides)
-    else:
-        with killed_at(cross_validation, "write_report"):
-            train(MODEL, tmp_path / "run", overrides=overrides)
+                train(MODEL, tmp_path / "run", overrides=overrides, **settings)
+
+    killed_in(2)
+    killed_in(8, resume=True)
+    with killed_at(cross_validation, "write_report"):
+        train(MODEL, tmp_path / "run", overrides=overrides, resume=True)
     assert not (tmp_path / "run" / "cross_validation.json").exists()
     train(MODEL, tmp_path / "run", overrides=overrides, resume=True)
     run = RunFolder(tmp_path / "run")
@@ -407,6 +414,7 @@ def test_a_run_that_was_killed_goes_on(
     assert not [*run.folds.glob("*/epochs"), *run.folds.glob("*/training.pt")]
 
 
+@pytest.mark.usefixtures("without_growth")
 def test_training_again_keeps_what_was_held_out(
     scored: RunFolder, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -448,6 +456,7 @@ def test_training_again_keeps_what_was_held_out(
     assert len(list((tmp_path / "fresh").glob("**/origin.json"))) == 5  # none of the rows was seen
 
 
+@pytest.mark.usefixtures("without_growth")
 def test_what_decides_whether_a_run_is_scored_by_folds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -495,6 +504,7 @@ def test_what_decides_whether_a_run_is_scored_by_folds(
         train(MODEL, tmp_path / "run", overrides=only_table, folds=2)
 
 
+@pytest.mark.usefixtures("without_growth")
 def test_spans_and_thresholds_of_other_tasks(config_file: Path, tmp_path: Path) -> None:
     overrides = ["trainer.num_epochs=2", "validation_seed=4"]
     train_folds(config_file, tmp_path / "names", 2, overrides=overrides, predictions=["test"])

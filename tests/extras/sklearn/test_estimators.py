@@ -22,11 +22,9 @@ from sklearn.utils import estimator_checks
 
 import elmo_tasks
 from elmo_tasks.config import load_config, to_json
-from elmo_tasks.elmo import TINY_OPTIONS
 from elmo_tasks.errors import ConfigError, DataError, ElmoTasksError
 from elmo_tasks.estimators import ElmoClassifier, ElmoTagger, ElmoVectorizer
 from elmo_tasks.runs.experiment_config import ExperimentConfig
-from tests.random_bilm import random_bilm
 
 TEXTS = ["A bright film. It was short!", "Not for me.", "", "What a bright, bright day it is."]
 FEW = {"data_loader.min_batches": 10, "trainer.optimizer.lr": 0.01, "model.embedder.elmo.layer_cache": None}
@@ -37,10 +35,8 @@ PARTS = [["NOUN", "VERB", "NOUN"], ["NOUN", "VERB", "ADJ"], ["NOUN", "NOUN", "VE
 
 
 @pytest.fixture(scope="module")
-def bilm(tmp_path_factory: pytest.TempPathFactory) -> str:
-    folder = tmp_path_factory.mktemp("bilm")
-    random_bilm(TINY_OPTIONS, seed=1).save(folder / "options.json", folder / "weights.hdf5")
-    return str(folder)
+def bilm(sample_folder: Path) -> str:
+    return str(sample_folder / "bilm")
 
 
 @pytest.fixture(scope="module")

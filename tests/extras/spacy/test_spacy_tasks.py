@@ -18,10 +18,17 @@ from tests.extras.allennlp.heads import write  # noqa: E402
 TEXT = "The nurse gave the old man  his blanket.\nHe thanked her."
 
 
-def test_roles(tmp_path: Path) -> None:
-    nlp = spacy.blank("en")
-    nlp.add_pipe("sentencizer")
-    nlp.add_pipe("elmo_roles", config={"predicates": "pos", "device": "cpu"})
+@pytest.fixture(scope="module")
+def nlp() -> Any:
+    """A pipeline with both components."""
+    pipeline = spacy.blank("en")
+    pipeline.add_pipe("sentencizer")
+    pipeline.add_pipe("elmo_roles", config={"predicates": "pos", "device": "cpu"})
+    pipeline.add_pipe("elmo_coref", config={"device": "cpu"})
+    return pipeline
+
+
+def test_roles(nlp: Any, tmp_path: Path) -> None:
     nlp.to_disk(tmp_path / "pipeline")
     for pipeline in (nlp, spacy.load(tmp_path / "pipeline")):
         doc = pipeline(TEXT)
@@ -36,11 +43,7 @@ def test_roles(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["Stop", "Stop.", "Stop. Go"])
-def test_sentences_of_one_word(text: str) -> None:
-    nlp = spacy.blank("en")
-    nlp.add_pipe("sentencizer")
-    nlp.add_pipe("elmo_roles", config={"predicates": "pos", "device": "cpu"})
-    nlp.add_pipe("elmo_coref", config={"device": "cpu"})
+def test_sentences_of_one_word(text: str, nlp: Any) -> None:
     doc = nlp(text)
     assert {frame.predicate.text for frame in doc._.roles} <= {"Stop", "Go"}
     assert [frame.predicate.text for frame in doc._.roles][:1] == ["Stop"]
@@ -48,10 +51,7 @@ def test_sentences_of_one_word(text: str) -> None:
     assert not doc.spans
 
 
-def test_coreference() -> None:
-    nlp = spacy.blank("en")
-    nlp.add_pipe("sentencizer")
-    nlp.add_pipe("elmo_coref", config={"device": "cpu"})
+def test_coreference(nlp: Any) -> None:
     doc = nlp("Peter told  Mary that he would help her.")
     chains = {name: [span.text for span in spans] for name, spans in doc.spans.items()}
     assert chains == {"coref_clusters_1": ["Peter", "he"], "coref_clusters_2": ["Mary", "her"]}
@@ -59,11 +59,7 @@ def test_coreference() -> None:
     assert nlp("It rained.")._.resolved_text == "It rained."
 
 
-def test_tokens_that_are_merged_or_split_later() -> None:
-    nlp = spacy.blank("en")
-    nlp.add_pipe("sentencizer")
-    nlp.add_pipe("elmo_roles", config={"predicates": "pos", "device": "cpu"})
-    nlp.add_pipe("elmo_coref", config={"device": "cpu"})
+def test_tokens_that_are_merged_or_split_later(nlp: Any) -> None:
     doc = nlp(TEXT)
 
     def results() -> list[Any]:

@@ -245,11 +245,12 @@ def begin_run(folder: Path, config: ExperimentConfig) -> RunFolder:
     return run
 
 
-def test_runs_that_match_are_kept_and_others_are_named(study_file: StudyFile, tmp_path: Path) -> None:
+def test_runs_that_match_are_kept_and_others_are_named(
+    study_file: StudyFile, tmp_path: Path, printed: Callable[[], tuple[str, list[list[str]]]]
+) -> None:
     folder = tmp_path / "runs"
-    study = Study.load(
-        study_file({"name": "one"}, {"name": "two", "changes": {"model": {"dropout": 0.1}}}, seeds=[1, 2])
-    )
+    source = study_file({"name": "one"}, {"name": "two", "changes": {"model": {"dropout": 0.1}}}, seeds=[1, 2])
+    study = Study.load(source)
     first, second, third, _ = study.runs
     begin_run(folder / "one" / "seed_1", first.config)
     old = json.loads(begin_run(folder / "two" / "seed_1", third.config).config.read_text())
@@ -259,7 +260,17 @@ def test_runs_that_match_are_kept_and_others_are_named(study_file: StudyFile, tm
     found = StudyFolder(folder, study)
     paths = [run.path.relative_to(folder).as_posix() for run in found.run_folders]
     assert paths == ["one/seed_1", "one/seed_2", "two/seed_1", "two/seed_2"]
-    assert [found.state(run) for run in found.run_folders] == ["interrupted", "missing", "finished", "missing"]
+    assert cli.main(["study", source, "-s", str(folder), "--dry-run"]) == 0
+    text, rows = printed()
+    assert text.startswith("A study\n")
+    assert rows == [
+        ["arm", "share", "seed", "config", "state"],
+        ["one", "100 %", "1", first.arm.config, "interrupted"],
+        ["one", "100 %", "2", first.arm.config, "missing"],
+        ["two", "100 %", "1", first.arm.config, "finished"],
+        ["two", "100 %", "2", first.arm.config, "missing"],
+    ]
+    assert text.endswith(f"\n4 runs in {folder}; 3 to go\n")
     begin_run(folder / "one" / "seed_2", second.config.model_copy(update={"evaluate_on_test": False}))
     problem = r"runs/one/seed_2: holds a run with another config than the study's\nremove what is"
     with pytest.raises(RunError, match=problem):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import time
 from pathlib import Path
 from typing import Any
@@ -104,11 +105,11 @@ def test_processes_share_a_study_and_take_over_the_run_of_one_that_is_killed(
 
 
 def planned(config_file: Path, *arms: dict[str, Any], **settings: Any) -> StudyFolder:
-    """A study's folder, `runs`, next to its config."""
+    """A study's folder, `my runs`, next to its config."""
     source = config_file.with_name("study.json")
     given = [{"config": str(config_file), **arm} for arm in arms]
     source.write_text(json.dumps({"title": "t", "arms": given, **settings}))
-    return StudyFolder(source.with_name("runs"), Study.load(str(source)))
+    return StudyFolder(source.with_name("my runs"), Study.load(str(source)))
 
 
 Trainings = dict[str, Exception]
@@ -175,7 +176,7 @@ def test_a_study_counts_what_has_finished_and_goes_on_where_it_was(
 
 
 def test_only_chosen_arms_are_trained_and_the_results_of_the_others_are_kept(
-    config_file: Path, ends: Trainings, capsys: pytest.CaptureFixture[str]
+    config_file: Path, ends: Trainings, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     arms: list[dict[str, Any]] = [
         {"name": name, "changes": {"model": {"dropout": rate}}, "seeds": [1, 2]}
@@ -183,19 +184,30 @@ def test_only_chosen_arms_are_trained_and_the_results_of_the_others_are_kept(
     ]
     arms[1]["baseline"] = "NER, none"
     folder = planned(config_file, *arms)
-    command = ["study", folder.study.source, "-s", str(folder.path)]
+    monkeypatch.chdir(config_file.parent)
+    assert cli.main(["study", "study.json", "--dry-run"]) == 0
+    assert "\n6 runs in runs/studies/study; 6 to go\n" in capsys.readouterr().out
+    command = ["study", "study.json", "-s", "my runs"]
     assert cli.main([*command, "--arm", "NER, ELMo", "--dry-run"]) == 0
     plan = capsys.readouterr().out
     assert "SRL" not in plan
-    assert f"4 runs in {folder.path}; 4 to go\n" in plan
+    assert "4 runs in my runs; 4 to go\n" in plan
     assert cli.main([*command, "--arm", "SRL*", "--dry-run"]) == 0
     plan = capsys.readouterr().out
     assert plan.count("missing") == 4
-    assert f"2 runs in {folder.path}; 2 to go\n" in plan  # of two arms each
-    assert cli.main([*command, "--arm", "NER, ELMo"]) == 0
+    assert "2 runs in my runs; 2 to go\n" in plan  # of two arms each
+    given = ["--set", "title=The other", "--ext-var", "N=V", "--include-package", "json"]
+    assert cli.main([*command, *given, "--arm", "NER, ELMo"]) == 0
+    assert "elmo-tasks report 'my runs'\n" in capsys.readouterr().err
+    record, _ = read_study(folder.path)
+    assert record.command == f"elmo-tasks study study.json -s 'my runs' {shlex.join(given)}"
+    assert (record.config.title, record.variables, record.packages) == ("The other", {"N": "V"}, ["json"])
     arms_done = ["NER, none", "NER, none", "NER, ELMo", "NER, ELMo"]
     assert [each.arm for each in read_study(folder.path)[1]] == arms_done
     ends["srl"] = ElmoTasksError("nan")
     assert cli.main([*command, "--arm", "SRL*"]) == 2
-    assert "2 of 2 runs failed" in capsys.readouterr().err
+    failed = (
+        "error: 2 of 2 runs failed; call again to retry them:\n  SRL again, seed 1: nan\n  SRL again, seed 2: nan\n"
+    )
+    assert capsys.readouterr().err.endswith(failed)
     assert [each.arm for each in read_study(folder.path)[1]] == arms_done
