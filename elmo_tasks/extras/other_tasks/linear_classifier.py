@@ -237,10 +237,10 @@ def fit(
                 warnings.filterwarnings("ignore", "The number of unique classes")
                 model.set_params(C=strength / features.size).fit(rows[part], places[part], weights[part])
             weight, bias = np.zeros((len(labels), rows.shape[1])), np.full(len(labels), _ABSENT)
-            own = model.coef_, model.intercept_
-            if len(model.coef_) == 1:  # one row for two labels
-                own = tuple(np.concatenate([-each, each]) / 2 for each in own)
-            weight[model.classes_], bias[model.classes_] = own
+            own_weight, own_bias = model.coef_, model.intercept_
+            if len(own_weight) == 1:  # one row for two labels
+                own_weight, own_bias = (np.concatenate([-each, each]) / 2 for each in (own_weight, own_bias))
+            weight[model.classes_], bias[model.classes_] = own_weight, own_bias
             found.append((weight, bias))
         return found
 

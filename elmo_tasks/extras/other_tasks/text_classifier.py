@@ -66,7 +66,8 @@ class Pooling(nn.Module):
     def forward(self, vectors: Tensor, mask: Tensor) -> tuple[Tensor, Tensor | None]:
         """(B, T, D), finite in the padding too, and (B, T) bool -> (B, output_size), and the weights (B, T) or None."""
         if self.attention is not None:
-            return self.attention(vectors, mask)  # type: ignore[no-any-return]
+            pooled, weights = self.attention(vectors, mask)
+            return pooled, weights
         return _POOLS[self.name](vectors, mask), None
 
 
@@ -282,7 +283,7 @@ class NumberClassifier(TextClassifier):
 
     def _numbers(self, scores: Tensor) -> Tensor:
         """In their own unit, (B, 1) float64."""
-        return scores.double() * self.target.deviation + self.target.mean  # type: ignore[no-any-return]
+        return scores.double() * self.target.deviation + self.target.mean
 
     def to_average(self, output: TextClassifierOutput) -> TextClassifierOutput:
         return with_logits(output, self._numbers(output.logits))
