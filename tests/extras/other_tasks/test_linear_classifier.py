@@ -181,7 +181,7 @@ def test_a_run_has_one_evaluation_and_no_steps(tmp_path: Path, caplog: pytest.Lo
     assert other["best"]["validation"] == results["best"]["validation"]
     predictor = load_predictor(tmp_path / "run")
     for row in predictor([{"text": row["text"]} for row in ROWS]):
-        assert sum(row["probabilities"].values()) == pytest.approx(1)
+        assert sum(row["probabilities"].values()) == pytest.approx(1, abs=2e-6)  # results are rounded
 
 
 def test_the_config_is_that_of_texts_or_of_pairs_by_its_reader() -> None:
