@@ -88,10 +88,10 @@ def page(context: Any, address: str) -> Iterator[Any]:
 
 def test_tags_and_vectors(page: Any) -> None:
     rows = [row["tokens"] for name in ("pos.conllu", "ner.txt") for row in read(name)]
-    text = "\n\n".join([*map(" ".join, rows[::4]), "“Zürich 😀,” said Dr. Orla. It's in the U.S.! " + "x" * 200])
+    text = "\n\n".join([*map(" ".join, rows[::16]), "“Zürich 😀,” said Dr. Orla. It's in the U.S.! " + "x" * 200])
     expected = elmo_tasks.load(MODELS / "pos")(text)
     found = page.evaluate(COMPUTE, text)
-    assert len(found) == len(expected) >= 150
+    assert len(found) == len(expected) >= 40
     for one, other in zip(expected, found, strict=True):
         np.testing.assert_allclose(other.pop("probabilities"), one.pop("probabilities"), atol=1e-4)
         del other["tag_probabilities"]

@@ -23,7 +23,7 @@ from tests import command_server, pages
 
 FOLDER = pages.REPOSITORY / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
-PARAMETERS = {"2_language_model": "epochs = 0.2", "3_a_task": "epochs = 1"}  # in place of the cell tagged `parameters`
+PARAMETERS = {"2_language_model": "epochs = 0.05", "3_a_task": "epochs = 1"}  # in place of the cell tagged `parameters`
 LONGEST_CELL, LONGEST = 120, 900  # seconds, also next to other tests; alone it is a minute and five
 
 SOLUTIONS = runpy.run_path(str(FOLDER / "solutions.py"))["SOLUTIONS"]

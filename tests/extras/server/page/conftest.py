@@ -10,7 +10,7 @@ from elmo_tasks.extras.server.app import create_app
 from elmo_tasks.extras.server.bilm_vectors import bilms_of_runs
 from elmo_tasks.extras.server.served_runs import load_runs
 from tests import browser
-from tests.extras.server.page.visits import NOTE, TABS, Served, Visit
+from tests.extras.server.page.visits import NO_RUN, NOTE, TABS, Served, Visit
 
 
 @pytest.fixture(scope="session")
@@ -31,19 +31,19 @@ def served(task_runs: Path) -> Iterator[Served]:
 def context(browser: Any, served: Served, request: pytest.FixtureRequest) -> Iterator[Any]:
     """A window of the browser for the visits of a file. A test may ask for another size or look."""
     with browser.new_context(**getattr(request, "param", {"viewport": {"width": 1000, "height": 900}})) as context:
-        context.new_page().goto(served.address)  # while it is open, the browser keeps the process of all pages
+        context.new_page().goto(served.address + NO_RUN)  # while it is open, the browser keeps the process of all pages
         yield context
 
 
 @pytest.fixture
 def visit(context: Any, served: Served) -> Iterator[Visit]:
-    """A fresh page. In the end it must not have asked other servers, nor have complained."""
+    """A fresh page without a result. In the end it must not have asked other servers, nor have complained."""
     with context.new_page() as page:
         visit = Visit(page)
         page.on("request", lambda asked: visit.requests.append(asked.url))
         page.on("pageerror", lambda error: visit.complaints.append(str(error)))
         page.on("console", lambda message: visit.complaints.append(message.text))
-        page.goto(served.address)
+        page.goto(served.address + NO_RUN)
         page.get_by_role("tab").first.wait_for()
         yield visit
     assert all(url.startswith((served.address, f"blob:{served.address}")) for url in visit.requests)

@@ -12,6 +12,7 @@ from elmo_tasks.extras.server.app import PAGE
 from elmo_tasks.extras.server.bilm_vectors import ServedBiLM
 from elmo_tasks.extras.server.served_runs import ServedRun
 
+NO_RUN = "#run=none"  # a page without it begins with an example of ELMo, which takes longest
 NOTE = "Trained for a moment, on made-up sentences."
 EXAMPLES = json.loads((PAGE / "examples.json").read_text(encoding="utf-8"))
 
