@@ -61,7 +61,7 @@ def test_processes_share_a_study_and_take_over_the_run_of_one_that_is_killed(
 ) -> None:
     folder = tmp_path / "study"
     # The trainings take longer than the half second after which a process that waits for another looks again.
-    study_file.write_text(study_file.read_text().replace("num_epochs: 1", "num_epochs: 8"))
+    study_file.write_text(study_file.read_text().replace("num_epochs: 1", "num_epochs: 5"))
     killed, other = (start_warm("-m", "elmo_tasks", "study", "study.jsonnet", "-s", str(folder)) for _ in range(2))
     deadline = time.monotonic() + 300
     while not (changed_times(folder) and len(list(folder.rglob("training.pt"))) > 1) and time.monotonic() < deadline:
