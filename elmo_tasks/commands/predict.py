@@ -120,18 +120,15 @@ class PredictRequest:
         changes = [*arguments.set, *(["calibrated=false"] if arguments.uncalibrated else [])]
         changes += [f"wanted_precision={arguments.precision}"] if arguments.precision else []
         given = argparse.Namespace(**{**vars(arguments), "run_paths": paths, "input": words, "set": changes})
-        request = cls(
+        return cls(
             run_paths=paths,
             inputs=words,
             overrides=[*options.tokenizer_overrides(given), *options.run_overrides(given)],
             arguments=given,
             **{name: getattr(arguments, name) for name in _SAME_NAMES},
         )
-        request.check()
-        return request
 
-    def check(self) -> None:
-        """Raises an `ElmoTasksError` for options that do not go together."""
+    def __post_init__(self) -> None:
         foreign_keys = hooks.find("input_format", self.format).keys
         if self.output_format == "reader" and self.format != "reader":
             raise ElmoTasksError(
@@ -211,10 +208,8 @@ def add_predict(parser: argparse.ArgumentParser) -> None:
         by_about.setdefault(hooks.find("output_format", name).about, []).append(name)
     about = "; ".join(f"{', '.join(names)}: {text}" for text, names in by_about.items())
     options.add_choice(parser, "--output-format", _OpenChoices(_output_formats()), about)
-    about = (
-        "only the N texts that the model is least certain of, the least certain first; in a table, all rows stay, and "
-    )
-    about += f"these have their place in a column `{RANK}`"
+    about = "only the N texts that the model is least certain of, the least certain first; in a table, all rows stay, "
+    about += f"and these have their place in a column `{RANK}`"
     parser.add_argument("--least-certain", type=options.positive, metavar="N", help=about)
     options.add_choice(
         parser,
@@ -231,10 +226,8 @@ def add_predict(parser: argparse.ArgumentParser) -> None:
         "for coreference: print the text with each mention replaced by the first name of its chain; JSON results have "
         "it as `resolved`",
     )
-    about = (
-        "for runs that a cross-validation has scored: give a label only where it is probable enough for this share of "
-    )
-    about += "right labels, such as 0.9"
+    about = "for runs that a cross-validation has scored: give a label only where it is probable enough for this share "
+    about += "of right labels, such as 0.9"
     parser.add_argument("--precision", type=float, metavar="P", help=about)
     options.add_flag(parser, "--uncalibrated", "give the model's own probabilities, also of a run that is calibrated")
     options.add_tokenizer_arguments(parser, "the tokenizer of the run's config")
@@ -423,10 +416,11 @@ class _Skipped:
 def _source(path: str, stack: contextlib.ExitStack, prompt: Callable[[], None]) -> str | LiveLines:
     """A file, or the lines of standard input, a pipe or a device as they come."""
     from elmo_tasks.files.paths import COMPRESSIONS, is_stream
+    from elmo_tasks.files.text import standard_input
     from elmo_tasks.predictors.inputs import LiveLines
 
     if path == _STANDARD_INPUT:
-        return LiveLines.of_standard_input(prompt)
+        return LiveLines(standard_input().fileno(), prompt=prompt)
     if is_stream(path) and not path.endswith(COMPRESSIONS):
         return LiveLines(stack.enter_context(open(path, "rb")).fileno(), path)
     return path

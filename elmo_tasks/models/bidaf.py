@@ -97,18 +97,12 @@ class ChainedSpanScores(nn.Module):
         super().__init__()
         self.start_encoder = start_encoder
         self.end_encoder = end_encoder
-        self.start = make_scores(start_encoder.output_size)
-        self.end = make_scores(end_encoder.output_size)
+        # Without a bias, which the softmax over tokens would cancel.
+        self.start = make_linear(start_encoder.output_size, 1, bias=False)
+        self.end = make_linear(end_encoder.output_size, 1, bias=False)
 
     def forward(self, passage: Tensor, mask: Tensor) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
         """(B, T, M), (B, T) -> of starts and of ends the logits, (B, T), and what they are scored from, (B, T, ...)."""
         of_start = self.start_encoder(passage, mask)
         of_end = self.end_encoder(torch.cat([passage, of_start], dim=2), mask)
         return (self.start(of_start).squeeze(2), of_start), (self.end(of_end).squeeze(2), of_end)
-
-
-def make_scores(size: int) -> nn.Linear:
-    """A layer from vectors to scores, without a bias, which the softmax over tokens would cancel."""
-    linear = nn.Linear(size, 1, bias=False)
-    nn.init.xavier_uniform_(linear.weight)
-    return linear

@@ -272,13 +272,14 @@ class CoreferenceResolver(TaskModel[CoreferenceBatch, CoreferenceOutput]):
     def _links(self, output: CoreferenceOutput, batch: CoreferenceBatch) -> list[int | None]:
         """The antecedent of each span."""
         scores, tokens = output.antecedent_scores, batch.tokens.texts[0]
+        spans = zip(output.starts.tolist(), output.ends.tolist(), strict=True)
+        texts = [tokens[first : last + 1] for first, last in spans]
         if self.pronoun_bonus:
-            spans = zip(output.starts.tolist(), output.ends.tolist(), strict=True)
-            are_pronouns = [is_pronoun(tokens[first : last + 1]) for first, last in spans]
-            bonus = scores.new_tensor(are_pronouns).unsqueeze(1) * self.pronoun_bonus  # (M, 1)
+            bonus = scores.new_tensor(list(map(is_pronoun, texts))).unsqueeze(1) * self.pronoun_bonus  # (M, 1)
             scores = torch.cat([scores[:, :-1] + bonus, scores[:, -1:]], dim=1)
         if self.consistent_chains:
-            return consistent_links(output.antecedents, scores, _kinds(batch, output.starts, output.ends))
+            kinds = torch.tensor(list(map(possible_kinds, texts)), device=scores.device)  # (M,)
+            return consistent_links(output.antecedents, scores, kinds)
         possible = functional.pad(output.antecedents, (0, 1), value=-1)  # (M, K + 1), negative for no antecedent
         choices = scores.softmax(dim=1).clamp(max=1).max(dim=1, keepdim=True).indices  # (M, 1)
         return [None if number < 0 else number for number in possible.gather(1, choices).squeeze(1).tolist()]
@@ -429,13 +430,6 @@ def consistent_links(antecedents: Tensor, scores: Tensor, kinds: Tensor) -> list
                 links[span], first_span[span] = antecedent, chain
                 break
     return links
-
-
-def _kinds(batch: CoreferenceBatch, starts: Tensor, ends: Tensor) -> Tensor:
-    """What each span can refer to, (M,) int64."""
-    tokens = batch.tokens.texts[0]
-    spans = zip(starts.tolist(), ends.tolist(), strict=True)
-    return torch.tensor([possible_kinds(tokens[first : last + 1]) for first, last in spans], device=starts.device)
 
 
 def linked_clusters(antecedents: Sequence[int | None]) -> list[list[int]]:

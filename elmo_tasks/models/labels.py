@@ -89,16 +89,12 @@ class LabelModel(TaskModel[BatchT, OutputT]):
         return with_logits(output, output.logits.float().softmax(-1))  # type: ignore[attr-defined]
 
     def from_average(self, output: OutputT) -> OutputT:
-        return with_logits(output, log_of(output.logits))  # type: ignore[attr-defined]
+        shares: Tensor = output.logits  # type: ignore[attr-defined]
+        return with_logits(output, shares.clamp(min=torch.finfo(shares.dtype).tiny).log())  # finite where one is 0
 
 
 def with_logits(output: OutputT, logits: Tensor) -> OutputT:
     return dataclasses.replace(output, logits=logits)  # type: ignore[call-arg]  # all of these outputs have them
-
-
-def log_of(probabilities: Tensor) -> Tensor:
-    """The logarithm, finite where a probability is 0."""
-    return probabilities.clamp(min=torch.finfo(probabilities.dtype).tiny).log()
 
 
 def label_weights(given: Mapping[str, float], labels: Sequence[str], key: str) -> Tensor:

@@ -146,11 +146,14 @@ class SpanRepresentation(nn.Module):
         heads = project("head", features.tokens.inputs)  # (N, U)
         widths = project("width", features.widths)  # (W, U)
         is_span = torch.arange(self.max_width, device=tokens_left.device) < tokens_left.unsqueeze(1)  # (N, W)
+        within = is_span.new_ones(self.max_width, self.max_width).tril()
         size = max(1, min(_CHUNK_TOKENS, CHUNK_NUMBERS // (self.max_width * starts.shape[1])))
         chunks = []
         for first in range(0, len(starts), size):
             chunk = slice(first, first + size)
-            weights = self._head_weights(self._following(features.head_logits.unsqueeze(1), chunk).squeeze(2))
+            logits = self._following(features.head_logits.unsqueeze(1), chunk).squeeze(2)  # (n, W)
+            # (n, W, W): at [t, w] the attention of the span of w + 1 tokens at t to the tokens from t on.
+            weights = masked_softmax(logits.unsqueeze(1).expand(-1, self.max_width, -1), within)
             head = weights.to(heads.dtype) @ self._following(heads, chunk)  # (n, W, U)
             hidden = starts[chunk].unsqueeze(1) + self._following(ends, chunk) + head + widths
             if self.max_width > _FEW_WIDTHS:
@@ -186,11 +189,6 @@ class SpanRepresentation(nn.Module):
         here = values[first : end + self.max_width - 1]
         padded = functional.pad(here, (0, 0, 0, end - first + self.max_width - 1 - len(here)))
         return padded.unfold(0, self.max_width, 1).transpose(1, 2)
-
-    def _head_weights(self, logits: Tensor) -> Tensor:
-        """(n, W) -> (n, W, W): at [t, w] the attention of the span of w + 1 tokens at t to the tokens from t on."""
-        within = torch.ones(self.max_width, self.max_width, dtype=torch.bool, device=logits.device).tril()
-        return masked_softmax(logits.unsqueeze(1).expand(-1, self.max_width, -1), within)
 
 
 def best_non_crossing_spans(scores: NDArray[np.float32], count: int) -> NDArray[np.int64]:

@@ -158,7 +158,7 @@ def _parse_into(path: Path, dimension: int, cached: Path) -> None:
 
 def _dimension(path: Path, size: int | None) -> int:
     """D, from the first line of word2vec or from how many numbers the first lines have; see `WordVectorFile`."""
-    (promised, dimension), lines = _lines(path)
+    promised, dimension, lines = _lines(path)
     sample = list(itertools.islice(lines, _SAMPLE_LINES))
     if not sample:
         raise DataError(path, "holds no word vector")
@@ -171,31 +171,28 @@ def _dimension(path: Path, size: int | None) -> int:
     return dimension
 
 
-def _lines(path: Path) -> tuple[tuple[int | None, int], Iterator[tuple[int, str]]]:
-    """What the first line promises, see `_parse_header`, and the lines of the vectors with their numbers."""
+def _lines(path: Path) -> tuple[int | None, int, Iterator[tuple[int, str]]]:
+    """How many vectors the first line promises, None if it holds one itself, and of how many numbers; and their lines.
+
+    Lines have their numbers.
+    """
     lines = ((number, line.replace("\t", " ")) for number, line in read_lines(path) if line.strip(" \t"))
     first = next(lines, (1, ""))
-    header = _parse_header(first[1])
-    return header, lines if header[0] is not None or not first[1] else itertools.chain([first], lines)
+    fields = first[1].split()
+    if len(fields) == 2 and all(field.isdecimal() and len(field) < 19 for field in fields):
+        return int(fields[0]), int(fields[1]), lines
+    return None, 0, itertools.chain([first], lines) if first[1] else lines
 
 
 def _batches(path: Path, dimension: int) -> Iterator[pa.RecordBatch]:
     """The words and vectors of the file in batches of a bounded size."""
-    (promised, _), lines = _lines(path)
+    promised, _, lines = _lines(path)
     count = 0
     while batch := list(itertools.islice(lines, _BATCH_ROWS)):
         yield _parse_batch(path, batch, dimension)
         count += len(batch)
     if promised is not None and promised != count:
         raise DataError(path, f"{count} word vectors; the first line promises {promised}. Is the file cut short?")
-
-
-def _parse_header(line: str) -> tuple[int | None, int]:
-    """How many vectors the first line promises, None if it holds a vector itself, and how many numbers a vector has."""
-    fields = line.split()
-    if len(fields) == 2 and all(field.isdecimal() and len(field) < 19 for field in fields):
-        return int(fields[0]), int(fields[1])
-    return None, 0
 
 
 def _count_numbers(line: str) -> int:

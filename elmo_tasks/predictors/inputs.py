@@ -14,7 +14,7 @@ from elmo_tasks.data_readers.reader import DatasetReader
 from elmo_tasks.errors import DataError, OnError
 from elmo_tasks.files.json_files import parse_json
 from elmo_tasks.files.paths import each_once, is_clutter, matching_paths, plain_name, refuse_stream
-from elmo_tasks.files.text import STANDARD_INPUT, decode_lines, read_lines, standard_input
+from elmo_tasks.files.text import STANDARD_INPUT, decode_lines, read_lines
 from elmo_tasks.predictors.predictor import Predictor
 from elmo_tasks.text.prose import JSON_ENDINGS, looks_like, noting_no_text, prose_lines
 
@@ -43,11 +43,6 @@ class LiveLines:
         self._buffer = io.BufferedReader(self._raw)
         self._prompt = prompt
         self._taken = 0  # bytes of the lines that were read
-
-    @classmethod
-    def of_standard_input(cls, prompt: Callable[[], None] = lambda: None) -> LiveLines:
-        """Those of standard input; raises `DataError` if it is closed."""
-        return cls(standard_input().fileno(), prompt=prompt)
 
     def readline(self, size: int = -1) -> bytes:
         """The next line with its line end, at most `size` bytes of it; empty at the end."""

@@ -11,12 +11,12 @@ import torch
 from pydantic import Field, NonNegativeInt
 from torch import Tensor, nn
 
-from elmo_tasks.models.bidaf import make_scores
 from elmo_tasks.models.embedder import Embedder
 from elmo_tasks.models.reading import NoAnswerScore, ReadingConfig, ReadingModel, ReadingOutput, TextEncoder
 from elmo_tasks.modules.attention import AttentionFlow, masked_softmax
 from elmo_tasks.modules.dropout import VariationalDropout
 from elmo_tasks.modules.encoders import EncoderConfig
+from elmo_tasks.modules.feed_forward import make_linear
 from elmo_tasks.tasks.reading import ReadingBatch
 from elmo_tasks.text.vocabulary import Vocabulary
 
@@ -51,8 +51,8 @@ class Bidaf(ReadingModel):
         modeled_size = self.modeling_encoder.output_size  # H
         self.end_encoder = config.end_encoder.build(joined_size + 3 * modeled_size)
         self.dropout = VariationalDropout(config.dropout)
-        self.start = make_scores(joined_size + modeled_size)
-        self.end = make_scores(joined_size + self.end_encoder.output_size)
+        self.start = make_linear(joined_size + modeled_size, 1, bias=False)
+        self.end = make_linear(joined_size + self.end_encoder.output_size, 1, bias=False)
         if config.no_answer:
             self.no_answer = NoAnswerScore(modeled_size, self.end_encoder.output_size, modeled_size)
 

@@ -95,10 +95,9 @@ class Batcher:
     def _next_batch(self) -> list[_Waiting]:
         """Waits for the next batch; empty at the end."""
         with self._changed:
-            while not self._waiting:
-                if self._closing:
-                    return []
-                self._changed.wait()
+            self._changed.wait_for(lambda: self._waiting or self._closing)
+            if not self._waiting:
+                return []
             first, *others = self._waiting
             batch, tokens = [first], first.tokens
             for each in others:
