@@ -46,8 +46,7 @@ def load_config(
     Arguments:
         source: the file, the name of a config in the package, or the values as a dict.
         kind: what the file's object describes.
-        overrides: changes such as `model.dropout=0.3` or `trainer.regularizers.0.l2=0.1`, applied in order. Values
-            are read by `jsonnet.parse_value`. Or a dict of key paths and values.
+        overrides: see `Overrides`, applied in order; the values of texts are read by `jsonnet.parse_value`.
         variables: what `std.extVar` gives, before the environment's variables and `DEFAULT_VARIABLES`.
         replaced: values by key path (`model.dropout`) that stand in place of the file's, before the overrides.
 

@@ -31,6 +31,7 @@ from elmo_tasks.files.downloads import is_address, split_address
 from elmo_tasks.files.paths import local_path
 
 _KIND_KEY = "elmo_tasks_kind"  # of the metadata in which pydantic's schema of a kind of part names the kind
+_PartT = TypeVar("_PartT", bound="Part")
 
 
 class Config(pydantic.BaseModel):
@@ -89,7 +90,7 @@ class Part(Config):
     alternatives: ClassVar[dict[str, type[Part]]] = {}
 
     @classmethod
-    def choices(cls) -> dict[str, type[Part]]:
+    def choices(cls: type[_PartT]) -> dict[str, type[_PartT]]:
         """The alternatives by type name: all those of the kind, or those below an abstract step."""
         for name in hooks.names(cls._kind().__name__):
             hooks.find(cls._kind().__name__, name)  # registers itself
@@ -152,9 +153,6 @@ class Part(Config):
         if info.mode == "json":
             return chosen.model_validate_json(json.dumps(value))
         return chosen.model_validate(value)
-
-
-_PartT = TypeVar("_PartT", bound=Part)
 
 
 def parse_part(kind: type[_PartT], text: str, what: str, example: str) -> _PartT:

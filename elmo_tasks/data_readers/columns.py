@@ -100,15 +100,11 @@ def read_rows(
 
     Arguments:
         path: the file, compressed or not.
-        least: the lowest number of columns of a line.
-        parsing: gets the error of a sentence with a wrong line. If it is skipped, it comes without rows.
+        least, parsing, same_in_file, needed: see `LineWidths`. A wrong sentence that is skipped comes without rows.
         borders: first words of the lines between documents. Such a line ends a sentence, and comes as the only row,
             `[[line]]`.
-        same_in_file: all lines have the same number of columns, not only those of a sentence: as many as the first
-            sentence that is right.
         filler: a cell without a value. A tab that ends a line after it stands before an empty last column; other tabs
             at the end of a line mean nothing.
-        needed: the indices of columns that must not be empty.
         comment: what the lines begin with that belong to no sentence.
 
     Raises:

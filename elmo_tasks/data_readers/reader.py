@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import abc
-import contextlib
 import dataclasses
 import hashlib
 import itertools
@@ -159,11 +158,7 @@ class DatasetReaderConfig(Part):
             remedy = f"Set {', or '.join(changes)}" if changes else "Choose another reader"
         else:
             readers = DatasetReaderConfig.choices().items()
-            fitting = [
-                repr(name)
-                for name, reader in readers
-                if issubclass(reader, DatasetReaderConfig) and reader.can_read(task)
-            ]
+            fitting = [repr(name) for name, reader in readers if reader.can_read(task)]
             remedy = f"Readers that fit: {', '.join(fitting) or 'none'}"
         name, other_name = (type(part).model_fields["type"].default for part in (self, other))
         return f"{key} {name!r} does not fit {other_key} {other_name!r}: {problem}. {remedy}"
@@ -260,10 +255,15 @@ class DatasetReader(abc.ABC):
         import datasets
 
         features = features_of({**self.task.features, **PLACE_FEATURES})
-        with _without_progress_bars():
+        had_bars = not datasets.are_progress_bars_disabled()
+        datasets.disable_progress_bars()
+        try:
             data = datasets.Dataset.from_generator(
                 rows, features=features, cache_dir=str(folder), fingerprint=folder.name
             )
+        finally:
+            if had_bars:
+                datasets.enable_progress_bars()
         data.data.validate(full=True)  # damaged offsets would read outside of the file
         return data, Notes.model_validate_json((folder / _NOTES).read_text(encoding="utf-8"))
 
@@ -433,20 +433,6 @@ class DatasetReader(abc.ABC):
             ElmoTasksError: the rows lack what the reader needs.
         """
         raise NotImplementedError
-
-
-@contextlib.contextmanager
-def _without_progress_bars() -> Iterator[None]:
-    """For a block in which `datasets` shows no bars of its own."""
-    import datasets
-
-    had_bars = not datasets.are_progress_bars_disabled()
-    datasets.disable_progress_bars()
-    try:
-        yield
-    finally:
-        if had_bars:
-            datasets.enable_progress_bars()
 
 
 def _long_sentences(example: Mapping[str, Any], columns: Iterable[str]) -> Iterator[tuple[int, int]]:

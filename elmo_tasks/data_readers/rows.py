@@ -208,9 +208,8 @@ class RowExamples:
         column = self._columns[name]
         value = record.value(column)
         if isinstance(value, str):
-            tokens = [
-                token for sentence in self._tokenizer.strings(value.replace(BYTE_ORDER_MARK, "")) for token in sentence
-            ]
+            sentences = self._tokenizer.strings(value.replace(BYTE_ORDER_MARK, ""))
+            tokens = list(itertools.chain.from_iterable(sentences))
         else:
             tokens = check_tokens(value, record, column)
         if not tokens:

@@ -8,7 +8,6 @@ import tarfile
 import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import IO
 
 from elmo_tasks.errors import RunError
 from elmo_tasks.files.atomic import atomic_write, write_errors
@@ -72,9 +71,9 @@ def unpack(
                         raise ValueError(f"{member.name[:200]!r} is not a regular file")
                     if member.isdir() or is_clutter(name):
                         continue
-                    whole, rest = _names(name)
-                    if known(whole):
-                        _write_member(tar, member, folder / whole)
+                    rest = name.partition("/")[2]  # the name in a folder around all files
+                    if known(name):
+                        _write_member(tar, member, folder / name)
                     elif known(rest):
                         tops.setdefault(name.removesuffix(rest), name)
                         if len(tops) == 1:
@@ -100,14 +99,10 @@ def contains(archive: Path, name: str) -> bool:
         with gzip.GzipFile(archive) as unzipped:
             stream = bounded(unzipped, unpacked_numbers(archive.stat().st_size), RunError)
             with tarfile.open(fileobj=stream, mode="r|") as tar:
-                return any(name in _names(member.name.removeprefix("./")) for member in tar)
+                names = (member.name.removeprefix("./") for member in tar)
+                return any(name in (whole, whole.partition("/")[2]) for whole in names)
     except (*_DAMAGE, RunError):
         return False
-
-
-def _names(name: str) -> tuple[str, str]:
-    """A member's name as it is, and without its outermost folder."""
-    return name, name.partition("/")[2]
 
 
 def _write_member(tar: tarfile.TarFile, member: tarfile.TarInfo, path: Path) -> None:
@@ -121,12 +116,7 @@ def _write_member(tar: tarfile.TarFile, member: tarfile.TarInfo, path: Path) -> 
     content = tar.extractfile(member)
     assert content is not None  # it is a regular file
     with content, write_errors(path, member.size), open(path, "xb") as target:
-        while chunk := _read(content):
-            target.write(chunk)
-
-
-def _read(content: IO[bytes]) -> bytes:
-    try:
-        return content.read(1 << 20)
-    except gzip.BadGzipFile as error:  # an OSError, but not of what is written
-        raise ValueError(str(error)) from None
+        try:
+            shutil.copyfileobj(content, target, 1 << 20)
+        except gzip.BadGzipFile as error:  # an OSError, but not of what is written
+            raise ValueError(str(error)) from None

@@ -187,11 +187,9 @@ def from_json(
     return _valid(lambda: _adapter(kind).validate_json(text, strict=True), name, expected, error)
 
 
-def checked(
-    value: Any, kind: type[_T], name: str | Path, expected: str, *, error: type[ElmoTasksError] = RunError
-) -> _T:
+def checked(value: Any, kind: type[_T], name: str | Path, expected: str) -> _T:
     """Like `from_json`, for values that were stored in another way."""
-    return _valid(lambda: _adapter(kind).validate_python(value), name, expected, error)
+    return _valid(lambda: _adapter(kind).validate_python(value), name, expected, RunError)
 
 
 def _valid(validate: Callable[[], _T], name: str | Path, expected: str, error: type[ElmoTasksError]) -> _T:

@@ -58,14 +58,12 @@ def bounded(
     Arguments:
         problem: makes the error that is raised when there are more, from what is wrong.
     """
-    return io.BufferedReader(_Bounded(stream, most, problem), 1 << 20)
+    return io.BufferedReader(_Bounded(stream.read, most, problem), 1 << 20)
 
 
 class _Bounded(io.RawIOBase):
-    def __init__(
-        self, stream: io.BufferedIOBase | IO[bytes], most: int, problem: Callable[[str], ElmoTasksError]
-    ) -> None:
-        self._read, self._most, self._left, self._problem = stream.read, most, most, problem
+    def __init__(self, read: Callable[[int], bytes], most: int, problem: Callable[[str], ElmoTasksError]) -> None:
+        self._read, self._most, self._left, self._problem = read, most, most, problem
 
     def readable(self) -> bool:
         return True

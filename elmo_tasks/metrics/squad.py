@@ -144,15 +144,11 @@ class Squad2Scores(Metric):
 
     def sums(self) -> Sequence[float]:
         """The sums of exact matches and of F1, from 0 to 1, and the questions: of all, HasAns and NoAns."""
-        pairs = list(zip(self._has_gold, self._given, strict=True))
-        groups = [
-            [scores for has_gold, scores in pairs if has_gold in kept] for kept in ({True, False}, {True}, {False})
-        ]
-        return [
-            value
-            for group in groups
-            for value in (sum(exact for exact, _ in group), sum(f1 for _, f1 in group), len(group))
-        ]
+        sums: list[float] = []
+        for kept in ({True, False}, {True}, {False}):
+            group = [scores for has_gold, scores in zip(self._has_gold, self._given, strict=True) if has_gold in kept]
+            sums += [sum(exact for exact, _ in group), sum(f1 for _, f1 in group), len(group)]
+        return sums
 
     @classmethod
     def scores(cls, sums: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:

@@ -7,16 +7,10 @@ brackets do not hide the words around them. `rule_tokenizer` applies these rules
 
 from __future__ import annotations
 
-
-def _words(text: str) -> list[str]:
-    return text.split()
-
-
-LISTS = {
+_LISTS = {
     # Words that end with a period within a sentence, without that period. None of them is also a common word, since it
     # would join sentences that end with it. Single letters are initials.
-    "abbreviations": _words(
-        """
+    "abbreviations": """
         mr mrs ms mx messrs mmes dr drs prof profs rev revd hon pres gov lt lt-gov sen sens rep reps amb atty supt insp
         det gen maj col capt cpt cmdr cdr comdr sgt cpl pvt pfc adm brig lieut fr sr sra srta bro msgr mgr mons st ste
         mt ft jr esq ph.d m.d b.a m.a b.sc m.sc d.phil
@@ -29,22 +23,20 @@ LISTS = {
         ave blvd rd hwy sq bldg ext tel
         figs eq eqs sect pt pp vol vols eds repr chap nos
         lb lbs oz hr hrs min mins sec secs yd yds mph km kg cm mm
-        """
-    ),
+        """,
     # Abbreviations that are also words: they do not end the sentence if a number follows.
-    "before_numbers": _words("no nos p pp fig figs mar sec art ch vol sept"),
+    "before_numbers": "no nos p pp fig figs mar sec art ch vol sept",
     # Words that begin a sentence if they come capitalized after an abbreviation, and do not continue a name.
-    "starters": _words(
-        """
+    "starters": """
         the this that these those there here it its he she they we you his her their our my i but and however although
         though while when where what who why how if in on at by for from with after before since during as also another
         many most some such both each every no not yet so then thus meanwhile moreover nevertheless instead later now
         still
-        """
-    ),
+        """,
     # After these the sentence goes on with any word.
-    "never_last": _words("vs v.s v e.g i.e cf mr mrs ms dr prof rev gen sen rep gov capt col lt sgt"),
+    "never_last": "vs v.s v e.g i.e cf mr mrs ms dr prof rev gen sen rep gov capt col lt sgt",
 }
+LISTS = {name: words.split() for name, words in _LISTS.items()}
 
 STRAIGHT_QUOTES = dict(zip("“”„«»\u2018\u2019", '"""""\'\'', strict=True))  # as patterns see them
 LONGEST_WORD = 40  # characters before a mark that are looked at

@@ -60,12 +60,12 @@ class WhitespaceTokenizer(Tokenizer):
     """Text that is tokenized: a line is a sentence, with white space between its tokens."""
 
     version = "whitespace 1"
-    _LINE_BREAK = re.compile("\n")
+    _LINE = re.compile(r"[^\n]+")
     _TOKEN = re.compile(r"\S+")
 
     def spans(self, text: str) -> Iterator[list[tuple[int, int]]]:
-        for start, end in pieces(text, self._LINE_BREAK):
-            if tokens := [match.span() for match in self._TOKEN.finditer(text, start, end)]:
+        for line in self._LINE.finditer(text):
+            if tokens := [match.span() for match in self._TOKEN.finditer(text, *line.span())]:
                 yield tokens
 
     def strings(self, text: str) -> Iterator[list[str]]:
@@ -73,12 +73,3 @@ class WhitespaceTokenizer(Tokenizer):
 
 
 TREEBANK = TreebankTokenizer()
-
-
-def pieces(text: str, separator: re.Pattern[str], *, keep_end: bool = False) -> Iterator[tuple[int, int]]:
-    """The (start, end) of what lies between separators; with `keep_end`, a separator belongs to what precedes it."""
-    start = 0
-    for match in separator.finditer(text):
-        yield start, match.end() if keep_end else match.start()
-        start = match.end()
-    yield start, len(text)

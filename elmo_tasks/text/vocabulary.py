@@ -183,8 +183,7 @@ class Vocabulary:
         """Sentences as tensors, padded to the longest sentence and the longest word of the batch."""
         rows: dict[str, int] = {}
         flat = [rows.setdefault(token, len(rows) + 1) for text in texts for token in text]
-        lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
-        mask = _mask(lengths)  # (B, T)
+        mask = _mask(texts)  # (B, T)
         distinct = np.zeros(mask.shape, dtype=np.int64)
         distinct[mask] = flat
         word_ids = np.array([PADDING, *map(self.word_id, rows)], dtype=np.int64)  # (U,)
@@ -241,7 +240,7 @@ class Vocabulary:
                 given = (BEGIN_WORD, *of_bytes, END_WORD)
                 characters = [each for each in given if len(each) == 1 or each in self._character_ids]
             ids.append([self._character_ids.get(each, UNKNOWN) for each in characters])
-        mask = _mask(np.fromiter(map(len, ids), dtype=np.int64, count=len(ids)))
+        mask = _mask(ids)
         indexed = np.zeros(mask.shape, dtype=np.int64)
         indexed[mask] = list(itertools.chain.from_iterable(ids))
         return indexed  # (U, C)
@@ -281,8 +280,9 @@ class _VocabularyFile(Config):
         return self
 
 
-def _mask(lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """(N, longest), True before each length."""
+def _mask(rows: Sequence[Sequence[Any]]) -> NDArray[np.bool_]:
+    """(N, longest), True for the first entries of each row, as many as it has."""
+    lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
     return np.arange(lengths.max(initial=0)) < lengths[:, None]
 
 

@@ -97,7 +97,7 @@ def labelled_sentences(reader: DatasetReader, source: Source) -> list[LabelledSe
     if not isinstance(task, (Tagging, SemanticRoles)):
         kinds = (Tagging(), SemanticRoles())
         known = DatasetReaderConfig.choices().items()
-        fitting = [name for name, each in known if any(map(each.can_read, kinds))]  # type: ignore[attr-defined]
+        fitting = [name for name, each in known if any(map(each.can_read, kinds))]
         raise ElmoTasksError(
             f"the reader makes {task.summary}; expected labels of tokens, spans or roles: {', '.join(fitting)}"
         )

@@ -13,7 +13,7 @@ from pydantic import Field
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.text.tokenization import UNSEEN
 from elmo_tasks.text.tokenizer_config import TokenizerConfig
-from elmo_tasks.text.tokenizers import Tokenizer, pieces
+from elmo_tasks.text.tokenizers import Tokenizer
 
 # Where a sentence ends: after a mark that white space and no lower-case letter follow, but not after the period of an
 # initial or of a small number, which may be an ordinal ("am 3. Mai"); after a full stop of Chinese or Japanese; and at
@@ -32,6 +32,12 @@ _UNSEEN = regex.compile(UNSEEN)
 _WORD_BOUNDARY = regex.compile(r"\b", regex.WORD | regex.VERSION1)
 
 
+def _sentences(text: str) -> Iterator[tuple[int, int]]:
+    """The (start, end) of each sentence and of what follows the last one."""
+    ends = (match.end() for match in _SENTENCE_END.finditer(text))
+    return itertools.pairwise(itertools.chain([0], ends, [len(text)]))
+
+
 class UnicodeTokenizer(Tokenizer):
     """Text in any language: words by Unicode's word boundaries, each Chinese character and each mark a token.
 
@@ -44,7 +50,7 @@ class UnicodeTokenizer(Tokenizer):
 
     def spans(self, text: str) -> Iterator[list[tuple[int, int]]]:
         text = _UNSEEN.sub(" ", text)
-        for start, end in pieces(text, _SENTENCE_END, keep_end=True):
+        for start, end in _sentences(text):
             borders = sorted({start, end, *(match.start() for match in _WORD_BOUNDARY.finditer(text, start, end))})
             tokens = [(one, other) for one, other in itertools.pairwise(borders) if not text[one:other].isspace()]
             if tokens:
@@ -70,7 +76,7 @@ class RegexTokenizer(Tokenizer):
         return f"regex 1 {self.pattern}"
 
     def spans(self, text: str) -> Iterator[list[tuple[int, int]]]:
-        for start, end in pieces(text, _SENTENCE_END, keep_end=True):
+        for start, end in _sentences(text):
             found = (match.span() for match in self._token.finditer(text, start, end))
             if tokens := [(one, other) for one, other in found if one < other]:
                 yield tokens
