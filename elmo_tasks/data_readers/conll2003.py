@@ -26,24 +26,21 @@ class Conll2003Config(DatasetReaderConfig):
     """Files in the column format of CoNLL-2003, or hub data sets with tokens and tags."""
 
     type: Literal["conll2003"] = "conll2003"
-    tag_scheme: Annotated[
-        TagScheme | None,
-        Field(description="The scheme of the examples' tags; null: tags are not spans, such as parts of speech."),
-    ] = "BIOUL"
-    input_scheme: Annotated[
-        InputScheme,
-        Field(description="The scheme of the tags in the file; 'auto' finds it from the first span of the file."),
-    ] = "auto"
-    columns: Annotated[
-        tuple[int, int],
-        Field(description="The columns of the word and of the tag in a line: 0 is the first, -1 the last."),
-    ] = (0, -1)
+    tag_scheme: TagScheme | None = Field(
+        "BIOUL", description="The scheme of the examples' tags; null: tags are not spans, such as parts of speech."
+    )
+    input_scheme: InputScheme = Field(
+        "auto", description="The scheme of the tags in the file; 'auto' finds it from the first span of the file."
+    )
+    columns: tuple[int, int] = Field(
+        (0, -1), description="The columns of the word and of the tag in a line: 0 is the first, -1 the last."
+    )
     comment: Annotated[str, Field(min_length=1)] | None = Field(
         None, description="What lines begin with that belong to no sentence, such as '#'."
     )
-    hub_columns: Annotated[
-        tuple[str, str], Field(description="The columns of the tokens and of their tags in a hub data set.")
-    ] = ("tokens", "ner_tags")
+    hub_columns: tuple[str, str] = Field(
+        ("tokens", "ner_tags"), description="The columns of the tokens and of their tags in a hub data set."
+    )
 
     @pydantic.field_validator("columns", "hub_columns")
     @classmethod

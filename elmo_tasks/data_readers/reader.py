@@ -13,7 +13,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import pydantic
 from pydantic import Field
@@ -96,21 +96,17 @@ class Notes(pydantic.BaseModel):
 class DatasetReaderConfig(Part):
     """The kind of part that reads a data set."""
 
-    on_error: Annotated[
-        Literal["fail", "skip"],
-        Field(
-            description="What happens with a sentence, document, proposition or row that does not follow the format: "
-            "'fail' ends with an error; 'skip' leaves it out, and a warning names the lines."
-        ),
-    ] = "fail"
-    tokenizer: Annotated[
-        TokenizerChoice,
-        Field(
-            description="How raw text is split into sentences and tokens: text of the source that is not tokenized, "
-            "and text to predict. 'treebank' is for English, 'unicode' for any language; 'whitespace' splits lines "
-            "that are tokenized."
-        ),
-    ] = "treebank"
+    on_error: Literal["fail", "skip"] = Field(
+        "fail",
+        description="What happens with a sentence, document, proposition or row that does not follow the format: "
+        "'fail' ends with an error; 'skip' leaves it out, and a warning names the lines.",
+    )
+    tokenizer: TokenizerChoice = Field(
+        "treebank",
+        description="How raw text is split into sentences and tokens: text of the source that is not tokenized, and "
+        "text to predict. 'treebank' is for English, 'unicode' for any language; 'whitespace' splits lines that are "
+        "tokenized.",
+    )
 
     @property
     def task(self) -> Task:

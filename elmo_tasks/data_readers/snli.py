@@ -11,7 +11,7 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 from pydantic import Field
 
@@ -41,27 +41,20 @@ class SnliConfig(DatasetReaderConfig):
     """SNLI's, MultiNLI's and SICK's files, jsonl or tab-separated, and hub data sets with premise and hypothesis."""
 
     type: Literal["snli"] = "snli"
-    tokenized: Annotated[
-        bool | Literal["auto"],
-        Field(
-            description="true: sentences are split at white space; false: they are raw and are tokenized; 'auto': the "
-            "words of the binary parse are used if there is one; if not, the source counts as tokenized if most of its "
-            "first sentences that end in a period, question or exclamation mark have white space before it."
-        ),
-    ] = "auto"
-    columns: Annotated[
-        tuple[str, str, str] | Literal["auto"],
-        Field(description="The names of premise, hypothesis and label; 'auto' knows those of SNLI, MultiNLI and SICK."),
-    ] = "auto"
-    semeval_set: Annotated[
-        SemEvalSet | None,
-        Field(description="Only the pairs of this set of SICK.txt."),
-    ] = None
-
-    end_token: Annotated[
-        str | None,
-        Field(min_length=1, description="A token that a batch has at the end of each text; the head's `end_token`."),
-    ] = None
+    tokenized: bool | Literal["auto"] = Field(
+        "auto",
+        description="true: sentences are split at white space; false: they are raw and are tokenized; 'auto': the "
+        "words of the binary parse are used if there is one; if not, the source counts as tokenized if most of its "
+        "first sentences that end in a period, question or exclamation mark have white space before it.",
+    )
+    columns: tuple[str, str, str] | Literal["auto"] = Field(
+        "auto",
+        description="The names of premise, hypothesis and label; 'auto' knows those of SNLI, MultiNLI and SICK.",
+    )
+    semeval_set: SemEvalSet | None = Field(None, description="Only the pairs of this set of SICK.txt.")
+    end_token: str | None = Field(
+        None, min_length=1, description="A token that a batch has at the end of each text; the head's `end_token`."
+    )
 
     @property
     def task(self) -> Task:

@@ -46,10 +46,9 @@ class SquadConfig(DatasetReaderConfig):
 
     type: Literal["squad"] = "squad"
     no_answer: NoAnswer = False
-    share: Annotated[
-        float,
-        Field(gt=0, le=1, description="The share of the passages to read, with their questions, evenly spread."),
-    ] = 1.0
+    share: float = Field(
+        1.0, gt=0, le=1, description="The share of the passages to read, with their questions, evenly spread."
+    )
 
     @property
     def task(self) -> Task:

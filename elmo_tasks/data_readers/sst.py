@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -44,26 +44,20 @@ class SstConfig(DatasetReaderConfig):
 
     type: Literal["sst"] = "sst"
     task: ClassVar[Task] = Classification()
-    granularity: Annotated[
-        Literal[5, 2],
-        Field(
-            description="The number of classes: 5 are 'very negative', 'negative', 'neutral', 'positive' and 'very "
-            "positive' (0 to 4 in the file); 2 are 'negative' and 'positive', without neutral phrases."
-        ),
-    ] = 5
-    subtrees: Annotated[
-        bool, Field(description="Make an example of every phrase of a tree, not only of the whole sentence.")
-    ] = False
-    min_length: Annotated[
-        int,
-        Field(ge=1, description="The fewest tokens of a phrase that becomes an example; whole sentences always do."),
-    ] = 1
-    deduplicate: Annotated[
-        bool,
-        Field(
-            description="Leave out examples, also whole sentences, whose tokens and label occur earlier in the file."
-        ),
-    ] = False
+    granularity: Literal[5, 2] = Field(
+        5,
+        description="The number of classes: 5 are 'very negative', 'negative', 'neutral', 'positive' and 'very "
+        "positive' (0 to 4 in the file); 2 are 'negative' and 'positive', without neutral phrases.",
+    )
+    subtrees: bool = Field(
+        False, description="Make an example of every phrase of a tree, not only of the whole sentence."
+    )
+    min_length: int = Field(
+        1, ge=1, description="The fewest tokens of a phrase that becomes an example; whole sentences always do."
+    )
+    deduplicate: bool = Field(
+        False, description="Leave out examples, also whole sentences, whose tokens and label occur earlier in the file."
+    )
 
     def build(self) -> SstReader:
         return SstReader(self)

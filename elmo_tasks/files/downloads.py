@@ -87,11 +87,8 @@ def downloaded(name: str | Path, *, local_only: bool = False) -> Path:
 def place_of(address: str) -> Path:
     """Where the cache has the file of an address, or would have it."""
     name = PurePosixPath(urlsplit(address).path).name
-    return (
-        used_cache("downloads")
-        / hashlib.sha256(address.encode()).hexdigest()
-        / (portable_name(name.strip(".")) or "file")
-    )
+    folder = used_cache("downloads") / hashlib.sha256(address.encode()).hexdigest()
+    return folder / (portable_name(name.strip(".")) or "file")
 
 
 def download(address: str, path: Path, expected: str | None) -> None:
@@ -191,10 +188,7 @@ def _hub_parts(source: str) -> tuple[str, str | None]:
 
 @functools.lru_cache(maxsize=32)
 def _hub_snapshot(name: str, revision: str | None, patterns: tuple[str, ...], local_only: bool) -> Path:
-    import huggingface_hub
+    from huggingface_hub import snapshot_download
 
-    return Path(
-        huggingface_hub.snapshot_download(
-            name, revision=revision, allow_patterns=list(patterns), local_files_only=local_only
-        )
-    )
+    folder = snapshot_download(name, revision=revision, allow_patterns=list(patterns), local_files_only=local_only)
+    return Path(folder)

@@ -15,7 +15,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pydantic
@@ -89,28 +89,21 @@ class VocabularyConfig(Config):
     the training data lacks can be scored (as errors).
     """
 
-    lowercase_words: Annotated[
-        bool, Field(description="Look words up in lower case; characters and the biLM see them as written.")
-    ] = False
-    byte_characters: Annotated[
-        bool,
-        Field(
-            description="A word's characters are the bytes of its UTF-8 instead of its code points: none is unknown."
-        ),
-    ] = False
-    border_characters: Annotated[
-        bool, Field(description="With bytes, two more characters mark the word's beginning and its end.")
-    ] = True
-    min_count: Annotated[
-        int, Field(ge=1, description="Words that the training data has less often get no trained vector.")
-    ] = 1
-    pretrained_words: Annotated[
-        int | None,
-        Field(
-            ge=0,
-            description="How many first words of the vectors' file get rows in addition to the data's; null: all.",
-        ),
-    ] = 50_000
+    lowercase_words: bool = Field(
+        False, description="Look words up in lower case; characters and the biLM see them as written."
+    )
+    byte_characters: bool = Field(
+        False, description="A word's characters are the bytes of its UTF-8 instead of its code points: none is unknown."
+    )
+    border_characters: bool = Field(
+        True, description="With bytes, two more characters mark the word's beginning and its end."
+    )
+    min_count: int = Field(1, ge=1, description="Words that the training data has less often get no trained vector.")
+    pretrained_words: int | None = Field(
+        50_000,
+        ge=0,
+        description="How many first words of the vectors' file get rows in addition to the data's; null: all.",
+    )
 
     def build(self, train: Counts, other: Sequence[Counts], pretrained: Iterable[str] = ()) -> Vocabulary:
         """The vocabulary of data that is counted.
