@@ -108,8 +108,7 @@ def read_rows(
         comment: what the lines begin with that belong to no sentence.
 
     Raises:
-        DataError: a line has too few columns, not as many as those before, or a needed one is empty. File and line are
-            named.
+        DataError: a line has too few columns, or another fault that `LineWidths.check` names with its file and line.
     """
     widths = LineWidths(path, least, parsing, needed=needed, same_in_file=same_in_file)
     for sentence in _sentences(path, borders, filler, comment):

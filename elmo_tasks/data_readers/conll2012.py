@@ -54,10 +54,9 @@ _EXPECTED_HEADER = "'#begin document (NAME); part NNN'"
 _HEADER = re.compile(r"#begin document \((?P<name>.*)\)(?:; part (?P<part>\d{1,9}))?;?\s*")
 _SPAN_CELL = re.compile(r"(?:\((?P<label>[^()*]+)(?:\*|(?=\)))|\*)(?P<close>\))?")
 NO_BRACKETS = "-"
+# Brackets of a cell are read in the order of these groups; their order in the cell has no meaning.
 _BRACKET = re.compile(r"(?P<single>\([0-9]+\))|(?P<begin>\([0-9]+)|(?P<end>[0-9]+\))")
 _CELL = re.compile(r"(?:\([0-9]+\)?|[0-9]+\))(?:\|?(?:\([0-9]+\)?|[0-9]+\)))*")
-# Brackets of a cell are read in this order; their order in the cell has no meaning.
-_KINDS = ("single", "begin", "end")
 
 
 class Conll2012Sentence(NamedTuple):
@@ -281,7 +280,7 @@ def parse_coreference_column(cells: Iterable[tuple[int, str]], path: str | Path)
         if not _CELL.fullmatch(cell):
             expected = f"{NO_BRACKETS!r}, or '(N', 'N)' or '(N)' joined by '|'"
             raise DataError(path, f"{cell!r} is not a coreference cell; expected {expected}", line)
-        for match in sorted(_BRACKET.finditer(cell), key=lambda match: _KINDS.index(str(match.lastgroup))):
+        for match in sorted(_BRACKET.finditer(cell), key=lambda match: match.lastindex or 0):
             kind, cluster = match.lastgroup, match.group().strip("()")
             mentions = clusters.setdefault(cluster, [])
             if kind == "single":

@@ -98,24 +98,23 @@ class ScoredDocument:
     Empty clusters are left out, and so are mentions of the response that an earlier cluster already has.
 
     Attributes:
-        key: the gold clusters.
         key_of, response_of: the number of the last gold cluster, and of the predicted cluster, of each mention.
         sizes: of the gold and of the predicted clusters.
         common: how many mentions a gold and a predicted cluster have in common, where it is not 0.
     """
 
     def __init__(self, key: Clusters, response: Clusters) -> None:
-        self.key = [mentions for cluster in key if (mentions := {(start, end) for start, end in cluster})]
-        self.key_of = {mention: number for number, cluster in enumerate(self.key) for mention in cluster}
+        gold = [mentions for cluster in key if (mentions := {(start, end) for start, end in cluster})]
+        self.key_of = {mention: number for number, cluster in enumerate(gold) for mention in cluster}
         self.response_of: dict[Mention, int] = {}
         found_sizes: list[int] = []
         for cluster in response:
             if new := {(start, end) for start, end in cluster} - self.response_of.keys():
                 self.response_of |= dict.fromkeys(new, len(found_sizes))
                 found_sizes.append(len(new))
-        self.sizes = [len(cluster) for cluster in self.key], found_sizes
+        self.sizes = [len(cluster) for cluster in gold], found_sizes
         # First with all clusters of a mention, then only with its last cluster in the key.
-        in_key = ((number, mention) for number, cluster in enumerate(self.key) for mention in cluster)
+        in_key = ((number, mention) for number, cluster in enumerate(gold) for mention in cluster)
         self.common = self._pairs_of_clusters(in_key)
         self._common_of_last = self._pairs_of_clusters((number, mention) for mention, number in self.key_of.items())
 
