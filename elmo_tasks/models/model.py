@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
-from pydantic import Field
 from torch import Tensor, nn
 
 from elmo_tasks.config import Part
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.models.embedder import Embedder, EmbedderConfig
+from elmo_tasks.modules.dropout import Probability as Probability  # heads import it from here
 from elmo_tasks.tasks import Batch, Task
 from elmo_tasks.tasks.task import Example
 from elmo_tasks.text.tokens import TensorRecord
@@ -21,7 +21,6 @@ BatchT = TypeVar("BatchT", bound=Batch)
 OutputT = TypeVar("OutputT", bound=TensorRecord)
 
 Prediction = Mapping[str, Any]
-Probability = Annotated[float, Field(ge=0, lt=1)]  # of dropout and of other random choices in training
 
 
 class ModelConfig(Part):

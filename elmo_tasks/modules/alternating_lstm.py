@@ -9,7 +9,7 @@ operations on the gates.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Literal
 
 import torch
 from pydantic import Field, PositiveInt
@@ -17,30 +17,27 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from elmo_tasks.modules.bidirectional import reordered, reversal
-from elmo_tasks.modules.dropout import dropout_factors
+from elmo_tasks.modules.dropout import Probability, dropout_factors
 from elmo_tasks.modules.encoders import Encoder, EncoderConfig
 
 _GATES = 5
 
 
 class HighwayConfig(EncoderConfig):
-    dropout: Annotated[
-        float,
-        Field(
-            ge=0, lt=1, description="variational dropout on the state and output of each layer, the highest included"
-        ),
-    ] = 0.0
-    highway_bias: Annotated[
-        bool, Field(description="adds a bias to the highway's part of the output, as some models of AllenNLP have it")
-    ] = False
+    dropout: Probability = Field(
+        0.0, description="variational dropout on the state and output of each layer, the highest included"
+    )
+    highway_bias: bool = Field(
+        False, description="adds a bias to the highway's part of the output, as some models of AllenNLP have it"
+    )
 
 
 class AlternatingLstmConfig(HighwayConfig):
     """LSTM layers with highway connections, the first reading forward, the second backward, and so on."""
 
     type: Literal["alternating_lstm"] = "alternating_lstm"
-    hidden_size: Annotated[PositiveInt, Field(description="units of each layer")] = 300
-    num_layers: Annotated[PositiveInt, Field(description="layers of both directions together")] = 8
+    hidden_size: PositiveInt = Field(300, description="units of each layer")
+    num_layers: PositiveInt = Field(8, description="layers of both directions together")
 
     def build(self, input_size: int) -> AlternatingLstm:
         return AlternatingLstm(input_size, self)

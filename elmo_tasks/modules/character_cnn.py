@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import torch
-from pydantic import Field, PositiveInt
+from pydantic import Field, NonNegativeInt, PositiveInt
 from torch import Tensor, nn
 from torch.nn import functional
 
 from elmo_tasks.config import Part
-from elmo_tasks.modules.dropout import Dropout
+from elmo_tasks.modules.dropout import Dropout, Probability
 from elmo_tasks.text.tokens import Tokens
 
 Padding = Literal["both_sides", "none", "right"]
@@ -33,8 +33,8 @@ class CharacterEncoderConfig(Part):
 
     default_type: ClassVar[str | None] = "cnn"
 
-    embedding_size: Annotated[PositiveInt, Field(description="features of a character")] = 16
-    dropout: Annotated[float, Field(ge=0, lt=1, description="dropout on the characters' features")] = 0.0
+    embedding_size: PositiveInt = Field(16, description="features of a character")
+    dropout: Probability = Field(0.0, description="dropout on the characters' features")
 
     def build(self, num_characters: int) -> CharacterEncoder:
         """Makes the module for a vocabulary of `num_characters` rows."""
@@ -84,20 +84,18 @@ class CharacterCnnConfig(CharacterEncoderConfig):
     """
 
     type: Literal["cnn"] = "cnn"
-    filters: Annotated[PositiveInt, Field(description="filters of the convolution: features of a word")] = 128
-    width: Annotated[PositiveInt, Field(description="characters that a filter sees at once")] = 3
-    activation: Annotated[Activation, Field(description="applied after the maximum")] = "relu"
-    padding: Annotated[
-        Padding,
-        Field(
-            description="zeros next to a word: on 'both_sides', so that filters see its beginning and end; 'none', as "
-            "in AllenNLP since 1.2.1; to the 'right', as in AllenNLP before: up to the longest word of the sentence, "
-            "on which a word's vector then depends"
-        ),
-    ] = "both_sides"
-    token_min_padding_length: Annotated[
-        int, Field(ge=0, description="with padding to the right, words are padded to at least this many characters")
-    ] = 0
+    filters: PositiveInt = Field(128, description="filters of the convolution: features of a word")
+    width: PositiveInt = Field(3, description="characters that a filter sees at once")
+    activation: Activation = Field("relu", description="applied after the maximum")
+    padding: Padding = Field(
+        "both_sides",
+        description="zeros next to a word: on 'both_sides', so that filters see its beginning and end; 'none', as "
+        "in AllenNLP since 1.2.1; to the 'right', as in AllenNLP before: up to the longest word of the sentence, "
+        "on which a word's vector then depends",
+    )
+    token_min_padding_length: NonNegativeInt = Field(
+        0, description="with padding to the right, words are padded to at least this many characters"
+    )
 
     def build(self, num_characters: int) -> CharacterCnn:
         return CharacterCnn(num_characters, self)

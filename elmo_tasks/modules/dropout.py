@@ -6,11 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
 import torch
+from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
+Probability = Annotated[float, Field(ge=0, lt=1)]  # of dropout and of other random choices in training
 _BITS = 32  # of a random number that decides over one value
 
 

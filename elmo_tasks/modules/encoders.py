@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import torch
 from pydantic import Field, PositiveInt
@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from elmo_tasks import hooks
 from elmo_tasks.config import Part
 from elmo_tasks.modules.bidirectional import BiGru, BiLstm, lstm_inputs
-from elmo_tasks.modules.dropout import VariationalDropout
+from elmo_tasks.modules.dropout import Probability, VariationalDropout
 
 
 class Encoder(nn.Module):
@@ -87,16 +87,11 @@ class StackedEncoder(Encoder):
 class _StackedConfig(EncoderConfig):
     kind: ClassVar[type[nn.RNNBase]]
 
-    hidden_sizes: Annotated[
-        tuple[PositiveInt, ...],
-        Field(min_length=1, description="units of one direction of each layer, the lowest layer first"),
-    ] = (200, 100)
-    dropout: Annotated[
-        float, Field(ge=0, lt=1, description="variational dropout on the input of each layer, the lowest included")
-    ] = 0.0
-    bidirectional: Annotated[bool, Field(description="false: each layer only reads from the beginning to the end")] = (
-        True
+    hidden_sizes: tuple[PositiveInt, ...] = Field(
+        (200, 100), min_length=1, description="units of one direction of each layer, the lowest layer first"
     )
+    dropout: Probability = Field(0.0, description="variational dropout on the input of each layer, the lowest included")
+    bidirectional: bool = Field(True, description="false: each layer only reads from the beginning to the end")
 
     def build(self, input_size: int) -> StackedEncoder:
         return StackedEncoder(input_size, self)

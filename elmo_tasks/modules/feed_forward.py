@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 import itertools
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import Field, PositiveInt
 from torch import Tensor, nn
 
 from elmo_tasks.config import Config
-from elmo_tasks.modules.dropout import Dropout
+from elmo_tasks.modules.dropout import Dropout, Probability
 
 Activation = Literal["relu", "tanh", "maxout"]
 
@@ -20,15 +20,14 @@ Activation = Literal["relu", "tanh", "maxout"]
 class FeedForwardConfig(Config):
     """Feed-forward layers, each with its size."""
 
-    hidden_sizes: Annotated[
-        tuple[PositiveInt, ...],
-        Field(min_length=1, description="features of each layer's output, the first layer's first"),
-    ]
-    activation: Annotated[
-        Activation, Field(description="of each layer; maxout is the largest of `pieces` linear functions")
-    ] = "relu"
-    dropout: Annotated[float, Field(ge=0, lt=1, description="on the output of each layer")] = 0.0
-    pieces: Annotated[int, Field(ge=2, description="linear functions per output of maxout; otherwise one")] = 4
+    hidden_sizes: tuple[PositiveInt, ...] = Field(
+        min_length=1, description="features of each layer's output, the first layer's first"
+    )
+    activation: Activation = Field(
+        "relu", description="of each layer; maxout is the largest of `pieces` linear functions"
+    )
+    dropout: Probability = Field(0.0, description="on the output of each layer")
+    pieces: int = Field(4, ge=2, description="linear functions per output of maxout; otherwise one")
 
     def build(self, input_size: int) -> FeedForward:
         """Makes the layers for inputs of `input_size` features."""

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import torch
 from pydantic import Field, PositiveInt
@@ -15,6 +15,7 @@ from torch.nn import functional
 
 from elmo_tasks.config import Config, LocalPath
 from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.modules.dropout import Probability
 from elmo_tasks.text.vocabulary import PADDING, UNKNOWN, Vocabulary
 
 if TYPE_CHECKING:
@@ -26,18 +27,16 @@ logger = logging.getLogger(__name__)
 class WordEmbeddingConfig(Config):
     """Vectors of words, pretrained or not."""
 
-    size: Annotated[PositiveInt, Field(description="features of a word; with a file, the size of its vectors")]
-    vectors: Annotated[
-        LocalPath | None,
-        Field(description="pretrained vectors: a text file like that of GloVe or word2vec, plain or compressed"),
-    ] = None
-    trainable: Annotated[
-        bool, Field(description="whether the vectors of the training data's words are trained; others never are")
-    ] = True
-    unknown_probability: Annotated[
-        float,
-        Field(ge=0, lt=1, description="in training, the probability that a word is read as the unknown word"),
-    ] = 0.0
+    size: PositiveInt = Field(description="features of a word; with a file, the size of its vectors")
+    vectors: LocalPath | None = Field(
+        None, description="pretrained vectors: a text file like that of GloVe or word2vec, plain or compressed"
+    )
+    trainable: bool = Field(
+        True, description="whether the vectors of the training data's words are trained; others never are"
+    )
+    unknown_probability: Probability = Field(
+        0.0, description="in training, the probability that a word is read as the unknown word"
+    )
 
     def build(self, vocabulary: Vocabulary, pretrained: bool = True) -> WordEmbedding:
         """Makes the module.

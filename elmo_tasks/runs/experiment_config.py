@@ -56,9 +56,7 @@ class ExperimentConfig(Config):
         description="holds out a random share of the training data as validation data, with `validation_data_path: "
         "null`; documents stay whole where they are known",
     )
-    validation_seed: Annotated[int, Field(ge=0)] = Field(
-        1, description="of the share or of the folds that are held out"
-    )
+    validation_seed: int = Field(1, ge=0, description="of the share or of the folds that are held out")
     folds: Annotated[int, Field(ge=2)] | None = Field(
         None,
         description="without validation data: `train` scores the run by a cross-validation with this many folds, which "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -38,12 +38,6 @@ class TrainingState(pydantic.BaseModel):
     schedule: dict[str, Any]
     average: dict[str, Any] | None
     processes: list[ProcessState]
-
-    def check_shapes(self, shapes: Sequence[torch.Size]) -> None:
-        """Raises `ValueError` unless the parameters, and their averages, have these shapes."""
-        averages = self.average["averages"] if self.average else self.parameters
-        if any([each.shape for each in saved] != shapes for saved in (self.parameters, averages)):
-            raise ValueError("the parameters have other shapes")
 
 
 def read_training_state(path: Path, num_processes: int) -> TrainingState:

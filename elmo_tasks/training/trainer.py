@@ -194,7 +194,10 @@ class Trainer:
         """Continues from the state in the folder of the run."""
         state = read_training_state(self.state_file, self.accelerator.num_processes)
         try:
-            state.check_shapes([parameter.shape for parameter in self.parameters.values()])
+            shapes = [parameter.shape for parameter in self.parameters.values()]
+            averages = state.average["averages"] if state.average else state.parameters
+            if any([each.shape for each in saved] != shapes for saved in (state.parameters, averages)):
+                raise ValueError("the parameters have other shapes")
             self.progress = state.progress
             self.set_parameters(dict(zip(self.parameters, state.parameters, strict=True)))
             self.optimizer.load_state_dict(state.optimizer)

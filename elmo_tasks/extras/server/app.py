@@ -76,9 +76,7 @@ class NeighborsBody(SentenceOfRun):
 
 
 class ScoreBody(SentenceOfRun):
-    substitutes: Annotated[int, Field(ge=0, le=_MOST)] = Field(
-        0, description="the number of likely words to return for each token"
-    )
+    substitutes: int = Field(0, ge=0, le=_MOST, description="the number of likely words to return for each token")
 
 
 class BatchBody(Config):
