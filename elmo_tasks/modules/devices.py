@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 import torch
@@ -52,13 +52,7 @@ def shapes_only() -> Iterator[None]:
 class _NothingDrawn(TorchFunctionMode):
     """Leaves tensors as they are that would get random values, for which torch imports its compiler in a second."""
 
-    def __torch_function__(
-        self,
-        function: Callable[..., Any],
-        types: Sequence[type],
-        arguments: Sequence[Any] = (),
-        keywords: Mapping[str, Any] | None = None,
-    ) -> Any:
+    def __torch_function__(self, function: Any, types: Any, arguments: Any = (), keywords: Any = None) -> Any:
         keywords = keywords or {}
         if function in _DRAWING:
             return arguments[0] if arguments else keywords["tensor"]
