@@ -81,6 +81,12 @@ def test_what_is_learned(batch: tuple[Tensor, Tensor], weights: bool, gamma: boo
     assert (mix.weights.grad is not None, mix.gamma.grad is not None) == (weights, gamma)
 
 
+def test_by_default_everything_is_learned_from_the_mean(batch: tuple[Tensor, Tensor]) -> None:
+    mix = ScalarMix(4).double()
+    assert (mix.weights.requires_grad, mix.gamma.requires_grad) == (True, True)
+    torch.testing.assert_close(mix(*batch), _by_hand(*batch, (0, 1, 2, 3), [0.0] * 4, 1.0, "none"))
+
+
 @pytest.mark.parametrize(
     "arguments",
     [{"layers": ()}, {"layers": (0, 4)}, {"layers": (-1,)}, {"layers": (1, 1)}, {"initial_weights": [0.0]}],

@@ -12,7 +12,7 @@ import pytest
 import safetensors.torch
 import torch
 from accelerate import Accelerator
-from torch import nn
+from torch import Tensor, nn
 
 from elmo_tasks.config import to_json
 from elmo_tasks.errors import DataError, UnknownLabelError
@@ -418,6 +418,25 @@ def test_every_dropout_of_the_model_is_called(built: Built) -> None:
         module.register_forward_hook(lambda *_, name=name: called.add(name))
     built.model(built.batch())
     assert called == set(dropouts)
+
+
+def test_variational_dropout_drops_the_same_features_at_every_token(learned: Built) -> None:
+    field = type(learned.config).model_fields.get("dropout")
+    if field is None or not str(field.description).startswith("variational"):
+        pytest.skip("has no dropout of its own, or another one")
+    config = learned.config.model_copy(update={"dropout": 0.5})
+    model = config.build(learned.vocabulary, config.embedder.build(learned.vocabulary)).train()
+    seen: list[tuple[Tensor, Tensor]] = []
+    for module in model.modules():
+        if "=0.5" in module.extra_repr():
+            module.register_forward_hook(lambda _, inputs, output: seen.append((inputs[0], output)))
+    model(learned.batch())
+    assert seen
+    for inputs, output in seen:  # (B, T, D)
+        dropped, kept = ((inputs != 0) & (output == 0)).any(1), (output != 0).any(1)
+        assert dropped.any()
+        assert kept.any()
+        assert not (dropped & kept).any()
 
 
 def test_fresh_weights_follow_the_seed(learned: Built) -> None:

@@ -49,6 +49,13 @@ def test_without_any_chain_there_is_nothing_to_learn(task: Coreference, tmp_path
         assert not (tmp_path / name).exists()
 
 
+@pytest.mark.parametrize("mention", [[0, 8], [8, 8], [-1, 0], [3, 2], [4], [0, 1, 2]])
+def test_a_mention_is_within_the_document(task: Coreference, mention: list[int]) -> None:
+    assert all(task.fault(example) is None for example in EXAMPLES)  # with a mention of the last token
+    fault = task.fault({**EXAMPLES[0], "clusters": [[[0, 0], mention]]})
+    assert fault == f"the mention {mention}; expected [first, last token] in a document of 8 tokens, the last inclusive"
+
+
 def test_the_vocabulary_has_words_and_genres(task: Coreference, vocabulary: Vocabulary) -> None:
     assert vocabulary.labels == {"genres": ("talk",)}
     assert {"Mary", "Rain"} < set(vocabulary.words)

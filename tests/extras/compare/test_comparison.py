@@ -11,7 +11,7 @@ import pytest
 
 from elmo_tasks import cli
 from elmo_tasks.errors import DataError, ElmoTasksError, RunError
-from elmo_tasks.extras.compare.comparison import compare
+from elmo_tasks.extras.compare.comparison import compare, compare_predictions
 from elmo_tasks.extras.compare.systems import System, find_systems, is_system, read_predictions, stored_predictions
 from elmo_tasks.extras.repeats import repeats
 from elmo_tasks.runs.evaluate import evaluate
@@ -62,6 +62,22 @@ def test_a_lower_error_is_better(tmp_path: Path) -> None:
     assert [each.score for each in comparison.systems] == pytest.approx([4, 1])
     (difference,) = comparison.differences
     assert (difference.better, difference.worse, difference.equal) == (3, 0, 0)
+
+
+def test_nothing_is_better_where_nothing_is_right(write_case: WriteCase) -> None:
+    (difference,) = compare([write_case("Classification", [False] * 3) for _ in range(2)], resamples=10).differences
+    assert (difference.better, difference.worse, difference.equal) == (0, 0, 3)
+
+
+def test_the_resamples_are_the_same_from_everywhere(
+    write_case: WriteCase, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = write_case("Classification", [True, False])
+    comparison = compare([file])
+    assert (comparison.resamples, comparison.seed) == (10_000, 13370)
+    assert compare_predictions([(System("0.jsonl", [str(file)]), [read_predictions(file)])]) == comparison
+    assert cli.main(["compare", str(file), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == comparison.to_json()
 
 
 @pytest.mark.parametrize("metric", ["mse", "pearson"])
