@@ -415,7 +415,7 @@ def classifier(folder: Path) -> str:
 
 
 def test_a_folder_of_texts_becomes_one_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run, texts, table = classifier(tmp_path), tmp_path / "texts", tmp_path / "table.xlsx"
+    run, texts, table = classifier(tmp_path), tmp_path / "texts", tmp_path / "Table.XLSX"
     (texts / "more").mkdir(parents=True)
     (texts / "a.txt").write_text("Warm.\n\n=SUM(1)\n")
     (texts / "more" / "b.txt").write_text("Kal\x07t, sehr.\n")

@@ -51,6 +51,7 @@ def test_columns_that_may_be_missing() -> None:
          "'text' is not a column of this task; expected: sentences, clusters; possible: speakers, genre, document"),
         (TEXTS | {"tag_scheme": "IOB2"}, "tag_scheme is for the task 'tagging'"),
         (TABLE | {"no_label": ["-"]}, "no_label is for the tasks 'classification' and 'text_pairs'"),
+        (TABLE | {"no_label": []}, "no_label is for the tasks 'classification' and 'text_pairs'"),
         (TEXTS | {"no_answer": True}, "no_answer is for the task 'reading'"),
         (TEXTS | {"tokenizer": "unicod"}, "tokenizer: expected one of .* Did you mean 'unicode'?"),
         (NER | {"columns": [1, 1]}, "words and tags cannot both be in column 1"),

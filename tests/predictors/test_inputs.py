@@ -5,11 +5,13 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from elmo_tasks.errors import DataError
-from elmo_tasks.predictors.inputs import LiveLines, read_inputs
+from elmo_tasks.predictors.inputs import LiveLines, read_inputs, reader_inputs
+from tests.predictors.stub_models import make_tagger
 
 
 @pytest.mark.parametrize(
@@ -129,3 +131,9 @@ def test_the_name_of_a_file_says_its_format(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"in\.jsonl:1: Expecting value at column 1; expected a JSON object"):
         next(read_inputs(lines))
     assert list(read_inputs(lines, "text")) == [{"text": "text"}]
+
+
+def test_inputs_of_data_count_as_their_lines_even_if_several_begin_in_one() -> None:
+    examples = [{"tokens": [token], "line": line} for token, line in (("a", 1), ("b", 1), ("c", None), ("d", 6))]
+    inputs = reader_inputs(Mock(unlabelled=lambda *_: examples), make_tagger(), "data")
+    assert [each and each["tokens"] for each in inputs] == [["a"], ["b"], ["c"], None, None, ["d"]]

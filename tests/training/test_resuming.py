@@ -203,6 +203,9 @@ DAMAGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
         lambda state: state["optimizer"]["state"][0].update(exp_avg=torch.zeros(7, 7)), "exp_avg has another shape"
     ),
     "a wrong schedule": (lambda state: state["schedule"].update(last_epoch=None), "last_epoch is None; expected"),
+    "another average": (
+        lambda state: state["average"]["averages"].__setitem__(0, torch.zeros(7, 7)), "parameters have other shapes"
+    ),
     "no averages": (lambda state: _without(state, "average", "averages"), "not of this run .'averages'"),
     "no generator": (lambda state: _without(state, "processes", 0, "generators", "torch"), "not of this run .'torch'"),
     "a wrong generator": (

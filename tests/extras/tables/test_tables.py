@@ -289,6 +289,13 @@ def test_a_run_reads_other_tables_by_the_columns_that_it_learned_from(tmp_path: 
     assert [example["tokens"][1] for example in other] == ["fell", "slept"]
 
 
+def test_a_damaged_line_within_a_sentence_is_named(tmp_path: Path) -> None:
+    path = write(tmp_path / "tokens.tsv", "Mary\tB-PER\nle\0ft\tO\n.\tO\n\nBo\tB-PER\n")
+    settings = {"type": "delimited", "task": "tagging", "header": False, "columns": {"tokens": 0, "tags": 1}}
+    assert problem(path, settings) == ":2: a NUL byte, which is not text; export the table again, or delete the line"
+    assert [example["tokens"] for example in read(path, settings | {"on_error": "skip"})] == [["Bo"]]
+
+
 def test_a_table_of_tokens_without_empty_lines_is_one_sentence_with_a_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -326,7 +333,7 @@ def test_a_single_column_has_commas_in_its_texts(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("line", ['Er sagte ""ja"" dazu', "so\twar es"])
 def test_quotes_between_tabs(line: str, tmp_path: Path) -> None:
-    path = write(tmp_path / "data.txt", f'text\tlabel\n"{line}"\tx\nGut "so"\ty\n')
+    path = write(tmp_path / "data.txt", f'text\tlabel\n"{line}"\tx\n  \nGut "so"\ty\n')
     first, second = read(path, TEXTS | {"tokenizer": "whitespace"})
     assert first["tokens"] == line.replace('""', '"').split()
     assert second["tokens"] == ["Gut", '"so"']
