@@ -108,6 +108,8 @@ def test_run_whose_bilm_has_gone_or_changed_says_so(finished: SmallRun, sample_f
     reference = finished.json("bilm.json")
     finished.write("bilm.json", {**reference, "weights": str(tmp_path / "gone.hdf5")})
     refuses(finished, r"no longer at .*gone\.hdf5.*--set model\.embedder\.elmo\.bilm=DIR")
+    finished.write("bilm.json", {**reference, "weights": "https://example.org/not/here.hdf5"})
+    refuses(finished, r"not/here\.hdf5.*--set model\.embedder\.elmo\.bilm=DIR")
     assert load_run(finished.path, overrides=[elmo(bilm=str(sample_folder / "bilm"))]).config.elmo() is not None
     finished.write("bilm.json", {**reference, "fingerprint": "0" * 64})
     refuses(finished, rf"not the biLM that the run was trained with \(.*\): {REMEDY}")

@@ -106,7 +106,7 @@ class DelimitedConfig(RowReaderConfig):
         return ROW_TASKS[self.task_name].columns(columns)
 
     def trained_on(self, path: Path) -> DelimitedConfig:
-        if self.columns or not self.header:
+        if self.columns:  # as without a header row
             return self
         columns = self.build().find_layout(path, Parsing()).columns
         found = {name: column for name, column in columns.items() if isinstance(column, str)}

@@ -78,8 +78,9 @@ def test_several_annotators(tool: str, tmp_path: Path) -> None:
     assert "has no example" in problem(path, SPANS | {"annotator": "c"})
     to_predict = list(SpansConfig().build().unlabelled(str(path)))
     assert len(to_predict) == (1 if tool in ("Label Studio", "doccano of old") else 2)  # a text of the file each
-    path = write(tmp_path / "agreed", SEVERAL[tool](PER, ("b", "PER")))
-    assert found_spans(read(path, SPANS)) == [("Dana", "PER")]
+    write(tmp_path / "agreed.zip", SEVERAL[tool](PER, ("b", "PER")))
+    for name in ("agreed.zip", "agreed*"):  # a folder
+        assert found_spans(read(tmp_path / name, SPANS)) == [("Dana", "PER")]
 
 
 def test_files_of_annotators_in_an_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

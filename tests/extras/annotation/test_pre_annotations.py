@@ -68,6 +68,13 @@ def test_a_prediction_of_label_studio_is_in_its_units(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+def test_the_score_of_a_text_is_that_of_its_least_certain_tag(tmp_path: Path) -> None:
+    sentences = ["Tavo saw Constantinople.", "He left."]
+    texts = ["\n\n".join(each) for each in (sentences, sentences[::-1])]
+    tasks = label_studio_tasks(SpansConfig().build(), lines(tmp_path / "a.jsonl", [{"text": text} for text in texts]))
+    assert [task["predictions"][0]["score"] for task in tasks] == pytest.approx([1 / 15] * 2, abs=1e-6)
+
+
 def test_tasks_of_label_studio_stay_and_their_names_are_used(tmp_path: Path) -> None:
     def given(*names: str) -> list[dict[str, Any]]:
         results = [

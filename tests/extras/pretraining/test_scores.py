@@ -217,7 +217,7 @@ def test_with_context_sentences_follow_those_before_them(model: LanguageModel) -
     """The forward direction reads `<S> the zebra barked . <S> The cat`, the backward one its sentences in this order,
     each from its end."""
     first, second = ["the", "zebra", "barked", "."], ["The", "cat"]
-    (*_, the, cat) = model.score_words(ROWS[1:2], "sentence", context=True)
+    (*_, the, cat) = model.score_words([ROWS[2], ROWS[1]], "sentence", context=True)
     forward = expected(model, [*first, "<S>", *second])[0][5:7]
     backward = expected(model, [*second, "</S>", *first])[1][1:3]
     numbers = model.vocabulary.numbers(second)

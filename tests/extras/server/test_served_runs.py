@@ -31,6 +31,10 @@ def test_names(run_folder: Path, tmp_path: Path, runs: dict[str, ServedRun]) -> 
     assert list(runs) == ["ner", "again"]
     bilms = bilms_of_runs(runs)
     assert bilms["ner"] is bilms["again"] is bilms[""]  # it is in memory once
+    overrides = ["model.embedder.elmo.precision=bfloat16"]
+    (rough,) = load_runs([str(run_folder)], batch_tokens=256, overrides=overrides).values()
+    bilms = bilms_of_runs({"ner": runs["ner"], "rough": rough})
+    assert bilms["ner"] is not bilms["rough"]
     path = tmp_path / "packed.tar.gz"
     archive(run_folder, path)
     (packed,) = load_runs([str(path)], batch_tokens=256).values()
