@@ -70,6 +70,7 @@ WRONG = {
     "train c --ext-var =a": "'=a' does not have the form NAME=VALUE",
     "plot r": "the following arguments are required: --output",
     "serve r --port 65536": "'65536' is not a port from 0 to 65535",
+    "study c --shares 0,1": "'0,1' is not a comma-separated list of numbers above 0 and up to 1",
     "study c --shares 0.1,2": "'0.1,2' is not a comma-separated list of numbers above 0 and up to 1",
     "embed i --output f --batch-tokens 0": "'0' is not a whole number of at least 1",
     "compare r --seed 4294967296": "'4294967296' is not a whole number from 0 to 4294967295",

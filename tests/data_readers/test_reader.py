@@ -180,6 +180,12 @@ def test_a_file_that_a_pattern_finds_twice_is_read_once(cache: Path, path: Path)
         assert READER.origins(source) == [str(path)]
 
 
+def test_examples_of_several_files_name_their_own(cache: Path, path: Path) -> None:
+    source = [str(path), *(str(shutil.copy(path, path.with_name(name))) for name in ("more.txt", "rest.txt"))]
+    origins = READER.origins(source)
+    assert [origins[file] for file in READER.read(source)["file"]] == [file for file in source for _ in TOKENS]
+
+
 def test_hub_sources() -> None:
     assert parse_hub_source("hub:conll") == ("conll", None, None)
     assert parse_hub_source("hub:owner/conll:test") == ("owner/conll", None, "test")

@@ -160,6 +160,7 @@ def test_wrong_choices() -> None:
         ("unicod", "the tokenizer 'unicod': unknown type; expected one of regex, treebank, unicode, whitespace"),
         ("{", "the tokenizer '{': its settings: '{' is not valid Jsonnet"),
         ('{"type": "regex"}', "Field required; expected a JSON object"),
+        ('{"type": "regex", "pattern": ""}', "at least 1 character"),
     ):
         with pytest.raises(ElmoTasksError) as caught:
             parse_tokenizer(text)

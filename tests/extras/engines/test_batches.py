@@ -32,6 +32,18 @@ def test_texts_are_split_as_it_is_said(sample_folder: Path) -> None:
         assert (result["id"].to_pylist(), result["sentence"].to_pylist()) == (["3"], [0])
 
 
+@pytest.mark.parametrize("pool", ["none", "mean"])
+def test_all_layers_are_those_that_can_be_chosen(pool: Any, sample_folder: Path) -> None:
+    table = pa.Table.from_pylist(ROWS)
+    every = Embed(bilm=sample_folder / "bilm", layers="all", pool=pool)(table)["vectors"].to_pylist()
+    for layer in range(3):
+        found = Embed(bilm=sample_folder / "bilm", layers=layer, pool=pool)(table)["vectors"].to_pylist()
+        if pool == "mean":
+            assert [each and each[layer] for each in every] == found
+        else:
+            assert [each and [token[layer] for token in each] for each in every] == found
+
+
 def test_a_pickle_has_no_model(sample_folder: Path) -> None:
     embed = Embed(bilm=sample_folder / "bilm")
     table = pa.Table.from_pylist(ROWS)

@@ -1,6 +1,7 @@
 """Muon: what it does to matrices, and that all other parameters move as with Adam."""
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -39,6 +40,10 @@ def test_gradients_of_zeros_move_nothing(zeros: tuple[int, ...]) -> None:
 def layers() -> Any:
     torch.manual_seed(2)
     return nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 2))
+
+
+def convolution() -> nn.Module:
+    return nn.Sequential(nn.Conv1d(6, 8, 3))
 
 
 def optimizer_of(module: nn.Module, **group: object) -> torch.optim.Optimizer:
@@ -94,12 +99,15 @@ def test_training_goes_on_from_a_state_as_if_it_had_not_stopped() -> None:
 
 
 @pytest.mark.parametrize(
-    ("parameters", "blocks", "message"),
+    ("make", "parameters", "blocks", "message"),
     [
-        ("0.weight", 3, "0.weight has 8 rows; expected a multiple of its 3 blocks"),
-        ("0.bias", 1, r"0.bias has the shape \(8,\); expected a matrix"),
+        (layers, "0.weight", 3, "0.weight has 8 rows; expected a multiple of its 3 blocks"),
+        (layers, "0.bias", 1, r"0.bias has the shape \(8,\); expected a matrix"),
+        (convolution, "0.weight", 1, r"0.weight has the shape \(8, 6, 3\); expected a matrix"),
     ],
 )
-def test_parameters_that_are_not_such_matrices_are_named(parameters: str, blocks: int, message: str) -> None:
+def test_parameters_that_are_not_such_matrices_are_named(
+    make: Callable[[], nn.Module], parameters: str, blocks: int, message: str
+) -> None:
     with pytest.raises(ConfigError, match=f"trainer.optimizer.parameter_groups: {message}"):
-        optimizer_of(layers(), parameters=parameters, blocks=blocks)
+        optimizer_of(make(), parameters=parameters, blocks=blocks)
