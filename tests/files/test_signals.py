@@ -18,7 +18,7 @@ from elmo_tasks import cli, progress
 from elmo_tasks.extras.engines.parts import PartsFolder
 from elmo_tasks.extras.pretraining import scores
 from elmo_tasks.extras.pretraining.scores import SentenceScores
-from elmo_tasks.files.signals import uninterrupted
+from elmo_tasks.files.signals import ended_cleanly, uninterrupted
 
 pytestmark = pytest.mark.usefixtures("interruptible")
 
@@ -60,6 +60,18 @@ def code_of(*arguments: str) -> int:
         return cli.main(arguments)
     except SystemExit as ended:
         return int(str(ended.code))
+
+
+def test_signals_that_are_ignored_stay_so() -> None:
+    """As SIGHUP is after `nohup`."""
+    earlier = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with ended_cleanly():
+            signal.raise_signal(signal.SIGHUP)
+            with uninterrupted():
+                signal.raise_signal(signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, earlier)
 
 
 @SIGNALS
@@ -190,7 +202,7 @@ def test_every_command_says_what_is_left_when_it_is_stopped(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(BiLM, "load", interrupted)
     monkeypatch.setattr(fast, "load_frozen", interrupted)  # another test may have loaded the same biLM
-    monkeypatch.setattr(PartsFolder, "begin", interrupted)
+    monkeypatch.setattr(PartsFolder, "check_settings", interrupted)
     assert code_of(*options.split()) == 130
     error = capsys.readouterr().err
     assert error.startswith(f"interrupted; {message}" if message else "interrupted\n")

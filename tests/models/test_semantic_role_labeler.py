@@ -86,7 +86,14 @@ def test_a_role_is_there_once_and_the_whole_sequence_is_the_best_of_these() -> N
 
 
 def test_several_roles_are_there_once_each_in_sentences_of_any_length() -> None:
-    labels = ("B-ARG0", "B-V", "O", "B-ARG5", "B-ARGM-TMP", "B-ARG1-DSP")  # the number of the first one is also that of padding
+    labels = (
+        "B-ARG0",
+        "B-V",
+        "O",
+        "B-ARG5",
+        "B-ARGM-TMP",
+        "B-ARG1-DSP",
+    )  # the number of the first one is also that of padding
     labeler, vocabulary = make_labeler(labels, unique_roles=True)
     batch, single = make_batch(vocabulary, 6, 3), make_batch(vocabulary, 3)
     word = make_batch(vocabulary, 1)

@@ -272,7 +272,7 @@ class LanguageModel(nn.Module):
                 raise ElmoTasksError(f"row {number}: has a column {taken[0]!r}, as the scores have; rename it")
         split = [[each for each in self.tokenizer.tokenize(row[text]) if each] for row in given]
         sentences = [[[token.text for token in sentence] for sentence in each] for each in split]
-        texts = sentences if context else ([each] for text in sentences for each in text)
+        texts = filter(None, sentences) if context else ([each] for text in sentences for each in text)
         tokens = itertools.chain.from_iterable(scores.tokens for scores in score_texts(self, texts))
         scored = []
         for row, own in zip(given, split, strict=True):

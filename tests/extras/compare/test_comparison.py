@@ -69,9 +69,7 @@ def test_nothing_is_better_where_nothing_is_right(write_case: WriteCase) -> None
     assert (difference.better, difference.worse, difference.equal) == (0, 0, 3)
 
 
-def test_the_resamples_are_the_same_from_everywhere(
-    write_case: WriteCase, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_resamples_are_the_same_from_everywhere(write_case: WriteCase, capsys: pytest.CaptureFixture[str]) -> None:
     file = write_case("Classification", [True, False])
     comparison = compare([file])
     assert (comparison.resamples, comparison.seed) == (10_000, 13370)

@@ -224,6 +224,7 @@ def test_with_context_sentences_follow_those_before_them(model: LanguageModel) -
     for at, row in enumerate((the, cat)):
         by_hand = in_bits(forward, backward, numbers, slice(at, at + 1))
         assert [row[name] for name in BITS] == pytest.approx(by_hand, abs=2e-4)
+    assert model.score_words(ROWS[2:], "sentence", context=True) == model.score_words(ROWS[2:], "sentence")
     shorter = model.score_words([{"sentence": "The cat"}], "sentence")
     assert shorter[0]["forward_bits"] != the["forward_bits"]
     before, _ = score_texts(model, [[first, second]])
