@@ -73,7 +73,7 @@ def test_the_resamples_are_the_same_from_everywhere(write_case: WriteCase, capsy
     file = write_case("Classification", [True, False])
     comparison = compare([file])
     assert (comparison.resamples, comparison.seed) == (10_000, 13370)
-    assert compare_predictions([(System("0.jsonl", [str(file)]), [read_predictions(file)])]) == comparison
+    assert compare_predictions([(System("0.jsonl", [file]), [read_predictions(file)])]) == comparison
     assert cli.main(["compare", str(file), "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == comparison.to_json()
 

@@ -37,7 +37,7 @@ def test_all_layers_are_those_that_can_be_chosen(pool: Any, sample_folder: Path)
     table = pa.Table.from_pylist(ROWS)
     every = Embed(bilm=sample_folder / "bilm", layers="all", pool=pool)(table)["vectors"].to_pylist()
     for layer in range(3):
-        found = Embed(bilm=sample_folder / "bilm", layers=layer, pool=pool)(table)["vectors"].to_pylist()
+        found = Embed(bilm=sample_folder / "bilm", layers=str(layer), pool=pool)(table)["vectors"].to_pylist()
         if pool == "mean":
             assert [each and each[layer] for each in every] == found
         else:
