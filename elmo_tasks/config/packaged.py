@@ -35,10 +35,7 @@ def files_by_name(folder: Path) -> dict[str, Path]:
 
 
 def find_config(name: str | Path) -> Path:
-    """The file of a config.
-
-    Arguments:
-        name: a file, or else the name of a config in the package.
+    """The file of a config, which is named by its path or else by its name in the package.
 
     Raises:
         ConfigError: there is neither.

@@ -136,10 +136,8 @@ def atomic_output(path: str | Path) -> Iterator[OutputFile]:
 def atomic_folder(path: str | Path, *, merge: bool = False) -> Iterator[Path]:
     """Like `atomic_write`, for a folder: yields an empty temporary folder that is renamed to `path` at the end.
 
-    If another process has made the folder in the meantime, that folder is kept and this one is removed.
-
-    Arguments:
-        merge: moves the files into a folder that may exist already, where they replace those of the same names.
+    If another process has made the folder in the meantime, that folder is kept and this one is removed. With `merge`,
+    the files are moved into a folder that may exist already, where they replace those of the same names.
     """
     path = Path(path)
     with _temporary(path if merge else path.parent, path, is_folder=True) as temporary:

@@ -65,10 +65,7 @@ def split_address(name: str | Path) -> tuple[str, str | None]:
 def downloaded(name: str | Path, *, local_only: bool = False) -> Path:
     """The file at an address with its hash, or of a published file.
 
-    It is downloaded if the cache does not have it, or has another content.
-
-    Arguments:
-        local_only: never downloads anything.
+    It is downloaded if the cache does not have it, or has another content; with `local_only`, that is an error.
 
     Raises:
         RemoteError: the address has no hash, the file cannot be downloaded, or it has another hash.

@@ -53,11 +53,7 @@ def unpacked_numbers(size: int) -> int:
 def bounded(
     stream: io.BufferedIOBase | IO[bytes], most: int, problem: Callable[[str], ElmoTasksError]
 ) -> io.BufferedReader:
-    """A stream with the bytes of another one, which must not be more than `most`.
-
-    Arguments:
-        problem: makes the error that is raised when there are more, from what is wrong.
-    """
+    """A stream with the bytes of another one. If they are more than `most`, it raises what `problem` makes of that."""
     return io.BufferedReader(_Bounded(stream.read, most, problem), 1 << 20)
 
 

@@ -35,11 +35,8 @@ def is_pronoun(mention: Sequence[str]) -> bool:
 def possible_kinds(mention: Sequence[str]) -> int:
     """What a mention can refer to: the sum of some of `MALE`, `FEMALE`, `THING` and `SEVERAL`; `ANY` if unknown.
 
-    Decided by a list of pronouns, titles, nouns for persons and first names, and by the word "and". Other names and
-    nouns are unknown.
-
-    Arguments:
-        mention: its tokens.
+    Decided from its tokens, by a list of pronouns, titles, nouns for persons and first names, and by the word "and".
+    Other names and nouns are unknown.
     """
     words = mention[:-1] if len(mention) > 1 and mention[-1] in _words("possessive") else mention
     is_after = (at for at, word in enumerate(words) if at and word.lower() in _words("before"))
