@@ -172,10 +172,7 @@ def _dimension(path: Path, size: int | None) -> int:
 
 
 def _lines(path: Path) -> tuple[int | None, int, Iterator[tuple[int, str]]]:
-    """How many vectors the first line promises, None if it holds one itself, and of how many numbers; and their lines.
-
-    Lines have their numbers.
-    """
+    """How many vectors the first line promises, None if it is one itself; their size; and the numbered lines."""
     lines = ((number, line.replace("\t", " ")) for number, line in read_lines(path) if line.strip(" \t"))
     first = next(lines, (1, ""))
     fields = first[1].split()

@@ -173,7 +173,6 @@ class Service:
         self.runs, self.limits, self.metrics, self.note = runs, limits, metrics, note
         self._bilms = bilms
         self._twins = {run.twin.name: run.load_twin for run in runs.values() if run.twin and run.load_twin}
-        self._loaded_twins: dict[str, ServedRun] = {}
         for run in runs.values():
             run.most_cost = limits.queue_tokens
         self._batcher = Batcher(limits.batch_tokens, metrics.computed)
@@ -186,13 +185,12 @@ class Service:
         return _named(name, self.runs, f"Runs: {', '.join(self.runs)}")
 
     def _twin(self, name: str) -> ServedRun:
-        if name not in self._loaded_twins:
-            try:
-                self._loaded_twins |= self._twins[name]()
-            except ElmoTasksError as error:  # not a fault of the request, and its text has names of folders
-                raise RuntimeError(f"{name} cannot be loaded") from error
-            self._loaded_twins[name].most_cost = self.limits.queue_tokens
-        return self._loaded_twins[name]
+        try:
+            twin = self._twins[name]()[name]
+        except ElmoTasksError as error:  # not a fault of the request, and its text has names of folders
+            raise RuntimeError(f"{name} cannot be loaded") from error
+        twin.most_cost = self.limits.queue_tokens
+        return twin
 
     def bilm(self, name: str | None) -> ServedBiLM:
         with_bilm = ", ".join(filter(None, self._bilms)) or "none"

@@ -105,7 +105,7 @@ class ServedRun:
         card: the text of its model card, None without one.
         most_cost: the most tokens that the model reads for the results of a request, and to explain them.
         twin: the same model without ELMo; None if there is none, or it is not installed.
-        load_twin: loads that, by its name.
+        load_twin: loads that once, by its name.
     """
 
     most_cost = Limits.queue_tokens
@@ -304,8 +304,9 @@ def load_runs(paths: Sequence[str], *, batch_tokens: int, overrides: Sequence[st
         served[name] = ServedRun(name, named[name], run, predictor, tagger)
     for each in served.values():
         if each.twin:
-            twin = f"{each.twin.name}={each.twin.folder}"
-            each.load_twin = functools.partial(load_runs, [twin], batch_tokens=batch_tokens, overrides=overrides)
+            twin = [f"{each.twin.name}={each.twin.folder}"]
+            load = functools.partial(load_runs, twin, batch_tokens=batch_tokens, overrides=overrides)
+            each.load_twin = functools.cache(load)
     return served
 
 
