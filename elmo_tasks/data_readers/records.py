@@ -68,11 +68,7 @@ class Record(NamedTuple):
         return self.token_lines or (f"{self.location}, token ", 0)
 
     def value(self, column: str | int) -> Any:
-        """The value of a column.
-
-        Raises:
-            DataError: the record does not have the column, or is not an object.
-        """
+        """The value of a column; raises a `DataError` if the record does not have it, or is not an object."""
         try:
             return self.columns[column]
         except KeyError:
@@ -177,11 +173,7 @@ def split_items(text: str, record: Record, column: str | int, separator: str | N
 
 
 def check_tokens(value: Any, record: Record, column: str | int) -> list[str]:
-    """A list of tokens.
-
-    Raises:
-        DataError: the value of the column is something else.
-    """
+    """A list of tokens; raises a `DataError` if the value of the column is something else."""
     if not isinstance(value, list):
         raise DataError(record.location, f"{column!r} is {value!r}; expected a list of strings, or a string")
     if set(map(type, value)) == {str} and "" not in value and BYTE_ORDER_MARK not in "".join(value):  # almost always

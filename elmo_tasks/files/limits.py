@@ -25,11 +25,7 @@ _NUMBERS_FACTOR, _NUMBERS_BYTES = 20, 64_000_000  # trained weights hardly becom
 
 
 def limit(size: int) -> int:
-    """A bound times what the environment says.
-
-    Raises:
-        ElmoTasksError: the variable is not a positive number.
-    """
+    """A bound times what the environment says; raises an `ElmoTasksError` if that is not a positive number."""
     text = os.environ.get(VARIABLE, "1")
     try:
         factor = float(text)

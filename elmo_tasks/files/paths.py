@@ -183,11 +183,7 @@ def check_kind(folder: str | Path, own: str = "", *, remedy: str) -> None:
 
 
 def check_folder(path: str | Path) -> None:
-    """Checks that a folder can be written to, or be made.
-
-    Raises:
-        ElmoTasksError: it cannot; the message says why.
-    """
+    """Checks that a folder can be written to, or be made; raises an `ElmoTasksError` that says why it cannot."""
     import tempfile  # takes a tenth of the time of --help
 
     path = Path(path).absolute()

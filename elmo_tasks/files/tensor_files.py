@@ -75,11 +75,7 @@ DAMAGED_STATE = (
 
 
 def write_state(path: Path, state: Mapping[str, Any]) -> None:
-    """Writes a training state (tensors, numbers, strings and containers of them), atomically.
-
-    Raises:
-        WriteError: it cannot be written.
-    """
+    """Writes a training state (tensors, numbers, strings, containers) atomically; errors as for `write_tensors`."""
     with atomic_output(path) as stream:
         torch.save(dict(state), stream)
 

@@ -115,9 +115,7 @@ class LabelCounts:
         return tuple(each.total() - (each[without] if without else 0) for each in counts)
 
     def by_label(self) -> dict[str, float]:
-        """`f1/LABEL`, `precision/LABEL`, `recall/LABEL` and `support/LABEL`, the number of gold items, for each label,
-        in alphabetical order.
-        """
+        """`f1/LABEL`, `precision/LABEL`, `recall/LABEL` and `support/LABEL`, the number of gold items, by sorted labels."""
         scores: dict[str, float] = {}
         for label in sorted(self._gold.keys() | self._found.keys()):
             values = f1_scores(self._correct[label], self._found[label], self._gold[label])
@@ -133,9 +131,7 @@ def f1_scores(correct: ArrayLike, found: ArrayLike, gold: ArrayLike) -> dict[str
 
 
 def quotient(part: ArrayLike, whole: ArrayLike) -> NDArray[np.float64]:
-    """`part` / `whole`, of numbers or arrays of the same shape; 0 where `whole` is 0, as in the scorers of the shared
-    tasks.
-    """
+    """`part` / `whole`, of numbers or arrays of the same shape; 0 where `whole` is 0, as in the official scorers."""
     part, whole = np.asarray(part, np.float64), np.asarray(whole, np.float64)
     return np.divide(part, whole, out=np.zeros(part.shape), where=whole != 0)
 

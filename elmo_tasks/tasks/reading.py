@@ -160,11 +160,7 @@ def question_columns(text: str, tokenizer: Tokenizer = TREEBANK) -> dict[str, An
 
 
 def unanswered(question: str, passage: str, tokenizer: Tokenizer = TREEBANK) -> dict[str, Any]:
-    """An example without id and answers, for prediction.
-
-    Raises:
-        ElmoTasksError: question or passage have no token.
-    """
+    """An example without id and answers, for prediction. Raises an ElmoTasksError if one of the texts has no token."""
     return {**question_columns(question, tokenizer), **Passage.of(passage, tokenizer).columns()}
 
 

@@ -103,9 +103,7 @@ class Task(ABC):
         return sum(map(len, self.texts(example)))
 
     def asks(self, example: Example) -> tuple[Any, ...]:
-        """What is given of an example when it is predicted, by default its texts. Two examples with the same value may
-        have different labels.
-        """
+        """What is given of an example to predict, by default its texts. Examples may share it and differ in labels."""
         return tuple(map(tuple, self.texts(example)))
 
     def key(self, example: Example) -> int:

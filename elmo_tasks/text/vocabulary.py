@@ -215,11 +215,7 @@ class Vocabulary:
 
     @classmethod
     def load(cls, path: str | Path) -> Vocabulary:
-        """Reads what `save` wrote.
-
-        Raises:
-            RunError: the file is missing or damaged.
-        """
+        """Reads what `save` wrote; raises `RunError` if the file is missing or damaged."""
         file = read_json(path, _VocabularyFile, "the vocabulary of a run", most=MAX_VOCABULARY_BYTES)
         return cls(**{field.name: getattr(file, field.name) for field in dataclasses.fields(cls)})
 
