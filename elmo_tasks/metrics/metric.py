@@ -115,7 +115,9 @@ class LabelCounts:
         return tuple(each.total() - (each[without] if without else 0) for each in counts)
 
     def by_label(self) -> dict[str, float]:
-        """`f1/LABEL`, `precision/LABEL`, `recall/LABEL` and `support/LABEL`, the number of gold items, by sorted labels."""
+        """`f1/LABEL`, `precision/LABEL`, `recall/LABEL` and `support/LABEL`, the number of gold items, for each label,
+        in alphabetical order.
+        """
         scores: dict[str, float] = {}
         for label in sorted(self._gold.keys() | self._found.keys()):
             values = f1_scores(self._correct[label], self._found[label], self._gold[label])
