@@ -97,9 +97,9 @@ def config_of(name: str) -> ExperimentConfig:
 def test_trains_evaluates_predicts_and_resumes(name: str, variables: dict[str, str], tmp_path: Path) -> None:
     """A run that is killed after its first step and resumed is the uninterrupted one bit for bit."""
     config = load_config(CONFIGS / name, ExperimentConfig, (), variables)
-    # A sentence has several predicates: all have two steps.
-    batch_size = 32 if "srl" in name else 8
-    overrides = ["trainer.num_epochs=1", f"data_loader.batch_size={batch_size}"]
+    # All have two steps: a sentence has several predicates, and there are few questions and one document.
+    batch_size = next((size for task, size in (("srl", 32), ("squad", 2)) if task in name), 8)
+    overrides = [f"trainer.num_epochs={2 if 'coref' in name else 1}", f"data_loader.batch_size={batch_size}"]
     metrics = train.train(CONFIGS / name, tmp_path / "run", overrides=overrides, variables=variables)
     assert (tmp_path / "run" / "bilm.json").is_file()
     held_out, expected = config.validation_data_path, metrics["best"]["validation"]
