@@ -185,9 +185,9 @@ def test_a_command_hands_its_options_to_its_function(
     repeated = [word for word in words if command == "train" and word == "--seeds"]
     function = CALLED[" ".join([command, *repeated])]
     called = Mock(side_effect=ElmoTasksError("was called"))
-    monkeypatch.setattr(sys.modules[function.__module__], function.__name__, called)
     kind = "".join(repeated).removeprefix("--")
-    with hooked("repeated_training", kind, called) if kind else contextlib.nullcontext():
+    with hooked("repeated_training", kind, called) if kind else contextlib.nullcontext():  # before the function changes
+        monkeypatch.setattr(sys.modules[function.__module__], function.__name__, called)
         assert cli.main(words) == 2
     assert capsys.readouterr().err.endswith("error: was called\n")
     given = inspect.signature(function).bind(*called.call_args.args, **called.call_args.kwargs).arguments

@@ -1,6 +1,6 @@
 """Vectors of words: each distinct word is computed once, and kept as long as there is room.
 
-The reference is `TokenEncoder`. `WordEncoder` is 3.2 times as fast for 1,278 words (the biLM in the package, float32,
+The reference is `TokenEncoder`. `WordEncoder` is 2.5 times as fast for 1,278 words (the biLM in the package, float32,
 one core), and a word that is kept costs nothing; `python -m benchmarks.bilm` measures whole batches.
 
 # N tokens, U words, C character positions, E features of a character, F filters, P features of a word
