@@ -375,9 +375,9 @@ def test_sentences_are_encoded_as_each_alone(rows: list[int], grouped: tuple[Emb
     vectors = encoder(embedder, tokens, starts[rows], lengths[rows])
     inputs, encoded = [], []
     for row in rows:
-        alone = SPELLED.index_tokens([tokens.texts[0][starts[row] : starts[row] + lengths[row]]])
-        inputs.append(embedder(alone).inputs[0])
-        encoded.append(encoder.encoder(inputs[-1].unsqueeze(0), alone.mask)[0])
+        single = SPELLED.index_tokens([tokens.texts[0][starts[row] : starts[row] + lengths[row]]])
+        inputs.append(embedder(single).inputs[0])
+        encoded.append(encoder.encoder(inputs[-1].unsqueeze(0), single.mask)[0])
     torch.testing.assert_close(vectors.inputs, torch.cat(inputs))
     torch.testing.assert_close(vectors.encoded, torch.cat(encoded))
     padded = padded_sentences(tokens, starts[rows], lengths[rows])
