@@ -138,8 +138,6 @@ def test_predictions_as_allennlp_has_them(run: Path, tmp_path: Path, capsys: pyt
     source.write_text("\n".join(map(json.dumps, inputs)))
     assert cli.main(["predict", str(run), str(source), "--format", "allennlp"]) == 0
     assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == expected
-    assert cli.main(["predict", str(run), str(source), "--format", "allennlp", "--html", str(tmp_path / "page")]) == 2
-    assert "no --format allennlp" in capsys.readouterr().err
 
     predictor = compat.Predictor.from_path(str(run), "sentence-tagger", cuda_device=-1)
     assert predictor.predict_batch_json(inputs) == expected
@@ -276,8 +274,6 @@ def test_results_are_explained(
     assert cli.main(["predict", str(run), str(source), "--explain"]) == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert lines == tagger(inputs, explain=True)
-    assert cli.main(["predict", str(run), "-", "--format", "reader", "--output-format", "reader", "--explain"]) == 2
-    assert "--explain adds to results, not to data" in capsys.readouterr().err
 
 
 def test_what_cannot_be_explained_is_said(

@@ -144,3 +144,16 @@ def test_models_know_no_files() -> None:
     assert not [
         name for name, found in all_imports().items() if part(name) == "models" and "files" in set(map(part, found))
     ]
+
+
+def test_records_are_fixed() -> None:
+    """Except for those that something is collected in."""
+    decorators = {
+        node.name: ast.unparse(decorator)
+        for tree in trees().values()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+        for decorator in node.decorator_list
+    }
+    changing = {name for name, text in decorators.items() if "dataclass" in text and "frozen=True" not in text}
+    assert changing == {"ConvertedEmbedder", "LineWidths", "Parsing", "Progress", "Schedule"}

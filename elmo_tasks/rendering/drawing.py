@@ -110,7 +110,7 @@ def percent(share: float) -> str:
     """A share in percent. One that only rounding makes nothing or all is written as a bound."""
     if 0 <= share < _LEAST:
         return "<0.1 %"
-    if share > 1 - _LEAST:
+    if share >= 1 - _LEAST:
         return ">99.9 %"
     return f"{100 * share:.1f} %"
 
@@ -145,12 +145,10 @@ def nested_pieces(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[Piece
     opening = [(spans[number][0], 1, -spans[number][1], number) for number in drawn]
     last = 0
     for position, opens, _, number in sorted(closing + opening):
-        if last < position:
-            yield Piece("text", text[last:position])
-            last = position
+        yield Piece("text", text[last:position])
         yield Piece("open" if opens else "close", span=abs(number))
-    if last < len(text):
-        yield Piece("text", text[last:])
+        last = position
+    yield Piece("text", text[last:])
 
 
 # Labels of the trained models. All labels of one string have the same colour: the first string the first, and so on.

@@ -51,10 +51,12 @@ CONVERTED: dict[str, dict[str, Any]] = {
         "set": ["a.b=1", "c=x=y"], "ext_var": [("N", "V=W"), ("M", "")]},
     "train c --seeds '3, 1'": {"seeds": (3, 1)},
     "train c --seeds 1-2,7": {"seeds": (1, 2, 7)},
+    "train c --seeds 0-9998,4294967295": {"seeds": (*range(9999), 4294967295)},
+    "train c --folds 2147483647": {"folds": 2147483647},
     "study --shares 0.1,1 --seeds 1-3": {"shares": (0.1, 1.0), "seeds": (1, 2, 3)},
     "serve r --port 65535 --timeout 7": {"port": 65535, "timeout": 7},
     "embed i --output f --shard 2/3 --layers top": {"shard": (2, 3), "layers": "top"},
-    "sample-data d --sentences 30,20,10": {"sentences": (30, 20, 10)},
+    "sample-data d --sentences 1,20,2147483647": {"sentences": (1, 20, 2147483647)},
 }  # fmt: skip
 
 WRONG = {
@@ -62,7 +64,11 @@ WRONG = {
     "train c --seeds 3-1": "'3-1' is not a list of seeds",
     "train c --seeds 1-": "'1-' is not a list of seeds",
     "train c --seeds 1-3,2": "'1-3,2' has a seed twice; expected each once",
-    "train c --folds 0": "'0' is not a whole number of at least 1",
+    "train c --seeds 0-10000": "'0-10000' has too many seeds; expected at most 10000",
+    "train c --seeds 0-9999,20000": "'0-9999,20000' has too many seeds; expected at most 10000",
+    "train c --seeds 4294967296": "'4294967296' is not a list of seeds",
+    "train c --folds 0": "'0' is not a whole number of at least 1\n",
+    "train c --folds 2147483648": "'2147483648' is not a whole number of at least 1 and at most 2147483647\n",
     "train c --resume --force": "not allowed with argument",
     "train c --predictions train": "invalid choice: 'train'",
     "train c --set a": "'a' has no value; write --set a=VALUE",
@@ -74,7 +80,10 @@ WRONG = {
     "study c --shares 0.1,2": "'0.1,2' is not a comma-separated list of numbers above 0 and up to 1",
     "embed i --output f --batch-tokens 0": "'0' is not a whole number of at least 1",
     "compare r --seed 4294967296": "'4294967296' is not a whole number from 0 to 4294967295",
-    "sample-data d --sentences 1,,2": "'1,,2'; expected three whole numbers of at least 1 with commas: training",
+    **{
+        f"sample-data d --sentences {sizes}": f"'{sizes}'; expected three whole numbers of at least 1 with commas"
+        for sizes in ("1,,2", "1,0,2", "1,2147483648,2", "1,2")
+    },
 }
 
 
@@ -215,10 +224,10 @@ def test_wrong_options_are_refused_with_a_reason(line: str, capsys: pytest.Captu
     with pytest.raises(SystemExit) as exit:
         parsed(line)
     assert exit.value.code == 2
-    message, hint = capsys.readouterr().err.splitlines()
+    message, hint = capsys.readouterr().err.splitlines(keepends=True)
     assert message.startswith("error: ")
     assert WRONG[line] in message
-    assert hint == f"For help: elmo-tasks {line.split()[0]} --help"
+    assert hint == f"For help: elmo-tasks {line.split()[0]} --help\n"
 
 
 def test_the_options_of_a_run_become_overrides_of_its_config() -> None:

@@ -168,8 +168,61 @@ def test_the_format_of_inputs_is_the_one_that_is_named(tmp_path: Path, capsys: p
     source.write_text("one\n")
     assert cli.main(["predict", "run", str(source), "--format", "jsonl"]) == 2
     assert "a JSON object on each line" in capsys.readouterr().err
-    assert cli.main(["predict", "run", str(source), "--format", "allennlp", "--html", "page"]) == 2
-    assert "--html and tables cannot show AllenNLP's keys" in capsys.readouterr().err
+
+
+ALLENNLP = "--html and tables cannot show AllenNLP's keys; expected no --format allennlp"
+DOUBT = "--least-certain: expected an annotation tool's --output-format, JSON lines or a table"
+NEW = "--output-format brat: expected a new folder as --output, or --force to write into one"
+ONE_FILE = "--format reader reads one file into a table; got a folder or several files"
+TOGETHER = {  # options that do not go together, with what is said
+    "--format allennlp --html page": ALLENNLP,
+    "--format allennlp --output t.csv": ALLENNLP,
+    "--output-format reader": "--output-format reader adds predictions to the data; expected --format reader as well",
+    "--format reader --output-format reader --explain": (
+        "--explain adds to results, not to data; expected no --output-format reader"
+    ),
+    "--output-format spacy --explain": "--explain adds to results, not to data; expected no --output-format spacy",
+    "--resolve --format allennlp": "--resolve is for text; expected no --format allennlp",
+    "--resolve --format reader": "--resolve is for text; expected no --format reader",
+    "--resolve --output parts/": "--resolve: not for an output folder",
+    "--format text --output parts/": "--format text: not for an output folder",
+    "--least-certain 2 --format reader --output-format reader": DOUBT,
+    "--least-certain 2 --output parts/": DOUBT,
+    "--output-format spacy --html page": "--output-format spacy: expected no --html",
+    "--output-format spacy --resolve": "--output-format spacy: expected no --resolve",
+    "--output-format spacy --format text": "--output-format spacy: expected no --format",
+    "a.xlsx --output-format spacy": (
+        "--output-format spacy: a.xlsx is a table; without this option, the run's reader reads it"
+    ),
+    "a.txt b.txt --output-format spacy": "--output-format spacy: reads one file or folder; got several files",
+    "a.txt b.txt --format reader --output t.csv": ONE_FILE,
+    "old --format reader --output t.csv": ONE_FILE,
+    "--output-format brat": NEW,
+    "--output-format brat --output old": NEW,
+    "--output-format brat --output a.csv": "a.csv: cannot be written as .csv; expected the name of a folder",
+    "--output-format brat --output in --force": "in: not a folder; expected one to write to",
+    "--output-format label-studio --output a.csv": (
+        "a.csv: cannot be written as .csv; expected a name that ends in .json"
+    ),
+    "--output-format doccano --output old.jsonl": "old.jsonl: the file exists; --force replaces it",
+    "--output old.jsonl": "old.jsonl: the file exists; --force replaces it",
+    "--html old.html": "old.html: the file exists; --force replaces it",
+    "--html page.csv": "page.csv: cannot be written as .csv; expected a name that ends in .html",
+}
+
+
+@pytest.mark.parametrize("options", TOGETHER)
+def test_what_does_not_go_together_is_said_before_anything_is_loaded(
+    options: str, load: Mock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "old").mkdir()
+    for name in ("in", "a.txt", "b.txt", "old.jsonl", "old.html"):
+        (tmp_path / name).touch()
+    source = ["in"] if options.startswith("--") else []
+    assert cli.main(["predict", "run", *source, *options.split()]) == 2
+    assert capsys.readouterr().err.replace(f"{tmp_path}/", "") == f"error: {TOGETHER[options]}\n"
+    assert not load.called
 
 
 OWN_FORMATS = """
@@ -390,12 +443,8 @@ def test_data_is_predicted_and_written_with_its_predictions(
     assert [len(line.split()) for line in captured.out.splitlines()] == [2, 2, 0, 4, 0, 2]
     assert "Tavo NN O _\n" in captured.out
     assert f"skipped 1 unusable input(s):\n  {source}:4: 3 column(s)" in captured.err
-    for wrong, problem in (
-        ([run, "-", "--format", "reader"], "-: no such file"),
-        ([run, str(source), "--output-format", "reader"], "expected --format reader as well"),
-    ):
-        assert cli.main(["predict", *wrong]) == 2
-        assert capsys.readouterr().err.strip().endswith(problem)
+    assert cli.main(["predict", run, "-", "--format", "reader"]) == 2
+    assert capsys.readouterr().err.endswith("-: no such file\n")
 
 
 def classifier(folder: Path) -> str:
@@ -414,7 +463,7 @@ def classifier(folder: Path) -> str:
     return str(folder / "run")
 
 
-def test_a_folder_of_texts_becomes_one_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_of_texts_becomes_one_table(tmp_path: Path) -> None:
     run, texts, table = classifier(tmp_path), tmp_path / "texts", tmp_path / "Table.XLSX"
     (texts / "more").mkdir(parents=True)
     (texts / "a.txt").write_text("Warm.\n\n=SUM(1)\n")
@@ -422,14 +471,6 @@ def test_a_folder_of_texts_becomes_one_table(tmp_path: Path, capsys: pytest.Capt
     assert cli.main(["predict", run, str(texts), "--output", str(table)]) == 0
     rows = pandas.read_excel(table)[["file", "line", "text"]].to_numpy().tolist()
     assert rows == [["a.txt", 1, "Warm."], ["a.txt", 3, "=SUM(1)"], ["more/b.txt", 1, "Kal_x0007_t, sehr."]]
-    for form, problem in {
-        "allennlp": "--html and tables cannot show AllenNLP's keys; expected no --format allennlp",
-        "reader": "--format reader reads one file into a table; got a folder or several files",
-    }.items():
-        assert cli.main(["predict", run, str(texts), "--output", str(tmp_path / "t.csv"), "--format", form]) == 2
-        assert capsys.readouterr().err.endswith(f"error: {problem}\n")
-    assert cli.main(["predict", run, str(texts), "--output", f"{tmp_path}/parts/", "--format", "text"]) == 2
-    assert capsys.readouterr().err == "error: --format text: not for an output folder\n"
 
 
 def test_only_some_of_many_skipped_inputs_are_named(
@@ -520,11 +561,10 @@ def test_resolved_texts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert cli.main(resolve) == 0
     assert capsys.readouterr().out.splitlines() == texts
     assert cli.main([*resolve, "--output", str(target)]) == 0
-    assert [json.loads(line)["resolved"] for line in target.read_text().splitlines()] == texts
-    for wrong, problem in (
-        (["predict", "ner", str(source), "--resolve"], "--resolve is for coreference"),
-        ([*resolve, "--format", "allennlp"], "--resolve is for text; expected no --format allennlp"),
-        ([*resolve, "--output", f"{tmp_path}/parts/"], "--resolve: not for an output folder"),
-    ):
-        assert cli.main(wrong) == 2
-        assert problem in capsys.readouterr().err
+    assert cli.main([*resolve, "--json"]) == 0
+    for lines in (target.read_text(), capsys.readouterr().out):
+        assert [json.loads(line)["resolved"] for line in lines.splitlines()] == texts
+    assert cli.main([*resolve, "--html", str(tmp_path / "page.html")]) == 0
+    assert capsys.readouterr().out == ""
+    assert cli.main(["predict", "ner", str(source), "--resolve"]) == 2
+    assert "--resolve is for coreference" in capsys.readouterr().err

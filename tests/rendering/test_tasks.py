@@ -20,6 +20,7 @@ from elmo_tasks.rendering.drawing import (
     ShadedText,
     SignedText,
     nested_pieces,
+    percent,
 )
 from elmo_tasks.tasks import Classification, Coreference, Reading, SemanticRoles, Tagging, TaskRegistry, TextPairs
 
@@ -208,9 +209,26 @@ def test_labels_of_another_set_are_not_explained() -> None:
     assert legend([]) == {}
 
 
-def test_chains_have_the_colours_of_their_numbers_whichever_comes_first() -> None:
+@pytest.mark.parametrize(
+    ("share", "shown"),
+    [(0, "<0.1 %"), (0.00049, "<0.1 %"), (0.0005, "0.1 %"), (0.9994, "99.9 %"), (0.9995, ">99.9 %"), (-0.2, "-20.0 %")],
+)
+def test_a_share_that_only_rounding_makes_nothing_or_all_is_a_bound(share: float, shown: str) -> None:
+    assert percent(share) == shown
+
+
+def test_labels_have_a_colour_of_their_own_or_the_next_one_and_keep_it() -> None:
     colors, count = Colors(), len(PALETTE)
-    assert [colors[str(number)] for number in (3, 1, count, count + 1)] == [2, 0, count - 1, 0]
+    assert [colors[str(number)] for number in (3, 1, count, count + 1)] == [2, 0, count - 1, 0]  # chains
+    colors = Colors()
+    labels = [f"label {number}" for number in range(count + 2)]
+    assert [colors[label] for label in labels + labels[:3]] == [*range(count), 0, 1, 0, 1, 2]
+
+
+def test_weights_are_shares_of_the_largest() -> None:
+    assert ShadedText("a b", [(0, 1), (2, 3)], [0.1, 0.4]).shares() == [0.25, 1]
+    assert ShadedText("a b", [(0, 1), (2, 3)], [0.0, 0.0]).shares() == [0, 0]
+    assert ShadedText("", [], []).shares() == []
 
 
 def bracketed(text: str, *spans: tuple[int, int]) -> str:

@@ -167,26 +167,6 @@ def test_options_of_annotation_tools(short_run: Path, tmp_path: Path, capsys: py
     assert [row["id"] for row in rows] == sorted(range(len(texts)), key=lambda number: certainty[number])[:2]
     for output in (["--output", folder], ["--output", f"{folder}/", "--force"]):
         assert cli.main([*command, "brat", *output]) == 0
-    capsys.readouterr()
-    no, plain = "expected no", tmp_path / "plain"
-    plain.touch()
-    new = "--output-format brat: expected a new folder as --output, or --force to write into one"
-    least = "--least-certain: expected an annotation tool's --output-format, JSON lines or a table"
-    several = "--output-format spacy: reads one file or folder; got several files"
-    ending = "a.csv: cannot be written as .csv; expected a name that ends in .json"
-    for wrong, problem in (
-        ([*command, "brat", "--output", folder], new),
-        ([*command, "brat"], new),
-        ([*command, "brat", "--output", "a.csv"], "a.csv: cannot be written as .csv; expected the name of a folder"),
-        ([*command, "brat", "--output", str(plain), "--force"], f"{plain}: not a folder; expected one to write to"),
-        (["predict", run, str(source), "--least-certain", "2", "--output", f"{folder}/"], least),
-        ([*command, "spacy", "--explain"], f"--explain adds to results, not to data; {no} --output-format spacy"),
-        ([*command, "spacy", "--format", "text"], f"--output-format spacy: {no} --format"),
-        ([*command, "label-studio", "--output", "a.csv"], ending),
-        ([*command[:-1], str(source), command[-1], "spacy"], several),
-    ):
-        assert cli.main(wrong) == 2
-        assert capsys.readouterr().err == f"error: {problem}\n"
 
 
 def test_from_a_tool_to_a_model_and_back(tmp_path: Path) -> None:

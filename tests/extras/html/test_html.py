@@ -1,4 +1,3 @@
-import dataclasses
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -6,11 +5,9 @@ from typing import Any
 
 import pytest
 
-from elmo_tasks.extras.html.html import END, Page, Sections, page_start
+from elmo_tasks.extras.html.html import END, Sections, page_start
 from elmo_tasks.rendering.drawing import (
-    PALETTE,
     Bars,
-    Colors,
     Drawing,
     Figure,
     HeatMap,
@@ -145,24 +142,3 @@ def test_tokens_for_and_against_have_their_own_classes() -> None:
         ("cold", "1.00", "-20.0 %", "&lt;a&gt;"),
         ("heat", "0.50", "10.0 %", "b"),
     ]
-
-
-def test_labels_get_colors_in_turn_and_keep_them() -> None:
-    colors = Colors()
-    labels = [f"label {number}" for number in range(len(PALETTE) + 2)]
-    assert [colors[label] for label in labels] == [*range(len(PALETTE)), 0, 1]
-    assert [colors[label] for label in labels[:3]] == [0, 1, 2]
-
-
-def test_weights_are_shares_of_the_largest() -> None:
-    assert ShadedText("a b", [(0, 1), (2, 3)], [0.1, 0.4]).shares() == [0.25, 1]
-    assert ShadedText("a b", [(0, 1), (2, 3)], [0.0, 0.0]).shares() == [0, 0]
-    assert ShadedText("", [], []).shares() == []
-
-
-def test_a_described_result_cannot_change_and_can_be_a_key() -> None:
-    figures = ShadedText("a", ((0, 1),), (1.0,)), Bars((("a", 1.0),)), HeatMap(("a",), ("b",), ((1.0,),))
-    for part in (Mark(0, 1, "X"), MarkedText("a"), *figures, Rows((("a", "b"),)), Page("<p>a</p>")):
-        with pytest.raises(dataclasses.FrozenInstanceError):
-            setattr(part, dataclasses.fields(part)[0].name, "other")
-        assert {part: 1}[dataclasses.replace(part)] == 1
