@@ -3,24 +3,19 @@
 import json
 import shlex
 from pathlib import Path
-from types import SimpleNamespace
 from unittest.mock import Mock
 
 import _jsonnet
 import pytest
 
-import elmo_tasks.extras.server.app
-import elmo_tasks.extras.server.bilm_vectors
-import elmo_tasks.extras.server.served_runs
-import elmo_tasks.extras.server.serving
 from elmo_tasks import cli
 from elmo_tasks.config import load_config
 from elmo_tasks.elmo.bilm_files import BiLMFiles
 from elmo_tasks.elmo.embedder import ElmoConfig
-from elmo_tasks.extras.server import Limits
+from elmo_tasks.extras.server import Limits, app, serving
+from elmo_tasks.extras.server.bilm_vectors import ServedBiLM
 from elmo_tasks.extras.weights.commands import PUBLISHED
-from elmo_tasks.files import installed_models
-from elmo_tasks.files.installed_models import InstalledModel
+from elmo_tasks.predictors import Predictor
 from tests.fake_hub import FakeHub
 
 
@@ -89,45 +84,24 @@ def test_sample_data_says_if_the_configs_read_other_data(
 
 
 def test_serve_passes_on_its_arguments_and_loads_all_before_it_listens(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    short_run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    predictors, bilms = [Mock(), Mock()], {"one": Mock(), "other": Mock()}
-    runs = {name: SimpleNamespace(predictor=each) for name, each in zip("ab", predictors, strict=True)}
-    load_runs, bilms_of_runs, create_app = Mock(return_value=runs), Mock(return_value=bilms), Mock(return_value="app")
-
-    def serve(app: str, bound: object, limits: Limits) -> None:
-        assert app == "app"
-        assert all(each.warm_up.called for each in (*predictors, *bilms.values()))
-        served.append(limits)
-
-    served: list[Limits] = []
-    monkeypatch.setattr(elmo_tasks.extras.server.served_runs, "load_runs", load_runs)
-    monkeypatch.setattr(elmo_tasks.extras.server.bilm_vectors, "bilms_of_runs", bilms_of_runs)
-    monkeypatch.setattr(elmo_tasks.extras.server.app, "create_app", create_app)
-    monkeypatch.setattr(elmo_tasks.extras.server.serving, "serve", serve)
+    warm, serve = Mock(), Mock(side_effect=lambda *_: loaded.append(warm.call_count))
+    loaded: list[int] = []
+    monkeypatch.setattr(Predictor, "warm_up", warm)
+    monkeypatch.setattr(ServedBiLM, "warm_up", warm)
+    monkeypatch.setattr(app, "create_app", lambda runs, bilms, limits, **settings: (runs, limits, settings))
+    monkeypatch.setattr(serving, "serve", serve)
     limits = "--batch-tokens 101 --max-tokens 102 --max-bytes 103 --max-requests 104 --timeout 106"
-    given = "--max-waiting-tokens 105 --device cpu --allow-origin o --note n --include-package json"
-    assert cli.main(["serve", "a=one", "two", "--port", "0", *limits.split(), *given.split()]) == 0
+    given = "--max-waiting-tokens 105 --allow-origin o --note n"
+    assert cli.main(["serve", f"a={short_run}", "--port", "0", *limits.split(), *given.split()]) == 0
+    (runs, of_app, settings), _, of_server = serve.call_args.args
     sizes = {"batch_tokens": 101, "request_tokens": 102, "body_bytes": 103, "queue_requests": 104, "queue_tokens": 105}
-    assert served == [Limits(**sizes, timeout_seconds=106, connections=208)]
-    assert load_runs.call_args.args == (["a=one", "two"],)
-    assert load_runs.call_args.kwargs == {"batch_tokens": 101, "overrides": ["trainer.device=cpu"]}
-    assert bilms_of_runs.call_args.args == (runs,)
-    assert create_app.call_args.args == (runs, bilms, served[0])
-    names = ["localhost", "127.0.0.1", "[::1]", "127.0.0.1"]
-    assert create_app.call_args.kwargs == {"note": "n", "allowed_hosts": names, "allowed_origins": ["o"]}
-
-    monkeypatch.setattr(
-        installed_models,
-        "installed_models",
-        lambda: [InstalledModel("one", tmp_path / "a", "x"), InstalledModel("two", tmp_path / "b", "x")],
-    )
-    assert cli.main(["serve", "--port", "0"]) == 0
-    assert load_runs.call_args.args == ([f"one={tmp_path}/a", f"two={tmp_path}/b"],)
-    assert served.pop() == Limits()
-
-    assert cli.main(["serve", "two", "--port", "0"]) == 0
-    assert served[1] == Limits()
-    assert load_runs.call_args.kwargs == {"batch_tokens": Limits().batch_tokens, "overrides": []}
-    assert bilms_of_runs.call_args.args == (runs,)
-    assert create_app.call_args.kwargs == {"note": None, "allowed_hosts": names, "allowed_origins": []}
+    assert of_app == of_server == Limits(**sizes, timeout_seconds=106, connections=208)
+    assert [(name, run.predictor.batch_tokens) for name, run in runs.items()] == [("a", 101)]
+    assert (settings["note"], settings["allowed_origins"]) == ("n", ["o"])
+    assert loaded == [3]  # the run, its biLM and that of the package
+    assert cli.main(["serve", str(short_run), "--port", "0"]) == 0
+    (_, of_app, settings), _, of_server = serve.call_args.args
+    assert of_app == of_server == Limits()
+    assert (settings["note"], settings["allowed_origins"]) == (None, [])

@@ -20,15 +20,14 @@ ONE_RESULT = {  # commands with one result for all of a text
     "similarity": "similarity dog - < {text}",
     "neighbors": "neighbors 'The dog barked.' --word dog --pool {text}",
 }
-BLANK = {"nothing": "", "white space": " \n\n\t\n"}
+BLANK = ("", " \n\n\t\n")
 
 
 class Commands:
     """Runs commands; `out` is where they write."""
 
     def __init__(self, run: Path, folder: Path, patch: pytest.MonkeyPatch) -> None:
-        self.run, self.folder, self.patch = run, folder, patch
-        self.out = folder / "out"
+        self.run, self.folder, self.patch, self.out = run, folder, patch, folder / "out"
 
     def __call__(self, command: str, text: str, name: str = "text.txt") -> int:
         path = self.folder / name
@@ -45,35 +44,30 @@ def commands(short_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("text", BLANK.values(), ids=BLANK)
 @pytest.mark.parametrize("command", RESULTS.values(), ids=RESULTS)
-def test_a_text_without_a_token_has_no_result(
-    command: str, text: str, commands: Commands, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert commands(command, text) == 0
-    assert f"text.txt: no text in {text.count(chr(10))} line(s)" in capsys.readouterr().err
-    for part in commands.out.glob("*.parquet"):
-        assert pq.read_table(part).num_rows == 0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("text", BLANK.values(), ids=BLANK)
-@pytest.mark.parametrize("command", ONE_RESULT.values(), ids=ONE_RESULT)
-def test_one_result_of_no_text_is_an_error(
-    command: str, text: str, commands: Commands, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert commands(command, text) == 2
-    assert "error: " in (shown := capsys.readouterr().err)
-    assert "Traceback" not in shown
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("command", RESULTS.values(), ids=RESULTS)
-def test_blank_lines_between_others_are_left_out(
+def test_a_text_without_a_token_has_no_result_and_blank_lines_between_others_are_left_out(
     command: str, commands: Commands, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    for number, text in enumerate(BLANK):
+        commands.out = commands.folder / str(number)
+        assert commands(command, text) == 0
+        assert f"text.txt: no text in {text.count(chr(10))} line(s)" in capsys.readouterr().err
+        for part in commands.out.glob("*.parquet"):
+            assert pq.read_table(part).num_rows == 0
+    commands.out = commands.folder / "out"
     assert commands(command, "Mary left.\n \nShe came.\n") == 0
     assert "WARNING" not in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ONE_RESULT.values(), ids=ONE_RESULT)
+def test_one_result_of_no_text_is_an_error(
+    command: str, commands: Commands, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for text in BLANK:
+        assert commands(command, text) == 2
+        assert "error: " in (shown := capsys.readouterr().err)
+        assert "Traceback" not in shown
 
 
 @pytest.mark.slow

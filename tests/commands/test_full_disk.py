@@ -1,6 +1,5 @@
 """Every command that writes, on a disk that becomes full: one line of error, no leftovers, and nothing lost."""
 
-import contextlib
 import json
 import re
 import subprocess
@@ -16,7 +15,6 @@ from elmo_tasks import cli
 from elmo_tasks.files.tensor_files import read_state, read_tensors
 from elmo_tasks.runs import train
 from elmo_tasks.runs.evaluate import evaluate
-from elmo_tasks.training.trainer import Trainer
 
 pytestmark = pytest.mark.slow
 
@@ -105,30 +103,6 @@ def test_a_training_goes_on_when_there_is_room_again(
     assert {named[0].split("/")[1], named[-1]} == {"datasets", "run/frozen.safetensors"}
 
 
-def test_a_checkpoint_that_cannot_be_written_leaves_the_one_before(
-    trained: Path, tmp_path: Path, room: Room, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    saved: list[int] = []
-    plain_save = Trainer.checkpoint
-
-    def save(loop: Trainer) -> None:
-        saved.append(loop.progress.step)
-        with room(2000) if len(saved) == 2 else contextlib.nullcontext():
-            plain_save(loop)
-
-    monkeypatch.setattr(Trainer, "checkpoint", save)
-    run = tmp_path / "run"
-    command = ["train", str(trained / "experiment.json"), "--set", "trainer.num_epochs=2", "--quiet", "-s", str(run)]
-    assert cli.main(command) == 2
-    assert re.fullmatch(rf"error: {run}/training\.pt: {PROBLEM}.*", capsys.readouterr().err.splitlines()[-1])
-    assert read_state(run / "training.pt")["progress"]["step"] == saved[0]
-    assert cli.main([*command, "--resume"]) == 0
-    assert (run / "model.safetensors").read_bytes() == (trained / "run" / "model.safetensors").read_bytes()
-    states = [read_state(folder / "run" / "training.pt")["parameters"] for folder in (trained, tmp_path)]
-    assert all(one.equal(other) for one, other in zip(*states, strict=True))
-
-
-@pytest.mark.slow
 def test_a_process_ends_without_a_crash(tmp_path: Path) -> None:
     """HDF5 writes once more when the process ends."""
     (tmp_path / "text").write_text("Mary went to Boeing .\n" * 100)
