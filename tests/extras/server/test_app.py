@@ -17,7 +17,9 @@ from hypothesis import strategies as st
 
 import elmo_tasks
 from elmo_tasks.extras.server import Limits
-from elmo_tasks.extras.server.served_runs import ServedRun
+from elmo_tasks.extras.server.app import create_app
+from elmo_tasks.extras.server.bilm_vectors import bilms_of_runs
+from elmo_tasks.extras.server.served_runs import ServedRun, to_bytes
 from elmo_tasks.rendering.drawing import INK, PALETTE
 from tests.extras.server.conftest import Serve, post
 
@@ -72,13 +74,13 @@ def test_too_much_to_explain_is_refused(
         post(client, "/api/runs/ner/predict", long)
         problem = post(client, "/api/runs/ner/predict?explain=true", long, 422)
         assert problem.startswith("the work of 660 tokens; expected at most 50: sentences are read once for each")
-    with serve(Limits(request_tokens=600, queue_tokens=1600)) as client:
+    with serve(Limits(request_tokens=600, queue_tokens=3 * 512)) as client:
         short = {"tokens": TEXT.split()[:4]}  # has four spans, for which 16 tokens are read
         path = "/api/runs/ner/predict-batch?explain=true"
         assert len(post(client, path, {"inputs": [short] * 3})["results"]) == 3
         *found, refused = post(client, path, {"inputs": [short] * 4})["results"]
         assert [list(each) for each in found] == [["results"]] * 3
-        assert refused["error"].startswith("so far the work of 2,048 tokens; expected at most 1,600 in a request: ")
+        assert refused["error"].startswith("so far the work of 2,048 tokens; expected at most 1,536 in a request: ")
 
 
 def test_the_runs_are_described_without_places_on_the_machine(
@@ -112,8 +114,15 @@ def test_vectors_are_those_of_embed(client: TestClient, sample_folder: Path) -> 
         ({"layers": [2, 0], "pooling": "mean", "run": "ner"}, vectors.mean(1)[[2, 0]]),
         ({"layers": [2, 0], "pooling": "max"}, vectors.amax(1)[[2, 0]]),
     ):
-        found = post(client, "/api/embed", {"text": "The dog barks", **chosen})["layers"]
-        torch.testing.assert_close(torch.tensor(found), expected, rtol=0, atol=1e-5)
+        answer = post(client, "/api/embed", {"text": "The dog barks", **chosen})
+        found = torch.tensor(answer["layers"], dtype=torch.float64)
+        torch.testing.assert_close(found.float(), expected, rtol=0, atol=1e-5)
+        torch.testing.assert_close(found, found.round(decimals=6), rtol=0, atol=1e-9)
+    sides = {"one": {"tokens": sentence, "index": 2}, "other": {"text": "A dog", "index": 1}}
+    (other,) = elmo_tasks.embed([["A", "dog"]], bilm=sample_folder / "bilm")
+    cosines = torch.cosine_similarity(vectors[:, 2], other[:, 1], dim=-1).tolist()
+    same = [{"layer": layer, "cosine": pytest.approx(cosine, abs=1e-5)} for layer, cosine in enumerate(cosines)]
+    assert post(client, "/api/similarity", sides) == {"layers": same}
 
 
 def test_ten_neighbors_in_the_first_layer_are_found_unless_others_are_wanted(client: TestClient) -> None:
@@ -122,6 +131,25 @@ def test_ten_neighbors_in_the_first_layer_are_found_unless_others_are_wanted(cli
     assert plain == post(client, "/api/neighbors", {"text": "An old cat", "index": 2, "layer": 1, "k": 10})
     assert plain != post(client, "/api/neighbors", {"text": "An old cat", "index": 2, "layer": 2, "k": 10})
     assert len(post(client, "/api/neighbors", {"text": "An old cat", "index": 2, "k": 50})["neighbors"]) == 17  # all
+
+
+@pytest.mark.parametrize(("count", "found"), [(2, 2), (50, 14)])
+def test_neighbors_are_not_of_the_same_sentence(count: int, found: int, client: TestClient) -> None:
+    neighbors = post(client, "/api/neighbors", {"text": "Nobody barks.", "index": 0, "k": count})["neighbors"]
+    assert len(neighbors) == found
+    assert ["Nobody", "barks", "."] not in [each["tokens"] for each in neighbors]
+    assert [each["cosine"] for each in neighbors] == sorted((each["cosine"] for each in neighbors), reverse=True)
+
+
+def test_scores_are_those_of_the_language_model() -> None:
+    """Each token counts ten times, since that takes about as much longer than its vectors."""
+    given, model, bilms = {"tokens": ["A", "dog", "barks", "."]}, elmo_tasks.load_language_model(), bilms_of_runs({})
+    with TestClient(create_app({}, bilms, Limits(request_tokens=4, queue_tokens=40))) as client:
+        for more, count in (({}, 0), ({"substitutes": 2}, 2)):
+            (expected,) = model.score([given["tokens"]], count)
+            assert post(client, "/api/score", given | more) == json.loads(to_bytes(expected.record()))
+    with TestClient(create_app({}, bilms, Limits(request_tokens=4, queue_tokens=39))) as client:
+        assert "the work of 40 tokens; expected at most 39: " in post(client, "/api/score", given, 422)
 
 
 def test_many_clients_get_their_own_answers(serve: Serve, runs: dict[str, ServedRun]) -> None:
@@ -154,13 +182,15 @@ def test_it_is_well_and_counts(client: TestClient) -> None:
         'request_seconds_count{endpoint="/api/runs/{name}/predict"} 2.0',
         "open_requests 0.0",
         "open_tokens 0.0",
-        'batch_requests_bucket{le="256.0"} 1.0',
-        'batch_tokens_bucket{le="4096.0"} 1.0',
         "batch_tokens_sum 1.0",
         "batch_requests_sum 1.0",
         "batch_seconds_count 1.0",
     ):
         assert f"\nelmo_tasks_{line}\n" in answer.text, line
+    for name, powers in (("requests", range(9)), ("tokens", range(3, 13))):
+        bounds = re.findall(rf'batch_{name}_bucket{{le="(\d+)\.0"}} 1\.0', answer.text)
+        assert list(map(int, bounds)) == [2**power for power in powers]
+    assert all(0 <= float(seconds) < 60 for seconds in re.findall(r"_seconds_sum\S* (\S+)", answer.text))
     assert "\nprocess_resident_memory_bytes " in answer.text
     assert "nor" not in answer.text
 
@@ -270,7 +300,9 @@ def test_wrong_requests_get_a_sentence(client: TestClient, path: str, body: Any,
 
 
 def test_only_json_is_read_so_that_forms_of_other_sites_are_not(client: TestClient) -> None:
-    for headers, found in (({"content-type": "text/plain"}, "'text/plain'"), ({}, "missing")):
+    long = {"content-type": "a" * 99}
+    plain = {"content-type": "text/plain"}
+    for headers, found in ((plain, "'text/plain'"), (long, f"'{'a' * 80}'"), ({}, "missing")):
         answer = client.post("/api/runs/ner/predict", content=b'{"text": "a"}', headers=headers)
         assert answer.status_code == 415
         assert answer.json()["error"] == f"the header Content-Type is {found}; expected application/json"
@@ -279,10 +311,11 @@ def test_only_json_is_read_so_that_forms_of_other_sites_are_not(client: TestClie
 
 
 def test_a_compressed_body_is_refused_by_its_header(client: TestClient) -> None:
-    headers = {"content-type": "application/json", "content-encoding": "gzip"}
-    answer = client.post("/api/runs/ner/predict", content=gzip.compress(b'{"text": "a"}'), headers=headers)
-    assert (answer.status_code, answer.headers["accept-encoding"]) == (415, "identity")
-    assert answer.json()["error"] == "the header Content-Encoding is 'gzip'; send the body uncompressed"
+    for name, shown in (("gzip", "gzip"), ("g" * 99, "g" * 80)):
+        headers = {"content-type": "application/json", "content-encoding": name}
+        answer = client.post("/api/runs/ner/predict", content=gzip.compress(b'{"text": "a"}'), headers=headers)
+        assert (answer.status_code, answer.headers["accept-encoding"]) == (415, "identity")
+        assert answer.json()["error"] == f"the header Content-Encoding is '{shown}'; send the body uncompressed"
 
 
 def test_another_method_is_answered_with_those_that_work(client: TestClient) -> None:
@@ -322,6 +355,8 @@ def test_an_unknown_run_gets_the_names_of_those_there_are(client: TestClient) ->
     assert post(client, "/api/runs/nor/predict", {"text": "a"}, 404) == expected
     expected = "there is no run 'nor'. Did you mean 'ner'? Runs with a frozen biLM: ner, again"
     assert post(client, "/api/embed", {"text": "a", "run": "nor"}, 404) == expected
+    expected = f"there is no run '{'a' * 80}'. Runs: ner, again"
+    assert post(client, f"/api/runs/{'a' * 99}/predict", {"text": "a"}, 404) == expected
 
 
 PATHS = "/../app.py /%2e%2e/app.py /..%2fapp.py /%2fetc/passwd /docs-files/..%2fcore.py /. //etc/passwd /%00"
@@ -376,11 +411,13 @@ def test_another_name_for_this_machine_is_refused(serve: Serve) -> None:
     with serve(allowed_hosts=["localhost", "[::1]", "Elmo.Example"]) as client:
         for host in ("localhost:8000", "LOCALHOST", "[::1]:8000", "elmo.example", "elmo.example:443"):
             assert client.get("/healthz", headers={"host": host}).status_code == 200, host
-        for host in ("evil.example", "", "elmo.example.evil.example", "localhost:8000:1", "[::1", "*"):
+        for host in ("evil.example", "", "elmo.example.evil.example", "localhost:8000:1", "[::1", "*", "a" * 99):
             answer = client.get("/healthz", headers={"host": host})
             assert answer.status_code == 400, host
             name = re.sub(r":\d+$", "", host)
-            expected = f"the header Host is '{name}'; expected one of [::1], elmo.example, localhost, or a name that "
+            expected = (
+                f"the header Host is '{name[:80]}'; expected one of [::1], elmo.example, localhost, or a name that "
+            )
             assert answer.json() == {"error": f"{expected}serve --allow-host has added"}
 
 

@@ -48,13 +48,14 @@ def batcher(work: Work) -> Iterator[Batcher]:
 def test_what_waits_is_computed_together_up_to_the_bound_and_in_order(batcher: Batcher, work: Work) -> None:
     first = batcher.submit(work.double, 0, 1)
     assert work.started.wait(30)
-    others = [batcher.submit(work.double, item, tokens) for item, tokens in ((1, 4), (2, 4), (3, 4), (4, 99), (5, 1))]
-    elsewhere = batcher.submit(work.negate, 6, 1)
+    sizes = ((1, 4), (2, 4), (3, 4), (4, 6), (5, 99), (6, 1))
+    others = [batcher.submit(work.double, item, tokens) for item, tokens in sizes]
+    elsewhere = batcher.submit(work.negate, 7, 1)
     work.go.set()
     assert first.result(30) == 0
-    assert [each.result(30) for each in others] == [2, 4, 6, 8, 10]
-    assert elsewhere.result(30) == -6
-    assert work.batches == [[0], [1, 2], [3], [4], [5], [6]]
+    assert [each.result(30) for each in others] == [2, 4, 6, 8, 10, 12]
+    assert elsewhere.result(30) == -7
+    assert work.batches == [[0], [1, 2], [3, 4], [5], [6], [7]]  # 3 and 4 are just enough
 
 
 def test_other_work_does_not_end_a_batch(batcher: Batcher, work: Work) -> None:
@@ -120,7 +121,7 @@ def test_a_batch_is_counted_before_anyone_has_an_answer(work: Work) -> None:
 
 
 def test_large_bodies_and_long_texts(serve: Serve) -> None:
-    with serve(Limits(body_bytes=1000, request_tokens=20)) as client:
+    with serve(Limits(body_bytes=1000, request_tokens=20, queue_tokens=20)) as client:
         expected = "the body has more than 1,000 bytes"
         assert post(client, "/api/runs/ner/predict", {"text": "a" * 1000}, 413) == expected
         expected = "21 tokens; expected at most 20 in a request. Send less text at once"
@@ -143,15 +144,15 @@ def test_a_request_that_is_allowed_may_also_wait() -> None:
 
 
 @pytest.mark.parametrize(
-    "limits",
+    ("limits", "refused"),
     [
-        Limits(queue_requests=2),
-        Limits(request_tokens=4, queue_tokens=4),
-        Limits(request_tokens=4, queue_tokens=5),
+        (Limits(queue_requests=2), 1),
+        (Limits(request_tokens=4, queue_tokens=4), 1),
+        (Limits(request_tokens=4, queue_tokens=5), 2),
     ],
 )
 def test_overload_is_refused_at_once_and_passes(
-    limits: Limits, serve: Serve, runs: dict[str, ServedRun], monkeypatch: pytest.MonkeyPatch
+    limits: Limits, refused: int, serve: Serve, runs: dict[str, ServedRun], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     body = {"tokens": ["a", "b"]}
     with serve(limits) as client, ThreadPoolExecutor(2) as threads:
@@ -161,11 +162,13 @@ def test_overload_is_refused_at_once_and_passes(
             until = time.monotonic() + 25
             while "elmo_tasks_open_tokens 4.0" not in client.get("/metrics").text:  # is answered also under overload
                 assert time.monotonic() < until
-            answer = client.post("/api/runs/again/predict", json=body)
+            assert "elmo_tasks_open_requests 2.0" in client.get("/metrics").text
+            answer = client.post("/api/runs/again/predict", json={"tokens": ["a"] * refused})
             assert (answer.status_code, answer.headers["retry-after"]) == (429, "1")
             assert "try again" in answer.json()["error"]
         assert all(each.result(30)["results"] for each in waiting)
         assert post(client, "/api/runs/again/predict", body)["results"]
+        assert "elmo_tasks_open_tokens 0.0" in client.get("/metrics").text
 
 
 def test_what_takes_too_long_is_given_up(

@@ -11,9 +11,9 @@ import pytest
 import torch
 from fastapi.testclient import TestClient
 
+import elmo_tasks
 from elmo_tasks.batches import Predict
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.extras.samples import write_sample_data
 from elmo_tasks.extras.server import Limits
 from elmo_tasks.extras.server.app import create_app
 from elmo_tasks.extras.server.bilm_vectors import bilms_of_runs
@@ -25,6 +25,8 @@ from elmo_tasks.runs.archive import archive
 from tests.extras.server.conftest import blocked, post
 from tests.installed import install
 from tests.predictors.stub_models import make_predicate_tagger, make_roles
+
+MODELS = Path(elmo_tasks.__file__).parents[1] / "trained_models" / "elmo_tasks_models"
 
 
 def test_names(run_folder: Path, tmp_path: Path, runs: dict[str, ServedRun]) -> None:
@@ -146,17 +148,24 @@ def test_the_texts_of_each_task_fit_the_form_of_the_page(task_runs: Path) -> Non
             assert run.predictor(each)
 
 
-def test_what_a_share_held_out_is_shown_too(settings: dict[str, Any], tmp_path: Path) -> None:
+def without_elmo(settings: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    """The config of a short training."""
     values = copy.deepcopy(settings)
     values["model"]["embedder"]["elmo"] = None
     values["trainer"] |= {"num_epochs": 1, "moving_average": None, "trackers": [], "regularizers": []}
-    train.train(values | {"validation_data_path": None, "validation_share": 0.2}, tmp_path / "run")
+    return values | changes
+
+
+def test_what_a_share_held_out_is_shown_too(settings: dict[str, Any], tmp_path: Path) -> None:
+    """At most twelve texts, and of each at most 1,000 characters, which end with a word."""
+    words = [*["a" * 99] * 9, "b" * 100]
+    texts = [" ".join([*words, *["b"] * (row % 2)]) for row in range(40)]
+    lines = [[f"{word} X X I-PER" for word in text.split()] for text in texts]
+    (tmp_path / "train.txt").write_text("".join("\n".join([*each, "", ""]) for each in lines))
+    data = {"train_data_path": str(tmp_path / "train.txt"), "validation_data_path": None, "validation_share": 0.4}
+    train.train(without_elmo(settings, **data), tmp_path / "run")
     (run,) = load_runs([str(tmp_path / "run")], batch_tokens=256).values()
-    sentences = load.load_run(tmp_path / "run").reader.read(settings["train_data_path"])
-    places = json.loads((tmp_path / "run" / "validation_examples.json").read_text())
-    lines = {int(place.rpartition(":")[2]) for place in places}
-    expected = [{"text": " ".join(each["tokens"])} for each in sentences if each["line"] in lines]
-    assert run.about["examples"] == expected[:12]
+    assert [len(each["text"]) for each in run.about["examples"]] == [1000] * 12
 
 
 def test_the_model_card_is_that_of_the_run_s_folder(run_folder: Path, tmp_path: Path) -> None:
@@ -195,14 +204,13 @@ def test_a_run_without_a_test_has_the_scores_of_its_best_epoch(run_folder: Path,
 
 
 def test_only_a_frozen_bilm_is_shared(settings: dict[str, Any], tmp_path: Path) -> None:
-    paths = []
-    for name, change in (("without", None), ("trained", {"requires_grad": True})):
-        values = copy.deepcopy(settings)
-        values["trainer"] |= {"num_epochs": 1, "moving_average": None, "trackers": [], "regularizers": []}
-        embedder = values["model"]["embedder"]
-        embedder["elmo"] = change and {**embedder["elmo"], **change}
-        train.train(values, tmp_path / name)
-        paths.append(str(tmp_path / name))
+    trained_too = {**settings["model"]["embedder"]["elmo"], "requires_grad": True}
+    configs = {name: without_elmo(settings) for name in ("without", "trained")}
+    configs["trained"]["model"]["embedder"]["elmo"] = trained_too
+    for name, values in configs.items():
+        values |= {"validation_data_path": None, "test_data_path": None}
+        train.train(values, tmp_path / name, datasets={"train_data_path": [{"tokens": ["a"], "tags": ["O"]}]})
+    paths = [str(tmp_path / name) for name in configs]
     without, trained = load_runs(paths, batch_tokens=256).values()
     assert [run.about["bilm"] for run in (without, trained)] == [None, None]
     assert without.about["mixes"] is None
@@ -218,39 +226,30 @@ def test_what_is_copied_to_each_result_is_bounded(runs: dict[str, ServedRun]) ->
     ):
         runs["ner"].prepare([given], Additions(), single=True)
     assert len(runs["ner"].prepare([given | {"id": 3}], Additions(), single=False).rows) == 400
+    rest = 1_000_000 - len(to_bytes({"id": ""}))
+    assert runs["ner"].prepare([{"text": "A mill.", "id": "x" * rest}], Additions(), single=True).rows
+    with pytest.raises(ElmoTasksError, match="take 1,000,001 bytes; expected at most 1,000,000"):
+        runs["ner"].prepare([{"text": "A mill.", "id": "x" * (rest + 1)}], Additions(), single=True)
 
 
-@pytest.mark.slow
 def test_semantic_roles_get_the_first_run_that_finds_predicates(
     run_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_sample_data(tmp_path / "data", "srl", sentences=(6, 2, 2))
-    overrides = ["trainer.num_epochs=1", "trainer.trackers=[]", "trainer.regularizers=[]", "trainer.precision=float32"]
-    overrides += ["evaluate_on_test=false", "model.embedder.elmo=null"]
-    variables = {"ELMO_TASKS_DATA": str(tmp_path / "data")}
-    small = "model.encoder.hidden_size=4", "model.encoder.hidden_sizes=[4]"
-    for name, config, own in zip(("roles", "predicates"), ("cpu/srl_ewt", "predicates_ewt"), small, strict=True):
-        train.train(config, tmp_path / name, overrides=[*overrides, own], variables=variables)
-    paths = {name: str(tmp_path / name) for name in ("roles", "predicates")}
-    runs = load_runs([paths["roles"], str(run_folder), paths["predicates"]], batch_tokens=256)
-    assert [run.about["predicates"] for run in runs.values()] == ["predicates", None, None]
-    assert [run.about["task"] for run in runs.values()] == ["semantic_roles", "tagging", "tagging"]
-    single_run = load_runs([paths["roles"]], batch_tokens=256)["roles"]
-    assert single_run.about["predicates"] is None
-    models = {"own_roles": tmp_path / "roles", "own_predicates": tmp_path / "predicates"}
-    installed = install(tmp_path / "packages", "srl-models", models, {"predicates": "own_predicates"})
-    monkeypatch.syspath_prepend(tmp_path / "packages")
-    monkeypatch.chdir(tmp_path / "data")
-    for given in (["own_roles"], [f"own_roles={installed / 'own_roles'}", str(run_folder)]):
-        assert load_runs(given, batch_tokens=256)["own_roles"].about["predicates"] == "own_predicates"
-    first = f"first={tmp_path / 'predicates'}"
-    named = f"own_predicates={installed / 'own_predicates'}"
-    for given, expected in (([first, "own_roles"], "first"), ([first, "own_roles", named], "own_predicates")):
-        assert load_runs(given, batch_tokens=256)["own_roles"].about["predicates"] == expected
-    own_hash = content_hash(tmp_path / "predicates" / "model.safetensors")
-    assert Predict(run="own_roles").settings()["predicates"] == own_hash
-    assert "frames" in load.load_predictor("own_roles")({"text": "Orla sold the mill."})[0]
-    request = single_run.prepare([{"tokens": ["a", "b", "c"], "predicates": [0, 2]}], Additions(), single=True)
+    monkeypatch.chdir(tmp_path)  # where no folder has the name of a model
+    own = shutil.copytree(MODELS / "roles", tmp_path / "own")
+    About.path(own).unlink()
+    for given, expected in (
+        ([own], None),
+        ([own, run_folder, "predicates"], "predicates"),
+        (["own=roles", run_folder], "predicates"),  # which is installed with it
+        (["first=pos", f"own={MODELS / 'roles'}"], "first"),
+        (["first=pos", "own=roles", "predicates"], "predicates"),
+    ):
+        runs = load_runs(list(map(str, given)), batch_tokens=256)
+        assert {name: run.about["predicates"] for name, run in runs.items()} == {**dict.fromkeys(runs), "own": expected}
+    own_hash = content_hash(MODELS / "predicates" / "model.safetensors")
+    assert Predict(run="roles").settings()["predicates"] == own_hash
+    request = runs["own"].prepare([{"tokens": ["a", "b", "c"], "predicates": [0, 2]}], Additions(), single=True)
     assert (request.tokens, request.cost) == (3, 6)  # the sentence is read once for each predicate
 
 
@@ -258,12 +257,12 @@ def test_the_predicates_of_all_sentences_of_a_request_are_bounded(runs: dict[str
     run = copy.copy(runs["ner"])
     run.predictor = make_roles(make_predicate_tagger("O", "B-V"))
     inputs = [{"tokens": ["asked"] * 4}] * 3  # 16 tokens are read for each
-    with TestClient(create_app({"roles": run}, {}, Limits(request_tokens=40, queue_tokens=40))) as client:
+    with TestClient(create_app({"roles": run}, {}, Limits(request_tokens=32, queue_tokens=32))) as client:
         assert len(post(client, "/api/runs/roles/predict-batch", {"inputs": inputs[:2]})["results"]) == 2
         refused = post(client, "/api/runs/roles/predict-batch", {"inputs": inputs}, 422)
         text = post(client, "/api/runs/roles/predict", {"text": "Bo asked and asked and asked and asked.\n\n" * 2}, 422)
-    assert refused.startswith("the work of 48 tokens; expected at most 40: sentences are read once for each predicate")
-    assert text.startswith("the work of 72 tokens; expected at most 40: sentences are read once for each predicate")
+    assert refused.startswith("the work of 48 tokens; expected at most 32: sentences are read once for each predicate")
+    assert text.startswith("the work of 72 tokens; expected at most 32: sentences are read once for each predicate")
     shapes: Any = run.predictor.model.shapes
     assert sum(size * longest for size, longest in shapes) == 32  # nothing of what is refused
 

@@ -99,7 +99,10 @@ def read_all(connection: socket.socket) -> bytes:
     return received
 
 
-def test_a_connection_that_is_used_is_not_cut(listening: Listening, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_connection_that_is_used_is_not_cut(
+    listening: Listening, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "uvicorn.access")
     monkeypatch.setattr(serving, "_GRACE_SECONDS", 0.7)
     with (
         listening(Limits(timeout_seconds=0.5)) as (host, port),
@@ -108,11 +111,15 @@ def test_a_connection_that_is_used_is_not_cut(listening: Listening, monkeypatch:
         one.connect()
         used, begin = one.sock, time.monotonic()
         while time.monotonic() < begin + 1.6:  # more than the deadline, which begins again after each answer
-            one.request("GET", "/healthz")
+            one.request("GET", "/healthz", headers={"X-Forwarded-For": "1.2.3.4"})
             answer = one.getresponse()
             assert json.loads(answer.read()) == {"status": "ok"}
             assert one.sock is used
+            client = f"127.0.0.1:{used.getsockname()[1]}"
         assert "server" not in answer.headers  # the name of its software is nobody's business
+    assert {each.getMessage() for each in caplog.records if each.name == "uvicorn.access"} == {
+        f'{client} - "GET /healthz HTTP/1.1" 200'
+    }
 
 
 def test_the_parts_of_a_body_are_bounded_together(listening: Listening) -> None:
@@ -136,10 +143,15 @@ def test_only_a_public_server_takes_any_name(
 ) -> None:
     """Otherwise the page of another site could give its own name this machine's address."""
     settings: dict[str, Any] = {}
-    monkeypatch.setattr("elmo_tasks.extras.server.app.create_app", lambda *_, **given: settings.update(given))
+    apps = "elmo_tasks.extras.server.app.create_app"
+    monkeypatch.setattr(apps, lambda runs, bilms, limits, **given: settings.update(given, limits=limits))
     monkeypatch.setattr(serving, "serve", lambda *_: None)
     proxy = ["--allow-host", "elmo.example", "--allow-host", "b.example"]
-    assert cli.main(["serve", str(run_folder), "--port", "0", "--host", host, *proxy]) == 0
+    names = ("batch-tokens", "max-tokens", "max-bytes", "max-requests", "max-waiting-tokens", "timeout")
+    limits = [f"--{name}={number}" for number, name in enumerate(names, start=1)]
+    given = [*proxy, *limits] if other_names else proxy
+    assert cli.main(["serve", str(run_folder), "--port", "0", "--host", host, *given]) == 0
+    assert settings["limits"] == (Limits(1, 2, 3, 4, 5, 6, connections=8) if other_names else Limits())
     assert (settings["allowed_hosts"] == ["*"]) == other_names
     assert other_names or set(settings["allowed_hosts"]) == {
         *("localhost", "127.0.0.1", "[::1]", "elmo.example", "b.example")
@@ -151,11 +163,12 @@ def test_slow_and_greedy_clients_are_cut(listening: Listening, monkeypatch: pyte
     post = b"POST /api/runs/ner/predict HTTP/1.1\r\nHost: localhost\r\ncontent-type: application/json\r\n"
     limits = Limits(timeout_seconds=0.6)
     with listening(limits) as address, contextlib.ExitStack() as stack:
-        silent, unfinished, bodiless, deaf = (
-            stack.enter_context(socket.create_connection(address, timeout=30)) for _ in range(4)
+        silent, unfinished, bodiless, begun, deaf = (
+            stack.enter_context(socket.create_connection(address, timeout=30)) for _ in range(5)
         )
         unfinished.sendall(b"GET / HTTP/1.1\r\nX-Slow: ")
-        bodiless.sendall(post + b"Content-Length: 20\r\n\r\n{")
+        bodiless.sendall(post + b"Content-Length: 20\r\n\r\n")
+        begun.sendall(post + b"Content-Length: 20\r\n\r\n{")
         deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         body = json.dumps({"tokens": ["a"] * 1500}).encode()
         head = post.replace(b"runs/ner/predict", b"embed") + b"Content-Length: %d\r\n\r\n" % len(body)
@@ -163,6 +176,7 @@ def test_slow_and_greedy_clients_are_cut(listening: Listening, monkeypatch: pyte
         begin = time.monotonic()
         assert read_all(silent) == read_all(unfinished) == b""
         assert b" 408 " in read_all(bodiless)
+        assert b" 408 " in read_all(begun)
         until = time.monotonic() + 60
         while "elmo_tasks_open_tokens 0.0" not in (text := get(address[1], "/metrics")):
             assert time.monotonic() < until
@@ -175,11 +189,15 @@ def test_slow_and_greedy_clients_are_cut(listening: Listening, monkeypatch: pyte
         assert get(address[1], "/healthz") == '{"status":"ok"}'
 
 
-def test_connections_are_bounded(listening: Listening) -> None:
-    with listening(Limits(connections=4)) as address, contextlib.ExitStack() as stack:
-        for _ in range(4):
-            stack.enter_context(socket.create_connection(address, timeout=30))
-        assert get(address[1], "/healthz") == "Service Unavailable"
+def test_connections_are_bounded_while_they_are_open(listening: Listening) -> None:
+    with listening(Limits(connections=4)) as address:
+        with contextlib.ExitStack() as stack:
+            for _ in range(4):
+                stack.enter_context(socket.create_connection(address, timeout=30))
+            assert get(address[1], "/healthz") == "Service Unavailable"
+        until = time.monotonic() + 30
+        while get(address[1], "/healthz") == "Service Unavailable":
+            assert time.monotonic() < until
 
 
 def test_without_runs_all_installed_models_are_served_but_those_without_elmo(
@@ -203,6 +221,8 @@ def test_addresses(capsys: pytest.CaptureFixture[str]) -> None:
     with bind("127.0.0.1", 0) as taken:
         taken.listen()
         port = taken.getsockname()[1]
+        with socket.create_connection(("127.0.0.1", port)):
+            taken.accept()[0].close()
         with pytest.raises(
             ElmoTasksError,
             match=rf"127\.0\.0\.1:{port}: Address already in use; choose another address with --host and --port",
@@ -210,6 +230,7 @@ def test_addresses(capsys: pytest.CaptureFixture[str]) -> None:
             bind("127.0.0.1", port)
         assert cli.main(["serve", "runs/none", "--port", str(port)]) == 2
     assert "Address already in use" in capsys.readouterr().err
+    bind("127.0.0.1", port).close()  # at once, also after it had connections
 
 
 @pytest.mark.parametrize("host", ["192.168..1", "a" * 64])
