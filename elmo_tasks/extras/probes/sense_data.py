@@ -100,8 +100,8 @@ def read_inventory(path: Path) -> dict[Word, list[str]]:
     numbered: dict[Word, list[tuple[int, str]]] = collections.defaultdict(list)
     for line_number, line in read_lines(path):
         fields = line.split()
-        lemma, percent, rest = fields[0].partition("%") if len(fields) == 4 else ("", "", "")
-        if rest[:1] not in _PARTS_OF_SPEECH or not (percent and fields[2].isdecimal()):
+        lemma, _, rest = fields[0].partition("%") if len(fields) == 4 else ("", "", "")
+        if rest[:1] not in _PARTS_OF_SPEECH or not fields[2].isdecimal():
             problem = f"{line[:80]!r}; expected a sense key, an offset, the number of the sense and its frequency"
             raise DataError(path, problem, line_number)
         numbered[Word(lemma, _PARTS_OF_SPEECH[rest[0]])].append((int(fields[2]), fields[0]))

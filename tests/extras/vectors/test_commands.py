@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import elmo_tasks
-import elmo_tasks.extras.vectors.embed
 from elmo_tasks import cli
+from elmo_tasks.commands import options
 from elmo_tasks.elmo import TINY_OPTIONS
 from tests.random_bilm import random_bilm
 
+INDEX = "sentence_to_index"
 Printed = Callable[[], tuple[str, list[list[str]]]]
 
 
@@ -25,60 +27,93 @@ def bilm(tmp_path: Path) -> Path:
     return tmp_path / "bilm"
 
 
-@pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache."""
-    monkeypatch.setenv("ELMO_TASKS_CACHE", str(tmp_path / "cache"))
-    (tmp_path / "cache").mkdir()
-    return tmp_path / "cache"
-
-
-def test_embed_reads_raw_text_unless_it_is_tokenized(bilm: Path, tmp_path: Path) -> None:
-    source, target = tmp_path / "in.txt", tmp_path / "out.npz"
-    source.write_text("Boeing. Bo stayed.\n\u6211\u6765\n", encoding="utf-8")
-    lengths = {}
-    for option in ("--quiet", "--tokenized", "--tokenizer=unicode"):
-        arguments = ["embed", str(source), "--bilm", str(bilm), "--output", str(target), "--force", option]
-        assert cli.main(arguments) == 0
-        vectors = np.load(target)
-        lengths[option] = [vectors[name].shape[1] for name in sorted(vectors.files) if name.isdecimal()]
-    assert lengths == {"--quiet": [2, 3, 1], "--tokenized": [3, 1], "--tokenizer=unicode": [2, 3, 2]}
-
-
-def test_embed_has_the_settings_that_its_arguments_say(
-    bilm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("options", "lengths"), [("", [2, 3, 1]), ("--tokenized", [3, 1]), ("--tokenizer=unicode", [2, 3, 2])]
+)
+def test_embed_reads_raw_text_unless_it_is_tokenized(
+    options: str, lengths: list[int], bilm: Path, tmp_path: Path
 ) -> None:
-    (tmp_path / "in.txt").write_text("One. Two three.\n")
-    batches: list[int] = []
-    embed_file = elmo_tasks.extras.vectors.embed.embed_file
+    (tmp_path / "in.txt").write_text("Boeing. Bo stayed.\n\u6211\u6765\n", encoding="utf-8")
+    arguments = ["embed", str(tmp_path / "in.txt"), "--bilm", str(bilm), "--output", str(tmp_path / "out.npz")]
+    assert cli.main([*arguments, *options.split()]) == 0
+    vectors = np.load(tmp_path / "out.npz")
+    assert [vectors[name].shape[1] for name in sorted(vectors.files) if name.isdecimal()] == lengths
 
-    def noting(*arguments: Any, **settings: Any) -> int:
-        batches.append(settings["max_tokens"])
-        return embed_file(*arguments, **settings)
 
-    monkeypatch.setattr(elmo_tasks.extras.vectors.embed, "embed_file", noting)
-    files = f"--options {bilm}/options.json --weights {bilm}/weights.hdf5"
-    for given, names, settings in (
-        (f"{files} --batch-tokens 9", ["0", "1", "sentence_to_index"], {"bilm": bilm}),
+@pytest.mark.parametrize(
+    ("options", "names", "settings"),
+    [
+        ("--options bilm/options.json --weights bilm/weights.hdf5", ["0", "1", INDEX], {"bilm": "bilm"}),
         (
-            f"--bilm {bilm} --layers top --pool max --no-index",
+            "--bilm bilm --layers top --pool max --no-index",
             ["0", "1"],
-            {"bilm": bilm, "layers": "top", "pool": "max"},
+            {"bilm": "bilm", "layers": "top", "pool": "max"},
         ),
-        (f"--bilm {bilm} --precision int8 --layers mix", None, {"bilm": bilm, "precision": "int8", "layers": "mix"}),
+        (
+            "--bilm bilm --precision int8 --layers 1",
+            ["0", "1", INDEX],
+            {"bilm": "bilm", "precision": "int8", "layers": 1},
+        ),
+    ],
+)
+def test_embed_has_the_settings_that_its_arguments_say(
+    options: str,
+    names: list[str],
+    settings: dict[str, Any],
+    bilm: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(bilm.parent)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"One. Two three.\n")))
+    assert cli.main(["embed", "-", "--output", "out.npz", *options.split()]) == 0
+    found = np.load("out.npz")
+    assert sorted(found.files) == names
+    for number, vectors in enumerate(elmo_tasks.embed("One. Two three.", **settings)):
+        np.testing.assert_allclose(found[str(number)], vectors, atol=2e-6)
+    assert cli.main(["embed", "-", "--output", "out.npz", *options.split()]) == 2
+    assert "out.npz: the file exists; --force replaces it" in capsys.readouterr().err
+
+
+def test_a_vector_of_each_word(bilm: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(bilm.parent)
+    Path("in.txt").write_text("One. Two.\n")
+    call = ["embed", "in.txt", "--bilm", "bilm", "--per", "word", "--output"]
+    assert cli.main([*call, "words.txt"]) == 0
+    assert "words.txt: vectors of 3 words" in capsys.readouterr().err
+    vectors = {line.split()[0]: line.split()[1:] for line in Path("words.txt").read_text().splitlines()[1:]}
+    assert list(vectors) == [".", "One", "Two"]
+    expected = elmo_tasks.embed([["One", "."]], bilm="bilm", layers="mix")[0][0]
+    np.testing.assert_allclose(np.array(vectors["One"], float), expected, atol=1e-5)
+    for wrong, problem in (
+        (["a.csv", "--pool", "mean"], "--per word: expected no --pool; it writes one .txt or .csv file"),
+        (["a.csv", "--no-index"], "expected no --no-index"),
+        (["folder/"], "expected no folder"),
+        (["a.npz"], "a.npz: cannot be written as .npz; expected a name that ends in .txt"),
+        (["a.csv", "--layers", "all"], "layers: got 'all'"),
     ):
-        target = tmp_path / "out.npz"
-        assert cli.main(["embed", str(tmp_path / "in.txt"), "--output", str(target), "--force", *given.split()]) == 0
-        found = np.load(target)
-        assert names is None or sorted(found.files) == names
-        expected = elmo_tasks.embed("One. Two three.", **settings)
-        for number, vectors in enumerate(expected):
-            np.testing.assert_allclose(found[str(number)], vectors, atol=2e-6)
-    assert batches == [9, 4096, 4096]
+        assert cli.main([*call, *wrong]) == 2
+        assert problem in capsys.readouterr().err
+    assert cli.main(["embed", "in.txt", "--output", "words.csv"]) == 2
+    assert "expected a name that ends in .hdf5, .h5 or .npz" in capsys.readouterr().err
+
+
+def test_int8_is_computed_on_the_cpu(
+    bilm: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(options, "chosen_device", lambda _: torch.device("cuda"))
+    monkeypatch.chdir(bilm.parent)
+    Path("in.txt").write_text("One.\n")
+    call = ["embed", "in.txt", "--bilm", "bilm", "--output", "out.npz", "--precision", "int8"]
+    assert cli.main([*call, "--device", "cuda"]) == 2
+    assert "--precision int8 is only for the CPU" in capsys.readouterr().err
+    assert cli.main(call) == 0
 
 
 @pytest.fixture
-def static(tmp_path: Path, cache: Path) -> Path:
+def static(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Word vectors, of which no other test has made an index."""
+    monkeypatch.setenv("ELMO_TASKS_CACHE", str(tmp_path / "cache"))
     path = tmp_path / "vectors.txt"
     path.write_text("dog 1 0\ncat 0.6 0.8\ncar -1 0\n", encoding="utf-8")
     return path
