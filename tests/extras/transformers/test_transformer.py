@@ -13,6 +13,8 @@ from elmo_tasks.text.vocabulary import SPECIAL, Vocabulary
 
 transformers = pytest.importorskip("transformers")
 
+from tokenizers import processors  # noqa: E402
+
 from elmo_tasks.elmo.frozen_layers import LayerCacheConfig  # noqa: E402
 from elmo_tasks.errors import ConfigError, RunError, WeightsError  # noqa: E402
 from elmo_tasks.extras.transformers.transformer import FrozenTransformer, TransformerConfig  # noqa: E402
@@ -21,7 +23,15 @@ from elmo_tasks.files import downloads as hub  # noqa: E402
 from elmo_tasks.runs import load, train  # noqa: E402
 from elmo_tasks.runs.archive import archive  # noqa: E402
 from elmo_tasks.runs.evaluate import evaluate  # noqa: E402
-from tests.extras.transformers.tiny_bert import PIECES, POSITIONS, TEXTS, frozen, save_bert, states  # noqa: E402
+from tests.extras.transformers.tiny_bert import (  # noqa: E402
+    PIECES,
+    POSITIONS,
+    TEXTS,
+    frozen,
+    library_states,
+    save_bert,
+    states,
+)
 
 
 def test_pooling_of_pieces(bert: Path) -> None:
@@ -108,6 +118,14 @@ def test_the_padding_is_the_models_own(bert: Path, named: int | None, expected: 
     assert seen[0].tolist() == [[2, 8, 9, 3], [2, 8, 3, expected]]
 
 
+def test_a_tokenizer_without_special_pieces(bert: Path) -> None:
+    model, tokenizer = TransformerFiles(bert).load()
+    tokenizer.post_processor = processors.Sequence([])
+    found = FrozenTransformer(model, tokenizer, (2,), "first").layers([[], ["went", "to"]]).layers
+    assert found.shape == (2, 1, 2, 8)
+    torch.testing.assert_close(found[1, 0], library_states(bert, ["went", "to"])[2])
+
+
 def test_windows_are_read_in_batches_of_a_bounded_size(bert: Path) -> None:
     model, tokenizer = TransformerFiles(bert).load()
     shapes: list[tuple[int, ...]] = []
@@ -124,6 +142,12 @@ def test_a_window_needs_room_for_two_pieces(tmp_path: Path) -> None:
     found = frozen(folder, layers=(2,)).layers([words]).layers[0, 0]
     torch.testing.assert_close(found[0], states(folder, words[:2])[2, 0])
     torch.testing.assert_close(found[2], states(folder, words[1:])[2, 1])
+    files = TransformerFiles(folder)
+    for window, parts in ((3, [["the"], ["went"], ["to"]]), (99, [words[:2], words[2:]])):  # which do not overlap
+        read = FrozenTransformer(*files.load(), (2,), "first", window=window).layers([words]).layers[0, 0]
+        torch.testing.assert_close(read, torch.cat([states(folder, part)[2] for part in parts]))
+    with pytest.raises(WeightsError, match="too few positions"):
+        FrozenTransformer(*files.load(), (2,), "first", window=2)
     with pytest.raises(
         WeightsError, match=r"config\.json: too few positions for the special pieces of tokenizer\.json"
     ):
@@ -140,6 +164,8 @@ def test_the_mix_learns_and_the_transformer_does_not(bert: Path) -> None:
     last = TransformerConfig(model=str(bert), layers=(-1,), layer_cache=None, dropout=0.0).build()
     torch.testing.assert_close(last(TEXTS)["input"], layers[:, 2])
     assert last.layer_numbers == (2,)
+    first = TransformerConfig(model=str(bert), layers=(-3,), layer_cache=None, dropout=0.0).build()
+    torch.testing.assert_close(first(TEXTS)["input"], layers[:, 0])
     pair = TransformerConfig(model=str(bert), layers=(0, 2), layer_cache=None).build()
     learned = [
         [name for name, parameter in each.named_parameters() if parameter.requires_grad] for each in (last, pair)
@@ -162,8 +188,9 @@ def test_stored_layers_are_the_computed_ones(bert: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(TransformerFiles, "load", lambda self: pytest.fail("computed again"))
     torch.testing.assert_close(build(layer_cache=half)(TEXTS)["input"], computed, atol=2e-3, rtol=2e-3)
     torch.testing.assert_close(build(layer_cache=exact)(TEXTS)["input"], computed, atol=1e-5, rtol=1e-5)
-    with pytest.raises(pytest.fail.Exception, match="computed again"):  # another pooling, another store
-        build(layer_cache=exact, pooling="first")(TEXTS)
+    for other in ({"pooling": "first"}, {"window": 3}, {"prefix_space": False}):
+        with pytest.raises(pytest.fail.Exception, match="computed again"):  # another store
+            build(layer_cache=exact, **other)(TEXTS)
 
 
 def test_the_embedder_puts_its_stored_layers_after_the_words(bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,11 +209,12 @@ def test_the_embedder_puts_its_stored_layers_after_the_words(bert: Path, monkeyp
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"), [({"layers": (3,)}, "got 3; .* has 0 to 2"), ({"layers": (2, -1)}, "named twice")]
+    ("layers", "message"),
+    [((3,), "got 3; .* has 0 to 2"), ((0, -4), "got -4; .* has 0 to 2"), ((2, -1), "named twice")],
 )
-def test_layers_that_the_transformer_lacks(settings: dict[str, Any], message: str, bert: Path) -> None:
+def test_layers_that_the_transformer_lacks(layers: tuple[int, ...], message: str, bert: Path) -> None:
     with pytest.raises(ConfigError, match=message):
-        TransformerConfig(model=str(bert), **settings).build()
+        TransformerConfig(model=str(bert), layers=layers).build()
 
 
 def test_impossible_settings(bert: Path) -> None:

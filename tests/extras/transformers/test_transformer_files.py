@@ -13,6 +13,8 @@ import torch
 
 transformers = pytest.importorskip("transformers")
 
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors  # noqa: E402
+
 from elmo_tasks.errors import ElmoTasksError, WeightsError  # noqa: E402
 from elmo_tasks.extras.transformers.transformer import TransformerConfig  # noqa: E402
 from elmo_tasks.extras.transformers.transformer_files import TransformerFiles  # noqa: E402
@@ -40,10 +42,16 @@ def test_the_key_of_the_store_follows_every_file(tmp_path: Path) -> None:
         (lambda folder: (folder / "config.json").write_text("["), r"config\.json:1: Invalid JSON"),
         (lambda folder: _change(folder, model_type="other"), "model_type: got 'other'"),
         (lambda folder: _change(folder, hidden_size="8"), r"config\.json: .*hidden_size"),
+        (
+            lambda folder: _change(folder, max_position_embeddings=0),
+            "max_position_embeddings: got 0; expected the size",
+        ),
+        (lambda folder: _change(folder, is_encoder_decoder=True), "a model with a decoder; expected an encoder"),
         (lambda folder: _change(folder, hidden_size=1 << 20), r"[\d,]+ numbers; config\.json describes a model of"),
         (lambda folder: _change(folder, num_hidden_layers=1001), "num_hidden_layers: got 1001; at most 1000"),
         (lambda folder: _change(folder, intermediate_size=15), r"model\.safetensors: does not fit config\.json"),
-        (lambda folder: _change(folder, vocab_size=9), r"does not fit config\.json|word pieces; the model has 9"),
+        (lambda folder: _change_tokenizer(folder, lambda own: own.add_tokens(["x"])), "15 word pieces; .* has 14"),
+        (lambda folder: _change_tokenizer(folder, _without_words), "gives no piece for the word 'a'"),
         (lambda folder: _without(folder, "encoder.layer.1.output.dense.bias"), "numbers|lacks encoder.layer.1"),
     ],
 )
@@ -76,16 +84,23 @@ def _without_pooler(folder: Path) -> None:
 
 def _with_code_and_another_file(folder: Path) -> None:
     _change(folder, auto_map={"AutoModel": "evil.Evil", "AutoConfig": "evil.Evil"}, attn_implementation="some/kernel")
+    _change(folder, _attn_implementation="some/kernel")
     (folder / "evil.py").write_text("raise SystemExit('run')")
     (folder / "adapter_config.json").write_text('{"base_model_name_or_path": "/private"}')
 
 
-def _with_padding(folder: Path) -> None:
-    from tokenizers import Tokenizer
-
+def _change_tokenizer(folder: Path, change: Callable[[Any], object]) -> None:
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    tokenizer.enable_padding(length=9)
+    change(tokenizer)
     tokenizer.save(str(folder / "tokenizer.json"))
+
+
+def _without_words(tokenizer: Any) -> None:
+    tokenizer.normalizer = normalizers.Replace("a", "")
+
+
+def _with_padding(folder: Path) -> None:
+    _change_tokenizer(folder, lambda tokenizer: tokenizer.enable_padding(length=9))
 
 
 def test_a_thousand_layers_are_not_too_many(bert: Path, tmp_path: Path) -> None:
@@ -103,16 +118,17 @@ def test_what_changes_no_vector(change: Callable[[Path], None], bert: Path, tmp_
 
 
 def test_words_of_pieces_of_bytes_are_read_as_within_a_sentence(bert: Path, tmp_path: Path) -> None:
-    from tokenizers import Tokenizer, models, pre_tokenizers, processors
-
     folder = shutil.copytree(bert, tmp_path / "bert")
     pieces = {"\u0120": 4, "a": 5, "\u0120a": 6, "[CLS]": 2, "[SEP]": 3, "[PAD]": 0}  # the first is a space
     tokenizer = Tokenizer(models.BPE(pieces, [("\u0120", "a")]))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
     tokenizer.save(str(folder / "tokenizer.json"))
-    row = list(PIECES)[6]
-    torch.testing.assert_close(frozen(folder).layers([["a", "a"]]).layers[0], states(bert, [row, row]))
+    for prefix_space, piece in ((True, PIECES[6]), (False, PIECES[5])):
+        embedder = TransformerConfig(
+            model=str(folder), prefix_space=prefix_space, layer_cache=None, dropout=0.0
+        ).build()
+        torch.testing.assert_close(embedder([["a", "a"]])["input"][0], states(bert, [piece, piece]).mean(0))
 
 
 def test_the_librarys_reports_are_as_before(bert: Path) -> None:
