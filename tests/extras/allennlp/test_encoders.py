@@ -133,6 +133,7 @@ def test_others_are_refused() -> None:
         ({"type": "lstm", "hidden_size": 3}, "is 12 x 4; by its config it should be any x 5"),
         ({"type": "gru", "bias": False}, "bias is False; only True can"),
         ({"type": "lstm", "proj_size": 2}, "proj_size is 2; only 0 can"),
+        ({"type": "pass_through"}, "type: pass_through only reads one embedder"),
     ):
         with pytest.raises(MigrationError, match=message):
             convert_encoder(Params(params), weights, COLUMNS)

@@ -245,7 +245,8 @@ def without_embedder(size: int) -> dict[str, Tensor]:
 
 def test_embedders_without_elmo_and_a_projection(tmp_path: Path) -> None:
     embedding = {"embedding_dim": 6, "projection_dim": 4, "vocab_namespace": "tokens", "trainable": False}
-    changes = {"model.text_field_embedder": {"tokens": embedding}, "model.encoder.input_size": GONE}  # as until 0.5
+    embedder = {"type": "basic", "allow_unmatched_keys": True, "tokens": embedding}  # as until 0.5
+    changes = {"model.text_field_embedder": embedder, "model.encoder.input_size": GONE}
     name = f"{EMBEDDER}_tokens"
     tensors = without_embedder(4) | {f"{name}.weight": ner_tensors()[f"{name}.weight"]}
     weight, bias = torch.randn(4, 6), torch.randn(4)

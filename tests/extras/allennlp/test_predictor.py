@@ -280,11 +280,14 @@ def test_an_address_is_downloaded_once(archive: Path) -> None:
     assert again.predict(sentence=" ".join(TOKENS)) == found
 
 
-def test_a_published_model_that_cannot_be_imported() -> None:
+def test_a_published_model_that_cannot_be_imported(tmp_path: Path) -> None:
     with pytest.raises(
         RunError, match=r"^rc-bidaf-elm: .* Not all published models .* Did you mean 'rc-bidaf-elmo'\?$"
     ):
         compat.load_predictor("rc-bidaf-elm")
+    with pytest.raises(RunError) as caught:
+        compat.load_predictor(str(tmp_path))  # another problem
+    assert "Not all" not in str(caught.value)
 
 
 def test_an_address_without_a_network(archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:

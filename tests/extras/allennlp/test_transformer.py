@@ -144,10 +144,15 @@ def test_problems_are_one_line_and_leave_nothing(
     shutil.copy(bert / "config.json", bare)
     other = tmp_path / "other"
     fine_tuned(other, "", hidden_size=4)
+    (pieces := tmp_path / "pieces").mkdir()
+    shutil.copy(bert / "config.json", pieces)
+    (pieces / "vocab.txt").write_text("the\n")
     cases = {
         str(tmp_path / "none"): "has no config.json; name a folder with config.json and tokenizer.json",
         str(bare): "has no tokenizer.json or vocab.txt",
         str(other): "model.safetensors: does not fit config.json",
+        str(pieces): "vocab.txt: not BERT's word pieces",
+        "hub:org/none": "its transformer's config and tokenizer: hub:org/none: ",
     }
     capsys.readouterr()
     for given, message in cases.items():

@@ -16,6 +16,7 @@ from torch.nn import functional
 transformers = pytest.importorskip("transformers")
 
 from elmo_tasks.cli import main  # noqa: E402
+from elmo_tasks.errors import MigrationError  # noqa: E402
 from elmo_tasks.extras.allennlp.importing import import_allennlp  # noqa: E402
 from elmo_tasks.extras.allennlp.predictor import Predictor  # noqa: E402
 from elmo_tasks.runs.archive import archive  # noqa: E402
@@ -105,6 +106,35 @@ def test_a_pair_is_read_as_one_sequence(tmp_path: Path, pooler: str, capsys: pyt
     assert result["token_ids"] == [PIECES.index(piece) for piece in pieces]
 
 
+def test_a_transformer_also_reads_single_texts_as_they_are(tmp_path: Path) -> None:
+    made, _ = classifier(tmp_path, with_changes(CLASSIFIER, {"dataset_reader.type": "text_classification_json"}))
+    imported = import_allennlp(made, tmp_path / "run", transformer=str(tmp_path / "bert"))
+    reader = json.loads((tmp_path / "run" / "config.json").read_text())["dataset_reader"]
+    assert (reader["type"], reader["task"], reader["tokenizer"]) == ("jsonl", "classification", "whitespace")
+    assert (imported.unread, imported.notes) == ((), ("there is no reader 'text_classification_json' here; data are "
+                                                      "read as by 'jsonl'",))  # fmt: skip
+
+
+TRANSFORMER = "model.text_field_embedder.token_embedders.tokens"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"dataset_reader.combine_input_fields": False}, "combine_input_fields is False; only None or True can"),
+        ({"dataset_reader.collapse_labels": True}, "collapse_labels is True; only False can"),
+        ({"model.seq2vec_encoder.cls_is_last_token": True}, "cls_is_last_token is True; only False can"),
+        ({f"{TRANSFORMER}.sub_module": "encoder"}, "sub_module is encoder; only None can"),
+        ({"dataset_reader.token_indexers.tokens": {"max_length": 9}}, "max_length is 9; only None or None can"),
+        ({"model.type": "simple_tagger"}, "tokens.type: only basic_classifier has word pieces as its tokens"),
+    ],
+)
+def test_what_a_classifier_cannot_have(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
+    made, _ = classifier(tmp_path, with_changes(CLASSIFIER, changes))
+    with pytest.raises(MigrationError, match=message):
+        import_allennlp(made, tmp_path / "run", transformer=str(tmp_path / "bert"))
+
+
 def test_a_bad_archive_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made, tensors = roles(tmp_path)
     run, bert = tmp_path / "run", tmp_path / "bert"
@@ -138,9 +168,9 @@ SIZE = 4
 
 
 def check_classifier(
-    path: Path, vec: dict[str, Any], tensors: dict[str, Any], pooled: Callable[[Tensor], Tensor]
-) -> None:
-    """Compares the scores of a classifier that reads word vectors, (T, D), and pools them to (P,)."""
+    path: Path, vec: dict[str, Any], tensors: dict[str, Any], pooled: Callable[[Tensor], Tensor], **model: Any
+) -> dict[str, Any]:
+    """Compares the scores of a classifier that reads word vectors, (T, D), and pools them to (P,); its new config."""
     config = {
         "dataset_reader": {"type": "text_classification_json", "token_indexers": {"tokens": {"type": "single_id"}}},
         "train_data_path": "train",
@@ -148,6 +178,7 @@ def check_classifier(
             "type": "basic_classifier",
             "text_field_embedder": {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": SIZE}}},
             "seq2vec_encoder": vec,
+            **model,
         },
     }
     table = torch.randn(len(WORDS) + 1, SIZE)
@@ -156,15 +187,34 @@ def check_classifier(
     layer = linear("_classification_layer", len(vector), 2)
     given = {"_text_field_embedder.token_embedder_tokens.weight": table, **tensors, **layer}
     made = write_archive(path / "model.tar.gz", config, given, {"tokens": WORDS, "labels": ("no", "yes")})
-    import_allennlp(made, path / "run")
+    assert not import_allennlp(made, path / "run").unread
     found = logits(path / "run", {"tokens": ["the", "dog", "?"]})
     torch.testing.assert_close(found, functional.linear(vector, *layer.values()), atol=1e-5, rtol=1e-5)
+    return json.loads((path / "run" / "config.json").read_text())["model"]
 
 
 @pytest.mark.parametrize("averaged", [True, False])
 def test_a_bag_of_embeddings(tmp_path: Path, averaged: bool) -> None:
     vec = {"type": "bag_of_embeddings", "averaged": averaged}
-    check_classifier(tmp_path, vec, {}, lambda vectors: vectors.mean(0) if averaged else vectors.sum(0))
+    model = check_classifier(tmp_path, vec, {}, lambda vectors: vectors.mean(0) if averaged else vectors.sum(0))
+    assert (model["dropout"], model["encoder"], model["output"]) == (0.0, None, None)
+
+
+def test_an_encoder_and_a_layer_before_the_scores(tmp_path: Path) -> None:
+    lstm, layer = nn.LSTM(SIZE, 3, batch_first=True), linear("_feedforward._linear_layers.0", 3, 5)
+    tensors = {f"_seq2seq_encoder._module.{name}": tensor for name, tensor in lstm.state_dict().items()} | layer
+    vec = {"type": "bag_of_embeddings", "embedding_dim": 3, "averaged": True}
+    settings = {
+        "seq2seq_encoder": {"type": "lstm", "input_size": SIZE, "hidden_size": 3},
+        "feedforward": {"input_dim": 3, "num_layers": 1, "hidden_dims": 5, "activations": "tanh", "dropout": 0.2},
+        "dropout": 0.3,
+    }
+
+    def pooled(vectors: Tensor) -> Tensor:
+        return functional.linear(lstm(vectors[None])[0][0].mean(0), *layer.values()).tanh()
+
+    model = check_classifier(tmp_path, vec, tensors, pooled, **settings)
+    assert (model["dropout"], model["output"]["dropout"]) == (0.3, 0.2)
 
 
 def test_convolutions_with_a_projection(tmp_path: Path) -> None:

@@ -1,23 +1,25 @@
 """The classifiers `text_classifier` and `bcn`: what they predict, how they learn it, and weights of labels."""
 
+import dataclasses
+import math
 from typing import Any, get_args
 
-import numpy as np
+import pydantic
 import pytest
 import torch
-from numpy.typing import NDArray
 from torch.nn import functional
 
 from elmo_tasks.config import load_config
 from elmo_tasks.errors import ConfigError, ElmoTasksError
 from elmo_tasks.extras.other_tasks.text_classifier import Pooling, PoolingName, TextClassifier
+from elmo_tasks.models import ModelConfig
 from elmo_tasks.models.biattentive_classifier import BiattentiveClassifier
 from elmo_tasks.modules import attention as attention_module
 from elmo_tasks.modules.attention import masked_softmax
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.tasks.classification import Classification, ClassificationBatch
 from elmo_tasks.text.vocabulary import Vocabulary
-from tests.models.small import attention, encode, linear, make_head, texts_of_lengths
+from tests.models.small import make_head, texts_of_lengths
 
 PAIR = {"premise": ["tarn", "vale"], "hypothesis": ["moro"]}
 
@@ -40,8 +42,24 @@ def test_numbers_are_learned_in_deviations_from_the_mean_of_training(mean: float
     assert model.loss(output, batch).item() == pytest.approx(((first + 1) ** 2 + (second - 1) ** 2) / 2, rel=1e-4)
     found = [prediction["score"] - mean for prediction in model.decode(output, batch)]
     assert found == pytest.approx([10 * first, 10 * second], rel=1e-5)
+    assert (model.prediction_scores(output, batch, []) - mean).tolist() == pytest.approx(found, rel=1e-5)
     model.prepare_training([{"score": 3.0}] * 2)  # all the same
     assert model.decode(output, batch)[0]["score"] == pytest.approx(3 + first)
+
+
+@torch.no_grad()
+def test_a_set_of_labels_has_those_from_a_half_on() -> None:
+    """The score of a prediction is the sum of the logarithms of their probabilities."""
+    model, vocabulary = make_classifier("multi_label")
+    batch: Any = model.task.collate([{"tokens": ["tarn"]}] * 2, vocabulary)
+    shares = torch.tensor([[0.5, 0.75, 0.25], [0.25, 0.4, 0.1]])
+    output = dataclasses.replace(model(batch), logits=shares.logit())
+    found = model.decode(output, batch)
+    assert [each["labels"] for each in found] == [["bad", "good"], []]
+    torch.testing.assert_close(torch.tensor([[*each["probabilities"].values()] for each in found]), shares)
+    scores = model.prediction_scores(output, batch, found)
+    assert scores.tolist() == pytest.approx([math.log(0.5 * 0.75), 0.0])
+    assert [list(each) for each in model.decode(output, batch, probabilities=False)] == [["labels"]] * 2
 
 
 @torch.no_grad()
@@ -82,6 +100,19 @@ def settings(of_reader: str, **model: Any) -> dict[str, Any]:
         "data_loader": {"batch_size": 2},
         "trainer": {"num_epochs": 1, "validation_metric": "-loss"},
     }
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        {"embedder": {"words": {"size": 4}}},
+        {"embedder": {"words": {"size": 4}, "transformer": {"model": "bert"}}},
+        {"embedder": {"transformer": {"model": "bert"}}, "encoder": {"type": "pass_through"}},
+    ],
+)
+def test_a_first_piece_is_only_that_of_a_transformer(model: dict[str, Any]) -> None:
+    with pytest.raises(pydantic.ValidationError, match="'cls' needs an embedder that is only a transformer, and no"):
+        ModelConfig.model_validate({"type": "text_classifier", "pooling": "cls", **model})
 
 
 @pytest.mark.parametrize("task", ["classification", "multi_label", "regression", "text_pairs", "pair_regression"])
@@ -178,35 +209,6 @@ def make_biattentive() -> tuple[BiattentiveClassifier, ClassificationBatch]:
     model, vocabulary = make_head(layers, {"labels": OPINIONS})
     examples = [{"tokens": tokens, "label": label} for tokens, label in zip(OPINION_TEXTS, OPINIONS, strict=True)]
     return model, Classification().collate(examples, vocabulary)
-
-
-def equations(
-    model: BiattentiveClassifier, vectors: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The pooled text and the attention weights by the paper's equations, token by token."""
-    (pre_encoder,) = model.pre_encoder.layers
-    encoded = encode(model.encoder, np.maximum(linear(vectors, pre_encoder), 0))
-    joined = []
-    for token, weights in zip(encoded, attention(encoded, encoded), strict=True):
-        context = sum(weight * other for weight, other in zip(weights, encoded, strict=True))
-        joined.append(np.concatenate([token, token - context, token * context]))
-    integrated = encode(model.integrator, np.stack(joined))
-    (weights,) = attention(model.attentive_pooling.score.weight.detach().double().numpy(), integrated)
-    attended = sum(weight * token for weight, token in zip(weights, integrated, strict=True))
-    return np.concatenate([integrated.max(0), integrated.mean(0), integrated.min(0), attended]), weights
-
-
-@torch.no_grad()
-def test_the_papers_equations() -> None:
-    model, batch = make_biattentive()
-    output = model(batch)
-    embedded = model.embedder(batch.tokens).inputs.double().numpy()
-    for row, tokens in enumerate(OPINION_TEXTS):
-        pooled, weights = equations(model, embedded[row, : len(tokens)])
-        assert output.attention[row].tolist() == pytest.approx([*weights, *[0.0] * (5 - len(tokens))], abs=1e-6)
-        for layer in model.output.layers:
-            pooled = np.maximum(linear(pooled, layer), 0)
-        assert output.logits[row].tolist() == pytest.approx(linear(pooled, model.scores), abs=1e-5)
 
 
 @torch.no_grad()

@@ -1,6 +1,7 @@
 """Pretraining as a whole: it learns, resumes, fine-tunes, and what it writes can be read."""
 
 import json
+import os
 import shutil
 import signal
 from collections.abc import Callable, Mapping
@@ -18,7 +19,7 @@ from elmo_tasks import cli
 from elmo_tasks.config import load_config
 from elmo_tasks.elmo import TINY_OPTIONS, BiLM
 from elmo_tasks.elmo.options import PUBLISHED_OPTIONS, LexiconOptions
-from elmo_tasks.errors import ConfigError, ElmoTasksError, RunError, WeightsError, WriteError
+from elmo_tasks.errors import ConfigError, DataError, ElmoTasksError, RunError, WeightsError, WriteError
 from elmo_tasks.extras.pretraining.corpus import Corpus
 from elmo_tasks.extras.pretraining.language_model import LanguageModel
 from elmo_tasks.extras.pretraining.pretrain import PretrainingFolder, perplexity_of_text, pretrain
@@ -26,7 +27,7 @@ from elmo_tasks.extras.pretraining.pretraining_config import PretrainingConfig
 from elmo_tasks.extras.weights.many_langs import NEEDED_CHARACTERS, NEEDED_WORDS, as_bytes
 from elmo_tasks.files.locks import locked
 from elmo_tasks.files.tensor_files import read_state
-from elmo_tasks.text.tokenizers import WhitespaceTokenizer
+from elmo_tasks.text.tokenizers import TREEBANK, WhitespaceTokenizer
 from elmo_tasks.training.callbacks import Callback, Progress
 from elmo_tasks.training.optimizers import Adagrad
 from tests.extras.pretraining.conftest import write_config
@@ -402,13 +403,19 @@ def test_a_dry_run_writes_nothing(
 
 def test_the_command_prints_the_perplexity(text_file: Path, whole: Whole, capsys: pytest.CaptureFixture[str]) -> None:
     run = str(whole.folder)
+    with text_file.open("a") as file:
+        file.write("the dog, again .\n")
+    assert cli.main(["perplexity", str(text_file), "--bilm", run]) == 0  # with the tokenizer of the biLM
+    assert f"{perplexity_of_text(run, [str(text_file)], TREEBANK)['mean']:.2f} │" in capsys.readouterr().out
     assert cli.main(["perplexity", str(text_file), "--bilm", run, "--tokenized", "--json", "--quiet"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found == perplexity_of_text(run, [str(text_file)], WhitespaceTokenizer())
     assert found["mean"] == pytest.approx((found["forward"] * found["backward"]) ** 0.5)
     sentences = [line.split() for line in text_file.read_text().splitlines() if line]
     assert found["targets"] == sum(map(len, sentences)) + len(sentences)
-    assert found["unknown_percent"] == 0.0
+    assert found["unknown_percent"] == pytest.approx(100 / found["targets"])  # of "dog,"
+    with pytest.raises(DataError, match="holds no text; expected at least one sentence"):
+        perplexity_of_text(run, [os.devnull])
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16])

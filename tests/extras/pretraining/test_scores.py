@@ -4,6 +4,7 @@ import csv
 import json
 import math
 import re
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -294,23 +295,21 @@ def test_the_command_writes_tables_and_objects(
     assert b"the file exists; --force replaces it" in capsysbinary.readouterr().err
 
 
-TYPES = ["a", "b", "rare"]
-VOCABULARY = OutputVocabulary(TYPES[:2])
+VOCABULARY = OutputVocabulary(["a", "b"])
 
 
-def reader(*sentences: tuple[int, ...]) -> SlotReader:
+def reader(*sentences: str) -> SlotReader:
     """Slots of sentences, all of one document."""
-    tokens = np.array([token for sentence in sentences for token in sentence], dtype=np.uint32)
-    borders = np.cumsum([0, *map(len, sentences)])
-    return SlotReader(CorpusPart(tokens, borders, np.array([0, len(sentences)])), TYPES, VOCABULARY, 50)
+    text = number_tokens(map(str.split, sentences))
+    return SlotReader(CorpusPart.of(text), text.types, VOCABULARY, 50)
 
 
-TEXT = reader((0, 1, 0), (2,), (0,), (1, 2, 0, 0))
+TEXT = reader("a b a", "rare", "a", "b rare a a")
 
 
 def test_unigrams_by_hand() -> None:
     # Counts in training, plus one: a 3, b 2, </S> 2, <S> 1, <UNK> 1. Held out are b and </S>.
-    assert unigram_perplexity(reader((0, 0, 1)), reader((1,)), 5) == pytest.approx(9 / 2)
+    assert unigram_perplexity(reader("a a b"), reader("b"), 5) == pytest.approx(9 / 2)
 
 
 def make_model(dropout: float = 0.0) -> LanguageModel:
@@ -336,6 +335,24 @@ def test_of_a_model_that_knows_only_frequencies_by_hand(slots: int, monkeypatch:
             "targets": 13,
         }
     )
+
+
+def test_a_terminal_shows_surprising_words_and_those_that_are_expected(
+    bilm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "text.txt").write_text("the zebra.\n")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "dumb")
+    assert cli.main(["score", str(tmp_path / "text.txt"), "--bilm", str(bilm), "--substitutes", "1"]) == 0
+    shown = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    (found,) = score_texts(LanguageModel.load(bilm), [TEXTS[2]], 1)
+    expected = []
+    for name, each in zip(["the", "zebra (unknown)", "."], found.tokens, strict=True):
+        (word, share), *_ = each.substitutes
+        bits = f"{each.forward / math.log(2):.1f} {each.backward / math.log(2):.1f}"
+        expected.append(f"{name}: {bits} bits {word} {100 * share:.0f}%")
+    expected.append(f"forward and backward: {found.forward / math.log(2):.1f} {found.backward / math.log(2):.1f} bits")
+    assert shown == ["the zebra .", *expected, ""]
 
 
 @pytest.mark.parametrize("training", [True, False])

@@ -1,5 +1,8 @@
 """What the streams read and predict, against the definition of a bidirectional language model."""
 
+import dataclasses
+import itertools
+
 import numpy as np
 import pytest
 import torch
@@ -9,6 +12,7 @@ from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.extras.pretraining import windows
 from elmo_tasks.extras.pretraining.corpus import CorpusPart
 from elmo_tasks.extras.pretraining.softmax import OutputVocabulary
+from elmo_tasks.extras.pretraining.tokenize_files import number_tokens
 from elmo_tasks.extras.pretraining.windows import NO_TARGET, SlotReader, TokenStreams, Window, sentence_windows
 
 DOCUMENTS = [
@@ -20,12 +24,9 @@ VOCABULARY = OutputVocabulary(["the", "dog", "it", "a"])
 
 
 def make_reader() -> SlotReader:
-    types = sorted({token for document in DOCUMENTS for sentence in document for token in sentence})
-    sentences = [sentence for document in DOCUMENTS for sentence in document]
-    tokens = np.array([types.index(token) for sentence in sentences for token in sentence], dtype=np.uint32)
-    starts = np.cumsum([0, *map(len, sentences)])
-    documents = np.cumsum([0, *map(len, DOCUMENTS)])
-    return SlotReader(CorpusPart(tokens, starts, documents), types, VOCABULARY, 50)
+    text = number_tokens(itertools.chain(*DOCUMENTS))
+    part = dataclasses.replace(CorpusPart.of(text), documents=np.cumsum([0, *map(len, DOCUMENTS)]))
+    return SlotReader(part, text.types, VOCABULARY, 50)
 
 
 def expected_slots(sentences: list[list[str]]) -> list[tuple[str, str, str, str]]:
@@ -152,11 +153,12 @@ def test_targets_are_counted(tokens_at_once: int, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_token_that_is_written_as_the_end_of_a_sentence_counts_as_one() -> None:
-    part = CorpusPart(np.array([0, 1, 0], dtype=np.uint32), np.array([0, 2, 3]), np.array([0, 2]))
-    reader = SlotReader(part, ["</S>", "the"], VOCABULARY, 50)
+    text = number_tokens([["</S>", "the"], ["</S>"]])
+    reader = SlotReader(CorpusPart.of(text), text.types, VOCABULARY, 50)
     assert reader.count_targets(len(VOCABULARY))[1] == 4
 
 
 def test_too_little_text_is_an_error() -> None:
-    with pytest.raises(ElmoTasksError, match=r"has 21 tokens.*batch_size x unroll_steps = 5 x 5"):
-        TokenStreams(make_reader(), batch_size=5, steps=5, seed=0)
+    with pytest.raises(ElmoTasksError, match=r"has 21 tokens.*batch_size x unroll_steps = 11 x 2"):
+        TokenStreams(make_reader(), batch_size=11, steps=2, seed=0)
+    assert TokenStreams(make_reader(), batch_size=7, steps=3, seed=0).windows_per_epoch == 1

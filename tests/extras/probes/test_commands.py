@@ -1,4 +1,4 @@
-"""What `pretrain`, `perplexity` and `probe` pass on and print."""
+"""What `pretrain` and `probe` pass on and print."""
 
 import json
 import lzma
@@ -139,13 +139,3 @@ def test_the_first_process_prints_the_perplexities_before_and_after(
     monkeypatch.setattr(PartialState, "is_main_process", False)
     assert cli.main(["pretrain", "own.jsonnet"]) == 0
     assert printed() == ("", [])
-
-
-def test_perplexity_uses_the_tokenizer_of_the_biLM_unless_one_is_named(
-    monkeypatch: pytest.MonkeyPatch, printed: Printed
-) -> None:
-    measure = Mock(return_value=HELD_OUT)
-    monkeypatch.setattr(elmo_tasks.extras.pretraining.pretrain, "perplexity_of_text", measure)
-    assert cli.main(["perplexity", "one.txt", "*.gz"]) == 0
-    assert measure.call_args.args[:3] == ("default", ["one.txt", "*.gz"], None)
-    assert printed()[1] == [["", "value"], *ROWS]

@@ -110,12 +110,6 @@ embeddings = elmo(batch_to_ids([["First", "sentence", "."], ["Another", "."]]))
 found = embeddings["elmo_representations"]
 assert embeddings["mask"].tolist() == [[1, 1, 1], [1, 1, 0]]
 """,
-    "one representation, by name": """
-from elmo_tasks.compat import Elmo, batch_to_ids
-elmo = Elmo(options_file=OPTIONS, weight_file=WEIGHTS, num_output_representations=1, requires_grad=False, dropout=0.5)
-elmo.eval()
-found = elmo.forward(batch_to_ids([["First", "sentence", "."], ["Another", "."]]))["elmo_representations"]
-""",
     "a part of a model": """
 import torch
 from elmo_tasks.compat import Elmo, batch_to_ids
@@ -170,9 +164,14 @@ def test_a_known_hash_is_checked_and_other_addresses_need_theirs(files: Path) ->
         Elmo(files / "options.json", address.replace("weights", "weights_2"))
 
 
-def test_the_page_has_every_other_name() -> None:
+def test_the_page_has_every_other_name(capsys: pytest.CaptureFixture[str]) -> None:
     """Those of ELMoForManyLangs are names of languages, which `fetch --list` shows."""
+    assert cli.main(["fetch", "--list"]) == 0
+    listed = capsys.readouterr().out
+    assert [line for line in listed.splitlines() if line[0] != " "] == [*PUBLISHED]
+    assert "\nchinese\n  http://vectors.nlpl.eu/repository/11/179.zip\n" in listed
+    small, medium = (addresses_of(size, HOSTS[0]) for size in ("2x1024_128_2048cnn_1xhighway", SIZE))
+    assert listed.startswith(f"small\n  {small[0]}\n  {small[1]}#sha256=747b")
+    assert f"medium\n  {medium[0]}\n  {medium[1]}\n" in listed
     names = re.findall(r"^\|[^|]*\| `([\w.-]+)` \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     assert names == [name for name, (address, *_) in PUBLISHED.items() if "vectors.nlpl.eu" not in address]
-    assert PUBLISHED["spanish"] == ("http://vectors.nlpl.eu/repository/11/145.zip",)
-    assert PUBLISHED["chinese"] == ("http://vectors.nlpl.eu/repository/11/179.zip",)
