@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import tarfile
@@ -27,46 +26,13 @@ def new_format(request: pytest.FixtureRequest) -> bool:
     return bool(request.param)
 
 
-@pytest.mark.parametrize("top", ["", "./", "model/", "./my model/"])
-def test_reads_an_archive_that_was_packed_anew_on_macos(top: str, tmp_path: Path) -> None:
-    path = write_archive(tmp_path / "model.tar.gz", CONFIG, TENSORS, {"tokens": ("a",), "labels": ("B", "A")})
-    clutter = (
-        "._config.json",
-        "._weights.th",
-        "vocabulary/._tokens.txt",
-        "vocabulary/.DS_Store",
-        "__MACOSX/config.json",
-    )
-    with tarfile.open(path) as old, tarfile.open(tmp_path / "anew.tar.gz", "w:gz", format=tarfile.PAX_FORMAT) as tar:
-        for name in clutter:
-            info, content = member(f"{top}{name}", b"\0\5\x16\7")
-            tar.addfile(info, io.BytesIO(content))
-        for info in old:
-            stream = old.extractfile(info)
-            info.name, info.pax_headers = f"{top}{info.name}", {"LIBARCHIVE.xattr.com.apple.quarantine": "MDA4Mw"}
-            tar.addfile(info, stream)
-        other, content = member(f"{top}backup/config.json", b"{}")  # is left out, like all other files
-        tar.addfile(other, io.BytesIO(content))
-    with opened(tmp_path / "anew.tar.gz", tmp_path) as archive:
-        assert archive.config == CONFIG
-        assert archive.vocabulary.labels("labels") == ("B", "A")
-        assert archive.tensors.keys() == TENSORS.keys()
-
-
-def test_two_archives_in_one_are_refused(tmp_path: Path) -> None:
-    with tarfile.open(tmp_path / "two.tar.gz", "w:gz") as tar:
-        for name in ("one/config.json", "two/config.json"):
-            info, content = member(name, b"{}")
-            tar.addfile(info, io.BytesIO(content))
-    with pytest.raises(MigrationError, match=r"contains 'two/config\.json' and other files of the same kind elsewhere"):
-        opened(tmp_path / "two.tar.gz", tmp_path).__enter__()
-
-
 def test_reads_the_file_and_the_folder(new_format: bool, tmp_path: Path) -> None:
     names = {"tokens": ("@@UNKNOWN@@", "a b", "x\x85y", "two@@NEWLINE@@lines"), "labels": ("B", "A")}
     options = member("fta/model.elmo.options_file", OPTIONS.model_dump_json().encode())
     meta = member("meta.json", b'{"version": "2.8.0"}')
-    path = write_archive(tmp_path / "model.tar.gz", CONFIG, TENSORS, names, new_format=new_format, more=[options, meta])
+    others = ("._config.json", "vocabulary/._tokens.txt", "fta/._options_file", "backup/config.json", "vocabulary/x.th")
+    more = [options, meta, *(member(name, b"\0") for name in others)]
+    path = write_archive(tmp_path / "model.tar.gz", CONFIG, TENSORS, names, new_format=new_format, more=more)
     with tarfile.open(path) as tar:
         for entry in filter(tarfile.TarInfo.isfile, tar):  # `extractall` has another signature in older Pythons
             target = tmp_path / "folder" / entry.name
@@ -174,32 +140,17 @@ class Code:
         return os.mkdir, (str(self.path / "harmed"),)
 
 
-def test_hostile_members_are_refused(tmp_path: Path) -> None:
-    link = tarfile.TarInfo("vocabulary/more.txt")
-    link.type, link.linkname = tarfile.LNKTYPE, "config.json"
-    (scratch := tmp_path / "scratch").mkdir()
-    for harm, message in (
-        (member("vocabulary/../../harmed", b"x"), "a place outside of its folder"),
-        ((link, b""), "not a regular file"),
-        (member("vocabulary/tokens.txt", b"x"), "twice"),
-    ):
-        path = write_archive(tmp_path / "model.tar.gz", CONFIG, TENSORS, {"tokens": ("a",)}, more=[harm])
-        with pytest.raises(MigrationError) as error, opened(path, scratch):
-            pass
-        assert message in str(error.value)
-        assert len(str(error.value).splitlines()) == 1
-        assert sorted(each.name for each in tmp_path.iterdir()) == ["model.tar.gz", "scratch"]
-        assert not list(scratch.iterdir())
-
-
-def test_code_in_the_pickle_is_not_run(new_format: bool, tmp_path: Path) -> None:
+def test_code_in_the_pickle_is_not_run_and_nothing_is_written_elsewhere(new_format: bool, tmp_path: Path) -> None:
     tensors: Any = {**TENSORS, "code": Code(tmp_path)}
     path = write_archive(tmp_path / "model.tar.gz", CONFIG, tensors, {}, new_format=new_format)
     with pytest.raises(MigrationError) as error, opened(path, tmp_path):
         pass
     assert "more than tensors, perhaps code, which is not run" in str(error.value)
     assert len(str(error.value).splitlines()) == 1
-    assert not (tmp_path / "harmed").exists()
+    path = write_archive(tmp_path / "model.tar.gz", CONFIG, TENSORS, {}, more=[member("vocabulary/../../harmed", b"x")])
+    with pytest.raises(MigrationError, match=f"^{path}: .* a place outside of its folder"), opened(path, tmp_path):
+        pass
+    assert [each.name for each in tmp_path.iterdir()] == ["model.tar.gz"]
 
 
 WRONG: dict[str, tuple[dict[str, bytes], str]] = {

@@ -18,16 +18,15 @@ PAIRS = ((["tarn", "vale", "is", "moro"], ["orla", "?"]), (["it"], ["vale", "bru
 SENTENCES = [["tarn", "vale", "is"], ["moro"], ["it", "is", "orla", "?", "brusk", "it", "vale"]]
 
 
-def logits_of_pairs(model: TaskModel[Any, Any], vocabulary: Vocabulary) -> Tensor:
-    examples = [{"premise": premise, "hypothesis": hypothesis} for premise, hypothesis in PAIRS]
-    return model(model.task.collate(examples, vocabulary)).logits
+def pairs_of(model: TaskModel[Any, Any], vocabulary: Vocabulary) -> Any:
+    return model.task.collate([{"premise": first, "hypothesis": second} for first, second in PAIRS], vocabulary)
 
 
 @torch.no_grad()
 def test_esim() -> None:
     archive = make("esim")
     _, model, vocabulary = archive.convert()
-    logits = logits_of_pairs(model, vocabulary)
+    logits = model(pairs_of(model, vocabulary)).logits
     for row, pair in enumerate(PAIRS):
         first, second = (archive.run_lstm("_encoder", archive.embed(text)) for text in pair)
         sides = []
@@ -61,17 +60,23 @@ def test_srl() -> None:
 def test_decomposable_attention(aggregate: tuple[int, ...], end: list[str]) -> None:
     archive = make("decomposable_attention", {"dataset_reader.tokenizer.end_tokens": end}, aggregate=aggregate)
     head, model, vocabulary = archive.convert()
-    logits = logits_of_pairs(model, vocabulary)
-    for row, pair in enumerate(PAIRS):
+    batch = pairs_of(model, vocabulary)
+    output = model(batch)
+    for row, (pair, prediction) in enumerate(zip(PAIRS, model.decode(output, batch), strict=True)):
         first, second = (archive.embed([*text, *end]) for text in pair)
         attending = [archive.run_layers("_attend_feedforward._module", side) for side in (first, second)]
         scores = attending[0] @ attending[1].T
         sides = []
-        for own, other, weights in ((first, second, scores), (second, first, scores.T)):
-            aligned = torch.cat([own, weights.softmax(1) @ other], dim=1)
+        for name, own, other, weights in (
+            ("premise", first, second, scores.softmax(1)),
+            ("hypothesis", second, first, scores.T.softmax(1)),
+        ):
+            aligned = torch.cat([own, weights @ other], dim=1)
             sides.append(archive.run_layers("_compare_feedforward._module", aligned).sum(0))
+            shown = weights[: len(own) - len(end), : len(other) - len(end)]
+            torch.testing.assert_close(torch.tensor(prediction[f"{name}_attention"]), shown)
         expected = archive.run_layers("_aggregate_feedforward", torch.cat(sides), True)
-        torch.testing.assert_close(logits[row], expected, atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(output.logits[row], expected, atol=1e-5, rtol=1e-5)
     assert head.dataset_reader.get("end_token") == head.config["end_token"] == (end[0] if end else None)
 
 
@@ -117,20 +122,22 @@ def test_bcn(maxout: bool) -> None:
     archive = make("bcn", maxout=maxout)
     head, model, vocabulary = archive.convert()
     texts = (["tarn", "vale", "is", "moro"], ["it"])
-    logits = model(model.task.collate([{"tokens": text} for text in texts], vocabulary)).logits
+    output = model(model.task.collate([{"tokens": text} for text in texts], vocabulary))
     for row, text in enumerate(texts):
         encoded = archive.run_lstm("_encoder", archive.run_layers("_pre_encode_feedforward", archive.embed(text)))
         aligned = (encoded @ encoded.T).softmax(1) @ encoded
         joined = torch.cat([encoded, encoded - aligned, encoded * aligned], dim=1)
         tokens = archive.run_lstm("_integrator", joined)
         weights = archive.run_linear("_self_attentive_pooling_projection", tokens).softmax(0)
+        attention = weights.flatten().tolist() + [0.0] * (4 - len(text))
+        assert output.attention[row].tolist() == pytest.approx(attention, abs=1e-6)
         pooled = torch.cat([tokens.amax(0), tokens.amin(0), tokens.mean(0), (weights * tokens).sum(0)])
         if maxout:
             for number in range(2):
                 pooled = archive.run_linear(f"_output_layer._linear_layers.{number}", pooled).view(-1, 2).amax(1)
         else:
             pooled = archive.run_layers("_output_layer", pooled, True)
-        torch.testing.assert_close(logits[row], pooled, atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(output.logits[row], pooled, atol=1e-5, rtol=1e-5)
     if maxout:
         output = {"hidden_sizes": [4, 3], "activation": "maxout", "dropout": 0.2, "pieces": 2}
         assert head.config["output"] == output

@@ -13,11 +13,9 @@ from elmo_tasks.config import load_config
 from elmo_tasks.errors import ConfigError, ElmoTasksError
 from elmo_tasks.extras.other_tasks.text_classifier import Pooling, PoolingName, TextClassifier
 from elmo_tasks.models import ModelConfig
-from elmo_tasks.models.biattentive_classifier import BiattentiveClassifier
 from elmo_tasks.modules import attention as attention_module
 from elmo_tasks.modules.attention import masked_softmax
 from elmo_tasks.runs.experiment_config import ExperimentConfig
-from elmo_tasks.tasks.classification import Classification, ClassificationBatch
 from elmo_tasks.text.vocabulary import Vocabulary
 from tests.models.small import make_head, texts_of_lengths
 
@@ -194,26 +192,9 @@ def test_a_weight_of_a_label_that_is_not_there_names_those_that_are() -> None:
         make("bcn", ["odd", "bad"], {"god": 2})
 
 
-OPINIONS = ("good", "bad", "odd")
-OPINION_TEXTS = (["tarn", "vale", "moro", "orla", "vale"], ["orla"], ["vale", "tarn", "tarn"])
-
-
-def make_biattentive() -> tuple[BiattentiveClassifier, ClassificationBatch]:
-    layers = {
-        "type": "bcn",
-        "pre_encoder": {"hidden_sizes": (5,)},
-        "encoder": {"type": "stacked_bilstm", "hidden_sizes": (4,)},
-        "integrator": {"type": "stacked_bilstm", "hidden_sizes": (3,)},
-        "output": {"hidden_sizes": (7, 6)},
-    }
-    model, vocabulary = make_head(layers, {"labels": OPINIONS})
-    examples = [{"tokens": tokens, "label": label} for tokens, label in zip(OPINION_TEXTS, OPINIONS, strict=True)]
-    return model, Classification().collate(examples, vocabulary)
-
-
 @torch.no_grad()
 def test_a_long_text_is_aligned_with_itself_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    model, batch = make_biattentive()
+    model, batch = make("bcn", ["odd", "bad"], None)
     whole = model(batch).logits
     shapes: list[torch.Size] = []
 
@@ -224,16 +205,4 @@ def test_a_long_text_is_aligned_with_itself_in_parts(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(attention_module, "_SCORES_AT_ONCE", 1)
     monkeypatch.setattr(attention_module, "masked_softmax", recorded)
     torch.testing.assert_close(model(batch).logits, whole)
-    assert shapes == [(3, 1, 5)] * 5
-
-
-def test_predictions() -> None:
-    model, batch = make_biattentive()
-    output = model(batch)
-    for row, prediction in enumerate(model.decode(output, batch)):
-        assert list(prediction["probabilities"]) == list(OPINIONS)
-        assert list(prediction["probabilities"].values()) == pytest.approx(output.logits[row].softmax(0).tolist())
-        assert prediction["label"] == max(OPINIONS, key=prediction["probabilities"].__getitem__)
-        assert len(prediction["attention"]) == len(OPINION_TEXTS[row])
-        assert sum(prediction["attention"]) == pytest.approx(1)
-    assert [list(prediction) for prediction in model.decode(output, batch, probabilities=False)] == [["label"]] * 3
+    assert shapes == [(2, 1, 3)] * 3

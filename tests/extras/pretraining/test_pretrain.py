@@ -380,16 +380,6 @@ def test_a_biLM_with_a_list_of_words_is_refused(config_file: Path, tmp_path: Pat
         pretrain(config_file, tmp_path / "run", start_from=tmp_path)
 
 
-def test_a_part_of_the_biLM_can_stay_frozen(config_file: Path, tmp_path: Path, whole: Whole) -> None:
-    frozen = json.dumps([{"parameters": "token_encoder", "epoch": 2}])
-    overrides = ["trainer.num_epochs=0.1", f"trainer.unfreeze={frozen}"]
-    pretrain(config_file, tmp_path / "next", start_from=whole.folder, overrides=overrides)
-    first, last = weights(whole.folder), weights(tmp_path / "next")
-    assert {name for name in first if np.array_equal(first[name], last[name])} == {
-        name for name in first if not name.startswith("RNN")
-    }
-
-
 def test_a_dry_run_writes_nothing(
     config_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -272,26 +272,6 @@ def test_a_run_refers_to_its_transformer(trained: Path, settings: dict[str, Any]
     assert load.load_predictor(run)(INPUTS)[-1]["tokens"] == ["Mary", "slept"]
 
 
-@pytest.mark.slow
-def test_an_archive_predicts_the_same_where_nothing_else_is_left(
-    settings: dict[str, Any], bert: Path, tmp_path: Path
-) -> None:
-    model = shutil.copytree(bert, tmp_path / "bert")
-    train.train(config_of(settings, model), tmp_path / "run", self_contained=True)
-    expected = load.load_predictor(tmp_path / "run")(INPUTS)
-    shutil.rmtree(model)
-    assert load.load_predictor(tmp_path / "run")(INPUTS) == expected
-    archive(tmp_path / "run", tmp_path / "run.tar.gz")
-    archive(tmp_path / "run", tmp_path / "without.tar.gz", self_contained=False)
-    shutil.move(tmp_path / "run" / "transformer", model)
-    shutil.rmtree(tmp_path / "run")
-    assert load.load_predictor(tmp_path / "run.tar.gz")(INPUTS) == expected
-    with pytest.raises(RunError, match=r"without\.tar\.gz: does not contain its transformer, .*transformer\.model=DIR"):
-        load.load_run(tmp_path / "without.tar.gz")
-    there = [f"model.embedder.transformer.model={model}"]
-    assert load.load_predictor(tmp_path / "without.tar.gz", overrides=there)(INPUTS) == expected
-
-
 def test_a_strangers_run_looks_for_no_other_file(
     run: Path, trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

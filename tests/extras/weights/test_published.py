@@ -4,14 +4,13 @@ import re
 import shutil
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 import elmo_tasks
 from elmo_tasks import cli
-from elmo_tasks.compat import Elmo, ElmoEmbedder
+from elmo_tasks.compat import Elmo, ElmoEmbedder, batch_to_ids
 from elmo_tasks.config import load_config
 from elmo_tasks.elmo import TINY_OPTIONS, ElmoConfig
 from elmo_tasks.errors import RemoteError
@@ -101,55 +100,19 @@ def test_allennlp_s_addresses_of_both_hosts_need_no_hash(files: Path) -> None:
         assert fetched(weights)[1].startswith(f"{addresses_of(SIZE, HOSTS[0])[1]}#sha256=")
 
 
-# As people have asked about them on trackers: each reads OPTIONS and WEIGHTS, addresses, and leaves `found`.
-SCRIPTS = {
-    "two representations": """
-from elmo_tasks.compat import Elmo, batch_to_ids
-elmo = Elmo(OPTIONS, WEIGHTS, 2, dropout=0)
-embeddings = elmo(batch_to_ids([["First", "sentence", "."], ["Another", "."]]))
-found = embeddings["elmo_representations"]
-assert embeddings["mask"].tolist() == [[1, 1, 1], [1, 1, 0]]
-""",
-    "a part of a model": """
-import torch
-from elmo_tasks.compat import Elmo, batch_to_ids
-class Classifier(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.elmo = Elmo(OPTIONS, WEIGHTS, 1, dropout=0)
-        self.output = torch.nn.Linear(self.elmo.get_output_dim(), 2)
-    def forward(self, sentences):
-        self.vectors = self.elmo(batch_to_ids(sentences))["elmo_representations"][0]
-        return self.output(self.vectors.mean(dim=1))
-model = Classifier()
-model([["First", "sentence", "."], ["Another", "."]]).sum().backward()
-learned = {name for name, each in model.named_parameters() if each.grad is not None}
-assert learned > {"output.weight", "output.bias"} and len(learned) > 3  # the mix, too
-found = [model.vectors]
-""",
-    "all layers of each sentence": """
-from elmo_tasks.compat import ElmoEmbedder
-embedder = ElmoEmbedder(OPTIONS, WEIGHTS, -1)
-layers = [embedder.embed_sentence(tokens) for tokens in (["First", "sentence", "."], ["Another", "."])]
-assert [each.shape for each in layers] == [(3, 3, 64), (3, 2, 64)]
-found = None
-""",
-}
-
-
 @pytest.mark.usefixtures("offline")
-@pytest.mark.parametrize("script", SCRIPTS.values(), ids=SCRIPTS)
-def test_scripts_with_addresses(script: str, files: Path) -> None:
+def test_scripts_with_addresses(files: Path) -> None:
     """The addresses of a script stay as they are; the vectors are those of the files that are in their place."""
     for address, name in zip(addresses_of(SIZE, HOSTS[0]), ("options.json", "weights.hdf5"), strict=True):
         place_of(address).parent.mkdir(parents=True)
         shutil.copy(files / name, place_of(address))
     options, weights = addresses_of(SIZE, HOSTS[1])
-    names: dict[str, Any] = {"OPTIONS": options, "WEIGHTS": weights, "__name__": "script"}
-    exec(compile(script, "script", "exec"), names)
-    expected = elmo_tasks.embed([["First", "sentence", "."]], bilm=files)[0].mean(dim=0)
-    for found in names["found"] or ():
-        np.testing.assert_allclose(found[0].detach().numpy(), expected, atol=2e-6)
+    expected = elmo_tasks.embed([["First", "sentence", "."]], bilm=files)[0]
+    found = ElmoEmbedder(options, weights, -1).embed_sentence(["First", "sentence", "."])
+    np.testing.assert_allclose(found, expected, atol=2e-6)
+    elmo = Elmo(options_file=options, weight_file=weights, num_output_representations=2, requires_grad=False).eval()
+    for each in elmo(batch_to_ids([["First", "sentence", "."], ["Another", "."]]))["elmo_representations"]:
+        np.testing.assert_allclose(each[0].detach().numpy(), expected.mean(dim=0), atol=2e-6)
 
 
 @pytest.mark.usefixtures("offline")
