@@ -209,9 +209,9 @@ def write(values: dict[str, Any], path: Sequence[str], value: Any) -> KeyPath:
             if not isinstance(holder, list):
                 problem = "which has no keys; expected an object or a list there"
                 raise LookupError(f"{location} is {shown(holder)}, {problem}")
-            if not re.fullmatch(r"\d+", text):
+            if not re.fullmatch(r"\d{1,9}", text):
                 raise LookupError(f"{location} is a list: expected an index, got {shown(text)}")
-            if len(text) > 9 or int(text) >= len(holder):
+            if int(text) >= len(holder):
                 raise LookupError(f"{location} is a list of {len(holder)}: there is no index {text} (the first is 0)")
             step = int(text)
         taken.append(step)

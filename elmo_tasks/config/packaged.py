@@ -62,7 +62,7 @@ def summary(path: Path) -> str:
     """The first sentence of the comment at the beginning of a config."""
     lines = path.read_text(encoding="utf-8").splitlines()
     comment = [line.removeprefix("//").strip() for line in lines if line.startswith("//")]
-    sentence = re.split(r"\.(?:\s+(?=[A-Z])|$)", " ".join(comment), maxsplit=1)[0]
+    sentence = re.split(r"\.(?:\s+(?=[A-Z])|$)", " ".join(comment))[0]
     return re.sub(r"(?:\.\./)*(\w+)\.jsonnet", r"\1", sentence)  # other configs by their names
 
 

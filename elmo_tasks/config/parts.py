@@ -102,7 +102,6 @@ class Part(Config):
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
-        super().__pydantic_init_subclass__(**kwargs)
         if Part in cls.__bases__:
             cls.alternatives = {}
             return

@@ -73,7 +73,7 @@ class LineWidths:
                     expected = f"at least {self.least}" if width < self.least else f"{width} as in line {like[0]}"
                     problem = f"{len(cells)} column(s); expected {expected}: {text[:80]!r}"
                     raise DataError(self.path, problem, number)
-                for index in self.needed if "\t" in text and "" in cells else ():
+                for index in self.needed if "" in cells else ():
                     if index < len(cells) and not cells[index]:
                         problem = f"column {index} is empty; expected a word or a tag there: {text[:80]!r}"
                         raise DataError(self.path, problem, number)
@@ -116,8 +116,7 @@ def read_rows(
         if not cells:
             yield number, [[text]]
         else:
-            lines = widths.check(sentence)
-            yield lines[0][0] if lines else number, [cells for _, _, cells in lines]
+            yield number, [cells for _, _, cells in widths.check(sentence)]
 
 
 def _sentences(path: Path, borders: tuple[str, ...], filler: str | None, comment: str | None) -> Iterator[list[Line]]:
@@ -145,8 +144,7 @@ def _sentences(path: Path, borders: tuple[str, ...], filler: str | None, comment
 def _cells(text: str) -> list[str]:
     if "\t" in text:
         return [cell.strip(" ") for cell in text.split("\t")]
-    # not at every white space: a token may contain a no-break space
-    return [cell for cell in text.split(" ") if cell] if "  " in text or text[0] == " " else text.split(" ")
+    return [cell for cell in text.split(" ") if cell]  # not at every white space: a token may contain a no-break space
 
 
 def clean(label: str) -> str:

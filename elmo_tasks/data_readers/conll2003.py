@@ -59,7 +59,7 @@ class Conll2003Config(DatasetReaderConfig):
 
 def _is_border(text: str) -> bool:
     """Whether a line, or its first cell, is a border of documents."""
-    return text.split(maxsplit=1)[:1] == [DOCUMENT_BORDER]
+    return text.split()[:1] == [DOCUMENT_BORDER]
 
 
 class Conll2003Reader(DatasetReader):

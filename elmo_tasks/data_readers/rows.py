@@ -233,7 +233,7 @@ class RowExamples:
         value = record.value(column)
         if isinstance(value, str):
             value = split_items(value, record, column, separator) if value.strip() else []
-            others = [each for each in ";|,\n" if each != separator and any(each in label for label in value)]
+            others = [each for each in ";|,\n" if any(each in label for label in value)]
             if others:
                 problem = f"{column!r} has {others[0]!r} in a label; expected labels that {separator!r} separates"
                 remedy = f"Set label_separator: {others[0]!r}, or give lists in JSON lines"

@@ -64,28 +64,28 @@ def unpack(
             stream = bounded(unzipped, unpacked_numbers(archive.stat().st_size), problem)
             with tarfile.open(fileobj=stream, mode="r|") as tar:
                 for member in tar:
-                    name = member.name.removeprefix("./")
+                    name, shown = member.name.removeprefix("./"), repr(member.name[:200])
                     if name.startswith("/") or ".." in name.split("/"):
-                        raise ValueError(f"contains {member.name[:200]!r}, a place outside of its folder")
+                        raise ValueError(f"contains {shown}, a place outside of its folder")
                     if not (member.isfile() or member.isdir()):
-                        raise ValueError(f"{member.name[:200]!r} is not a regular file")
+                        raise ValueError(f"{shown} is not a regular file")
                     if member.isdir() or is_clutter(name):
                         continue
                     rest = name.partition("/")[2]  # the name in a folder around all files
                     if known(name):
                         _write_member(tar, member, folder / name)
                     elif known(rest):
-                        tops.setdefault(name.removesuffix(rest), name)
+                        tops.setdefault(name.removesuffix(rest), shown)
                         if len(tops) == 1:
                             _write_member(tar, member, inner / rest)
                     elif only_known:
-                        raise ValueError(f"contains {name[:200]!r}, which is not a file of a run")
-            while stream.read(1 << 20):  # to the checksum at the end
+                        raise ValueError(f"contains {shown}, which is not a file of a run")
+            while stream.read1():  # to the checksum at the end
                 pass
         # The files of the only folder in an archive get its place, unless there are files outside of it.
         outside = any(path != inner for path in folder.iterdir())
         if tops and (only_known if outside else len(tops) > 1):
-            raise ValueError(f"contains {[*tops.values()][-1][:200]!r} and other files of the same kind elsewhere")
+            raise ValueError(f"contains {[*tops.values()][-1]} and other files of the same kind elsewhere")
         for path in inner.iterdir() if tops and not outside else ():
             path.rename(folder / path.name)
         shutil.rmtree(inner, ignore_errors=True)
@@ -117,6 +117,6 @@ def _write_member(tar: tarfile.TarFile, member: tarfile.TarInfo, path: Path) -> 
     assert content is not None  # it is a regular file
     with content, write_errors(path, member.size), open(path, "xb") as target:
         try:
-            shutil.copyfileobj(content, target, 1 << 20)
+            shutil.copyfileobj(content, target)
         except gzip.BadGzipFile as error:  # an OSError, but not of what is written
             raise ValueError(str(error)) from None

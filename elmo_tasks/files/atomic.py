@@ -183,7 +183,7 @@ def _temporary(parent: Path, target: Path, *, is_folder: bool = False) -> Iterat
             _remove(temporary)
 
 
-@functools.lru_cache(maxsize=100)
+@functools.lru_cache
 def _remove_leftovers(folder: Path, process: int) -> None:
     """Removes the temporary files and folders of processes that were killed more than a day ago.
 
@@ -197,7 +197,7 @@ def _remove_leftovers(folder: Path, process: int) -> None:
 
 
 def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
+    if path.is_dir():
+        shutil.rmtree(path)
     else:
-        path.unlink(missing_ok=True)
+        path.unlink()

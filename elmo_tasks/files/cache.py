@@ -68,6 +68,6 @@ def kept_hash(path: Path) -> str:
     return _kept_hash(path, file_state(path))
 
 
-@functools.lru_cache(maxsize=32)
+@functools.lru_cache
 def _kept_hash(path: Path, state: tuple[int, ...]) -> str:
     return content_hash(path)

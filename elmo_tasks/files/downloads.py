@@ -183,7 +183,7 @@ def _hub_parts(source: str) -> tuple[str, str | None]:
     return found[1], found[2]
 
 
-@functools.lru_cache(maxsize=32)
+@functools.lru_cache
 def _hub_snapshot(name: str, revision: str | None, patterns: tuple[str, ...], local_only: bool) -> Path:
     from huggingface_hub import snapshot_download
 

@@ -24,7 +24,7 @@ from elmo_tasks.files.limits import ADVICE, MAX_JSON_BYTES, MAX_JSON_DEPTH, limi
 from elmo_tasks.files.text import foreign_encoding, read_lines
 
 _T = TypeVar("_T")
-_adapter: Any = functools.lru_cache(maxsize=32)(pydantic.TypeAdapter)
+_adapter: Any = functools.lru_cache(pydantic.TypeAdapter)
 _MAX_SHOWN = 5  # problems; a damaged vocabulary can have one for each word
 
 Number = Annotated[
@@ -73,7 +73,7 @@ def json_text(value: Any, *, indent: int | None = None) -> str:
     try:
         return json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
     except ValueError:
-        return json.dumps(_without_nan(value), indent=indent, ensure_ascii=False, allow_nan=False)
+        return json.dumps(_without_nan(value), indent=indent, ensure_ascii=False)
 
 
 def write_json(path: str | Path, value: Any) -> None:
@@ -135,7 +135,7 @@ def parse_json(text: str, source: str | Path, expected: str, line: int | None = 
 def _is_deep(value: Any) -> bool:
     """Whether lists and objects are nested so deeply that functions which call themselves may fail."""
     level = [value]
-    for _ in range(MAX_JSON_DEPTH + 1):
+    for _ in range(MAX_JSON_DEPTH):
         inner = (each.values() if isinstance(each, dict) else each for each in level)
         level = [item for items in inner for item in items if isinstance(item, (dict, list))]
         if not level:

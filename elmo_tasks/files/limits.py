@@ -32,7 +32,7 @@ def limit(size: int) -> int:
     except ValueError:
         factor = math.nan
     if not 0 < factor < math.inf:
-        raise ElmoTasksError(f"{VARIABLE}: got {text[:80]!r}; expected a positive number, such as 10")
+        raise ElmoTasksError(f"{VARIABLE}: got {text!r}; expected a positive number, such as 10")
     return int(size * factor)
 
 

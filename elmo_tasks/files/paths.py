@@ -48,7 +48,7 @@ def local_path(name: str | Path) -> Path:
         problem = "is a URL; expected the path of a local file or folder"
         remedy = f"Write it as /{path[url.end() :]}" if url[1].lower() == "file" else "Download it, and give its path"
         hub = ". Data sets of the Hugging Face hub are read by hub:NAME" if "huggingface.co" in path else ""
-        raise DataError(_URL.sub(r"\1://", path, count=1), f"{problem}. {remedy}{hub}")
+        raise DataError(f"{url[1]}://{path[url.end() :]}", f"{problem}. {remedy}{hub}")
     return Path(path)
 
 

@@ -182,5 +182,5 @@ def _best_alignment(similarity: Mapping[tuple[int, int], float], num_rows: int, 
 
 
 def _pairs(sizes: Iterable[int]) -> int:
-    """The number of pairs within groups of these sizes."""
-    return sum(size * (size - 1) // 2 for size in sizes)
+    """The number of pairs within groups of these sizes, each in both orders."""
+    return sum(size * (size - 1) for size in sizes)

@@ -41,7 +41,7 @@ def possible_kinds(mention: Sequence[str]) -> int:
     words = mention[:-1] if len(mention) > 1 and mention[-1] in _words("possessive") else mention
     is_after = (at for at, word in enumerate(words) if at and word.lower() in _words("before"))
     words = words[: next(is_after, len(words))]
-    if len(words) > 2 and "and" in words[1:-1]:
+    if "and" in words[1:-1]:
         return SEVERAL
     if len(words) > 1 and words[0].lower() in _words("several"):
         return SEVERAL

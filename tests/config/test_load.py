@@ -98,6 +98,8 @@ def test_variables_of_a_value_that_is_replaced_are_not_needed(load: Callable[...
     whole = 'trainer={"epochs": 2, "folder": "c"}'
     for overrides in (["trainer.folder=c"], [whole], ["trainer.folder=x", "trainer.folder=c"]):
         assert load(UNDEFINED, *overrides).trainer.folder == Path("c")
+    others = "{ model: { activation: std.extVar('NAME') }, trainer: { epochs: 1, folder: std.extVar('NOWHERE') } }"
+    assert load(others, "trainer.folder=c", NAME="tanh").model.activation == "tanh"
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,12 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from pydantic import Field
 
-from elmo_tasks.config import Config, include_packages, load_config, own_packages
+from elmo_tasks.config import Config, include_packages, load_config, own_code, own_packages
 from elmo_tasks.config.packages import import_installed_parts
 from elmo_tasks.errors import ConfigError
+from elmo_tasks.files.cache import content_hash
 
 
 @pytest.fixture(autouse=True)
@@ -33,6 +35,11 @@ class MinePart(MineKind):
 """
 
 
+class Holder(Config):
+    parts: tuple[Any, ...] = ()
+    named: dict[str, Any] = Field({})
+
+
 def write(files: dict[str, str]) -> None:
     """Writes files in the current folder, by their names."""
     for name, text in files.items():
@@ -43,7 +50,12 @@ def write(files: dict[str, str]) -> None:
 def test_registers_the_parts_of_all_modules(folder: Path) -> None:
     write({"mine_a/__init__.py": "", "mine_a/__main__.py": "raise SystemExit"})
     write({"mine_a/inner/__init__.py": "", "mine_a/inner/parts.py": PARTS})
-    include_packages(["mine_a"])
+    before = list(sys.path)
+    include_packages([])
+    assert sys.path == before
+    for _ in range(2):
+        include_packages(["mine_a"])
+        assert sys.path == [str(folder), *before]
     kind = sys.modules["mine_a.inner.parts"].MineKind
     (folder / "mine.jsonnet").write_text("{ type: 'mine' }")
     assert type(load_config("mine.jsonnet", kind)).__name__ == "MinePart"
@@ -55,21 +67,33 @@ def test_a_config_s_own_packages(folder: Path, monkeypatch: pytest.MonkeyPatch) 
     include_packages(["mine_one.parts"])
     sys.path.insert(0, str(folder))
     one, two = (importlib.import_module(f"{name}.parts").MinePart() for name in ("mine_one", "mine_two"))
-
-    class Holder(Config):
-        parts: tuple[Any, ...]
-        named: dict[str, Any]
-
     monkeypatch.setattr(Holder, "__module__", "elmo_tasks.holder")
-    assert own_packages(Holder(parts=(one, 1), named={})) == {"mine_one.parts"}
-    assert own_packages(Holder(parts=(), named={"two": [two, one]})) == {"mine_one.parts", "mine_two"}
-    assert own_packages(Holder(parts=(), named={})) == set()
+    assert own_packages(Holder(parts=(one, 1))) == {"mine_one.parts"}
+    assert own_packages(Holder(named={"two": [two, one]})) == {"mine_one.parts", "mine_two"}
+    assert own_packages(Holder()) == set()
     monkeypatch.setattr("elmo_tasks.config.packages._included", {"mine_one.inner", "mine_two"})
     monkeypatch.setattr(type(one), "__module__", "mine_one.inner.deep.parts")
-    assert own_packages(Holder(parts=(one, two), named={})) == {"mine_one.inner", "mine_two"}
+    assert own_packages(Holder(parts=(one, two))) == {"mine_one.inner", "mine_two"}
     monkeypatch.setattr(type(one), "__module__", "mine_one.parts")
     monkeypatch.setattr("elmo_tasks.config.packages._included", {"mine"})
-    assert own_packages(Holder(parts=(one,), named={})) == {"mine_one"}  # `mine` only begins its name
+    assert own_packages(Holder(parts=(one,))) == {"mine_one"}  # `mine` only begins its name
+
+
+def test_the_code_of_own_parts_is_that_of_all_modules_of_their_packages(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = [folder / name for name in ("mine_one/parts.py", "mine_one/rest.py", "mine_two/parts.py")]
+    write({str(file): f"{PARTS}# {number}" for number, file in enumerate(files)})
+    sys.path.insert(0, str(folder))
+    one, _, two = (importlib.import_module(f"{file.parent.name}.{file.stem}") for file in files)
+    monkeypatch.setattr(Holder, "__module__", "elmo_tasks.holder")
+    notebook = ModuleType("mine_one.notebook")
+    notebook.__file__ = str(folder / "gone.py")
+    monkeypatch.setitem(sys.modules, "mine_one.notebook", notebook)
+    hashes = [*map(content_hash, files)]
+    assert own_code(Holder(parts=(one.MinePart(),))) == hashes[:2]
+    assert own_code(Holder(parts=(one.MinePart(),)), two.MinePart, Config) == hashes
+    assert own_code(Holder(), Config) == []
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,8 @@ def test_a_part_is_named_on_the_command_line_or_given_as_json(example: ModuleTyp
         ("recurent", "the encoder 'recurent': unknown type"),
         ('{"type": ', """the encoder '{"type": ': its settings: '{"type": ' is not valid Jsonnet"""),
         ('{"type": "stacked", "span": [1, 2]}', ": span: 1: Input should be a valid string"),
+        ('{"type": "stacked", "layers": [{"type": "recurrent"}]}', ": layers: 0: hidden_size: Field required"),
+        ('{"type": "recurrent", "hidden_size": 0}', ": hidden_size: Input should be greater than or equal to 1"),
     ],
 )
 def test_what_is_wrong_with_a_part_on_the_command_line(text: str, problem: str, example: ModuleType) -> None:

@@ -11,7 +11,15 @@ import pytest
 
 from elmo_tasks.errors import ElmoTasksError, RunError
 from elmo_tasks.files.archives import contains, pack, unpack
-from elmo_tasks.files.limits import VARIABLE, bounded, limit, unpacked_numbers, unpacked_text
+from elmo_tasks.files.limits import (
+    MAX_JSON_BYTES,
+    MAX_LINE_BYTES,
+    VARIABLE,
+    bounded,
+    limit,
+    unpacked_numbers,
+    unpacked_text,
+)
 from elmo_tasks.runs.archive import open_run
 from elmo_tasks.runs.folder import RunFolder
 
@@ -83,7 +91,9 @@ HOSTILE: dict[str, tuple[Callable[[Path], Members], str]] = {
     "a path upwards": (lambda outside: [member("../outside/written", b"x")], "contains '../outside/written'"),
     "a path upwards from within": (lambda outside: [member("bilm/../config.json", b"x")], "contains 'bilm/../config"),
     "a file twice": (lambda outside: [member("config.json", b"1"), member("config.json", b"2")], "'config.json' twice"),
-    "another file": (lambda outside: [member("config.json", b"{}"), member("run.sh", b"x")], "contains 'run.sh'"),
+    "another file": (
+        lambda outside: [member("config.json", b"{}"), member(f"run.{'s' * 300}", b"x")], f"contains 'run.{'s' * 196}'"
+    ),
     "a file that bursts": (lambda outside: [member("config.json", bytes(700_000))], "unpacks to more than 6[45]"),
 }  # fmt: skip
 
@@ -133,6 +143,7 @@ def test_a_header_that_bursts_and_a_chain_of_headers_are_refused(
 def test_the_environment_allows_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     archive = write(tmp_path / "run.tar.gz", [member("config.json", bytes(700_000))])
     monkeypatch.setenv(VARIABLE, "0.02")
+    (tmp_path / "unpacked").mkdir()
     unpack(archive, tmp_path / "unpacked", NAMES.__contains__)
     assert (tmp_path / "unpacked" / "config.json").stat().st_size == 700_000
 
@@ -193,6 +204,8 @@ def test_damaged_archives_are_refused(index: int, whole: bytes, tmp_path: Path) 
         (tmp_path / "run.tar.gz").write_bytes(content)
         with pytest.raises(RunError, match=r"run\.tar\.gz: damaged"):
             open_run(tmp_path / "run.tar.gz")
+    (tmp_path / "run.tar.gz").write_bytes(b"not an archive")
+    assert not contains(tmp_path / "run.tar.gz", NAMES[0])
 
 
 def test_a_link_is_packed_as_the_file_that_it_names(tmp_path: Path) -> None:
@@ -205,11 +218,17 @@ def test_a_link_is_packed_as_the_file_that_it_names(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("names", [NAMES[1:], ()])
 def test_a_folder_is_made_whatever_comes_first(names: tuple[str, ...], tmp_path: Path) -> None:
-    write(tmp_path / "run.tar.gz", [member(name, b"content") for name in names])
+    write(tmp_path / "run.tar.gz", [member(f"run/{name}", b"content") for name in names])
     unpack(tmp_path / "run.tar.gz", tmp_path / "unpacked", NAMES.__contains__)
     unpacked = tmp_path / "unpacked"
     assert [str(path.relative_to(unpacked)) for path in unpacked.rglob("*") if path.is_file()] == list(names)
     assert unpacked.is_dir()
+
+
+def test_files_that_are_not_known_may_be_left_out(tmp_path: Path) -> None:
+    members = [member("old/config.json", b"2"), member("config.json", b"1"), member("notes.txt", b"x")]
+    unpack(write(tmp_path / "run.tar.gz", members), tmp_path / "unpacked", NAMES.__contains__, only_known=False)
+    assert {path.name: path.read_bytes() for path in (tmp_path / "unpacked").rglob("*")} == {"config.json": b"1"}
 
 
 def test_a_stream_of_just_the_most_bytes_is_read_to_its_end() -> None:
@@ -220,11 +239,10 @@ def test_a_stream_of_just_the_most_bytes_is_read_to_its_end() -> None:
 
 
 def test_what_a_file_may_unpack_to_grows_with_it_and_with_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for bound in (unpacked_text, unpacked_numbers):
-        monkeypatch.delenv(VARIABLE, raising=False)
-        small, large = bound(0), bound(1_000_000)
-        assert small > 10_000_000
-        assert large > small + 10_000_000
-        monkeypatch.setenv(VARIABLE, "2.5")
-        assert (bound(0), bound(1_000_000)) == (2.5 * small, 2.5 * large)
+    """As docs/reference/runs.md has them, in millions of bytes."""
+    for factor in ("1", "2.5"):
+        monkeypatch.setenv(VARIABLE, factor)
+        found = [limit(MAX_LINE_BYTES), limit(MAX_JSON_BYTES)]
+        found += [bound(size) for bound in (unpacked_text, unpacked_numbers) for size in (0, 1_000_000)]
+        assert found == [float(factor) * 1e6 * bound for bound in (100, 16, 256, 356, 64, 84)]
     assert limit(101) == 252

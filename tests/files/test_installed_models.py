@@ -15,6 +15,7 @@ import elmo_tasks
 from elmo_tasks import cli
 from elmo_tasks.errors import RunError
 from elmo_tasks.files import installed_models
+from elmo_tasks.files.installed_models import Score
 from elmo_tasks.files.json_files import write_json
 from elmo_tasks.runs.archive import is_run, open_run
 from elmo_tasks.runs.load import load_predictor, load_run
@@ -198,9 +199,9 @@ def test_a_damaged_model(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None
 
 def test_the_models_are_listed(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["models"]) == 0
-    text = capsys.readouterr().out
-    for shown in ("tiny", "tagging", "Sample names", "CC0", "f1 91.23", "3 seeds", "without ELMo 90.00", "p = 0.012"):
-        assert shown in " ".join(text.split()), shown
+    text = " ".join(capsys.readouterr().out.split())
+    for shown in ("tiny", "tagging", "Sample names", "CC0", "f1 91.23"):
+        assert shown in text
     assert cli.main(["models", "--json"]) == 0
     (found,) = (each for each in json.loads(capsys.readouterr().out) if each["name"] == "tiny")
     assert cli.main(["models", "tiny", "--json"]) == 0
@@ -212,6 +213,13 @@ def test_the_models_are_listed(tiny: Path, capsys: pytest.CaptureFixture[str]) -
     assert capsys.readouterr().out == "# The card\n\n"
     (tiny / "README.md").unlink()
     assert "README.md: no such file; the package tiny-models has no card" in refused("models tiny", capsys)
+
+
+def test_scores_in_words() -> None:
+    score = Score(metric="f1", split="test", seeds=1, elmo=91.234)
+    assert str(score) == "f1 91.23 on the test data"
+    more = score.model_copy(update={"seeds": 2, "baseline": 90.0, "p": 0.0123})
+    assert str(more) == "f1 91.23 on the test data (mean of 2 seeds), without ELMo 90.00, p = 0.012"
 
 
 def test_the_twin_without_elmo_is_listed_as_that(

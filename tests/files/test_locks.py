@@ -99,6 +99,14 @@ def test_what_is_made_for_the_lock_is_removed_and_what_the_block_writes_stays(tm
     assert [path.name for path in (tmp_path / "a").rglob("*")] == ["run", "config.json"]
 
 
+def test_a_full_disk_hides_only_who_holds_the_lock(
+    tmp_path: Path, room: Callable[[int], AbstractContextManager[None]]
+) -> None:
+    with room(0), locked(tmp_path), pytest.raises(RunError, match="in use by another process"), locked(tmp_path):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("lock", [locked, claimed])
 @pytest.mark.parametrize("error", [OSError(errno.ENOLCK, "No locks available"), NotImplementedError("no flock")])
 def test_without_locks_a_warning_says_so(

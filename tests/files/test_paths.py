@@ -102,6 +102,8 @@ def test_paths_of_configs(home: Path) -> None:
     assert len(lines) == len(keys)
     for key, line in zip(keys, lines, strict=True):
         assert line.startswith(f"--set {key}: s3://some/x: is a URL; expected the path of a local file or folder.")
+    with pytest.raises(ConfigError, match=r"train_data_path: https://some.org/x: is a URL"):
+        load_config("ner_conll03", ExperimentConfig, ["train_data_path=https://some.org/x"])
     with pytest.raises(ConfigError, match=r"elmo\.bilm: https://some.org/x: expected #sha256= and the 64 digits"):
         load_config("ner_conll03", ExperimentConfig, ["model.embedder.elmo.bilm=https://some.org/x"])
     text = load_config("bilm/small", PretrainingConfig, ['corpus.paths=["~/a", "b"]'], {"ELMO_TASKS_TEXT": "x"})

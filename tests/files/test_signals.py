@@ -1,5 +1,6 @@
 """Commands that Ctrl-C or SIGTERM ends, or that are long at work: what stays, and what they say."""
 
+import errno
 import itertools
 import json
 import logging
@@ -18,7 +19,7 @@ from elmo_tasks import cli, progress
 from elmo_tasks.extras.engines.parts import PartsFolder
 from elmo_tasks.extras.pretraining import scores
 from elmo_tasks.extras.pretraining.scores import SentenceScores
-from elmo_tasks.files.signals import ended_cleanly, uninterrupted
+from elmo_tasks.files.signals import ended_cleanly, is_signal, uninterrupted
 
 pytestmark = pytest.mark.usefixtures("interruptible")
 
@@ -72,6 +73,52 @@ def test_signals_that_are_ignored_stay_so() -> None:
                 signal.raise_signal(signal.SIGHUP)
     finally:
         signal.signal(signal.SIGHUP, earlier)
+
+
+def test_a_second_sigterm_does_not_interrupt_what_the_first_one_cleans_up() -> None:
+    cleaned = []
+
+    def stopped() -> None:
+        try:
+            signal.raise_signal(signal.SIGTERM)
+        finally:
+            signal.raise_signal(signal.SIGTERM)
+            cleaned.append("file")
+
+    with pytest.raises(SystemExit, match="143"), ended_cleanly():
+        stopped()
+    assert cleaned == ["file"]
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+
+
+def test_a_thread_that_finds_a_full_disk_prints_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    reported: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", lambda problem: reported.append(problem.exc_value))
+    errors = [OSError(errno.ENOSPC, "No space left"), OSError(errno.EACCES, "Permission denied"), ValueError("wrong")]
+
+    def fail(error: Exception) -> None:
+        raise error
+
+    for error in errors:
+        with ended_cleanly():
+            thread = threading.Thread(target=fail, args=[error])
+            thread.start()
+            thread.join()
+    assert reported == errors[1:]
+
+
+@pytest.mark.parametrize(
+    ("ended", "by_a_signal"),
+    [
+        (KeyboardInterrupt(), True),
+        (SystemExit(129), True),
+        (SystemExit(128), False),
+        (SystemExit("143"), False),
+        (ValueError(), False),
+    ],
+)
+def test_what_a_signal_raises(ended: BaseException, by_a_signal: bool) -> None:
+    assert is_signal(ended) == by_a_signal
 
 
 @SIGNALS

@@ -126,10 +126,13 @@ def test_a_folder_in_the_place_of_a_file_is_named(tmp_path: Path) -> None:
                          (read_state, r"a training state; --force \(force=True\) begins the run again")):  # fmt: skip
         with pytest.raises(RunError, match=rf"^{tmp_path}: not a regular file; expected {expected}$"):
             read(tmp_path)
-    torch.save([1], tmp_path / "x.pt")
-    problem = r"x\.pt: damaged, or not a training state \(a list\); --force \(force=True\) begins"
-    with pytest.raises(RunError, match=problem):
-        read_state(tmp_path / "x.pt")
+    for state, reason in (
+        ([1], r"a list\); --force \(force=True\) begins"),
+        ({"code": Path("a")}, "Weights only load"),
+    ):
+        torch.save(state, tmp_path / "x.pt")
+        with pytest.raises(RunError, match=rf"x\.pt: damaged, or not a training state \({reason}"):
+            read_state(tmp_path / "x.pt")
 
 
 def test_shapes_are_read_without_the_tensors(tmp_path: Path) -> None:
