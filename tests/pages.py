@@ -9,6 +9,7 @@ The blocks of a page are run in their order, in one folder:
 - Any other block is written to the file that the text before it names last, if there is no such file yet. A block
   `text` or `json` right after "`names.tsv`:" is such a file, too.
 - Commands of `make` are left out.
+- A training after the last output of a page has only one epoch: nobody sees what the others would change.
 
 Times are not compared. Numbers of a biLM or of a trained model that comes with the package may differ by 1 in their
 last digit. What the page has trained, commands that name `runs/` or Python that calls `fit`, may differ more, because
@@ -158,15 +159,17 @@ def run(page: Path, folder: Path, shared: Path) -> Iterator[Shown]:
     names: dict[str, Any] = {}
     before, printed, log = None, "", ""
     shell = Shell(folder, shared)
+    num_outputs = sum(block.is_output for block in blocks(page))
     for block in blocks(page):
         if block.is_output:
+            num_outputs -= 1
             if before is None or not before.is_run:
                 raise AssertionError(f"{page}: no commands above the output\n{block.content}")
             yield Shown(block, printed, log, before.is_trained)
         elif block.language == "python":
             printed, log = _run_python(block, page, names), ""
         elif block.language == "":
-            printed, log = shell.run(block.content)
+            printed, log = shell.run(block.content, one_epoch=num_outputs == 0)
         elif block.file and not (folder / block.file).exists():
             (folder / block.file).write_text(block.content, encoding="utf-8")
         before = block
@@ -191,10 +194,11 @@ class Shell:
         self.folder = folder
         self.environment = {**os.environ, **settings}
 
-    def run(self, script: str, *, colors: bool = False) -> tuple[str, str]:
+    def run(self, script: str, *, colors: bool = False, one_epoch: bool = False) -> tuple[str, str]:
         """What commands print on a terminal, and their log."""
         look = {"COLORTERM": "truecolor", "TERM": "xterm-256color", "COLUMNS": "80"}
         look = look if colors else {"NO_COLOR": "1", "COLUMNS": "100"}
+        look |= {"ONE_EPOCH": "1"} if one_epoch else {}
         master, slave = pty.openpty()
         with tempfile.TemporaryFile() as log:
             streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": slave, "stderr": log}

@@ -1,6 +1,6 @@
 """`elmo-tasks` for the pages of the documentation. A training that another page has run already is copied.
 
-Without `SHARED_TRAININGS`, the folder where they are kept, it is just `elmo-tasks`.
+Without `SHARED_TRAININGS`, the folder where they are kept, it is just `elmo-tasks`. With `ONE_EPOCH`, trainings have one.
 Two trainings are the same if their config with all defaults is the same, and the files that it names.
 """
 
@@ -21,6 +21,8 @@ _NOT_SHARED = ("dry_run", "folds", "from", "resume", "seeds", "predictions", "in
 
 
 def main(arguments: list[str]) -> int:
+    if "ONE_EPOCH" in os.environ and arguments[:1] == ["train"]:
+        arguments = [*arguments, "--set", "trainer.num_epochs=1"]
     is_shared = "SHARED_TRAININGS" in os.environ and arguments[:1] == ["train"]
     if not is_shared or any(f"--{name.replace('_', '-')}" in arguments for name in _NOT_SHARED):
         return cli.main(arguments)
