@@ -1,6 +1,6 @@
 """`elmo-tasks` for the pages of the documentation. A training that another page has run already is copied.
 
-Without `SHARED_TRAININGS`, the folder where they are kept, it is just `elmo-tasks`. With `ONE_EPOCH`, trainings have one.
+Without `SHARED_TRAININGS`, the folder where they are kept, it is just `elmo-tasks`. `ONE_EPOCH` gives a training one.
 Two trainings are the same if their config with all defaults is the same, and the files that it names.
 """
 
