@@ -74,7 +74,7 @@ class LineWidths:
                     problem = f"{len(cells)} column(s); expected {expected}: {text[:80]!r}"
                     raise DataError(self.path, problem, number)
                 for index in self.needed if "" in cells else ():
-                    if index < len(cells) and not cells[index]:
+                    if not cells[index]:
                         problem = f"column {index} is empty; expected a word or a tag there: {text[:80]!r}"
                         raise DataError(self.path, problem, number)
             self.known = like if self.same_in_file else None

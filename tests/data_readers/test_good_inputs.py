@@ -94,8 +94,8 @@ CASES: list[tuple[Settings, str, dict[str, list[Any]]]] = [
      {"premise": ["It rained ."], "hypothesis": ["Rain ."], "line": [3]}),
     (SNLI, "\ufeff  " + sample("snli.jsonl").replace("\n", "\r\n\r\n"), {"line": [1, 5, 7]}),
     (SNLI, "\n" + sample("snli.jsonl"), {"line": [2, 4, 5]}),
-    (SNLI, snli("A dog does n't -LRB- bark -RRB- .", "It is `` loud '' !"),
-     {"premise": ["A dog does n't ( bark ) ."], "hypothesis": ['It is " loud " !']}),
+    (SNLI, snli("A dog does n't -LRB- bark -RRB- .", "It is `` loud ''"),
+     {"premise": ["A dog does n't ( bark ) ."], "hypothesis": ['It is " loud "']}),
     (SNLI | {"tokenized": True}, snli("A dog doesn't bark.", "It's loud!"),
      {"premise": ["A dog doesn't bark."], "hypothesis": ["It's loud!"]}),
     (SNLI, snli("See it . Well.", "Fine ."), {"premise": ["See it . Well ."]}),  # raw, as half of the marks are
@@ -111,7 +111,7 @@ CASES: list[tuple[Settings, str, dict[str, list[Any]]]] = [
     (SNLI, SICK, {"premise": ["A boy is running"] * 3 + ["A cat sleeps"],
                   "hypothesis": ["A child is n't still", "A boy is tall", "No boy is running", "A cat is asleep"],
                   "label": ["entailment", "neutral", "contradiction", "entailment"]}),
-    (SNLI | {"semeval_set": "TRAIN"}, SICK, {"hypothesis": ["A child is n't still"]}),
+    (SNLI | {"semeval_set": "TEST"}, SICK, {"hypothesis": ["No boy is running", "A cat is asleep"]}),
     (SNLI, table("pair_ID|sentence_A|sentence_B|relatedness_score|entailment_judgment\n1|A boy|A child|4.5|ENTAILMENT"),
      {"premise": ["A boy"], "hypothesis": ["A child"], "label": ["entailment"]}),
     (SNLI | {"columns": ["text", "claim", "verdict"]}, table("verdict|text|claim\nneutral|It rained.|Rain."),
@@ -130,7 +130,12 @@ def test_documents_in_memory_are_numbered_too() -> None:
     assert (found["document"][:], found["sentence"][:]) == ([0, 0, 0, 1, 2], [0, 1, 2, 0, 0])
 
 
-def test_an_unknown_set_of_sick_is_named(tmp_path: Path) -> None:
+def test_the_pairs_of_other_sets_of_sick_are_counted_and_an_unknown_set_is_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "elmo_tasks")
+    read_text(tmp_path, SICK, SNLI | {"semeval_set": "TRAIN"})
+    assert "3 pair(s) of other sets left out" in caplog.text
     path = write(tmp_path / "SICK.txt", SICK.replace("TRIAL", "DEV"))
     with pytest.raises(DataError, match=r"SICK.txt:3: SemEval_set 'DEV'; expected TRAIN, TRIAL, TEST"):
         build(SNLI | {"semeval_set": "TRAIN"}).read(path)

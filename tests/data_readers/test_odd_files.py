@@ -94,6 +94,9 @@ CASES: list[tuple[Settings, str, dict[str, list[Any]]]] = [
     (TAGGED, '{"tokens": ["Mary"], "tags": ["X\u00a0"]}\n', {"tags": ["X"]}),
     (SNLI, '{"gold_label": "neutral\u00a0", "sentence1": "A.", "sentence2": "B."}\n', {"label": ["neutral"]}),
     (SST, "(3\u00a0 (2 It) (3\u00a0 works))\u00a0\n", {"label": ["positive"]}),
+    # Truth values, which tags are not
+    (LINES, '{"text": "a", "label": "TRUE"}\n{"text": "b", "label": false}\n', {"label": ["true", "false"]}),
+    (TAGGED, '{"tokens": ["Mary"], "tags": ["TRUE"]}\n', {"tags": ["TRUE"]}),
     # Byte order marks are not part of tokens
     (NER, "\ufeffMary\ufeff O\n", {"tokens": ["Mary"]}),
     (TABLE, "\n\ufeffMary\tO\n", {"tokens": ["Mary"]}),
@@ -161,9 +164,10 @@ def test_a_sentence_that_is_too_long(
 
 
 def test_a_sentence_in_memory_that_is_too_long(caplog: pytest.LogCaptureFixture) -> None:
-    example = {"sentences": [["a"] * 1001], "clusters": []}
+    example = {"sentences": [["b"], ["a"] * 1001, ["a"] * 1002], "clusters": []}
     build(COREF).read([example])
-    assert "row 0: a sentence of 1,001 tokens" in caplog.text
+    expected = "row 0: a sentence of 1,001 tokens (sentence 2 of the example) (and 1 more like it). Real"
+    assert expected in caplog.text
 
 
 def test_long_passages_are_no_sentences(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -12,7 +12,7 @@ from elmo_tasks.data_readers.reader import DatasetReader
 from elmo_tasks.errors import DataError, ElmoTasksError
 from tests.data_readers.readers import build, write_hub
 
-CONLL = "# comment\n-DOCSTART- O\n\nOrla U-PER\nleft O\n\n# two\nBrusk\tU-LOC\n"
+CONLL = "# comment\n-DOCSTART- O\n\nOrla U-PER\rleft O\n\n# two\nBrusk\tU-LOC\n"
 CONLLU = "# text\n1-2\tdu\t_\t_\n1\tde\t_\tADP\n2\tle\t_\tDET\n\n1\tOrla\t_\tPROPN\n1.1\tleft\t_\t_\n"
 TABLE = 'text,label,id\n"Warm, and ""funny"".",good,1\n"\n",,\n\n"Two\nlines.",bad,2\n'
 TOKENS = "# one\nword\ttag\nOrla\tNN\nleft\tVB\n\n# two\nBrusk\tNN\n# three\n"
@@ -150,6 +150,12 @@ def test_hub_data_sets_to_predict_need_no_gold_labels(
     gold = {"label": "neutral", "c": "neutral", "ner_tags": ["O", "O"], "answers": answers}
     (labelled,) = build(config).unlabelled(write_hub(tmp_path / "labelled", [row | gold]))
     assert example == labelled
+
+
+def test_what_is_left_out_is_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    reader, path = make(tmp_path, f"{SNLI}\tRain.\tneutral\n", type="snli")
+    assert len(list(reader.unlabelled(str(path)))) == 1
+    assert caplog.messages == [f"{path}: 1 pair(s) with an empty sentence left out"]
 
 
 def test_examples_before_a_fault_come_first_and_faults_can_be_reported(tmp_path: Path) -> None:

@@ -4,7 +4,9 @@ import json
 import logging
 import multiprocessing
 import os
+import re
 import shutil
+import struct
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,6 +17,7 @@ import pytest
 
 from elmo_tasks.data_readers.conll2003 import Conll2003Config, Conll2003Reader
 from elmo_tasks.data_readers.reader import DatasetReader
+from elmo_tasks.data_readers.rows import JsonlConfig
 from elmo_tasks.data_readers.snli import SnliConfig
 from elmo_tasks.data_readers.sources import Parsing, Source, parse_hub_source
 from elmo_tasks.data_readers.squad import SquadConfig
@@ -86,16 +89,21 @@ def test_what_is_parsed_again(cache: Path, path: Path, parsed: list[Path], monke
 
 
 def test_readers_that_tokenize_read_anew_with_another_tokenizer(monkeypatch: pytest.MonkeyPatch) -> None:
-    readers = [config.build() for config in (SquadConfig(), SnliConfig(), Conll2003Config())]
+    readers = [
+        config.build() for config in (SquadConfig(), SnliConfig(), JsonlConfig(task="tagging"), Conll2003Config())
+    ]
     before = [reader.cache_key() for reader in readers]
     monkeypatch.setattr(tokenization, "VERSION", "another")
-    assert [reader.cache_key() != key for reader, key in zip(readers, before, strict=True)] == [True, True, False]
+    assert [reader.cache_key() != key for reader, key in zip(readers, before, strict=True)] == [True] * 3 + [False]
 
 
 DAMAGE: dict[str, Callable[[Path, Path], object]] = {
     "cut short": lambda arrow, notes: arrow.write_bytes(arrow.read_bytes()[:-100]),
     "no bytes": lambda arrow, notes: arrow.write_bytes(b""),
     "other bytes": lambda arrow, notes: arrow.write_bytes(b"x" * 1000),
+    "offsets": lambda arrow, notes: arrow.write_bytes(
+        arrow.read_bytes().replace(struct.pack("<3i", 0, 2, 4), struct.pack("<3i", 0, 10**9, 4))
+    ),
     "no data": lambda arrow, notes: arrow.unlink(),
     "no notes": lambda arrow, notes: notes.unlink(),
     "broken notes": lambda arrow, notes: notes.write_text("{"),
@@ -107,7 +115,11 @@ DAMAGE: dict[str, Callable[[Path, Path], object]] = {
 
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
 def test_a_damaged_cache_file_is_made_anew(
-    cache: Path, path: Path, parsed: list[Path], damage: Callable[[Path, Path], object]
+    cache: Path,
+    path: Path,
+    parsed: list[Path],
+    damage: Callable[[Path, Path], object],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     READER.read(path)
     (arrow,), (notes,) = cache.rglob("*.arrow"), cache.rglob("notes.json")
@@ -115,6 +127,8 @@ def test_a_damaged_cache_file_is_made_anew(
     for _ in range(2):
         assert READER.read(path)["tokens"][:] == TOKENS
         assert len(parsed) == 2
+    is_said = damage is not DAMAGE["no description"]  # which `datasets` itself takes for no data set
+    assert caplog.text.count("the cached data set is damaged and is built again") == is_said
 
 
 def test_what_was_skipped_in_a_source_that_was_given_up_does_not_count(
@@ -134,7 +148,9 @@ def test_reading_is_logged_once(cache: Path, path: Path, caplog: pytest.LogCaptu
     with caplog.at_level(logging.INFO, logger="elmo_tasks"):
         READER.read(path)
         READER.read(path)
-    assert sum("2 examples" in record.message for record in caplog.records) == 1
+    reading, read = caplog.messages
+    assert reading == f"reading {path}"
+    assert re.fullmatch(rf"{path}: 2 examples in \d\.\d s", read)
 
 
 def test_reading_shows_no_bar_and_leaves_those_of_others(

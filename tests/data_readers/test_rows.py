@@ -67,6 +67,13 @@ def test_class_ids_without_examples_or_with_unknown_names(tmp_path: Path) -> Non
     assert problem(source, settings) == ": has no example; 1 row(s) without a gold label left out"
 
 
+def test_rows_without_any_gold_label(tmp_path: Path) -> None:
+    path = write(tmp_path / "data.jsonl", '{"text": "a", "label": -1}\n')
+    assert problem(path, LINES) == ": has no example; 1 row(s) without a gold label left out"
+    (example,) = read_rows(tmp_path, [{"text": "a", "labels": [0, 1]}], task="multi_label")
+    assert example["labels"] == ["0", "1"]  # names of labels, since none is there twice
+
+
 def test_a_data_set_converted_from_the_hub(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", "elmo_tasks")
     reader = build(LINES | {"task": "text_pairs"})

@@ -1,5 +1,6 @@
 """Examples in memory: what a reader has read from a file, it also reads from memory, for every task."""
 
+import sys
 from typing import Any
 
 import datasets
@@ -124,7 +125,7 @@ def test_wrong_values_are_named(reader: Settings, example: dict[str, object], me
         (SQUAD, ANSWER),
         (SQUAD2, UNANSWERED),
         (COREF, DOCUMENT),
-        (RATINGS, {"tokens": ["a"], "score": 10**300}),
+        (RATINGS, {"tokens": ["a"], "score": int(sys.float_info.max)}),
     ],
 )
 def test_examples_without_a_fault_are_read(reader: Settings, example: dict[str, object]) -> None:
@@ -174,6 +175,8 @@ def test_tags_in_another_scheme_are_converted_and_bad_examples_skipped(
     ("reader", "own", "of_the_task"),
     [
         (SST, {"text": "It's fine.", "label": "3"}, {"tokens": ["It", "'s", "fine", "."], "label": "3"}),
+        *((SST, {"text": text, "tokens": ["It"], "label": "3"}, {"tokens": ["It"], "label": "3"})
+          for text in ("No.", ["No"])),
         (STARS, {"review": "It's fine.", "stars": "5"}, {"tokens": ["It", "'s", "fine", "."], "label": "5"}),
         (STARS, {"text": "It's fine.", "label": "5"}, {"tokens": ["It", "'s", "fine", "."], "label": "5"}),
         (SNLI, {"premise": "It's Bo.", "hypothesis": ["Bo"], "label": "x"},

@@ -206,8 +206,10 @@ def test_only_the_gold_files_of_a_folder_are_read(tmp_path: Path, caplog: pytest
     caplog.clear()
     automatic.unlink()
     assert conll2012_files(tmp_path) == [gold]
+    gold.rename(automatic)
+    assert conll2012_files(tmp_path) == [automatic]
     assert caplog.messages == []  # nothing is left out
-    gold.unlink()
+    automatic.unlink()
     assert problem(tmp_path, COREF).startswith(r": the folder has no file whose name ends in _conll or .conll")
     assert problem(tmp_path / "absent", COREF).startswith(": no such file or folder")
 

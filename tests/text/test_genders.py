@@ -24,6 +24,7 @@ from elmo_tasks.text.genders import ANY, FEMALE, MALE, SEVERAL, THING, is_pronou
         ("MARY", FEMALE),
         ("Mary 's", FEMALE),
         ("Mary 's brother", MALE),
+        ("'s", ANY),
         ("Peter Smith", MALE),
         ("Mr. Mary", MALE),
         ("Miss King", FEMALE),

@@ -123,7 +123,7 @@ class SrlConll2005Reader(SrlReader):
                 yield from self._read_pair(words_file, props_file, parsing)
             return
         word_column, lemma_column = self.config.columns
-        for first_line, rows in read_rows(path, lemma_column + 1, parsing, needed=(word_column,)):
+        for first_line, rows in read_rows(path, max(self.config.columns) + 1, parsing, needed=(word_column,)):
             with parsing.caught():
                 if rows:
                     words = [row[word_column] for row in rows]
