@@ -1,4 +1,5 @@
 import json
+import struct
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -59,7 +60,9 @@ def test_names_are_drawn_as_they_are(tmp_path: Path, ending: str) -> None:
 
 def test_a_baseline_has_no_layers(tmp_path: Path) -> None:
     plot_runs(tmp_path / "a.PNG", [RunCurves.read(run(tmp_path / "base", elmo=False))])
-    assert (tmp_path / "a.PNG").read_bytes().startswith(b"\x89PNG")
+    content = (tmp_path / "a.PNG").read_bytes()
+    assert content.startswith(b"\x89PNG")
+    assert struct.unpack(">II", content[16:24]) == (1500, 630)  # pixels
 
 
 @pytest.mark.parametrize("elmo", [True, False])
@@ -119,6 +122,9 @@ def test_curves_have_a_point_for_each_epoch_and_a_star_at_the_best(tmp_path: Pat
     runs = [RunCurves.read(run(tmp_path / name)) for name in ("one", "other")]
     plot_runs("a.svg", runs[:1])
     plot_runs("a.svg", [runs[0], RunCurves("other", "loss", runs[1].records)])
+    assert [figure.get_size_inches().tolist() for figure in figures] == [
+        pytest.approx([10, 4.2 + 0.8 + 0.5 * mixes]) for mixes in (1, 2)
+    ]
     losses, metric, _ = figures[0].axes
     training, validation = losses.lines
     assert points(training) == [[1, 2], [2, 1], [3, 2 / 3]]

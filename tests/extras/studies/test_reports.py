@@ -319,7 +319,10 @@ def test_each_group_and_metric_has_a_panel_if_one_has_several_shares() -> None:
     several = [summary("one", [1], share, group="g") for share in (0.1, 0.5)]
     other = [summary("two", [1], share, group="h") for share in (0.1, 0.5)]
     error = [summary("three", [1], share, group="h", metric="mse") for share in (0.1, 0.5)]
-    found = panels(draw_shares([*several, *other, *error, summary("alone", [1], group="i")]))
+    figure = draw_shares([*several, *other, *error, summary("alone", [1], group="i")])
+    assert figure is not None
+    found = panels(figure)
+    assert (len(figure.axes), *figure.get_size_inches()) == (3, 11, pytest.approx(3.2))
     assert [(axes.get_title(), axes.get_ylabel(), labels(axes)) for axes in found] == [
         ("g", "test f1", ["one"]), ("h", "test f1", ["two"]), ("h", "test mse", ["three"])
     ]  # fmt: skip
@@ -328,6 +331,8 @@ def test_each_group_and_metric_has_a_panel_if_one_has_several_shares() -> None:
 def test_the_error_bars_of_shares_are_standard_deviations() -> None:
     tenth, half = summary("one", [50, 60], 0.1), summary("one", [70], 0.5)
     figure = draw_shares([half, tenth, summary("other", [1], 0.5), summary("alone", [1], group="g")])
+    assert figure is not None
+    assert len(figure.axes) == 2  # one is empty, so that the other is not too wide
     assert draw_shares([half, summary("alone", [1], group="g")]) is None  # no arm has several
     (axes,) = panels(figure)
     containers: list[Any] = list(axes.containers)
@@ -357,7 +362,9 @@ def test_weights_are_means_over_seeds_in_the_best_epoch(tmp_path: Path) -> None:
     one = summary("one", [1, 1], folders="ab")
     none = summary("none", [1], folders="d")
     part = summary("one", [1], 0.5, folders="e")
-    (axes,) = panels(draw_weights([one, part, none, summary("two", [1], folders="c")], tmp_path))
+    figure = draw_weights([one, part, none, summary("two", [1], folders="c")], tmp_path)
+    (axes,) = panels(figure)
+    assert axes.figure.get_figure(root=True).get_size_inches().tolist() == pytest.approx([11, 1 + 3 * 0.45])
     (cells,) = (each for each in axes.collections if isinstance(each, QuadMesh))
     shares = np.asarray(cells.get_array()).reshape(3, 3)
     assert shares.tolist() == [pytest.approx([0.3, 0.7, 0]), [1, 0, 0], [0.5, 0.25, 0.25]]

@@ -1,5 +1,6 @@
 """Studies that train: what fails, what is killed and what is kept."""
 
+import contextlib
 import json
 import os
 import shlex
@@ -15,7 +16,7 @@ from elmo_tasks.extras.samples import write_sample_data
 from elmo_tasks.extras.studies import study_training
 from elmo_tasks.extras.studies.study import Study
 from elmo_tasks.extras.studies.study_runs import StudyFolder, read_study
-from elmo_tasks.extras.studies.study_training import run_study
+from elmo_tasks.extras.studies.study_training import claimed, run_study
 from elmo_tasks.runs.folder import RunFolder
 from tests import command_server
 from tests.stopping import start_warm
@@ -173,6 +174,24 @@ def test_a_study_counts_what_has_finished_and_goes_on_where_it_was(
     assert run_study(planned(config_file, *arms), command="another") == []
     assert "2 of 3 runs have finished" in caplog.messages
     assert len(read_study(folder.path)[1]) == 3
+
+
+def test_a_run_that_another_process_trains_is_waited_for(
+    config_file: Path, ends: Trainings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = planned(config_file, {"name": "a"}, {"name": "b", "seeds": [2]})
+    (_, first), _ = folder.chosen()
+    with contextlib.ExitStack() as other:
+        assert other.enter_context(claimed(folder.claim(first)))
+
+        def sleep(seconds: float) -> None:
+            assert [each.arm for each in read_study(folder.path)[1]] == ["b"]
+            finish(first, 6)
+            other.close()
+
+        monkeypatch.setattr("time.sleep", sleep)
+        assert run_study(folder, command="a command") == []
+    assert [(each.arm, each.seconds) for each in read_study(folder.path)[1]] == [("a", 6), ("b", 10.13)]
 
 
 def test_only_chosen_arms_are_trained_and_the_results_of_the_others_are_kept(
