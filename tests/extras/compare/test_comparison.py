@@ -218,11 +218,11 @@ def test_answers_outside_of_their_passage_are_refused(tmp_path: Path) -> None:
 def seeds(settings: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of two runs."""
     folder = tmp_path_factory.mktemp("compare") / "tagger"
-    repeats.train_seeds(settings, folder, [1, 2], overrides=["trainer.num_epochs=1"])
+    short: dict[str, Any] = {"trainer.num_epochs": 1, "trainer.regularizers": [], "model.embedder.elmo": None}
+    repeats.train_seeds(settings, folder, [1, 2], overrides=short)
     return folder
 
 
-@pytest.mark.slow  # trains two runs
 def test_runs_of_several_seeds(
     seeds: Path, sample_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -247,7 +247,6 @@ def test_runs_of_several_seeds(
     assert found["task"] == "Tagging"
 
 
-@pytest.mark.slow  # needs a run
 def test_config_metrics_and_predictions_are_a_system(
     seeds: Path, sample_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -317,7 +316,6 @@ def test_the_runs_of_a_folder_are_in_the_order_of_their_seeds(tmp_path: Path, ca
     assert find_systems([tmp_path]) == [System(tmp_path.name, [tmp_path])]
 
 
-@pytest.mark.slow  # needs a run
 def test_data_and_systems_are_told_apart(
     write_case: WriteCase, seeds: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -328,7 +326,6 @@ def test_data_and_systems_are_told_apart(
     assert "none.txt" in capsys.readouterr().err
 
 
-@pytest.mark.slow  # needs a run
 def test_a_run_without_test_data_needs_data(seeds: Path, tmp_path: Path) -> None:
     config = json.loads((seeds / "seed_1" / "config.json").read_text())
     for path in (seeds / "seed_1").iterdir():
