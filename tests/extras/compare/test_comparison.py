@@ -270,6 +270,16 @@ def test_config_metrics_and_predictions_are_a_system(
     assert stored_predictions(handed_in) is None  # a run is evaluated again
 
 
+def test_what_a_system_has_learned_from_is_left_out(
+    short_run: Path, sample_folder: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    learned, other = (sample_folder / "ner_conll2003" / f"eng.{name}" for name in ("train", "testb"))
+    sentences = learned.read_text(encoding="utf-8").split("\n\n")[1:5]
+    (mixed := tmp_path / "mixed.txt").write_text("\n\n".join([*sentences, other.read_text(encoding="utf-8")]))
+    assert compare([short_run], str(mixed), resamples=10) == compare([short_run], str(other), resamples=10)
+    assert "4 examples that a system has learned from are left out for all" in caplog.messages
+
+
 @pytest.mark.parametrize("other_seeds", [(1, 2), (3, 4)])
 def test_the_difference_over_seeds_is_that_of_the_means(
     other_seeds: tuple[int, int], write_case: WriteCase, monkeypatch: pytest.MonkeyPatch
@@ -311,7 +321,8 @@ def test_the_runs_of_a_folder_are_in_the_order_of_their_seeds(tmp_path: Path, ca
     assert find_systems([tmp_path]) == found
     (tmp_path / "seed_2" / "metrics.json").touch()
     assert find_systems([tmp_path]) == [System(tmp_path.name, [tmp_path / "seed_2"], [2])]
-    assert "seed_10: left out, since the training has not finished; --resume continues it" in caplog.text
+    left_out = f"{tmp_path / 'seed_10'}: left out, since the training has not finished; --resume continues it"
+    assert caplog.messages == [left_out]
     (tmp_path / "config.json").touch()
     assert find_systems([tmp_path]) == [System(tmp_path.name, [tmp_path])]
 

@@ -8,6 +8,7 @@ import pytest
 from matplotlib.colors import same_color
 from matplotlib.figure import Figure
 
+from elmo_tasks import cli
 from elmo_tasks.errors import ElmoTasksError, RunError
 from elmo_tasks.extras.compare import plots
 from elmo_tasks.extras.compare.plots import RunCurves, check_format, draw_mixes, plot_runs
@@ -45,8 +46,10 @@ def words(path: Path) -> list[str]:
 def test_a_loss_that_is_not_a_number_is_a_gap(tmp_path: Path) -> None:
     records = run(tmp_path / "ner") / "metrics.jsonl"
     records.write_text(records.read_text().replace('"loss": 3.0', '"loss": null').replace('"f1": 60', '"f1": null'))
-    plot_runs(tmp_path / "a.svg", [RunCurves.read(tmp_path / "ner")])
+    command = ["plot", str(tmp_path / "ner"), "--output", str(tmp_path / "a.svg")]
+    assert cli.main(command) == 0
     assert "ner, best: 70.00" in words(tmp_path / "a.svg")
+    assert [cli.main(each) for each in (command, [*command, "--force"], [*command[:-1], "a.jpg"])] == [2, 0, 2]
 
 
 @pytest.mark.parametrize("ending", [".svg", ".pdf"])

@@ -2,6 +2,8 @@
 
 import functools
 import http.server
+import json
+import re
 import sys
 import tarfile
 import threading
@@ -16,11 +18,13 @@ from torch.nn import functional
 import elmo_tasks
 from elmo_tasks.elmo import BiLM
 from elmo_tasks.errors import ElmoTasksError, RemoteError
+from elmo_tasks.extras.server.served_runs import palette_css
 from tests.test_own_texts import read
 
 pytest.importorskip("onnx")
 
-from elmo_tasks.extras.export.page import downloaded_runtime, export_page
+from elmo_tasks.extras.export.export import FILES
+from elmo_tasks.extras.export.page import ONNX_RUNTIME, downloaded_runtime, export_page
 
 MODELS = Path(elmo_tasks.__file__).parents[1] / "trained_models" / "elmo_tasks_models"
 COMPUTE = "async (text) => JSON.parse(JSON.stringify(await elmoTasks.predict(text)))"
@@ -130,6 +134,56 @@ def test_other_models_have_no_page(archive: Path, name: str, tmp_path: Path) -> 
     with pytest.raises(ElmoTasksError, match="a page needs a tagger with ELMo whose tags are not spans, such as pos"):
         export_page(str(MODELS / name), tmp_path / "page", runtime=archive)
     assert not (tmp_path / "page").exists()
+
+
+def test_the_page_is_that_of_the_server_without_it(tmp_path: Path) -> None:
+    names = ("ort.wasm.bundle.min.mjs", "ort-wasm-simd-threaded.wasm")
+    with tarfile.open(tmp_path / "runtime.tgz", "w:gz") as archive:
+        for name in names:
+            (tmp_path / name).write_text(name)
+            archive.add(tmp_path / name, f"package/dist/{name}")
+    export_page(str(MODELS / "pos"), folder := tmp_path / "page", runtime=tmp_path / "runtime.tgz")
+    assert [(folder / name).read_text() for name in ("ort.mjs", names[1])] == [*names]
+    text, colors = ((folder / name).read_text(encoding="utf-8") for name in ("index.html", "palette.css"))
+    assert colors == palette_css()
+    assert "This page needs JavaScript, and an address that begins with http" in text
+    assert not {"page.js", "docs"} & {*re.findall('(?:src|href)="([^"]+)"', text)}
+    assert all((folder / name).is_file() for name in re.findall('(?:src|href)="([^":#]+)"', text))
+    about = json.loads((folder / "page.json").read_text(encoding="utf-8"))
+    assert about["files"] == {name: (folder / name).stat().st_size for name in FILES}
+    assert about["id"] == json.loads((folder / "model.json").read_text(encoding="utf-8"))["id"]
+    (run,) = about["runs"]
+    assert (run["name"], run["is_local"], run["has_card"], run["without_elmo"]) == ("pos", True, False, None)
+
+
+NPM = """#!/bin/sh
+echo "$PROBLEM" >&2
+echo something > "$FOUND"
+test -z "$PROBLEM"
+"""
+
+
+@pytest.mark.parametrize(
+    ("problem", "found", "said"),
+    [
+        ("no network", "x", f"npm cannot download {ONNX_RUNTIME}: no network; give the archive"),
+        ("", "x", f"npm cannot download {ONNX_RUNTIME}: ; give the archive"),
+        ("", "onnxruntime-web-1.30.0.tgz", f"{ONNX_RUNTIME}: not the expected file, whose SHA-256 is "),
+        (None, "", "onnxruntime-web-1.30.0.tgz: not there, and there is no npm to download it; give the archive"),
+    ],
+)
+def test_what_npm_does_not_download_is_not_kept(
+    problem: str | None, found: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "npm").write_text(NPM)
+    (tmp_path / "npm").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path) if problem is not None else "")
+    monkeypatch.setenv("PROBLEM", problem or "")
+    monkeypatch.setenv("FOUND", found)
+    monkeypatch.setenv("ELMO_TASKS_CACHE", str(tmp_path / "cache"))
+    with pytest.raises(RemoteError, match=re.escape(said)):
+        downloaded_runtime()
+    assert not list((tmp_path / "cache").rglob("*.tgz"))
 
 
 def test_another_archive_is_refused(tmp_path: Path) -> None:

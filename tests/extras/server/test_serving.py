@@ -4,6 +4,7 @@ import contextlib
 import http.client
 import importlib.util
 import json
+import logging
 import os
 import re
 import shutil
@@ -16,6 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from fastapi.testclient import TestClient
@@ -231,6 +233,24 @@ def test_addresses(capsys: pytest.CaptureFixture[str]) -> None:
         assert cli.main(["serve", "runs/none", "--port", str(port)]) == 2
     assert "Address already in use" in capsys.readouterr().err
     bind("127.0.0.1", port).close()  # at once, also after it had connections
+
+
+@pytest.mark.parametrize(("level", "address"), [("INFO", ("127.0.0.1", 80)), ("DEBUG", ("::1", 80, 0, 0))])
+def test_the_address_is_told_while_it_listens(
+    level: str, address: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(level, "elmo_tasks")
+    requests = logging.getLogger("uvicorn.access")
+    monkeypatch.setattr(requests, "level", logging.WARNING)
+    bound, server = Mock(), Mock()
+    bound.getsockname.return_value = address
+    monkeypatch.setattr(serving, "make_server", lambda *_: server)
+    serving.serve(Mock(), bound, Limits())
+    bound.listen.assert_called_once()
+    server.run.assert_called_once_with(sockets=[bound])
+    host = {"INFO": "127.0.0.1", "DEBUG": "[::1]"}[level]
+    assert caplog.messages == [f"serving at http://{host}:80; press Ctrl-C to stop"]
+    assert requests.level == (logging.INFO if level == "DEBUG" else logging.WARNING)
 
 
 @pytest.mark.parametrize("host", ["192.168..1", "a" * 64])
