@@ -115,6 +115,11 @@ def test_the_shell_completes_commands_and_options(line: str, completed: str, tmp
         ("evaluate run data --verbose --quiet", "error:"),
         ("evalute run", "'evalute' is not a command. Did you mean 'evaluate'? Commands: train, "),
         ("train a.jsonnet --set model.dropout 0.3", "write --set model.dropout=VALUE, with '='"),
+        (
+            "train a.jsonnet --dropout 0.3",
+            "arguments: --dropout 0.3; settings of a config are changed by --set KEY=VALUE",
+        ),
+        ("serve run --what", "unrecognized arguments: --what\n"),
     ],
 )
 def test_wrong_arguments_end_with_code_2_and_say_what_was_meant(

@@ -54,9 +54,13 @@ def test_train_says_what_to_type_next(
         Path(folder).mkdir()
         write(folder, "ner_conll03", test_data_path=None, validation_data_path="the dev.txt")
     assert cli.main(["train", "c.json", "-s", "a run", "--include-package", "json"]) == 0
-    said = capsys.readouterr().err
-    assert "elmo-tasks evaluate 'a run' 'the dev.txt' --include-package json\n" in said
-    assert "elmo-tasks predict 'a run' - --include-package json\n" in said
+    said = [line.partition("INFO ")[2] for line in capsys.readouterr().err.splitlines()]
+    assert said == [
+        "the run is in a run; next steps:",
+        "  elmo-tasks evaluate 'a run' 'the dev.txt' --include-package json",
+        "  elmo-tasks predict 'a run' - --include-package json",
+        "  elmo-tasks plot 'a run' --output 'a run.svg' --include-package json",
+    ]
     for name, inputs in (("cpu/srl_ewt", "- --predicates RUN"), ("snli", "inputs.jsonl"), ("squad", "inputs.jsonl")):
         write("a run", name, test_data_path="t.txt")
         assert cli.main(["train", "c.json", "-s", "a run"]) == 0
@@ -65,7 +69,11 @@ def test_train_says_what_to_type_next(
         assert f"elmo-tasks predict 'a run' {inputs}\n" in said
     with hooked("repeated_training", "seeds", Mock(return_value={"seeds": [2], "mean": {}, "std": {}})):
         assert cli.main(["train", "c.json", "-s", "a run", "--seeds", "2,3"]) == 0
-    assert "the run is in a run/seed_2" in capsys.readouterr().err
+        said = capsys.readouterr().err
+        assert "the run is in a run/seed_2" in said
+        assert "only; for" not in said
+        assert cli.main(["train", "c.json", "-s", "a run", "--seeds", "2"]) == 0
+        assert "INFO seed 2 only; for 2 seeds use --seeds 1-2\n" in capsys.readouterr().err
     assert cli.main(["train", "c.json", "-s", "a run", "--quiet"]) == 0
     assert capsys.readouterr().err == ""
 
@@ -91,17 +99,23 @@ def test_evaluate_prints_support_and_confusions(
 ) -> None:
     confusion: ConfusionTable = {"labels": ["O", "LOC"], "counts": [[7, 0], [1, 12]]}
     metrics = {"f1": 92.22, "f1/LOC": 93.41, "support/LOC": 13, "confusion": confusion}
-    metrics |= {"label_scores": label_scores(confusion)}
+    metrics |= {"label_scores": label_scores(confusion), "learned": {"examples": 3}}
     monkeypatch.setattr(elmo_tasks.runs.evaluate, "evaluate", Mock(side_effect=lambda *_, **__: dict(metrics)))
     assert cli.main(["evaluate", "run", "data", "--confusion"]) == 0
     output = capsys.readouterr().out
     scores = ["O 87.50 100.00 93.33 7", "LOC 100.00 92.31 96.00 13", "macro F1 94.67"]
     assert lines_of_tables(output) == ["f1 92.22", "LOC 93.41 13", "O 7 ·", "LOC 1 12", *scores]
     assert "support" in output
+    assert "learned" not in output
     assert "accuracy of always giving the most frequent label: 65.00" in output
     target = tmp_path / "metrics.json"
     assert cli.main(["evaluate", "run", "data", "--confusion", "--json", "--output", str(target)]) == 0
     assert json.loads(capsys.readouterr().out) == json.loads(target.read_text()) == metrics
+    metrics = {"f1": 92.22, "learned": {"examples": 3, "f1": 99.0}}
+    assert cli.main(["evaluate", "run", "one", "two"]) == 0
+    output = capsys.readouterr().out
+    assert "one two, examples that were learned from\n" in output
+    assert lines_of_tables(output) == ["f1 92.22", "examples 3", "f1 99.00"]
 
 
 @pytest.mark.parametrize("change", [["--set", "random_seed=1"], ["--ext-var", "A=b"]])

@@ -101,6 +101,14 @@ def test_tokens_are_a_document_of_one_sentence(predictor: CoreferencePredictor) 
     assert "genre" not in result
 
 
+@pytest.mark.parametrize(("genre", "given"), [("talk", {"genre": "talk"}), ("news", {})])
+def test_only_a_genre_that_the_model_knows_is_read_from_data(
+    genre: str, given: dict[str, str], predictor: CoreferencePredictor
+) -> None:
+    example = {"document": "a", "sentences": [["Ann"]], "speakers": [["-"]]}
+    assert predictor.input_of({**example, "genre": genre}) == {**example, **given}
+
+
 def test_a_document_without_clusters(predictor: CoreferencePredictor) -> None:
     (result,) = predictor.predict([{"text": "Nothing here."}])
     assert (result["clusters"], result["mentions"], result["description"]) == ([], [], "Nothing here.")

@@ -17,7 +17,7 @@ TEXT = "tagging classification semantic_roles"
 ANY_TEXT = f"{TEXT} coreference"
 # The tasks, an input, and how the error goes on after the name of the source and the number
 BAD_INPUTS: list[tuple[str, dict[str, Any], str]] = [
-    (TEXT, {}, r"the keys are \[\]; expected either 'text' or 'tokens'"),
+    (TEXT, {}, r"the keys are \[\]; expected either 'text' or 'tokens' among them$"),
     (TEXT, {"text": "a", "tokens": ["a"]}, "expected only one of 'text', 'tokens'"),
     (ANY_TEXT, {"text": 3}, "'text' is 3; expected a string"),
     (ANY_TEXT, {"text": None}, "'text' is null; expected a string"),
@@ -25,7 +25,7 @@ BAD_INPUTS: list[tuple[str, dict[str, Any], str]] = [
     (ANY_TEXT, {"tokens": "a b"}, "'tokens' is 'a b'; expected a list"),
     (ANY_TEXT, {"tokens": ["a", ""]}, "'tokens' has '' at position 1; expected strings that are not empty"),
     (ANY_TEXT, {"tokens": ["a", 1]}, "'tokens' has 1 at position 1; expected strings"),
-    ("tagging", {"sentence": "a"}, r"the keys are \['sentence'\]; expected either"),
+    ("tagging", {"sentence": "a"}, r"expected either .* among them; AllenNLP's 'sentence' is 'text' here$"),
     ("semantic_roles", {"text": "a b", "predicates": [1]},
      "'predicates' are indices of tokens; expected 'tokens' with them"),
     ("semantic_roles", {"tokens": ["a"], "predicates": 0}, "'predicates' is 0; expected a list of indices"),

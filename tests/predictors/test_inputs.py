@@ -133,7 +133,10 @@ def test_the_name_of_a_file_says_its_format(tmp_path: Path) -> None:
     assert list(read_inputs(lines, "text")) == [{"text": "text"}]
 
 
-def test_inputs_of_data_count_as_their_lines_even_if_several_begin_in_one() -> None:
+def test_inputs_of_data_count_as_their_lines_even_if_several_begin_in_one(caplog: pytest.LogCaptureFixture) -> None:
     examples = [{"tokens": [token], "line": line} for token, line in (("a", 1), ("b", 1), ("c", None), ("d", 6))]
     inputs = reader_inputs(Mock(unlabelled=lambda *_: examples), make_tagger(), "data")
     assert [each and each["tokens"] for each in inputs] == [["a"], ["b"], ["c"], None, None, ["d"]]
+    assert not caplog.messages
+    assert list(reader_inputs(Mock(unlabelled=lambda *_: []), make_tagger(), "data")) == []
+    assert caplog.messages == ["data: no examples to predict"]

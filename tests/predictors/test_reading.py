@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from elmo_tasks.extras.allennlp.allennlp_format import AllenNlpPredictor
+from elmo_tasks.extras.explain.saliency import findings
 from elmo_tasks.models.reading import ReadingOutput
 from elmo_tasks.predictors.reading import ReadingPredictor
 from elmo_tasks.tasks.reading import ReadingBatch
@@ -97,6 +98,23 @@ def test_a_passage_has_an_answer_if_one_of_its_windows_has_one(predictor: Readin
     assert nothing["probability"] == nothing["no_answer_probability"] == found["no_answer_probability"]
     assert [nothing[key] for key in ("start", "end", "start_char", "end_char")] == [None] * 4
     assert nothing["best"] == found["best"]
+
+
+@pytest.mark.parametrize(
+    ("length", "answer", "first"), [(12, 11, None), (13, 0, 0), (13, 12, 1), (40, 5, 0), (40, 20, 14), (40, 39, 28)]
+)
+def test_the_window_around_an_answer_is_explained(
+    predictor: ReadingPredictor, length: int, answer: int, first: int | None
+) -> None:
+    passage = " ".join("MILL" if at == answer else "so" for at in range(length))
+    (example,) = predictor.examples({"passage": passage, "question": "Who?"})
+    (prediction,) = predictor.predictions([example])
+    (found,) = findings(predictor, example, prediction)
+    assert found.about == {"of": "MILL"} | ({} if first is None else {"first_token": first})
+    assert len(found.example["token_starts"]) == len(found.example["token_ends"]) == WINDOW
+    at = found.prediction["start"]
+    assert at == found.prediction["end"] == answer - (first or 0)
+    assert passage[found.example["token_starts"][at] : found.example["token_ends"][at]] == "MILL"
 
 
 def test_every_token_has_context_on_both_sides(predictor: ReadingPredictor) -> None:

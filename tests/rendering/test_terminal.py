@@ -48,14 +48,14 @@ def test_marks_have_brackets_without_colors() -> None:
 
 def test_control_characters_become_visible() -> None:
     drawing: Drawing = [
-        MarkedText("a\x1b[31mb\x9bc\r\x7f\n\td", [Mark(0, 1, "\x1bX")]),
-        MarkedText("10\u00a0km"),
+        MarkedText("a\x1b[31mb\x9bc\r\x1f\x7f\x9f\n\td", [Mark(0, 1, "\x1bX")]),
+        MarkedText("~10\u00a0km"),
         Bars([("\x1b", 1.0)]),
         Rows([("\x1b", "\x07")]),
     ]
-    assert not {"\x1b", "\x9b", "\r", "\x7f", "\x07"} & set(shown(drawing))
+    assert not {"\x1b", "\x9b", "\r", "\x1f", "\x7f", "\x9f", "\x07"} & set(shown(drawing))
     assert "b\N{REPLACEMENT CHARACTER}c" in shown(drawing)
-    assert "10\u00a0km" in shown(drawing)
+    assert "~10\u00a0km\n" in shown(drawing)
 
 
 def test_without_a_console_it_prints_on_standard_output_and_colors_nothing_else(

@@ -60,6 +60,7 @@ WORDS = "model.embedder.words"
 NO_SPANS = [f'{{"tokens": ["word", "{number}"], "tags": ["O", "O"]}}' for number in range(80)]
 SPANS = {"type": "jsonl", "task": "tagging", "tag_scheme": "IOB2"}
 TAGGER = {"type": "simple_tagger", "embedder": {"words": {"size": 2}}, "encoder": LSTM}
+RARE: list[Row] = [(f"odd {number}", "ugly") for number in range(5)]
 ALIKE = ("Good", "e\u0301", "\xe9\u200b", "1.0", "01")
 PLANTED: dict[str, tuple[dict[str, Sequence[Row | str]], list[str], str]] = {
     "broken": ({"train": [*TRAINING, '{"text": "no label"}']}, [], "1 part does not follow the format, the first: "),
@@ -95,9 +96,16 @@ PLANTED: dict[str, tuple[dict[str, Sequence[Row | str]], list[str], str]] = {
     "one_label": ({"train": [*TRAINING, *((f"x {n}", "good") for n in range(160))]}, [],
         "always giving the label 'good' has accuracy 90.0 on the training data; data_loader.sampling=balanced draws"),
     "few_examples": ({"dev": VALIDATION[:20]}, [], "20 validation examples: each is 5 points of an accuracy"),
-    "rare_labels": ({"train": [*TRAINING, ("odd", "ugly")]}, [], "fewer than 5 times: 'ugly' (1); a model hardly"),
-    "long": ({"train": [*TRAINING, (" ".join(NUMBERS), "good")]}, [], "train.jsonl:41: an example of 400 tokens, whe"),
+    "rare_labels": ({"train": [*TRAINING, *RARE[:4]]}, [], "fewer than 5 times: 'ugly' (4); a model hardly"),
+    "long": ({"train": [*TRAINING, (" ".join(NUMBERS[:51]), "good")]}, [], "train.jsonl:41: an example of 51 tokens, "),
 }  # fmt: skip
+# What is just good enough not to be one of these.
+ENOUGH: dict[str, dict[str, Sequence[Row | str]]] = {
+    "same_texts": {"test": [TRAINING[0], *((f"another {number}", "good") for number in range(100))]},
+    "one_label": {"train": [*TRAINING, *((f"x {n}", "good") for n in range(158))]},
+    "rare_labels": {"train": [*TRAINING, *RARE]},
+    "long": {"train": [*TRAINING, (" ".join(NUMBERS[:50]), "good")]},
+}
 
 
 def test_every_kind_of_trouble_is_planted() -> None:
@@ -194,6 +202,14 @@ def test_planted_trouble_is_found(
     assert [text in each["text"] for each in found if each["kind"] == kind] == [True]
     assert all("\n" not in each["text"] for each in found)
     assert all(each.levelno < logging.WARNING for each in caplog.records)  # the report says it
+
+
+@pytest.mark.parametrize("kind", ENOUGH)
+def test_what_is_just_good_enough_is_not_warned_of(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = config(tmp_path, {"train": TRAINING, "dev": VALIDATION, "test": TEST, **ENOUGH[kind]})
+    assert kind not in [each["kind"] for each in report(path, capsys)["warnings"]]
 
 
 def test_training_data_with_one_label_is_an_error(tmp_path: Path) -> None:

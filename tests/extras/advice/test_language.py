@@ -71,6 +71,9 @@ def test_a_bilm_with_its_own_words(own: BiLMFiles) -> None:
     assert problem(" ".join(LISTED[-60:]), own) is None
     assert f"what the biLM {own.options.parent.name} has read: 97 % of" in str(problem(ENGLISH, own))
     assert "100 %" in str(problem("zebu " * 60, own))  # the rarest of 10,001 words
+    half = " ".join([*LISTED[:30], *["zebu"] * 30])
+    assert problem(half, own) is None
+    assert "51 %" in str(problem(f"{half} zebu", own))
 
 
 @pytest.mark.parametrize("words", [None, LISTED[1:], [*LISTED, "\udcff"]], ids=["none", "too few", "damaged"])

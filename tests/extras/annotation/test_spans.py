@@ -142,6 +142,9 @@ WRONG: dict[str, tuple[Any, str]] = {
                                 ": record 2: the text has other annotations at FILE: record 1; keep one of them"),
     "text": ("Mira left.\n", ":1: looks like JSON; expected text, a paragraph or a sentence on each line; without "
              "--output-format, `predict --format reader` reads it as the data of the run"),
+    "another unit": ([{"text": "😀 Mira.", "label": [[3, 7, "PER"]]}],
+                     f": record 1: the span 3-7 'ira.' (PER) begins within the token 'Mira'; {REMEDY}; or the tool "
+                     "counts UTF-16 units: set offsets: 'utf-16'"),
     "nothing found out": ([{"text": MIRA}], ": has no example; 1 text(s) without an annotation (first: FILE: record 1) "
                                             "left out"),
 }  # fmt: skip

@@ -16,6 +16,7 @@ from openpyxl.styles import Font
 import elmo_tasks
 from elmo_tasks import cli
 from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.extras.tables import table_files
 from elmo_tasks.extras.tables.table_rows import result_table
 from tests.data_readers.readers import Settings, build, write
 
@@ -51,7 +52,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 def predict(run: str, source: Path, target: Path, *options: str) -> int:
-    return cli.main(["predict", run, str(source), "--format", "reader", "--output", str(target), *options])
+    form = ["--format", "reader"] if source.suffix in (".csv", ".tsv") else []
+    return cli.main(["predict", run, str(source), *form, "--output", str(target), *options])
 
 
 def workbook(path: Path) -> Path:
@@ -163,15 +165,49 @@ def test_texts_stay_texts_in_excel(text: str, tmp_path: Path) -> None:
     assert first["others"]["id"] == text
 
 
+@pytest.mark.parametrize(
+    ("ending", "given", "expected"),
+    [
+        (".xlsx", [10**15 - 1, 1 - 10**15, 0.5], [10**15 - 1, 1 - 10**15, 0.5]),
+        (".xlsx", [10**15, -(10**15), True], ["1000000000000000", "-1000000000000000", True]),
+        (".parquet", [2**63 - 1, None], [2**63 - 1, None]),
+        (".parquet", [2**63, 1], ["9223372036854775808", "1"]),
+        (".parquet", [2**53 - 1, 0.5], [2.0**53 - 1, 0.5]),
+        (".parquet", [2**53, 0.5, None], ["9007199254740992", "0.5", None]),
+        (".parquet", [1, True], ["1", "true"]),
+        (".parquet", ["a", None], ["a", None]),
+    ],
+)
+def test_numbers_keep_their_digits(ending: str, given: list[Any], expected: list[Any], tmp_path: Path) -> None:
+    found = [row["id"] for row in as_table(tmp_path / f"t{ending}", *({"id": each} for each in given))]
+    assert [(type(each), each) for each in found] == [(type(each), each) for each in expected]
+
+
+def test_more_rows_than_excel_takes_are_in_further_sheets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(table_files, "_MOST_ROWS", 2)
+    path = tmp_path / "t.xlsx"
+    as_table(path, *({"id": number} for number in range(4)))
+    sheets = {sheet.title: [row[2] for row in sheet.values] for sheet in openpyxl.load_workbook(path)}
+    assert sheets == {"results": ["id", 0], "results 2": [1, 2], "results 3": [3]}
+    assert caplog.messages == [
+        f"{path}: the rows from 3 on are in the sheet 'results 2'",
+        f"{path}: the rows from 5 on are in the sheet 'results 3'",
+    ]
+
+
 def test_what_excel_does_not_take_is_known_before_or_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    (row,) = as_table(tmp_path / "t.xlsx", {"tokens": ["x" * 40_000]})
-    assert len(row["text"]) == 32_767
-    assert "has only the first 32,767 characters of 1 text(s)" in caplog.text
-    source = write(tmp_path / "in.csv", f"text,label\n{'x' * 40_000},a\nOh,b\n")
+    rows = as_table(tmp_path / "t.xlsx", *({"tokens": ["x" * count]} for count in (32_767, 32_768, 40_000)))
+    assert [len(row["text"]) for row in rows] == [32_767] * 3
+    assert (
+        "has only the first 32,767 characters of 2 text(s), as Excel takes no more, the first in row 3" in caplog.text
+    )
+    source = write(tmp_path / "in.csv", f"text,label\n{'x' * 32_767},b\n{'x' * 32_768},a\n")
     reader = build({"type": "delimited", "task": "classification"})
     table, expected = (
         result_table(str(tmp_path / "u.xlsx"), reader, str(source)),
-        r"in\.csv:2: a cell has more than 32,767",
+        r"in\.csv:3: a cell has more than 32,767",
     )
     with pytest.raises(ElmoTasksError, match=expected), table:
         pytest.fail("the work has begun")

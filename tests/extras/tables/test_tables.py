@@ -299,14 +299,15 @@ def test_a_damaged_line_within_a_sentence_is_named(tmp_path: Path) -> None:
 def test_a_table_of_tokens_without_empty_lines_is_one_sentence_with_a_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    rows = "".join(f"{number // 9}\tword\tO\n" for number in range(200))
-    path = write(tmp_path / "tokens.tsv", f"Satz\tToken\tTag\n{rows}")
     columns = {"tokens": "Token", "tags": "Tag"}
     settings = {"type": "delimited", "task": "tagging", "columns": columns}
-    assert len(read(path, settings)) == 1
-    assert "a sentence of 200 lines, without an empty line" in caplog.text
+    for count in (150, 151):
+        rows = "".join(f"{number // 9}\tword\tO\n" for number in range(count))
+        path = write(tmp_path / f"{count}.tsv", f"Satz\tToken\tTag\n{rows}")
+        assert len(read(path, settings)) == 1
+        assert ("a sentence of 151 lines, without an empty line" in caplog.text) == (count == 151)
     caplog.clear()
-    assert len(read(path, settings | {"columns": columns | {"sentence": "Satz"}})) == 23
+    assert len(read(path, settings | {"columns": columns | {"sentence": "Satz"}})) == 17
     assert not caplog.records
     assert len(read(ODD_FILES / "gmb_like.csv", settings | {"columns": columns | {"tokens": "Word"}})) == 1
     assert "gmb_like.csv: a sentence of 19 lines, without an empty line; if a column has" in caplog.text

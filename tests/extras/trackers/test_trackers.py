@@ -43,11 +43,12 @@ def test_a_curve_has_a_point_every_fifty_steps() -> None:
 def test_trackers_of_other_makers_get_the_name_of_the_runs_folder(tmp_path: Path) -> None:
     begun: list[tuple[str, Mapping[str, Any]]] = []
     noting = {"log_with": ["wandb"], "init_trackers": lambda name, init_kwargs: begun.append((name, init_kwargs))}
-    trackers(tmp_path / "x" / ".." / "my-run", **noting).on_start(Progress())
-    ((project, settings),) = begun
-    assert project == "elmo-tasks"
-    assert settings["wandb"] == {"name": "my-run"}
-    assert settings["mlflow"] == {"run_name": "my-run"}
+    for progress in (Progress(), Progress(step=7)):
+        trackers(tmp_path / "x" / ".." / "my-run", **noting).on_start(progress)
+    settings = {"tensorboard": {"purge_step": None}, "wandb": {"name": "my-run"}, "mlflow": {"run_name": "my-run"}}
+    resumed = settings | {"tensorboard": {"purge_step": 8}}
+    assert begun == [("elmo-tasks", settings), ("elmo-tasks", resumed)]
+    trackers(tmp_path, log_with=[]).on_start(Progress())  # nothing begins
 
 
 def test_flatten_names_the_numbers() -> None:
