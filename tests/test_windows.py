@@ -2,10 +2,8 @@
 
 import json
 import os
-import re
 import subprocess
 import sys
-import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -150,23 +148,6 @@ def test_damaged_files_of_the_cache_are_replaced(computer: Computer) -> None:
 @pytest.mark.slow
 def test_tokens_are_numbered_in_several_processes(printed: list[str]) -> None:
     assert printed[2].split()[:2] == ["'Alan'", "'met'"]
-
-
-@pytest.mark.slow
-def test_a_request_is_answered(computer: Computer) -> None:
-    command = [sys.executable, "-m", "elmo_tasks", "serve", "ner=run", "--port", "0"]
-    options: dict[str, Any] = {"stderr": subprocess.PIPE, "encoding": "cp437", "cwd": computer.folder}
-    with subprocess.Popen(command, env=computer.environment, **options) as server:
-        assert server.stderr is not None
-        try:
-            lines = (re.search(r"serving at (http://127.0.0.1:\d+);", line) for line in server.stderr)
-            address = next(filter(None, lines))[1]
-            request = urllib.request.Request(f"{address}/api/runs/ner/predict", b'{"text": "Alan left."}')
-            request.add_header("content-type", "application/json")
-            with urllib.request.urlopen(request, timeout=60) as answer:
-                assert json.load(answer)["results"][0]["tokens"] == ["Alan", "left", "."]
-        finally:
-            server.terminate()
 
 
 def test_a_checkout_has_names_that_every_system_allows() -> None:

@@ -36,14 +36,7 @@ def config(folder: Path, parts: dict[str, Sequence[Row | str]], **changes: Any) 
         "train_data_path": str(folder / "train.jsonl"),
         "validation_data_path": str(folder / "dev.jsonl"),
         "test_data_path": str(folder / "test.jsonl"),
-        "model": {
-            "type": "bcn",
-            "embedder": {"words": {"size": 2}, "characters": {"embedding_size": 2, "filters": 2}},
-            "pre_encoder": {"hidden_sizes": [2]},
-            "encoder": LSTM,
-            "integrator": LSTM,
-            "output": {"hidden_sizes": [2]},
-        },
+        "model": {"type": "text_classifier", "embedder": {"words": {"size": 2}}},
         "data_loader": {"batch_size": 4, "min_batches": 200},
         "trainer": {"num_epochs": 1, "validation_metric": "+accuracy", "trackers": []},
     }

@@ -165,17 +165,9 @@ def test_what_has_another_shape_or_name_is_not_taken(
 @pytest.fixture
 def classifier(plain: dict[str, Any]) -> dict[str, Any]:
     """Another head, for another task."""
-    sizes = {"hidden_sizes": [4]}
     return plain | {
         "dataset_reader": {"type": "sst"},
-        "model": {
-            "type": "bcn",
-            "embedder": plain["model"]["embedder"],
-            "pre_encoder": sizes,
-            "encoder": {"type": "stacked_bilstm", "hidden_sizes": [3]},
-            "integrator": {"type": "stacked_bilstm", "hidden_sizes": [3]},
-            "output": sizes,
-        },
+        "model": {"type": "text_classifier", "embedder": plain["model"]["embedder"]},
         "trainer": plain["trainer"] | {"validation_metric": "+accuracy", "moving_average": None, "trackers": []},
     }
 
