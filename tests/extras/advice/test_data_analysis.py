@@ -19,6 +19,14 @@ Row = tuple[str, str]
 TRAINING: list[Row] = [(f"word number {row} is here", ("good", "bad")[row % 2]) for row in range(40)]
 VALIDATION: list[Row] = [(f"here is {row} word", ("good", "bad")[row % 2]) for row in range(30)]
 TEST: list[Row] = [(f"is word {row} here", ("good", "bad")[row % 2]) for row in range(30)]
+VALUES: dict[str, Any] = {
+    "dataset_reader": {"type": "jsonl", "task": "classification"},
+    "train_data_path": "train.jsonl",
+    "validation_data_path": "dev.jsonl",
+    "model": {"type": "text_classifier", "embedder": {"words": {"size": 2}}},
+    "data_loader": {"batch_size": 4},
+    "trainer": {"num_epochs": 1, "validation_metric": "+accuracy", "trackers": []},
+}
 LSTM = {"type": "stacked_bilstm", "hidden_sizes": [2]}
 NUMBERS = [f"word{number}" for number in range(400)]
 
@@ -31,16 +39,10 @@ def config(folder: Path, parts: dict[str, Sequence[Row | str]], **changes: Any) 
         ]
         (folder / f"{name}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
     (folder / "vectors.txt").write_text("".join(f"{word} 0.1 0.2\n" for word in ("word", "number", "is", "here")))
-    values = {
-        "dataset_reader": {"type": "jsonl", "task": "classification"},
-        "train_data_path": str(folder / "train.jsonl"),
-        "validation_data_path": str(folder / "dev.jsonl"),
-        "test_data_path": str(folder / "test.jsonl"),
-        "model": {"type": "text_classifier", "embedder": {"words": {"size": 2}}},
-        "data_loader": {"batch_size": 4, "min_batches": 200},
-        "trainer": {"num_epochs": 1, "validation_metric": "+accuracy", "trackers": []},
-    }
-    (path := folder / "config.json").write_text(json.dumps(values | changes), encoding="utf-8")
+    files = {"train": "train", "validation": "dev", "test": "test"}
+    paths = {f"{part}_data_path": str(folder / f"{name}.jsonl") for part, name in files.items()}
+    values = {**VALUES, **paths, "data_loader": {"batch_size": 4, "min_batches": 200}, **changes}
+    (path := folder / "config.json").write_text(json.dumps(values), encoding="utf-8")
     return path
 
 
@@ -239,21 +241,8 @@ def test_what_is_wrong_with_a_config_is_one_line(tmp_path: Path, capsys: pytest.
         assert problem in error
 
 
-LABELS = ("good", "bad")
-REVIEWS = [{"tokens": [f"word{row}", "."], "label": LABELS[row % 3 == 0]} for row in range(12)]
-OTHERS = [{**review, "tokens": [*review["tokens"], "!"]} for review in REVIEWS]
-
-
-def settings(num_epochs: int, **trainer: Any) -> dict[str, Any]:
-    """A classifier of 3 steps an epoch."""
-    return {
-        "dataset_reader": {"type": "jsonl", "task": "classification"},
-        "train_data_path": "train.jsonl",
-        "validation_data_path": "dev.jsonl",
-        "model": {"type": "text_classifier", "embedder": {"words": {"size": 8}}},
-        "data_loader": {"batch_size": 4},
-        "trainer": {"num_epochs": num_epochs, "validation_metric": "+accuracy", "trackers": [], **trainer},
-    }
+STILL = {"optimizer": {"type": "sgd", "lr": 1e-9}, "validation_metric": "+accuracy", "trackers": []}
+"""A trainer that changes nothing."""
 
 
 def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
@@ -261,8 +250,10 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 
 def test_a_short_run_says_before_and_after_what_to_change(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    given = {"train_data_path": REVIEWS, "validation_data_path": OTHERS}
-    train(settings(2, optimizer={"type": "sgd", "lr": 1e-9}), tmp_path / "run", datasets=given)
+    rows = [{"tokens": [f"word{row}", "."], "label": "bad" if row % 3 else "good"} for row in range(12)]
+    others = [{**row, "tokens": [*row["tokens"], "!"]} for row in rows]
+    given = {"train_data_path": rows, "validation_data_path": others}
+    train({**VALUES, "trainer": {"num_epochs": 2, **STILL}}, tmp_path / "run", datasets=given)
     before, after = warnings(caplog)
     remedy = (
         "start from the config small/classification, or raise trainer.num_epochs (now 2) or lower "
@@ -277,16 +268,12 @@ def test_a_short_run_says_before_and_after_what_to_change(tmp_path: Path, caplog
 
 def test_a_tagger_that_finds_no_span(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     span = {"tokens": ["Bank", "of", "Oslo", "Ltd", "paid"], "tags": ["B-ORG", "I-ORG", "I-ORG", "L-ORG", "O"]}
-    config = {
-        **settings(1, optimizer={"type": "sgd", "lr": 1e-9}),
-        "dataset_reader": {"type": "jsonl", "task": "tagging", "tag_scheme": "BIOUL"},
-        "model": {
-            "type": "crf_tagger",
-            "embedder": {"words": {"size": 2}},
-            "encoder": {"type": "stacked_bilstm", "hidden_sizes": [2]},
-        },
+    config: dict[str, Any] = {
+        **VALUES,
+        "dataset_reader": {**SPANS, "tag_scheme": "BIOUL"},
+        "model": {**TAGGER, "type": "crf_tagger"},
+        "trainer": {"num_epochs": 1, **STILL, "validation_metric": "+f1"},
     }
-    config["trainer"]["validation_metric"] = "+f1"
     given = {
         "train_data_path": [span] * 4,
         "validation_data_path": [{**span, "tokens": ["Mill", "of", "Bergen", "Ltd", "sold"]}],
