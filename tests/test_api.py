@@ -71,13 +71,6 @@ def test_memory_gives_what_files_give(short: dict[str, Any], run: Path, tmp_path
     assert in_memory == from_files
 
 
-def test_a_finished_run_is_resumed_only_with_the_same_examples(short: dict[str, Any], run: Path) -> None:
-    training, validation = (examples_of(short[f"{name}_data_path"]) for name in ("train", "validation"))
-    assert "best" in elmo_tasks.train(short, run, train=training, validation=validation, resume=True)
-    with pytest.raises(ElmoTasksError, match="cannot resume with other test data and other training data"):
-        elmo_tasks.train(short, run, train=training[1:], validation=validation, test=validation, resume=True)
-
-
 def test_overrides_are_a_dict_or_a_list(short: dict[str, Any], run: Path) -> None:
     pairs = {"model.dropout": 0.25, "trainer.validation_metric": "-loss", "test_data_path": None}
     as_list = [f"{key}={json.dumps(value)}" for key, value in pairs.items()]

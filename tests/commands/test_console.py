@@ -3,11 +3,14 @@
 import logging
 import re
 import sys
+from collections.abc import Callable
 
 import pytest
 
 from elmo_tasks.commands.console import print_metrics, print_table, print_training_metrics
 from elmo_tasks.progress import set_up_logging
+
+Printed = Callable[[], tuple[str, list[list[str]]]]
 
 
 def use_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,16 +80,18 @@ def test_a_line_on_a_terminal_is_mostly_its_message(
     assert re.fullmatch(rf"\d\d:\d\d {prefix}{text}\n", capsys.readouterr().err)
 
 
-def test_a_part_that_lacks_a_metric_has_an_empty_cell(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_part_that_lacks_a_metric_has_an_empty_cell(printed: Printed) -> None:
     print_metrics({"f1": 1.0, "f1/PER": 2.0, "support/LOC": 3}, title="data")
-    text = capsys.readouterr().out
+    text, rows = printed()
     assert "\ndata, in detail\n" in text
-    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in text.splitlines() if line[0] == "│"]
-    assert rows == [["f1", "1.00"], ["PER", "2.00", ""], ["LOC", "", "3"]]
+    parts = [["", "f1", "support"], ["PER", "2.00", ""], ["LOC", "", "3"]]
+    assert rows == [["metric", "value"], ["f1", "1.00"], *parts]
 
 
-def test_without_test_data_there_is_only_the_best_epoch(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_test_data_there_is_only_the_best_epoch(printed: Printed) -> None:
     print_training_metrics({"best": {"epoch": 4, "validation": {"f1": 3.0}}})
-    text = capsys.readouterr().out
+    text, rows = printed()
     assert text.startswith("validation, epoch 4\n")
-    assert "test" not in text
+    assert rows == [["metric", "value"], ["f1", "3.00"]]
+    print_training_metrics({"best": {"epoch": 4, "validation": {}}})
+    assert printed() == ("", [])

@@ -1,5 +1,6 @@
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -18,16 +19,18 @@ from elmo_tasks.metrics.confusion import ConfusionTable, label_scores
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from tests.hooked import hooked
 
+Printed = Callable[[], tuple[str, list[list[str]]]]
 
-def test_train_prints_the_scores_of_a_run_or_those_of_seeds(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+
+def test_train_prints_the_scores_of_a_run_or_those_of_seeds(monkeypatch: pytest.MonkeyPatch, printed: Printed) -> None:
     monkeypatch.setattr(train_command, "_say_what_is_next", Mock())
     results = {"best": {"epoch": 3, "validation": {"f1": 91.2345, "f1/PER": 95.0}}, "test": {"f1": 90.0}}
     monkeypatch.setattr(elmo_tasks.runs.train, "train", Mock(return_value=results))
     assert cli.main(["train", "configs/own.jsonnet"]) == 0
-    output = capsys.readouterr().out
-    assert all(word in output for word in ("epoch 3", "test", "91.23", "90.00", "PER", "95.00"))
+    text, rows = printed()
+    assert all(f"{title}\n" in text for title in ("validation, epoch 3", "validation, epoch 3, in detail", "test"))
+    head = ["metric", "value"]
+    assert rows == [head, ["f1", "91.23"], ["", "f1"], ["PER", "95.00"], head, ["f1", "90.00"]]
     summary = {
         "seeds": [1, 2],
         "mean": {"best/epoch": 2.5, "best/validation/f1": 91.0, "test/f1": 90.0, "test/f1/PER": 89.0},
@@ -35,9 +38,10 @@ def test_train_prints_the_scores_of_a_run_or_those_of_seeds(
     }
     with hooked("repeated_training", "seeds", Mock(return_value=summary)):
         assert cli.main(["train", "c.jsonnet", "--seeds", "1,2"]) == 0
-    output = capsys.readouterr().out
-    assert all(word in output for word in ("validation, 2 seeds", "91.00", "0.25", "test, 2 seeds", "90.00", "0.75"))
-    assert "89.00" not in output
+    text, rows = printed()
+    assert all(f"{title}, 2 seeds\n" in text for title in ("validation", "test"))
+    head = ["metric", "mean", "std"]
+    assert rows == [head, ["f1", "91.00", "0.25"], head, ["f1", "90.00", "0.75"]]
 
 
 def test_train_says_what_to_type_next(
@@ -89,33 +93,31 @@ def test_of_several_processes_only_the_main_one_prints(
     assert capsys.readouterr().out == ""
 
 
-def lines_of_tables(output: str) -> list[str]:
-    """The lines of printed tables, without their frames and titles."""
-    return [" ".join(line.replace("│", " ").split()) for line in output.splitlines() if line.startswith("│")]
-
-
 def test_evaluate_prints_support_and_confusions(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, printed: Printed
 ) -> None:
     confusion: ConfusionTable = {"labels": ["O", "LOC"], "counts": [[7, 0], [1, 12]]}
     metrics = {"f1": 92.22, "f1/LOC": 93.41, "support/LOC": 13, "confusion": confusion}
     metrics |= {"label_scores": label_scores(confusion), "learned": {"examples": 3}}
     monkeypatch.setattr(elmo_tasks.runs.evaluate, "evaluate", Mock(side_effect=lambda *_, **__: dict(metrics)))
     assert cli.main(["evaluate", "run", "data", "--confusion"]) == 0
-    output = capsys.readouterr().out
-    scores = ["O 87.50 100.00 93.33 7", "LOC 100.00 92.31 96.00 13", "macro F1 94.67"]
-    assert lines_of_tables(output) == ["f1 92.22", "LOC 93.41 13", "O 7 ·", "LOC 1 12", *scores]
-    assert "support" in output
-    assert "learned" not in output
-    assert "accuracy of always giving the most frequent label: 65.00" in output
+    text, rows = printed()
+    assert rows == [
+        *(["metric", "value"], ["f1", "92.22"], ["", "f1", "support"], ["LOC", "93.41", "13"]),
+        *(["", "O", "LOC"], ["O", "7", "·"], ["LOC", "1", "12"]),
+        ["label", "precision", "recall", "f1", "number"],
+        *(["O", "87.50", "100.00", "93.33", "7"], ["LOC", "100.00", "92.31", "96.00", "13"]),
+        ["macro F1", "", "", "94.67", ""],
+    ]
+    assert text.endswith("\naccuracy of always giving the most frequent label: 65.00\n")
     target = tmp_path / "metrics.json"
     assert cli.main(["evaluate", "run", "data", "--confusion", "--json", "--output", str(target)]) == 0
-    assert json.loads(capsys.readouterr().out) == json.loads(target.read_text()) == metrics
+    assert json.loads(printed()[0]) == json.loads(target.read_text()) == metrics
     metrics = {"f1": 92.22, "learned": {"examples": 3, "f1": 99.0}}
     assert cli.main(["evaluate", "run", "one", "two"]) == 0
-    output = capsys.readouterr().out
-    assert "one two, examples that were learned from\n" in output
-    assert lines_of_tables(output) == ["f1 92.22", "examples 3", "f1 99.00"]
+    text, rows = printed()
+    assert "one two, examples that were learned from\n" in text
+    assert rows == [["metric", "value"], ["f1", "92.22"], ["metric", "value"], ["examples", "3"], ["f1", "99.00"]]
 
 
 @pytest.mark.parametrize("change", [["--set", "random_seed=1"], ["--ext-var", "A=b"]])

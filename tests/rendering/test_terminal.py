@@ -118,9 +118,9 @@ def test_text_wraps_at_words_and_heat_maps_are_left_out() -> None:
 
 
 def test_tokens_for_and_against_have_their_own_colors_or_their_shares() -> None:
-    part = SignedText([("not", -0.6), ("\x1bbad", 0.3), (".", 0.01)], title="negative")
+    part = SignedText([("not", -0.6), ("\x1bbad", 0.3), (";", 0.05), (".", 0.049)], title="negative")
     styled = shown([part], styles=True)
     assert re.findall(r"48;2;(\d+;\d+;\d+)", styled) == ["85;150;234", "255;226;174"]
     plain = shown([part], color_system=None)
-    assert plain == "negative: not (-60 %) \N{REPLACEMENT CHARACTER}bad (30 %) . \n\n"
+    assert plain == "negative: not (-60 %) \N{REPLACEMENT CHARACTER}bad (30 %) ; (5 %) . \n\n"
     assert shown([SignedText([("a", 0.0)], title="x")]) == "x: a \n\n"
