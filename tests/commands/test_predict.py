@@ -116,19 +116,20 @@ def test_data_is_not_typed(
     assert "Ready" not in message
 
 
-@pytest.mark.usefixtures("load")
 def test_who_types_is_prompted_and_may_make_mistakes(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    load: Mock, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     terminal, keyboard = pty.openpty()
+    # Types when all is loaded, so that the command waits for the first line, but not for the others.
+    load.return_value.warm_up = threading.Timer(0.5, os.write, [terminal, b"bad\nfine\n\x04"]).start
     with os.fdopen(keyboard) as stdin:
         monkeypatch.setattr(sys, "stdin", stdin)
-        os.write(terminal, b"bad\nfine\n\x04")
         assert cli.main(["predict", "run", "-"]) == 0
     os.close(terminal)
     captured = capsys.readouterr()
     assert json.loads(captured.out) == {"said": "fine", "source": "standard input"}
-    assert captured.err.splitlines()[1:] == ["error: standard input: bad input"]
+    ready = "Ready. Type lines of text or JSON objects; the first one decides which. Ctrl-D ends."
+    assert captured.err == f"{ready}\n> error: standard input: bad input\n"
 
 
 def test_predict_answers_while_the_pipe_is_open(

@@ -454,6 +454,11 @@ def test_training_again_keeps_what_was_held_out(
     fresh = write(tmp_path / "fresh.csv", [(f"Nobody saw the {text[9:]}", label) for text, label in rows(8, seed=4)])
     train(MODEL, tmp_path / "fresh", overrides=[f"train_data_path={fresh}", "trainer.num_epochs=1"], from_run=other)
     assert len(list((tmp_path / "fresh").glob("**/origin.json"))) == 5  # none of the rows was seen
+    (other / "learned.safetensors").unlink()
+    overrides = [f"train_data_path={fresh}", "trainer.num_epochs=1", "folds=2"]
+    train(MODEL, tmp_path / "unknown", overrides=overrides, from_run=other)
+    assert f"{other}: does not say what it has learned from; if it has seen these examples, the" in caplog.text
+    assert len(list((tmp_path / "unknown").glob("**/origin.json"))) == 3
 
 
 @pytest.mark.usefixtures("without_growth")

@@ -11,7 +11,7 @@ import pytest
 
 from elmo_tasks.data_readers import DatasetReaderConfig
 from elmo_tasks.errors import ElmoTasksError
-from tests.data_readers.readers import ODD_FILES, TEXTS, Settings, build, problem, read, write
+from tests.data_readers.readers import ODD_FILES, TEXTS, Settings, build, problem, read, write, write_hub
 
 SCORES: Settings = {**TEXTS, "task": "regression"}
 TEXTS_AND_LABELS = [
@@ -346,6 +346,38 @@ def test_a_table_in_another_encoding_than_the_one_of_the_run_is_refused(tmp_path
     assert problem(path, settings) == ": is UTF-8, not cp1252; set --set dataset_reader.encoding=null"
     for content in (path.read_text(encoding="utf-8").encode("cp1252"), b"text,label\nS.,x\nOh.,y\n"):
         assert len(read(write(path, content), settings)) == 2
+
+
+@pytest.mark.parametrize(
+    ("column", "found"),
+    [
+        (0, "One"),
+        (2, "Three"),
+        (-3, "One"),
+        (-1, "Three"),
+        (3, "3 column(s); expected at least 4"),
+        (-4, "3 column(s)"),
+    ],
+)
+def test_a_column_is_counted_from_either_side(column: int, found: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "data.csv", "One,x,Three\nFour,y,Six\n")
+    settings = TEXTS | {"header": False, "delimiter": ",", "columns": {"text": column, "label": 1}}
+    if " " in found:
+        assert found in problem(path, settings)
+    else:
+        assert read(path, settings)[0]["tokens"] == [found]
+
+
+def test_a_row_of_a_hub_data_set_is_a_sentence(tmp_path: Path) -> None:
+    source = write_hub(tmp_path / "hub", [{"tokens": ["Mary"], "tags": ["O"], "n": 1}])
+    settings = TEXTS | {"task": "tagging", "columns": {"tokens": "tokens", "tags": "tags", "sentence": "n"}}
+    assert problem(source, settings) == ": 'columns' names one of the sentence; a row of a hub data set is a sentence"
+
+
+def test_a_spreadsheet_that_unpacks_to_far_more_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    FRAME.to_excel(tmp_path / "a.xlsx", index=False)
+    monkeypatch.setenv("ELMO_TASKS_LIMITS", "1e-9")
+    assert problem(tmp_path / "a.xlsx", TEXTS) == ": unpacks to far more than a spreadsheet"
 
 
 def test_an_encoding_that_does_not_exist() -> None:
