@@ -146,7 +146,8 @@ TEXTS_AND_PROBLEMS: list[tuple[Settings, str | bytes, str]] = [
     (STARS, "review,stars\n ,5\n", ":2: 'review' is ' '; expected a text with at least one token"),
     (STARS, 'review,stars\n"Good,5\n', ":2: not a row of a table (unexpected end of data)"),
     (TEXTS, 'label,text\nx,"Mary" sleeps\n', ":2: not a row of a table (',' expected after '\"'); with quotes: false"),
-    (TEXTS, "text,label\nGood.,1\rBad.,0\n", ":2: not a row of a table ("),
+    (TEXTS, "text,label\nGood.,1\rBad.,0\n", ":2: not a row of a table (new-line character seen in unquoted field - do "
+     "you need to open the file in universal-newline mode?); a CR ends no line next to LF; convert the file with: tr "),
     (TABLE, "a\tO\n\nb\tO\nc\n", ":4: 1 column(s); expected 2 as in line 1"),
     (TABLE, "a\tO\n\tO\n", ":2: the token is ''; expected a string that is not empty"),
     (TABLE, "a\tO\nleft\t\u00a0\n", ":2: the tag is '\\xa0'; expected a string that is not blank"),

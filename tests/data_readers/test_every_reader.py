@@ -17,7 +17,6 @@ from elmo_tasks.data_readers.sources import features_of
 from tests.data_readers.readers import (
     HERE,
     NER,
-    PACKERS,
     ROWS,
     SAMPLES,
     SNLI,
@@ -53,12 +52,6 @@ FORMS: dict[str, Callable[[bytes], bytes]] = {
     "byte order mark": lambda content: "\ufeff".encode() + content,
     "no end of the last line": lambda content: content.rstrip(b"\n"),
 }
-
-
-@pytest.mark.parametrize(("ending", "pack"), PACKERS)
-def test_files_may_be_packed(ending: str, pack: Callable[[bytes], bytes], tmp_path: Path) -> None:
-    path = write(tmp_path / f"data.{ending}", pack(sample("sst.txt").encode()))
-    assert read(path, SAMPLES["sst.txt"]) == sample_examples("sst.txt")
 
 
 @pytest.mark.parametrize("name", SAMPLES)

@@ -22,7 +22,6 @@ from tests.data_readers.readers import (
     conllu,
     read_text,
     sample,
-    sample_examples,
     write,
 )
 
@@ -147,16 +146,6 @@ def test_pairs_that_are_left_out_are_counted(tmp_path: Path, caplog: pytest.LogC
     assert len(read_text(tmp_path, text, SNLI)) == 1
     assert "2 pair(s) with an empty sentence left out" in caplog.text
     assert f"{tmp_path / 'data.txt'}: 1 pair(s) without a gold label left out" in caplog.text
-
-
-@pytest.mark.parametrize("input_scheme", ["auto", "IOB2", "BIOUL", "BIOES", "BMES"])
-def test_every_scheme_of_tags_gives_the_same(input_scheme: str, tmp_path: Path) -> None:
-    scheme = "BIOUL" if input_scheme == "auto" else input_scheme
-    lines = []
-    for example in read_text(tmp_path, sample("conll2003.txt"), NER | {"tag_scheme": scheme}):
-        lines += [f"{token} {tag}" for token, tag in zip(example["tokens"], example["tags"], strict=True)] + [""]
-    again = read_text(tmp_path, "\n".join(lines), NER | {"input_scheme": input_scheme})
-    assert [example["tags"] for example in again] == [example["tags"] for example in sample_examples("conll2003.txt")]
 
 
 @pytest.mark.parametrize("inside", ["I", "M"])

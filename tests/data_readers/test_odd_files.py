@@ -84,6 +84,7 @@ CASES: list[tuple[Settings, str, dict[str, list[Any]]]] = [
     # Lines that end in CR; the second file was joined from two
     (NER, "Mary O\r\rsleeps O\n", {"tokens": ["Mary", "sleeps"]}),
     (SST, "(3 (2 It) (3 works))\r(1 No)\n", {"tokens": ["It works", "No"]}),
+    (TEXTS, 'text,label\n"Good\r\rfilm",1\n', {"tokens": ["Good film"], "line": [2]}),
     # White space after a label
     (NER, "Mary B-PER\u2003\nsleeps\tO\u00a0\u3000\n", {"tags": ["U-PER O"]}),
     (NER | {"columns": [0, 1]}, "Mary\tB-PER\u00a0\tX\n", {"tags": ["U-PER"]}),
@@ -123,13 +124,6 @@ CASES: list[tuple[Settings, str, dict[str, list[Any]]]] = [
 @pytest.mark.parametrize(("settings", "text", "columns"), CASES, ids=[repr(case[1])[:40] for case in CASES])
 def test_inputs(settings: Settings, text: str, columns: dict[str, list[Any]], tmp_path: Path) -> None:
     check_columns(tmp_path, settings, text, columns)
-
-
-def test_a_cr_in_a_table_that_is_not_in_quotes(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"data\.csv:2: not a row of a table .*; a CR ends no line next to LF; convert"):
-        read_text(tmp_path, "text,label\nGood.,1\rBad.,0\n", TEXTS)
-    (example,) = read_text(tmp_path, 'text,label\n"Good\r\rfilm",1\n', TEXTS)
-    assert (example["tokens"], example["line"]) == (["Good", "film"], 2)
 
 
 def test_a_column_for_the_sentence() -> None:

@@ -10,7 +10,7 @@ from elmo_tasks.data_readers.conll2012 import read_conll2012
 from elmo_tasks.data_readers.srl import SrlConll2012Config
 from elmo_tasks.tasks.reading import character_span
 from elmo_tasks.text.tag_schemes import spans_of_tags
-from tests.data_readers.readers import CONLLU, COREF, NER, PREDICATES, ROLES, SNLI, SQUAD, SST, build
+from tests.data_readers.readers import CONLLU, COREF, NER, SNLI, SQUAD, SST, build
 
 
 @pytest.mark.parametrize(
@@ -75,15 +75,6 @@ def test_semantic_roles(data_folder: Path, name: str, sentences: int, predicates
     assert len(found) == sentences
     assert sum(len(sentence.predicates) for sentence in found) == predicates
     assert all(any(span.label == "V" for span in roles or ()) for sentence in found for roles in sentence.roles)
-
-
-@pytest.mark.slow
-def test_predicates_are_those_of_the_examples_of_roles(data_folder: Path) -> None:
-    path = data_folder / "srl_ewt" / "ewt.dev.gold_conll"
-    sentences, roles = build(PREDICATES).read(path), build(ROLES).read(path)
-    assert len(sentences) == 1968
-    found = sum(tags.count("B-V") for tags in sentences["tags"])
-    assert found == len(set(zip(roles["sentence"], roles["predicate"], strict=True))) > 4900
 
 
 @pytest.mark.slow

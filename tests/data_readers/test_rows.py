@@ -15,7 +15,6 @@ from tests.data_readers.readers import (
     ODD_FILES,
     SNLI,
     STARS,
-    TABLE,
     TEXTS,
     Settings,
     build,
@@ -141,19 +140,6 @@ def test_the_reader_of_the_hub_reads_no_files(tmp_path: Path) -> None:
     assert problem(path, {"type": "hub", "task": "tagging"}).startswith(": the reader 'hub' reads hub:NAME")
 
 
-@pytest.mark.parametrize(
-    ("rows", "expected"),
-    [
-        (["B-PER E-PER", "B-LOC M-LOC E-LOC"], [["B-PER", "I-PER"], ["B-LOC", "I-LOC", "I-LOC"]]),
-        (["S-PER O", "B-LOC I-LOC E-LOC"], [["B-PER", "O"], ["B-LOC", "I-LOC", "I-LOC"]]),
-    ],
-)
-def test_tag_schemes(rows: list[str], expected: list[list[str]], tmp_path: Path) -> None:
-    given = [{"tokens": "大 北 京"[: len(tags.split()) * 2 - 1], "tags": tags} for tags in rows]
-    examples = read_rows(tmp_path, given, task="tagging", tag_scheme="IOB2")
-    assert [example["tags"] for example in examples] == expected
-
-
 def test_sentences_without_tokens_are_left_out(tmp_path: Path) -> None:
     row = {"sentences": [[], ["Mary", "left"], [], ["She"]], "clusters": [[[0, 0], [2, 2]]]}
     for given, speakers in ((row, [["-", "-"], ["-"]]), (row | {"speakers": [[], ["a", "b"], [], ["-"]]}, None)):
@@ -193,12 +179,6 @@ def test_a_class_id_out_of_range(tag: int | None) -> None:
     message = f"hub:some: row 1, token 1: the tag is {tag}(; expected a class id from 0 to 2|, the mark of)"
     with pytest.raises(DataError, match=message):
         list(build(NER).hub_examples(rows, "hub:some", Parsing()))
-
-
-def test_a_bad_row_or_sentence_can_be_skipped(tmp_path: Path) -> None:
-    assert len(read_text(tmp_path, "review,stars\nGood,5\nBad\nFine,4\n", STARS | {"on_error": "skip"})) == 2
-    examples = read_text(tmp_path, "a\tO\nb\n\nc\tO\n", TABLE | {"on_error": "skip"})
-    assert [example["tokens"] for example in examples] == [["c"]]
 
 
 @pytest.mark.parametrize("rest", ["", 'Odd,"2\n'])  # the open quote reaches to the end of the file, or to the next one

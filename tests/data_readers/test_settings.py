@@ -12,7 +12,7 @@ from elmo_tasks.config import describe, load_config
 from elmo_tasks.data_readers import DatasetReaderConfig
 from elmo_tasks.errors import ConfigError
 from elmo_tasks.runs.experiment_config import ExperimentConfig
-from elmo_tasks.tasks import Classification, Coreference, Reading
+from elmo_tasks.tasks import Classification, Reading
 from tests.data_readers.readers import (
     CONLLU,
     LINES,
@@ -33,12 +33,6 @@ def test_settings_are_described_and_named_where_another_reader_does_not_fit() ->
     assert 'task: "classification"' in describe(build(STARS).config)
     assert build(TABLE).config.can_read(Classification())
     assert not build(TABLE).config.can_read(Reading())  # only with JSON or the hub
-
-
-def test_columns_that_may_be_missing() -> None:
-    assert Coreference.optional == {"document", "genre", "speakers"}
-    assert Reading.optional == {"id"}
-    assert Classification.optional == set()
 
 
 @pytest.mark.parametrize(

@@ -72,19 +72,6 @@ def test_lines_of_a_whole_file_are_counted(text: str, problem: str) -> None:
     assert str(caught.value).startswith(f"some.json{problem}")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("suffix", "compress"), [(".gz", gzip.compress), (".bz2", bz2.compress), (".xz", lzma.compress)]
-)
-def test_a_line_that_bursts_is_not_read_to_its_end(
-    suffix: str, compress: Callable[[bytes], bytes], tmp_path: Path
-) -> None:
-    path = tmp_path / f"text{suffix}"
-    path.write_bytes(compress(bytes(1_000_000)) * 2000)  # 2 GB
-    with pytest.raises(DataError, match=r"the line has more than 100,000,000 bytes; .* ELMO_TASKS_LIMITS=10"):
-        list(read_lines(path))
-
-
 @pytest.mark.parametrize("suffix", ["", ".gz", ".bz2", ".xz", ".zip"])
 def test_bounds_of_lines_and_of_what_is_unpacked(suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     content, path = b"ab\n" + b"long " * 200 + b"\n" + bytes(10_000_000), tmp_path / f"text{suffix}"

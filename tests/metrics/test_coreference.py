@@ -47,10 +47,10 @@ def test_a_mention_that_the_response_repeats_counts_where_it_stands_first() -> N
 
 
 def test_thousands_of_mentions_in_one_document() -> None:
-    key = [[[token, token] for token in range(first, first + 3)] for first in range(0, 9000, 3)]
-    response = [[[token, token] for token in range(first, first + 3)] for first in range(1, 9001, 3)]
+    key = [[[token, token] for token in range(first, first + 3)] for first in range(0, 3000, 3)]
+    response = [[[token, token] for token in range(first, first + 3)] for first in range(1, 3001, 3)]
     scores = score(response, key)
-    assert recall_precision_f1(scores, "ceaf_m") == pytest.approx([200 * 3000 / 9000] * 3)
+    assert recall_precision_f1(scores, "ceaf_m") == pytest.approx([200 * 1000 / 3000] * 3)
     assert recall_precision_f1(scores, "muc") == pytest.approx([50] * 3)
 
 

@@ -56,7 +56,8 @@ def test_both_types_and_what_would_fit_are_named() -> None:
     assert problem is not None
     assert re.fullmatch(
         r"dataset_reader 'sst' does not fit model 'crf_tagger': texts with a label each \(Classification\); expected "
-        r"sentences with a tag for every token \(Tagging\)\. Readers that fit: .*'conll2003', 'conllu'.*'predicates'.*",
+        r"sentences with a tag for every token \(Tagging\)\. Readers that fit: 'conll2003', 'conllu', 'delimited', "
+        r"'hub', 'jsonl', 'ner_conll2012', 'predicates', 'spans'",
         problem,
     )
 

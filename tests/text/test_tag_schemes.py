@@ -165,18 +165,6 @@ def test_spans_that_cannot_be_tagged(spans: list[Span]) -> None:
         tags_of_spans(spans, 2, "IOB2")
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_two_spans_are_refused_if_and_only_if_they_share_a_token(scheme: TagScheme) -> None:
-    spans = [Span(label, start, end) for label in LABELS for start in range(4) for end in range(start, 4)]
-    for one, other in itertools.product(spans, repeat=2):
-        if set(range(one.start, one.end + 1)) & set(range(other.start, other.end + 1)):
-            with pytest.raises(ValueError, match="overlaps another or leaves the sentence of 4 tokens"):
-                tags_of_spans([one, other], 4, scheme)
-        else:
-            tags = tags_of_spans([one, other], 4, scheme)
-            assert {*spans_of_tags(tags)} == {one, other}
-
-
 @given(tags=st.lists(st.sampled_from(["O", *(f"{letter}-{label}" for letter in "BIMESLU" for label in LABELS)])))
 def test_any_sequence_is_read_as_by_seqeval(tags: list[str]) -> None:
     """seqeval knows the letters of BIOES."""
