@@ -61,8 +61,7 @@ class Task(ABC):
     optional: ClassVar[frozenset[str]] = frozenset()
     sentence_columns: ClassVar[tuple[str, ...]] = ("tokens",)
 
-    def __init_subclass__(cls, **arguments: Any) -> None:
-        super().__init_subclass__(**arguments)
+    def __init_subclass__(cls) -> None:
         if "name" not in vars(cls):
             cls.name = f"{cls.__module__}.{cls.__qualname__}"
 

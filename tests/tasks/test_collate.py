@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from elmo_tasks.errors import ElmoTasksError
-from elmo_tasks.tasks import Classification, Coreference, Reading, SemanticRoles, Tagging, TextPairs
+from elmo_tasks.tasks import Classification, Coreference, MultiLabel, Reading, SemanticRoles, Tagging, TextPairs
 from elmo_tasks.tasks.reading import passage_tokens, unanswered
 from elmo_tasks.text.vocabulary import Counts, Vocabulary, VocabularyConfig
 
@@ -36,6 +36,18 @@ def test_predicates_of_a_batch() -> None:
     for predicate in (-1, 2):
         with pytest.raises(ElmoTasksError, match=rf"no token {predicate} in a sentence of 2 tokens"):
             task.collate([{**second, "predicate": predicate}], vocabulary)
+
+
+def test_sets_of_labels_are_rows_of_zeros_and_ones() -> None:
+    task = MultiLabel()
+    examples: list[dict[str, Any]] = [{"tokens": ["a"], "labels": ["z", "x"]}, {"tokens": ["b"], "labels": []}]
+    vocabulary = VocabularyConfig().build(Counts.of(task, [*examples, {"tokens": ["c"], "labels": ["y"]}]), [])
+    labels = task.collate(examples, vocabulary).labels
+    assert labels is not None
+    assert labels.tolist() == [[1, 0, 1], [0, 0, 0]]
+    assert task.collate([*examples, {"tokens": ["d"]}], vocabulary).labels is None
+    assert task.nothing_to_learn(examples) is None
+    assert task.nothing_to_learn(examples[1:]) == "no text has a label"
 
 
 BIOUL = Tagging("BIOUL")
@@ -98,9 +110,9 @@ def test_collate(vocabulary: Vocabulary) -> None:
     assert spans == [[3, 14, 18, 0], [4, 15, 19, 2]]  # of the first question's answers the more frequent one
 
 
-def test_of_equally_frequent_answers_the_first_is_learned(vocabulary: Vocabulary) -> None:
-    batch = TASK.collate([example("How long is the Ilva?", RIVER, [3, 5], [3, 4])], vocabulary)
-    assert [each.tolist() for each in (batch.starts, batch.ends) if each is not None] == [[3], [5]]
+def test_of_equally_frequent_answers_the_first_is_learned_and_minus_one_is_none(vocabulary: Vocabulary) -> None:
+    batch = TASK.collate([example("How long is the Ilva?", RIVER, [3, 5], [3, 4]), example("Who?", RIVER)], vocabulary)
+    assert [each.tolist() for each in (batch.starts, batch.ends) if each is not None] == [[3, -1], [5, -1]]
 
 
 def test_examples_for_prediction(vocabulary: Vocabulary) -> None:

@@ -261,6 +261,7 @@ He went to Oslo.|:33 She stayed.
 It boils at 100 °C. |Nonetheless, it froze.
 It weighs 5.5 lbs. |That is a lot.
 He lived to be 90. |She did not.
+They paid 100. |some paid more.
 There are two reasons: 1. the rain and 2. the wind.
 J. R. Hill wrote it. |We read it.
 Ask W.H.S. Kern about it.
