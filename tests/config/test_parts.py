@@ -1,12 +1,12 @@
 import re
 from pathlib import Path
 from types import ModuleType
-from typing import Literal
+from typing import ClassVar, Literal
 
 import pydantic
 import pytest
 
-from elmo_tasks.config import parse_part
+from elmo_tasks.config import Part, parse_part
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.models import ModelConfig
 
@@ -68,6 +68,16 @@ def test_what_is_missing_in_a_part_on_the_command_line(example: ModuleType) -> N
     )
     with pytest.raises(ElmoTasksError, match=f"^the encoder 'recurrent': {re.escape(problem)}$"):
         parse_part(example.Encoder, "recurrent", "encoder", "{...}")
+
+
+def test_a_default_of_an_extra_that_is_not_installed() -> None:
+    class Lost(Part):
+        default_type: ClassVar[str | None] = "lost"
+
+    with pytest.raises(pydantic.ValidationError, match="lost: is in an extra, which is not installed here"):
+        Lost.model_validate({})
+    with pytest.raises(pydantic.ValidationError, match="unknown type"):
+        Lost.model_validate({"type": "lost"})
 
 
 def test_an_abstract_step_has_only_the_alternatives_below_it(example: ModuleType) -> None:
