@@ -87,10 +87,10 @@ def test_what_is_parsed_again(cache: Path, path: Path, parsed: list[Path], monke
     module.__file__ = str(path.with_name("elsewhere.py"))
     monkeypatch.setitem(sys.modules, module.__name__, module)
     own = type("Conll2003Reader", (Conll2003Reader,), {"__module__": module.__name__})
-    for code, times in (("one", 5), ("one", 5), ("another", 6)):
+    for code, count in (("one", 5), ("one", 5), ("another", 6)):
         write(Path(module.__file__), code)
         own(Conll2003Config()).read(path)
-        assert len(parsed) == times
+        assert len(parsed) == count
 
 
 def test_readers_that_tokenize_read_anew_with_another_tokenizer(monkeypatch: pytest.MonkeyPatch) -> None:
