@@ -68,14 +68,14 @@ def test_train_says_what_to_type_next(
     for name, inputs in (("cpu/srl_ewt", "- --predicates RUN"), ("snli", "inputs.jsonl"), ("squad", "inputs.jsonl")):
         write("a run", name, test_data_path="t.txt")
         assert cli.main(["train", "c.json", "-s", "a run"]) == 0
-        said = capsys.readouterr().err
-        assert "elmo-tasks evaluate 'a run' t.txt\n" in said
-        assert f"elmo-tasks predict 'a run' {inputs}\n" in said
+        error = capsys.readouterr().err
+        assert "elmo-tasks evaluate 'a run' t.txt\n" in error
+        assert f"elmo-tasks predict 'a run' {inputs}\n" in error
     with hooked("repeated_training", "seeds", Mock(return_value={"seeds": [2], "mean": {}, "std": {}})):
         assert cli.main(["train", "c.json", "-s", "a run", "--seeds", "2,3"]) == 0
-        said = capsys.readouterr().err
-        assert "the run is in a run/seed_2" in said
-        assert "only; for" not in said
+        error = capsys.readouterr().err
+        assert "the run is in a run/seed_2" in error
+        assert "only; for" not in error
         assert cli.main(["train", "c.json", "-s", "a run", "--seeds", "2"]) == 0
         assert "INFO seed 2 only; for 2 seeds use --seeds 1-2\n" in capsys.readouterr().err
     assert cli.main(["train", "c.json", "-s", "a run", "--quiet"]) == 0
