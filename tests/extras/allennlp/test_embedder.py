@@ -29,7 +29,7 @@ def archive(version: str | None) -> Archive:
 NAMES = {
     "tokens": ("@@PADDING@@", "dog", "@@UNKNOWN@@", "cat"),
     "token_characters": ("@@PADDING@@", "@@UNKNOWN@@", "d", "o"),
-    "of_my_own": ("@@PADDING@@", "@@UNKNOWN@@", "bird"),
+    "of_my_own": ("@@PADDING@@", "@@UNKNOWN@@", "b", "c"),
 }
 WORDS: dict[str, Any] = {"tokens": {"type": "embedding", "embedding_dim": 2}}
 CNN: dict[str, Any] = {"type": "cnn", "embedding_dim": 2, "num_filters": 3, "ngram_filter_sizes": [2]}
@@ -85,7 +85,7 @@ def test_words_have_their_rows_and_padding_is_zero() -> None:
         "trainable": False, "num_embeddings": 4, "pretrained_file": "x", "sparse": True, "vocab_namespace": "x",
         "padding_index": 0, "norm_type": 2.0, "scale_grad_by_freq": False,
     }  # fmt: skip
-    indexer = {"type": "single_id", "lowercase_tokens": True, "token_min_padding_length": 1}
+    indexer = {"type": "single_id", "lowercase_tokens": True, "token_min_padding_length": 1, "feature_name": "text"}
     other = convert(
         {"tokens": WORDS["tokens"] | settings}, {"tokens": indexer}, type="basic", allow_unmatched_keys=True
     )
@@ -98,6 +98,8 @@ def test_words_have_their_rows_and_padding_is_zero() -> None:
         assert result.config == {"words": {"size": 2, "trainable": not has_settings}}
         assert result.vocabulary_config == {"lowercase_words": has_settings}
         assert (result.columns.tolist(), result.bilm, result.notes) == ([0, 1], None, [])
+    own = convert({**WORDS, **characters(CNN)}, indexed(namespace="of_my_own")).vocabulary({})
+    assert own.words == own.characters == (*SPECIAL, "b", "c")
 
 
 @pytest.mark.parametrize(
@@ -161,10 +163,11 @@ def test_an_elmo_beside_the_embedder_is_only_part_of_its_output_as_input(mixes: 
     given = {name: tensor for name, tensor in tensors().items() if "elmo" not in name}
     given |= {f"_elmo.{name}": tensor for name, tensor in elmo_tensors(bilm(), mixes=len(mixes)).items()}
     parts = {**WORDS, **characters(CNN)}
-    model = {"text_field_embedder": {"token_embedders": parts}, "elmo": {"dropout": 0.3}}
+    dropout = {"dropout": 0.3} if len(mixes) == 2 else {}
+    model = {"text_field_embedder": {"token_embedders": parts}, "elmo": {"type": "elmo", **dropout}}
     params = Params({"model": model | {uses[mix]: True for mix in mixes}})
     result = convert_embedder(params, Weights(dict(given)), archive("2.8.0"), NOWHERE)
-    assert result.config["elmo"] == {"mixes": list(mixes), "dropout": 0.3}
+    assert result.config["elmo"] == {"mixes": list(mixes), "dropout": 0.3 if dropout else 0.5}
     # Words, characters and ELMo here; characters, words and, behind the embedder's output, ELMo there.
     elmo = range(5, 5 + bilm().output_size) if "input" in mixes else ()
     assert result.columns.tolist() == [3, 4, 0, 1, 2, *elmo]
@@ -229,5 +232,6 @@ def test_a_table_needs_a_row_for_each_name() -> None:
     few = {**tensors(), f"{START}tokens.weight": torch.ones(3, 2)}
     with pytest.raises(MigrationError, match=r"tokens\.weight has 3 rows for 4 names"):
         convert(WORDS, given=few)
-    with pytest.raises(MigrationError, match=r"text_field_embedder\.type is x; only None or basic can"):
-        convert(WORDS, type="x")
+    for key, expected in (("type", "None or basic"), ("embedder_to_indexer_map", "None")):
+        with pytest.raises(MigrationError, match=rf"text_field_embedder\.{key} is x; only {expected} can"):
+            convert(WORDS, **{key: "x"})

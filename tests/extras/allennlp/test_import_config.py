@@ -83,6 +83,7 @@ def test_what_a_training_needs_and_what_is_left_out(tmp_path: Path) -> None:
         of_head("esim"),
         {
             "train_data_path": f"{address}/train.jsonl",
+            "test_data_path": f"{address}/test.jsonl",
             "model.text_field_embedder.token_embedders.tokens": tokens,
             "model.initializer": {"regexes": []},
             "model.regularizer": {"regexes": [["weight", {"type": "l2", "alpha": 1}]]},
@@ -92,7 +93,7 @@ def test_what_a_training_needs_and_what_is_left_out(tmp_path: Path) -> None:
         },
     )
     values, lines = imported(old, tmp_path)
-    assert values["train_data_path"] == "train.jsonl"
+    assert (values["train_data_path"], values["test_data_path"]) == ("train.jsonl", "test.jsonl")
     assert values["model"]["embedder"]["words"] == {"size": 9, "trainable": True, "vectors": "v.txt.gz"}
     assert values["trainer"]["learning_rate_scheduler"] == {"type": "reduce_on_plateau", "factor": 0.1, "patience": 10}
     assert values["trainer"]["optimizer"] == {"type": "adam", "lr": 0.02}
@@ -100,6 +101,7 @@ def test_what_a_training_needs_and_what_is_left_out(tmp_path: Path) -> None:
     said = "\n".join(lines)
     for line in (
         f"train_data_path: download {address}/train.jsonl into",
+        f"test_data_path: download {address}/test.jsonl into",
         f"vectors: download {address}/v.txt.gz into",
         "projection_dim: not available",
         "model.initializer: ",
@@ -108,7 +110,9 @@ def test_what_a_training_needs_and_what_is_left_out(tmp_path: Path) -> None:
     ):
         assert line in said
     old["trainer"]["learning_rate_scheduler"] = {"type": "noam"}
+    old["model"]["regularizer"] = [["scalar_parameters", {"type": "l2"}]]
     values, lines = imported(old, tmp_path)
+    assert values["trainer"]["regularizers"] == [{"parameters": "mix.*weights", "l2": 0.01}]
     assert "learning_rate_scheduler" not in values["trainer"]
     assert any(line.startswith("trainer.learning_rate_scheduler.type: there is no 'noam' here") for line in lines)
 

@@ -60,12 +60,16 @@ def check_tags(run: Path, tokens: list[str], words: torch.Tensor, tensors: dict[
 @pytest.mark.parametrize(("mode", "window"), [("avg", None), ("avg", 6), ("first", 6)])
 def test_a_tagger_reads_words_from_their_pieces(tmp_path: Path, mode: str, window: int | None) -> None:
     settings = {**MISMATCHED, "max_length": window}
-    changes = {TOKENS: {**settings, "sub_token_mode": mode}, INDEXER: settings}
+    kwargs = {"tokenizer_kwargs": {"use_fast": True, "max_length": 9, "add_prefix_space": True}}
+    changes = {TOKENS: {**settings, "sub_token_mode": mode}, INDEXER: {**settings, **kwargs}}
     made, tensors = tagger(tmp_path, with_changes(TAGGER, changes))
     parts = [PIECES] if window is None else [PIECES[:4], PIECES[4:]]  # [CLS] and [SEP] are two of six
     last = torch.cat([states(tmp_path / "bert", part)[-1] for part in parts])
     means = torch.stack([last[:2].mean(0), last[2], last[3], last[4:6].mean(0), last[6]])
-    check_tags(imported(tmp_path, made), WORDS, means if mode == "avg" else last[[0, 2, 3, 4, 6]], tensors)
+    run = imported(tmp_path, made)
+    assert json.loads((run / "origin.json").read_text())["unread"] == []
+    assert load_run(run).config.model.embedder.transformer.prefix_space  # type: ignore[union-attr]
+    check_tags(run, WORDS, means if mode == "avg" else last[[0, 2, 3, 4, 6]], tensors)
 
 
 def test_a_mix_of_layers_is_without_the_embeddings(tmp_path: Path) -> None:

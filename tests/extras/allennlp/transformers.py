@@ -26,7 +26,7 @@ TAGGER: dict[str, Any] = {
         "type": "crf_tagger",
         "label_encoding": "BIOUL",
         "include_start_end_transitions": False,
-        "text_field_embedder": {"token_embedders": {"tokens": MISMATCHED}},
+        "text_field_embedder": {"token_embedders": {"tokens": {**MISMATCHED, "train_parameters": False}}},
         "encoder": {"type": "pass_through", "input_dim": SIZE},
     },
 }

@@ -1,6 +1,7 @@
 import errno
 import io
 import itertools
+import json
 import logging
 import os
 import random
@@ -84,6 +85,10 @@ def test_against_a_plain_computation(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert len(held_out) > 1
     assert list(corpus.types) == types
     assert corpus.counts.tolist() == [counts[token] for token in types]
+    made_of = json.loads((corpus.folder / "corpus.json").read_text())
+    assert (
+        made_of.items() >= {"files": [str(tmp_path / "text")], "held_out": 0.2, "seed": 5, "tokenized": False}.items()
+    )
     arrays = (corpus.counts, corpus.training.tokens, corpus.held_out.sentences, corpus.held_out.documents)
     assert all(isinstance(array, np.memmap) for array in arrays)  # a corpus may be larger than memory
 

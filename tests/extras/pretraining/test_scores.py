@@ -252,6 +252,8 @@ def test_the_command_scores_the_words_of_a_table(
     assert all(
         each in messages for each in ("--json: not for a table", "no column 'words'", "expected dataset_reader.KEY")
     )
+    assert cli.main(call[:4]) == 0
+    assert capsys.readouterr().out.startswith("item\tsentence\tword_number\tword\ttokens\tknown\t")
 
 
 @pytest.fixture
@@ -293,6 +295,13 @@ def test_the_command_writes_tables_and_objects(
     assert capsysbinary.readouterr().out.startswith(b"sentence\tposition\ttoken\t")
     assert cli.main(["score", str(text), "--bilm", str(bilm), "--output", str(tmp_path / "scores.tsv")]) == 2
     assert b"the file exists; --force replaces it" in capsysbinary.readouterr().err
+    for wrong, problem in (
+        (["--no-punctuation"], b"--no-punctuation: not for text"),
+        (["--output", "scores.jsonl"], b"--json writes JSON lines"),
+        (["--json", "--output", "scores.tsv"], b"Without --json, it is a table"),
+    ):
+        assert cli.main(["score", str(text), "--bilm", str(bilm), *wrong]) == 2
+        assert problem in capsysbinary.readouterr().err
 
 
 VOCABULARY = OutputVocabulary(["a", "b"])

@@ -53,7 +53,10 @@ def test_a_published_bilm_is_fetched_and_used(
         addresses.append(hub.add_file(place).partition("#")[0])
     monkeypatch.setitem(PUBLISHED, name, tuple(addresses))
     assert cli.main(["fetch", name]) == 0
-    named = re.findall(r"--set model\.embedder\.elmo\.(\w+)='(\S+)'", capsys.readouterr().out)
+    *paths, in_config, in_command = capsys.readouterr().out.splitlines()
+    named = re.findall(r"--set model\.embedder\.elmo\.(\w+)='(\S+)'", in_command)
+    assert [Path(path).is_file() for path in paths] == [True, True]
+    assert in_config == f"in a config:  elmo: {{ {', '.join(f'{key}: {value!r}' for key, value in named)} }}"
     (tmp_path / "proteins.txt").write_text("SEQWENCE\nMKV\n")
     command = ["embed", str(tmp_path / "proteins.txt"), "--output", str(tmp_path / "vectors.npz")]
     command += ["--tokenizer", '{"type": "regex", "pattern": "[A-Z]"}']
