@@ -27,14 +27,11 @@ from elmo_tasks.errors import (
     RunError,
 )
 from elmo_tasks.extras.allennlp import predictor
-from elmo_tasks.extras.allennlp.allennlp_format import AllenNlpPredictor
 from elmo_tasks.extras.allennlp.importing import import_allennlp
 from elmo_tasks.extras.allennlp.predictor import Predictor
-from elmo_tasks.runs import load
 from elmo_tasks.runs.archive import open_run
 from tests.extras.allennlp.archives import write_archive
 from tests.extras.allennlp.heads import write
-from tests.installed import install
 
 WORDS = ["@@PADDING@@", "@@UNKNOWN@@", "the", "cat", "sat", "down"]
 TAGS = ["DET", "NOUN", "VERB"]
@@ -86,27 +83,6 @@ def test_an_archive_is_imported_once(
         torch.testing.assert_close(shares, logits.detach().softmax(1), atol=1e-5, rtol=1e-5)
         assert result == {"words": TOKENS, "tags": tags, "mask": [True] * len(TOKENS)}
         monkeypatch.delattr(predictor, "import_allennlp", raising=False)
-
-
-@pytest.mark.slow  # trains a tagger
-def test_an_installed_model_finds_the_predicates_of_allennlps_roles(
-    settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = write("srl", tmp_path / "roles.tar.gz")
-    sentences = [["orla", "is", "it", "?"], ["tarn", "vale", "is"], ["moro", "brusk"]]
-    examples = [{"tokens": each, "tags": ["B-V" if word == "is" else "O" for word in each]} for each in sentences]
-    elmo_tasks.train(settings, tmp_path / "tagger", train=examples * 40, overrides={"trainer.moving_average": None})
-    monkeypatch.setattr(load, "VERBS", "our_verbs")  # a package of this project may bring `pos`
-    with pytest.raises(DataError, match=r"predicates=RUN in Python, --predicates RUN on the command line"):
-        Predictor.from_path(path).predict(sentence="orla is it ?")
-    install(tmp_path / "packages", "tagger-models", {"our_verbs": tmp_path / "tagger"})
-    monkeypatch.syspath_prepend(tmp_path / "packages")
-    loaded = Predictor.from_path(path, "semantic_role_labeling")
-    found = loaded.predict_batch_json([{"sentence": " ".join(each)} for each in sentences])
-    assert [[verb["verb"] for verb in each["verbs"]] for each in found] == [["is"], ["is"], []]
-    imported = tmp_path / "run"
-    import_allennlp(path, imported)
-    assert AllenNlpPredictor(load.load_predictor(imported))({"sentence": "orla is it ?"}) == found[:1]
 
 
 def test_elsewhere_an_archive_says_how_it_is_imported(
