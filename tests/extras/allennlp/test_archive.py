@@ -31,7 +31,7 @@ def test_reads_the_file_and_the_folder(new_format: bool, tmp_path: Path) -> None
     options = member("fta/model.elmo.options_file", OPTIONS.model_dump_json().encode())
     meta = member("meta.json", b'{"version": "2.8.0"}')
     others = ("._config.json", "vocabulary/._tokens.txt", "fta/._options_file", "backup/config.json", "vocabulary/x.th")
-    more = [options, meta, *(member(name, b"\0") for name in others)]
+    more = [options, meta, member("vocabulary/own.txt", b"a\r\nb"), *(member(name, b"\0") for name in others)]
     path = write_archive(tmp_path / "model.tar.gz", CONFIG, TENSORS, names, new_format=new_format, more=more)
     with tarfile.open(path) as tar:
         for entry in filter(tarfile.TarInfo.isfile, tar):  # `extractall` has another signature in older Pythons
@@ -50,10 +50,11 @@ def test_reads_the_file_and_the_folder(new_format: bool, tmp_path: Path) -> None
                 "@@PADDING@@", "@@UNKNOWN@@", "a b", "x\x85y", "two\nlines",
             )  # fmt: skip
             assert archive.vocabulary.labels() == ("B", "A")
+            assert archive.vocabulary.labels("own") == ("@@PADDING@@", "a", "b")
             assert archive.tensors.keys() == TENSORS.keys()
             assert all(torch.equal(tensor, TENSORS[name]) for name, tensor in archive.tensors.items())
             with pytest.raises(
-                MigrationError, match=r"vocabulary/pos\.txt is missing; the archive has: labels, tokens"
+                MigrationError, match=r"vocabulary/pos\.txt is missing; the archive has: labels, own, tokens"
             ):
                 archive.vocabulary.labels("pos")
         assert not list(scratch.iterdir())

@@ -209,6 +209,14 @@ def test_an_archive_that_is_not_there(tmp_path: Path) -> None:
             loader(None)
 
 
+def test_an_input_is_given_once(archive: Path) -> None:
+    tagger = compat.Predictor.from_path(archive)
+    assert tagger.predict("the cat") == tagger.predict(sentence="the cat")
+    for values, inputs in ((("the", "cat"), {}), (("the cat",), {"sentence": "the cat"})):
+        with pytest.raises(ArgumentError, match="predict takes sentence, each once"):
+            tagger.predict(*values, **inputs)
+
+
 def test_labels_are_those_of_the_archive(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Here, the numbers of the sentiment treebank have names, and evaluation reads its files with them."""
     changes = {"dataset_reader": {"type": "sst_tokens"}}

@@ -91,25 +91,11 @@ def test_the_fewest_examples(gold: list[int]) -> None:
 
 
 def test_the_features_are_means_of_vectors_and_comparisons_of_pairs() -> None:
-    settings = {
-        "type": "linear_classifier",
-        "task": "text_pairs",
-        "embedder": {"elmo": {"bilm": "default", "dropout": 0.0}},
-    }
-    config = ModelConfig.model_validate(settings)
-    examples = [
-        {"premise": ["Tavo", "left", "Brusk"], "hypothesis": ["Brusk", "slept"], "label": "no"},
-        {"premise": ["Rain"], "hypothesis": ["It", "rains", "."], "label": "yes"},
-    ]
-    vocabulary = VocabularyConfig().build(Counts.of(config.task, examples), [])
-    model: Any = config.build(vocabulary, config.embedder.build(vocabulary)).eval()
-    batch: Any = config.task.collate(examples, vocabulary)
+    model, batch, settings = pairs()
     features = model.features(batch).numpy()
-    for row, example in enumerate(examples):
-        one, other = (
-            model.embedder(getattr(config.task.collate([example], vocabulary), name)).inputs[0].numpy()
-            for name in ("premise", "hypothesis")
-        )
+    for row, example in enumerate(PAIRS):
+        alone = model.task.collate([example], model.vocabulary)
+        one, other = (model.embedder(each).inputs[0].numpy() for each in (alone.premise, alone.hypothesis))
         expected, similar = [one.mean(0), other.mean(0)], []
         for these, those in ((one, other), (other, one)):
             cosines = (these @ those.T) / np.outer(np.linalg.norm(these, axis=1), np.linalg.norm(those, axis=1))
@@ -119,8 +105,9 @@ def test_the_features_are_means_of_vectors_and_comparisons_of_pairs() -> None:
             similar += [cosines.max(1).mean(), cosines.max(1).min(), cosines.max(1).max()]
         assert features[row] == pytest.approx(np.concatenate([*expected, similar]), abs=1e-5)
     texts = ModelConfig.model_validate({**settings, "task": "classification"})
+    vocabulary = model.vocabulary
     model = texts.build(vocabulary, texts.embedder.build(vocabulary)).eval()
-    batch = texts.task.collate([{"tokens": example["premise"]} for example in examples], vocabulary)
+    batch = texts.task.collate([{"tokens": example["premise"]} for example in PAIRS], vocabulary)
     assert model.features(batch).numpy() == pytest.approx(features[:, : features.shape[1] // 8], abs=1e-6)
 
 
@@ -137,12 +124,46 @@ def test_a_label_without_training_examples_is_not_predicted() -> None:
     examples = [{"tokens": row["text"].split(), "label": row["label"]} for row in ROWS]
     unseen = {"tokens": ["Neither"], "label": "none"}
     vocabulary = VocabularyConfig().build(Counts.of(config.task, [*examples, unseen]), [])
-    model: Any = config.build(vocabulary, config.embedder.build(vocabulary)).eval()
+    model: Any = config.build(vocabulary, config.embedder.build(vocabulary)).train()
+    model.prepare_training([*examples, unseen])
+    assert model.weight[2].any()
     model.prepare_training(examples)
+    assert not model.weight[2].any()
+    assert model.training
     batch: Any = config.task.collate([unseen], vocabulary)
-    (prediction,) = model.decode(model(batch), batch)
+    (prediction,) = model.eval().decode(model(batch), batch)
     assert set(prediction["probabilities"]) == {"good", "bad", "none"}
     assert prediction["probabilities"]["none"] < 1e-6
+    first = model.weight.clone()
+    model.prepare_training(examples)  # without dropout
+    torch.testing.assert_close(first, model.weight)
+
+
+def test_pairs_are_fitted_with_weights_of_labels_and_large_cosines() -> None:
+    model, batch, _ = pairs(class_weights="balanced")
+    model.prepare_training(PAIRS)
+    features = model.features(batch).double().numpy()
+    factors = np.array([1.0] * (features.shape[1] - 6) + [5.0] * 6)  # the last six are cosines
+    expected = fit(features, batch.labels.numpy(), model.strengths, np.array([0.75, 1.5]), factors)
+    assert model.strengths == [12000, 4000, 1200, 400, 100]
+    torch.testing.assert_close(model.weight, torch.tensor(expected.weight).float(), rtol=1e-3, atol=1e-6)
+
+
+PAIRS = [
+    {"premise": ["Tavo", "left", "Brusk"], "hypothesis": ["Brusk", "slept"], "label": "no"},
+    {"premise": ["Rain"], "hypothesis": ["It", "rains", "."], "label": "yes"},
+    {"premise": ["Tavo", "slept"], "hypothesis": ["Orla", "left", "."], "label": "no"},
+]
+
+
+def pairs(**changes: Any) -> tuple[Any, Any, dict[str, Any]]:
+    """A classifier of pairs, the batch of `PAIRS`, and its settings."""
+    embedder = {"elmo": {"bilm": "default", "dropout": 0.0}}
+    settings = {"type": "linear_classifier", "task": "text_pairs", "embedder": embedder, **changes}
+    config = ModelConfig.model_validate(settings)
+    vocabulary = VocabularyConfig().build(Counts.of(config.task, PAIRS), [])
+    model = config.build(vocabulary, config.embedder.build(vocabulary)).eval()
+    return model, config.task.collate(PAIRS, vocabulary), settings
 
 
 @pytest.mark.parametrize("embedder", [{"words": {"size": 4}}, {"elmo": {"bilm": "default", "requires_grad": True}}])

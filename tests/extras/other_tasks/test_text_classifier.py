@@ -61,6 +61,18 @@ def test_a_set_of_labels_has_those_from_a_half_on() -> None:
 
 
 @torch.no_grad()
+def test_attention_is_shown_with_the_probabilities() -> None:
+    model, vocabulary = make_classifier("classification", pooling="attention")
+    batch: Any = model.task.collate([{"tokens": each} for each in texts_of_lengths(3, 1)], vocabulary)
+    output = model(batch)
+    for row, prediction in enumerate(model.decode(output, batch)):
+        assert list(prediction) == ["label", "probabilities", "attention"]
+        assert prediction["attention"] == pytest.approx(output.attention[row, : 3 - 2 * row].tolist())
+        assert sum(prediction["attention"]) == pytest.approx(1)
+    assert [list(each) for each in model.decode(output, batch, probabilities=False)] == [["label"]] * 2
+
+
+@torch.no_grad()
 def test_the_features_of_a_pair() -> None:
     model, vocabulary = make_classifier("pair_regression", pooling="mean")
     batch: Any = model.task.collate([{**PAIR, "score": 1.0}], vocabulary)

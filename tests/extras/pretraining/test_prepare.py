@@ -230,6 +230,11 @@ def test_data_files_are_not_text(content: str, tmp_path: Path, cache: Path, capl
     read_text([str(tmp_path / "data")], WhitespaceTokenizer())
     TextCorpus(paths=(str(tmp_path / "data"),)).build()  # may be intended, so it is only a warning
     assert "data: looks like a " in caplog.text
+    caplog.clear()
+    lines = write(tmp_path, "lines.jsonl", '{"text": "Mary left."}\n' * 2)
+    read_text([lines], TREEBANK)
+    TextCorpus(paths=(lines,)).build()
+    assert "looks like" not in caplog.text
 
 
 def test_text_for_one_reading_comes_through_pipes(tmp_path: Path, cache: Path) -> None:

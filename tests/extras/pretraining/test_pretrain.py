@@ -307,7 +307,7 @@ def test_text_that_has_moved_can_be_resumed_and_other_text_not(
 def test_resuming_repeats_no_line_of_the_log(
     config_file: Path, tmp_path: Path, whole: Whole, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run, overrides = tmp_path / "run", ["trainer.num_epochs=0.5"]
+    run, overrides = tmp_path / "run", ["trainer.num_epochs=0.5", "trainer.evaluation_tokens=20"]
 
     def tune(resume: bool) -> dict[str, Any]:
         return pretrain(config_file, run, overrides=overrides, start_from=whole.folder, resume=resume)

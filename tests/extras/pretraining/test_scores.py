@@ -159,6 +159,14 @@ def test_a_language_model_scores_text_and_tokens(model: LanguageModel, bilm: Pat
     assert loaded.score(" ") == []
     assert loaded.substitutes("the dog barked.", "DOG", 2) == loaded.score(SENTENCES[:1], 2)[0].tokens[1].substitutes
     assert len(loaded.substitutes(SENTENCES[3], 3)) == len(WORDS)
+    assert loaded.substitutes(SENTENCES[0], -4, 1) == loaded.substitutes(SENTENCES[0], 0, 1)
+    for index, count, problem in (
+        (4, 1, "word is 4; expected an index from 0 to 3"),
+        (-5, 1, "word is -5"),
+        (0, 0, "count"),
+    ):
+        with pytest.raises(ElmoTasksError, match=problem):
+            loaded.substitutes(SENTENCES[0], index, count)
     with pytest.raises(ElmoTasksError, match=r"'\.' occurs 9 times"):
         loaded.substitutes(SENTENCES[3], ".")
     with pytest.raises(TypeError, match="expected a list of tokens for each sentence"):
@@ -203,6 +211,8 @@ def test_words_have_the_sums_of_their_tokens_by_hand(model: LanguageModel) -> No
     without = in_bits(forward[:-1], backward[1:], model.vocabulary.numbers(sentences[0]), slice(1, 2))
     assert (plain[1]["known"], plain[1]["tokens"]) == (1, "dog ,")
     assert [plain[1][name] for name in BITS] == pytest.approx(without, abs=2e-4)
+    alone = [{"sentence": "the . dog"}]  # a word without others counts
+    assert model.score_words(alone, "sentence", punctuation=False) == model.score_words(alone, "sentence")
 
     tables: list[tuple[list[dict[object, object]], str]] = [
         ([{"text": "a"}], r"row 0: 'sentence' is None; expected a text \(columns: \['text'\]\)"),
