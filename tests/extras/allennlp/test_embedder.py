@@ -234,4 +234,4 @@ def test_a_table_needs_a_row_for_each_name() -> None:
         convert(WORDS, given=few)
     for key, expected in (("type", "None or basic"), ("embedder_to_indexer_map", "None")):
         with pytest.raises(MigrationError, match=rf"text_field_embedder\.{key} is x; only {expected} can"):
-            convert(WORDS, **{key: "x"})
+            convert(WORDS, None, **{key: "x"})  # type: ignore[arg-type]

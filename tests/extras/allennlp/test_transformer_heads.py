@@ -74,8 +74,11 @@ def test_a_description_also_of_an_inside_without_a_beginning() -> None:
 
 
 def test_an_old_archive_names_its_transformer_in_a_config(tmp_path: Path) -> None:
-    changes = {"model.bert_model": {"hidden_size": 8}, "dataset_reader.bert_model_name": "bert-base-cased"}
-    changes["model.embedding_dropout"] = GONE
+    changes = {
+        "model.bert_model": {"hidden_size": 8},
+        "model.embedding_dropout": GONE,
+        "dataset_reader.bert_model_name": "bert-base-cased",
+    }
     made, _ = roles(tmp_path, with_changes({**SRL, "iterator": {"type": "basic"}}, changes))
     import_allennlp(made, tmp_path / "run", transformer=str(tmp_path / "bert"))
     assert logits(tmp_path / "run", {"tokens": ["MARY"], "predicate": 0}).shape == (3, len(ROLES))  # [UNK]

@@ -106,9 +106,9 @@ def test_the_features_are_means_of_vectors_and_comparisons_of_pairs() -> None:
         assert features[row] == pytest.approx(np.concatenate([*expected, similar]), abs=1e-5)
     texts = ModelConfig.model_validate({**settings, "task": "classification"})
     vocabulary = model.vocabulary
-    model = texts.build(vocabulary, texts.embedder.build(vocabulary)).eval()
+    of_texts: Any = texts.build(vocabulary, texts.embedder.build(vocabulary)).eval()
     batch = texts.task.collate([{"tokens": example["premise"]} for example in PAIRS], vocabulary)
-    assert model.features(batch).numpy() == pytest.approx(features[:, : features.shape[1] // 8], abs=1e-6)
+    assert of_texts.features(batch).numpy() == pytest.approx(features[:, : features.shape[1] // 8], abs=1e-6)
 
 
 def test_padding_is_not_the_most_similar_token() -> None:

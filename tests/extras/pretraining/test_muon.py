@@ -65,7 +65,7 @@ def train(module: nn.Module, optimizer: torch.optim.Optimizer, steps: int) -> fl
 @pytest.mark.parametrize("shape", [(8, 6), (4, 9)])
 def test_a_matrix_moves_as_with_torch_s_muon(shape: tuple[int, int]) -> None:
     ours, theirs = nn.Parameter(torch.ones(shape)), nn.Parameter(torch.ones(shape))
-    settings = {"lr": 0.02, "weight_decay": 0.5}
+    settings: dict[str, Any] = {"lr": 0.02, "weight_decay": 0.5}
     optimizers = MuonWithAdam([{"params": [ours], "blocks": 1}], **settings), torch.optim.Muon([theirs], **settings)
     for _ in range(3):
         gradient = torch.randn(shape)
