@@ -15,7 +15,12 @@ CLOSE: dict[str, Any] = {"rtol": 0.0, "atol": 1e-5}
 def test_keys_shapes_and_values(bilm: BiLM, bilm_files: Files, sentences: list[list[str]]) -> None:
     options_file, weight_file = map(str, bilm_files)
     elmo = Elmo(options_file, weight_file, 2, dropout=0).eval()
-    output = elmo(batch_to_ids(sentences))
+    elmo.bilm.register_forward_pre_hook(lambda *_: pytest.fail("a frozen biLM has a faster way"))
+    ids = batch_to_ids(sentences)
+    output = elmo(ids)
+    inner = elmo(ids.view(2, 3, *ids.shape[1:]))
+    assert torch.equal(inner["mask"], output["mask"].view(2, 3, -1))
+    assert torch.equal(inner["elmo_representations"][1].flatten(0, 1), output["elmo_representations"][1])
     assert set(output) == {"elmo_representations", "mask"}
     expected = bilm.layers(sentences)
     assert torch.equal(output["mask"], expected.mask)
@@ -42,10 +47,11 @@ def test_cached_vocabulary(bilm_files: Files) -> None:
     ids = batch_to_ids([["one", "two", "three"], ["three"]])
     plain = Elmo(*bilm_files, num_output_representations=1, dropout=0)
     cached = Elmo(*bilm_files, num_output_representations=1, dropout=0, vocab_to_cache=vocabulary)
-    output = cached(ids, words)
-    assert torch.equal(output["mask"].view(2, 3), plain(ids)["mask"])
-    vectors = output["elmo_representations"][0]
-    torch.testing.assert_close(vectors.view(2, 3, 12), plain(ids)["elmo_representations"][0], **CLOSE)
+    for given in (ids, None):
+        output = cached(given, words)
+        assert torch.equal(output["mask"].squeeze(1), plain(ids)["mask"])
+        vectors = output["elmo_representations"][0]
+        torch.testing.assert_close(vectors.squeeze(1), plain(ids)["elmo_representations"][0], **CLOSE)
     beyond = words.masked_fill(words == 2, 4)  # AllenNLP reads such a batch from its characters, too
     for unknown in (beyond, words.masked_fill(words == 2, -1)):
         assert torch.equal(cached(ids, unknown)["elmo_representations"][0], plain(ids)["elmo_representations"][0])

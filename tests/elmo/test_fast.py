@@ -66,10 +66,10 @@ def test_a_consumed_bilm_gives_the_same_layers_and_has_no_weights_left(bilm: BiL
 
 
 def test_several_callers_at_once(bilm: BiLM) -> None:
-    fast = FastBiLM(bilm)
+    fast = FastBiLM(bilm, cached_words=100)
     texts = [made_up_sentences(12, seed) for seed in range(4)]
     with ThreadPoolExecutor(4) as callers:
-        found = list(callers.map(fast.layers, texts * 5))
+        found = list(callers.map(fast.layers, texts * 3))
     for number, output in enumerate(found):
         assert_same(output, bilm.layers(texts[number % 4]))
 
@@ -128,13 +128,8 @@ def test_sentences_of_any_length_with_weights_of_half_precision(options: BiLMOpt
     sentences = [[words[(length + step) % 6] for step in range(length)] for length in (1, 2, 40, 1500)]
     together = fast.layers(sentences)
     assert_same(together, bilm.layers(sentences))
-    product = products.build_product(torch.ones(1, 1), None, "float32", few_rows=True)
     for layers, tokens in zip(together.layers, sentences, strict=True):
-        single, expected = fast.layers([tokens]).layers[0], layers[:, : len(tokens)]
-        if isinstance(product, products.HalfProduct):
-            assert torch.equal(single, expected)
-        else:
-            torch.testing.assert_close(single, expected, **CLOSE)
+        torch.testing.assert_close(fast.layers([tokens]).layers[0], layers[:, : len(tokens)], **CLOSE)
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)

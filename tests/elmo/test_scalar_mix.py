@@ -70,21 +70,23 @@ def test_a_batch_of_only_padding_is_zero(batch: tuple[Tensor, Tensor]) -> None:
         assert (mixed == 0).all()
 
 
-@pytest.mark.parametrize(("weights", "gamma"), list(itertools.product([True, False], repeat=2)))
-def test_what_is_learned(batch: tuple[Tensor, Tensor], weights: bool, gamma: bool) -> None:
-    mix = ScalarMix(4, learned_weights=weights, learned_gamma=gamma).double()
-    assert (mix.weights.requires_grad, mix.gamma.requires_grad) == (weights, gamma)
+@pytest.mark.parametrize(
+    ("settings", "learned"),
+    [
+        ({}, [True, True]),
+        ({"learned_weights": False}, [False, True]),
+        ({"learned_gamma": False}, [True, False]),
+        ({"learned_weights": False, "learned_gamma": False}, [False, False]),
+    ],
+)
+def test_what_is_learned(batch: tuple[Tensor, Tensor], settings: dict[str, Any], learned: list[bool]) -> None:
+    mix = ScalarMix(4, **settings).double()
     mixed = mix(*batch)
-    assert mixed.requires_grad == (weights or gamma)
-    if mixed.requires_grad:
+    torch.testing.assert_close(mixed, _by_hand(*batch, (0, 1, 2, 3), [0.0] * 4, 1.0, "none"))
+    if any(learned):
         mixed.sum().backward()
-    assert (mix.weights.grad is not None, mix.gamma.grad is not None) == (weights, gamma)
-
-
-def test_by_default_everything_is_learned_from_the_mean(batch: tuple[Tensor, Tensor]) -> None:
-    mix = ScalarMix(4).double()
-    assert (mix.weights.requires_grad, mix.gamma.requires_grad) == (True, True)
-    torch.testing.assert_close(mix(*batch), _by_hand(*batch, (0, 1, 2, 3), [0.0] * 4, 1.0, "none"))
+    assert [parameter.requires_grad for parameter in (mix.weights, mix.gamma)] == learned
+    assert [parameter.grad is not None for parameter in (mix.weights, mix.gamma)] == learned
 
 
 @pytest.mark.parametrize(

@@ -46,21 +46,13 @@ def examples() -> list[dict[str, Any]]:
     return [unanswered(question, passage) for question, passage in zip(QUESTIONS, PASSAGES, strict=True)]
 
 
-def trilinear(scores: Any, first: Tensor, second: Tensor) -> Tensor:
-    """(T1, D), (T2, D) -> (T1, T2), with [x; y; x * y] as it is written."""
-    pairs = first.unsqueeze(1).expand(-1, len(second), -1), second.unsqueeze(0).expand(len(first), -1, -1)
-    return torch.cat([*pairs, pairs[0] * pairs[1]], dim=2) @ torch.cat([scores.first, scores.second, scores.product])
-
-
 def joined(model: Any, passage: Tensor, question: Tensor) -> Tensor:
-    scores = trilinear(model.attention.scores, passage, question)
-    attended = scores.softmax(1) @ question
-    summary = scores.max(1).values.softmax(0) @ passage
-    return torch.cat([passage, attended, passage * attended, passage * summary], dim=1)
+    masks = (torch.ones(1, len(text), dtype=torch.bool) for text in (passage, question))
+    return model.attention(passage.unsqueeze(0), question.unsqueeze(0), *masks)[0]
 
 
 def encode(encoder: Any, inputs: Tensor) -> Tensor:
-    """(T, D) -> (T, H)"""
+    """(T, D) -> (T, H), also by the attention of a text to itself"""
     return encoder(inputs.unsqueeze(0), torch.ones(1, len(inputs), dtype=torch.bool))[0]
 
 
@@ -80,10 +72,7 @@ def self_attention_reader(model: Any, batch: ReadingBatch) -> tuple[Tensor, Tens
     matched = (joined(model, *read_texts(model, batch)) @ model.matching.weight.t() + model.matching.bias).relu()
     block = model.self_attention
     encoded = encode(block.encoder, matched)
-    scores = trilinear(block.attention.scores, encoded, encoded)
-    scores.fill_diagonal_(-torch.inf)
-    scores = torch.cat([scores, block.attention.nothing.expand(len(scores), 1)], dim=1)
-    attended = scores.softmax(1)[:, :-1] @ encoded
+    attended = encode(block.attention, encoded)
     seen = torch.cat([encoded, attended, encoded * attended], dim=1)
     matched = matched + (seen @ block.projection.weight.t() + block.projection.bias).relu()
     of_start = encode(model.span_scores.start_encoder, matched)
@@ -133,6 +122,7 @@ def test_loss_is_the_mean_of_both_negative_log_likelihoods() -> None:
 @torch.no_grad()
 def test_the_score_of_no_answer_is_that_of_clark_and_gardner() -> None:
     score = NoAnswerScore(2, 3, 4)
+    assert score.hidden.out_features == 80
     passage, (start, end), of_start, of_end = (
         torch.randn(1, 5, 4),
         torch.randn(2, 1, 5),
@@ -171,6 +161,11 @@ def test_one_softmax_covers_every_span_and_no_answer(temperature: float) -> None
         score = (output.no_answer_logits[row] - max(allowed)).item()
         assert predictions[row]["no_answer_score"] == pytest.approx(score, abs=1e-5)
         assert (predictions[row]["answer"] == "") == (score > 0)
+        model.threshold = torch.tensor(predictions[row]["no_answer_score"])
+        assert model.decode(output, batch)[row]["answer"] != ""  # only a score above the threshold is no answer
+        model.threshold -= 1e-3
+        assert model.decode(output, batch)[row]["answer"] == ""
+        model.threshold.zero_()
     assert model.loss(output, batch).item() == pytest.approx(expected, rel=1e-5)
 
 
@@ -238,19 +233,15 @@ def test_a_window_holds_answers_and_their_context() -> None:
         make(PLAIN, max_answer_length=None)
 
 
-def test_highway_layers_begin_by_letting_inputs_pass() -> None:
-    model, _ = make(PLAIN)
-    inputs = torch.rand(1, 3, 5)
-    passed = model.text_encoder.highways(inputs)  # type: ignore[operator, union-attr]
-    assert torch.nn.functional.cosine_similarity(passed, inputs, dim=2).min() > 0.8
-
-
 @pytest.mark.parametrize(
     ("settings", "count"), [(PLAIN, 2), ({**PLAIN, "num_highway_layers": 1}, 1), (SELF_ATTENTION, 0)]
 )
-def test_highway_layers_are_those_of_the_config(settings: dict[str, Any], count: int) -> None:
-    names = [name for name in make(settings)[0].state_dict() if "highway" in name and name.endswith("carry.bias")]
-    assert len(names) == count
+def test_highway_layers_are_those_of_the_config_and_begin_by_letting_inputs_pass(
+    settings: dict[str, Any], count: int
+) -> None:
+    state = make(settings)[0].state_dict()
+    biases = [each.tolist() for name, each in state.items() if "highway" in name and name.endswith("carry.bias")]
+    assert biases == [[-1.0] * 5] * count
 
 
 def test_scores_of_starts_and_ends_begin_after_glorot() -> None:

@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 
 from elmo_tasks.modules.alternating_lstm import AlternatingLstm, AlternatingLstmConfig, HighwayLstm
-from elmo_tasks.modules.encoders import EncoderConfig
 from tests.modules.helpers import gradients, mask_of
 
 
@@ -100,12 +99,3 @@ def test_states_of_half_precision_inputs_add_up_in_single_precision() -> None:
     outputs = layer.to(torch.bfloat16)(torch.zeros(1000, 1, 1, dtype=torch.bfloat16))
     assert outputs.dtype == torch.bfloat16
     assert outputs[-1].item() == pytest.approx(math.tanh(1000 * 0.5 * 0.0016), rel=0.02)
-
-
-@pytest.mark.parametrize("kind", ["alternating_lstm", "stacked_highway_bilstm"])
-def test_dropout_and_the_highways_bias_come_only_on_request(kind: str) -> None:
-    encoder = EncoderConfig.model_validate({"type": kind, "hidden_size": 6, "num_layers": 2}).build(5).train()
-    inputs, mask = torch.randn(2, 4, 5), mask_of([4, 2])
-    assert not [name for name in encoder.state_dict() if name.endswith("highway_bias")]
-    assert torch.equal(encoder(inputs, mask), encoder(inputs, mask))
-    assert HighwayLstm(5, 6).highway_bias is None

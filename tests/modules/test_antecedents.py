@@ -53,33 +53,6 @@ def pair_score(scorer: AntecedentScorer, spans: Spans, span: int, antecedent: in
     return feed_forward.output(feed_forward.rest(hidden))[0] + mentions[span] + mentions[antecedent]
 
 
-@pytest.mark.parametrize("max_antecedents", [1, 3, 100])
-@pytest.mark.parametrize("chunk_numbers", [1, 70, 1 << 24])
-def test_scores_of_antecedents(max_antecedents: int, chunk_numbers: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(antecedents, "CHUNK_NUMBERS", chunk_numbers)
-    scorer = make_scorer(max_antecedents)
-    spans = random_spans()
-    chunks: list[int] = []
-    hook = scorer.scorer.output.register_forward_hook(lambda _, inputs, __: chunks.append(len(inputs[0])))
-    numbers, scores = scorer(spans)
-    hook.remove()
-    longest = min(max_antecedents, 8)
-    assert scores.shape == (14, longest + 1)
-    expected = torch.full((14, longest + 1), float("-inf"))
-    expected[:, -1] = 0
-    for span in range(14):
-        for antecedent in range(max(0, span - longest), span):
-            if DOCUMENTS[span] == DOCUMENTS[antecedent]:
-                column = antecedent - span + longest
-                expected[span, column] = pair_score(scorer, spans, span, antecedent)
-                assert numbers[span, column] == antecedent
-    torch.testing.assert_close(scores, expected)
-    most = max(chunk_numbers, longest * SIZE)  # in a chunk, each of which is as large as that allows
-    assert sum(chunks) == 14
-    assert all(rows * longest * SIZE <= most for rows in chunks)
-    assert all((rows + 1) * longest * SIZE > most for rows in chunks[:-1])
-
-
 def expected_scores(
     scorer: AntecedentScorer, spans: Spans, coarse: bool, order: int, count: int
 ) -> list[dict[int, Tensor]]:
@@ -119,21 +92,29 @@ def expected_scores(
 
 
 @pytest.mark.parametrize("as_allennlp", [False, True])
-@pytest.mark.parametrize(("coarse", "order"), [(True, 1), (False, 2), (True, 2), (True, 3)])
-@pytest.mark.parametrize("chunk_numbers", [70, 1 << 24])
-def test_coarse_choice_and_higher_orders(
-    as_allennlp: bool, coarse: bool, order: int, chunk_numbers: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("most", "coarse", "order"),
+    [(1, False, 1), (3, False, 1), (100, False, 1), (3, True, 1), (3, False, 2), (3, True, 2), (3, True, 3)],
+)
+@pytest.mark.parametrize("chunk_numbers", [1, 70, 1 << 24])
+def test_scores_of_antecedents(
+    as_allennlp: bool, most: int, coarse: bool, order: int, chunk_numbers: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(antecedents, "CHUNK_NUMBERS", chunk_numbers)
-    scorer = make_scorer(3, coarse_to_fine=coarse, order=order, as_allennlp=as_allennlp)
-    spans = random_spans()
+    scorer = make_scorer(most, coarse_to_fine=coarse, order=order, as_allennlp=as_allennlp)
+    spans, chunks = random_spans(), list[int]()
+    scorer.scorer.output.register_forward_hook(lambda _, inputs, __: chunks.append(len(inputs[0])))
     numbers, scores = scorer(spans)
-    expected = expected_scores(scorer, spans, coarse, order, count=3)
-    for row, expected_row in enumerate(expected):
+    columns = min(most, 8)
+    at_once = max(1, chunk_numbers // (columns * SIZE))
+    assert chunks == [len(part) for part in torch.arange(14).split(at_once)] * order
+    assert scores.shape == (14, columns + 1)
+    assert not scores[:, -1].any()
+    for row, expected in enumerate(expected_scores(scorer, spans, coarse, order, most)):
         candidates = numbers[row][numbers[row] >= 0].tolist()
-        assert candidates == list(expected_row)
+        assert candidates == list(expected)
         found = scores[row, :-1][numbers[row] >= 0]
-        torch.testing.assert_close(found, torch.stack([*expected_row.values()]) if expected_row else found)
+        torch.testing.assert_close(found, torch.stack([*expected.values()]) if expected else found)
         assert torch.isneginf(scores[row, :-1][numbers[row] < 0]).all()
     scores[scores > -torch.inf].square().sum().backward()
     assert all(p.grad is not None and p.grad.isfinite().all() for p in scorer.parameters())

@@ -87,27 +87,6 @@ def test_alignment_by_brute_force() -> None:
         torch.testing.assert_close(found.second[row], expected @ first[row])
 
 
-@pytest.mark.parametrize("at_once", [1, 14, 30, 10_000])
-def test_a_text_is_aligned_with_itself_in_parts(monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
-    text, mask = torch.randn(2, 7, 4, requires_grad=True), mask_of([7, 3])
-    shapes: list[torch.Size] = []
-
-    def recorded(scores: Tensor, mask: Tensor) -> Tensor:
-        shapes.append(scores.shape)
-        return masked_softmax(scores, mask)
-
-    expected = align(text, text, mask, mask).first
-    monkeypatch.setattr(attention_module, "masked_softmax", recorded)
-    monkeypatch.setattr(attention_module, "_SCORES_AT_ONCE", at_once)
-    found = align_with_itself(text, mask)
-    torch.testing.assert_close(found, expected)
-    assert sum(shape[1] for shape in shapes) == 7
-    assert all(shape.numel() <= max(at_once, 14) for shape in shapes)
-    weights = torch.randn(2, 7, 4)
-    gradients = [torch.autograd.grad((each * weights).sum(), text)[0] for each in (found, expected)]
-    torch.testing.assert_close(*gradients)
-
-
 # Trilinear scores, and what attends by them
 
 
@@ -181,16 +160,19 @@ def test_self_attention_by_brute_force() -> None:
 
 
 @pytest.mark.parametrize("at_once", [1, 14, 30, 10_000])
-def test_self_attention_in_parts_is_the_same(monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
-    attention = SelfAttention(4)
-    passages, mask = torch.randn(2, 7, 4), mask_of([7, 3])
-    whole = attention(passages, mask)
+def test_a_text_attends_to_itself_in_parts(monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
+    """It takes 14 scores for each token."""
+    text, mask, attention = torch.randn(2, 7, 4, requires_grad=True), mask_of([7, 3]), SelfAttention(4)
     shapes: list[torch.Size] = []
+    expected = [align(text, text, mask, mask).first, attention(text, mask)]
     attention.scores.register_forward_hook(lambda _, __, scores: shapes.append(scores.shape))
     monkeypatch.setattr(attention_module, "_SCORES_AT_ONCE", at_once)
-    torch.testing.assert_close(attention(passages, mask), whole)
-    assert sum(shape[1] for shape in shapes) == 7
-    assert all(shape.numel() <= max(at_once, 14) for shape in shapes)
+    found = [align_with_itself(text, mask), attention(text, mask)]
+    torch.testing.assert_close(found, expected)
+    assert [shape[1] for shape in shapes] == {1: [1] * 7, 14: [1] * 7, 30: [2, 2, 2, 1]}.get(at_once, [7])
+    weights = torch.randn(2, 7, 4)
+    gradients = [torch.autograd.grad((each * weights).sum(), text)[0] for each in (found[0], expected[0])]
+    torch.testing.assert_close(*gradients)
 
 
 def test_extreme_scores_stay_finite() -> None:

@@ -63,20 +63,21 @@ def some_allowed_tags(crf: ConditionalRandomField, mask: Tensor) -> Tensor:
 
 
 @pytest.mark.parametrize("constrained", [False, True])
-@pytest.mark.parametrize("scale", [0.1, 1.0, 8.0])
-def test_equals_enumeration_of_all_sequences(constrained: bool, scale: float) -> None:
+@pytest.mark.parametrize(("scale", "temperature"), [(0.1, 1.0), (1.0, 2.5), (8.0, 1.0)])
+def test_equals_enumeration_of_all_sequences(constrained: bool, scale: float, temperature: float) -> None:
     crf = make_crf(constrained, scale)
     emissions, mask = make_batch(scale)
     tags = some_allowed_tags(crf, mask)
     likelihoods = crf.log_likelihood(emissions, tags, mask).detach()
-    marginals = crf.marginals(emissions, mask)
+    marginals = crf.marginals(emissions, mask, temperature)
     best = crf.best_tags(emissions, mask)
     for row, length in enumerate(LENGTHS):
         scores = scored_sequences(crf, emissions[row, :length])
-        log_sum = torch.tensor(list(scores.values()), dtype=torch.float64).logsumexp(0)
+        of_sequences = torch.tensor(list(scores.values()), dtype=torch.float64)
+        log_sum = of_sequences.logsumexp(0)
         expected = torch.zeros_like(marginals[row])
-        for sequence, score in scores.items():
-            expected[range(length), sequence] += (score - log_sum).exp()
+        for sequence, share in zip(scores, (of_sequences / temperature).softmax(0), strict=True):
+            expected[range(length), sequence] += share
         gold = tuple(tags[row, :length].tolist())
         torch.testing.assert_close(likelihoods[row], scores[gold] - log_sum, atol=1e-9, rtol=1e-9)
         torch.testing.assert_close(marginals[row], expected, atol=1e-9, rtol=0)
@@ -149,19 +150,6 @@ def test_emissions_of_any_precision_are_summed_in_double(dtype: torch.dtype) -> 
     assert emissions.grad.dtype == dtype
 
 
-@pytest.mark.parametrize("constrained", [False, True])
-def test_a_temperature_divides_the_scores_of_all_sequences(constrained: bool) -> None:
-    crf, (emissions, mask) = make_crf(constrained), make_batch()
-    marginals = crf.marginals(emissions, mask, 2.5)
-    for row, length in enumerate(LENGTHS):
-        scores = scored_sequences(crf, emissions[row, :length])
-        shares = (torch.tensor(list(scores.values()), dtype=torch.float64) / 2.5).softmax(0)
-        expected = torch.zeros_like(marginals[row])
-        for sequence, share in zip(scores, shares, strict=True):
-            expected[range(length), sequence] += share
-        torch.testing.assert_close(marginals[row], expected, atol=1e-9, rtol=0)
-
-
 def test_marginals_in_inference_mode() -> None:
     crf = make_crf(constrained=True)
     emissions, mask = make_batch()
@@ -215,8 +203,9 @@ def test_refuses_wrong_shapes_gaps_and_empty_sentences() -> None:
     for wrong in ([[True, False, True]], [[False, False, False]]):
         with pytest.raises(ValueError, match="mask"):
             crf.best_tags(emissions, torch.tensor(wrong))
-    with pytest.raises(ValueError, match=r"expected \(B, T, 4\)"):
-        crf.best_tags(torch.zeros(1, 3, 5), mask)
+    for shape in ((1, 3, 5), (1, 2, 4), (3, 4)):
+        with pytest.raises(ValueError, match=r"expected \(B, T, 4\)"):
+            crf.best_tags(torch.zeros(shape), mask)
     with pytest.raises(ValueError, match="tags: shape"):
         crf.log_likelihood(emissions, torch.zeros(1, 2, dtype=torch.int64), mask)
 

@@ -38,8 +38,10 @@ def vocabulary() -> Vocabulary:
     return Vocabulary(words=words, num_trained_words=5, characters=SPECIAL, labels={})
 
 
-def test_rows_come_from_the_file(vectors: str, vocabulary: Vocabulary) -> None:
+def test_rows_come_from_the_file(vectors: str, vocabulary: Vocabulary, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "elmo_tasks.modules.word_embedding")
     module = WordEmbeddingConfig(vectors=vectors, size=3).build(vocabulary)
+    assert caplog.messages == [f"{vectors}: vectors for 3 of 4 words"]
     rows = module(torch.arange(6).unsqueeze(0))[0]
     found = torch.tensor([VECTORS["Moro"], VECTORS["vale"], VECTORS["tarn"]])
     torch.testing.assert_close(rows[[2, 3, 5]], found)

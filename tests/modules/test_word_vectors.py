@@ -1,5 +1,6 @@
 """Files of word vectors: every form, every error, the cache."""
 
+import re
 import struct
 from pathlib import Path
 
@@ -86,6 +87,8 @@ def test_the_first_of_a_repeated_word_counts(tmp_path: Path) -> None:
         ("", "", "holds no word vector"),
         ("0 5\n", "", "holds no word vector"),
         ("word\n", ":1", "'word'; expected a word and its numbers, separated by spaces"),
+        ("x" * 99, ":1", f"'{'x' * 80}'; expected a word and its numbers"),
+        ("a 1 2\n" + "x" * 99, ":2", f"expected a word and 2 numbers, separated by spaces; got '{'x' * 80}'"),
         ("a 1 2\nb 1\n", ":2", "expected a word and 2 numbers, separated by spaces; got 'b 1'"),
         ("a 1 2\n 1 2\n", ":2", "expected a word and 2 numbers, separated by spaces; got ' 1 2'"),
         ("2 2\na 1 2\nb 1\n", ":3", "expected a word and 2 numbers, separated by spaces; got 'b 1'"),
@@ -127,9 +130,15 @@ def test_files_that_are_missing_or_damaged(tmp_path: Path, name: str, content: b
         WordVectorFile(tmp_path / name)
 
 
-def test_parsed_once(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parsed_once(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     path = write(tmp_path, GLOVE)
+    caplog.set_level("INFO")
     WordVectorFile(path)
+    first, second = caplog.messages
+    assert first == f"reading the word vectors of {path}; this happens once"
+    assert re.fullmatch(rf"{path}: 3 word vectors in 0\.\d s", second)
     with monkeypatch.context() as patch:
         patch.delattr(word_vectors, "_batches")
         assert_is_the_small_file(WordVectorFile(path.rename(tmp_path / "other.txt")))

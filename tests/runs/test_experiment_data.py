@@ -24,7 +24,7 @@ from elmo_tasks.runs.archive import archive
 from elmo_tasks.runs.evaluate import evaluate
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.experiment_data import Data, with_validation
-from elmo_tasks.tasks import Classification, Tagging
+from elmo_tasks.tasks import Classification
 from elmo_tasks.training.data_splits import Fold, split_off
 from elmo_tasks.training.trainer import Trainer
 from tests.runs.small_runs import SmallRun, killed_at
@@ -220,15 +220,6 @@ def test_examples_that_ask_the_same_are_held_out_together() -> None:
     for training, held_out in [*splits, split_off(data, data, Classification(), 0.3, 1)]:
         assert not {*map(tuple, training["tokens"])} & {*map(tuple, held_out["tokens"])}
     assert sorted(line for _, held_out in splits for line in held_out["line"]) == list(range(30))
-
-
-def test_documents_are_not_split_where_there_are_as_many_as_folds() -> None:
-    columns = {"tokens": [[f"x{row}"] for row in range(12)], "tags": [["O"]] * 12, "document": list("aaaabbbbcccc")}
-    data = Dataset.from_dict({**columns, "file": [0] * 12, "line": list(range(12))})
-    three = [Fold(number=number, of=3).split(data, data, Tagging())[1] for number in (1, 2, 3)]
-    assert sorted("".join(held_out["document"]) for held_out in three) == ["aaaa", "bbbb", "cccc"]
-    four = [Fold(number=number, of=4).split(data, data, Tagging())[1] for number in (1, 2, 3, 4)]
-    assert [len(held_out) for held_out in four] == [3, 3, 3, 3]
 
 
 def test_what_an_earlier_run_has_held_out_is_held_out_again() -> None:

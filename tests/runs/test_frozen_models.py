@@ -112,7 +112,10 @@ def test_run_whose_bilm_has_gone_or_changed_says_so(finished: SmallRun, sample_f
     refuses(finished, r"not/here\.hdf5.*--set model\.embedder\.elmo\.bilm=DIR")
     assert load_run(finished.path, overrides=[elmo(bilm=str(sample_folder / "bilm"))]).config.elmo() is not None
     finished.write("bilm.json", {**reference, "fingerprint": "0" * 64})
-    refuses(finished, rf"not the biLM that the run was trained with \(.*\): {REMEDY}")
+    refuses(
+        finished,
+        rf"not the biLM that the run was trained with \(expected fingerprint 0{{12}}, got \w{{12}}\): {REMEDY}",
+    )
     finished.write("bilm.json", {"bilm": "default", "fingerprint": "0" * 64})
     refuses(finished, rf"\(.*\): the package has a newer biLM than .*; train again, or {REMEDY}")
 

@@ -1,6 +1,7 @@
 import json
 import math
 import re
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -101,13 +102,18 @@ def test_a_terminal_shows_how_far_the_training_is(terminal: Callable[[], str]) -
 
 
 def test_callbacks_hear_of_every_step_and_epoch_and_of_the_end(config_file: Path, tmp_path: Path) -> None:
-    noting = Noting()
+    noting, began = Noting(), time.monotonic()
     train(config_file, tmp_path / "run", overrides=["trainer.num_epochs=2", "trainer.trackers=[]"], callbacks=[noting])
+    ended = time.monotonic()
     records = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
     assert noting.records == records
     assert noting.steps == list(range(1, records[-1]["step"] + 1))
     first = noting.losses[: records[0]["step"]]
     assert sum(first) / len(first) == pytest.approx(records[0]["training"]["loss"])
+    for record in records:
+        assert 0 < record["training"]["seconds"] == round(record["training"]["seconds"], 2) < record["seconds"]
+        assert record["seconds"] == round(record["seconds"], 2)
+    assert sum(record["seconds"] for record in records) < ended - began
     assert noting.ends == 1
     assert not (tmp_path / "run" / "tensorboard").exists()  # as there are no trackers
 

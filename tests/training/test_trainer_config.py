@@ -9,7 +9,7 @@ import torch
 from pydantic import ValidationError
 
 from elmo_tasks.errors import ConfigError
-from elmo_tasks.training import trainer_config
+from elmo_tasks.training import processes, trainer_config
 from elmo_tasks.training.processes import start_accelerator
 from elmo_tasks.training.trainer_config import TrainerConfig, product_type
 
@@ -84,6 +84,10 @@ def test_one_of_several_processes_leaves_their_group_at_its_end(monkeypatch: pyt
     start_accelerator(trainer(device="cpu"))
     assert at_the_end == []
     monkeypatch.setattr(accelerate.Accelerator, "num_processes", 2)
+    with monkeypatch.context() as patch:
+        patch.setattr(processes, "gather_object", lambda own: [*own, "torch.bfloat16"])
+        with pytest.raises(ConfigError, match="'auto' differs between the processes; set float32 or bfloat16"):
+            start_accelerator(trainer(device="cpu"))
     start_accelerator(trainer(device="cpu"))
     (leave,) = at_the_end
     leave()  # there is no group
@@ -101,7 +105,7 @@ def seconds(monkeypatch: pytest.MonkeyPatch, *, float32: list[float], bfloat16: 
     monkeypatch.setattr(trainer_config, "_seconds", lambda factor: next(times[factor.dtype]))
 
 
-@pytest.mark.parametrize(("taken", "expected"), [(0.5, torch.bfloat16), (0.9, torch.float32), (10.0, torch.float32)])
+@pytest.mark.parametrize(("taken", "expected"), [(0.7, torch.bfloat16), (0.75, torch.float32), (10.0, torch.float32)])
 def test_auto_is_bfloat16_where_it_is_clearly_faster(
     monkeypatch: pytest.MonkeyPatch, taken: float, expected: torch.dtype
 ) -> None:

@@ -133,7 +133,7 @@ class HalfProduct(Product):
     """The product of `PlainProduct` in float32, with a matrix that half precision holds exactly, through FBGEMM.
 
     A few rows take as long as the matrix takes to come from memory, and this one is half as large. Factors and sums
-    are float32. A row's result does not depend on the other rows, in any bit.
+    are float32.
     """
 
     def __init__(self, weight: Tensor, bias: Tensor) -> None:

@@ -5,6 +5,7 @@ import hashlib
 import sqlite3
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -100,7 +101,7 @@ def database(store: LayerStore) -> Path:
     return store.folder / "layers.sqlite"
 
 
-def query(store: LayerStore, statement: str) -> list[tuple[int, ...]]:
+def query(store: LayerStore, statement: str) -> list[tuple[Any, ...]]:
     with contextlib.closing(sqlite3.connect(database(store))) as connection:
         return connection.execute(statement).fetchall()
 

@@ -50,8 +50,14 @@ def test_weights_precision_and_form_have_folders_of_their_own() -> None:
     assert len(names) == 1 + len(changes)
 
 
-def test_the_stores_of_earlier_versions_are_found() -> None:
+def test_the_stores_of_earlier_versions_are_found_and_read() -> None:
     assert KEY.name == "c31b2c51a79d6ed9006383d9784a3055"
+    store, sentence = LayerStore(KEY), ["an", "\u00e9"]
+    with store.filling([sentence]):
+        store.write([sentence], torch.ones(2, KEY.features))
+    assert query(store, "SELECT hex(key), tokens, checksum, length(layers) FROM sentences") == [
+        ("FECD7847A5C742572481BA0844D6F45A", 2, 3897626880577195230, 160)
+    ]
 
 
 def test_float32_gives_the_vectors_of_the_source_bit_for_bit(full_store: LayerStore) -> None:
