@@ -98,14 +98,12 @@ def split_off(
     """
     units = _units(training, task, seed, num_parts=math.ceil(1 / share), fewest=2, earlier=earlier)
     out = {unit.key for unit in units if unit.part is not None and unit.part < 0}
-    fresh = [unit for unit in units if unit.part is None]
     by_label = defaultdict[str, list[_Unit]](list)
-    for unit in fresh:
-        by_label[unit.label].append(unit)
-    if len(by_label) > 1:
-        out.update(unit.key for each in by_label.values() for unit in each[: round(share * len(each))])
-    elif fresh and not (len(fresh) < len(units) and round(share * len(fresh)) == 0):
-        out.update(unit.key for unit in fresh[: max(1, round(share * len(fresh)))])
+    for unit in units:
+        if unit.part is None:
+            by_label[unit.label].append(unit)
+    for each in by_label.values():
+        out.update(unit.key for unit in each[: round(share * len(each))])
     if not out:  # with fewer than half an example of each label
         out.add(units[0].key)
     if len(out) == len(units):

@@ -1,7 +1,9 @@
 import copy
 import gc
+import re
 import shutil
 import weakref
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -156,11 +158,13 @@ def test_impossible_settings(bilm_files: Files, settings: dict[str, Any], messag
 
 
 def test_the_bilm_is_loaded_frozen_and_only_where_the_cache_lacks_a_sentence(
-    bilm_files: Files, sentences: list[list[str]], monkeypatch: pytest.MonkeyPatch
+    bilm_files: Files, sentences: list[list[str]], monkeypatch: pytest.MonkeyPatch, terminal: Callable[[], str]
 ) -> None:
     cached, computed = _config(bilm_files).build().eval(), _config(bilm_files, layer_cache=None).build().eval()
     cached.prepare(sentences)
+    assert re.search(r"frozen layers +\S* +21/21 .*tokens", terminal())
     computed.prepare(sentences)  # without a cache there is nothing to prepare
+    assert terminal() == ""
     expected = computed(sentences)["input"]
     assert not any("bilm" in name for name in cached.state_dict())
 

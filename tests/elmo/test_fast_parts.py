@@ -83,13 +83,19 @@ def test_a_stack_can_be_compiled_with_every_product(
     assert isinstance(compiled(fast), torch.jit.ScriptModule)
 
 
-def test_steps_that_cannot_be_compiled_run_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_steps_that_cannot_be_compiled_run_in_python(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "elmo_tasks")
+
     def script(module: nn.Module) -> None:
         raise RuntimeError("no longer supported")
 
     monkeypatch.setattr(torch.jit, "script", script)
     product = build_product(random_tensor(8, 2), None, "float32")
     assert compiled(product) is product
+    reason = "since torch cannot compile them here (no longer supported)"
+    assert caplog.messages == [f"recurrent steps run in Python, {reason}"]
 
 
 SHAPES = """

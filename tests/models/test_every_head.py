@@ -308,6 +308,23 @@ def test_predicts_without_gold_labels_and_the_same_without_probabilities(learned
         assert not numbers({key: value for key, value in prediction.items() if key not in learned.head.gold})
 
 
+@heads_that(lambda head: head.gold[0] in ("tags", "label", "answer"))
+def test_the_score_of_what_is_right_is_its_loss(head: Head, bilm_files: dict[str, str]) -> None:
+    built, right = build(head, bilm_files), []
+    for example in head.examples:
+        first, last = (example.get("answer_spans") or [[None, None]])[0]
+        right.append({"start": first, "end": last, **{key: example[key] for key in head.gold}})
+    batch = built.batch()
+    with torch.inference_mode():
+        output = built.model.eval()(batch)
+        scores = built.model.prediction_scores(output, batch, right)
+        losses = [built.loss([example]) for example in head.examples]
+        assert (-scores).tolist() == pytest.approx(losses, abs=1e-5)
+        if "tags" in right[0]:
+            unknown = [{"tags": [None] * len(each["tags"])} for each in right]
+            assert built.model.prediction_scores(output, batch, unknown).tolist() == pytest.approx([0.0] * 4, abs=1e-5)
+
+
 def numbers(value: Any) -> list[float]:
     """All floating-point numbers in a value of JSON, except for scores that are not probabilities."""
     if isinstance(value, dict):

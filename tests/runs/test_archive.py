@@ -1,10 +1,12 @@
 """Packing runs, opening them, and what loaded runs predict and score."""
 
 import json
+import re
 import subprocess
 import sys
 import tarfile
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -134,11 +136,14 @@ def test_the_tokenizer_of_the_config_splits_what_is_predicted(trained: SmallRun)
     assert result["tokens"] == ["\u6211", "\u6765"]
 
 
-def test_evaluate_gives_the_metrics_of_training(trained: SmallRun, settings: dict[str, Any], tmp_path: Path) -> None:
+def test_evaluate_gives_the_metrics_of_training(
+    trained: SmallRun, settings: dict[str, Any], tmp_path: Path, terminal: Callable[[], str]
+) -> None:
     predictions = tmp_path / "predictions.jsonl"
     for limit in (None, 30):  # other batches change nothing
         found = evaluate(trained.path, settings["test_data_path"], predictions=predictions, batch_tokens=limit)
         assert found == pytest.approx(trained.json("metrics.json")["test"], abs=1e-4)
+        assert re.search(r"evaluation +\S* +12/12 ", terminal())
     records = [json.loads(line) for line in predictions.read_text().splitlines()]
     first = [record["example"]["sentence"] for record in records if record["example"]["document"] == 0]
     assert first == list(range(len(first)))
@@ -205,3 +210,29 @@ def test_examples_with_unknown_labels_have_no_loss(trained: SmallRun, tmp_path: 
     assert found["loss"] == pytest.approx(known_only["loss"], rel=1e-5)
     assert found["support/TIME"] == 1
     assert "loss" not in evaluate(trained.path, UNSEEN, unknown_labels="count")
+
+
+@pytest.mark.parametrize(
+    ("others", "said"),
+    [
+        (4, "1 of 5 examples were learned from, and are scored apart, as `learned`"),
+        (5, "1 of 6 examples ask the same as training examples"),
+    ],
+)
+def test_a_fifth_of_examples_that_were_learned_from_is_scored_apart(
+    others: int,
+    said: str,
+    trained: SmallRun,
+    settings: dict[str, Any],
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO", "elmo_tasks.runs.evaluate")
+    known, new = (
+        [text for text in Path(settings[f"{part}_data_path"]).read_text().split("\n\n") if "DOCSTART" not in text]
+        for part in ("train", "test")
+    )
+    (data := tmp_path / "data.txt").write_text("\n\n".join([known[0], *new[:others]]) + "\n")
+    found = evaluate(trained.path, data)
+    assert caplog.messages == [f"{data}: {said}"]
+    assert found.get("learned", {}).get("examples") == (1 if others == 4 else None)

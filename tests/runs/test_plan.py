@@ -54,6 +54,7 @@ def test_the_weights_of_another_epoch_than_the_best_one_are_not_taken_for_them(f
 
 def test_a_folder_with_a_run_is_not_overwritten(finished: SmallRun) -> None:
     finished.refuses(r"--resume \(resume=True\) continues it, --force", resume=False)
+    finished.refuses("expected `resume`, which continues a run, or `force`, which removes it", force=True)
     finished.refuses(r"these keys differ: model\.dropout, random_seed", "random_seed=9", "model.dropout=0.1")
     results = finished.json("metrics.json")
     assert finished.resume() == results
@@ -303,5 +304,8 @@ def test_keys_of_a_bilms_options_without_effect_are_said(
     (path := tmp_path / "options.json").write_text(json.dumps({**options, "n_epochs": 10, "dropout": 0.1}))
     config = load_config(settings, ExperimentConfig, [f"model.embedder.elmo.options={path}"])
     with caplog.at_level("INFO", "elmo_tasks"):
-        plan_run(RunFolder(tmp_path / "run"), config)
-    assert caplog.messages == [f"{path}: these keys have no effect here: n_epochs, dropout"]
+        plan_run(RunFolder(tmp_path / "run"), config, resume=True)
+    assert caplog.messages == [
+        f"{path}: these keys have no effect here: n_epochs, dropout",
+        f"{tmp_path}/run: no run to resume there; a new one begins",
+    ]

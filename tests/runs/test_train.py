@@ -55,8 +55,15 @@ def test_predictions_of_test_data_need_test_data(run: SmallRun) -> None:
     assert not run.path.exists()
 
 
-def test_without_an_evaluation_on_test_data_none_are_needed(run: SmallRun) -> None:
+def test_without_an_evaluation_on_test_data_none_are_needed(run: SmallRun, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "elmo_tasks.runs")
     assert "test" not in run.train("evaluate_on_test=false", "test_data_path=nowhere.txt")
+    trained, frozen = (
+        sum(each.numel() for each in read_tensors(run.path / f"{name}.safetensors").values())
+        for name in ("model", "frozen")
+    )
+    parameters = f"{trained:,} trained parameters, {frozen:,} frozen ones, and 197,376 parameters in the frozen biLM"
+    assert caplog.messages[:1] == [f"50 training examples and 12 validation examples; {parameters}"]
 
 
 def test_the_saved_schedule_knows_the_last_epoch(run: SmallRun) -> None:
@@ -81,7 +88,9 @@ def test_a_tie_goes_to_the_lowest_loss_and_does_not_delay_the_end(
     assert [record["best"] for record in records] == [
         loss < min(losses[:number], default=math.inf) for number, loss in enumerate(losses)
     ]
-    assert f"validation loss {losses[-1]:.4f}, f1 0.00{' (best)' * records[-1]['best']}, " in caplog.text
+    for record, loss in zip(records, losses, strict=True):
+        said = f"training loss {record['training']['loss']:.4f}, validation loss {loss:.4f}, f1 0.00"
+        assert f"epoch {record['epoch']}: {said}{' (best)' * record['best']}, " in caplog.text
     assert (best["epoch"] == 1) == (rate == "1e-30")
 
 
@@ -162,16 +171,10 @@ def test_what_is_evaluated_has_a_reader_of_its_own_where_the_config_says_so(
 
 
 def test_a_run_learns_from_its_share_of_the_training_data(config_file: Path) -> None:
-    shares = ("", "train_share.share=0.5", "train_share.share=0.1")
-    parts = [Data.read(load_config(config_file, ExperimentConfig, (share,) if share else ())) for share in shares]
-    whole, half, tenth = ([tuple(tokens) for tokens in part.training["tokens"]] for part in parts)
-    assert (len(half), len(tenth)) == (len(whole) // 2, len(whole) // 10)
-    assert set(tenth) < set(half) < set(whole)
-    assert {len(part.held_out["validation"]) for part in parts} == {len(parts[0].held_out["validation"])}
-    split = (shares[1], "fold.number=1", "fold.of=2", "validation_data_path=null")
-    fold = Data.read(load_config(config_file, ExperimentConfig, split))
-    held_out = fold.held_out["validation"]
-    assert len(fold.training) == round((len(whole) - len(held_out)) / 2)  # a share of what is not held out
+    for split, held_out in (((), 12), (("fold.number=1", "fold.of=2", "validation_data_path=null"), 25)):
+        changes = ("train_share.share=0.4", *split)
+        data = Data.read(load_config(config_file, ExperimentConfig, changes))
+        assert (len(data.training), len(data.held_out["validation"])) == (10 if split else 20, held_out)  # of 50
 
 
 TEXTS = [["cold", "soup"], ["warm", "soup"], ["warm", "bread"], ["cold", "day"], ["warm", "day"], ["dry", "bread"]]

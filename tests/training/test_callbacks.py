@@ -23,6 +23,7 @@ class Noting(Callback):
         self.steps: list[int] = []
         self.losses: list[float] = []
         self.records: list[Mapping[str, Any]] = []
+        self.seconds = 0.0
         self.ends = 0
         self._stop_at = stop_at
 
@@ -34,6 +35,7 @@ class Noting(Callback):
 
     def on_epoch(self, progress: Progress, record: Mapping[str, Any]) -> None:
         self.records.append(record)
+        self.seconds = progress.seconds
 
     def on_end(self) -> None:
         self.ends += 1
@@ -114,6 +116,7 @@ def test_callbacks_hear_of_every_step_and_epoch_and_of_the_end(config_file: Path
         assert 0 < record["training"]["seconds"] == round(record["training"]["seconds"], 2) < record["seconds"]
         assert record["seconds"] == round(record["seconds"], 2)
     assert sum(record["seconds"] for record in records) < ended - began
+    assert noting.seconds == pytest.approx(sum(record["training"]["seconds"] for record in records), abs=0.02)
     assert noting.ends == 1
     assert not (tmp_path / "run" / "tensorboard").exists()  # as there are no trackers
 

@@ -87,13 +87,18 @@ def test_ctrl_c_saves_the_state_and_the_run_goes_on_bit_for_bit(
     config_file: Path,
     tmp_path: Path,
     whole: Callable[..., Path],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     run = tmp_path / "run"
+    caplog.set_level("INFO", "elmo_tasks.training.trainer")
     for number, (stop, step) in enumerate(zip(stops, saved, strict=True)):
         with pytest.raises(KeyboardInterrupt):
             train(config_file, run, overrides=overrides, callbacks=[CtrlC(**stop)], resume=number > 0)
-        assert read_state(run / "training.pt")["progress"]["step"] == step
+        progress = read_state(run / "training.pt")["progress"]
+        assert progress["step"] == step
+        assert (f"saved the state of step {step}" in caplog.messages) == ("step" in stop)
     train(config_file, run, overrides=overrides, resume=True)
+    assert caplog.messages[-2] == f"resumed at step {step}, epoch {progress['epoch'] + 1}"
     assert_same_run(run, whole(*overrides))
 
 
