@@ -135,13 +135,6 @@ def test_stateful(bilm_files: Files) -> None:
         ({"mixes": ("input", "input")}, "expected each place once"),
         ({"layers": (1, 1)}, "expected each layer once"),
         ({"layers": (0, 1), "layer_weights": (1.0,)}, "one for each of the layers"),
-        ({"layer_weights": (0.0, 1.0, 1.0)}, "greater than 0"),
-        ({"mixes": ()}, "at least 1 item"),
-        ({"layers": ()}, "at least 1 item"),
-        ({"layers": (-1,)}, "greater than or equal to 0"),
-        ({"dropout": 1.0}, "less than 1"),
-        ({"dropout": -0.1}, "greater than or equal to 0"),
-        ({"layer_cache": {"max_gigabytes": 0}}, "greater than 0"),
         (
             {"requires_grad": True, "layer_cache": {}},
             r"layer_cache: .* trained change \(requires_grad\); expected null",

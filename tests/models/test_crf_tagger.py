@@ -34,26 +34,18 @@ def test_predicts_only_valid_sequences() -> None:
             assert all(0 <= probability <= 1 for probability in prediction["probabilities"])
 
 
-def test_details_are_the_marginals_of_the_most_probable_tags() -> None:
-    tagger, vocabulary = make_tagger(BIOUL)
+@pytest.mark.parametrize(("labels", "scheme"), [(BIOUL, "BIOUL"), (("NOUN", "VERB"), None)])
+def test_details_are_the_marginals_of_at_most_five_tags(labels: tuple[str, ...], scheme: str | None) -> None:
+    tagger, vocabulary = make_tagger(labels, tag_scheme=scheme)
     batch = make_batch(vocabulary, 1, 3)
     output = tagger(batch)
     marginals = tagger.crf.marginals(output.logits, output.mask)
     for row, (detail, length) in enumerate(zip(tagger.details(output, batch), (1, 3), strict=True)):
         assert len(detail["tag_probabilities"]) == length
         for token, tags in enumerate(detail["tag_probabilities"]):
-            expected = dict(zip(BIOUL, marginals[row, token].tolist(), strict=True))
+            expected = dict(zip(labels, marginals[row, token].tolist(), strict=True))
             assert list(tags.values()) == sorted(expected.values(), reverse=True)[:5]
             assert all(expected[tag] == value for tag, value in tags.items())
-
-
-def test_details_of_few_tags() -> None:
-    tagger, vocabulary = make_tagger(("NOUN", "VERB"), tag_scheme=None)
-    batch = make_batch(vocabulary, 2)
-    (detail,) = tagger.details(tagger(batch), batch)
-    for tags in detail["tag_probabilities"]:
-        assert set(tags) == {"NOUN", "VERB"}
-        assert sum(tags.values()) == pytest.approx(1)
 
 
 def test_probabilities_are_the_marginals_of_the_chosen_tags() -> None:

@@ -3,7 +3,6 @@
 import copy
 import dataclasses
 import functools
-import itertools
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,7 +12,6 @@ import pytest
 import safetensors.torch
 import torch
 from accelerate import Accelerator
-from pydantic import ValidationError
 from torch import Tensor, nn
 
 from elmo_tasks.config import to_json
@@ -430,12 +428,6 @@ def test_every_dropout_of_the_config_is_at_work(head: Head, bilm_files: dict[str
     settings, batch = to_json(built.config), built.batch()
     paths = [path for path in drops(settings) if path[-1] not in head.without]
     assert len(paths) > 3
-    for path, impossible in itertools.product(paths, (-0.01, 1.0)):
-        holder = functools.reduce(dict.__getitem__, path[:-1], settings)
-        right, holder[path[-1]] = holder[path[-1]], impossible
-        with pytest.raises(ValidationError, match=path[-1]):
-            ModelConfig.model_validate_json(json.dumps(settings))
-        holder[path[-1]] = right
     for chosen in (None, *paths):
         for path in paths:
             holder = functools.reduce(dict.__getitem__, path[:-1], settings)

@@ -157,7 +157,6 @@ def test_what_is_frozen_at_first_is_trained_from_its_epoch_on(
     [
         ('[{"parameters": "bilm", "epoch": 2}]', "trainer.unfreeze: 'bilm' matches no parameter; the model's are "),
         ('[{"parameters": ".", "epoch": 2}]', "trainer.unfreeze: no parameter is trained in epoch 1"),
-        ('[{"parameters": "words", "epoch": 0}]', "trainer.unfreeze.0.epoch"),
     ],
 )
 def test_impossible_unfreezing(config_file: Path, tmp_path: Path, unfreeze: str, message: str) -> None:
