@@ -17,7 +17,7 @@ from accelerate import PartialState
 from elmo_tasks import cli
 from elmo_tasks.elmo import TINY_OPTIONS
 from elmo_tasks.elmo.bilm_files import BiLMFiles
-from elmo_tasks.errors import RunError, WeightsError
+from elmo_tasks.errors import RunError, UnknownTypeError, WeightsError
 from elmo_tasks.files.json_files import write_json
 from elmo_tasks.files.tensor_files import write_tensors
 from elmo_tasks.metrics.span_f1 import SpanF1
@@ -28,21 +28,6 @@ from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.text.tokenizers import TREEBANK
 from tests.random_bilm import random_bilm
 from tests.runs.small_runs import SmallRun
-
-
-def test_archive_is_opened_like_its_folder(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path / "run")
-    folder.path.mkdir()
-    folder.config.write_text("{}")
-    folder.training_state.write_text("large")
-    (folder.path / "notes.txt").write_text("mine")
-    with pytest.raises(RunError, match=r"no model\.safetensors"):
-        archive(folder.path, tmp_path / "run.tar.gz")
-    write_tensors(folder.model, {"a": torch.ones(2)})
-    archive(folder.path, tmp_path / "run.tar.gz")
-    for _ in range(2):
-        opened = open_run(tmp_path / "run.tar.gz")
-        assert sorted(path.name for path in opened.path.iterdir()) == ["config.json", "model.safetensors"]
 
 
 @pytest.fixture
@@ -57,6 +42,19 @@ def small_run(tmp_path: Path) -> RunFolder:
     reference = {"options": str(files.options), "weights": str(files.weights), "fingerprint": files.fingerprint()}
     write_json(folder.bilm.reference, reference)
     return folder
+
+
+def test_an_archive_has_what_a_run_needs_and_is_opened_like_its_folder(small_run: RunFolder, tmp_path: Path) -> None:
+    small_run.training_state.write_text("large")
+    (small_run.path / "notes.txt").write_text("mine")
+    archive(small_run.path, tmp_path / "run.tar.gz", self_contained=False)
+    for _ in range(2):
+        opened = open_run(tmp_path / "run.tar.gz")
+        names = ["bilm.json", "config.json", "model.safetensors"]
+        assert sorted(path.name for path in opened.path.iterdir()) == names
+    small_run.model.unlink()
+    with pytest.raises(RunError, match=r"no model\.safetensors"):
+        archive(small_run.path, tmp_path / "run.tar.gz")
 
 
 @pytest.mark.parametrize("self_contained", [False, True])
@@ -167,6 +165,18 @@ def test_loading_a_run_does_not_import_the_compiler_of_torch(trained: SmallRun) 
     command = [sys.executable, "-c", program, str(trained.path)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     assert not {"torch._dynamo", "torch.fx.experimental.symbolic_shapes"} & {*done.stdout.split()}
+
+
+def test_the_packages_of_a_run_are_named_where_its_parts_are_unknown(finished: SmallRun) -> None:
+    config = finished.json("config.json")
+    config["model"]["encoder"]["type"] = "of_mine"
+    finished.write("config.json", config)
+    with pytest.raises(UnknownTypeError, match="of_mine"):
+        load.load_run(finished.path)
+    finished.write("versions.json", {"include-package": ["mine", "theirs"]})
+    options = r"add --include-package mine --include-package theirs \(in Python, .*packages\(\['mine', 'theirs'\]\)\)"
+    with pytest.raises(RunError, match=f"has parts of other packages; {options}"):
+        load.load_run(finished.path)
 
 
 def test_a_predictor_leaves_the_device_of_others_open(trained: SmallRun) -> None:

@@ -25,6 +25,7 @@ from elmo_tasks.training.processes import start_accelerator
 from elmo_tasks.training.trainer import Trainer
 from tests.random_bilm import random_bilm
 from tests.runs.small_runs import SmallRun, killed_at
+from tests.stopping import Killed, stop_at
 
 
 @pytest.mark.parametrize(
@@ -261,12 +262,16 @@ def test_what_would_be_another_training_does_not_go_on(
 
 
 def test_fewer_epochs_than_are_done_and_a_lost_state_are_refused(run: SmallRun) -> None:
-    run.train(NOT_SPANNING)
-    shorter = (NOT_SPANNING, "trainer.num_epochs=1")
-    run.refuses(r"2 epochs have begun; expected trainer\.num_epochs=2 or more", *shorter)
+    settings = (NOT_SPANNING, "trainer.checkpoint_every_steps=1")
+    with stop_at(9), pytest.raises(Killed):  # in the second epoch
+        run.train(*settings)
+    problem = r"2 epochs have begun; expected trainer\.num_epochs=2 or more"
+    run.refuses(problem, *settings, "trainer.num_epochs=1")
+    run.resume(*settings)
+    run.refuses(problem, *settings, "trainer.num_epochs=1")
     run.remove("training.pt")
     problem = r"finished before, and there is no training\.pt to continue from; .* --from"
-    run.refuses(problem, NOT_SPANNING, "trainer.num_epochs=3")
+    run.refuses(problem, *settings, "trainer.num_epochs=3")
 
 
 def test_resuming_without_a_state_says_that_it_starts_again(
