@@ -183,6 +183,6 @@ def test_weights_start_after_glorot_and_biases_at_zero() -> None:
 
 
 def test_only_maxout_has_pieces() -> None:
-    config = {"hidden_sizes": (6,), "pieces": 3}
+    config: dict[str, Any] = {"hidden_sizes": (6,), "pieces": 3}
     assert FeedForwardConfig(**config, activation="maxout").build(2).layers[0].weight.shape == (18, 2)
     assert FeedForwardConfig(**config).build(2).layers[0].weight.shape == (6, 2)
