@@ -131,11 +131,24 @@ def test_wrong_arguments_end_with_code_2_and_say_what_was_meant(
     assert message in capsys.readouterr().err
 
 
-def test_without_arguments_the_help_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+MODELS = {
+    "50": ["list the installed trained", "models, or print the model", "card of one"],
+    "20": ["list the installed", "trained models, or", "print the model card", "of one"],
+}
+
+
+@pytest.mark.parametrize("columns", MODELS)
+def test_without_arguments_the_help_is_shown(
+    columns: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
     with pytest.raises(SystemExit) as exit:
         cli.main([])
     assert exit.value.code == 0
-    assert "train and evaluate:\n  train  " in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "\ntrain and evaluate:\n  train           train a model " in shown
+    summary = f"\n{' ' * 18}".join(MODELS[columns])
+    assert f"\n  models          {summary}\n  archive  " in shown
 
 
 @pytest.mark.parametrize(

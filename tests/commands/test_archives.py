@@ -72,7 +72,6 @@ def test_sample_data_names_its_files(
     assert Path(paths[0]).read_text() != "my own"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("folder", "is_said"), [("data", True), ("read", False), ("runs/quickstart-data", False)])
 def test_sample_data_says_if_the_configs_read_other_data(
     folder: str, is_said: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture

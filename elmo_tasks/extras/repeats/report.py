@@ -10,6 +10,7 @@ from typing import Any
 
 from elmo_tasks import hooks
 from elmo_tasks.commands.console import print_confusion, print_table
+from elmo_tasks.errors import counted
 from elmo_tasks.extras.compare.comparison import compare_predictions
 from elmo_tasks.extras.compare.error_report import ErrorReport, error_report, side_by_side
 from elmo_tasks.extras.compare.systems import Predictions, System
@@ -87,7 +88,7 @@ def outlook(result: Mapping[str, Any]) -> str:
     if not result["growth"]:
         return ""
     points = result["growth"]["points_for_twice_as_many"]
-    about = f"about {points:.0f} points" if points >= 1 else "less than a point"
+    about = f"about {counted(round(points), 'point')}" if points >= 1 else "less than a point"
     return f"{result['examples']:,} more examples would give {about}"
 
 

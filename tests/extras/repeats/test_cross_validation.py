@@ -187,10 +187,14 @@ def test_the_result_as_json_as_text_and_as_a_page(
     assert "predict run new.csv --format reader --output predicted.csv" in output.err
     assert "folds" not in output.err
     page = scored.report.read_text()
-    assert all(
-        each in page
-        for each in (headline(result), outlook(result), place, "12 examples", "always the most frequent label")
+    whole, half = result["score"], result["growth"]["scores"]["12"]
+    bars = (
+        f'<b>24 examples</b><i style="width:{whole:.1f}%"></i>',
+        f'<span>12 examples</span><i style="width:{half:.1f}%"></i>',
+        f'<b>accuracy</b><i style="width:{whole:.1f}%"></i>',
+        '<span>always the most frequent label</span><i style="width:54.2%"></i>',
     )
+    assert [each for each in (headline(result), outlook(result), place, *bars) if each not in page] == []
 
 
 @pytest.fixture
@@ -232,11 +236,18 @@ def test_what_more_examples_would_give() -> None:
     assert growth_of({}, 90.0, 100, config) is None
 
 
-def test_the_outlook_in_words() -> None:
+def test_the_score_and_the_outlook_in_words() -> None:
+    score = {"metric": "accuracy", "score": 91.25, "interval": {"low": 88.04, "high": 94}, "examples": 1200}
+    text = (
+        "accuracy 91.2 (95 % interval 88.0 to 94.0), each of 1,200 examples predicted by a model that had not seen it"
+    )
+    assert headline({**score, "most_frequent_label": None}) == text
+    assert headline({**score, "most_frequent_label": 50}) == f"{text}; always giving the most frequent label has 50.0"
     growth = {"metric": "accuracy", "scores": {"30": 60.0, "60": 64.0, "120": 67.0}, "points_for_twice_as_many": 3.5}
     assert outlook({"examples": 120, "growth": growth}) == "120 more examples would give about 4 points"
-    none = {"examples": 1200, "growth": {**growth, "points_for_twice_as_many": 0.99}}
-    assert outlook(none) == "1,200 more examples would give less than a point"
+    for points, given in ((0.99, "less than a point"), (1, "about 1 point")):
+        few = {"examples": 1200, "growth": {**growth, "points_for_twice_as_many": points}}
+        assert outlook(few) == f"1,200 more examples would give {given}"
     assert outlook({"examples": 12, "growth": None}) == ""
 
 
