@@ -171,7 +171,7 @@ class ElmoLayers(LayerProvider):
 
     def __init__(self, config: ElmoConfig, files: BiLMFiles, options: BiLMOptions, bilm: BiLM | None = None) -> None:
         self.bilm = bilm
-        self.learns = bilm is not None and any(parameter.requires_grad for parameter in bilm.parameters())
+        self._learning = bilm if bilm and any(parameter.requires_grad for parameter in bilm.parameters()) else None
         self._config = config
         self._files = files
         self._options = options
@@ -194,9 +194,9 @@ class ElmoLayers(LayerProvider):
     def layers(self, sentences: Sequence[Sequence[str]], device: torch.device) -> LayerOutput:
         for check in self._checks:
             check.see(sentences)
-        if self.bilm is not None and self.learns:
+        if self._learning:
             # `FastBiLM` keeps vectors from batch to batch, which a resumed run would compute in other batches.
-            return self.bilm.layers(sentences)
+            return self._learning.layers(sentences)
         self._check_device(device)
         return super().layers(sentences, device)
 

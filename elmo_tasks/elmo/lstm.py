@@ -36,6 +36,8 @@ class ProjectedLstm(nn.Module):
     Gates are in the order of the weights file (input, candidate, forget, output). The forget gate's constant 1 is only
     added in `forward`, so that weights are read and written bit for bit. Without a projection (Sak et al. 2014) the
     output is that of the cell and is not clipped.
+
+    New weights are uniform over ±1/√H, as those of `torch.nn.LSTM`; biases are zero.
     """
 
     def __init__(self, options: LstmOptions) -> None:
@@ -49,18 +51,13 @@ class ProjectedLstm(nn.Module):
         self.projection_weight: nn.Parameter | None = None
         if options.has_projection:
             self.projection_weight = nn.Parameter(torch.empty(size, cells))
-        self.reset_parameters()
-
-    def extra_repr(self) -> str:
-        return f"{len(self.bias) // 4} cells, {self.input_weight.shape[1]} features"
-
-    def reset_parameters(self) -> None:
-        """Draws new weights, uniform over ±1/√H as `torch.nn.LSTM` does; biases are zero."""
-        bound = 1.0 / math.sqrt(len(self.bias) // 4)
+        bound = 1.0 / math.sqrt(cells)
         for weight in (self.input_weight, self.recurrent_weight, self.projection_weight):
             if weight is not None:
                 nn.init.uniform_(weight, -bound, bound)
-        nn.init.zeros_(self.bias)
+
+    def extra_repr(self) -> str:
+        return f"{len(self.bias) // 4} cells, {self.input_weight.shape[1]} features"
 
     def initial_state(self, rows: int) -> LstmState:
         """The state of zeros for this many sentences."""

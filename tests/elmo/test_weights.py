@@ -213,9 +213,11 @@ def test_damaged_and_foreign_files(bilm_files: Files, tmp_path: Path) -> None:
     _expect_one_line(bilm_files, r"weights\.hdf5: it is not an HDF5 file, or damaged")
     weights.unlink()
     _expect_one_line(bilm_files, r"weights\.hdf5: no such file")
-    with h5py.File(weights, "w") as file:
-        file["pictures/first"] = np.zeros(3)
-    _expect_one_line(bilm_files, r"weights\.hdf5: holds pictures; expected a biLM's weights in bilm-tf's layout")
+    for held in ("nothing", "pictures"):
+        with h5py.File(weights, "w") as file:
+            if held != "nothing":
+                file[f"{held}/first"] = np.zeros(3)
+        _expect_one_line(bilm_files, rf"weights\.hdf5: holds {held}; expected a biLM's weights in bilm-tf's layout")
 
 
 def _expect_one_line(files: Files, message: str) -> None:

@@ -211,7 +211,9 @@ def test_a_label_that_the_run_does_not_know_is_refused_or_counted(
         assert metric.compute()["recall"] <= 50
 
 
-def test_examples_with_unknown_labels_have_no_loss(trained: SmallRun, tmp_path: Path) -> None:
+def test_examples_with_unknown_labels_have_no_loss(
+    trained: SmallRun, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     known, both = tmp_path / "known.txt", tmp_path / "both.txt"
     known.write_text(KNOWN)
     both.write_text(f"{UNSEEN.read_text()}\n{KNOWN}")
@@ -219,7 +221,9 @@ def test_examples_with_unknown_labels_have_no_loss(trained: SmallRun, tmp_path: 
     assert known_only == evaluate(trained.path, known)
     assert found["loss"] == pytest.approx(known_only["loss"], rel=1e-5)
     assert found["support/TIME"] == 1
-    assert "loss" not in evaluate(trained.path, UNSEEN, unknown_labels="count")
+    known.write_text("".join(f"x B-T{number}\n" for number in range(12)))
+    assert "loss" not in evaluate(trained.path, known, unknown_labels="count")
+    assert "'U-T9' (1) and 2 more; the loss leaves out 1 example(s)" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -306,11 +306,11 @@ def test_keys_of_a_bilms_options_without_effect_are_said(
     settings: dict[str, Any], sample_folder: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     options = json.loads((sample_folder / "bilm" / "options.json").read_text())
-    (path := tmp_path / "options.json").write_text(json.dumps({**options, "n_epochs": 10, "dropout": 0.1}))
+    (path := tmp_path / "options.json").write_text(json.dumps(options | {f"own{number}": 0 for number in range(12)}))
     config = load_config(settings, ExperimentConfig, [f"model.embedder.elmo.options={path}"])
     with caplog.at_level("INFO", "elmo_tasks"):
         plan_run(RunFolder(tmp_path / "run"), config, resume=True)
     assert caplog.messages == [
-        f"{path}: these keys have no effect here: n_epochs, dropout",
+        f"{path}: these keys have no effect here: {', '.join(f'own{number}' for number in range(10))} and 2 more",
         f"{tmp_path}/run: no run to resume there; a new one begins",
     ]
