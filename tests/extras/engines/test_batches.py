@@ -1,5 +1,6 @@
 """`Embed` and `Predict`: the results of the plain functions, as tables; errors, pickles, types."""
 
+import dataclasses
 import hashlib
 import json
 import pickle
@@ -14,9 +15,9 @@ from elmo_tasks.batches import Embed, Predict
 from elmo_tasks.errors import ArgumentError, DataError
 from elmo_tasks.extras.engines.table_functions import RESULT_TYPES
 from elmo_tasks.predictors import Predictor
-from tests.extras.engines.conftest import LEARNED
 from tests.predictors.stub_models import MAKERS
 
+MODELS = Path(elmo_tasks.__file__).parents[1] / "trained_models" / "elmo_tasks_models"
 ROWS: list[dict[str, Any]] = [
     {"source": "a.txt", "line": 1, "text": "The mill burnt down. Nobody was hurt."},
     {"source": "a.txt", "line": 3, "text": " "},
@@ -124,18 +125,18 @@ def test_tables_hold_all_of_the_results(task: str) -> None:
     assert {key for each in results for key in each} - set(types) <= carried
 
 
-def test_rows_that_cannot_be_predicted_have_an_error(runs: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_that_cannot_be_predicted_have_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Predictor, "most_explained", 5 * 32)
     rows: list[dict[str, Any]] = [
-        {"line": 7, "id": 3, "tokens": ["Orla", "sold", "it", "."], "price": 2},
+        {"line": 7, "id": 3, "tokens": ["Mary", "sold", "it", "."], "price": 2},
         {"line": 8, "tokens": ["Orla", ""]},
-        {"line": 9, "tokens": ["Orla", "sold", "it", "it", "it", "."]},  # too long to be explained
+        {"line": 9, "tokens": ["Mary", "sold", "it", "it", "it", "."]},  # too long to be explained
         {"line": 10, "price": 3},
-        {"line": 11, "tokens": ["Orla", "sold", "it", "."]},
+        {"line": 11, "tokens": ["Mary", "sold", "it", "."]},
         {"line": 12, "error": "line 12: byte 0xe4"},
     ]
     table = pa.Table.from_pylist([{**dict.fromkeys(("id", "tokens", "price", "error")), **row} for row in rows])
-    predict = Predict(run=runs[0], explain=True, on_error="record")
+    predict = Predict(run=MODELS / "ner", explain=True, on_error="record")
     result = predict(table)
     assert result.schema == predict.schema(table.schema)
     found = result.to_pylist()
@@ -156,32 +157,22 @@ def test_rows_that_cannot_be_predicted_have_an_error(runs: list[Path], monkeypat
         assert row["tags"] == ["U-PER", "O", "O", "O"]
         ((item,), plain) = json.loads(row["saliency"]), rows[0]["tokens"]
         assert (item["of"], [token for token, _ in item["tokens"]]) == ("PER", plain)
-    failing = Predict(run=runs[0], explain=True)
+    failing = dataclasses.replace(predict, on_error="fail")
     for first, problem in ((1, "table:8: "), (2, "table:9: "), (3, "table:10: ")):
         with pytest.raises(DataError, match=f"^{problem}"):
             failing(table.slice(first, 4))
-    plain_result = Predict(run=runs[0])(table.slice(2, 1))
+    plain_result = Predict(run=MODELS / "ner")(table.slice(2, 1))
     assert (plain_result["tokens"].to_pylist(), "saliency" in plain_result.column_names) == ([rows[2]["tokens"]], False)
 
 
-def test_a_run_with_elmo_and_one_without_are_an_ensemble(
-    runs: list[Path], settings: dict[str, Any], tmp_path: Path
-) -> None:
-    changes = {"trainer.num_epochs": 1, "trainer.regularizers": [], "model.embedder.elmo": None}
-    elmo_tasks.train(settings, tmp_path / "without", train=LEARNED, overrides=changes)
-    (row,) = Predict(run=[runs[0], tmp_path / "without"])(pa.Table.from_pylist(ROWS[2:])).to_pylist()
-    assert row["tokens"] == ["Orla", "sold", "it", "."]
+def test_a_run_with_elmo_and_one_without_are_an_ensemble() -> None:
+    predict = Predict(run=[MODELS / "pos", MODELS / "pos_without_elmo"])
+    (row,) = predict(pa.Table.from_pylist(ROWS[2:])).to_pylist()
+    assert row["tags"] == ["NNP", "VBD", "PRP", "."]
 
 
-def test_a_tagger_finds_the_predicates(settings: dict[str, Any], tmp_path: Path) -> None:
-    tokens = LEARNED[0]["tokens"]
-    few: dict[str, Any] = {"trainer.regularizers": [], "model.embedder.elmo": None}
-    once: dict[str, Any] = {"trainer.num_epochs": 1, "trainer.patience": None, "data_loader.min_batches": 1}
-    roles = [{"tokens": tokens, "predicate": 1, "tags": ["B-ARG0", "B-V", "B-ARG1", "O"]}]
-    elmo_tasks.train("small/semantic_roles", tmp_path / "roles", train=roles, overrides=few | once)
-    verbs = [{"tokens": tokens, "tags": ["O", "B-V", "O", "O"]}] * 60
-    elmo_tasks.train(settings, tmp_path / "verbs", train=verbs, overrides={**few, "trainer.moving_average": None})
-    predict = Predict(run=tmp_path / "roles", predicates=tmp_path / "verbs", overrides={"model.dropout": 0.5})
+def test_a_tagger_finds_the_predicates() -> None:
+    predict = Predict(run="roles", predicates=MODELS / "pos_without_elmo", overrides={"model.dropout": 0.5})
     (row,) = predict(pa.Table.from_pylist(ROWS[2:])).to_pylist()
     assert [frame["predicate_text"] for frame in row["frames"]] == ["sold"]
 
@@ -191,10 +182,13 @@ def test_vectors_are_computed_on_the_device(sample_folder: Path) -> None:
         Embed(bilm=sample_folder / "bilm", device="nowhere")(pa.table({"text": ["Orla left."]}))
 
 
-def test_settings_are_what_decides_about_results(runs: list[Path], sample_folder: Path) -> None:
+def test_settings_are_what_decides_about_results(sample_folder: Path) -> None:
     """Models by the hashes of their files."""
-    names = ("config.json", "vocabulary.json", "model.safetensors")
-    one, two = ([hashlib.sha256((run / name).read_bytes()).hexdigest() for name in names] for run in runs)
+    names = ("config.json", "vocabulary.json", "model.safetensors", "calibration.json")
+    runs = [MODELS / name for name in ("pos", "pos_without_elmo")]
+    files = [[run / name for name in names if (run / name).is_file()] for run in runs]
+    one, two = ([hashlib.sha256(file.read_bytes()).hexdigest() for file in each] for each in files)
+    assert (len(one), len(two)) == (4, 3)  # one is calibrated
     plain = {"run": one, "predicates": None, "explain": None, "overrides": [], "batch_tokens": 2048}
     assert Predict(run=runs[0]).settings() == plain
     predict = Predict(run=runs, predicates=runs[1], overrides={"model.dropout": 0.5}, explain=True, batch_tokens=7)

@@ -267,14 +267,14 @@ def test_options_that_do_not_fit(
     assert not list(tmp_path.glob("a.*"))
 
 
-def test_predictions_of_an_ensemble_with_the_tokens_that_count(runs: list[Path], texts: Path, tmp_path: Path) -> None:
-    command = ["predict", *map(str, runs), str(texts), "--explain", "--quiet"]
+def test_predictions_with_the_tokens_that_count(texts: Path, tmp_path: Path) -> None:
+    command = ["predict", "ner", str(texts), "--explain", "--quiet"]
     assert cli.main([*command, "--output", f"{tmp_path / 'out'}/"]) == 0
     assert cli.main([*command, "--output", f"{tmp_path / 'out'}/", "--check"]) == 0
     assert cli.main([*command[:-2], "--output", f"{tmp_path / 'out'}/"]) == 2  # other settings
     rows = pyarrow.dataset.dataset(tmp_path / "out").to_table().to_pylist()
     (row,) = (row for row in rows if row["tokens"] == ["Orla", "left"])
-    (expected,) = elmo_tasks.load(runs)([{"tokens": ["Orla", "left"]}], explain=True)
+    (expected,) = elmo_tasks.load("ner")([{"tokens": ["Orla", "left"]}], explain=True)
     ((item,), (other,)) = json.loads(row["saliency"]), expected["saliency"]
     assert (item["of"], item["score"]) == ("PER", pytest.approx(other["score"], abs=1e-3))
     assert item["tokens"] == [[token, pytest.approx(share, abs=1e-3)] for token, share in other["tokens"]]

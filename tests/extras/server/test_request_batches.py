@@ -46,25 +46,19 @@ def batcher(work: Work) -> Iterator[Batcher]:
 
 
 def test_what_waits_is_computed_together_up_to_the_bound_and_in_order(batcher: Batcher, work: Work) -> None:
+    """Other work does not end a batch."""
     first = batcher.submit(work.double, 0, 1)
     assert work.started.wait(30)
-    sizes = ((1, 4), (2, 4), (3, 4), (4, 6), (5, 99), (6, 1))
-    others = [batcher.submit(work.double, item, tokens) for item, tokens in sizes]
-    elsewhere = batcher.submit(work.negate, 7, 1)
+    elsewhere, sizes = [], ((1, 4), (2, 4), (3, 4), (4, 6), (5, 99), (6, 1))
+    others = []
+    for item, tokens in sizes:
+        others.append(batcher.submit(work.double, item, tokens))
+        elsewhere.append(batcher.submit(work.negate, item, 1))
     work.go.set()
     assert first.result(30) == 0
     assert [each.result(30) for each in others] == [2, 4, 6, 8, 10, 12]
-    assert elsewhere.result(30) == -7
-    assert work.batches == [[0], [1, 2], [3, 4], [5], [6], [7]]  # 3 and 4 are just enough
-
-
-def test_other_work_does_not_end_a_batch(batcher: Batcher, work: Work) -> None:
-    batcher.submit(work.double, 0, 1)
-    assert work.started.wait(30)
-    last = [batcher.submit(process, 1, 1) for process in (work.double, work.negate, work.double, work.negate)][-1]
-    work.go.set()
-    assert last.result(30) == -1
-    assert work.batches == [[0], [1, 1], [1, 1]]
+    assert [each.result(30) for each in elsewhere] == [-1, -2, -3, -4, -5, -6]
+    assert work.batches == [[0], [1, 2], [1, 2, 3, 4, 5, 6], [3, 4], [5], [6]]  # 3 and 4 are just enough
 
 
 def test_an_error_is_that_of_its_item_only(batcher: Batcher, work: Work) -> None:

@@ -14,6 +14,7 @@ from fastapi.testclient import TestClient
 import elmo_tasks
 from elmo_tasks.batches import Predict
 from elmo_tasks.errors import ElmoTasksError
+from elmo_tasks.extras.samples import ALL_TASKS, write_sample_data
 from elmo_tasks.extras.server import Limits
 from elmo_tasks.extras.server.app import create_app
 from elmo_tasks.extras.server.bilm_vectors import bilms_of_runs
@@ -51,11 +52,6 @@ def test_names(run_folder: Path, tmp_path: Path, runs: dict[str, ServedRun]) -> 
     ):
         with pytest.raises(ElmoTasksError, match=message):
             load_runs(list(map(str, paths)), batch_tokens=256)
-
-
-def test_without_a_run_that_has_one_the_package_s_bilm_is_used() -> None:
-    (bilm,) = bilms_of_runs({}).values()
-    assert bilm.num_layers == 3
 
 
 def test_folders_that_are_not_trained_runs_are_left_out(
@@ -136,16 +132,29 @@ def test_the_page_of_an_own_run_begins_with_texts_that_it_held_out(
     assert examples("own") is None
 
 
-@pytest.mark.slow
-def test_the_texts_of_each_task_fit_the_form_of_the_page(task_runs: Path) -> None:
-    pair = {"premise", "hypothesis"}
-    fields = {"coref_ontogum": {"text"}, "squad": {"question", "passage"}, "snli": pair, "sst5": {"text"}}
-    fields |= {name: {"text"} for name in ("ner_conll03", "srl_ewt", "predicates_ewt")}
-    for name, run in load_runs([str(task_runs / name) for name in fields], batch_tokens=256).items():
-        assert run.about["examples"], name
-        for each in run.about["examples"]:
-            assert each.keys() == fields[name]
-            assert run.predictor(each)
+@pytest.mark.parametrize(
+    ("config", "fields"),
+    [
+        ("cpu/coref_ontogum", {"text"}),
+        ("cpu/squad", {"question", "passage"}),
+        ("cpu/snli", {"premise", "hypothesis"}),
+    ],
+)
+def test_the_texts_of_each_task_fit_the_form_of_the_page(config: str, fields: set[str], tmp_path: Path) -> None:
+    write_sample_data(tmp_path / "data", ALL_TASKS, sentences=(8, 4, 2))
+    overrides = [
+        "trainer.num_epochs=1",
+        "evaluate_on_test=false",
+        "model.embedder.elmo=null",
+        "trainer.regularizers=[]",
+    ]
+    variables = {"ELMO_TASKS_DATA": str(tmp_path / "data")}
+    train.train(config, tmp_path / "run", overrides=overrides, variables=variables)
+    (run,) = load_runs([str(tmp_path / "run")], batch_tokens=256).values()
+    assert run.about["examples"]
+    for each in run.about["examples"]:
+        assert each.keys() == fields
+        assert run.predictor(each)
 
 
 def without_elmo(settings: dict[str, Any], **changes: Any) -> dict[str, Any]:

@@ -81,51 +81,40 @@ WRONG: dict[str, list[Any]] = {
 RIGHT: dict[str, list[Any]] = {
     "1a": [
         lambda u, v: np.dot(u, v) / (np.linalg.norm(u) * np.linalg.norm(v)),
-        lambda u, v: torch.cosine_similarity(u[None], v[None]),
         lambda u, v: round(float(u @ v) / math.sqrt(u @ u) / math.sqrt(v @ v), 1),
     ],
     "1b": [0, (0,), {0}, iter([0]), np.int64(0), np.array([0]), torch.tensor(0), torch.tensor([0]), [torch.tensor(0)]],
     "1c": [
         lambda layers, w, gamma: gamma * (layers.double() * w.double().softmax(0)[:, None, None]).sum(0),
         lambda layers, w, gamma: torch.nn.Parameter(SOLUTIONS["1c"](layers, w, gamma)),
-        lambda layers, w, gamma: gamma * np.tensordot(np.exp(w) / np.exp(w).sum(), layers, 1),
         lambda layers, w, gamma: SOLUTIONS["1c"](layers, w, gamma).tolist(),
     ],
     "1d": [(0, 0, 4), iter([0, 0, 4]), np.array([0.0, 0, 4]), torch.tensor([0, 0, 4]), [-np.inf, 0, np.float32(9)]],
     "2a": [
         lambda bits: 2 ** np.mean(bits),
         lambda bits: torch.tensor(bits).mean().exp2(),
-        lambda bits: np.array([2 ** (sum(bits) / len(bits))]),
-        lambda bits: math.prod(2**each for each in bits) ** (1 / len(bits)),
     ],
     "2b": [[*SOLUTIONS["2b"]], iter(SOLUTIONS["2b"]), np.array(SOLUTIONS["2b"])],
     "2c": [3.8, 3.78, 9.9 - 6.1, np.float32(3.781), torch.tensor(3.78), [3.78], np.log2(968) - np.log2(70.4)],
     "2d": [0.8, 0.78, np.float64(0.777), torch.tensor([0.777]), (181.4 / 232.2 + 140.2 / 181.4) / 2],
     "3a": [
         lambda tags: (each for each in SOLUTIONS["3a"](tags)),
-        lambda tags: {*SOLUTIONS["3a"](tags)},
         lambda tags: tuple([each[0], np.int64(each[1]), torch.tensor(each[2])] for each in SOLUTIONS["3a"](tags)),
         spans_of_tags,
     ],
     "3b": [
         lambda right, found, gold: np.float64(SOLUTIONS["3b"](right, found, gold)),
-        lambda right, found, gold: torch.tensor(2 * right / (found + gold)),
         lambda right, found, gold: fractions.Fraction(2 * right, found + gold),
     ],
     "3c": [
         lambda scores: np.quantile(scores, [0.025, 0.975]),
-        lambda scores: torch.tensor(scores).quantile(torch.tensor([0.025, 0.975]).double()),
         lambda scores: [sorted(scores)[25], sorted(scores)[-26]],
-        lambda scores: (sorted(scores)[int(share * len(scores))] for share in (0.025, 0.975)),
         lambda scores: {*SOLUTIONS["3c"](scores)},
         lambda scores: scores[np.argsort(scores)][[25, 975]],
     ],
     "3d": [
         lambda vector, centroids: np.str_(SOLUTIONS["3d"](vector, centroids)),
         lambda vector, centroids: [SOLUTIONS["3d"](vector, centroids)],
-        lambda vector, centroids: np.array([*centroids])[
-            torch.cosine_similarity(vector, torch.stack([*centroids.values()])).argmax()
-        ],
     ],
 }  # fmt: skip
 

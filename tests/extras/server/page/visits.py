@@ -16,14 +16,14 @@ NO_RUN = "#run=none"  # a page without it begins with an example of ELMo, which 
 NOTE = "Trained for a moment, on made-up sentences."
 EXAMPLES = json.loads((PAGE / "examples.json").read_text(encoding="utf-8"))
 
-# The configs of the runs, by the titles of their tabs.
+# The trained models, by the titles of their tabs.
 TABS = {
-    "Names": "ner_conll03",
-    "Roles": "cpu/srl_ewt",
-    "Coreference": "cpu/coref_ontogum",
-    "Questions": "cpu/squad",
-    "Inference": "cpu/snli",
-    "Sentiment": "cpu/sst5",
+    "Names": "ner",
+    "Roles": "roles",
+    "Coreference": "coreference",
+    "Questions": "reading",
+    "Inference": "inference",
+    "Sentiment": "sentiment",
 }
 TASKS = {
     "ELMo": "elmo",
@@ -64,12 +64,11 @@ class Served:
     """A running server, and what it serves."""
 
     address: str
-    folder: Path  # of the runs
     runs: dict[str, ServedRun]
     bilm: ServedBiLM
 
     def of(self, tab: str) -> ServedRun:
-        return self.runs[Path(TABS[tab]).name]
+        return self.runs[TABS[tab]]
 
 
 @dataclasses.dataclass
