@@ -136,7 +136,7 @@ def test_rows_that_cannot_be_predicted_have_an_error(monkeypatch: pytest.MonkeyP
         {"line": 12, "error": "line 12: byte 0xe4"},
     ]
     table = pa.Table.from_pylist([{**dict.fromkeys(("id", "tokens", "price", "error")), **row} for row in rows])
-    predict = Predict(run=MODELS / "ner", explain=True, on_error="record")
+    predict = Predict(run="ner", explain=True, on_error="record")
     result = predict(table)
     assert result.schema == predict.schema(table.schema)
     found = result.to_pylist()
@@ -161,18 +161,18 @@ def test_rows_that_cannot_be_predicted_have_an_error(monkeypatch: pytest.MonkeyP
     for first, problem in ((1, "table:8: "), (2, "table:9: "), (3, "table:10: ")):
         with pytest.raises(DataError, match=f"^{problem}"):
             failing(table.slice(first, 4))
-    plain_result = Predict(run=MODELS / "ner")(table.slice(2, 1))
+    plain_result = Predict(run="ner")(table.slice(2, 1))
     assert (plain_result["tokens"].to_pylist(), "saliency" in plain_result.column_names) == ([rows[2]["tokens"]], False)
 
 
 def test_a_run_with_elmo_and_one_without_are_an_ensemble() -> None:
-    predict = Predict(run=[MODELS / "pos", MODELS / "pos_without_elmo"])
+    predict = Predict(run=["pos", "pos_without_elmo"])
     (row,) = predict(pa.Table.from_pylist(ROWS[2:])).to_pylist()
     assert row["tags"] == ["NNP", "VBD", "PRP", "."]
 
 
 def test_a_tagger_finds_the_predicates() -> None:
-    predict = Predict(run="roles", predicates=MODELS / "pos_without_elmo", overrides={"model.dropout": 0.5})
+    predict = Predict(run="roles", predicates="pos_without_elmo", overrides={"model.dropout": 0.5})
     (row,) = predict(pa.Table.from_pylist(ROWS[2:])).to_pylist()
     assert [frame["predicate_text"] for frame in row["frames"]] == ["sold"]
 

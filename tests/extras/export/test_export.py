@@ -29,7 +29,6 @@ from elmo_tasks_runtime import Model
 
 from elmo_tasks.extras.export.export import export
 
-MODELS = Path(elmo_tasks.__file__).parents[1] / "trained_models" / "elmo_tasks_models"
 RUNTIME = Path(elmo_tasks.__file__).parents[1] / "elmo_runtime"
 LONG = SAMPLE.read_text(encoding="utf-8").split()[:1500]
 SENTENCES = [["One"], LONG, ["x" * 200, "Zürich", "über", "😀", "我", "."], [], ["<S>", "a", "</S>"], ["É", "é"]]
@@ -49,7 +48,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     def once(name: str, **settings: Any) -> Path:
         target = folder / "_".join([name, *settings])
         if not target.exists():
-            export(str(MODELS / name) if name != "default" else name, target, **settings)
+            export(name, target, **settings)
         return target
 
     return once
@@ -75,7 +74,7 @@ def same(one: Any, other: Any, tolerance: float) -> bool:
 @pytest.mark.parametrize("name", ["ner", "pos_without_elmo", pytest.param("pos", marks=pytest.mark.slow)])
 def test_a_trained_model_gives_the_same_json(exported: Callable[..., Path], name: str) -> None:
     texts: list[Any] = [*TEXTS, *(FOLDER / "visitors" / "names.txt").read_text(encoding="utf-8").splitlines()]
-    expected = elmo_tasks.load(MODELS / name).predict(filter(None, texts))
+    expected = elmo_tasks.load(name).predict(filter(None, texts))
     assert not [*differences(list(expected), list(Model(exported(name)).predict(texts)), 2e-5)]
 
 
@@ -91,7 +90,7 @@ def test_the_same_on_own_texts_and_on_two_benchmarks(exported: Callable[..., Pat
         rows = [line.split() for _, line in read_lines(data_folder / name)][:1500]
         inputs.append(" ".join(row[column] for row in rows if len(row) > 3 and row[0] != "-DOCSTART-"))
     inputs = [each for place, each in enumerate(inputs) if each not in inputs[:place]]
-    model = elmo_tasks.load(MODELS / "ner")
+    model = elmo_tasks.load("ner")
     expected, found = list(model.predict(inputs)), list(Model(exported("ner")).predict(inputs))
     assert sum(len(each["tokens"]) for each in expected) > 7_000
     assert not [*differences(expected, found, 5e-4)]
@@ -175,7 +174,7 @@ REFUSED = {
 @pytest.mark.parametrize(("problem", "changes"), REFUSED.items(), ids=REFUSED)
 def test_what_the_graphs_do_not_have(problem: str, changes: Any, tmp_path: Path) -> None:
     with pytest.raises(ElmoTasksError, match=f"ner: cannot be exported with {problem}$"):
-        export(str(MODELS / "ner"), tmp_path / "exported", overrides=changes)
+        export("ner", tmp_path / "exported", overrides=changes)
     assert not (tmp_path / "exported").exists()
 
 
@@ -188,13 +187,13 @@ def test_other_encoders_are_refused(settings: Mapping[str, Any], tmp_path: Path)
 
 
 def test_other_tasks_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["export", str(MODELS / "sentiment"), str(tmp_path / "exported")]) == 2
+    assert cli.main(["export", "sentiment", str(tmp_path / "exported")]) == 2
     assert "a bcn; only taggers (crf_tagger, simple_tagger) and biLMs can be exported" in capsys.readouterr().err
 
 
 def test_files_are_replaced_only_when_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "notes.txt").write_text("mine")
-    command = ["export", str(MODELS / "pos_without_elmo"), str(tmp_path)]
+    command = ["export", "pos_without_elmo", str(tmp_path)]
     assert cli.main(command) == 2
     assert "--force replaces" in capsys.readouterr().err
     assert cli.main([*command, "--force"]) == 0
@@ -203,10 +202,10 @@ def test_files_are_replaced_only_when_asked(tmp_path: Path, capsys: pytest.Captu
 
 
 def test_a_full_disk_leaves_what_was_there(tmp_path: Path, room: Callable[[int], AbstractContextManager[None]]) -> None:
-    export(str(MODELS / "pos_without_elmo"), tmp_path / "exported")
+    export("pos_without_elmo", tmp_path / "exported")
     before = {path.name: path.read_bytes() for path in (tmp_path / "exported").iterdir()}
     with room(1_000_000), pytest.raises(WriteError):
-        export(str(MODELS / "pos_without_elmo"), tmp_path / "exported", int8=True)
+        export("pos_without_elmo", tmp_path / "exported", int8=True)
     assert {path.name: path.read_bytes() for path in (tmp_path / "exported").iterdir()} == before
 
 

@@ -26,7 +26,6 @@ pytest.importorskip("onnx")
 from elmo_tasks.extras.export.export import FILES
 from elmo_tasks.extras.export.page import ONNX_RUNTIME, downloaded_runtime, export_page
 
-MODELS = Path(elmo_tasks.__file__).parents[1] / "trained_models" / "elmo_tasks_models"
 COMPUTE = "async (text) => JSON.parse(JSON.stringify(await elmoTasks.predict(text)))"
 LAYERS = (
     "async (tokens) => (await elmoTasks.run([tokens], ['layers']))[0]"
@@ -55,7 +54,7 @@ def archive() -> Path:
 @pytest.fixture(scope="module")
 def address(archive: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("page")
-    export_page(str(MODELS / "pos"), folder, runtime=archive)
+    export_page("pos", folder, runtime=archive)
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(folder))) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
@@ -93,7 +92,7 @@ def page(context: Any, address: str) -> Iterator[Any]:
 def test_tags_and_vectors(page: Any) -> None:
     rows = [row["tokens"] for name in ("pos.conllu", "ner.txt") for row in read(name)]
     text = "\n\n".join([*map(" ".join, rows[::16]), "“Zürich 😀,” said Dr. Orla. It's in the U.S.! " + "x" * 200])
-    expected = elmo_tasks.load(MODELS / "pos")(text)
+    expected = elmo_tasks.load("pos")(text)
     found = page.evaluate(COMPUTE, text)
     assert len(found) == len(expected) >= 40
     for one, other in zip(expected, found, strict=True):
@@ -132,7 +131,7 @@ def test_the_browser_keeps_the_model(page: Any, address: str) -> None:
 @pytest.mark.parametrize("name", ["ner", "pos_without_elmo"])
 def test_other_models_have_no_page(archive: Path, name: str, tmp_path: Path) -> None:
     with pytest.raises(ElmoTasksError, match="a page needs a tagger with ELMo whose tags are not spans, such as pos"):
-        export_page(str(MODELS / name), tmp_path / "page", runtime=archive)
+        export_page(name, tmp_path / "page", runtime=archive)
     assert not (tmp_path / "page").exists()
 
 
@@ -142,7 +141,7 @@ def test_the_page_is_that_of_the_server_without_it(tmp_path: Path) -> None:
         for name in names:
             (tmp_path / name).write_text(name)
             archive.add(tmp_path / name, f"package/dist/{name}")
-    export_page(str(MODELS / "pos"), folder := tmp_path / "page", runtime=tmp_path / "runtime.tgz")
+    export_page("pos", folder := tmp_path / "page", runtime=tmp_path / "runtime.tgz")
     assert [(folder / name).read_text() for name in ("ort.mjs", names[1])] == [*names]
     text, colors = ((folder / name).read_text(encoding="utf-8") for name in ("index.html", "palette.css"))
     assert colors == palette_css()
@@ -192,5 +191,5 @@ def test_another_archive_is_refused(tmp_path: Path) -> None:
         archive.add(tmp_path / "notes.txt", "package/notes.txt")
     for name in ("notes.txt", "other.tgz", "missing.tgz"):
         with pytest.raises(ElmoTasksError, match=rf"{name}: cannot be read .*npm pack onnxruntime-web@"):
-            export_page(str(MODELS / "pos"), tmp_path / "page", runtime=tmp_path / name)
+            export_page("pos", tmp_path / "page", runtime=tmp_path / name)
     assert not (tmp_path / "page").exists()
