@@ -9,14 +9,26 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from accelerate.state import AcceleratorState
 from fastapi.testclient import TestClient
 
+from elmo_tasks.extras.samples import ALL_TASKS, write_sample_data
 from elmo_tasks.extras.server import Limits, bilm_vectors
 from elmo_tasks.extras.server.app import create_app
 from elmo_tasks.extras.server.bilm_vectors import ServedBiLM, bilms_of_runs
 from elmo_tasks.extras.server.served_runs import ServedRun, load_runs
+from elmo_tasks.runs import train
 
 Serve = Callable[..., AbstractContextManager[TestClient]]
+TASK_CONFIGS = (
+    "ner_conll03",
+    "predicates_ewt",
+    "cpu/srl_ewt",
+    "cpu/coref_ontogum",
+    "cpu/squad",
+    "cpu/snli",
+    "cpu/sst5",
+)
 
 
 def post(client: TestClient, path: str, body: Any, status: int = 200) -> Any:
@@ -39,6 +51,23 @@ def blocked(run: ServedRun, monkeypatch: pytest.MonkeyPatch) -> Iterator[threadi
         patch.setattr(run, "answer", wait)
         yield started
         go.set()
+
+
+def train_tasks(folder: Path) -> None:
+    """Trains a run of each task for an epoch on sample data, by the name of its config."""
+    write_sample_data(folder / "data", ALL_TASKS, sentences=(24, 8, 8))
+    overrides = ["trainer.num_epochs=1", "data_loader.batch_size=8", "evaluate_on_test=false"]
+    for config in TASK_CONFIGS:
+        AcceleratorState._reset_state(reset_partial_state=True)  # the configs differ in precision
+        variables = {"ELMO_TASKS_DATA": str(folder / "data")}
+        train.train(config, folder / Path(config).name, overrides=overrides, variables=variables)
+    (folder / "ner_conll03" / "README.md").write_text("# Names <b>& more</b>\n", encoding="utf-8")
+
+
+@pytest.fixture(scope="session")
+def task_runs(made_once: Callable[..., Path]) -> Path:
+    """A folder with a run of each task."""
+    return made_once("task_runs", train_tasks)
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,7 @@
-"""A server with a trained model of each task, and a browser that visits its page."""
+"""A server with a small run of each task, and a browser that visits its page."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,18 +14,17 @@ from tests.extras.server.page.visits import NO_RUN, NOTE, TABS, Served, Visit
 
 
 @pytest.fixture(scope="session")
-def served() -> Iterator[Served]:
-    """A server with a model for each task, as if they were one's own. All but one have a second name."""
-    runs = load_runs(
-        [*TABS.values(), "predicates", *(f"again_{name}={name}" for name in TABS.values())], batch_tokens=256
-    )
+def served(task_runs: Path) -> Iterator[Served]:
+    """A server with a run for each task. All but that of predicates have a second name."""
+    names = [Path(config).name for config in TABS.values()]
+    again = [f"again_{name}={task_runs / name}" for name in names]
+    runs = load_runs([*(str(task_runs / name) for name in (*names, "predicates_ewt")), *again], batch_tokens=256)
     for run in runs.values():
-        facts = {"data": [], "licence": None, "score": None, "caution": None}
-        run.about |= {"examples": None, "without_elmo": None, "facts": facts}
+        run.about["examples"] = None  # as an installed model
     bilms = bilms_of_runs(runs)
     bilms[""].warm_up()
     with browser.served(create_app(runs, bilms, note=NOTE)) as address:
-        yield Served(address, runs, bilms[""])
+        yield Served(address, task_runs, runs, bilms[""])
 
 
 @pytest.fixture(scope="module")

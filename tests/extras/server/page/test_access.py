@@ -77,7 +77,7 @@ def test_enter_submits_and_shift_enter_begins_a_line(visit: Visit, served: Serve
 def test_a_link_holds_run_and_input(visit: Visit, served: Served) -> None:
     page = visit.page
     panel = open_tab(page, "Names")
-    panel.get_by_label("Run").select_option("again_ner")
+    panel.get_by_label("Run").select_option("again_ner_conll03")
     panel.get_by_label("Text").fill("A & b = 100 %#?")
     panel.get_by_role("button", name="Run").click()
     summary = found(panel).locator(".summary").inner_text()
@@ -87,7 +87,7 @@ def test_a_link_holds_run_and_input(visit: Visit, served: Served) -> None:
     page.goto(link)
     panel = page.get_by_role("tabpanel", name="Names")
     expect(found(panel).locator(".summary")).to_have_text(summary)
-    expect(panel.get_by_label("Run")).to_have_value("again_ner")
+    expect(panel.get_by_label("Run")).to_have_value("again_ner_conll03")
     expect(panel.get_by_label("Text")).to_have_value("A & b = 100 %#?")
     panel.get_by_label("Text").fill("Another.")
     panel.get_by_label("Text").press("Enter")
@@ -184,7 +184,7 @@ def test_a_server_that_does_not_answer_is_told(answer: Any, said: str, visit: Vi
 
 def test_a_tab_that_was_left_says_nothing(visit: Visit) -> None:
     waiting: list[Any] = []
-    visit.page.route("**/runs/ner/predict?details=true", lambda route: waiting.append(route))
+    visit.page.route("**/runs/ner_conll03/predict?details=true", lambda route: waiting.append(route))
     open_tab(visit.page, "Names")
     left = visit.page.get_by_role("tabpanel", name="Names", exact=True, include_hidden=True)
     left.locator(".example").first.click()

@@ -62,22 +62,22 @@ def test_a_link_holds_both_runs(visit: Visit) -> None:
     visit.page.goto("about:blank")
     visit.page.goto(link)
     expect(found(panel).locator(".summary")).to_have_text(summary)
-    expect(panel.get_by_label("Compare with")).to_have_value("again_sentiment")
+    expect(panel.get_by_label("Compare with")).to_have_value("again_sst5")
 
 
 def test_only_runs_with_labels_in_common_are_compared(visit: Visit) -> None:
     panel = open_tab(visit.page, "Names")
     other = panel.get_by_label("Compare with")
-    expect(other.locator("option")).to_have_text(["no other run", "again_ner"])
+    expect(other.locator("option")).to_have_text(["no other run", "again_ner_conll03"])
 
 
 def test_one_click_compares_a_model_with_its_twin_without_elmo(visit: Visit, served: Served) -> None:
     runs = [run.about for run in served.runs.values()]
-    twins = [{**run, "without_elmo": "again_sentiment"} if run["name"] == "sentiment" else run for run in runs]
+    twins = [{**run, "without_elmo": "again_sst5"} if run["name"] == "sst5" else run for run in runs]
     visit.page.route("**/api/runs", lambda route: route.fulfill(json={"runs": twins, "note": None}))
     visit.page.reload()
-    answer_with(visit.page, {"label": "positive", "probabilities": {"positive": 1.0}, "tokens": []}, "sentiment")
-    answer_with(visit.page, {"label": "negative", "probabilities": {"negative": 1.0}, "tokens": []}, "again_sentiment")
+    answer_with(visit.page, {"label": "positive", "probabilities": {"positive": 1.0}, "tokens": []}, "sst5")
+    answer_with(visit.page, {"label": "negative", "probabilities": {"negative": 1.0}, "tokens": []}, "again_sst5")
     panel = open_tab(visit.page, "Sentiment")
     found(panel)
     for control in ("Run", "Compare with"):  # the twin is not one of the runs

@@ -42,7 +42,7 @@ def test_elmo_is_compared_layer_by_layer(visit: Visit, served: Served) -> None:
     words.nth(own).press("ArrowLeft")
     expect(numbers).to_have_text(written(*similarities(own - 1)))
     panel.get_by_text("Which layers the runs learned to use").click()
-    mixes = panel.get_by_role("grid").get_by_role("row").filter(has_text=re.compile("^ner,"))
+    mixes = panel.get_by_role("grid").get_by_role("row").filter(has_text=re.compile("^ner_conll03,"))
     (mix,) = served.of("Names").about["mixes"]
     expect(mixes.get_by_role("gridcell")).to_have_text([re.sub("^0", "", f"{weight:.3f}") for weight in mix["weights"]])
 
@@ -101,7 +101,7 @@ def test_weights_have_the_colour_of_their_difference_from_the_mean(visit: Visit)
 
 
 def test_a_link_names_a_run_that_shares_its_bilm_or_one_that_is_gone(visit: Visit, served: Served) -> None:
-    link = {"tab": "elmo", "run": "again_ner", "one": "Orla left.", "same": "Orla.", "other": "Orla stayed."}
+    link = {"tab": "elmo", "run": "again_ner_conll03", "one": "Orla left.", "same": "Orla.", "other": "Orla stayed."}
     visit.page.goto(f"{served.address}#{urlencode(link)}")
     panel = visit.page.get_by_role("tabpanel", name="ELMo", exact=True)
     expect(panel.locator(".summary")).to_have_text(re.compile("^“Orla”: similarity"))

@@ -82,10 +82,10 @@ def test_the_page_says_what_the_model_is(visit: Visit, served: Served) -> None:
     line = panel.locator(".model").first
     run = served.of("Names")
     score = f"F1 {run.about['scores']['f1']:.2f} (validation data, eng.testa)"
-    expect(line).to_have_text(f"ner · {score} · model card")
+    expect(line).to_have_text(f"ner_conll03 · {score} · model card")
     facts = panel.locator(".about dd")
     expect(facts.first).to_be_hidden()
-    panel.get_by_text("About the model ner").click()
+    panel.get_by_text("About the model ner_conll03").click()
     assert {"eng.train", run.about["bilm_size"]} <= set(facts.all_inner_texts())
     assert not re.search(r"_f1|loss|crf_tagger", panel.inner_text())
     visit.expected_status = (404,)  # the browser asks for an icon of the text
@@ -102,12 +102,12 @@ def test_the_facts_of_an_installed_model_are_shown(visit: Visit, served: Served)
     visit.page.route("**/api/runs", lambda route: route.fulfill(json={"runs": runs, "note": None}))
     visit.page.reload()
     panel = open_tab(visit.page, "Names")
-    line = "ner · CoNLL F1 91.50, without ELMo 90.00 (test data, mean of 3 seeds) · model card"
+    line = "ner_conll03 · CoNLL F1 91.50, without ELMo 90.00 (test data, mean of 3 seeds) · model card"
     expect(panel.locator(".model").first).to_have_text(line)
     expect(panel.locator(".lead")).to_have_text(
         "Finds names of people, places, organizations and other things. Be careful."
     )
-    panel.get_by_text("About the model ner").click()
+    panel.get_by_text("About the model ner_conll03").click()
     assert {"A corpus, another", "for research only"} <= set(panel.locator(".about dd").all_inner_texts())
 
 
@@ -221,7 +221,7 @@ def test_sentiments_keep_their_order(visit: Visit) -> None:
 
 def test_where_no_label_is_likely_two_are_named(visit: Visit) -> None:
     labels = ["very negative", "negative", "neutral", "positive", "very positive"]
-    run = {"name": "sentiment", "labels": labels, "is_ordered": True}
+    run = {"name": "sst5", "labels": labels, "is_ordered": True}
     visit.page.route("**/api/runs", lambda route: _with_labels(route, run))
     visit.page.reload()
     panel = open_tab(visit.page, "Sentiment")

@@ -16,14 +16,14 @@ NO_RUN = "#run=none"  # a page without it begins with an example of ELMo, which 
 NOTE = "Trained for a moment, on made-up sentences."
 EXAMPLES = json.loads((PAGE / "examples.json").read_text(encoding="utf-8"))
 
-# The trained models, by the titles of their tabs.
+# The configs of the runs, by the titles of their tabs.
 TABS = {
-    "Names": "ner",
-    "Roles": "roles",
-    "Coreference": "coreference",
-    "Questions": "reading",
-    "Inference": "inference",
-    "Sentiment": "sentiment",
+    "Names": "ner_conll03",
+    "Roles": "cpu/srl_ewt",
+    "Coreference": "cpu/coref_ontogum",
+    "Questions": "cpu/squad",
+    "Inference": "cpu/snli",
+    "Sentiment": "cpu/sst5",
 }
 TASKS = {
     "ELMo": "elmo",
@@ -64,11 +64,12 @@ class Served:
     """A running server, and what it serves."""
 
     address: str
+    folder: Path  # of the runs
     runs: dict[str, ServedRun]
     bilm: ServedBiLM
 
     def of(self, tab: str) -> ServedRun:
-        return self.runs[TABS[tab]]
+        return self.runs[Path(TABS[tab]).name]
 
 
 @dataclasses.dataclass
