@@ -1,13 +1,10 @@
 """Searches: every way in which a file can be wrong, and trials that are pruned, fail, are killed or go on."""
 
+import contextlib
 import errno
 import json
 import re
 import shlex
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,11 +18,11 @@ from elmo_tasks.config import load_config
 from elmo_tasks.errors import ConfigError, ElmoTasksError, RunError, WriteError
 from elmo_tasks.extras.samples import ALL_TASKS, write_sample_data
 from elmo_tasks.extras.studies import find_search, packaged_searches, tuning
+from elmo_tasks.extras.studies.study_training import claimed
 from elmo_tasks.extras.studies.tuning import Search, Tuning
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.training.callbacks import Progress
-from tests import command_server
 
 SearchFile = Callable[..., str]
 RATE = "trainer.optimizer.lr"
@@ -272,6 +269,21 @@ def test_an_interrupted_search_ends_like_one_that_was_not(search_file: SearchFil
     assert (results(more[:13]), trained) == (results(whole), {"trial_13": False})
 
 
+def test_a_trial_that_another_process_trains_is_waited_for(
+    search_file: SearchFile, tmp_path: Path, tune: Tune, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = search_file(trials=3)
+    whole, _ = tune(source, "whole")
+    with pytest.raises(KeyboardInterrupt):
+        tune(source, trial_1=KeyboardInterrupt())
+    with contextlib.ExitStack() as other:
+        assert other.enter_context(claimed(tmp_path / "s" / ".claims" / "trial_1"))
+        monkeypatch.setattr("time.sleep", lambda seconds: other.close())
+        found, trained = tune(source)
+    assert list(trained.items()) == [("trial_2", False), ("trial_1", True)]
+    assert results(found) == results(whole)
+
+
 def test_a_trial_that_was_killed_while_its_values_were_drawn_gets_the_others(
     search_file: SearchFile, tune: Tune
 ) -> None:
@@ -357,35 +369,3 @@ def test_a_search_trains_and_its_best_config_gives_the_same_score(
     assert shlex.join(["elmo-tasks", "train", str(folder / "best.json")]) in said.splitlines()
     assert cli.main(["report", str(folder)]) == 2
     assert "calling its `elmo-tasks tune` again prints its best trials" in capsys.readouterr().err
-
-
-@pytest.mark.slow
-def test_processes_share_a_search_and_take_over_the_trial_of_one_that_is_killed(
-    search_file: SearchFile, tmp_path: Path
-) -> None:
-    source = search_file(trials=3, pruning=None)
-
-    def start(folder: Path, python: str) -> subprocess.Popen[bytes]:
-        command = [python, "-m", "elmo_tasks", "tune", source, "-s", str(folder)]
-        with (tmp_path / "log.txt").open("ab") as log:
-            return subprocess.Popen(command, stderr=log)
-
-    whole, folder, deadline = tmp_path / "whole", tmp_path / "shared", time.monotonic() + 300
-    assert cli.main(["tune", source, "-s", str(whole)]) == 0
-    killed = start(folder, sys.executable)
-    while not (folder / "trial_1" / "training.pt").is_file() and time.monotonic() < deadline:
-        assert killed.poll() is None
-        time.sleep(0.01)
-    killed.send_signal(signal.SIGSTOP)  # its trial is still claimed
-    sharing = start(folder, command_server.start())
-    while len(list(folder.glob("*/metrics.json"))) < 2 and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not (folder / "trial_1" / "metrics.json").exists()
-    killed.send_signal(signal.SIGKILL)
-    killed.wait()
-    assert sharing.wait() == 0
-
-    log = (tmp_path / "log.txt").read_text(encoding="utf-8")
-    began = [f"trial_{number} {how}" for number in range(3) for how in ("begins", "resumed")]
-    assert [log.count(line) for line in began] == [1, 0, 1, 1, 1, 0]
-    assert (folder / "best.json").read_bytes() == (whole / "best.json").read_bytes()
