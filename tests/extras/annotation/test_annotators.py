@@ -90,6 +90,11 @@ def test_files_of_annotators_in_an_archive(tmp_path: Path, monkeypatch: pytest.M
             archive.write(lines(tmp_path / name, content), name)
     for who, says in (PER, ORG):
         assert found_spans(read(tmp_path / "a.zip", SPANS | {"annotator": who})) == [("Dana", says)]
+    monkeypatch.setenv("ELMO_TASKS_LIMITS", "1e-9")
+    assert problem(tmp_path / "a.zip", SPANS).startswith(": the archive is far larger inside; ")
+    monkeypatch.delenv("ELMO_TASKS_LIMITS")
+    (tmp_path / "b.zip").write_bytes((tmp_path / "a.zip").read_bytes()[:-30])
+    assert problem(tmp_path / "b.zip", SPANS).startswith(": the archive is damaged or cut short (")
 
 
 def test_a_project_of_inception(tmp_path: Path) -> None:

@@ -233,7 +233,7 @@ LABELLED: dict[str, Callable[[str, str], Any]] = {
     "Label Studio": lambda text, label: task(text, annotation([{"choices": [label]}])),
     "JSON-MIN": lambda text, label: {"text": text, "annotation_id": 1, "label": label},
     "Prodigy": lambda text, label: {"text": text, "accept": [label], "answer": "accept"},
-    "spaCy": lambda text, label: [text, {"cats": {label: 1.0, "other": 0.0}}],
+    "spaCy": lambda text, label: [text, {"cats": {label: 0.5, "other": 0.49}}],
 }
 
 

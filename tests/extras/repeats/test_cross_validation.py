@@ -486,6 +486,7 @@ def test_what_decides_whether_a_run_is_scored_by_folds(
         train(MODEL, tmp_path / "run", overrides=overrides, force=True, **settings)
         return (tmp_path / "run" / "cross_validation.json").is_file()
 
+    monkeypatch.setattr(cross_validation, "_MOST_EXAMPLES", 20)
     assert is_scored(*only_table)
     assert (tmp_path / "run" / "folds" / "4").is_dir()
     assert not is_scored(*only_table, folds=1)

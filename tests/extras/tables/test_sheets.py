@@ -173,6 +173,37 @@ def test_what_only_names_rows_is_never_a_score_or_a_label(column: list[str], tmp
         assert "no column" in problem(path, {**TEXTS, "task": task})
 
 
+# Eight cells of a column with an unknown name, and whether they are taken for what the table lacks.
+CELLS: list[tuple[str, list[str], bool]] = [
+    ("text", ["so 1", "so 2", "so 3", *"abcde"], True),  # more than a quarter have several words
+    ("text", ["so 1", "so 2", *"abcdef"], False),
+    ("text", [f"so {number % 5}" for number in range(8)], True),  # more than half of them are different
+    ("text", [f"so {number % 4}" for number in range(8)], False),
+    ("score", ["1.5", "2.5", "1.5", "3.5", "4.5", *"xyz"], True),  # more than half are numbers
+    ("score", ["1.5", "2.5", "1.5", "3.5", *"wxyz"], False),
+    ("score", ["3", "0", "16", "1", "2", "4", "5", "6"], True),  # no running numbers
+    ("score", ["3", "0", "15", "1", "2", "4", "5", "6"], False),
+    ("label", [*"aabcdeff"], True),  # come again
+    ("label", [*"aabcdefg"], False),
+    ("label", [*"aaaaaaaa"], False),
+    ("label", ["1.2.24"] * 2 + ["2.2.24"] * 2 + [*"xyxy"], True),  # not more than half are dates
+    ("label", ["1.2.24"] * 3 + ["2.2.24"] * 2 + [*"xyx"], False),
+]
+
+
+@pytest.mark.parametrize(("what", "cells", "is_found"), CELLS)
+def test_a_column_is_known_by_its_cells(what: str, cells: list[str], is_found: bool, tmp_path: Path) -> None:
+    others = [f"It was so {number}." if what != "text" else "ab"[number % 2] for number in range(8)]
+    rows = zip(["label" if what == "text" else "text", *others], ["X", *cells], strict=True)
+    path = write(tmp_path / "data.csv", "".join(f"{other};{cell}\n" for other, cell in rows))
+    settings = {**TEXTS, "task": "regression" if what == "score" else "classification", "on_error": "skip"}
+    settings["delimiter"] = ";"
+    if is_found:
+        assert read(path, settings)
+    else:
+        assert f"no column {what!r}; the columns are " in problem(path, settings)
+
+
 def test_more_labels_are_possible_too() -> None:
     found = problem(ODD_FILES / "label_guess.csv", TEXTS)
     assert "'Topic' (such as 'food'), 'Annotator' (such as 'AB')" in found
