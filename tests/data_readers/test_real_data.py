@@ -16,7 +16,6 @@ from tests.data_readers.readers import CONLLU, COREF, NER, SNLI, SQUAD, SST, bui
 @pytest.mark.parametrize(
     ("name", "sentences", "tokens", "entities", "documents"),
     [
-        pytest.param("eng.train", 14_041, 203_621, 23_499, 946, marks=pytest.mark.slow),
         pytest.param("eng.testa", 3_250, 51_362, 5_942, 216, marks=pytest.mark.slow),
         ("eng.testb", 3_453, 46_435, 5_648, 231),
     ],
@@ -29,18 +28,13 @@ def test_conll_2003(data_folder: Path, name: str, sentences: int, tokens: int, e
     assert len(set(dataset["document"])) == documents
 
 
-@pytest.mark.parametrize("column", ["upos", "xpos"])
 @pytest.mark.parametrize(
     ("name", "sentences", "tokens"),
-    [
-        ("dev.conllu", 2_001, 25_147),
-        pytest.param("test.conllu", 2_077, 25_094, marks=pytest.mark.slow),
-        pytest.param("train.conllu.xz", 12_544, 204_577, marks=pytest.mark.slow),
-    ],
+    [("dev.conllu", 2_001, 25_147), pytest.param("test.conllu", 2_077, 25_094, marks=pytest.mark.slow)],
 )
-def test_english_ewt(data_folder: Path, name: str, sentences: int, tokens: int, column: str) -> None:
+def test_english_ewt(data_folder: Path, name: str, sentences: int, tokens: int) -> None:
     path = data_folder / "pos_ud_ewt" / f"en_ewt-ud-{name}"
-    lengths = [len(example["tokens"]) for example in build(CONLLU | {"tag_column": column}).examples(path, Parsing())]
+    lengths = [len(example["tokens"]) for example in build(CONLLU).examples(path, Parsing())]
     assert (len(lengths), sum(lengths)) == (sentences, tokens)
 
 
@@ -50,7 +44,6 @@ def test_english_ewt(data_folder: Path, name: str, sentences: int, tokens: int, 
         pytest.param("dev.v4_gold_conll", 30, 3_818, marks=pytest.mark.slow),
         pytest.param("test.v4_gold_conll", 30, 3_581, marks=pytest.mark.slow),
         ("test2.v4_gold_conll", 26, 1_909),
-        pytest.param("train.v4_gold_conll.xz", 177, 23_320, marks=pytest.mark.slow),
     ],
 )
 def test_ontogum(data_folder: Path, name: str, documents: int, mentions: int) -> None:
@@ -67,7 +60,6 @@ def test_ontogum(data_folder: Path, name: str, documents: int, mentions: int) ->
     [
         ("ewt.dev.gold_conll", 1_968, 4_963),
         pytest.param("ewt.test.gold_conll", 2_058, 4_795, marks=pytest.mark.slow),
-        pytest.param("ewt.train.gold_conll.xz", 12_526, 40_429, marks=pytest.mark.slow),
     ],
 )
 def test_semantic_roles(data_folder: Path, name: str, sentences: int, predicates: int) -> None:
@@ -80,7 +72,7 @@ def test_semantic_roles(data_folder: Path, name: str, sentences: int, predicates
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "sentences", "not_neutral", "nodes"),
-    [("train", 8_544, 6_920, 318_582), ("dev", 1_101, 872, 41_447), ("test", 2_210, 1_821, 82_600)],
+    [("dev", 1_101, 872, 41_447), ("test", 2_210, 1_821, 82_600)],
 )
 def test_sst(data_folder: Path, name: str, sentences: int, not_neutral: int, nodes: int) -> None:
     path = data_folder / "sst5" / f"{name}.txt"
@@ -95,7 +87,7 @@ def test_sst(data_folder: Path, name: str, sentences: int, not_neutral: int, nod
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "entailment", "neutral", "contradiction"),
-    [("dev", 3_329, 3_235, 3_278), ("test", 3_368, 3_219, 3_237), ("train_subset", 7_203, 7_098, 7_304)],
+    [("dev", 3_329, 3_235, 3_278), ("test", 3_368, 3_219, 3_237)],
 )
 def test_snli(data_folder: Path, name: str, entailment: int, neutral: int, contradiction: int) -> None:
     dataset = build(SNLI).read(data_folder / "snli" / f"snli_1.0_{name}.jsonl")

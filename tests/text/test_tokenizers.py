@@ -103,9 +103,9 @@ def test_any_text_is_partitioned(tokenizer: Tokenizer, text: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("piece", ["a", " ", ".", "'", '"', "?!", ". ", "U.S. ", "word ", "a@", "He left. "])
+@pytest.mark.parametrize("piece", [" ", ".", "'", '"', "?!", ". ", "U.S. ", "a@", "He left. "])
 def test_long_text_is_partitioned(piece: str) -> None:
-    check_partition(TREEBANK, piece * (50_000 // len(piece)))
+    check_partition(TREEBANK, piece * (25_000 // len(piece)))  # more than a window
 
 
 @pytest.mark.parametrize("tokenizer", TOKENIZERS, ids=NAMES)
