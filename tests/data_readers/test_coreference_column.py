@@ -13,16 +13,7 @@ from elmo_tasks.errors import DataError
 
 
 def written_column(clusters: Sequence[Sequence[Sequence[int]]], num_tokens: int) -> list[str]:
-    """The cells of one document, as the reference scorer reads them; the reverse of `parse_coreference_column`.
-
-    Arguments:
-        clusters: each a list of mentions `[first token, last token]`, ends inclusive, numbered from 0. Those of one
-            cluster do not cross.
-        num_tokens: the length of the document.
-
-    Returns:
-        A cell for each token: ends, inner mentions first, then beginnings, outer mentions first, then single tokens.
-    """
+    """The cells of a document: in each ends, inner mentions first, then beginnings, outer ones first, then singles."""
     mentions = [(start, end, number) for number, cluster in enumerate(clusters) for start, end in cluster]
     cells: list[list[str]] = [[] for _ in range(num_tokens)]
     longer = [mention for mention in mentions if mention[0] < mention[1]]

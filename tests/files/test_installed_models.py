@@ -61,28 +61,6 @@ def refused(command: str, capsys: pytest.CaptureFixture[str]) -> str:
     return capsys.readouterr().err
 
 
-@pytest.mark.slow
-def test_commands_take_the_name(tiny: Path, trained: SmallRun, capsys: pytest.CaptureFixture[str]) -> None:
-    data = trained.json("config.json")["test_data_path"]
-    Path("in.txt").write_text("Mary went to Boeing.\n")
-    shown: dict[str, list[str]] = {"tiny": [], str(trained.path): []}
-    for run, outputs in shown.items():
-        for command in (
-            f"evaluate {run} {data} --json",
-            f"predict {run} in.txt --json",
-            f"archive {run} run.tar.gz --force",
-        ):
-            assert cli.main(command.split()) == 0, command
-            outputs.append(capsys.readouterr().out)
-    assert shown["tiny"] == shown[str(trained.path)]
-    assert cli.main(["compare", str(trained.path), "tiny", "--resamples", "10"]) == 0  # the last one is not data
-    assert cli.main(["evaluate", str(trained.path), "tiny", data]) == 0  # the second one is not data: an ensemble
-    assert cli.main(["plot", "tiny", "--output", "tiny.svg"]) == 0
-    assert sorted(path.name for path in tiny.iterdir()) == sorted(
-        {path.name for path in trained.path.iterdir()} | {"about.json", "README.md"}
-    )
-
-
 def test_its_test_data_are_in_the_folder_of_the_data(
     tiny: Path, trained: SmallRun, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
