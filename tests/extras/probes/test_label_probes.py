@@ -19,7 +19,6 @@ from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.extras.other_tasks.conllu import ConlluConfig
 from elmo_tasks.extras.probes.label_probes import (
     LabelledSentence,
-    _control_labels,
     labelled_sentences,
     probe_labels,
     split_sentences,
@@ -131,20 +130,6 @@ def test_features_are_scaled_as_in_training(bilm: BiLM) -> None:
     training = [sentence(word, word) for word in ["red"] * 15 + ["car"] * 5]
     probe = probe_labels(bilm, training, [sentence("car", "car")])
     assert probe.rows[0].accuracy == 100
-
-
-def test_labels_of_the_control_task() -> None:
-    training = [
-        LabelledSentence((f"w{n}", "x"), [((0, 0),), ((0, 1),)], ["a", "b" if n % 4 else "a"]) for n in range(800)
-    ]
-    test = [sentence("new", "b")]
-    labels = _control_labels(training, test, seed=0)
-    assert len(labels) == 1601
-    assert (("new",),) in labels
-    share = sum(label == "b" for label in labels.values()) / len(labels)
-    assert share == pytest.approx(0.375, abs=0.04)  # as in the training data
-    assert labels == _control_labels(training, test, seed=0)
-    assert labels != _control_labels(training, test, seed=1)
 
 
 def test_a_fifth_is_held_out() -> None:

@@ -136,11 +136,3 @@ def test_tensors_that_are_missing_of_another_shape_or_more(state: State, elmo: E
     }.items():
         with pytest.raises(RuntimeError, match=f'Unexpected key.*"{ours}"'):
             elmo.load_state_dict(state | {name: torch.zeros(3, 6)})
-
-
-def test_a_bilm_of_another_size(options: BiLMOptions, elmo: Elmo) -> None:
-    lstm = options.lstm.model_copy(update={"dim": 16, "n_layers": 1})
-    with pytest.raises(
-        RuntimeError, match=r"size mismatch for bilm.directions.0.layers.0.input_weight: .*\[64, 6\].*\[48, 6\]"
-    ):
-        elmo.load_state_dict(_elmo_state(options.model_copy(update={"lstm": lstm})))
