@@ -16,7 +16,7 @@ from elmo_tasks.modules.devices import shapes_only
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.text.vocabulary import SPECIAL, Vocabulary
 from tests.extras.allennlp.archives import GONE, NER, with_changes
-from tests.extras.allennlp.heads import HIDDEN, MAKERS, SIZE, make
+from tests.extras.allennlp.heads import HIDDEN, LSTM, MAKERS, SIZE, make
 
 WORDS = {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": SIZE}}}
 TRAINER = {"num_epochs": 3, "validation_metric": "+accuracy", "optimizer": {"type": "adam", "lr": 0.01}}
@@ -56,13 +56,51 @@ def test_each_head(kind: str, tmp_path: Path) -> None:
     assert kind == "decomposable_attention" or 4 * HIDDEN in sizes  # of an LSTM
 
 
+VECTOR = {"type": "bag_of_embeddings", "embedding_dim": SIZE, "averaged": True}
+FILTERS = {"type": "cnn", "embedding_dim": SIZE, "num_filters": 3, "ngram_filter_sizes": [2, 3], "output_dim": 5}
+
+
+@pytest.mark.parametrize(
+    ("model", "encoder", "pooling"),
+    [
+        ({"seq2vec_encoder": VECTOR}, None, "mean"),
+        ({"seq2vec_encoder": VECTOR, "seq2seq_encoder": {**LSTM, "input_size": SIZE}}, "stacked_bilstm", "mean"),
+        ({"seq2vec_encoder": {**LSTM, "input_size": SIZE}}, "stacked_bilstm", "last"),
+        ({"seq2vec_encoder": FILTERS}, "cnn", "max"),
+    ],
+)
+def test_classifiers(model: dict[str, Any], encoder: str | None, pooling: str, tmp_path: Path) -> None:
+    config = with_changes(
+        of_head("bcn"), {"model": {"type": "basic_classifier", "text_field_embedder": WORDS, **model}}
+    )
+    values, lines = imported({**config, "dataset_reader": {"type": "sst_tokens"}}, tmp_path)
+    assert (values["model"].get("encoder") or {}).get("type") == encoder
+    assert values["model"]["pooling"] == pooling
+    filters = ["model.seq2vec_encoder.output_dim: not available; the next layer reads all filters"]
+    assert lines == (filters if encoder == "cnn" else [])
+
+
+@pytest.mark.parametrize("has_bias", [None, True, False])
+def test_layers_with_highways(has_bias: bool | None, tmp_path: Path) -> None:
+    encoder = {"type": "alternating_lstm", "input_size": SIZE + 4, "hidden_size": 3, "num_layers": 2}
+    encoder |= {} if has_bias is None else {"use_input_projection_bias": has_bias}
+    values, _ = imported(with_changes(of_head("srl"), {"model.encoder": encoder}), tmp_path)
+    expected = {"type": "alternating_lstm", "hidden_size": 3, "num_layers": 2, "dropout": 0.0}
+    assert values["model"]["encoder"] == expected | ({} if has_bias is False else {"highway_bias": True})
+    encoder["type"] = "stacked_bidirectional_lstm"
+    values, _ = imported(with_changes(of_head("srl"), {"model.encoder": encoder}), tmp_path)
+    assert values["model"]["encoder"] == {**expected, "type": "stacked_highway_bilstm"}
+
+
 def test_a_tagger_with_words_characters_and_elmo(tmp_path: Path) -> None:
-    elmo = "model.text_field_embedder.token_embedders.elmo.options_file"
-    values, lines = imported(with_changes(NER, {elmo: GONE}), tmp_path)
+    elmo = "model.text_field_embedder.token_embedders.elmo"
+    values, lines = imported(
+        with_changes(NER, {f"{elmo}.{key}": GONE for key in ("options_file", "requires_grad")}), tmp_path
+    )
     embedder = values["model"]["embedder"]
     assert embedder["words"] == {"size": 6, "trainable": True, "vectors": "glove.gz"}
     assert (embedder["characters"]["filters"], embedder["characters"]["padding"]) == (7, "right")  # as 0.9 has it
-    assert embedder["elmo"]["dropout"] == 0.2
+    assert (embedder["elmo"]["dropout"], embedder["elmo"]["requires_grad"]) == (0.2, False)
     assert embedder["elmo"]["weights"].partition("#")[0].endswith("_2x4096_512_2048cnn_2xhighway_weights.hdf5")
     assert values["trainer"] == {
         "num_epochs": 75,

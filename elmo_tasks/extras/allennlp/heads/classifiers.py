@@ -133,7 +133,9 @@ def _add_convolutions(head: Head, params: Params, weights: Weights, layers: Sequ
         head.tensors[f"encoder.convolutions.{number}.bias"] = layer.take("bias", filters)
     head.config |= {"encoder": {"type": "cnn", "filters": filters, "widths": widths}, "pooling": "max"}
     first, *rest = layers
-    if params.get("output_dim", None):
+    if params.get("output_dim", None) and isinstance(weights, Untrained):
+        head.notes.append(f"{params.path('output_dim')}: not available; the next layer reads all filters")
+    elif params.get("output_dim", None):
         projection = linear_layer(weights.part("projection_layer."), size=params.number("output_dim"))
         bias = first.bias + first.weight @ projection.bias
         first = dataclasses.replace(first, weight=first.weight @ projection.weight, bias=bias)
