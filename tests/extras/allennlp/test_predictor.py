@@ -209,6 +209,20 @@ def test_an_archive_that_is_not_there(tmp_path: Path) -> None:
             loader(None)
 
 
+def test_a_function_finds_the_predicates_that_an_input_does_not_have(tmp_path: Path) -> None:
+    path = write("srl", tmp_path / "roles.tar.gz")
+    roles = compat.Predictor.from_path(path, predicates=lambda tokens: [tokens.index("is")])
+    result = roles.predict(sentence="orla is it ?")
+    assert [verb["verb"] for verb in result["verbs"]] == ["is"]
+    assert roles.predict_json({"text": "orla is it ?"}) == roles.predict_tokenized(result["words"]) == result
+    given = roles.predict_json({"tokens": result["words"], "predicates": [0, 2]})
+    assert [verb["verb"] for verb in given["verbs"]] == ["orla", "it"]
+    with pytest.raises(
+        DataError, match="'predicates' are indices of tokens; expected 'tokens' with them, not 'sentence'"
+    ):
+        roles.predict_json({"sentence": "orla is it ?", "predicates": [0]})
+
+
 def test_an_input_is_given_once(archive: Path) -> None:
     tagger = compat.Predictor.from_path(archive)
     assert tagger.predict("the cat") == tagger.predict(sentence="the cat")

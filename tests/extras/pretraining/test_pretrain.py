@@ -4,8 +4,7 @@ import json
 import os
 import shutil
 import signal
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -19,7 +18,7 @@ from elmo_tasks import cli
 from elmo_tasks.config import load_config
 from elmo_tasks.elmo import TINY_OPTIONS, BiLM
 from elmo_tasks.elmo.options import PUBLISHED_OPTIONS, LexiconOptions
-from elmo_tasks.errors import ConfigError, DataError, ElmoTasksError, RunError, WeightsError, WriteError
+from elmo_tasks.errors import ConfigError, DataError, ElmoTasksError, RunError, WeightsError
 from elmo_tasks.extras.pretraining.corpus import Corpus
 from elmo_tasks.extras.pretraining.language_model import LanguageModel
 from elmo_tasks.extras.pretraining.pretrain import PretrainingFolder, perplexity_of_text, pretrain
@@ -210,22 +209,6 @@ def test_a_killed_training_ends_with_the_same_weights(config_file: Path, tmp_pat
     resumed = pretrain(config_file, run, resume=True)
     assert_same_training(run, resumed, whole)
     assert pretrain(config_file, run, resume=True) == resumed
-
-
-@pytest.mark.slow
-def test_a_training_on_a_full_disk_goes_on_when_there_is_room_again(
-    config_file: Path, tmp_path: Path, room: Callable[[int], AbstractContextManager[None]]
-) -> None:
-    overrides = ["trainer.checkpoint_every_steps=1000", "trainer.evaluate_every_steps=5", "trainer.num_epochs=0.4"]
-    settings: dict[str, Any] = {"overrides": overrides}
-    pretrain(config_file, tmp_path / "whole", **settings)
-    sizes = {path.name: path.stat().st_size for path in (tmp_path / "whole").iterdir()}
-    # Each time, one more file fits. The process would crash if HDF5 were to see that one does not.
-    for name in ("softmax.safetensors", "weights.hdf5", "training.pt"):
-        with room(sizes[name] - 1), pytest.raises(WriteError, match=rf"^{tmp_path}/run/{name}: cannot be written"):
-            pretrain(config_file, tmp_path / "run", resume=True, **settings)
-    pretrain(config_file, tmp_path / "run", resume=True, **settings)
-    assert_same_weights(tmp_path / "whole", tmp_path / "run")
 
 
 def test_the_words_to_predict_can_be_a_given_list(config_file: Path, tmp_path: Path) -> None:
