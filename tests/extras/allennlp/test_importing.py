@@ -158,6 +158,7 @@ def test_the_data_and_the_seed_are_carried_over(tmp_path: Path) -> None:
         ({"test_data_path": "test.txt", "random_seed": 0}, {"test_data_path": "test.txt", "random_seed": 0}),
         ({"validation_data_path": None, "random_seed": 7}, {"validation_data_path": "train.txt", "random_seed": 7}),
         ({"train_data_path": None, "random_seed": -1}, {"train_data_path": "", "random_seed": default}),
+        ({"train_data_path": "https://x.org/train"}, {"train_data_path": "", "random_seed": default}),
     ):
         config = with_changes(NER, {f"{PARTS}.elmo": GONE, "model.encoder.input_size": GONE}) | given
         tensors = {name: each for name, each in ner_tensors().items() if "_elmo." not in name}
