@@ -210,8 +210,6 @@ def test_vectors_of_the_package_s_bilm() -> None:
         assert torch.equal(vector, other)
     with pytest.raises(TypeError, match=r"elmo_tasks\.tokenize splits text"):
         elmo_tasks.embed(["The dog barked."])
-    with pytest.raises(ElmoTasksError, match="expected all, mix, top or a number from 0 to 2"):
-        elmo_tasks.embed([["The"]], layers="3")
 
 
 def test_text_is_split_by_the_tokenizer_that_is_named() -> None:

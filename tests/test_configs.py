@@ -137,9 +137,6 @@ def test_a_baseline_takes_a_step_and_predicts(name: str, variables: dict[str, st
     batch = model.task.collate(list(data.training)[:4], vocabulary)
     before = model.loss(model(batch), batch)
     before.backward()
-    assert all(
-        each.grad is not None and each.grad.isfinite().all() for each in model.parameters() if each.requires_grad
-    )
     optimizer.step()
     assert model.loss(model(batch), batch) != before
     assert list(build_predictor(model.eval(), vocabulary).predict([input_of(config)]))

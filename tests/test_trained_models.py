@@ -122,16 +122,6 @@ def test_what_is_only_on_this_machine_is_refused(
     assert not [path for path in tmp_path.rglob("*") if path.name == "tiny"]
 
 
-@pytest.mark.slow
-def test_a_run_with_the_bilm_of_the_package(
-    pack: Callable[..., Path], settings: dict[str, Any], sample_folder: Path, tmp_path: Path
-) -> None:
-    run = trained(tmp_path / "run", settings, '{"bilm": "default"}')
-    assert json.loads((pack(run, "tiny") / "bilm.json").read_text()) == json.loads((run / "bilm.json").read_text())
-    data = sample_folder / "ner_conll2003" / "eng.testb"
-    assert evaluate("tiny", data) == pytest.approx(evaluate(run, data), rel=0.01)
-
-
 def test_the_distribution_is_found_and_holds_nothing_else() -> None:
     tomllib = pytest.importorskip("tomllib")  # new in Python 3.11
     own = tomllib.loads((TRAINED_MODELS / "pyproject.toml").read_text())
