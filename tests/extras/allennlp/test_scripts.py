@@ -9,22 +9,9 @@ from typing import Any
 import pytest
 
 from tests.extras.allennlp.heads import write
-from tests.extras.allennlp.transformers import roles, spanbert
+from tests.extras.allennlp.transformers import spanbert
 
 # Each reads MODEL and leaves its results in `found`.
-TRIPLES = """
-from allennlp.predictors.predictor import Predictor
-
-predictor = Predictor.from_path(MODEL, cuda_device=-1)
-found = []
-for result in predictor.predict_batch_json([{"sentence": text} for text in TEXTS]):
-    for verb in result["verbs"]:
-        parts = {}
-        for word, tag in zip(result["words"], verb["tags"]):
-            if tag != "O":
-                parts.setdefault(tag[2:], []).append(word)
-        found.append({role: " ".join(words) for role, words in parts.items()})
-"""
 DESCRIPTIONS = """
 import re
 from allennlp.models.archival import load_archive
@@ -76,11 +63,11 @@ def written(kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> str | P
     """The archive of a model with random weights, whose transformer is the hub's; or a trained model's own name."""
     if kind == "coreference":
         return kind
-    if kind in ("coref", "srl"):
-        return write(kind, folder / f"{kind}.tar.gz")
+    if kind == "coref":
+        return write(kind, folder / "coref.tar.gz")
     pytest.importorskip("transformers")
     monkeypatch.setattr("elmo_tasks.extras.allennlp.transformer.hub_folder", lambda *_: folder / "bert")
-    return roles(folder)[0] if kind == "srl_bert" else spanbert(folder)
+    return spanbert(folder)
 
 
 NEWS = ["The company sold its old mill.", "Oh, rain!", "Orla will teach him on Monday."]
@@ -92,14 +79,7 @@ def test_roles() -> None:
         {"V": "will"},
         {"ARG0": "Orla", "ARGM-MOD": "will", "V": "teach", "ARG1": "him", "ARGM-TMP": "on Monday"},
     ]
-    for script in (TRIPLES, DESCRIPTIONS):
-        assert run(script, "roles", NEWS) == expected
-
-
-@pytest.mark.parametrize(("script", "kind"), [(TRIPLES, "srl"), (DESCRIPTIONS, "srl_bert")])
-def test_roles_with_an_archive(script: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Random weights: the verbs are those of `pos`, and every word has its role."""
-    assert len(run(script, written(kind, tmp_path, monkeypatch), NEWS)) == 3
+    assert run(DESCRIPTIONS, "roles", NEWS) == expected
 
 
 @pytest.mark.parametrize("kind", ["coreference", "coref", "spanbert"])

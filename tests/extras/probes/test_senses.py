@@ -136,10 +136,9 @@ def test_senses_are_in_the_order_of_their_numbers_with_the_part_of_speech_of_the
 
 def test_files_may_be_compressed(folder: Path) -> None:
     expected = read_sense_data(folder / "wsd")
-    files = [path for path in (folder / "wsd").rglob("*") if path.is_file()]
-    for path in files:
-        (packed := path.with_name(f"{path.name}.gz")).write_bytes(gzip.compress(path.read_bytes()))
-        path.unlink()
+    for path in [path for path in (folder / "wsd").rglob("*") if path.is_file()]:
+        packed = path.rename(path.with_name(f"{path.name}.gz"))
+        packed.write_bytes(gzip.compress(packed.read_bytes()))
     assert read_sense_data(folder / "wsd") == expected
     packed = folder / "wsd/semcor/semcor.data.xml.gz"
     packed.write_bytes(packed.read_bytes()[:-20])

@@ -95,27 +95,18 @@ def test_allennlp_s_addresses_of_both_hosts_need_no_hash(files: Path) -> None:
         (place,) = re.findall(rf"give the path of elmo_{SIZE}_{name}, or put it into (.+)$", str(caught.value))
         Path(place).mkdir(parents=True)
         shutil.copy(files / name, Path(place) / f"elmo_{SIZE}_{name}")
+    expected = elmo_tasks.embed([["First", "sentence"]], bilm=files)[0]
     for host in HOSTS:
         options, weights = addresses_of(SIZE, host)
-        assert Elmo(options, weights).get_output_dim() == 64
+        elmo = Elmo(options_file=options, weight_file=weights, num_output_representations=1).eval()
+        (found,) = elmo(batch_to_ids([["First", "sentence"]]))["elmo_representations"]
+        np.testing.assert_allclose(found[0].detach().numpy(), expected.mean(dim=0), atol=2e-6)
+        np.testing.assert_allclose(
+            ElmoEmbedder(options, weights).embed_sentence(["First", "sentence"]), expected, atol=2e-6
+        )
         config = load_config({"options": options, "weights": weights}, ElmoConfig)
         assert config.files().weights.parent == Path(place)
         assert fetched(weights)[1].startswith(f"{addresses_of(SIZE, HOSTS[0])[1]}#sha256=")
-
-
-@pytest.mark.usefixtures("offline")
-def test_scripts_with_addresses(files: Path) -> None:
-    """The addresses of a script stay as they are; the vectors are those of the files that are in their place."""
-    for address, name in zip(addresses_of(SIZE, HOSTS[0]), ("options.json", "weights.hdf5"), strict=True):
-        place_of(address).parent.mkdir(parents=True)
-        shutil.copy(files / name, place_of(address))
-    options, weights = addresses_of(SIZE, HOSTS[1])
-    expected = elmo_tasks.embed([["First", "sentence", "."]], bilm=files)[0]
-    found = ElmoEmbedder(options, weights, -1).embed_sentence(["First", "sentence", "."])
-    np.testing.assert_allclose(found, expected, atol=2e-6)
-    elmo = Elmo(options_file=options, weight_file=weights, num_output_representations=2, requires_grad=False).eval()
-    for each in elmo(batch_to_ids([["First", "sentence", "."], ["Another", "."]]))["elmo_representations"]:
-        np.testing.assert_allclose(each[0].detach().numpy(), expected.mean(dim=0), atol=2e-6)
 
 
 @pytest.mark.usefixtures("offline")
