@@ -18,7 +18,7 @@ from elmo_tasks.extras.samples import ALL_TASKS, write_sample_data
 from elmo_tasks.extras.server import Limits
 from elmo_tasks.extras.server.app import create_app
 from elmo_tasks.extras.server.bilm_vectors import bilms_of_runs
-from elmo_tasks.extras.server.served_runs import Additions, ServedRun, load_runs, to_bytes
+from elmo_tasks.extras.server.served_runs import Additions, ServedRun, legend, load_runs, to_bytes
 from elmo_tasks.files.cache import content_hash
 from elmo_tasks.files.installed_models import About, Score
 from elmo_tasks.runs import load, train
@@ -194,10 +194,17 @@ def test_the_model_card_is_that_of_the_run_s_folder(run_folder: Path, tmp_path: 
 
 def test_settings_of_a_run_can_be_replaced(run_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    overrides = ["trainer.device=auto", r"train_data_path=C:\Users\ann\x.csv"]
+    overrides = ["trainer.device=auto", r"train_data_path=C:\Users\ann\x.csv", "test_data_path=hub:org/name"]
     (run,) = load_runs([str(run_folder)], batch_tokens=256, overrides=overrides).values()
     assert run.about["config"]["trainer"]["device"] == "auto"
     assert run.about["config"]["train_data_path"] == "x.csv"  # without the user's name
+    assert run.about["config"]["test_data_path"] == "hub:org/name"
+
+
+@pytest.mark.parametrize(("others", "are_known"), [([], True), (["x"], True), (["x", "y"], False)])
+def test_labels_have_meanings_if_half_of_them_are_known(others: list[str], are_known: bool) -> None:
+    meanings = [each["meaning"] for each in legend(["PER", *others]).values()]
+    assert [meaning is not None for meaning in meanings] == [are_known, *[False] * len(others)]
 
 
 def test_a_run_without_a_test_has_the_scores_of_its_best_epoch(run_folder: Path, tmp_path: Path) -> None:

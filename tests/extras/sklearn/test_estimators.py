@@ -71,6 +71,14 @@ def test_the_checks_of_scikit_learn(kind: Any, check: Any) -> None:
     check(kind.__name__, kind())
 
 
+@pytest.mark.parametrize("kind", [ElmoVectorizer, ElmoClassifier, ElmoTagger])
+def test_the_input_is_a_column_of_texts(kind: Any) -> None:
+    tags = kind().__sklearn_tags__()
+    given = tags.input_tags
+    assert (given.two_d_array, given.one_d_array, given.string, tags.no_validation) == (False, True, True, True)
+    assert tags.requires_fit == (kind is not ElmoVectorizer)
+
+
 def test_vectors_are_those_of_the_tokens_of_all_sentences(bilm: str) -> None:
     split = [elmo_tasks.tokenize(text) for text in TEXTS]
     for layers in ("mix", "top", "0", "all"):

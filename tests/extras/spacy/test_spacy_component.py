@@ -68,6 +68,7 @@ def test_vectors_are_those_of_the_sentences(bilm: Path, layers: str) -> None:
     np.testing.assert_allclose(docs[0].vector, docs[0].tensor.mean(axis=0), rtol=0, atol=1e-6)
     assert (docs[1].tensor.shape, docs[3].tensor.shape, docs[3].tensor.dtype) == ((0, 64), (1, 64), np.float32)
     assert (docs[1].vector.tolist(), docs[0][2:2].vector.tolist()) == ([0] * 64, [0] * 64)
+    np.testing.assert_allclose(docs[3].vector, docs[3].tensor[0], rtol=0, atol=1e-6)
     np.testing.assert_allclose(docs[0][1:4].vector, docs[0].tensor[1:4].mean(axis=0), rtol=0, atol=1e-6)
     assert [token.has_vector for token in docs[2]] == [bool(token.text.strip()) for token in docs[2]]
     assert not docs[2][0].vector.any()
