@@ -165,7 +165,11 @@ test -z "$PROBLEM"
 @pytest.mark.parametrize(
     ("problem", "found", "said"),
     [
-        ("no network", "x", f"npm cannot download {ONNX_RUNTIME}: no network; give the archive"),
+        (
+            "no network " * 20,
+            "x",
+            f"npm cannot download {ONNX_RUNTIME}: {('no network ' * 20)[:200]}; give the archive",
+        ),
         ("", "x", f"npm cannot download {ONNX_RUNTIME}: ; give the archive"),
         ("", "onnxruntime-web-1.30.0.tgz", f"{ONNX_RUNTIME}: not the expected file, whose SHA-256 is "),
         (None, "", "onnxruntime-web-1.30.0.tgz: not there, and there is no npm to download it; give the archive"),

@@ -12,7 +12,7 @@ from elmo_tasks import cli
 from elmo_tasks.config import load_config, to_json
 from elmo_tasks.errors import ConfigError, RunError
 from elmo_tasks.extras.samples import ALL_TASKS, write_sample_data
-from elmo_tasks.extras.studies import packaged_studies
+from elmo_tasks.extras.studies import packaged_searches, packaged_studies
 from elmo_tasks.extras.studies.study import Arm, Selection, Study, as_overrides
 from elmo_tasks.extras.studies.study_runs import StudyFolder
 from elmo_tasks.runs.experiment_config import ExperimentConfig
@@ -216,6 +216,12 @@ def test_what_is_not_a_study_says_so(
         Path("x.json").write_text(file)
     assert cli.main(command) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("command", "names"), [("study", packaged_studies()), ("tune", packaged_searches())])
+def test_what_the_package_has_is_listed(command: str, names: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([command, "--list"]) == 0
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == list(names)
 
 
 def test_the_score_of_a_run_is_on_test_data_if_there_is_any_and_that_of_its_baseline(study_file: StudyFile) -> None:

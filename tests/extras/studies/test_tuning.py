@@ -113,15 +113,13 @@ def test_other_kinds_of_files_are_told_apart(
 @pytest.mark.slow
 @pytest.mark.parametrize("name", packaged_searches())
 def test_every_search_of_the_package_is_valid_anywhere(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     data = tmp_path / "runs" / "quick-data"
     write_sample_data(data, ALL_TASKS, sentences=(6, 2, 2))
     monkeypatch.setenv("ELMO_TASKS_DATA", str(data))
     assert len(Search.load(name).space) == 4
-    assert cli.main(["tune", "--list"]) == 0
-    assert f"{name} " in capsys.readouterr().out
     with pytest.raises(ConfigError, match=f"Did you mean '{name}'"):
         find_search(f"{name}s")
     text = (Path(__file__).parents[3] / "docs" / "studies.md").read_text(encoding="utf-8")
