@@ -9,7 +9,7 @@ import torch
 from pydantic import ValidationError
 
 from elmo_tasks.errors import ConfigError
-from elmo_tasks.training import processes, trainer_config
+from elmo_tasks.training import processes
 from elmo_tasks.training.processes import start_accelerator
 from elmo_tasks.training.trainer_config import TrainerConfig, product_type
 
@@ -101,8 +101,14 @@ CPU = torch.device("cpu")
 
 def seconds(monkeypatch: pytest.MonkeyPatch, *, float32: list[float], bfloat16: list[float]) -> None:
     """Lets the products take these times, in turn."""
-    times = {torch.float32: iter(float32), torch.bfloat16: iter(bfloat16)}
-    monkeypatch.setattr(trainer_config, "_seconds", lambda factor: next(times[factor.dtype]))
+    times, now = {torch.float32: iter(float32), torch.bfloat16: iter(bfloat16)}, [1e3]
+
+    def multiply(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+        now.append(now[-1] + next(times[one.dtype]))
+        return torch.zeros(1, 1)
+
+    monkeypatch.setattr(torch.Tensor, "__matmul__", multiply)
+    monkeypatch.setattr("time.perf_counter", lambda: now[-1])
 
 
 @pytest.mark.parametrize(("taken", "expected"), [(0.7, torch.bfloat16), (0.75, torch.float32), (10.0, torch.float32)])
