@@ -205,10 +205,6 @@ def read_tagged_tokens(
     values = split_items(tags, record, tags_column) if isinstance(tags, str) else record.get(tags_column, list)
     if len(values) != len(tokens):
         raise DataError(record.location, f"{len(values)} tags for {len(tokens)} tokens")
-    if names is None and set(map(type, values)) == {str}:  # almost always; the rest may be wrong
-        cleaned = list(map(clean, values))
-        if "" not in cleaned and "-100" not in cleaned:
-            return tokens, cleaned
     location, first = record.token_location
     return tokens, [
         read_label(value, f"{location}{number}", what="tag", names=names) for number, value in enumerate(values, first)

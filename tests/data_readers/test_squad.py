@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elmo_tasks.data_readers import Parsing
-from elmo_tasks.tasks.reading import character_span, passage_tokens
 from tests.data_readers.readers import (
     ODD_FILES,
     SQUAD,
@@ -20,7 +19,6 @@ from tests.data_readers.readers import (
     problem,
     read,
     sample,
-    sample_examples,
     write,
     write_hub,
 )
@@ -28,17 +26,6 @@ from tests.data_readers.readers import (
 
 def documents(text: str, *questions: dict[str, Any]) -> str:
     return json.dumps({"data": [{"paragraphs": [{"context": text, "qas": questions}]}]})
-
-
-def test_spans_of_tokens_give_the_original_text() -> None:
-    examples = sample_examples("squad.json")
-    found = [each["passage"][slice(*character_span(each, *span))] for each in examples for span in each["answer_spans"]]
-    assert found[:3] == ["90 km long", "90 km", "90 km"]
-    # The first is the smallest span of tokens that covers the answer
-    assert found[3:] == ["Mary Oak-Fen", "an engineer", "Sedwick\u2019s mill"]
-    start, end = character_span(examples[0], 5, 8)
-    assert examples[0]["passage"][start:end] == "long.  It was"  # white space as it was
-    assert passage_tokens(examples[3]) == ["Sedwick", "\u2019s", "mill", "burnt", "down", "."]
 
 
 @settings(max_examples=50, deadline=None)

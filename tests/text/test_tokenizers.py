@@ -232,6 +232,7 @@ The talk by Dr. J. K. Moe was long. |We slept.
 "Wow!" |"No!" |"Why?"
 "Why?" Ann asked. |Nobody spoke.
 "Stop!" I cried. |The horse stood.
+"(Stop!)" I cried. |The horse stood.
 "Go home." |The dog went.
 He said "Stop!" and ran.
 He said "Wow." and left.
