@@ -26,3 +26,7 @@ def test_pronouns_are_single_words() -> None:
     assert is_pronoun(["Himself"])
     assert not is_pronoun(["Mary"])
     assert not is_pronoun(["her", "cup"])
+
+
+def test_no_kind_is_a_part_of_another() -> None:
+    assert MALE + FEMALE + THING + SEVERAL == ANY
