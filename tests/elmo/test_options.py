@@ -49,17 +49,6 @@ def test_training_keys_are_kept(tmp_path: Path, published_json: dict[str, Any]) 
     assert BiLMOptions.load(tmp_path / "again.json") == options
 
 
-def test_what_the_reference_lets_be_absent(tmp_path: Path, published_json: dict[str, Any]) -> None:
-    for key in ("cell_clip", "proj_clip", "use_skip_connections"):
-        del published_json["lstm"][key]
-    del published_json["char_cnn"]["n_highway"]
-    options = _load(tmp_path, published_json)
-    assert options.lstm.cell_clip is None
-    assert options.lstm.proj_clip is None
-    assert not options.lstm.use_skip_connections
-    assert options.char_cnn.n_highway == 0
-
-
 @pytest.mark.parametrize(
     ("part", "key", "value", "expected"),
     [

@@ -178,18 +178,6 @@ def test_without_the_switch_no_tensor_is_new(settings: dict[str, Any]) -> None:
     assert all(torch.equal(plain[name], no_answer[name]) for name in plain)
 
 
-@pytest.mark.parametrize(
-    ("settings", "start"), [(PLAIN, "start.weight"), (SELF_ATTENTION, "span_scores.start_encoder.")]
-)
-def test_the_loss_of_the_end_reaches_the_start(settings: dict[str, Any], start: str) -> None:
-    model, vocabulary = make(settings)
-    output = model(Reading().collate(examples(), vocabulary))
-    output.end_logits.masked_fill(~output.mask, -torch.inf).log_softmax(1)[:, 0].sum().backward()
-    parameters = [parameter for name, parameter in model.named_parameters() if name.startswith(start)]
-    assert parameters
-    assert all(parameter.grad is not None and parameter.grad.any() for parameter in parameters)
-
-
 def test_answers_are_pieces_of_the_passage() -> None:
     model, vocabulary = make(SELF_ATTENTION, max_answer_length=3, window=12)
     batch = Reading().collate(examples(), vocabulary)

@@ -66,20 +66,6 @@ def output_of(spans: list[tuple[int, int]], documents: list[int], scores: list[l
     return CoreferenceOutput(starts, ends, torch.tensor(documents), numbers.clamp(min=-1), torch.tensor(scores))
 
 
-def test_keeps_the_best_spans_within_sentences() -> None:
-    batch = collate(make_document(4, 1, 6, 9), make_document(2, 3))
-    output = make_resolver(spans_per_word=0.6, min_spans=1)(batch)
-    assert output.documents.tolist() == [0] * 12 + [1] * 3
-    spans = list(zip(output.starts.tolist(), output.ends.tolist(), strict=True))
-    assert spans == sorted(set(spans))
-    ends = list(itertools.accumulate([4, 1, 6, 9, 2, 3]))
-    for start, end in spans:
-        assert start <= end <= start + 2
-        assert not any(start < border <= end for border in ends)
-    assert not any(s < start <= e < end for start, end in spans for s, e in spans)
-    assert output.antecedent_scores.shape == (15, 6)
-
-
 @pytest.mark.parametrize(
     ("tokens", "settings", "kept"),
     [
@@ -95,12 +81,6 @@ def test_short_documents_keep_a_least_number_of_spans(tokens: int, settings: dic
     resolver = make_resolver(**settings)
     for each in (resolver, resolver.train()):
         assert each(collate(make_document(tokens), make_document(40))).documents.tolist().count(0) == kept
-
-
-def test_even_one_token_has_a_span() -> None:
-    output = make_resolver(spans_per_word=0.1)(collate(make_document(1)))
-    assert output.starts.tolist() == output.ends.tolist() == [0]
-    assert output.antecedent_scores.tolist() == [[NONE, 0.0]]
 
 
 def test_loss_is_the_negative_log_likelihood_of_all_gold_antecedents() -> None:
@@ -297,19 +277,6 @@ def test_genres_are_hidden_only_in_training() -> None:
     changed = hidden != batch.genres
     assert not hidden[changed].any()
     assert 20 < changed.sum() < 60
-
-
-def test_speakers_and_genre_matter() -> None:
-    resolver = make_resolver()
-    with torch.no_grad():
-        resolver.antecedents.embeddings["speaker"].mul_(50)
-        resolver.antecedents.embeddings["genre"].normal_(0, 10)
-    variants = [
-        make_document(3, 3, genre=genre, speakers=[["a"] * 3, [other] * 3])
-        for genre, other in [("talk", "a"), ("talk", "b"), ("talk", "-"), ("story", "a")]
-    ]
-    scores = [tuple(resolver(collate(variant)).antecedent_scores.flatten().tolist()) for variant in variants]
-    assert len(set(scores)) == 4
 
 
 def test_memory_grows_no_faster_than_the_document() -> None:

@@ -12,7 +12,7 @@ import pytest
 import safetensors.torch
 import torch
 from accelerate import Accelerator
-from torch import Tensor, nn
+from torch import Tensor
 
 from elmo_tasks.config import to_json
 from elmo_tasks.errors import DataError, UnknownLabelError
@@ -23,6 +23,7 @@ from elmo_tasks.extras.warm_start.warm_start import warm_start
 from elmo_tasks.files.tensor_files import write_tensors
 from elmo_tasks.models import ModelConfig, TaskModel
 from elmo_tasks.models.semantic_role_labeler import SemanticRoleLabeler
+from elmo_tasks.modules.dropout import Dropout
 from elmo_tasks.predictors import build_predictor
 from elmo_tasks.runs.folder import RunFolder
 from elmo_tasks.tasks import Batch, Coreference, PairRegression, Regression
@@ -445,9 +446,7 @@ def test_every_dropout_of_the_config_is_at_work(head: Head, bilm_files: dict[str
 def test_every_dropout_of_the_model_is_called(built: Built) -> None:
     """One probability of the config may be that of several layers."""
     called: set[str] = set()
-    dropouts = {
-        name: module for name, module in built.model.named_modules() if isinstance(module, (nn.Dropout, nn.Dropout1d))
-    }
+    dropouts = {name: module for name, module in built.model.named_modules() if isinstance(module, Dropout)}
     for name, module in dropouts.items():
         module.register_forward_hook(lambda *_, name=name: called.add(name))
     built.model(built.batch())

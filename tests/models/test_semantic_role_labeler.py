@@ -26,21 +26,6 @@ def make_batch(vocabulary: Vocabulary, *lengths: int, predicate: int = 0) -> Sem
     return SemanticRoles().collate(examples, vocabulary)
 
 
-def test_a_valid_sequence_of_the_best_tags_is_the_prediction() -> None:
-    labeler, vocabulary = make_labeler()
-    batch = make_batch(vocabulary, 4, 2)
-    expected = [["B-ARG0", "I-ARG0", "B-V", "O"], ["B-V", "B-ARG1"]]
-    logits = torch.zeros(2, 4, len(LABELS))
-    for row, tags in enumerate(expected):
-        for token, tag in enumerate(tags):
-            logits[row, token, LABELS.index(tag)] = 2.0
-    output = dataclasses.replace(labeler(batch), logits=logits)
-    predictions = labeler.decode(output, batch)
-    assert [prediction["tags"] for prediction in predictions] == expected
-    probability = logits[0, 0].softmax(0).max().item()
-    assert predictions[0]["probabilities"] == pytest.approx([probability] * 4)
-
-
 def test_where_the_best_tags_are_not_valid_the_probabilities_are_those_of_the_prediction() -> None:
     labeler, vocabulary = make_labeler()
     batch = make_batch(vocabulary, 2)

@@ -162,17 +162,12 @@ def test_each_layer_is_linear_with_its_activation(activation: str) -> None:
 
 
 def test_dropout_is_on_every_layers_output() -> None:
-    module = build(dropout=0.5).train()
     plain = FeedForward(1, (1000,), dropout=0.25)
     torch.nn.init.zeros_(plain.get_parameter("layers.0.weight"))
     torch.nn.init.ones_(plain.get_parameter("layers.0.bias"))
     outputs = plain(torch.ones(1, 1))
     assert outputs.unique().tolist() == [0, pytest.approx(4 / 3)]
     assert outputs.mean().item() == pytest.approx(1, abs=0.1)
-    inputs = torch.randn(50, 4)
-    assert not torch.equal(module(inputs), module(inputs))
-    module.eval()
-    assert torch.equal(module(inputs), module(inputs))
 
 
 def test_weights_start_after_glorot_and_biases_at_zero() -> None:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from elmo_tasks.modules import mentions
-from elmo_tasks.modules.mentions import PartwiseScorer, SpanRepresentation, TokenVectors, best_non_crossing_spans
+from elmo_tasks.modules.mentions import SpanRepresentation, TokenVectors, best_non_crossing_spans
 
 TOKENS_LEFT = torch.tensor([left for length in (5, 1, 3) for left in range(length, 0, -1)])
 WIDTH = 4
@@ -109,13 +109,3 @@ def test_keeps_what_the_paper_says(seed: int, count: int) -> None:
 
 def test_without_spans_nothing_is_kept() -> None:
     assert best_non_crossing_spans(np.full((3, 2), -np.inf, dtype=np.float32), 5).tolist() == []
-
-
-def test_training_drops_hidden_units() -> None:
-    scorer = PartwiseScorer({"a": 3}, (50,), dropout=0.5)
-    projected = scorer.project("a", torch.ones(3))
-    assert scorer.score(projected) != scorer.score(projected)
-    later = PartwiseScorer({"a": 3}, (6, 50), dropout=0.5).rest
-    assert not torch.equal(later(torch.ones(6)), later(torch.ones(6)))
-    scorer.eval()
-    assert scorer.score(projected) == scorer.score(projected)

@@ -284,8 +284,6 @@ def test_resuming_without_a_state_says_that_it_starts_again(
 
 FAILING = {
     "no data": ["train_data_path=nowhere.txt"],
-    "a bad regular expression": ['trainer.regularizers=[{"parameters": "("}]'],
-    "no such metric": ["trainer.validation_metric=+f2"],
     # In bfloat16, so that no layers are there from other tests.
     "a full cache": [
         "model.embedder.elmo.precision=bfloat16",

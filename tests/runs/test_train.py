@@ -123,7 +123,8 @@ MISMATCHES = [
 @pytest.mark.parametrize(
     ("override", "problem"),
     [
-        ("trainer.validation_metric=+f2", r"no metric 'f2'; there are accuracy, f1"),
+        ("trainer.validation_metric=+f2", r"no metric 'f2'; there are accuracy, f1, loss, precision, recall"),
+        ("trainer.validation_metric=+f2/PER", r"no metric 'f2/PER'; there are accuracy, f1"),
         ('trainer.regularizers=[{"parameters": "("}]', r"'\(' is not a regular expression"),
         *(
             (f"{kind}{reader}", rf"experiment\.json: model: {kind}dataset_reader .*{problem}")
