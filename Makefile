@@ -25,6 +25,8 @@ HOURS ?=
 PLATFORMS ?= windows,mac-arm,linux
 PIP ?=
 
+NOT_COMPILED := tests?|models|testing|pip|setuptools|sqlalchemy|nltk|debugpy|fontTools|pygments|mypyc?|networkx|playwright|_inductor|torchgen
+
 BIN := $(VENV)/bin
 ELMO_TASKS := $(BIN)/elmo-tasks
 STAMP := $(VENV)/.installed
@@ -48,12 +50,12 @@ environment: $(STAMP)
 # npm's files for the page without a server, which its test and `make docs` take from here.
 DOWNLOAD := from elmo_tasks.extras.export import page; page.downloaded_runtime()
 
-# pip would compile all files in one process. Some are for other versions of Python and cannot be compiled, and few of the
-# models of transformers are used.
+# pip would compile all files in one process. Some are for other versions of Python and cannot be compiled, and of the large
+# packages, much is never imported; Python compiles the rest when it is.
 $(STAMP): pyproject.toml trained_models/pyproject.toml elmo_runtime/pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --no-compile --constraint constraints.txt --editable '.[dev]' --editable trained_models --editable elmo_runtime
-	$(BIN)/python -W ignore -m compileall -qq -j 0 -x '/(tests?|models)/' $(VENV)/lib || true
+	$(BIN)/python -W ignore -m compileall -qq -j 0 -x '/($(NOT_COMPILED))/' $(VENV)/lib || true
 	ELMO_TASKS_CACHE=$(VENV)/cache $(BIN)/python -c '$(DOWNLOAD)' || echo 'without it, the page without a server is not tested'
 	touch $@
 
