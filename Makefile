@@ -54,6 +54,7 @@ DOWNLOAD := from elmo_tasks.extras.export import page; page.downloaded_runtime()
 # packages, much is never imported; Python compiles the rest when it is.
 $(STAMP): pyproject.toml trained_models/pyproject.toml elmo_runtime/pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --upgrade pip  # that of Python 3.11 takes twice as long for what follows
 	$(BIN)/python -m pip install --no-compile --constraint constraints.txt --editable '.[dev]' --editable trained_models --editable elmo_runtime
 	$(BIN)/python -W ignore -m compileall -qq -j 0 -x '/($(NOT_COMPILED))/' $(VENV)/lib || true
 	ELMO_TASKS_CACHE=$(VENV)/cache $(BIN)/python -c '$(DOWNLOAD)' || echo 'without it, the page without a server is not tested'
