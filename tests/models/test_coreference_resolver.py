@@ -349,6 +349,8 @@ def test_sentences_are_encoded_as_each_alone(rows: list[int], grouped: tuple[Emb
     torch.testing.assert_close(vectors.encoded, torch.cat(encoded))
     padded = padded_sentences(tokens, starts[rows], lengths[rows])
     assert len(padded.characters) == 1 + len({word for text in padded.texts for word in text})  # and the padding
+    assert not padded.words[~padded.mask].any()
+    assert not padded.distinct[~padded.mask].any()
     vectors.encoded.sum().backward()
     used = {SPELLED.word_id(word) for text in padded.texts for word in text}
     assert embedder.words is not None

@@ -66,6 +66,18 @@ def test_a_pipe_in_the_place_of_a_file_is_refused(name: str, tmp_path: Path) -> 
         plan_folder(folder, {"a": 1}, resume=True, force=False)
 
 
+def test_only_a_run_that_resumes_may_find_what_a_beginning_has_left(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    folder.versions.write_text("{}")
+    assert plan_folder(folder, {"a": 1}, resume=True, force=False).begins
+    with pytest.raises(RunError, match=r"holds versions\.json, which the run would overwrite; choose another"):
+        plan_folder(folder, {"a": 1}, resume=False, force=False)
+    folder.model.write_text("{}")
+    with pytest.raises(RunError, match=r"holds model\.safetensors, which the run would overwrite; choose another"):
+        plan_folder(folder, {"a": 1}, resume=True, force=False)
+    assert plan_folder(folder, {"a": 1}, resume=False, force=True).begins
+
+
 def test_the_packages_of_a_run_s_parts_are_remembered_in_order(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
     folder.create({"a": 1}, ["mine.two", "mine", "a_third"])
