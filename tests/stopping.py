@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import subprocess
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,16 @@ def run_as_two(*arguments: str, machines: int = 1) -> None:
     for process in processes:
         _, error = process.communicate(timeout=300)
         assert process.returncode == 0, error.decode()
+
+
+def run_and_kill(*arguments: str, state: Path) -> None:
+    """Runs `-m elmo_tasks ARGUMENT...`, and kills it as soon as the file of the training's state exists."""
+    with start_warm(*arguments) as process:
+        while not state.is_file():
+            assert process.poll() is None, "the training ended before it could be killed"
+            time.sleep(0.002)
+        process.terminate()
+    assert process.returncode == command_server.KILLED
 
 
 class Killed(BaseException):

@@ -1,4 +1,4 @@
-"""What only whole processes can show: two of them share the batches. `tests/torture` kills some."""
+"""What only whole processes can show: `kill -9` and resuming, and two processes that share the batches."""
 
 import json
 from pathlib import Path
@@ -8,12 +8,30 @@ import pytest
 import torch
 
 from elmo_tasks.files.tensor_files import read_state
-from tests.stopping import read_records, run_as_two, run_here
+from tests.stopping import assert_same_run, read_records, run_and_kill, run_as_two, run_here
 from tests.training.trainers import NO_DROPOUT
 
 
 def command(config_file: Path, folder: Path, *arguments: str) -> list[str]:
     return ["-m", "elmo_tasks", "train", str(config_file), "-s", str(folder), *arguments]
+
+
+@pytest.mark.slow
+def test_killed_and_resumed_is_the_same_run_bit_for_bit(config_file: Path, tmp_path: Path) -> None:
+    arguments = ("--set=trainer.checkpoint_every_steps=3", "--set=trainer.num_epochs=12")
+    run_here(*command(config_file, tmp_path / "whole", *arguments))
+
+    killed, state = tmp_path / "killed", tmp_path / "killed" / "training.pt"
+    run_and_kill(*command(config_file, killed, *arguments), state=state)
+    assert read_state(state)["progress"]["step"] < 84  # of 12 epochs of 7 steps
+    run_here(*command(config_file, killed, *arguments, "--resume"))
+
+    assert (killed / "config.json").read_bytes() == (tmp_path / "whole" / "config.json").read_bytes()
+    assert_same_run(killed, tmp_path / "whole")
+    for one, other in zip(
+        read_state(state)["parameters"], read_state(tmp_path / "whole" / "training.pt")["parameters"], strict=True
+    ):
+        assert one.equal(other)
 
 
 UNFREEZE = [{"parameters": "bilm.*layers.1", "epoch": 2}, {"parameters": "bilm|characters", "epoch": 3}]
