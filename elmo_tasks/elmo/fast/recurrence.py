@@ -150,13 +150,11 @@ def blocks_of_steps(lengths: Sequence[int], max_rows: int = 96) -> list[list[int
     Arguments:
         lengths: the tokens of each sentence, the longest first.
     """
-    blocks, total, size = list[list[int]](), 0, len(lengths)
+    blocks, size = list[list[int]](), len(lengths)
     for step in range(lengths[0]):
         while lengths[size - 1] <= step:
             size -= 1
-        if not blocks or total + size > max_rows:
+        if not blocks or sum(blocks[-1]) + size > max_rows:
             blocks.append([])
-            total = 0
         blocks[-1].append(size)
-        total += size
     return blocks
