@@ -23,6 +23,7 @@ def test_the_message_of_another_library_becomes_one_line_of_bounded_length() -> 
         (1, "1 document"),
         (1234, "1,234 documents"),
         (999_999, "999,999 documents"),
+        (1_000_000, "1.0 million documents"),
         (1_250_000, "1.2 million documents"),
     ],
 )
