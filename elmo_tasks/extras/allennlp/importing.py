@@ -170,7 +170,7 @@ def _converted_config(path: Path, config: dict[str, Any]) -> tuple[dict[str, Any
     batches = loader.part("batch_sampler") if "batch_sampler" in loader else loader
     batches.ignore("type", "sorting_keys", "padding_noise")
     values |= {"data_loader": {"batch_size": batches.number("batch_size", 32)}, "trainer": _trainer(params, notes)}
-    values |= {key: config.get(key) for key in _DATA if key != "test_data_path" or key in params}
+    values |= {key: config.get(key) for key in _DATA}
     words = embedder.config.get("words", {})
     for holder, key in [*((values, key) for key in _DATA), (words, "vectors")]:
         address = str(holder.get(key))

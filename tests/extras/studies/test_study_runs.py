@@ -122,7 +122,7 @@ def ends(monkeypatch: pytest.MonkeyPatch) -> Trainings:
     found: Trainings = {}
 
     def train(config: str, folder: Path, **settings: Any) -> None:
-        assert settings["predictions"] == ["test"]
+        assert settings["predictions"] == ["validation" if folder.parts[-2] == "dev" else "test"]
         if error := found.get(folder.parts[-2]):
             raise error
         finish(RunFolder(folder), 10.128)
@@ -179,19 +179,19 @@ def test_a_study_counts_what_has_finished_and_goes_on_where_it_was(
 def test_a_run_that_another_process_trains_is_waited_for(
     config_file: Path, ends: Trainings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = planned(config_file, {"name": "a"}, {"name": "b", "seeds": [2]})
+    folder = planned(config_file, {"name": "a"}, {"name": "dev", "seeds": [2], "split": "validation"})
     (_, first), _ = folder.chosen()
     with contextlib.ExitStack() as other:
         assert other.enter_context(claimed(folder.claim(first)))
 
         def sleep(seconds: float) -> None:
-            assert [each.arm for each in read_study(folder.path)[1]] == ["b"]
+            assert [each.arm for each in read_study(folder.path)[1]] == ["dev"]
             finish(first, 6)
             other.close()
 
         monkeypatch.setattr("time.sleep", sleep)
         assert run_study(folder, command="a command") == []
-    assert [(each.arm, each.seconds) for each in read_study(folder.path)[1]] == [("a", 6), ("b", 10.13)]
+    assert [(each.arm, each.seconds) for each in read_study(folder.path)[1]] == [("a", 6), ("dev", 10.13)]
 
 
 def test_only_chosen_arms_are_trained_and_the_results_of_the_others_are_kept(
