@@ -52,6 +52,7 @@ def bounds(annotation: Any, metadata: tuple[Any, ...]) -> list[str]:
 def settings() -> dict[str, dict[str, Any]]:
     """The defaults and bounds of the keys, for each public class of configs except the server's requests."""
     found: dict[str, dict[str, Any]] = {}
+    tuple(modules())  # importing them defines the classes
     for kind in all_configs():
         is_request = kind.__module__.startswith("elmo_tasks.extras.server")
         if kind.__module__.startswith("elmo_tasks.") and not is_request and not kind.__name__.startswith("_"):
