@@ -45,6 +45,7 @@ def served(app: FastAPI) -> Iterator[str]:
 
     server = uvicorn.Server(uvicorn.Config(app, log_config=None))
     with bind("127.0.0.1", 0) as bound:
+        bound.listen()  # a page that is opened before the thread has begun waits for it
         thread = threading.Thread(target=server.run, args=([bound],))
         thread.start()
         try:
