@@ -14,11 +14,9 @@ import functools
 import logging
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 from torch.nn import functional
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
@@ -144,7 +142,7 @@ class BiLstm(BidirectionalLayer, nn.LSTM):  # type: ignore[misc]  # `forward` ha
 
 
 class BiGru(BidirectionalLayer, nn.GRU):  # type: ignore[misc]  # `forward` has other arguments
-    """A `BidirectionalLayer` of GRUs. On the CPU both directions take their steps together; see `_Recurrence`."""
+    """A `BidirectionalLayer` of GRUs. On the CPU both directions take their steps together; see `_recurrence`."""
 
     def _padded(self, inputs: Tensor, mask: Tensor) -> Tensor:
         size, (num_sentences, num_tokens) = self.hidden_size, mask.shape
@@ -152,7 +150,7 @@ class BiGru(BidirectionalLayer, nn.GRU):  # type: ignore[misc]  # `forward` has 
         gates = functional.linear(inputs, torch.cat(input_weight), torch.cat(input_bias))  # (B, T, 2 * 3H)
         to_read, to_write = _orders(mask)
         read = gates.view(-1, 3 * size).index_select(0, to_read).view(num_tokens, 2, num_sentences, 3 * size)
-        outputs = _Recurrence.apply(read, torch.stack(recurrent_weight), torch.stack(recurrent_bias))  # (T, 2, B, H)
+        outputs = _recurrence(read, torch.stack(recurrent_weight), torch.stack(recurrent_bias))  # (T, 2, B, H)
         written = outputs.view(-1, size).index_select(0, to_write).view(num_sentences, num_tokens, 2 * size)
         return written.masked_fill(~mask.unsqueeze(2), 0)  # (B, T, 2H)
 
@@ -173,63 +171,25 @@ def _orders(mask: Tensor) -> tuple[Tensor, Tensor]:
     return to_read.flatten(), to_write.permute(2, 0, 1).flatten()
 
 
-class _Recurrence(torch.autograd.Function):
-    """The steps of both directions of a GRU, which are independent of each other, at once.
+def _recurrence(inputs: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """The steps of both directions of a GRU, which are independent of each other, at once, in the type of the weights.
 
     Each step computes the reset gate r, the update gate z, the candidate n and the output h from the inputs' part of
     the gates, x, and from the previous output, g:
 
-        r = sigmoid(x_r + W_r g + b_r)    n = tanh(x_n + r * a), a = W_n g + b_n
+        r = sigmoid(x_r + W_r g + b_r)    n = tanh(x_n + r * (W_n g + b_n))
         z = sigmoid(x_z + W_z g + b_z)    h = (1 - z) * n + z * g
 
-    Autograd would record a dozen small operations per step, and go back through each. But every gradient of a step's
-    sums is the gradient of h times a factor that is known after the forward pass. The factors are computed for all
-    steps at once, and so are the gradients of the weights; four operations are left for each step.
+    (T, 2, B, 3H), (2, 3H, H), (2, 3H) -> (T, 2, B, H).
     """
-
-    @staticmethod
-    @torch.amp.custom_fwd(device_type="cpu", cast_inputs=torch.float32)
-    def forward(ctx: Any, inputs: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-        """(T, 2, B, 3H), (2, 3H, H), (2, 3H) -> (T, 2, B, H)."""
-        size = weight.shape[2]
-        gates = torch.empty_like(inputs)  # of each step r, z and a
-        candidates = inputs.new_empty(*inputs.shape[:3], size)
-        outputs = torch.empty_like(candidates)
-        transposed, bias = weight.transpose(1, 2), bias.unsqueeze(1)
-        before = torch.zeros_like(outputs[0])
-        for step in range(len(inputs)):
-            torch.baddbmm(bias, before, transposed, out=gates[step])
-            gates[step, :, :, : 2 * size].add_(inputs[step, :, :, : 2 * size]).sigmoid_()
-            reset, update, recurrent = gates[step].chunk(3, dim=2)
-            candidate = torch.addcmul(inputs[step, :, :, 2 * size :], reset, recurrent, out=candidates[step]).tanh_()
-            before = torch.lerp(candidate, before, update, out=outputs[step])
-        ctx.save_for_backward(gates, candidates, outputs, weight)
-        return outputs
-
-    @staticmethod
-    @once_differentiable
-    @torch.amp.custom_bwd(device_type="cpu")
-    def backward(ctx: Any, output_gradients: Tensor) -> tuple[Tensor, Tensor, Tensor]:  # type: ignore[override]
-        gates, candidates, outputs, weight = ctx.saved_tensors
-        reset, update, recurrent = gates.chunk(3, dim=3)
-        before = torch.cat([torch.zeros_like(outputs[:1]), outputs[:-1]])
-        to_candidate = (1 - update) * (1 - candidates.square())  # the gradient of n's sum is that of h times this
-        factors = torch.cat(
-            [
-                to_candidate * recurrent * reset * (1 - reset),
-                (before - candidates) * update * (1 - update),
-                to_candidate * reset,
-            ],
-            dim=3,
-        )  # (T, 2, B, 3H)
-        of_outputs = torch.empty_like(outputs)
-        later = torch.zeros_like(outputs[0])  # what later steps add to an output's gradient
-        for step in reversed(range(len(outputs))):
-            gradient = torch.add(output_gradients[step], later, out=of_outputs[step])
-            by_gate = factors[step].unflatten(2, (3, -1))  # (2, B, 3, H)
-            by_gate *= gradient.unsqueeze(2)
-            later = torch.baddbmm(gradient * update[step], factors[step], weight)
-        of_sums = factors.transpose(0, 1).flatten(1, 2)  # (2, T * B, 3H), the gradients of W g + b
-        of_weight = of_sums.transpose(1, 2) @ before.transpose(0, 1).flatten(1, 2)  # (2, 3H, H)
-        of_inputs = torch.cat([factors[:, :, :, : -weight.shape[2]], of_outputs * to_candidate], dim=3)
-        return of_inputs, of_weight, of_sums.sum(dim=1)
+    sizes = [2 * weight.shape[2], weight.shape[2]]  # of both gates together, and of the candidate
+    of_inputs = (part.unbind() for part in inputs.to(weight.dtype).split(sizes, dim=3))
+    transposed, bias = weight.transpose(1, 2), bias.unsqueeze(1)
+    before, outputs = bias.new_zeros(*inputs.shape[1:3], weight.shape[2]), []
+    with torch.autocast("cpu", enabled=False):
+        for gates, candidate in zip(*of_inputs, strict=True):
+            own_gates, own_candidate = torch.baddbmm(bias, before, transposed).split(sizes, dim=2)
+            reset, update = (gates + own_gates).sigmoid().chunk(2, dim=2)
+            before = torch.lerp(torch.addcmul(candidate, reset, own_candidate).tanh(), before, update)
+            outputs.append(before)
+    return torch.stack(outputs)
