@@ -20,7 +20,7 @@ import pydantic_core
 
 from elmo_tasks.errors import BEGIN_AGAIN, DataError, ElmoTasksError, RunError, one_line_of
 from elmo_tasks.files.atomic import atomic_write, write_errors
-from elmo_tasks.files.limits import ADVICE, MAX_JSON_BYTES, MAX_JSON_DEPTH, limit
+from elmo_tasks.files.limits import ADVICE, MAX_JSON_BYTES, limit
 from elmo_tasks.files.text import foreign_encoding, read_lines
 
 _T = TypeVar("_T")
@@ -35,16 +35,8 @@ Number = Annotated[
 """The type of a measured number in a file: null, which `json_text` writes for NaN and infinities, is read as NaN."""
 
 
-class _NotFinite(ValueError):
-    """A number of a JSON text that JSON or float64 does not have; `args` has it as it is written."""
-
-
-class _Twice(ValueError):
-    """A key that an object of a JSON text has twice; `args` has it. Python would keep the last value."""
-
-
 def _refuse(text: str) -> NoReturn:
-    raise _NotFinite(text)
+    raise ValueError(f"{text} is not a finite number (null stands for none)")
 
 
 def _finite(text: str) -> float:
@@ -52,20 +44,16 @@ def _finite(text: str) -> float:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of a JSON text. If a key is there twice, Python would keep the last value."""
     value = dict(pairs)
     if len(value) < len(pairs):
         keys = [key for key, _ in pairs]
-        raise _Twice(next(key for key in keys if keys.count(key) > 1))
+        raise ValueError(f"an object has the key {next(key for key in keys if keys.count(key) > 1)!r} twice")
     return value
 
 
 _JSON = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite, object_pairs_hook=_object)
-_JSON_STRING = r'"(?:[^"\\]|\\.)*"'
-
-# An escape sequence in a JSON string: a surrogate pair, half of one (group "half"), or any other.
-_JSON_ESCAPE = re.compile(
-    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)"
-)
+_PLACE = re.compile(r"(.*) at line (\d+)( column \d+)", re.DOTALL)  # at the end of pydantic's messages
 
 
 def json_text(value: Any, *, indent: int | None = None) -> str:
@@ -99,48 +87,19 @@ def parse_json(text: str, source: str | Path, expected: str, line: int | None = 
         line: the number of the line, if the text is a single line of a file; None for a whole file.
 
     Raises:
-        DataError: the text is not JSON; Python cannot read it, because a number has thousands of digits or the nesting
-            is too deep; a number is NaN, infinite or too large for float64; an object has a key twice; or an escape
-            sequence is half of a surrogate pair, which cannot be written as UTF-8.
+        DataError: the text is not JSON; a whole number has thousands of digits, or the nesting is too deep; a number is
+            NaN, infinite or too large for float64; an object has a key twice; or an escape sequence is half of a
+            surrogate pair, which cannot be written as UTF-8.
     """
     text = text.removeprefix("\ufeff")
     try:
-        value = _JSON.decode(text)
-        if text.count("[") + text.count("{") > MAX_JSON_DEPTH and _is_deep(value):
-            raise RecursionError
-    except json.JSONDecodeError as error:
-        problem = f"{error.msg.removesuffix(' at')} at column {error.colno}; expected {expected}"
-        raise DataError(source, problem, line or error.lineno) from None
-    except _NotFinite as error:
-        (number,) = error.args
-        found = next(each for each in re.finditer(f"{_JSON_STRING}|{re.escape(number)}", text) if each[0] == number)
-        column = found.start() - text.rfind("\n", 0, found.start())
-        problem = f"{number} at column {column}; expected a finite number, or null where there is none"
-        raise DataError(source, problem, line or text.count("\n", 0, found.start()) + 1) from None
-    except _Twice as error:
-        problem = f"an object has the key {error.args[0]!r} twice; expected {expected}, each key once"
-        raise DataError(source, problem, line) from None
-    except ValueError:
-        raise DataError(source, f"a whole number has too many digits; expected {expected}", line) from None
-    except RecursionError:
-        raise DataError(source, f"lists or objects are nested too deeply; expected {expected}", line) from None
-    for escape in _JSON_ESCAPE.finditer(text):
-        if escape["half"]:
-            column = escape.start() - text.rfind("\n", 0, escape.start())
-            problem = f"\\{escape['half']} at column {column} is half of a surrogate pair; expected both halves"
-            raise DataError(source, problem, line or text.count("\n", 0, escape.start()) + 1)
-    return value
-
-
-def _is_deep(value: Any) -> bool:
-    """Whether lists and objects are nested so deeply that functions which call themselves may fail."""
-    level = [value]
-    for _ in range(MAX_JSON_DEPTH):
-        inner = (each.values() if isinstance(each, dict) else each for each in level)
-        level = [item for items in inner for item in items if isinstance(item, (dict, list))]
-        if not level:
-            return False
-    return True
+        pydantic_core.from_json(text)  # says where a fault is, and finds deep nesting and halves of surrogate pairs
+        return _JSON.decode(text)
+    except ValueError as error:
+        problem, place = str(error), _PLACE.fullmatch(str(error))
+        if place:
+            problem, line = f"{place[1]} at{place[3]}", line or int(place[2])
+        raise DataError(source, f"{problem}; expected {expected}", line) from None
 
 
 def read_json(
@@ -201,8 +160,8 @@ def _valid(validate: Callable[[], _T], name: str | Path, expected: str, error: t
         lines = []
         for problem in problems[:_MAX_SHOWN]:
             # A file that is not JSON is named with the line.
-            line = re.search(r" at line (\d+) column", problem["msg"]) if problem["type"] == "json_invalid" else None
-            location = f"{name}:{line[1]}" if line and isinstance(name, Path) else name
+            place = _PLACE.fullmatch(problem["msg"]) if problem["type"] == "json_invalid" else None
+            location = f"{name}:{place[2]}" if place and isinstance(name, Path) else name
             lines.append(f"{location}: {_describe(problem, expected)}")
         if len(problems) > len(lines):
             lines.append(f"{name}: {len(problems) - len(lines)} more problems")
@@ -213,7 +172,7 @@ def _describe(problem: pydantic_core.ErrorDetails, expected: str) -> str:
     key = ".".join(str(step) for step in problem["loc"])
     if problem["type"] == "missing":
         return f"the key {key!r} is missing; expected {expected}"
-    message = re.sub(r" at line \d+ column", " at column", problem["msg"])
+    message = _PLACE.sub(r"\1 at\3", problem["msg"])
     if problem["type"] == "json_invalid":
         return f"{message}; expected {expected}"
     if problem["type"] == "value_error":

@@ -40,7 +40,7 @@ FILES: list[tuple[str, str | bytes, str]] = [
     ("x.json", "[" * 300 + "]" * 300, r"x.json(:\d)?: .*recursion limit exceeded"),
     ("x.json", '{"a":\n' + "1" * 5000 + "}", r"x.json(:\d)?: .*number out of range"),
     ("x.json", '{"a": {"c": 0, "b": 1,\n "b": 2}}',
-     r"x.json: an object has the key 'b' twice; expected an object in JSON .*, each key once"),
+     r"x.json: an object has the key 'b' twice; expected an object in JSON"),
     ("x.json", "[]", r"x.json(:\d)?: .*Input should be an object; got .*; expected an object in JSON"),
     ("x.json", "{} {}", r"x.json(:\d)?: .*trailing characters at column 4"),
     # Files of other kinds.
@@ -86,7 +86,9 @@ def test_byte_order_marks_are_skipped(example: ModuleType) -> None:
 @pytest.mark.parametrize("number", ["NaN", "-Infinity"])
 def test_numbers_are_finite(number: str, example: ModuleType) -> None:
     Path("x.json").write_text(f'{{"model": {{}}, "trainer": {{"epochs": 1, "schedule": {{"rate": {number}}}}}}}')
-    with pytest.raises(ConfigError, match=rf"x\.json:1: {number} at column .*; expected a finite number"):
+    with pytest.raises(
+        ConfigError, match=rf"x\.json: {number} is not a finite number \(null stands for none\); expected an object"
+    ):
         load_config("x.json", example.Run)
 
 
@@ -104,7 +106,7 @@ def test_every_override_that_fails_is_named_and_the_others_are_written() -> None
         "--set list.2: list is a list of 2: there is no index 2 (the first is 0)",
         "--set .b=1: expected KEY=VALUE, with a key such as model.dropout",
         "--set =1: expected KEY=VALUE, with a key such as model.dropout",
-        "--set b: an object has the key 'c' twice; expected JSON, each key once",
+        "--set b: an object has the key 'c' twice; expected JSON",
     ]
     assert apply_overrides({}, [f"{deep[2:]}=1"])[1] == []  # two hundred keys
 

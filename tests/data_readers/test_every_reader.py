@@ -72,7 +72,7 @@ def test_what_is_not_a_file_of_this_format(name: str, tmp_path: Path) -> None:
     assert problem(path, settings).startswith(": no such file")
     assert problem("/dev/null", settings).startswith(": is a pipe or a device, and this file is read twice; expected")
     for text in ("", "\n\n"):
-        expected = ": Expecting value at column 1; " if settings["type"] == "squad" else ": has no example"
+        expected = "EOF while parsing a value at column 0; " if settings["type"] == "squad" else ": has no example"
         assert expected in problem(write(path, text), settings)
     write(path, sample(name).encode() + b"\n\n\xe9")
     lines = path.read_bytes().count(b"\n") + 1
