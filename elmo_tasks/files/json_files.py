@@ -11,7 +11,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, NoReturn, TypeVar
 
@@ -143,26 +143,17 @@ def from_json(
     if problem := foreign_encoding(content):
         raise error(f"{name}: {problem}")
     text = content.removeprefix(codecs.BOM_UTF8)
-    return _valid(lambda: _adapter(kind).validate_json(text, strict=True), name, expected, error)
-
-
-def checked(value: Any, kind: type[_T], name: str | Path, expected: str) -> _T:
-    """Like `from_json`, for values that were stored in another way."""
-    return _valid(lambda: _adapter(kind).validate_python(value), name, expected, RunError)
-
-
-def _valid(validate: Callable[[], _T], name: str | Path, expected: str, error: type[ElmoTasksError]) -> _T:
-    """A value that pydantic finds valid. Raises all problems as one `error`, with a line for each."""
     try:
-        return validate()
+        value: _T = _adapter(kind).validate_json(text, strict=True)
+        return value
     except pydantic.ValidationError as invalid:
         problems = invalid.errors()
         lines = []
-        for problem in problems[:_MAX_SHOWN]:
+        for each in problems[:_MAX_SHOWN]:
             # A file that is not JSON is named with the line.
-            place = _PLACE.fullmatch(problem["msg"]) if problem["type"] == "json_invalid" else None
+            place = _PLACE.fullmatch(each["msg"]) if each["type"] == "json_invalid" else None
             location = f"{name}:{place[2]}" if place and isinstance(name, Path) else name
-            lines.append(f"{location}: {_describe(problem, expected)}")
+            lines.append(f"{location}: {_describe(each, expected)}")
         if len(problems) > len(lines):
             lines.append(f"{name}: {len(problems) - len(lines)} more problems")
         raise error("\n".join(lines)) from None

@@ -6,6 +6,7 @@ import contextlib
 import os
 import pickle
 import struct
+import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from torch import Tensor
 
 from elmo_tasks.errors import BEGIN_AGAIN, ElmoTasksError, RunError, WriteError, one_line
 from elmo_tasks.files.atomic import atomic_folder, atomic_output
+from elmo_tasks.files.text import ZIP_ERRORS
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], **metadata: str) -> None:
@@ -85,9 +87,12 @@ def read_state(path: Path) -> dict[str, Any]:
     if path.exists() and not path.is_file():
         raise RunError(f"{path}: not a regular file; expected a training state; {BEGIN_AGAIN}")
     try:
+        with zipfile.ZipFile(path) as parts:  # torch does not look at the checksums
+            if damaged := parts.testzip():
+                raise ValueError(f"the checksum of {damaged} is wrong")
         state = torch.load(path, map_location="cpu", weights_only=True)
         if not isinstance(state, dict):
             raise TypeError(f"a {type(state).__name__}")
-    except (*DAMAGED_STATE, OSError) as error:  # offsets in a damaged file can be before its beginning
+    except (*DAMAGED_STATE, *ZIP_ERRORS) as error:  # offsets in a damaged file can be before its beginning
         raise RunError(f"{path}: damaged, or not a training state ({one_line(error)}); {BEGIN_AGAIN}") from None
     return state

@@ -31,7 +31,6 @@ from elmo_tasks.training.processes import FromDevice, RunAccelerator
 from elmo_tasks.training.state import (
     STATE_FILE,
     VERSION,
-    check_like,
     random_state,
     read_training_state,
     seed_everything,
@@ -195,26 +194,17 @@ class Trainer:
         state = read_training_state(self.state_file, self.accelerator.num_processes)
         try:
             shapes = [parameter.shape for parameter in self.parameters.values()]
-            averages = state.average["averages"] if state.average else state.parameters
-            if any([each.shape for each in saved] != shapes for saved in (state.parameters, averages)):
+            if [parameter.shape for parameter in state["parameters"]] != shapes:
                 raise ValueError("the parameters have other shapes")
-            self.progress = state.progress
-            self.set_parameters(dict(zip(self.parameters, state.parameters, strict=True)))
-            self.optimizer.load_state_dict(state.optimizer)
-            for group in self.optimizer.param_groups:
-                check_like(self.optimizer.defaults, group)
-            for parameter, values in self.optimizer.state.items():
-                for name, value in values.items():
-                    if isinstance(value, Tensor) and value.ndim and value.shape != parameter.shape:
-                        raise ValueError(f"the optimizer's {name} has another shape than its parameter")
-            own_schedule = self.schedule.scheduler.state_dict()
-            self.schedule.scheduler.load_state_dict(state.schedule)
-            check_like(own_schedule, self.schedule.scheduler.state_dict())
-            if self.average and state.average:
-                self.average.load_state_dict(state.average)
-            own_process = state.processes[self.accelerator.process_index]
-            set_random_state(own_process.generators)
-            self.objective.load_state(own_process.carried)
+            self.progress = Progress(**state["progress"])
+            self.set_parameters(dict(zip(self.parameters, state["parameters"], strict=True)))
+            self.optimizer.load_state_dict(state["optimizer"])
+            self.schedule.scheduler.load_state_dict(state["schedule"])
+            if self.average:
+                self.average.load_state_dict(state["average"])
+            own_process = state["processes"][self.accelerator.process_index]
+            set_random_state(own_process["generators"])
+            self.objective.load_state(own_process["carried"])
         except DAMAGED_STATE as error:
             raise RunError(
                 f"{self.state_file}: damaged, or not of this run ({one_line(error)}); {BEGIN_AGAIN}"

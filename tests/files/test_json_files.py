@@ -17,7 +17,6 @@ from elmo_tasks.errors import RunError, WeightsError, WriteError
 from elmo_tasks.files.json_files import (
     Number,
     append_line,
-    checked,
     from_json,
     json_text,
     keep_lines,
@@ -83,9 +82,6 @@ def test_what_is_wrong_with_a_value(content: str, problem: str) -> None:
 def test_values_that_do_not_come_from_a_file_are_checked_too() -> None:
     with pytest.raises(RunError, match=r"^line 7: Invalid JSON: expected `:` at column 11; expected an even number$"):
         from_json(b'{"number" 3}', Even, "line 7", "an even number")  # text that has no line numbers
-    assert checked({"number": 4}, Even, "f", "an even number").number == 4
-    with pytest.raises(RunError, match=r"^f: number: 5 is odd$"):
-        checked({"number": 5}, Even, "f", "an even number")
 
 
 def test_what_is_not_a_file_is_named(tmp_path: Path) -> None:
