@@ -28,8 +28,8 @@ from benchmarks.heads import Step, run
 from elmo_tasks.elmo import ScalarMix
 from elmo_tasks.elmo.bilm import LayerOutput
 from elmo_tasks.elmo.frozen_layers import FrozenLayers, LayerProvider, LayerSource
+from elmo_tasks.models import Embedder
 from elmo_tasks.models.crf_tagger import CrfTagger, CrfTaggerConfig
-from elmo_tasks.modules import Embedder
 from elmo_tasks.modules.character_cnn import CharacterCnnConfig
 from elmo_tasks.modules.encoders import StackedBiLstmConfig
 from elmo_tasks.modules.word_embedding import WordEmbedding, WordEmbeddingConfig

@@ -85,7 +85,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 def _what_is_left(arguments: argparse.Namespace) -> str:
     """What a stopped command has written, and how to go on; empty if there is nothing to say."""
-    command = COMMANDS[arguments.words[0]]
+    command = COMMANDS[arguments.words[0]].row
     if command.goes_on:
         return "" if any(getattr(arguments, name, False) for name in _QUICK) else command.goes_on
     files = [path for name in _OUTPUTS if isinstance(path := getattr(arguments, name, None), str)]
@@ -216,7 +216,7 @@ def make_parser(complete: Collection[str]) -> argparse.ArgumentParser:
     for title, names in GROUPS.items():
         lines.append(f"{title}:")
         for name in names:
-            text = f"  {name:<16}{COMMANDS[name].summary}" if name in COMMANDS else ""
+            text = f"  {name:<16}{COMMANDS[name].row.summary}" if name in COMMANDS else ""
             lines.append(textwrap.fill(text, max(width, 40), subsequent_indent=" " * 18, break_on_hyphens=False))
         lines.append("")
     parser = _Parser(
@@ -232,8 +232,8 @@ def make_parser(complete: Collection[str]) -> argparse.ArgumentParser:
     for name, command in COMMANDS.items():
         subparser = commands.add_parser(
             name,
-            description=command.summary[0].upper() + command.summary[1:] + ".",
-            epilog=f"example:\n  {command.example}",
+            description=f"{command.row.summary[0].upper()}{command.row.summary[1:]}.",
+            epilog=f"example:\n  {command.row.example}",
             formatter_class=argparse.RawDescriptionHelpFormatter,
             parents=[volume],
         )

@@ -15,6 +15,7 @@ import pytest
 from elmo_tasks import __version__, cli
 from elmo_tasks.commands.command import Command
 from elmo_tasks.errors import DataError
+from elmo_tasks.hooks import CommandRow
 from elmo_tasks.runs.archive import archive
 
 
@@ -28,7 +29,7 @@ def fail(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> int:
     def run(arguments: argparse.Namespace) -> None:
         raise error
 
-    monkeypatch.setattr(cli, "COMMANDS", {"fail": Command("fails", "fail", lambda parser: None, run)})
+    monkeypatch.setattr(cli, "COMMANDS", {"fail": Command(CommandRow("", "fails", "fail"), lambda parser: None, run)})
     return cli.main(["fail"])
 
 
@@ -178,7 +179,8 @@ COMMAND = """
 import sys
 from elmo_tasks import cli
 from elmo_tasks.commands.command import Command
-cli.COMMANDS = {"do": Command("does it", "do", lambda parser: None, lambda arguments: exec(sys.argv[1]))}
+from elmo_tasks.hooks import CommandRow
+cli.COMMANDS = {"do": Command(CommandRow("", "does it", "do"), lambda parser: None, lambda _: exec(sys.argv[1]))}
 sys.exit(cli.main(["do"]))
 """
 BYTES = "for _ in range(100_000): sys.stdout.buffer.write(b'a line\\n')"
@@ -223,7 +225,9 @@ def test_output_on_a_terminal_that_lacks_characters(
 ) -> None:
     code = f"from elmo_tasks.commands.console import print_json, print_table; {code}"
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written := io.BytesIO(), encoding))
-    monkeypatch.setattr(cli, "COMMANDS", {"do": Command("does", "do", lambda parser: None, lambda _: exec(code))})
+    monkeypatch.setattr(
+        cli, "COMMANDS", {"do": Command(CommandRow("", "does", "do"), lambda parser: None, lambda _: exec(code))}
+    )
     assert cli.main(["do"]) == 0
     assert written.getvalue().startswith(printed)
 
@@ -287,7 +291,7 @@ def test_a_thread_says_what_has_happened_unless_a_disk_is_full(
 
     seen: list[threading.ExceptHookArgs] = []
     monkeypatch.setattr(threading, "excepthook", seen.append)
-    monkeypatch.setattr(cli, "COMMANDS", {"do": Command("does", "do", lambda parser: None, run)})
+    monkeypatch.setattr(cli, "COMMANDS", {"do": Command(CommandRow("", "does", "do"), lambda parser: None, run)})
     assert cli.main(["do"]) == 0
     assert [problem.exc_type for problem in seen] == [PermissionError] * shown
     assert threading.excepthook == seen.append
@@ -302,7 +306,7 @@ def test_how_much_is_said(
         for level in (logging.DEBUG, logging.INFO, logging.WARNING):
             logger.log(level, "a message")
 
-    monkeypatch.setattr(cli, "COMMANDS", {"do": Command("does", "do", lambda parser: None, run)})
+    monkeypatch.setattr(cli, "COMMANDS", {"do": Command(CommandRow("", "does", "do"), lambda parser: None, run)})
     assert cli.main(["do", *given]) == 0
     assert [line.split()[2][0] for line in capsys.readouterr().err.splitlines()] == list(shown)
 

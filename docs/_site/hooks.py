@@ -145,7 +145,7 @@ def commands() -> Iterator[str]:
     for name, command in actions.choices.items():
         usage = command.format_usage().removeprefix("usage: ").strip()
         yield f"## {name}\n\n{command.description}\n\n```text\n{usage}\n```\n"
-        yield f"Example:\n\n```\n{cli.COMMANDS[name].example}\n```\n"
+        yield f"Example:\n\n```\n{cli.COMMANDS[name].row.example}\n```\n"
         rows = [
             (f"`{', '.join(action.option_strings) or action.metavar or action.dest}`", cell(action.help or ""))
             for action in command._actions

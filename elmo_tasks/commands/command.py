@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import importlib
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from elmo_tasks import hooks
-from elmo_tasks.hooks import NO_RESULT_YET, RESUMED, UNWRITTEN, CommandRow
+from elmo_tasks.hooks import NO_RESULT_YET, RESUMED, CommandRow
 
 
 class Command(NamedTuple):
     """A command of the command line.
 
     Arguments:
+        row: what is known of it without importing it.
         add_arguments: adds its arguments to a parser.
         run: runs it with the parsed arguments.
-        summary, example, goes_on, unwritten: see `hooks.CommandRow`.
     """
 
-    summary: str
-    example: str
+    row: CommandRow
     add_arguments: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace], None]
-    goes_on: str = ""
-    unwritten: str = UNWRITTEN
 
 
 _TITLES = (
@@ -87,14 +85,7 @@ def _command(name: str, row: CommandRow, package: str) -> Command:
         module = importlib.import_module(f"{package}.{row.module}")
         getattr(module, f"{prefix}_{name.replace('-', '_')}")(argument)
 
-    return Command(
-        row.summary,
-        row.example,
-        add_arguments=lambda parser: call("add", parser),
-        run=lambda arguments: call("run", arguments),
-        goes_on=row.goes_on,
-        unwritten=row.unwritten,
-    )
+    return Command(row, functools.partial(call, "add"), functools.partial(call, "run"))
 
 
 def _all_commands() -> dict[str, dict[str, Command]]:

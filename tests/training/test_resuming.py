@@ -16,6 +16,7 @@ from elmo_tasks import cli
 from elmo_tasks.commands.command import Command
 from elmo_tasks.errors import RunError
 from elmo_tasks.files.tensor_files import read_state, write_state
+from elmo_tasks.hooks import CommandRow
 from elmo_tasks.runs.train import train
 from elmo_tasks.training import task_training
 from elmo_tasks.training.callbacks import Callback, Progress
@@ -116,7 +117,9 @@ def test_a_signal_that_ends_the_process_lets_the_step_end_too(
     def interrupted(_: argparse.Namespace) -> None:
         train(config_file, tmp_path / "run", callbacks=[CtrlC(step=4, signals=signals)])
 
-    monkeypatch.setattr(cli, "COMMANDS", {"do": Command("does", "do", lambda parser: None, interrupted)})
+    monkeypatch.setattr(
+        cli, "COMMANDS", {"do": Command(CommandRow("", "does", "do"), lambda parser: None, interrupted)}
+    )
     with pytest.raises(SystemExit) as end:
         cli.main(["do"])
     assert end.value.code == 143

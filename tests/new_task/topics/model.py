@@ -11,8 +11,7 @@ from typing import Any, ClassVar, Literal
 from torch import Tensor, nn
 from torch.nn import functional
 
-from elmo_tasks.models import ModelConfig, TaskModel
-from elmo_tasks.modules import Embedder
+from elmo_tasks.models import Embedder, ModelConfig, TaskModel
 from elmo_tasks.modules.pooling import mean_pool
 from elmo_tasks.tasks import Task
 from elmo_tasks.text.tokens import TensorRecord
