@@ -325,10 +325,6 @@ class Predictor(ABC):
         """How many tokens the model reads for an example, as far as the example says it."""
         return self.task.length(example)
 
-    def cost_is_known(self, example: Fields) -> bool:
-        """Whether an example has all that decides its `cost`."""
-        return True
-
     def with_known_costs(self, examples: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
         """The examples with all that decides their `cost`; by default they have it."""
         return examples

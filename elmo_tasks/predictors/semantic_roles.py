@@ -116,13 +116,10 @@ class SemanticRolesPredictor(Predictor):
     def cost(self, example: Fields) -> int:
         return super().cost(example) * max(1, len(example.get("predicates", ())))
 
-    def cost_is_known(self, example: Fields) -> bool:
-        return "predicates" in example
-
     def with_known_costs(self, examples: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """The examples with `predicates`: the tagger finds those that are not given."""
         completed = list(examples)
-        unknown = [row for row, example in enumerate(examples) if not self.cost_is_known(example)]
+        unknown = [row for row, example in enumerate(examples) if "predicates" not in example]
         if unknown and self.predicates is not None:
             tagged = self.predicates.predictions([examples[row] for row in unknown])
             for row, prediction in zip(unknown, tagged, strict=True):

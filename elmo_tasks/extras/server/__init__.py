@@ -16,8 +16,9 @@ class Limits:
         request_tokens: the most tokens of one request.
         body_bytes: the most bytes of one request.
         queue_requests: the most requests that are being read, wait, are computed or being answered.
-        queue_tokens: the most tokens of these. A sentence counts once for each time that the model reads it. This is
-            also the bound of what a model reads for one request where that is only known once it is being computed.
+        queue_tokens: the most tokens of these. A sentence counts once for each time that the model reads it, as far as
+            that is known, such as by given predicates. This is also the bound of what a model reads for one request
+            where that is only known once it is being computed.
         timeout_seconds: how long a request may take, from its first byte to the last of its answer.
         connections: the most connections. Those that are idle, or do not read their answer, count too.
     """

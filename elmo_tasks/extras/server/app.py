@@ -108,7 +108,6 @@ _CHUNK_BYTES = 1 << 16  # of an answer: so much of it can lie in the connection'
 
 Prepared = PredictionRequest | BiLMRequest
 _T = TypeVar("_T")
-_PreparedT = TypeVar("_PreparedT", PredictionRequest, BiLMRequest)
 _LESS = "Send less text at once"
 
 
@@ -198,35 +197,16 @@ class Service:
             raise HTTPException(404, f"the run {name!r} has no frozen biLM. Runs that have one: {with_bilm}")
         return _named(name or "", self._bilms, f"Runs with a frozen biLM: {with_bilm}")
 
-    async def answer(self, request: Request, process: Process, prepare: Callable[[], _PreparedT]) -> Response:
+    async def answer(self, request: Request, process: Process, prepare: Callable[[], Prepared]) -> Response:
         """Prepares a request, has it computed together with others, and answers with the result."""
-        prepared = await self._prepared(request, prepare)
-        return _json(await self._computed(process, prepared, prepared.cost))
-
-    async def predict(self, request: Request, run: ServedRun, prepare: Callable[[], PredictionRequest]) -> Response:
-        """As `answer`; what decides the work of a request, such as its predicates, is found first."""
-        prepared = await self._prepared(request, prepare)
-        if not prepared.cost_is_known:
-            held, prepared = prepared.cost, await self._computed(run.complete, prepared, prepared.tokens)
-            self._admit(request, prepared, held)
-        return _json(await self._computed(run.answer, prepared, prepared.cost))
-
-    async def _prepared(self, request: Request, prepare: Callable[[], _PreparedT]) -> _PreparedT:
         prepared = await asyncio.get_running_loop().run_in_executor(self._preparing, prepare)
         if prepared.tokens > (most := self.limits.request_tokens):
             raise ElmoTasksError(f"{prepared.tokens:,} tokens; expected at most {most:,} in a request. {_LESS}")
-        self._admit(request, prepared)
-        return prepared
-
-    def _admit(self, request: Request, prepared: Prepared, held: int = 0) -> None:
-        """Counts the work of a request, of which a part may be counted already, or refuses it."""
         if prepared.cost > (most := self.limits.queue_tokens):
             reason = "sentences are read once for each predicate and each gradient, and scores take ten times as long"
             raise ElmoTasksError(f"the work of {prepared.cost:,} tokens; expected at most {most:,}: {reason}. {_LESS}")
-        admit(request.scope, prepared.cost - held)
-
-    async def _computed(self, process: Process, prepared: Prepared, tokens: int) -> Any:
-        return await asyncio.wrap_future(self._batcher.submit(process, prepared, tokens))
+        admit(request.scope, prepared.cost)
+        return _json(await asyncio.wrap_future(self._batcher.submit(process, prepared, prepared.cost)))
 
     def close(self) -> None:
         """Computes what is waiting."""
@@ -312,7 +292,7 @@ def _routes(service: Service) -> APIRouter:
     ) -> Response:
         """Predicts one input, in the form of a JSON line for `elmo-tasks predict`."""
         run, added = await service.run(name), Additions(details, explain)
-        return await service.predict(request, run, lambda: run.prepare([body], added, single=True))
+        return await service.answer(request, run.answer, lambda: run.prepare([body], added, single=True))
 
     @router.post("/api/runs/{name}/predict-batch", response_model=BatchAnswer)
     async def predict_batch(
@@ -324,7 +304,7 @@ def _routes(service: Service) -> APIRouter:
     ) -> Response:
         """Predicts several inputs, and returns for each what `predict` answers, in the same order."""
         run, added = await service.run(name), Additions(details, explain)
-        return await service.predict(request, run, lambda: run.prepare(body.inputs, added, single=False))
+        return await service.answer(request, run.answer, lambda: run.prepare(body.inputs, added, single=False))
 
     @router.post("/api/embed")
     async def embed(request: Request, body: EmbedBody) -> Response:

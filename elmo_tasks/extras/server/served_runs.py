@@ -9,7 +9,7 @@ import itertools
 import logging
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path, PureWindowsPath
 from typing import Any, NamedTuple
 
@@ -85,13 +85,8 @@ class PredictionRequest:
 
     @functools.cached_property
     def cost(self) -> int:
-        """The tokens that the model reads: in semantic roles, a sentence once for each predicate."""
+        """The tokens that the model reads: in semantic roles, a sentence once for each predicate that is given."""
         return sum(self.predictor.cost(example) for *_, example in self.rows) * (1 + STEPS * self.added.explain)
-
-    @property
-    def cost_is_known(self) -> bool:
-        """Otherwise predicates still have to be found."""
-        return all(self.predictor.cost_is_known(example) for *_, example in self.rows)
 
 
 class ServedRun:
@@ -168,16 +163,6 @@ class ServedRun:
             raise ElmoTasksError(f"{problem}; expected at most {_MOST_CARRIED:,}")
         return made
 
-    def complete(self, requests: list[PredictionRequest]) -> list[PredictionRequest]:
-        """The requests with all that decides their cost, which a model may have to find."""
-        examples = iter(
-            self.predictor.with_known_costs([example for request in requests for *_, example in request.rows])
-        )
-        return [
-            dataclasses.replace(request, rows=[(*row[:2], next(examples)) for row in request.rows])
-            for request in requests
-        ]
-
     def answer(self, requests: list[PredictionRequest]) -> list[bytes | ElmoTasksError]:
         """The results of requests that are predicted together, as JSON, or what is wrong with one of them."""
         refused = [dict(request.refused) for request in requests]  # by the numbers of inputs
@@ -190,16 +175,12 @@ class ServedRun:
             ]
             numbers, wanted = [number for number, *_ in rows], [requests[number].added for number, *_ in rows]
             try:
-                examples = [example for *_, example in rows]
+                examples = self.predictor.with_known_costs([example for *_, example in rows])
+                self._check_costs(numbers, map(self.predictor.cost, examples))
                 predictions = self.predictor.predictions(examples)
-                sums = Counter[int]()  # of requests
-                for row, (number, each) in enumerate(zip(numbers, wanted, strict=True)):
-                    if each.explain:
-                        sums[number] += cost_of_explaining(self.predictor, examples[row], predictions[row])
-                    if (total := sums[number]) > self.most_cost:
-                        most = f"expected at most {self.most_cost:,} in a request"
-                        reason = "sentences are read once for each predicate, and once more for each part of a result"
-                        raise ExampleError(row, f"so far the work of {total:,} tokens; {most}: {reason} to explain")
+                pairs = zip(wanted, examples, predictions, strict=True)
+                to_explain = (cost_of_explaining(self.predictor, *pair) if each.explain else 0 for each, *pair in pairs)
+                self._check_costs(numbers, to_explain)
                 additions = self._additions(wanted, examples, predictions)
                 break
             except ExampleError as error:
@@ -213,6 +194,18 @@ class ServedRun:
             results[number][place].append(result)
         release_memory_after(sum(request.tokens for request in requests))
         return list(map(_answer, requests, refused, results))
+
+    def _check_costs(self, numbers: Sequence[int], costs: Iterable[int]) -> None:
+        """Raises an `ExampleError` if the examples of a request, whose number each has, cost too much together."""
+        sums = Counter[int]()
+        for row, (number, cost) in enumerate(zip(numbers, costs, strict=True)):
+            sums[number] += cost
+            if (total := sums[number]) > self.most_cost:
+                most = f"expected at most {self.most_cost:,} in a request"
+                reason = (
+                    "sentences are read once for each predicate, and once more for each part of a result to explain"
+                )
+                raise ExampleError(row, f"so far the work of {total:,} tokens; {most}: {reason}")
 
     def _details(self, examples: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """`tag_probabilities`: for each token its most probable tags, at most five; only of models that have them."""

@@ -3,7 +3,6 @@
 import copy
 import json
 import shutil
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -24,7 +23,7 @@ from elmo_tasks.files.cache import content_hash
 from elmo_tasks.files.installed_models import About, Score
 from elmo_tasks.runs import load, train
 from elmo_tasks.runs.archive import archive
-from tests.extras.server.conftest import blocked, post
+from tests.extras.server.conftest import post
 from tests.installed import install
 from tests.predictors.stub_models import make_predicate_tagger, make_roles
 
@@ -278,28 +277,10 @@ def test_the_predicates_of_all_sentences_of_a_request_are_bounded(runs: dict[str
     inputs = [{"tokens": ["asked"] * 4}] * 3  # 16 tokens are read for each
     with TestClient(create_app({"roles": run}, {}, Limits(request_tokens=32, queue_tokens=32))) as client:
         assert len(post(client, "/api/runs/roles/predict-batch", {"inputs": inputs[:2]})["results"]) == 2
-        refused = post(client, "/api/runs/roles/predict-batch", {"inputs": inputs}, 422)
+        *given, refused = post(client, "/api/runs/roles/predict-batch", {"inputs": inputs})["results"]
         text = post(client, "/api/runs/roles/predict", {"text": "Bo asked and asked and asked and asked.\n\n" * 2}, 422)
-    assert refused.startswith("the work of 48 tokens; expected at most 32: sentences are read once for each predicate")
-    assert text.startswith("the work of 72 tokens; expected at most 32: sentences are read once for each predicate")
+    assert all("results" in each for each in given)
+    assert refused["error"].startswith("so far the work of 48 tokens; expected at most 32 in a request: sentences are")
+    assert text.startswith("so far the work of 36 tokens; expected at most 32 in a request: sentences are read once")
     shapes: Any = run.predictor.model.shapes
-    assert sum(size * longest for size, longest in shapes) == 32  # nothing of what is refused
-
-
-def test_the_predicates_that_are_found_count_while_a_request_waits(
-    runs: dict[str, ServedRun], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = copy.copy(runs["ner"])
-    run.predictor = make_roles(make_predicate_tagger("O", "B-V"))
-    body = {"tokens": ["asked"] * 4}  # four predicates: the model reads 16 tokens
-    limits = Limits(request_tokens=30, queue_tokens=30)
-    with TestClient(create_app({"roles": run}, {}, limits)) as client, ThreadPoolExecutor(1) as thread:
-        with blocked(run, monkeypatch) as started:
-            waiting = thread.submit(post, client, "/api/runs/roles/predict", body)
-            assert started.wait(30)
-            assert "elmo_tasks_open_tokens 16.0" in client.get("/metrics").text
-            assert "try again" in post(client, "/api/runs/roles/predict", body | {"predicates": [0, 1, 2, 3]}, 429)
-        assert waiting.result(30)["results"]
-        text = client.get("/metrics").text
-    assert "elmo_tasks_open_tokens 0.0" in text
-    assert "elmo_tasks_batch_tokens_sum 20.0" in text  # 4 to find the predicates, 16 for their roles
+    assert sum(size * longest for size, longest in shapes) == 64  # nothing of what is refused
