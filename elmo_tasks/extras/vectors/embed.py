@@ -17,7 +17,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Literal, NamedTuple, get_args
+from typing import IO, Literal, get_args
 
 import h5py
 import numpy as np
@@ -35,12 +35,13 @@ from elmo_tasks.files.atomic import atomic_output, atomic_write
 from elmo_tasks.files.cache import file_state
 from elmo_tasks.files.paths import is_stream
 from elmo_tasks.files.text import read_lines
-from elmo_tasks.progress import progress_bar
+from elmo_tasks.progress import counted_items
 from elmo_tasks.text.tokenizers import TREEBANK, Tokenizer
 from elmo_tasks.text.tokens import batches_of_like_lengths
 
 Pooling = Literal["none", "mean", "max"]
 Tokenize = Callable[[str], list[list[str]]]
+_Sentence = tuple[int, list[str]]  # its number and its tokens
 
 SENTENCES = "sentence_to_index"  # the name of the entry that says which one belongs to which sentence
 # Since HDF5 1.8 (2008), a group of a million entries does not have to be held in memory.
@@ -178,7 +179,6 @@ def embed_file(
     tokenize: Tokenize | None = None,
     max_tokens: int = 4096,
     keep_sentences: bool = True,
-    show_progress: bool = True,
     checks: Sequence[TextCheck] = (),
 ) -> int:
     """Writes the vectors of every sentence of a text file.
@@ -212,23 +212,16 @@ def embed_file(
     choose, _ = _selection(layers, bilm.num_layers, pool)
     sentence_to_index: dict[str, str] = {}
     total = 0
-    with create_vector_file(output) as write, progress_bar(visible=show_progress) as progress:
-        task = progress.add_task("counting lines", total=None, note="")
-        num_lines = None  # of a stream, which can be read only once
-        if isinstance(source, (str, Path)) and not is_stream(source):
-            num_lines = sum(1 for _ in read_lines(source))
-        progress.update(task, total=num_lines, description="embedding lines")
-        for batch in _batches(_sentences(source, tokenize), max_tokens):
+    with create_vector_file(output) as write:
+        for batch in _batches(enumerate(_sentences(source, tokenize)), max_tokens):
+            sentences = [tokens for _, tokens in batch]
             for check in checks:
-                check.see([sentence.tokens for sentence in batch])
-            vectors = _vectors([sentence.tokens for sentence in batch], bilm, choose, pool)
-            for sentence, each in zip(batch, vectors, strict=True):
-                write(str(sentence.number), each.float().cpu().numpy())
+                check.see(sentences)
+            for (number, tokens), each in zip(batch, _vectors(sentences, bilm, choose, pool), strict=True):
+                write(str(number), each.float().cpu().numpy())
                 if keep_sentences:  # equal sentences come in the file's order, since they are equally long
-                    sentence_to_index[" ".join(sentence.tokens)] = str(sentence.number)
-                progress.advance(task, sentence.lines)
+                    sentence_to_index[" ".join(tokens)] = str(number)
             total += len(batch)
-        progress.update(task, completed=num_lines)  # the last lines may have no sentence
         if keep_sentences:
             write(SENTENCES, np.array([json.dumps(sentence_to_index)]))
     return total
@@ -251,8 +244,8 @@ def embed_words(
     if _selection(layers, bilm.num_layers)[1]:
         raise ElmoTasksError("layers: got 'all'; expected mix, top or a number, because a word has one vector")
     counts, sums = Counter[str](), dict[str, np.ndarray]()
-    for window in _windows(_sentences(source, tokenize), max_tokens * _BATCHES_SORTED_AT_ONCE):
-        sentences = [sentence.tokens for sentence in window]
+    for window in _windows(enumerate(_sentences(source, tokenize)), max_tokens * _BATCHES_SORTED_AT_ONCE):
+        sentences = [tokens for _, tokens in window]
         vectors = embed_sentences(sentences, bilm, layers=layers, max_tokens=max_tokens)
         for word, vector in zip(itertools.chain(*sentences), torch.cat(vectors).double().cpu().numpy(), strict=True):
             counts[word] += 1
@@ -272,12 +265,6 @@ def embed_words(
     return len(rows)
 
 
-class _Sentence(NamedTuple):
-    number: int
-    tokens: list[str]
-    lines: int  # lines that are finished with it: none, or its own and those without a sentence before it
-
-
 def _selection(
     layers: str | int, num_layers: int, pool: Pooling = "none"
 ) -> tuple[Callable[[Tensor], Tensor], tuple[int, ...]]:
@@ -295,35 +282,34 @@ def _selection(
     return lambda every: every[number], ()
 
 
-def _sentences(source: str | Path | IO[bytes], tokenize: Tokenize | None) -> Iterator[_Sentence]:
-    number, lines = 0, 0
-    for _, line in raw_lines(source, tokenized=tokenize is None):
-        lines += 1
-        split = tokenize(line) if tokenize is not None else [line.split()]
-        for nth, tokens in enumerate(split, start=1):
-            done = lines if nth == len(split) else 0
-            yield _Sentence(number, list(tokens), done)
-            number, lines = number + 1, lines - done
+def _sentences(source: str | Path | IO[bytes], tokenize: Tokenize | None) -> Iterator[list[str]]:
+    total = None  # of a stream, which can be read only once
+    if isinstance(source, (str, Path)) and not is_stream(source):
+        total = sum(1 for _ in read_lines(source))
+    lines = raw_lines(source, tokenized=tokenize is None)
+    with contextlib.closing(counted_items(lines, "lines read", total=total)) as counted:
+        for _, line in counted:
+            yield from [line.split()] if tokenize is None else tokenize(line)
 
 
-def _batches(sentences: Iterator[_Sentence], max_tokens: int) -> Iterator[list[_Sentence]]:
+def _batches(sentences: Iterable[_Sentence], max_tokens: int) -> Iterator[list[_Sentence]]:
     """Batches of sentences of like length: at most `max_tokens` with padding and borders, or one sentence."""
     for window in _windows(sentences, max_tokens * _BATCHES_SORTED_AT_ONCE):
-        lengths = [len(sentence.tokens) + 2 for sentence in window]  # borders included
+        lengths = [len(tokens) + 2 for _, tokens in window]  # borders included
         order = sorted(range(len(window)), key=lengths.__getitem__)
         for rows in batches_of_like_lengths(lengths, order, max_padded=max_tokens):
             yield [window[row] for row in rows]
 
 
-def _windows(sentences: Iterator[_Sentence], max_tokens: int) -> Iterator[list[_Sentence]]:
+def _windows(sentences: Iterable[_Sentence], max_tokens: int) -> Iterator[list[_Sentence]]:
     window: list[_Sentence] = []
-    tokens = 0
-    for sentence in sentences:
-        window.append(sentence)
-        tokens += len(sentence.tokens) + 2
-        if tokens >= max_tokens:
+    size = 0
+    for number, tokens in sentences:
+        window.append((number, tokens))
+        size += len(tokens) + 2
+        if size >= max_tokens:
             yield window
-            window, tokens = [], 0
+            window, size = [], 0
     if window:
         yield window
 

@@ -40,7 +40,7 @@ def _read(path: Path) -> dict[str, np.ndarray]:
 
 def _embed(text: Path, bilm: BiLM, name: str = "vectors.hdf5", **settings: object) -> dict[str, np.ndarray]:
     output = text.parent / name
-    embed_file(text, output, bilm, show_progress=False, **settings)  # type: ignore[arg-type]
+    embed_file(text, output, bilm, **settings)  # type: ignore[arg-type]
     return _read(output)
 
 
@@ -110,7 +110,7 @@ def test_compressed_text_no_sentences_and_an_empty_file(text: Path, bilm: BiLM) 
     packed = text.with_suffix(".txt.gz")
     packed.write_bytes(gzip.compress(text.read_bytes()))
     output = text.parent / "vectors.hdf5"
-    assert embed_file(packed, output, bilm, keep_sentences=False, show_progress=False) == len(LINES)
+    assert embed_file(packed, output, bilm, keep_sentences=False) == len(LINES)
     assert set(_read(output)) == {"0", "1", "2", "3", "4", "5"}
     text.write_text("")
     assert json.loads(_embed(text, bilm)["sentence_to_index"][0]) == {}
