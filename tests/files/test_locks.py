@@ -17,7 +17,7 @@ import filelock
 import pytest
 
 from elmo_tasks.errors import RunError
-from elmo_tasks.extras.studies.study_training import claimed
+from elmo_tasks.extras.studies.study_runs import claimed
 from elmo_tasks.files.locks import locked
 from elmo_tasks.runs import train
 from elmo_tasks.runs.archive import archive

@@ -11,7 +11,7 @@ import pytest
 from elmo_tasks import cli
 from elmo_tasks.errors import ElmoTasksError, RunError
 from elmo_tasks.extras.pretraining.pretrain import PretrainingFolder
-from elmo_tasks.extras.studies.study_training import run_study
+from elmo_tasks.extras.studies.study_runs import run_study
 from elmo_tasks.extras.studies.tuning import Tuning
 from elmo_tasks.files.paths import check_folder, check_output
 from elmo_tasks.runs.folder import Folder, RunFolder

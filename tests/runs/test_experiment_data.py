@@ -16,8 +16,7 @@ from elmo_tasks.errors import ConfigError, ElmoTasksError, RunError
 from elmo_tasks.extras.advice.data_analysis import analyse
 from elmo_tasks.extras.compare.plots import RunCurves, plot_runs
 from elmo_tasks.extras.studies.study import Study
-from elmo_tasks.extras.studies.study_runs import StudyFolder
-from elmo_tasks.extras.studies.study_training import run_study
+from elmo_tasks.extras.studies.study_runs import StudyFolder, run_study
 from elmo_tasks.files.tensor_files import read_state, read_tensors
 from elmo_tasks.runs import load, train
 from elmo_tasks.runs.archive import archive

@@ -80,8 +80,7 @@ def _word_vectors(path: str | None) -> WordVectorFile | None:
 
 
 def _probe_senses(arguments: argparse.Namespace) -> SenseProbe:
-    from elmo_tasks.extras.probes.sense_data import read_sense_data
-    from elmo_tasks.extras.probes.senses import probe_senses
+    from elmo_tasks.extras.probes.senses import probe_senses, read_sense_data
 
     if given := [f"--{name}" for name in ("reader", "test") if getattr(arguments, name)]:
         raise ElmoTasksError(f"{', '.join(given)}: not for {_SENSES}")

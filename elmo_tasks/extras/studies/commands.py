@@ -67,8 +67,7 @@ def run_study(arguments: argparse.Namespace) -> None:
     import shlex  # here, because it makes every command start later
 
     from elmo_tasks.extras.studies.study import Selection, Study, as_options
-    from elmo_tasks.extras.studies.study_runs import StudyFolder
-    from elmo_tasks.extras.studies.study_training import run_study
+    from elmo_tasks.extras.studies.study_runs import StudyFolder, run_study
 
     selection = Selection(arguments.arm, arguments.shares, arguments.seeds)
     study = Study.load(arguments.study, arguments.set, dict(arguments.ext_var), selection)

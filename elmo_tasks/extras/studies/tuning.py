@@ -33,7 +33,7 @@ from elmo_tasks.errors import ConfigError, ElmoTasksError, RunError, WriteError,
 from elmo_tasks.extras.studies import advice_last, find_search
 from elmo_tasks.extras.studies.reports import Table
 from elmo_tasks.extras.studies.study import as_overrides, as_text, config_of_study, missing_files, train_command
-from elmo_tasks.extras.studies.study_training import SECONDS_BETWEEN_CLAIMS, claimed
+from elmo_tasks.extras.studies.study_runs import SECONDS_BETWEEN_CLAIMS, claimed
 from elmo_tasks.files.json_files import write_json
 from elmo_tasks.files.paths import SEARCH, check_kind
 from elmo_tasks.runs.experiment_config import ExperimentConfig

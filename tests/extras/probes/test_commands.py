@@ -11,7 +11,6 @@ from accelerate import PartialState
 
 import elmo_tasks.extras.pretraining.pretrain
 import elmo_tasks.extras.probes.label_probes
-import elmo_tasks.extras.probes.sense_data
 import elmo_tasks.extras.probes.senses
 from elmo_tasks import cli
 from elmo_tasks.elmo import TINY_OPTIONS
@@ -93,7 +92,7 @@ def test_the_tables_of_word_senses_end_the_first_with_all_sets(
     percent = {name: 10.0 * index for index, name in enumerate(groups)}
     probe = SenseProbe({name: 1000 + index for index, name in enumerate(groups)}, {"layer 0": percent})
     monkeypatch.setattr(elmo_tasks.extras.probes.senses, "probe_senses", Mock(return_value=probe))
-    monkeypatch.setattr(elmo_tasks.extras.probes.sense_data, "read_sense_data", Mock())
+    monkeypatch.setattr(elmo_tasks.extras.probes.senses, "read_sense_data", Mock())
     assert cli.main(["probe", "wsd"]) == 0
     _, rows = printed()
     assert rows == [

@@ -17,16 +17,18 @@ from torch.nn import functional
 from elmo_tasks import cli
 from elmo_tasks.elmo import BiLM
 from elmo_tasks.errors import DataError, ElmoTasksError
-from elmo_tasks.extras.probes.sense_data import (
+from elmo_tasks.extras.probes.senses import (
     Instance,
     SenseData,
     SenseSentence,
     Word,
+    f1_of_senses,
+    nearest_sense,
+    probe_senses,
     read_inventory,
     read_sense_data,
     read_sense_sentences,
 )
-from elmo_tasks.extras.probes.senses import f1_of_senses, nearest_sense, probe_senses
 from elmo_tasks.modules.word_vectors import WordVectorFile
 
 INVENTORY = """\

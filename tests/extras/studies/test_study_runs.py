@@ -13,10 +13,9 @@ import pytest
 from elmo_tasks import cli
 from elmo_tasks.errors import ElmoTasksError, WriteError
 from elmo_tasks.extras.samples import write_sample_data
-from elmo_tasks.extras.studies import study_training
+from elmo_tasks.extras.studies import study_runs
 from elmo_tasks.extras.studies.study import Study
-from elmo_tasks.extras.studies.study_runs import StudyFolder, read_study
-from elmo_tasks.extras.studies.study_training import claimed, run_study
+from elmo_tasks.extras.studies.study_runs import StudyFolder, claimed, read_study, run_study
 from elmo_tasks.runs.folder import RunFolder
 from tests import command_server
 from tests.stopping import start_warm
@@ -127,7 +126,7 @@ def ends(monkeypatch: pytest.MonkeyPatch) -> Trainings:
             raise error
         finish(RunFolder(folder), 10.128)
 
-    monkeypatch.setattr(study_training, "train", train)
+    monkeypatch.setattr(study_runs, "train", train)
     return found
 
 

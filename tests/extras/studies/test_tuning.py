@@ -18,7 +18,7 @@ from elmo_tasks.config import load_config
 from elmo_tasks.errors import ConfigError, ElmoTasksError, RunError, WriteError
 from elmo_tasks.extras.samples import ALL_TASKS, write_sample_data
 from elmo_tasks.extras.studies import find_search, packaged_searches, tuning
-from elmo_tasks.extras.studies.study_training import claimed
+from elmo_tasks.extras.studies.study_runs import claimed
 from elmo_tasks.extras.studies.tuning import Search, Tuning
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.folder import RunFolder
