@@ -7,6 +7,7 @@ import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Iterator
 from html import escape
+from pathlib import Path
 
 from elmo_tasks.commands.console import binary_output
 from elmo_tasks.rendering.drawing import (
@@ -25,58 +26,8 @@ from elmo_tasks.rendering.drawing import (
     percent,
 )
 
-_STYLE = (
-    """
-:root {
-  color-scheme: light dark;
-  --paper: #fff; --ink: #1b1b1b; --faint: #666; --line: #ddd; --bar: #3d8b5f; --heat: 230 120 0;
-  --cold: 40 120 220;
-}
-@media (prefers-color-scheme: dark) {
-  :root { --paper: #16181d; --ink: #e8e6e3; --faint: #9a9da3; --line: #33363d; --bar: #57b98a; --heat: 205 105 20;
-    --cold: 60 130 230; }
-}
-body { max-width: 60rem; margin: 0 auto; padding: 1.5rem; background: var(--paper); color: var(--ink);
-  font: 1rem/1.6 system-ui, sans-serif; counter-reset: result; }
-h1 { font-size: 1.2rem; overflow-wrap: anywhere; }
-section { counter-increment: result; position: relative; padding: 1rem 0 1rem 3rem; border-top: 1px solid var(--line); }
-section::before { content: counter(result); position: absolute; left: 0; color: var(--faint); }
-h2 { margin: .6rem 0 0; font-size: .75rem; font-weight: 600; color: var(--faint); letter-spacing: .04em; }
-p { margin: 0 0 .5rem; line-height: 2; white-space: pre-wrap; overflow-wrap: anywhere; }
-mark { padding: .15em .35em; border-radius: .35em; color: INK;
-  -webkit-box-decoration-break: clone; box-decoration-break: clone; }
-mark mark { box-shadow: 0 0 0 1px #0004; }
-mark b { margin-left: .4em; font-size: .7em; letter-spacing: .03em; }
-.heat { background: rgb(var(--heat) / calc(var(--share) * .75)); }
-.cold { background: rgb(var(--cold) / calc(var(--share) * .75)); }
-.shaded { border-radius: .2em; padding: .1em 0; }
-.bars { display: grid; grid-template-columns: fit-content(60%) 12rem 4rem; gap: .2rem .8rem; align-items: center;
-  margin: .3rem 0 .6rem; overflow-wrap: anywhere; }
-.bars i { height: .7rem; border-radius: .2rem; background: var(--faint); }
-.bars span:nth-child(3n) { text-align: right; }
-.bars b + i { background: var(--bar); }
-.scroll { overflow-x: auto; margin: .3rem 0 .8rem; scrollbar-width: thin;
-  /* A shadow at an edge shows that more is there: the covers move with what is scrolled, the shadows stay. */
-  background:
-    linear-gradient(to right, var(--paper) 40%, transparent) 0 0 / 2.5rem 100% no-repeat local,
-    linear-gradient(to left, var(--paper) 40%, transparent) 100% 0 / 2.5rem 100% no-repeat local,
-    linear-gradient(to right, rgb(128 128 128 / 0.6), transparent) 0 0 / 1rem 100% no-repeat scroll,
-    linear-gradient(to left, rgb(128 128 128 / 0.6), transparent) 100% 0 / 1rem 100% no-repeat scroll;
-}
-table { border-collapse: collapse; font-size: .8rem; }
-th { font-weight: 400; text-align: right; padding: 0 .5em; white-space: nowrap; }
-thead th { writing-mode: vertical-rl; transform: rotate(180deg); text-align: left; padding: .5em 0; }
-td { width: 1.7em; min-width: 1.7em; height: 1.7em; border: 1px solid var(--line); text-align: center; }
-@media (max-width: 40rem) {
-  section { padding-left: 0; padding-top: 2.2rem; }
-  section::before { top: .6rem; }
-  .bars { grid-template-columns: 1fr 5rem 4rem; }
-}
-@media print { section { break-inside: avoid; } body { print-color-adjust: exact; } }
-""".replace("INK", INK)
-    + "\n".join(f".c{number} {{ background: {color}; }}" for number, color in enumerate(PALETTE))
-)
-
+_CLASSES = "\n".join(f".c{number} {{ background: {color}; }}" for number, color in enumerate(PALETTE))
+_STYLE = Path(__file__).with_name("page.css").read_text(encoding="utf-8").replace("INK", INK) + _CLASSES
 END = "</body>\n</html>\n"
 
 
@@ -89,7 +40,8 @@ def page_start(title: str) -> str:
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{escape(title)}</title>
-<style>{_STYLE}
+<style>
+{_STYLE}
 </style>
 </head>
 <body>
