@@ -17,7 +17,6 @@ from elmo_tasks.config import Overrides
 from elmo_tasks.elmo.fast.bilm import layers_kept
 from elmo_tasks.errors import ElmoTasksError, RunError, some_of
 from elmo_tasks.models.crf_tagger import CrfTagger
-from elmo_tasks.models.labels import with_logits
 from elmo_tasks.models.model import TaskModel
 from elmo_tasks.runs.load import Run, load_run
 from elmo_tasks.tasks import Batch
@@ -50,11 +49,11 @@ def ensemble(members: Sequence[Member]) -> TaskModel[Any, Any]:
     """The first member's model, whose output is the mean of all members' outputs.
 
     It reads batches of the first member's vocabulary. What is averaged is up to the head: see `TaskModel.to_average`.
-    The members may have vocabularies of their own; labels are matched by their names. A frozen biLM that several
-    members share computes a batch once.
+    The members may know other words, but have the same labels, which are in alphabetical order. A frozen biLM that
+    several members share computes a batch once.
 
     Raises:
-        ElmoTasksError: the members are of different tasks or heads, or do not know the same labels.
+        ElmoTasksError: the members are of different tasks or heads, or do not have the same labels.
     """
     first, *others = members
     for other in others:
@@ -64,11 +63,11 @@ def ensemble(members: Sequence[Member]) -> TaskModel[Any, Any]:
             heads = f"{type(other.model).__name__}; expected {type(first.model).__name__}, as {first.name} has"
             raise ElmoTasksError(f"{other.name}: cannot be combined: its head is a {heads}")
         for kind, labels in first.vocabulary.labels.items():
-            if different := set(labels).symmetric_difference(other.vocabulary.labels[kind]):
-                raise ElmoTasksError(
-                    f"{other.name}: cannot be combined: only one of it and {first.name} knows the {kind} "
-                    f"{some_of(sorted(different))}; expected runs with the same labels"
-                )
+            if (own := other.vocabulary.labels[kind]) != labels:
+                different = sorted(set(labels).symmetric_difference(own))  # none in imported runs with another order
+                problem = f"only one of it and {first.name} knows the {kind} {some_of(different)}"
+                problem = problem if different else f"its {kind} are not in the order of {first.name}"
+                raise ElmoTasksError(f"{other.name}: cannot be combined: {problem}; expected runs with the same labels")
     models = [member.model for member in members]
     lead = _averaged(first.model, models)
     lead._modules["members"] = nn.ModuleList(models)
@@ -89,10 +88,8 @@ def _averaged(model: TaskModel[Any, Any], models: Sequence[TaskModel[Any, Any]])
     if isinstance(twin, CrfTagger):
         twin.crf = copy.deepcopy(twin.crf)
         taggers = [each for each in models if isinstance(each, CrfTagger)]
-        orders = [[each.labels.index(label) for label in twin.labels] for each in taggers]
         for name, parameter in twin.crf.named_parameters():  # (K,) or (K, K)
-            parts = zip((each.crf.get_parameter(name) for each in taggers), orders, strict=True)
-            own = [part[order] if part.dim() == 1 else part[order][:, order] for part, order in parts]
+            own = [each.crf.get_parameter(name) for each in taggers]
             parameter.data = torch.stack(own).mean(dim=0).detach()
     return twin
 
@@ -106,20 +103,8 @@ def _mean_output(lead: TaskModel[Any, Any], members: Sequence[Member], batch: Ba
         chosen = [each.model.with_choices(outputs, own) for each, own in zip(members, batches, strict=True)]
         if chosen[0] is not batch:
             outputs = [each.model(own) for each, own in zip(members, chosen, strict=True)]
-    averaged = [_in_order(members[0], *pair) for pair in zip(members, outputs, strict=True)]
+    averaged = [each.model.to_average(output) for each, output in zip(members, outputs, strict=True)]
     return lead.from_average(_mean(averaged))
-
-
-def _in_order(first: Member, member: Member, output: TensorRecord) -> TensorRecord:
-    """What is averaged of an output, with the labels in the first member's order."""
-    output = member.model.to_average(output)
-    if not hasattr(output, "logits") or member.vocabulary.labels == first.vocabulary.labels:
-        return output
-    labels: list[tuple[str, ...]] = [getattr(each.model, "labels", ()) for each in (first, member)]
-    if not labels[1]:
-        problem = f"its labels have another order, and a {type(member.model).__name__} has no attribute `labels`"
-        raise ElmoTasksError(f"{member.name}: cannot be combined with {first.name}: {problem}")
-    return with_logits(output, output.logits[..., [labels[1].index(label) for label in labels[0]]])
 
 
 def _own_batch(member: Member, batch: Batch) -> Batch:
