@@ -214,8 +214,6 @@ class PartsFolder:
                 kept, and the next call continues.
         """
         self.check_settings()
-        if not (self.path / _MANIFEST).is_file():
-            write_json(self.path / _MANIFEST, self.settings)
         missing = [unit for unit in units if not self.is_done(unit)]
         errors = 0
         with progress_bar() as bar:
@@ -230,6 +228,8 @@ class PartsFolder:
     def _write(self, unit: Unit, results: Iterator[pa.Table]) -> int:
         """Writes the results of a unit; returns how many rows of them are errors."""
         first, errors = next(results), 0  # a unit has at least one table, perhaps without rows
+        if not (self.path / _MANIFEST).is_file():  # not before, because settings may be wrong
+            write_json(self.path / _MANIFEST, self.settings)
         with atomic_write(self.path / unit.part_name) as stream:
             # Dictionaries and statistics of the numbers of vectors only take time, also when they are read.
             plain = [field.name for field in first.schema if not pa.types.is_nested(field.type)]

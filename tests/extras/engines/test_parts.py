@@ -77,7 +77,7 @@ def test_the_first_ten_missing_parts_are_named(tmp_path: Path) -> None:
 
 
 def test_settings_that_are_missing_are_other_settings(tmp_path: Path) -> None:
-    PartsFolder(tmp_path, {"layers": "top"}).process([], lambda table: table)
+    (tmp_path / "_manifest.json").write_text('{"layers": "top"}')
     for settings, problem in (
         ({"layers": "top", "pool": "max"}, "pool = None; got 'max'"),
         ({}, "layers = 'top'; got None"),
@@ -96,12 +96,24 @@ def test_settings_that_change_meanwhile(tmp_path: Path) -> None:
     folder = PartsFolder(tmp_path / "out", {"layers": "top"})
 
     def function(table: pa.Table) -> pa.Table:
+        folder.path.mkdir()
         (folder.path / "_manifest.json").write_text('{"layers": "mix"}')
         return table
 
     with pytest.raises(ElmoTasksError, match="its parts were made with layers = 'mix'; got 'top'"):
         folder.process(list(find_units([tmp_path / "a.txt"])), function)
     assert not list(folder.path.glob("*.parquet"))
+
+
+def test_settings_that_turn_out_to_be_wrong_leave_nothing(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("Orla left.\n")
+
+    def function(table: pa.Table) -> pa.Table:
+        raise ElmoTasksError("layers: got '7'")
+
+    with pytest.raises(ElmoTasksError, match="got '7'"):
+        PartsFolder(tmp_path / "out", {"layers": "7"}).process(list(find_units([tmp_path / "a.txt"])), function)
+    assert not (tmp_path / "out").exists()
 
 
 def test_parts_are_compressed_and_only_numbers_of_vectors_have_no_dictionary(tmp_path: Path) -> None:
