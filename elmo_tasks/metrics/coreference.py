@@ -163,22 +163,14 @@ def _best_alignment(similarity: Mapping[tuple[int, int], float], num_rows: int, 
     """The largest possible sum of similarities when rows and columns are aligned one to one.
 
     Arguments:
-        similarity: of the pairs where it is not 0. These are few, which makes large documents fast.
+        similarity: of the pairs where it is not 0.
     """
-    # Imported here, as only this metric needs scipy.
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import min_weight_full_bipartite_matching
+    from scipy.optimize import linear_sum_assignment  # here, as only this metric needs scipy
 
-    if not similarity:
-        return 0.0
-    rows, columns = np.array(list(similarity)).T
-    # The solver aligns every row, so each gets an additional column of its own with similarity 0. For the solver a
-    # weight of 0 means that the two cannot be aligned, so 1 is added to all.
-    own = np.arange(num_rows)
-    indices = (np.concatenate([rows, own]), np.concatenate([columns, num_columns + own]))
-    weights = np.concatenate([1.0 + np.array(list(similarity.values())), np.ones(num_rows)])
-    table = csr_array((weights, indices), shape=(num_rows, num_columns + num_rows))
-    return float(table[min_weight_full_bipartite_matching(table, maximize=True)].sum()) - num_rows
+    table = np.zeros((num_rows, num_columns))
+    for pair, value in similarity.items():
+        table[pair] = value
+    return float(table[linear_sum_assignment(table, maximize=True)].sum())
 
 
 def _pairs(sizes: Iterable[int]) -> int:

@@ -39,17 +39,24 @@ class LiveLines:
 
     def __init__(self, descriptor: int, name: str = STANDARD_INPUT, prompt: Callable[[], None] = lambda: None) -> None:
         self.name = name
-        self._raw = _CountingFile(descriptor)
-        self._buffer = io.BufferedReader(self._raw)
+        self._file = os.fdopen(descriptor, "rb", buffering=0, closefd=False)  # UTF-8 also in a console of Windows
         self._prompt = prompt
-        self._taken = 0  # bytes of the lines that were read
+        self._read = bytearray()  # after the lines that were taken
 
     def readline(self, size: int = -1) -> bytes:
         """The next line with its line end, at most `size` bytes of it; empty at the end."""
         if self.waiting():
             self._prompt()
-        line = self._buffer.readline(size)
-        self._taken += len(line)
+        end = self._read.find(b"\n") + 1  # 0 if the line is not complete
+        while not end and (size < 0 or len(self._read) < size):
+            if not (more := self._file.read(io.DEFAULT_BUFFER_SIZE)):
+                break
+            if b"\n" in more:
+                end = len(self._read) + more.find(b"\n") + 1
+            self._read += more
+        length = end or len(self._read)
+        line = bytes(self._read[: length if size < 0 else min(length, size)])
+        del self._read[: len(line)]
         return line
 
     def __iter__(self) -> Iterator[bytes]:
@@ -57,32 +64,12 @@ class LiveLines:
 
     def waiting(self) -> bool:
         """Whether the next line has not come yet, so that reading it would wait. At the end there is no wait."""
-        is_buffered = self._raw.count > self._taken  # otherwise peek would wait
-        if is_buffered and b"\n" in self._buffer.peek():
+        if b"\n" in self._read:
             return False
         try:
-            return not select.select([self._raw], [], [], 0)[0]
+            return not select.select([self._file], [], [], 0)[0]
         except OSError:  # on Windows, only sockets can be asked
             return True
-
-
-class _CountingFile(io.RawIOBase):
-    """An open file that counts the bytes that were read."""
-
-    def __init__(self, descriptor: int) -> None:
-        self._file = os.fdopen(descriptor, "rb", buffering=0, closefd=False)  # UTF-8 also in a console of Windows
-        self.count = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def fileno(self) -> int:
-        return self._file.fileno()
-
-    def readinto(self, buffer: Any) -> int | None:
-        number = self._file.readinto(buffer)
-        self.count += number or 0
-        return number
 
 
 def input_name(source: str | Path | LiveLines) -> str:
