@@ -197,7 +197,6 @@ class ElmoLayers(LayerProvider):
         if self._learning:
             # `FastBiLM` keeps vectors from batch to batch, which a resumed run would compute in other batches.
             return self._learning.layers(sentences)
-        self._check_device(device)
         return super().layers(sentences, device)
 
     def fill(
@@ -207,15 +206,7 @@ class ElmoLayers(LayerProvider):
         progress: Callable[[int, int], object] = lambda done, total: None,
     ) -> None:
         self._checks = []  # the data of a training is checked by itself
-        self._check_device(device)
         super().fill(sentences, device, progress)
-
-    def _check_device(self, device: torch.device) -> None:
-        is_rounded = self._config.precision == "int8" and self.bilm is None and not self._config.stateful
-        if is_rounded and device.type != "cpu":
-            raise ConfigError(
-                f"elmo.precision: got int8, which is only for the CPU, on {device}; expected float32 or bfloat16"
-            )
 
 
 class ElmoEmbedder(FrozenLayers):

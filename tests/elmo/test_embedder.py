@@ -89,17 +89,6 @@ def test_the_heads_precision_is_not_that_of_the_bilm(
     assert not caplog.records
 
 
-def test_int8_is_refused_on_a_gpu_where_the_bilm_would_compute_in_it(bilm_files: Files) -> None:
-    gpu = torch.device("meta")  # stands for any device that is no CPU
-    provider = _config(bilm_files, precision="int8", layer_cache=None).build().provider
-    for use in (provider.fill, provider.layers):
-        with pytest.raises(ConfigError, match=r"elmo\.precision: got int8, which is only for the CPU, on meta"):
-            use([["one"]], gpu)
-    for settings in ({"stateful": True}, {"requires_grad": True}, {"precision": "float32"}):
-        other = _config(bilm_files, **{"precision": "int8", "layer_cache": None, **settings}).build()
-        other.provider.fill([["one"]], gpu)
-
-
 def test_a_trained_bilm_that_is_loaded_takes_the_fast_path_in_the_precision_of_the_config(
     bilm_files: Files, sentences: list[list[str]]
 ) -> None:

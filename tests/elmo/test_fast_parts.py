@@ -29,6 +29,7 @@ from elmo_tasks.elmo.fast.threads import run_together
 from elmo_tasks.elmo.fast.words import WordEncoder, WordVectors
 from elmo_tasks.elmo.lstm import LstmStack
 from elmo_tasks.elmo.options import LstmOptions
+from elmo_tasks.errors import ConfigError
 
 CPU = torch.device("cpu")
 TOLERANCES: dict[Precision, float] = {"float32": 1e-5, "bfloat16": 0.03, "int8": 0.03}
@@ -217,7 +218,7 @@ def test_products_come_in_few_numbers_of_rows(adds: bool) -> None:
 
 
 def test_no_int8_outside_the_cpu() -> None:
-    with pytest.raises(ValueError, match="only for the CPU"):
+    with pytest.raises(ConfigError, match="only for the CPU"):
         build_product(torch.empty(3, 2, device="meta"), None, "int8")
 
 

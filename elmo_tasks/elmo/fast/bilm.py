@@ -79,8 +79,8 @@ class FastBiLM:
         consume: takes the weights out of the biLM once they are copied, which needs less memory.
 
     Raises:
-        ValueError: the biLM carries state, its weights are trained or not in float32, the precision is int8 on another
-            device than the CPU, or a number is not positive.
+        ValueError: the biLM carries state, its weights are trained or not in float32, or a number is not positive.
+        ConfigError: the precision is int8 on another device than the CPU.
     """
 
     def __init__(

@@ -20,6 +20,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from elmo_tasks.errors import ConfigError
+
 logger = logging.getLogger(__name__)
 
 Precision = Literal["float32", "bfloat16", "int8"]
@@ -194,11 +196,12 @@ def build_product(weight: Tensor, bias: Tensor | None, precision: Precision, *, 
         few_rows: whether it must be fast for a few rows; it may take ten times as long to build.
 
     Raises:
-        ValueError: the precision is int8, and the matrix is on another device than the CPU.
+        ConfigError: the precision is int8, and the matrix is on another device than the CPU.
     """
     on_cpu = weight.device.type == "cpu"
     if precision == "int8" and not on_cpu:
-        raise ValueError(f"precision int8 is only for the CPU, and the biLM is on {weight.device}; expected bfloat16")
+        advice = "expected float32 or bfloat16 (elmo.precision)"
+        raise ConfigError(f"precision int8 is only for the CPU, and the biLM is on {weight.device}; {advice}")
     # oneDNN generates code for each shape of an operation, up to a megabyte, and keeps that of the last 1024: memory
     # would grow for hours in a process that predicts. It reads this variable before its first operation.
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "256")
