@@ -3,7 +3,7 @@
 from elmo_tasks.elmo.bilm import BiLM, LayerOutput
 from elmo_tasks.elmo.characters import batch_to_ids
 from elmo_tasks.elmo.elmo import Elmo
-from elmo_tasks.elmo.embedder import ElmoConfig, ElmoEmbedder
+from elmo_tasks.elmo.embedder import ElmoConfig
 from elmo_tasks.elmo.fast import FastBiLM
 from elmo_tasks.elmo.options import PUBLISHED_OPTIONS, TINY_OPTIONS, BiLMOptions
 from elmo_tasks.elmo.scalar_mix import ScalarMix
@@ -15,7 +15,6 @@ __all__ = [
     "BiLMOptions",
     "Elmo",
     "ElmoConfig",
-    "ElmoEmbedder",
     "FastBiLM",
     "LayerOutput",
     "ScalarMix",

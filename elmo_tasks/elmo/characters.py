@@ -57,22 +57,12 @@ def check_sentences(sentences: Sequence[Sequence[str]]) -> None:
     """Checks that each sentence is a list of tokens.
 
     Raises:
-        ArgumentError: a sentence is a string, whose items would be its characters, or is not a list, or a token is not
-            a string.
+        ArgumentError: a sentence is not a list, such as a string, or a token is not a string.
     """
-    expected = "a list of tokens for each sentence"
-    if not isinstance(sentences, str):
-        check_several("sentences", sentences, expected)
-    for number, tokens in enumerate([sentences] if isinstance(sentences, str) else sentences):
-        if isinstance(tokens, str):
-            given = (
-                f"the string {sentences!r}" if isinstance(sentences, str) else f"the string {tokens!r} (at {number})"
-            )
-            raise ArgumentError(
-                f"got {given} in place of a tokenized sentence; expected a list of tokens for each sentence, such as "
-                "[['The', 'dog'], ['Hello']]. elmo_tasks.tokenize splits text"
-            )
-        check_several(f"sentence {number}", tokens, "a list of tokens")
+    expected = "a list of tokens, such as ['The', 'dog']; elmo_tasks.tokenize splits text"
+    check_several("sentences", sentences, "a list of tokens for each sentence, such as [['The', 'dog'], ['Hello']]")
+    for number, tokens in enumerate(sentences):
+        check_several(f"sentence {number}", tokens, expected)
         for token in tokens:
             if not isinstance(token, str):
                 raise ArgumentError(f"sentence {number} has the token {token!r}; expected strings")

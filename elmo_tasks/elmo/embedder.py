@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Annotated, Literal, Protocol
 
 import pydantic
@@ -103,7 +103,7 @@ class ElmoConfig(Config):
         """
         return BiLMFiles.chosen(self.bilm, self.options, self.weights, local_only=local_only)
 
-    def build(self, pretrained: bool = True) -> ElmoEmbedder:
+    def build(self, pretrained: bool = True) -> FrozenLayers:
         """Makes the mixes. A frozen biLM is loaded for the first sentence that the cache does not have.
 
         Arguments:
@@ -124,7 +124,7 @@ class ElmoConfig(Config):
             own = BiLM(options).requires_grad_(False)
 
         provider = ElmoLayers(self, files, options, own)
-        return ElmoEmbedder(provider, options.output_size, mixes, self.dropout)
+        return FrozenLayers(provider, options.output_size, mixes, self.dropout)
 
     def _build_mix(self, num_layers: int) -> ScalarMix:
         layers = self.layers if self.layers is not None else tuple(range(num_layers))
@@ -207,17 +207,3 @@ class ElmoLayers(LayerProvider):
     ) -> None:
         self._checks = []  # the data of a training is checked by itself
         super().fill(sentences, device, progress)
-
-
-class ElmoEmbedder(FrozenLayers):
-    """One or more mixes of a biLM's layers, with dropout.
-
-    Source: Peters et al. 2018, section 3.3. Its parameters are those of the mixes and, if the biLM is trained with the
-    task (section 3.4), of the biLM.
-    """
-
-    def __init__(
-        self, provider: ElmoLayers, output_size: int, mixes: Mapping[str, ScalarMix], dropout: float = 0.5
-    ) -> None:
-        super().__init__(provider, output_size, mixes, dropout)
-        self.bilm = provider.bilm

@@ -20,7 +20,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from elmo_tasks.config import Config, Part
-from elmo_tasks.elmo.bilm import LayerOutput
+from elmo_tasks.elmo.bilm import BiLM, LayerOutput
 from elmo_tasks.elmo.bilm_files import FrozenFiles
 from elmo_tasks.elmo.layer_store import TORCH_TYPES, LayerKey, LayerStore, Storage
 from elmo_tasks.elmo.scalar_mix import ScalarMix
@@ -82,8 +82,12 @@ class LayerProvider(abc.ABC):
     The network is loaded on a device for the first sentence that is missing; with a full store, never. `fill` stores a
     data set's layers in advance. Sentences that come later, as in prediction, are not stored. Copies load the network
     again.
+
+    Attributes:
+        bilm: a biLM whose weights are a part of the model; None for any other network.
     """
 
+    bilm: BiLM | None = None
     _network: tuple[torch.device, LayerSource] | None = None
 
     @abc.abstractmethod
@@ -183,9 +187,10 @@ def stored_features(output: LayerOutput, key: LayerKey) -> Tensor:
 
 
 class FrozenLayers(nn.Module):
-    """One or more mixes of a network's layers, with dropout. Its parameters are those of the mixes.
+    """One or more mixes of a network's layers, with dropout.
 
-    Source: Peters et al. 2018, section 3.3.
+    Source: Peters et al. 2018, section 3.3. Its parameters are those of the mixes and, if a biLM is trained with the
+    task (section 3.4), of the biLM.
 
     Arguments:
         provider: gives the layers. They are computed once for all mixes.
@@ -210,6 +215,7 @@ class FrozenLayers(nn.Module):
         self.mixes = nn.ModuleDict(mixes)
         self.dropout = Dropout(dropout)
         self.layer_numbers = layer_numbers
+        self.bilm = provider.bilm
 
     @property
     def device(self) -> torch.device:

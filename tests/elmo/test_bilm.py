@@ -80,8 +80,8 @@ def test_ids_of_another_form_are_read_too(bilm: BiLM) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (["The dog"], r"got the string 'The dog' \(at 0\) in place of a tokenized sentence; expected a list of tokens"),
-        ("The dog", "got the string 'The dog' in place of"),
+        (["The dog"], r"sentence 0 is 'The dog'; expected a list of tokens, .*elmo_tasks.tokenize splits text"),
+        ("The dog", "sentences is 'The dog'; expected a list of tokens for each sentence, such as"),
         ([["The", "dog"], ["a", 3]], "sentence 1 has the token 3; expected strings"),
     ],
 )

@@ -115,7 +115,7 @@ def test_neither_batches_nor_training_mode_change_scores(model: LanguageModel, m
     assert model.training
     with pytest.raises(ElmoTasksError, match="a sentence has no token"):
         list(score_texts(model, [[["the"], []]]))
-    with pytest.raises(ElmoTasksError, match="expected a list of tokens for each sentence"):
+    with pytest.raises(ElmoTasksError, match="sentence 0 is 'the dog'; expected a list of tokens"):
         list(score_texts(model, [["the dog"]]))
     with pytest.raises(ElmoTasksError, match="substitutes"):
         list(score_texts(model, TEXTS, -1))
@@ -148,7 +148,7 @@ def test_a_language_model_scores_text_and_tokens(model: LanguageModel, bilm: Pat
             loaded.substitutes(SENTENCES[0], index, count)
     with pytest.raises(ElmoTasksError, match=r"'\.' occurs 9 times"):
         loaded.substitutes(SENTENCES[3], ".")
-    with pytest.raises(TypeError, match="expected a list of tokens for each sentence"):
+    with pytest.raises(TypeError, match="sentence 0 is 'the dog'; expected a list of tokens"):
         loaded.score(["the dog"])
 
 
