@@ -81,9 +81,7 @@ def to_json(config: Config) -> dict[str, Any]:
 class Part(Config):
     """The base of every kind of part. A direct subclass is a kind; see the module's text.
 
-    A kind may name the alternative that is meant where `"type"` is left out: `default_type: ClassVar[str] = "..."`. If
-    this can be the only alternative, such as one that an extra adds, it may have no key `"type"`: its `type` is then a
-    class variable, `type: ClassVar[str] = "..."`.
+    A kind may name the alternative that is meant where `"type"` is left out: `default_type: ClassVar[str] = "..."`.
     """
 
     default_type: ClassVar[str | None] = None
@@ -106,12 +104,9 @@ class Part(Config):
             cls.alternatives = {}
             return
         field = cls.model_fields.get("type")
-        if "type" in cls.__class_vars__:
-            name: str = vars(cls)["type"]
-        elif field is None or get_origin(field.annotation) is not Literal:
+        if field is None or get_origin(field.annotation) is not Literal:
             return  # an abstract step between the kind and its alternatives
-        else:
-            (name,) = get_args(field.annotation)
+        (name,) = get_args(field.annotation)
         own = f"{cls.__module__}:{cls.__qualname__}"
         taken = hooks.home(cls._kind().__name__, name) or own  # of one that may not be imported yet
         known = cls.alternatives.get(name, cls)
@@ -124,7 +119,7 @@ class Part(Config):
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: pydantic.GetCoreSchemaHandler) -> CoreSchema:
         schema = handler(source)
-        if "type" in cls.model_fields or "type" in cls.__class_vars__:
+        if "type" in cls.model_fields:
             return schema  # a validator in Python around an alternative would make lists of JSON's tuples
         return core_schema.with_info_wrap_validator_function(cls._choose, schema, metadata={_KIND_KEY: cls})
 
@@ -205,9 +200,6 @@ class _SchemaWriter(GenerateJsonSchema):
                 | ({} if choice == kind.default_type else {"required": ["type"]})
                 for choice, part in kind.choices().items()
             ]
-            if len(alternatives) == 1 and "type" in next(iter(kind.choices().values())).__class_vars__:
-                self.definitions[name] = alternatives[0]
-                return alternatives[0]
             description = inspect.cleandoc(kind.__doc__ or "")
             self.definitions[name] = {"title": kind.__name__, "description": description, "oneOf": alternatives}
         return reference

@@ -10,7 +10,7 @@ import dataclasses
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import pydantic
 import torch
@@ -38,7 +38,7 @@ _LEAST_SHARE = 0.8  # of the longest, of a batch of parts, most of which are ful
 class TransformerConfig(FrozenLayersConfig):
     """The vectors of a frozen transformer."""
 
-    type: ClassVar[str] = "transformer"
+    type: Literal["transformer"] = "transformer"
 
     model: LocalPath = Field(
         description="Folder with config.json, model.safetensors and tokenizer.json; or hub:NAME[@REVISION]."
