@@ -94,7 +94,7 @@ def _what_is_left(arguments: argparse.Namespace) -> str:
     if ends_in_slash(files[0]) or Path(files[0]).is_dir():
         number = counted(len([*Path(files[0]).glob("*.parquet")]), "complete part")
         return f"{files[0]}: has {number}; the same command makes the others"
-    return f"{', '.join(files)}: not written; {command.unwritten}"
+    return f"{', '.join(files)}: not written; results are only written whole"
 
 
 def _speaks() -> bool:

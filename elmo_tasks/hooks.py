@@ -60,8 +60,6 @@ from elmo_tasks.errors import ElmoTasksError
 
 RESUMED = "the same command with --resume, and without --force, goes on"
 GOES_ON = "the same command goes on"
-UNWRITTEN = "its results are only written whole, at the end"
-NO_RESULT_YET = "there was no result yet"
 """What a command that a signal has ended says of its output."""
 
 _TABLE = "elmo_tasks.extras"
@@ -79,7 +77,6 @@ class CommandRow(NamedTuple):
         module: the one that has `add_NAME` and `run_NAME`, in `elmo_tasks.commands` or in the extra's folder.
         goes_on: if a signal stops the command, the message says that this continues from what was written; empty if
             nothing can.
-        unwritten: if nothing can, the message says with this why the output file is not there.
     """
 
     group: str
@@ -87,7 +84,6 @@ class CommandRow(NamedTuple):
     example: str
     module: str = "commands"
     goes_on: str = ""
-    unwritten: str = UNWRITTEN
 
 
 class Extra(NamedTuple):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from elmo_tasks import hooks
-from elmo_tasks.hooks import NO_RESULT_YET, RESUMED, CommandRow
+from elmo_tasks.hooks import RESUMED, CommandRow
 
 
 class Command(NamedTuple):
@@ -54,7 +54,6 @@ _CORE = {
         "apply a trained run to raw text or JSON lines",
         "echo 'Alan Turing worked at Bletchley Park.' | elmo-tasks predict runs/ner -",
         "predict",
-        unwritten=NO_RESULT_YET,
     ),
     "models": CommandRow(
         "use a run",
@@ -67,7 +66,6 @@ _CORE = {
         "pack a run into a single file",
         "elmo-tasks archive runs/ner ner.tar.gz",
         "archives",
-        unwritten="an archive is only written whole",
     ),
     "config": CommandRow(
         "configs and data",

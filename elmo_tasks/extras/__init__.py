@@ -4,7 +4,7 @@
 asked for.
 """
 
-from elmo_tasks.hooks import GOES_ON, NO_RESULT_YET, RESUMED, CommandRow, Extra
+from elmo_tasks.hooks import GOES_ON, RESUMED, CommandRow, Extra
 
 EXTRAS = {
     "calibration": Extra(
@@ -56,7 +56,6 @@ EXTRAS = {
                 "look at results",
                 "draw the curves of runs and the weights of their layers",
                 "elmo-tasks plot runs/ner --output ner.svg",
-                unwritten="a plot is only written whole",
             ),
             "compare": CommandRow(
                 "look at results",
@@ -127,7 +126,6 @@ EXTRAS = {
                 "language models",
                 "show how surprising a biLM finds each word of a text, and which words it expects instead",
                 "echo 'The keys to the cabinet is here.' | elmo-tasks score - --substitutes 5",
-                unwritten=NO_RESULT_YET,
             ),
         },
         adds={
@@ -164,7 +162,6 @@ EXTRAS = {
                 "language models",
                 "write the biLM vectors of a text",
                 "elmo-tasks embed sentences.txt --output vectors.hdf5 --bilm bilm",
-                unwritten="a file of vectors is only written whole; --output DIR/ keeps the parts that are complete",
             ),
         },
         needs=("engines", "raw_text"),

@@ -140,7 +140,7 @@ def test_a_prediction_that_is_stopped_before_its_first_result_leaves_no_file(
 ) -> None:
     assert stop(signal.SIGINT, "--output", "out.jsonl", after=0) == 130
     assert [path.name for path in Path().iterdir()] == ["in.txt"]
-    assert capsys.readouterr().err == "interrupted; out.jsonl: not written; there was no result yet\n"
+    assert capsys.readouterr().err == "interrupted; out.jsonl: not written; results are only written whole\n"
 
 
 def test_what_is_printed_of_a_stopped_prediction_is_whole(
@@ -218,9 +218,9 @@ def test_the_scores_before_a_bad_line_stay(tmp_path: Path, capsys: pytest.Captur
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("embed in.txt --output v.hdf5", "v.hdf5: not written; a file of vectors is only written whole; --output DIR/"),
+        ("embed in.txt --output v.hdf5", "v.hdf5: not written; results are only written whole"),
         ("embed in.txt --output v/", "v/: has 0 complete parts; the same command makes the others"),
-        ("probe in.txt --output p.json", "p.json: not written; its results are only written whole, at the end"),
+        ("probe in.txt --output p.json", "p.json: not written; results are only written whole"),
         ("similarity bank bank", ""),
     ],
 )
