@@ -22,7 +22,7 @@ import tokenize
 from array import array
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -59,15 +59,7 @@ class CorpusPart:
     @classmethod
     def load(cls, folder: Path) -> CorpusPart:
         """Maps the files of a part; errors are those of `Corpus`."""
-        part = cls(
-            _mapped(folder / "tokens.npy", np.uint32),
-            _mapped(folder / "sentences.npy", np.int64),
-            _mapped(folder / "documents.npy", np.int64),
-        )
-        for borders, count in ((part.sentences, len(part.tokens)), (part.documents, len(part.sentences) - 1)):
-            if not len(borders) or borders[0] != 0 or borders[-1] != count:
-                raise ValueError(f"{folder}: its files do not fit together")
-        return part
+        return cls(*(_mapped(folder / f"{name}.npy") for name in ("tokens", "sentences", "documents")))
 
 
 class Corpus:
@@ -86,8 +78,8 @@ class Corpus:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.types: list[str] = json.loads((folder / _TYPES).read_bytes())
-        self.counts: npt.NDArray[np.int64] = _mapped(folder / _COUNTS, np.int64)
-        if not isinstance(self.types, list) or len(self.types) != len(self.counts):
+        self.counts: npt.NDArray[np.int64] = _mapped(folder / _COUNTS)
+        if len(self.types) != len(self.counts):
             raise ValueError(f"{folder}: its files do not fit together")
         self.training = CorpusPart.load(folder / _TRAINING)
         self.held_out = CorpusPart.load(folder / _HELD_OUT)
@@ -177,15 +169,12 @@ class CorpusWriter:
                 yield np.fromfile(stream, dtype=np.uint32, count=len(is_chosen))[is_chosen]
 
 
-def _mapped(path: Path, kind: type[np.generic]) -> npt.NDArray[Any]:
-    """A memory-mapped list of numbers."""
+def _mapped(path: Path) -> npt.NDArray[Any]:
+    """A memory-mapped list of numbers. The header is read as Python, which may not be Python if it is damaged."""
     try:
-        values = np.load(path, mmap_mode="r")
-    except (SyntaxError, TypeError, tokenize.TokenError) as error:  # the header is read as Python
+        return cast("npt.NDArray[Any]", np.load(path, mmap_mode="r"))
+    except (SyntaxError, TypeError, tokenize.TokenError) as error:
         raise ValueError(f"{path}: {error}") from error
-    if not isinstance(values, np.ndarray) or values.ndim != 1 or values.dtype != kind:
-        raise ValueError(f"{path}: expected a list of {kind.__name__}")
-    return values
 
 
 def _borders(lengths: npt.NDArray[np.uint32]) -> Iterator[npt.NDArray[np.int64]]:
