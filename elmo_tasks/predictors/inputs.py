@@ -13,7 +13,7 @@ from typing import Any, Literal
 from elmo_tasks.data_readers.reader import DatasetReader
 from elmo_tasks.errors import DataError, OnError
 from elmo_tasks.files.json_files import parse_json
-from elmo_tasks.files.paths import each_once, is_clutter, matching_paths, plain_name, refuse_stream
+from elmo_tasks.files.paths import each_once, is_clutter, matching_paths, plain_name
 from elmo_tasks.files.text import STANDARD_INPUT, decode_lines, read_lines
 from elmo_tasks.predictors.predictor import Predictor
 from elmo_tasks.text.prose import JSON_ENDINGS, looks_like, noting_no_text, prose_lines
@@ -140,7 +140,7 @@ def find_files(inputs: Sequence[str | Path], output: str | Path | None = None) -
     found: list[Path] = []
     results = None if output is None else Path(output).resolve()
     for name in inputs:
-        files = [file for path in matching_paths(name) for file in ([path] if path.is_file() else _files_below(path))]
+        files = [file for path in matching_paths(name) for file in (_files_below(path) if path.is_dir() else [path])]
         if not files:
             raise DataError(name, "no such file, and no file in such a folder")
         for file in map(Path.absolute, files):
@@ -153,7 +153,6 @@ def find_files(inputs: Sequence[str | Path], output: str | Path | None = None) -
 
 
 def _files_below(folder: Path) -> list[Path]:
-    refuse_stream(folder)
     below = ((path, path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
     return [
         path

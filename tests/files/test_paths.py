@@ -13,13 +13,13 @@ from elmo_tasks.data_readers.rows import JsonlConfig
 from elmo_tasks.elmo.bilm_files import BiLMFiles
 from elmo_tasks.errors import ConfigError, DataError
 from elmo_tasks.extras.pretraining.pretraining_config import PretrainingConfig
-from elmo_tasks.extras.pretraining.tokenize_files import find_files
 from elmo_tasks.extras.transformers.transformer_files import TransformerFiles
 from elmo_tasks.files.cache import cache_folder
 from elmo_tasks.files.downloads import place_of
 from elmo_tasks.files.paths import local_path
 from elmo_tasks.files.text import read_lines
 from elmo_tasks.modules.word_vectors import WordVectorFile
+from elmo_tasks.predictors.inputs import find_files
 from elmo_tasks.runs.archive import open_run
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.folder import RunFolder
@@ -82,7 +82,7 @@ def test_home_folders_are_found(home: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert len(JsonlConfig(task="classification").build().read("~/a.jsonl")) == 1
     assert len(WordVectorFile("~/v.txt")) == 1
     assert find_config("~/c.jsonnet") == home / "c.jsonnet"
-    assert find_files(["~/*.jsonl"]) == (home / "a.jsonl",)
+    assert find_files(["~/*.jsonl"]) == {"a.jsonl": home / "a.jsonl"}
     assert RunFolder("~/run").path == home / "run"
     monkeypatch.setenv("ELMO_TASKS_DATA", "~/data")
     monkeypatch.setenv("ELMO_TASKS_CACHE", "~/cache")

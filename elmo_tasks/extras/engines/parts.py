@@ -28,7 +28,7 @@ from elmo_tasks.errors import DataError, ElmoTasksError, IncompleteError, counte
 from elmo_tasks.files.atomic import atomic_write
 from elmo_tasks.files.json_files import read_json, write_json
 from elmo_tasks.files.limits import MAX_LINE_BYTES, limit
-from elmo_tasks.files.paths import plain_name
+from elmo_tasks.files.paths import plain_name, refuse_stream
 from elmo_tasks.files.text import DAMAGE_ERRORS, decode_lines, open_binary
 from elmo_tasks.predictors.inputs import find_files
 from elmo_tasks.progress import progress_bar
@@ -92,6 +92,7 @@ def find_units(
         DataError: a file is missing or damaged, or is data of another kind.
     """
     for source, path in find_files(inputs, output).items():
+        refuse_stream(path)
         yield from _line_units(path, source, tokens * _BYTES_PER_TOKEN, tokenized)
 
 

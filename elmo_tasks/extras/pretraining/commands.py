@@ -72,7 +72,7 @@ def _print_plan(plan: Mapping[str, str]) -> None:
 
 
 def add_perplexity(parser: argparse.ArgumentParser) -> None:
-    about = "text files or glob patterns, compressed or not"
+    about = "text files, folders or glob patterns, compressed or not"
     parser.add_argument("text", metavar="TEXT", nargs="+", help=about)
     add_bilm_arguments(parser)
     options.add_flag(parser, "--json", "print the results as JSON instead of a table")

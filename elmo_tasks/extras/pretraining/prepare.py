@@ -26,16 +26,12 @@ from elmo_tasks.config import LocalPath, Part, own_code
 from elmo_tasks.data_readers.reader import DatasetReaderConfig
 from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.extras.pretraining.corpus import Corpus, CorpusPart, CorpusWriter
-from elmo_tasks.extras.pretraining.tokenize_files import (
-    find_files,
-    number_tokens,
-    text_lines,
-    tokenize_files,
-)
+from elmo_tasks.extras.pretraining.tokenize_files import number_tokens, text_lines, tokenize_files
 from elmo_tasks.extras.raw_text import TOKENIZED_ADVICE
 from elmo_tasks.files.atomic import atomic_folder, write_errors
 from elmo_tasks.files.cache import content_hash, used_cache
 from elmo_tasks.files.paths import refuse_stream
+from elmo_tasks.predictors.inputs import find_files
 from elmo_tasks.progress import progress_bar
 from elmo_tasks.tasks import Task
 from elmo_tasks.text.prose import looks_like, prose_lines
@@ -80,8 +76,8 @@ class TextCorpus(CorpusConfig):
 
     type: Literal["text"] = "text"
     paths: Annotated[tuple[LocalPath, ...], Field(min_length=1)] = Field(
-        description="Files or globs of UTF-8 text, plain or compressed (.gz, .xz, .bz2, .zip), read in the order of"
-        " their names, each once."
+        description="Files, folders or globs of UTF-8 text, plain or compressed (.gz, .xz, .bz2, .zip), read in the"
+        " order of their names, each once."
     )
     tokenized: bool = Field(
         default=False,
@@ -109,10 +105,10 @@ class TextCorpus(CorpusConfig):
             ElmoTasksError: there are fewer than two documents.
             WriteError: the cache's folder cannot be written, or its disk is full.
         """
-        files = find_files(self.paths)
+        files = list(find_files(self.paths).values())
+        for file in files:
+            refuse_stream(file)
         try:
-            for file in files:
-                refuse_stream(file)
             contents = [content_hash(file) for file in files]
         except OSError as error:
             raise DataError(error.filename, f"cannot be read ({error.strerror})") from None
@@ -153,7 +149,7 @@ def read_text(paths: Sequence[str], tokenizer: Tokenizer) -> tuple[CorpusPart, l
     """The sentences of text files as one document, in memory, and the distinct tokens by their numbers.
 
     Arguments:
-        paths: files or globs, compressed or not.
+        paths: files, folders or globs; see `find_files`.
         tokenizer: splits each line, which is a paragraph; `WhitespaceTokenizer` for a tokenized sentence on each line.
 
     Raises:
@@ -161,7 +157,7 @@ def read_text(paths: Sequence[str], tokenizer: Tokenizer) -> tuple[CorpusPart, l
     """
 
     def sentences() -> Iterator[Sequence[str]]:
-        for file in find_files(paths):
+        for file in find_files(paths).values():
             lines: Iterable[tuple[int, str]] = enumerate(text_lines(file), start=1)
             if not isinstance(tokenizer, WhitespaceTokenizer):
                 lines = prose_lines(lines, file, TOKENIZED_ADVICE, json_lines=True)

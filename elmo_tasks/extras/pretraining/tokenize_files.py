@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from elmo_tasks.errors import DataError, ElmoTasksError
-from elmo_tasks.files.paths import each_once, is_stream, local_path, matching_paths, why_no_file
+from elmo_tasks.files.paths import is_stream, why_no_file
 from elmo_tasks.files.text import decode_lines, decompressed
 from elmo_tasks.text.tokenizers import Tokenizer
 
@@ -38,23 +38,6 @@ class Chunk(NamedTuple):
     lines: list[str]  # without the line ends
     num_bytes: int  # read for it from the file on disk
     is_first: bool  # whether the file begins here
-
-
-def find_files(paths: Sequence[str]) -> tuple[Path, ...]:
-    """The files that paths and globs (`**`: any folders) name, in the order of their names, each once.
-
-    Raises:
-        DataError: a path names no file, or a folder.
-    """
-    found: list[Path] = []
-    for pattern in map(local_path, paths):
-        files = [match for match in matching_paths(pattern) if match.is_file() or is_stream(match)]
-        if not files and pattern.is_dir():
-            raise DataError(pattern, f"is a folder; expected files, for example {pattern / '*.txt'}")
-        if not files:
-            raise DataError(pattern, "no such file, and no file's name matches this pattern")
-        found += files
-    return tuple(each_once(sorted(found)))
 
 
 def read_chunks(path: Path) -> Iterator[Chunk]:

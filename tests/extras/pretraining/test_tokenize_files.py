@@ -15,7 +15,7 @@ import pytest
 from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.extras.pretraining import tokenize_files
 from elmo_tasks.extras.pretraining.prepare import TextCorpus
-from elmo_tasks.extras.pretraining.tokenize_files import find_files, read_chunks, separates_documents
+from elmo_tasks.extras.pretraining.tokenize_files import read_chunks, separates_documents
 from elmo_tasks.text.tokenizers import WhitespaceTokenizer
 
 
@@ -28,26 +28,7 @@ def text_of(path: Path) -> str:
     return "\n".join(line for chunk in read_chunks(path) for line in chunk.lines)
 
 
-def test_files_are_found_in_order_and_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    for name in ("b.txt", "a.txt", "deep/er/c.txt", "odd[1].txt"):
-        Path(name).parent.mkdir(parents=True, exist_ok=True)
-        Path(name).write_text("x")
-    Path("link.txt").symlink_to("a.txt")
-    Path("folder.txt").mkdir()
-    names = ("b.txt", "*.txt", "**/c.txt", str(tmp_path / "a.txt"), "odd[1].txt")
-    assert find_files(names[:-2]) == (Path("a.txt"), Path("b.txt"), Path("deep/er/c.txt"), Path("odd[1].txt"))
-    assert find_files(names) == (tmp_path / "a.txt", Path("b.txt"), Path("deep/er/c.txt"), Path("odd[1].txt"))
-    Path("0.txt").symlink_to("b.txt")  # a file with two names has the first
-    for both in (("0.txt", "b.txt"), ("b.txt", "0.txt")):
-        assert find_files(both) == (Path("0.txt"),)
-
-
-def test_paths_without_files(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"none\*: no such file, and no file's name matches"):
-        find_files((str(tmp_path / "none*"),))
-    with pytest.raises(DataError, match=r"is a folder; expected files, for example .*\*\.txt"):
-        find_files((str(tmp_path),))
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no such file"):
         text_of(tmp_path / "text")
 
