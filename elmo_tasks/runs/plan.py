@@ -15,7 +15,7 @@ import pydantic
 from elmo_tasks import hooks
 from elmo_tasks.config import Config, to_json
 from elmo_tasks.elmo.options import BiLMOptions
-from elmo_tasks.errors import BEGIN_AGAIN, FORCE, RESUME, RunError, some_of
+from elmo_tasks.errors import BEGIN_AGAIN, FORCE, RESUME, RunError
 from elmo_tasks.files.json_files import read_json
 from elmo_tasks.files.paths import check_folder, check_kind
 from elmo_tasks.runs.experiment_config import ExperimentConfig
@@ -119,9 +119,7 @@ def plan_run(
     if from_run:
         hooks.required("first_weights", "run", "--from")
     if elmo := config.elmo():
-        options = elmo.files().options
-        if unused := BiLMOptions.load(options).unused_keys():
-            logger.info("%s: these keys have no effect here: %s", options, some_of(unused, most=10))
+        BiLMOptions.load(elmo.files().options)
     if transformer := config.transformer():
         transformer.files()
     plan = plan_folder(run, to_json(config), resume=resume, force=force, kind=ExperimentConfig)

@@ -1,7 +1,6 @@
 """Runs that are resumed, extended or begun again: what they go on with, and every way in which they are refused."""
 
 import ast
-import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -10,16 +9,12 @@ from typing import Any
 import pytest
 import torch
 
-from elmo_tasks.config import load_config
 from elmo_tasks.elmo import TINY_OPTIONS
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.files.tensor_files import read_tensors, tensor_metadata, write_tensors
 from elmo_tasks.files.text import read_lines
 from elmo_tasks.runs import load, train
 from elmo_tasks.runs.evaluate import evaluate
-from elmo_tasks.runs.experiment_config import ExperimentConfig
-from elmo_tasks.runs.folder import RunFolder
-from elmo_tasks.runs.plan import plan_run
 from elmo_tasks.training import trainer_config
 from elmo_tasks.training.processes import start_accelerator
 from elmo_tasks.training.trainer import Trainer
@@ -298,17 +293,3 @@ def test_a_start_that_fails_leaves_no_run_and_removes_none(fault: list[str], run
     assert not run.path.exists()
     shutil.copytree(trained.path, run.path)
     run.refuses(".", *fault, resume=False, force=True, error=ElmoTasksError)
-
-
-def test_keys_of_a_bilms_options_without_effect_are_said(
-    settings: dict[str, Any], sample_folder: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    options = json.loads((sample_folder / "bilm" / "options.json").read_text())
-    (path := tmp_path / "options.json").write_text(json.dumps(options | {f"own{number}": 0 for number in range(12)}))
-    config = load_config(settings, ExperimentConfig, [f"model.embedder.elmo.options={path}"])
-    with caplog.at_level("INFO", "elmo_tasks"):
-        plan_run(RunFolder(tmp_path / "run"), config, resume=True)
-    assert caplog.messages == [
-        f"{path}: these keys have no effect here: {', '.join(f'own{number}' for number in range(10))} and 2 more",
-        f"{tmp_path}/run: no run to resume there; a new one begins",
-    ]
