@@ -91,9 +91,7 @@ class ConditionalRandomField(torchcrf.CRF):
         Raises:
             ValueError: shapes do not fit, the mask is not contiguous, or the constraints forbid one of the sequences.
         """
-        emissions = _checked(emissions, mask, self.num_tags)
-        if tags.shape != mask.shape:
-            raise ValueError(f"tags: shape {tuple(tags.shape)}; expected that of the mask, {tuple(mask.shape)}")
+        emissions = _checked(self, emissions, mask, tags)
         tags = tags.masked_fill(~mask, 0)
         if (forbidden := ~self.constraints.allow(tags, mask)).any():
             sentence = int(torch.nonzero(forbidden)[0])
@@ -108,7 +106,7 @@ class ConditionalRandomField(torchcrf.CRF):
             allowed: (B, T, K) bool, for each token at least one; what stands in the padding does not matter.
             mask: (B, T) bool.
         """
-        emissions, crf = _checked(emissions, mask, self.num_tags), self._constrained()
+        emissions, crf = _checked(self, emissions, mask), self._constrained()
         among_allowed = emissions.masked_fill(~allowed, FORBIDDEN)
         return crf.log_partition(among_allowed, mask) - crf.log_partition(emissions, mask)
 
@@ -136,7 +134,7 @@ class ConditionalRandomField(torchcrf.CRF):
         with torch.inference_mode(False), torch.enable_grad():
             crf = self._constrained()
             # A copy, since autograd takes no tensors of inference mode.
-            emissions = (_checked(emissions, mask, self.num_tags) / temperature).detach().clone().requires_grad_()
+            emissions = (_checked(self, emissions, mask) / temperature).detach().clone().requires_grad_()
             for name in ("start_transitions", "transitions", "end_transitions"):
                 setattr(crf, name, getattr(crf, name).detach() / temperature)
             total = crf.log_partition(emissions, mask.clone()).sum()
@@ -217,7 +215,7 @@ class _ConstrainedScores(torchcrf.CRF):
     @torch.no_grad()
     def best_tags(self, emissions: Tensor, mask: Tensor, number_type: torch.dtype | None = None) -> Tensor:
         """See `ConditionalRandomField.best_tags`. It runs on the CPU, since `decode` reads the tags one by one."""
-        emissions = _checked(emissions, mask, self.num_tags)
+        emissions = _checked(self, emissions, mask)
         for name in ("start_transitions", "transitions", "end_transitions"):
             setattr(self, name, getattr(self, name).to("cpu", number_type))
         rows = self.decode(emissions.to("cpu", number_type), mask.cpu())
@@ -232,17 +230,11 @@ class _ConstrainedScores(torchcrf.CRF):
         return tags
 
 
-def _checked(emissions: Tensor, mask: Tensor, num_tags: int) -> Tensor:
+def _checked(crf: torchcrf.CRF, emissions: Tensor, mask: Tensor, tags: Tensor | None = None) -> Tensor:
     """The emissions in double precision, 0 in the padding; ValueError where shapes or mask are not as expected."""
-    if emissions.dim() != 3 or emissions.shape[2] != num_tags or emissions.shape[:2] != mask.shape:
-        raise ValueError(
-            f"emissions: shape {tuple(emissions.shape)} with a mask of {tuple(mask.shape)}; "
-            f"expected (B, T, {num_tags}) and (B, T)"
-        )
-    lengths = mask.sum(1)  # (B,)
-    is_contiguous = mask == mask_of_lengths(lengths, mask.shape[1])
-    if not bool(is_contiguous.all() & (lengths > 0).all()):
-        raise ValueError("the mask has a gap or an empty sentence; a sentence's tokens, at least one, must come first")
+    crf._validate(emissions, tags, mask)
+    if not torch.equal(mask, mask_of_lengths(mask.sum(1), mask.shape[1])):
+        raise ValueError("the mask has a gap; the tokens of a sentence must come first")
     return _double(emissions).masked_fill(~mask.unsqueeze(2), 0)
 
 

@@ -145,7 +145,7 @@ def test_later_changes_of_the_weights_do_not_reach_it(bilm: BiLM, precision: Pre
 
 
 def test_refuses_what_it_would_get_wrong(bilm: BiLM, options: BiLMOptions) -> None:
-    with pytest.raises(ValueError, match="carries state"):
+    with pytest.raises(ValueError, match="stateless"):
         FastBiLM(BiLM(options, stateful=True))
     for trained in (bilm, bilm.directions[1].layers[0].bias):  # one weight is enough
         trained.requires_grad_(True)
@@ -155,7 +155,7 @@ def test_refuses_what_it_would_get_wrong(bilm: BiLM, options: BiLMOptions) -> No
     for build in (functools.partial(FastBiLM, token_budget=0), functools.partial(FastBiLM, cached_words=0)):
         with pytest.raises(ValueError, match="expected at least 1"):
             build(bilm)
-    with pytest.raises(ValueError, match=r"weights in torch.float64; expected float32 \(bilm.float\(\)\)"):
+    with pytest.raises(ValueError, match=r"in float32 \(float\(\)\)"):
         FastBiLM(bilm.double())
 
 

@@ -204,9 +204,9 @@ def test_refuses_wrong_shapes_gaps_and_empty_sentences() -> None:
         with pytest.raises(ValueError, match="mask"):
             crf.best_tags(emissions, torch.tensor(wrong))
     for shape in ((1, 3, 5), (1, 2, 4), (3, 4)):
-        with pytest.raises(ValueError, match=r"expected \(B, T, 4\)"):
+        with pytest.raises(ValueError, match="emissions"):
             crf.best_tags(torch.zeros(shape), mask)
-    with pytest.raises(ValueError, match="tags: shape"):
+    with pytest.raises(ValueError, match="emissions and tags must match"):
         crf.log_likelihood(emissions, torch.zeros(1, 2, dtype=torch.int64), mask)
 
 

@@ -92,14 +92,12 @@ class FastBiLM:
         *,
         consume: bool = False,
     ) -> None:
-        if bilm.stateful:
-            raise ValueError("got a biLM that carries state from batch to batch; expected a stateless one")
-        if other := {parameter.dtype for parameter in bilm.parameters()} - {torch.float32}:
-            raise ValueError(f"got weights in {other.pop()}; expected float32 (bilm.float()), see `precision`")
+        if not can_be_fast(bilm):
+            raise ValueError(
+                "expected a biLM that is stateless, frozen (requires_grad_(False)) and in float32 (float())"
+            )
         if min(token_budget, cached_words) < 1:
             raise ValueError(f"got {token_budget} tokens at once and {cached_words} kept words; expected at least 1")
-        if any(parameter.requires_grad for parameter in bilm.parameters()):
-            raise ValueError("got a biLM whose weights are trained; expected a frozen one, as they are copied once")
         self.options = bilm.options
         self.precision = precision
         self.num_layers = bilm.options.num_layers
