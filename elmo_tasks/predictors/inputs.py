@@ -13,10 +13,10 @@ from typing import Any, Literal
 from elmo_tasks.data_readers.reader import DatasetReader
 from elmo_tasks.errors import DataError, OnError
 from elmo_tasks.files.json_files import parse_json
-from elmo_tasks.files.paths import each_once, is_clutter, matching_paths, plain_name
+from elmo_tasks.files.paths import JSON_LINES, each_once, is_clutter, matching_paths, plain_name
 from elmo_tasks.files.text import STANDARD_INPUT, decode_lines, read_lines
 from elmo_tasks.predictors.predictor import Predictor
-from elmo_tasks.text.prose import JSON_ENDINGS, looks_like, noting_no_text, prose_lines
+from elmo_tasks.text.prose import looks_like, noting_no_text, prose_lines
 
 logger = logging.getLogger(__name__)
 
@@ -98,7 +98,7 @@ def read_inputs(
     """
     expected = "a JSON object on each line (or, for raw text, the format 'text')"
     name = input_name(source)
-    if format == "auto" and plain_name(Path(name)).lower().endswith(JSON_ENDINGS):
+    if format == "auto" and plain_name(Path(name)).lower().endswith(JSON_LINES):
         format = "jsonl"
     if format == "auto" and (found := looks_like(name, "", json_lines=True)):  # before its lines, perhaps not in UTF-8
         raise DataError(name, f"looks like {found}; {_ADVICE}")

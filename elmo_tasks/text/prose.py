@@ -14,13 +14,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from elmo_tasks.errors import DataError, some_of
-from elmo_tasks.files.paths import plain_name
+from elmo_tasks.files.paths import JSON_LINES, plain_name
 
 logger = logging.getLogger(__name__)
 
-JSON_ENDINGS = (".json", ".jsonl", ".jsonlines", ".ndjson")
 _TEXT = "expected text, a paragraph or a sentence on each line"
-_JSON_LINES = "expected each JSON object on one line, as `jq -c {} FILE` prints them"
+_EACH_ON_ONE_LINE = "expected each JSON object on one line, as `jq -c {} FILE` prints them"
 _TABLE = "expected only its column of texts, a text on each line"
 _COLUMNS = f"a token on each line with its tags, as in CoNLL files; {_TEXT}"
 _BY_ENDING = {
@@ -56,12 +55,12 @@ def looks_like(name: str | Path, line: str, *, json_lines: bool = False) -> str 
     """
     line, ending = line.strip(), Path(plain_name(Path(name))).suffix.lower()
     if _JSON_ARRAY.match(line):
-        return "a JSON array; " + _JSON_LINES.format("'.[]'")
+        return "a JSON array; " + _EACH_ON_ONE_LINE.format("'.[]'")
     if _JSON_OBJECT_BEGINS.match(line):
-        return "a JSON object over several lines; " + _JSON_LINES.format(".")
+        return "a JSON object over several lines; " + _EACH_ON_ONE_LINE.format(".")
     if json_lines and line.startswith("{"):
         return None
-    if ending in JSON_ENDINGS and not json_lines:
+    if ending in JSON_LINES and not json_lines:
         return f"JSON; {_TEXT}"
     if ending in _BY_ENDING:
         return _BY_ENDING[ending]

@@ -28,11 +28,11 @@ from elmo_tasks.errors import DataError, ElmoTasksError, IncompleteError, counte
 from elmo_tasks.files.atomic import atomic_write
 from elmo_tasks.files.json_files import read_json, write_json
 from elmo_tasks.files.limits import MAX_LINE_BYTES, limit
-from elmo_tasks.files.paths import plain_name, refuse_stream
+from elmo_tasks.files.paths import JSON_LINES, plain_name, refuse_stream
 from elmo_tasks.files.text import DAMAGE_ERRORS, decode_lines, open_binary
 from elmo_tasks.predictors.inputs import find_files
 from elmo_tasks.progress import progress_bar
-from elmo_tasks.text.prose import JSON_ENDINGS, looks_like, warn_of_no_text
+from elmo_tasks.text.prose import looks_like, warn_of_no_text
 
 logger = logging.getLogger(__name__)
 
@@ -127,7 +127,7 @@ def _kind(path: Path, content: bytes, tokenized: bool) -> Kind:
     first = next(filter(str.strip, lines), "")
     if not tokenized and (found := looks_like(path, first, json_lines=True)):
         raise DataError(path, f"looks like {found}{_NO_TABLE if found.startswith('a table') else ''}")
-    return "json" if first.lstrip().startswith("{") or plain_name(path).lower().endswith(JSON_ENDINGS) else "text"
+    return "json" if first.lstrip().startswith("{") or plain_name(path).lower().endswith(JSON_LINES) else "text"
 
 
 def read_units(units: Iterable[Unit]) -> Iterator[tuple[Unit, Iterator[pa.Table]]]:
