@@ -54,6 +54,7 @@ GOLD = frozenset({"label", "labels", "score", "tags", "answers", "clusters"})  #
 
 _TEXTS = frozenset({"text", "premise", "hypothesis"})
 _ONE_HOT = frozenset({"0", "1", "0.0", "1.0", "false", "true"})
+_LEFT_OUT = "dataset_reader.on_error=skip leaves such rows out"
 _TEXT_KEYS = _TEXTS | {"tokens", "premise_tokens", "hypothesis_tokens", "sentence1", "sentence2"}  # read by predictors
 
 
@@ -219,9 +220,12 @@ class RowExamples:
     def _label(self, record: Record) -> str | None:
         if "label" not in self._columns:
             return None
-        value = record.value(self._columns["label"])
+        column = self._columns["label"]
+        value = record.value(column)
         if self._label_names is not None and is_no_label(value):
             return None
+        if value is None or (isinstance(value, str) and not value.strip()):
+            raise DataError(record.location, f"{column!r} is {value!r}; expected a label. {_LEFT_OUT}")
         label = read_label(value, record.location, names=self._label_names)
         return None if self._means_no_label(label) else label
 
@@ -257,7 +261,7 @@ class RowExamples:
             number = math.nan
         if not math.isfinite(number):
             problem = f"{column!r} is {value!r:.80}; expected a number, such as 3.5"
-            raise DataError(record.location, f"{problem}. dataset_reader.on_error=skip leaves such rows out")
+            raise DataError(record.location, f"{problem}. {_LEFT_OUT}")
         return number
 
     def _tagged(self, record: Record, tag_reader: TagReader) -> tuple[list[str], list[str]]:

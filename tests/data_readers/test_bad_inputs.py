@@ -142,7 +142,7 @@ TEXTS_AND_PROBLEMS: list[tuple[Settings, str | bytes, str]] = [
     (STARS | {"delimiter": ";"}, "review,stars\nGood,5\n", ":1: no column 'review' among review,stars; name the"),
     (STARS, "review,id,review,stars\nGood,1,Bad,5\n",
      ":1: 'review' is the name of 2 columns; choose one by its number in 'columns': 0 or 2"),
-    (STARS, "review,stars\nGood,\n", ":2: the label is ''; expected a string that is not blank"),
+    (STARS, "review,stars\nGood,\n", ":2: 'stars' is ''; expected a label. dataset_reader.on_error=skip leaves"),
     (STARS, "review,stars\n ,5\n", ":2: 'review' is ' '; expected a text with at least one token"),
     (STARS, 'review,stars\n"Good,5\n', ":2: not a row of a table (unexpected end of data)"),
     (TEXTS, 'label,text\nx,"Mary" sleeps\n', ":2: not a row of a table (',' expected after '\"'); with quotes: false"),
@@ -255,8 +255,9 @@ def test_paragraphs_of_squad(change: Callable[[Any], object], expected: str, tmp
 @pytest.mark.parametrize(
     ("task", "change", "expected"),
     [
-        ("classification", {"stars": None}, ": the label is None; expected a string that is not blank, a whole number"),
-        ("classification", {"stars": 4.0}, ": the label is 4.0; expected a string"),
+        ("classification", {"stars": None}, ": 'stars' is None; expected a label. dataset_reader.on_error=skip leaves"),
+        ("classification", {"stars": " "}, ": 'stars' is ' '; expected a label. dataset_reader.on_error=skip leaves"),
+        ("classification", {"stars": 4.0}, ": the label is 4.0; expected a string that is not blank, a whole number"),
         ("classification", {"review": ["a", 3]}, ", token 1: the token is 3; expected a string that is not empty"),
         ("classification", {"review": ["a", ""]}, ", token 1: the token is ''; expected a string that is not empty"),
         ("classification", {"review": []}, ": 'review' is []; expected a text with at least one token"),

@@ -123,7 +123,7 @@ def test_labels_that_mean_no_label(
 
 def test_a_later_error_is_found_once(tmp_path: Path) -> None:
     rows = [{"text": "a", "label": -1}, {"text": "b", "label": 2}, {"text": "c", "label": None}, {"text": "d"}]
-    with pytest.raises(DataError, match=r":5: the label is None"):
+    with pytest.raises(DataError, match=r":5: 'label' is None; expected a label"):
         read_rows(tmp_path, rows)
     assert [each["label"] for each in read_rows(tmp_path, rows, on_error="skip")] == ["2"]
 

@@ -8,7 +8,7 @@ import logging
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import datasets
@@ -134,6 +134,21 @@ def training_warnings(
             f"the file of word vectors has only {share}; is it the right file, in the language of the data? Words are"
         )
         yield DataWarning("few_vectors", f"{text} looked up as they are written, then in lower case")
+    if alike := [" and ".join(map(repr, labels)) for labels in _same_looks(data) if len(labels) > 1]:
+        text = f"labels that look the same, or differ only in case, spaces or zeros: {some_of(alike)}"
+        yield DataWarning("similar_labels", f"{text}; write each of them in one way")
+
+
+def _same_looks(data: Data) -> Iterable[Collection[str]]:
+    """The labels of all parts, those that look the same together."""
+    found = defaultdict[tuple[str, str], dict[str, None]](dict)
+    for part in data.counts.values():
+        for namespace, labels in part.labels.items():
+            for label in labels:
+                same = "".join(each for each in unicodedata.normalize("NFKC", label).casefold() if each.isprintable())
+                same = re.sub(r"^0+(?=\d)|\.0+$", "", " ".join(same.split()))
+                found[namespace, same][label] = None
+    return found.values()
 
 
 def check_before_training(
@@ -266,13 +281,6 @@ def _contradictions(config: ExperimentConfig, data: Data) -> Iterator[DataWarnin
 
 def _label_warnings(config: ExperimentConfig, data: Data, parts: Mapping[str, dict[str, Any]]) -> Iterator[DataWarning]:
     training = parts[TRAINING]["labels"]
-    names = defaultdict(list)
-    for label in dict.fromkeys(label for part in parts.values() for label in part["labels"]):
-        same = "".join(each for each in unicodedata.normalize("NFKC", label).casefold() if each.isprintable())
-        names[re.sub(r"^0+(?=\d)|\.0+$", "", " ".join(same.split()))].append(label)
-    if alike := [" and ".join(map(repr, labels)) for labels in names.values() if len(labels) > 1]:
-        text = f"labels that look the same, or differ only in case, spaces or zeros: {some_of(alike)}"
-        yield DataWarning("similar_labels", f"{text}; write each of them in one way")
     metric = data.reader.task.build_metric()
     if (floor := metric.floor(data.training)) >= _ONE_LABEL:
         text = f"always giving the label {next(iter(training))!r} has {metric.main} {floor:.1f} on the training data"

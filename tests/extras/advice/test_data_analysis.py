@@ -228,6 +228,12 @@ def test_train_says_the_three_most_important(tmp_path: Path, caplog: pytest.LogC
     assert not any("optimizer step" in text for text in said[:3])
 
 
+def test_train_says_that_labels_look_the_same(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Those of a table are typed by hand."""
+    train(config(tmp_path, {"train": TRAINING, "dev": [*VALIDATION, ("odd", "Good")], "test": TEST}), tmp_path / "run")
+    assert "differ only in case, spaces or zeros: 'good' and 'Good'; write each of them in one way" in caplog.text
+
+
 def test_what_is_wrong_with_a_config_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = config(tmp_path, {"train": TRAINING, "dev": VALIDATION})
     for words, problem in (

@@ -215,7 +215,7 @@ def test_rows_of_sheets_are_numbered_as_the_program_shows_them(name: str, tmp_pa
     for row in (0, 2, len(FRAME) - 1):
         broken = FRAME.copy()
         broken.loc[row, "Urteil"] = ""
-        assert problem(save(broken), named).startswith(f":{row + 2}: the label is ''; expected")
+        assert problem(save(broken), named).startswith(f":{row + 2}: 'Urteil' is ''; expected")
     if name.endswith("xlsx"):
         FRAME.to_excel(tmp_path / name, index=False, header=False)
         unnamed = TEXTS | {"header": False, "columns": {"text": 2, "label": -1}}
