@@ -51,4 +51,4 @@ class Learned:
         corrected = sum(self.labels[key] != later.labels[key] for key in both)
         added, gone = len(later.labels) - len(both), len(self.labels) - len(both)
         kept = len(both) - corrected
-        return f"{added:,} new examples, {corrected:,} with another label, {kept:,} as before, and {gone:,} are gone"
+        return f"{added:,} new, {corrected:,} with another label, {kept:,} as before, {gone:,} no longer there"

@@ -448,7 +448,7 @@ def test_training_again_keeps_what_was_held_out(
             key for key, part in after.parts.items() if part == number
         }
     assert sorted(Counter(after.parts.values()).values()) == [7, 7, 8, 8]
-    said = "9 new examples, 1 with another label, 20 as before, and 3 are gone"
+    said = "9 new, 1 with another label, 20 as before, 3 no longer there"
     assert f"{scored.path}: its training data and this one: {said}" in caplog.text
     origin = json.loads((tmp_path / "run" / "folds" / "2" / "origin.json").read_text())
     assert Path(origin["run"]) == scored.folds / "2"
