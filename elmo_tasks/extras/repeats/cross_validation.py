@@ -257,15 +257,18 @@ class _StopAfter(Callback):
 
 
 def _timed(parts: Sequence[_Part], what: str) -> Iterator[_Part]:
-    """The parts, with a progress bar, and a line that says after the first one how long the rest may take."""
+    """The parts, with a progress bar, and lines that say how long the rest may take.
+
+    The first part may take longer, because it fills the layer store. So the second one says it again.
+    """
     start = time.monotonic()
-    for number, part in enumerate(counted_items(parts, what, total=len(parts))):
+    for number, part in enumerate(counted_items(parts, what, total=len(parts)), start=1):
+        begun = time.monotonic()
         yield part
-        if number == 0:
-            first = time.monotonic() - start
-            logger.info(
-                "1 of %d %s after %.0f s; to go: about %.0f s", len(parts), what, first, first * (len(parts) - 1)
-            )
+        if number <= 2 and number < len(parts):
+            now = time.monotonic()
+            rest = (now - begun) * (len(parts) - number)
+            logger.info("%d of %d %s after %.0f s; to go: about %.0f s", number, len(parts), what, now - start, rest)
 
 
 def _scores_of_epochs(part: _Part, experiment: ExperimentConfig) -> list[float]:
