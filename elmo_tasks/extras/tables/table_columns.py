@@ -142,6 +142,9 @@ def _choice(
         column = "NAME" if at is None else names[at] if is_header else at
         settings.append(f"--set {shlex.quote(f'dataset_reader.columns.{what}={column}')}")
     problem = f"no column {' and no column '.join(map(repr, missing))}; the columns are {shown}"
+    for what, columns in possible.items():
+        if len(columns) > 1:
+            problem += f"; {' or '.join(repr(names[at]) for at in columns)} can be the {what}"
     truths = [repr(names[at]) for at, given in cells.items() if {cell.casefold() for cell in given} in _TRUTHS]
     if "labels" in missing and len(truths) > 1:
         remedy = "expected one column with the names of the true ones, separated by commas"

@@ -112,18 +112,19 @@ REFUSED: list[tuple[bytes, Settings, str, Settings, list[Any]]] = [
      ":1: '19,47' has a decimal comma and '2.155' perhaps a decimal point. Set --set dataset_reader.decimal=, or .",
      {"decimal": ","}, [2155, 19.47]),
     (b"Text,Label,LABEL\nSo it is,x,1\nNot so,y,2\nOh no,x,1\n", TEXTS,
-     ":1: no column 'label'; the columns are 'Text', 'Label' (such as 'x'), 'LABEL' (such as '1'). "
-     "Choose them, for example: --set dataset_reader.columns.label=Label", {"columns": {"label": "Label"}},
-     ["x", "y", "x"]),
+     ":1: no column 'label'; the columns are 'Text', 'Label' (such as 'x'), 'LABEL' (such as '1'); 'Label' or 'LABEL' "
+     "can be the label. Choose them, for example: --set dataset_reader.columns.label=Label",
+     {"columns": {"label": "Label"}}, ["x", "y", "x"]),
     (b"a,b\nGut,x\nOh,y\n", TEXTS,
-     f":1: {TWO}. Choose them, for example: --set dataset_reader.columns.text=a --set dataset_reader.columns.label=b",
+     f":1: {TWO}; 'a' or 'b' can be the label. Choose them, for example: --set dataset_reader.columns.text=a --set "
+     "dataset_reader.columns.label=b",
      {"columns": {"text": "a", "label": "b"}}, ["x", "y"]),
     (b'{"text": "Gut", "label": "x"}\n{"text": "Oh", "label": "y"}\n', TEXTS,
      ":1: this is JSON, not a table; set --set dataset_reader.type=jsonl, or dataset_reader.type=spans for an export "
      "of an annotation tool", {"type": "jsonl"}, ["x", "y"]),
     (b"text,my id,star\nOne,1,2\nTwo,2,3\n", TEXTS,
-     ":1: no column 'label'; the columns are 'text', 'my id' (such as '1'), 'star' (such as '2'). "
-     "Choose them, for example: --set 'dataset_reader.columns.label=my id'",
+     ":1: no column 'label'; the columns are 'text', 'my id' (such as '1'), 'star' (such as '2'); 'my id' or "
+     "'star' can be the label. Choose them, for example: --set 'dataset_reader.columns.label=my id'",
      {"columns": {"label": "my id"}}, ["1", "2"]),
     (b"So it is,x\nNot at all,y\nIt was so,x\n", TEXTS,
      ":1: 'x' is the name of a column here and a label in other rows; if this is not a header row: "
@@ -131,7 +132,8 @@ REFUSED: list[tuple[bytes, Settings, str, Settings, list[Any]]] = [
      {"header": False, "columns": {"text": 0, "label": 1}}, ["x", "y", "x"]),
     (b"x,It rains,All day\ny,It snows,On top\nx,It pours,We wait\n", TEXTS,
      ":1: no column 'text' and no column 'label'; the columns are 'x' (such as 'y'), 'It rains' (such as 'It snows'), "
-     "'All day' (such as 'On top'). Choose them, for example, if this is not a header row: "
+     "'All day' (such as 'On top'); 'It rains' or 'All day' can be the text. "
+     "Choose them, for example, if this is not a header row: "
      "--set dataset_reader.header=false --set dataset_reader.columns.text=1 --set dataset_reader.columns.label=0",
      {"header": False, "columns": {"text": 1, "label": 0}}, ["x", "y", "x"]),
 ]  # fmt: skip
