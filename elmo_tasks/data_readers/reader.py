@@ -233,13 +233,14 @@ class DatasetReader(abc.ABC):
         import datasets
         import pyarrow as pa
 
+        damage = (pa.ArrowException, OSError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
         was_there = folder.exists()
         with write_errors(folder):
             try:
                 return self._loaded(folder, rows)
             except datasets.exceptions.DatasetGenerationError as error:
                 raise error.__cause__ or error from None
-            except (pa.ArrowException, OSError, AttributeError, LookupError, TypeError, ValueError) as error:
+            except damage as error:
                 if not was_there:
                     raise
                 logger.warning("%s: the cached data set is damaged and is built again (%s)", folder, one_line(error))

@@ -114,6 +114,7 @@ DAMAGE: dict[str, Callable[[Path, Path], object]] = {
     "broken notes": lambda arrow, notes: notes.write_text("{"),
     "skipped is a number": lambda arrow, notes: notes.write_text(notes.read_text().replace("[]", "3")),
     "broken description": lambda arrow, notes: arrow.with_name("dataset_info.json").write_text("{"),
+    "description without an end": lambda arrow, notes: arrow.with_name("dataset_info.json").write_text("[" * 100_000),
     "no description": lambda arrow, notes: arrow.with_name("dataset_info.json").unlink(),
 }
 
