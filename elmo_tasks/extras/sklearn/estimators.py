@@ -231,6 +231,7 @@ class RunEstimator(_TextEstimator):
             finally:
                 set_random_generators(earlier)
             self.run_ = {name: path.read_bytes() for name, path in run.packed().items() if path.is_file()}
+            self.run_[run.learned.name] = run.learned.read_bytes()  # `evaluate` tells what was learned from by it
         self._loaded = None
 
     def _predictor(self) -> Predictor:
@@ -304,8 +305,8 @@ class ElmoTagger(RunEstimator):
     default_config = "small/tagging"
     tag_scheme_: TagScheme | None
 
-    def fit(self, X: Iterable[Sequence[str]], y: Iterable[Sequence[str]]) -> ElmoTagger:
-        """Trains on lists of tokens and lists of tags. The tags may have any scheme."""
+    def fit(self, X: Iterable[Sequence[str]], y: Iterable[Sequence[Any]]) -> ElmoTagger:
+        """Trains on lists of tokens and lists of tags. The tags may have any scheme, or be numbers."""
         rows, given = _rows(X, only_tokens=True), [list(each) for each in y]
         for number, each in enumerate(given):
             _check_labels(each, f"y[{number}]")
@@ -323,10 +324,11 @@ class ElmoTagger(RunEstimator):
         self._train(examples, **changes)
         # Without a longer span, BIOES has the same tags as BMES; see `TagReader`.
         self.tag_scheme_ = next(filter(None, map(detect_scheme, tags)), "BIOES") if has_spans else None
+        self._numbers = {str(tag): tag for each in given for tag in each if not isinstance(tag, str)}
         return self
 
-    def predict(self, X: Iterable[Sequence[str]]) -> list[list[str]]:
-        """The tags of each sentence.
+    def predict(self, X: Iterable[Sequence[str]]) -> list[list[Any]]:
+        """The tags of each sentence, as `fit` was given them.
 
         Raises:
             ElmoTasksError: a sentence has no tokens.
@@ -334,12 +336,13 @@ class ElmoTagger(RunEstimator):
         tags = [result["tags"] for result in self._results(_rows(X, only_tokens=True))]
         if self.tag_scheme_ and getattr(self._predictor().task, "tag_scheme", None):
             return [convert_tags(each, self.tag_scheme_) for each in tags]
-        return tags
+        return [[self._numbers.get(tag, tag) for tag in each] for each in tags]
 
-    def score(self, X: Iterable[Sequence[str]], y: Iterable[Sequence[str]]) -> float:
+    def score(self, X: Iterable[Sequence[str]], y: Iterable[Sequence[Any]]) -> float:
         """The F1 of spans, or the accuracy of tags that are not spans, from 0 to 1."""
         metric = self._predictor().task.build_metric()
-        metric.update([{"tags": each} for each in self.predict(X)], [{"tags": list(each)} for each in y])
+        predicted, gold = ([{"tags": list(map(str, each))} for each in tags] for tags in (self.predict(X), y))
+        metric.update(predicted, gold)
         return metric.compute()[metric.main] / 100
 
 

@@ -162,7 +162,9 @@ def test_a_fitted_classifier_is_kept_by_joblib_copy_and_as_a_run(classifier: Elm
     for kept in (joblib.load(stream), copy.deepcopy(classifier)):
         np.testing.assert_array_equal(kept.predict_proba(WORDS), expected)
     classifier.save_run(tmp_path / "run")
-    assert elmo_tasks.evaluate(tmp_path / "run", [{"text": "good film", "label": "good"}])["accuracy"] == 100
+    rows = [{"text": "good film", "label": "good"}, {"text": "good dog", "label": "good"}]
+    learned = elmo_tasks.evaluate(tmp_path / "run", rows)["learned"]
+    assert (learned["examples"], learned["accuracy"]) == (1, 100)
     with pytest.raises(ElmoTasksError, match="run: exists; expected the name of a new folder"):
         classifier.save_run(tmp_path / "run")
     for call in (lambda each: each.predict(WORDS), lambda each: each.save_run(tmp_path / "new")):
@@ -265,5 +267,9 @@ def test_a_tagger_of_parts_of_speech(tagger: ElmoTagger, caplog: pytest.LogCaptu
     trainer: dict[str, Any] = {"patience": None, "num_epochs": 1, "device": "cpu", "trackers": []}
     assert {key: config["trainer"][key] for key in trainer} == trainer
     assert fitted.score(SENTENCES[:2], [["NOUN", "VERB", "ADV"], ["NOUN", "ADV", "ADV"]]) == pytest.approx(3 / 6)
+    numbers = [[len(tag) for tag in tags] for tags in PARTS]  # 4 or 3
+    by_number = pickle.loads(pickle.dumps(clone(tagger).fit(SENTENCES, numbers)))
+    assert by_number.predict(SENTENCES[:3]) == numbers[:3]
+    assert by_number.score(SENTENCES, np.array(numbers)) == 1
     with pytest.raises(DataError, match="example 0: 1 tags for 2 tokens"):
         clone(tagger).fit([["a", "b"]], [["NOUN"]])
