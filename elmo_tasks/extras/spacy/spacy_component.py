@@ -134,8 +134,8 @@ class ElmoComponent(SavedComponent):
     space has zeros. The entities take the place of those that the document has, or with `overwrite_ents=False` only
     fill what these leave free. Since other components write to `doc.tensor` too, this one should be the last.
 
-    The biLM and the run are loaded when the first document comes. They are saved with the pipeline, except for the biLM
-    that is installed with the package.
+    The biLM and the run are loaded when the first document comes. They are saved with the pipeline, the run with its
+    biLM, except for the biLM of the vectors if it is the one in the package.
 
     Arguments:
         bilm: the folder of a biLM, `default` for the one in the package, or None for no vectors.
