@@ -131,7 +131,7 @@ def _print_errors(report: ErrorReport) -> None:
         print_confusion(report.confusion, title="labels")
     terminal = Terminal()
     for worst in report.worst:
-        print(f"-{worst.loss:.4f} {report.metric}")
+        print(f"-{worst.loss:.4f} {report.metric}, {worst.place}")
         terminal.show(side_by_side(report.task, worst))
 
 

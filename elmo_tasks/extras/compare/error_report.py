@@ -38,11 +38,15 @@ UNANSWERABLE = "not answerable"  # where there are questions without an answer
 
 @dataclasses.dataclass(frozen=True)
 class WorstExample:
-    """An example with gold labels and its prediction. `loss`: how much higher the score would be if it were right."""
+    """An example with gold labels and its prediction. `loss`: how much higher the score would be if it were right.
+
+    `place`: where the example is, such as `file:line`; see `Predictions`.
+    """
 
     loss: float
     example: dict[str, Any]
     prediction: dict[str, Any]
+    place: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -126,7 +130,7 @@ def _worst(found: Predictions, sums: np.ndarray, count: int) -> list[WorstExampl
     order = np.argsort(-losses, kind="stable")[:count].tolist()
     equal = equal_below(float(metric.scores(best.sum(0))[metric.main]))
     return [
-        WorstExample(float(losses[row]), found.examples[row], found.predictions[row])
+        WorstExample(float(losses[row]), found.examples[row], found.predictions[row], found.places[row])
         for row in order
         if losses[row] > equal
     ]

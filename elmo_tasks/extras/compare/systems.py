@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import logging
 from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
@@ -43,6 +44,7 @@ class Predictions:
         name: the run or the file, for messages.
         examples: with the columns of the task.
         predictions: one for each example; only what the task's metric reads.
+        places: of the examples, such as `file:line`.
         learned: the rows of examples that the model has learned from, if there are others.
     """
 
@@ -50,13 +52,15 @@ class Predictions:
     task: Task
     examples: list[dict[str, Any]]
     predictions: list[dict[str, Any]]
+    places: list[str]
     learned: frozenset[int] = frozenset()
 
     def without(self, rows: Set[int]) -> Predictions:
         """The predictions of all other examples."""
         kept = [row for row in range(len(self.examples)) if row not in rows]
         examples, predictions = ([each[row] for row in kept] for each in (self.examples, self.predictions))
-        return dataclasses.replace(self, examples=examples, predictions=predictions, learned=frozenset())
+        places = [self.places[row] for row in kept]
+        return dataclasses.replace(self, examples=examples, predictions=predictions, places=places, learned=frozenset())
 
     def units(self) -> list[list[int]]:
         """The rows of the examples of each unit, see `Task.unit`."""
@@ -185,7 +189,7 @@ def read_predictions(
         return _read_file(file)
     run = load_run(path, overrides=overrides)
     if data is None and run.config.test_data_path is None and run.folder and run.folder.cross_validation.is_file():
-        return _read_file(run.folder.validation_predictions)
+        return _read_file(run.folder.validation_predictions, run)
     data = _test_data(path, run) if data is None else data
     task, found = run.reader.task, dict[int, tuple[dict[str, Any], dict[str, Any]]]()
     field = task.predicted_field  # probabilities and attention can be large
@@ -195,8 +199,9 @@ def read_predictions(
 
     _, apart = evaluate_run(run, data, sink=keep, unknown_labels=unknown_labels)
     pairs = [found[row] for row in sorted(found)]
+    places = list(run.reader.locations(data, (example for example, _ in pairs)))
     examples = [{column: example[column] for column in task.features} for example, _ in pairs]
-    return Predictions(str(path), task, examples, [prediction for _, prediction in pairs], frozenset(apart))
+    return Predictions(str(path), task, examples, [prediction for _, prediction in pairs], places, frozenset(apart))
 
 
 def _test_data(path: Path, run: Run) -> Source:
@@ -216,29 +221,37 @@ def _test_data(path: Path, run: Run) -> Source:
     return found
 
 
-def _read_file(path: Path) -> Predictions:
-    if not (pairs := list(_records(path))):
+def _read_file(path: Path, run: Run | None = None) -> Predictions:
+    """The predictions of a file; of a cross-validated run, with the places of its training data."""
+    if not (records := list(_records(path))):
         raise DataError(path, f"no examples; expected {_EXPECTED}")
-    task = _task_of(path, [example for example, _ in pairs])
-    examples = list(checked_examples([example for example, _ in pairs], task, str(path), Parsing()))
+    given = [example for _, example, _ in records]
+    task = _task_of(path, given)
+    places = [f"{path}:{number}" for number, _, _ in records]
+    if run:
+        with contextlib.suppress(DataError, IndexError):  # the training data may no longer be there
+            places = list(run.reader.locations(run.config.train_data_path, given))
+    checked = checked_examples(given, task, str(path), Parsing())
+    examples = [{column: example[column] for column in task.features} for example in checked]
     field, predictions = task.predicted_field, list[dict[str, Any]]()
-    for row, (_, prediction) in enumerate(pairs):
+    for row, (_, _, prediction) in enumerate(records):
         if field not in prediction:
             raise DataError(f"{path}: example {row}", f"there is no {field!r} in the prediction")
         predictions.append({field: prediction[field]})
     # What is predicted has the columns of what is gold.
     predicted = [{**example, **each} for example, each in zip(examples, predictions, strict=True)]
     list(checked_examples(predicted, task, f"{path}, predictions", Parsing()))
-    return Predictions(str(path), task, examples, predictions)
+    return Predictions(str(path), task, examples, predictions, places)
 
 
-def _records(path: Path) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+def _records(path: Path) -> Iterator[tuple[int, dict[str, Any], dict[str, Any]]]:
+    """The number of each line, with its example and its prediction."""
     for number, line in read_lines(path):
         record = parse_json(line, path, _EXPECTED, number)
-        pair = (record.get("example"), record.get("prediction")) if isinstance(record, dict) else (None, None)
-        if not all(isinstance(each, dict) for each in pair):
+        example, prediction = map(record.get, ("example", "prediction")) if isinstance(record, dict) else (None, None)
+        if not (isinstance(example, dict) and isinstance(prediction, dict)):
             raise DataError(path, f"no example with its prediction; expected {_EXPECTED}", number)
-        yield pair  # type: ignore[misc]  # both are dicts
+        yield number, example, prediction
 
 
 def _task_of(path: Path, examples: Sequence[Mapping[str, Any]]) -> Task:

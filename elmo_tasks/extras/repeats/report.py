@@ -12,7 +12,7 @@ from elmo_tasks import hooks
 from elmo_tasks.commands.console import print_confusion, print_table
 from elmo_tasks.errors import counted
 from elmo_tasks.extras.compare.comparison import compare_predictions
-from elmo_tasks.extras.compare.error_report import ErrorReport, error_report, side_by_side
+from elmo_tasks.extras.compare.error_report import error_report, side_by_side
 from elmo_tasks.extras.compare.systems import Predictions, System
 from elmo_tasks.files.json_files import read_json, write_json
 from elmo_tasks.metrics.confusion import largest
@@ -47,7 +47,9 @@ def write_report(
     """
     task = data.reader.task
     examples, predictions = ([dict(pair[key]) for pair in pairs] for key in ("example", "prediction"))
-    found = Predictions(str(run.path), task, examples, predictions)
+    reader, source = data.origin(config, TRAINING)
+    places = list(reader.locations(source, examples))
+    found = Predictions(str(run.path), task, examples, predictions, places)
     errors = error_report(found, num_examples=_SHOWN)
     system = compare_predictions([(System("", [run.path]), [found])], resamples=_RESAMPLES, seed=_SEED).systems[0]
     metric = task.build_metric()
@@ -62,7 +64,7 @@ def write_report(
         "scores": errors.scores,
         "growth": growth_of(losses, errors.scores[config.trainer.metric_name], len(pairs), config),
         "confusion": errors.confusion,
-        "doubtful": _doubtful(data, config, pairs, errors),
+        "doubtful": _doubtful(data, pairs, places),
     }
     write_json(run.cross_validation, result)
     if open_page := hooks.find("page", "html"):
@@ -70,7 +72,7 @@ def write_report(
             for drawing in _drawings(result):
                 draw(drawing)
             for worst in errors.worst if not result["doubtful"] else ():
-                draw(side_by_side(task, worst))
+                draw([Rows([("place", worst.place)]), *side_by_side(task, worst)])
     return errors.scores
 
 
@@ -111,7 +113,7 @@ def growth_of(losses: Mapping[int, float], score: float, count: int, config: Exp
     }
 
 
-def _doubtful(data: Data, config: ExperimentConfig, pairs: Sequence[Pair], errors: ErrorReport) -> list[dict[str, Any]]:
+def _doubtful(data: Data, pairs: Sequence[Pair], places: Sequence[str]) -> list[dict[str, Any]]:
     """The examples that are most likely labelled wrong: another label is much more likely than theirs.
 
     Source: Northcutt et al. (2021), "Confident Learning", section 3.3, which ranks by the same margin. For tasks
@@ -120,14 +122,12 @@ def _doubtful(data: Data, config: ExperimentConfig, pairs: Sequence[Pair], error
     if data.reader.task.predicted_field != "label":
         return []
     found = []
-    for pair in pairs:
+    for place, pair in zip(places, pairs, strict=True):
         gold, predicted = pair["example"]["label"], pair["prediction"]["label"]
         chances = pair["prediction"]["probabilities"]
         if predicted != gold:
-            found.append((chances[predicted] - chances.get(gold, 0.0), pair))
+            found.append((chances[predicted] - chances.get(gold, 0.0), place, pair))
     found.sort(key=lambda each: -each[0])
-    reader, source = data.origin(config, TRAINING)
-    places = reader.locations(source, (pair["example"] for _, pair in found[:_SHOWN]))
     return [
         {
             "place": place,
@@ -136,7 +136,7 @@ def _doubtful(data: Data, config: ExperimentConfig, pairs: Sequence[Pair], error
             "predicted": pair["prediction"]["label"],
             "probability": pair["prediction"]["probabilities"][pair["prediction"]["label"]],
         }
-        for place, (_, pair) in zip(places, found, strict=False)
+        for _, place, pair in found[:_SHOWN]
     ]
 
 

@@ -189,8 +189,11 @@ def test_the_report_of_a_run_is_that_of_its_predictions(
     metrics.pop("loss")
     assert report.scores == metrics
     check_sums(report, path)
-    read = errors(path)  # its examples have no numbers of lines
-    assert [each.loss for each in report.worst] == [each.loss for each in read.worst]
+    read = errors(path)
+    for one, other in zip(report.worst, read.worst, strict=True):
+        number = int(other.place.removeprefix(f"{path}:"))
+        line = json.loads(path.read_text().splitlines()[number - 1])["example"]["line"]
+        assert one == dataclasses.replace(other, place=f"{settings['test_data_path']}:{line}")
     assert report == dataclasses.replace(read, worst=report.worst)
 
 

@@ -18,6 +18,7 @@ from elmo_tasks.config import load_config
 from elmo_tasks.data_readers.sources import Source
 from elmo_tasks.errors import RunError
 from elmo_tasks.extras.calibration.calibration import answers_by_precision, calibrate
+from elmo_tasks.extras.compare.error_report import errors
 from elmo_tasks.extras.compare.systems import read_predictions
 from elmo_tasks.extras.repeats import cross_validation
 from elmo_tasks.extras.repeats.cross_validation import train_folds
@@ -274,6 +275,23 @@ def test_rows_that_were_learned_from_are_scored_by_the_folds(
     assert json.loads(written.read_text().splitlines()[0])["prediction"] == pairs[0]["prediction"]
     (scored_again,) = [read_predictions(scored.path)]
     assert [each["label"] for each in scored_again.predictions] == [pair["prediction"]["label"] for pair in pairs]
+
+
+def test_the_worst_examples_have_their_place(
+    scored: RunFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["errors", str(scored.path), "--json"]) == 0
+    worst = json.loads(capsys.readouterr().out)["worst"]
+    wrong = [pair for pair in pairs_of(scored) if pair["prediction"]["label"] != pair["example"]["label"]]
+    assert [each["place"] for each in worst] == [f"{table_of(scored)}:{pair['example']['line']}" for pair in wrong]
+    assert worst[0]["example"] == {key: wrong[0]["example"][key] for key in ("tokens", "label")}
+    assert cli.main(["errors", str(scored.path), "--examples", "1"]) == 0
+    assert f" accuracy, {worst[0]['place']}\n" in capsys.readouterr().out
+    run = RunFolder(shutil.copytree(scored.path, tmp_path / "run"))
+    config = json.loads(run.config.read_text()) | {"train_data_path": "gone.csv"}
+    run.config.write_text(json.dumps(config))
+    first = wrong[0]["example"]["line"] - 1  # the table has a line of names, and this file has none
+    assert errors(run.path).worst[0].place == f"{run.validation_predictions}:{first}"
 
 
 def test_rows_that_were_learned_from_are_apart_without_a_cross_validation(
@@ -537,7 +555,9 @@ def test_spans_and_thresholds_of_other_tasks(config_file: Path, tmp_path: Path) 
     assert run.predictions.is_file()
     assert "test" in json.loads(run.metrics.read_text())
     assert not result_of(run)["doubtful"]
-    assert "gold" in run.report.read_text()  # the worst examples, with both sets of tags
+    page = run.report.read_text()
+    assert "gold" in page  # the worst examples, with both sets of tags
+    assert f"{load_run(run.path).config.train_data_path}:" in page
 
     topics = {**MODEL, "dataset_reader": {"type": "delimited", "task": "multi_label"}}
     topics["trainer"] = {**MODEL["trainer"], "validation_metric": "+micro_f1", "num_epochs": 2}
