@@ -32,6 +32,8 @@ _RELATIONS, _UNFINISHED = "relation(s)", "text(s) without an annotation"
 _UNNAMED = f"{_UNFINISHED} named label (other names of controls: dataset_reader.columns.label)"
 REJECTED = "text(s) with the answer 'reject'"
 PARTIAL = "partial answer(s), as of Prodigy's ner.teach, which leave other spans and labels open,"
+TASK_KEYS = ("data", "annotations", "completions", "predictions")
+"""The keys of a task of Label Studio that have its text and what was found in it."""
 _FLAT = ("label", "labels", "entities", "spans", "annotations", "cats", "accept")  # keys of annotations next to a text
 _TOOLS = {"annotation_id": "Label Studio", "answer": "Prodigy", "spans": "Prodigy", "cats": "spaCy"}  # by their keys
 _SPAN_KEYS, _LABEL_KEYS = {"entities", "spans", "ner"}, {"cats", "accept"}
@@ -125,6 +127,7 @@ class Export(NamedTuple):
             case {"tokenized_text": list(words)}:
                 tool, text, named = "GLiNER", "", {"ner"} & row.keys()
                 notes = [{"result": row[name]} for name in named]
+                fields = {name: row[name] for name in row if name not in ("tokenized_text", *named)}
             case {"data": dict(data)}:
                 tool, text, document = "Label Studio", data.get(key), record.location
                 notes = row.get("annotations", row.get("completions")) or []

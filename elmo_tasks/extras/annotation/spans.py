@@ -22,6 +22,7 @@ from elmo_tasks.extras.annotation.annotation_tools import (
     BREAK,
     PARTIAL,
     REJECTED,
+    TASK_KEYS,
     AnnotatedText,
     Export,
     TextSpan,
@@ -147,7 +148,16 @@ class SpansReader(RowReader):
                     yield from self._tagged(text, sentences, parsing)
                 else:
                     label = text.labels[0] if len(text.labels) == 1 else text.labels
-                    yield Record({"text": text.text, "label": label, "labels": text.labels}, text.number, text.location)
+                    gold = {"label": label, "labels": text.labels} if parsing.needs_labels else self._others(text)
+                    yield Record({**gold, "text": text.text}, text.number, text.location)
+
+    def _others(self, text: AnnotatedText) -> dict[str, Any]:
+        """What the item of a text has in addition to the text and its annotations."""
+        others, data = dict(text.fields), text.fields.get("data")
+        if text.tool == "Label Studio" and isinstance(data, dict):
+            own = {key: data[key] for key in data if key != self.config.columns.get("text", "text")}
+            others = {key: others[key] for key in others if key not in TASK_KEYS} | ({"data": own} if own else {})
+        return others
 
     def _settled(self, path: Path, parsing: Parsing) -> Iterator[AnnotatedText]:
         """The texts; of several annotations of one, all but one are missing. An error names two that differ."""
@@ -188,11 +198,12 @@ class SpansReader(RowReader):
         spans = self._whole_tokens(text, tokens, parsing) if parsing.needs_labels else []
         crossed = {token for span in spans for token in range(span.start + 1, span.end + 1)}
         borders = [token for token in itertools.accumulate(map(len, sentences), initial=0) if token not in crossed]
-        rows = [{"tokens": [DOCUMENT_BORDER], "tags": [OUTSIDE]}]
+        rows: list[dict[str, Any]] = [{"tokens": [DOCUMENT_BORDER], "tags": [OUTSIDE]}]
         tags = tags_of_spans(spans, len(tokens), "BIOUL")
         for start, end in itertools.pairwise(borders):
             words = [text.text[first:last] for first, last in tokens[start:end]]
-            rows.append({"tokens": words, "tags": tags[start:end]})
+            others = {"tags": tags[start:end]} if parsing.needs_labels else self._others(text)
+            rows.append({**others, "tokens": words})
         return [Record(row, text.number, text.location) for row in rows]
 
     def _whole_tokens(self, text: AnnotatedText, tokens: Sequence[tuple[int, int]], parsing: Parsing) -> list[Span]:

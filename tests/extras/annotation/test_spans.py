@@ -270,6 +270,26 @@ def test_texts_to_predict_need_no_annotations(tmp_path: Path) -> None:
     assert [each["tokens"] for each in build(SPANS).unlabelled(str(path))][-1] == ["Nothing", "was", "said", "."]
 
 
+MIRA_LEFT = "Mira left. She ran."
+ITEMS: list[tuple[Any, dict[str, Any]]] = [
+    ({"id": 7, "Comments": [], "text": MIRA_LEFT, "label": [[0, 4, "PER"]]}, {"id": 7, "Comments": []}),
+    ({"text": MIRA_LEFT, "_input_hash": -10**18, "spans": []}, {"_input_hash": -10**18}),
+    (task(MIRA_LEFT, annotation([])), {"id": 7}),
+    ({"id": 7, "data": {"id": "own", "text": MIRA_LEFT}}, {"id": 7, "data": {"id": "own"}}),
+    ([MIRA_LEFT, {"entities": [], "id": 7}], {"id": 7}),
+    ({"id": 7, "tokenized_text": MIRA_LEFT.split(), "ner": [[0, 0, "PER"]]}, {"id": 7}),
+]
+
+
+@pytest.mark.parametrize(("item", "others"), ITEMS)
+def test_texts_to_predict_keep_the_other_keys_of_their_items(item: Any, others: Any, tmp_path: Path) -> None:
+    path = document(tmp_path / "a.json", [item])
+    sentences = list(build(SPANS).unlabelled(str(path)))
+    (whole,) = build(SPANS | {"task": "classification"}).unlabelled(str(path))
+    assert [each["others"] for each in (whole, *sentences)] == [others] * (1 + len(sentences))
+    assert whole["input"] == {"text": MIRA_LEFT}
+
+
 def test_odd_files() -> None:
     examples = read(ODD_FILES / "doccano.jsonl", SPANS)
     assert [each["document"] for each in examples] == [0, 0, 1, 2]
