@@ -273,7 +273,7 @@ def test_texts_to_predict_need_no_annotations(tmp_path: Path) -> None:
 MIRA_LEFT = "Mira left. She ran."
 ITEMS: list[tuple[Any, dict[str, Any]]] = [
     ({"id": 7, "Comments": [], "text": MIRA_LEFT, "label": [[0, 4, "PER"]]}, {"id": 7, "Comments": []}),
-    ({"text": MIRA_LEFT, "_input_hash": -10**18, "spans": []}, {"_input_hash": -10**18}),
+    ({"text": MIRA_LEFT, "_input_hash": -(10**18), "spans": []}, {"_input_hash": -(10**18)}),
     (task(MIRA_LEFT, annotation([])), {"id": 7}),
     ({"id": 7, "data": {"id": "own", "text": MIRA_LEFT}}, {"id": 7, "data": {"id": "own"}}),
     ([MIRA_LEFT, {"entities": [], "id": 7}], {"id": 7}),
