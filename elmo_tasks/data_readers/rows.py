@@ -54,7 +54,6 @@ GOLD = frozenset({"label", "labels", "score", "tags", "answers", "clusters"})  #
 
 _TEXTS = frozenset({"text", "premise", "hypothesis"})
 _ONE_HOT = frozenset({"0", "1", "0.0", "1.0", "false", "true"})
-_LEFT_OUT = "dataset_reader.on_error=skip leaves such rows out"
 _TEXT_KEYS = _TEXTS | {"tokens", "premise_tokens", "hypothesis_tokens", "sentence1", "sentence2"}  # read by predictors
 
 
@@ -114,6 +113,8 @@ class RowExamples:
         self._numbers, self._documents = itertools.count(), DocumentNumbers()
         self._questions = QuestionBuilder(tokenizer, config.no_answer if "answers" in columns else None)
         self._passage: Passage | None = None  # that of the row before: questions about a passage follow each other
+        stops = config.on_error == "fail" and not GOLD.isdisjoint(columns)  # at a row to learn from that is not usable
+        self._remedy = ". dataset_reader.on_error=skip leaves such rows out" if stops else ""
 
     def as_given(self, record: Record) -> dict[str, Any]:
         """The texts of a row to predict as they are written, as `input`, and its other columns, as `others`."""
@@ -214,7 +215,8 @@ class RowExamples:
         else:
             tokens = check_tokens(value, record, column)
         if not tokens:
-            raise DataError(record.location, f"{column!r} is {value!r}; expected a text with at least one token")
+            problem = f"{column!r} is {value!r}; expected a text with at least one token"
+            raise DataError(record.location, f"{problem}{self._remedy}")
         return tokens
 
     def _label(self, record: Record) -> str | None:
@@ -225,7 +227,7 @@ class RowExamples:
         if self._label_names is not None and is_no_label(value):
             return None
         if value is None or (isinstance(value, str) and not value.strip()):
-            raise DataError(record.location, f"{column!r} is {value!r}; expected a label. {_LEFT_OUT}")
+            raise DataError(record.location, f"{column!r} is {value!r}; expected a label{self._remedy}")
         label = read_label(value, record.location, names=self._label_names)
         return None if self._means_no_label(label) else label
 
@@ -261,7 +263,7 @@ class RowExamples:
             number = math.nan
         if not math.isfinite(number):
             problem = f"{column!r} is {value!r:.80}; expected a number, such as 3.5"
-            raise DataError(record.location, f"{problem}. {_LEFT_OUT}")
+            raise DataError(record.location, f"{problem}{self._remedy}")
         return number
 
     def _tagged(self, record: Record, tag_reader: TagReader) -> tuple[list[str], list[str]]:

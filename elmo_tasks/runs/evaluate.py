@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple
 from elmo_tasks.config import Overrides
 from elmo_tasks.data_readers.sources import DataSet, Source, source_name
 from elmo_tasks.errors import RunError, UnknownLabelError, counted, some_of
+from elmo_tasks.files.installed_models import package_of
 from elmo_tasks.files.json_files import read_records
 from elmo_tasks.metrics.confusion import confusion_table, label_scores
 from elmo_tasks.modules.devices import Device
@@ -119,6 +120,9 @@ def evaluate_run(
         examples = read_examples(run.reader, data)
     known = Learned.read(run.folder.learned) if run.folder else None
     seen = known.seen(run.reader.task, examples) if known else []
+    if known is None and isinstance(run.path, Path) and not package_of(run.path):
+        text = "%s: does not say what it has learned from; if these examples are among that, the score is too high"
+        logger.info(text, run.path)
     by_fold = _predictions_of_folds(run, examples.select(seen)) if seen and learned == "apart" else None
     name, number = source_name(data), f"{len(seen):,} of {counted(len(examples), 'example')}"
     settings: dict[str, Any] = {"batch_tokens": batch_tokens, "unknown_labels": unknown_labels, "source": data}

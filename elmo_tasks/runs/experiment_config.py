@@ -223,6 +223,6 @@ class Calibration(Config):
                 return each.probability
         best = self.answers[-1]
         raise RunError(
-            f"{name}: no labels are right so often as {precision:g}; expected at most {best.precision:.3f}, which "
+            f"{name}: no labels are right as often as {precision:g}; expected at most {best.precision:.3f}, which "
             f"{100 * best.share:.0f} % of the examples reach"
         )

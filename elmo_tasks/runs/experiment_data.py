@@ -9,6 +9,7 @@ import hashlib
 import json
 import logging
 import zlib
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -175,13 +176,14 @@ class Data:
 
     def learned(self, config: ExperimentConfig) -> Learned:
         """What a run learns from, and what is held out of the training data."""
-        parts, labels = dict[int, int](), dict[int, int]()
+        parts, right = dict[int, int](), defaultdict[int, set[int]](set)
         names = {"validation": HELD_OUT} if config.validation_share or config.fold else {}
         for name, part in (names | {TRAINING: LEARNED}).items():  # what is also learned from is not held out
             counts = self.counts[name]
             parts.update(dict.fromkeys(counts.keys, part))
-            labels.update(zip(counts.keys, counts.right, strict=True))
-        return Learned(parts, labels)
+            for key, each in zip(counts.keys, counts.right, strict=True):
+                right[key].add(each)
+        return Learned(parts, {key: sum(right[key]) for key in parts})
 
     def check_labels(self, config: ExperimentConfig) -> None:
         """Raises `DataError` if all texts of the training data have the same label."""

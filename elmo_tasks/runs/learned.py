@@ -22,7 +22,7 @@ class Learned:
 
     Attributes:
         parts: the part of each example, by its key; see `Task.key`.
-        labels: a hash of what is right for it, by its key.
+        labels: a hash of what is right for it, by its key; of all that is, where examples contradict each other.
     """
 
     parts: Mapping[int, int]
@@ -46,7 +46,7 @@ class Learned:
         return [row for row, each in enumerate(examples) if self.parts.get(task.key(each), HELD_OUT) >= LEARNED]
 
     def changes(self, later: Learned) -> str:
-        """What later training data has more, otherwise and less."""
+        """What later training data has more, otherwise and less. Examples that ask the same count once."""
         both = self.labels.keys() & later.labels.keys()
         corrected = sum(self.labels[key] != later.labels[key] for key in both)
         added, gone = len(later.labels) - len(both), len(self.labels) - len(both)

@@ -14,6 +14,7 @@ from elmo_tasks.config import Config, Part
 from elmo_tasks.data_readers.sources import DataSet
 from elmo_tasks.errors import ElmoTasksError, counted
 from elmo_tasks.tasks import Task
+from elmo_tasks.tasks.task import Example
 
 
 class TrainShare(Config):
@@ -145,18 +146,24 @@ class _Document(NamedTuple):
 
 def _unit_keys(data: DataSet, task: Task, num_parts: int) -> list[Any]:
     """The unit of each example: its document, if there are enough documents for the parts; otherwise its place, which
-    is that of the first example that asks the same.
+    is that of the first example that asks the same or differs only in case, spaces and marks.
     """
     documents = [task.document(each) for each in data]
     keys = [(file, _Document(name)) for file, name in zip(data["file"], documents, strict=True) if name is not None]
     if len(keys) == len(data) and len(set(keys)) >= num_parts:
         return keys
-    first = dict[int, Any]()
+    first = dict[Any, Any]()
     places = _places(data)
     first_of_place = dict[Any, Any]()
     for place, example in zip(places, data, strict=True):
-        first_of_place.setdefault(place, first.setdefault(task.key(example), place))
+        first_of_place.setdefault(place, first.setdefault(_letters(task, example), place))
     return [first_of_place[place] for place in places]
+
+
+def _letters(task: Task, example: Example) -> str:
+    """The letters and digits of what an example asks, in lower case; if it has none, all of it."""
+    asked = str(task.asks(example))
+    return "".join(filter(str.isalnum, asked.casefold())) or asked
 
 
 def _parted(

@@ -250,3 +250,6 @@ def test_a_fifth_of_examples_that_were_learned_from_is_scored_apart(
     found = evaluate(trained.path, data)
     assert caplog.messages == [f"{data}: {said}"]
     assert found.get("learned", {}).get("examples") == (1 if others == 4 else None)
+    archive(trained.path, packed := tmp_path / "run.tar.gz")
+    assert "learned" not in evaluate(packed, data)
+    assert caplog.messages[1].startswith(f"{packed}: does not say what it has learned from; if these examples are")

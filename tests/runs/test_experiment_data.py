@@ -212,11 +212,16 @@ def test_a_share_of_each_label_is_held_out() -> None:
 
 
 def test_examples_that_ask_the_same_are_held_out_together() -> None:
-    texts = [["same"] if row % 3 == 0 else [f"x{row}"] for row in range(30)]
+    """Also those that differ only in case, spaces and marks."""
+    copies = ["same"], ["Same", "!"], ["SA", "me"]
+    texts = [copies[row % 9 // 3] if row % 3 == 0 else [f"x{row}"] for row in range(30)]
     data = Dataset.from_dict({"tokens": texts, "label": ["a", "b"] * 15, "file": [0] * 30, "line": list(range(30))})
     splits = [Fold(number=number, of=3).split(data, data, Classification()) for number in (1, 2, 3)]
     for training, held_out in [*splits, split_off(data, data, Classification(), 0.3, 1)]:
-        assert not {*map(tuple, training["tokens"])} & {*map(tuple, held_out["tokens"])}
+        one, other = ({"".join(text).lower().strip("!") for text in part["tokens"]} for part in (training, held_out))
+        assert not one & other
+    marks = Dataset.from_dict({"tokens": [["!"], ["?"]], "label": ["a", "b"], "file": [0, 0], "line": [0, 1]})
+    assert len(Fold(number=1, of=2).split(marks, marks, Classification())[1]) == 1
     assert sorted(line for _, held_out in splits for line in held_out["line"]) == list(range(30))
 
 

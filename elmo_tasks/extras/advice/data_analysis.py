@@ -22,6 +22,7 @@ from elmo_tasks.extras.advice.language import language_problem
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.experiment_data import TRAINING, Data
 from elmo_tasks.tasks import Task
+from elmo_tasks.tasks.classification import LABELS
 from elmo_tasks.tasks.tagging import TAGS
 from elmo_tasks.tasks.task import Example
 from elmo_tasks.text.tag_schemes import OUTSIDE
@@ -34,13 +35,14 @@ logger = logging.getLogger(__name__)
 # The kinds of warnings, the most important first.
 KINDS = (
     "broken", "suspicious", "no_spans", "other_language", "unseen_labels", "same_texts", "few_steps",
-    "few_vectors", "several_labels", "similar_labels", "one_label",
+    "few_vectors", "several_labels", "similar_labels", "no_labels", "one_label",
     "few_examples", "rare_labels", "long",
 )  # fmt: skip
 _FEW_STEPS = 200
 _FEW_EXAMPLES, _RARE = 30, 5  # of held-out data; of a label in the training data
 _SAME, _WITH_VECTOR, _ONE_LABEL = 1, 20, 90  # percentages
 _MOST_IN_A_LOG = 3
+_FEW_TO_READ = 5000  # examples
 _LONG = 10  # times as long as 95 % of the examples
 
 
@@ -137,6 +139,9 @@ def training_warnings(
     if alike := [" and ".join(map(repr, labels)) for labels in _same_looks(data) if len(labels) > 1]:
         text = f"labels that look the same, or differ only in case, spaces or zeros: {some_of(alike)}"
         yield DataWarning("similar_labels", f"{text}; write each of them in one way")
+    if LABELS in data.reader.task.features and (number := sum(not labels for labels in data.training[LABELS])):
+        text = f"{counted(number, 'training example has', 'training examples have')} no label, so the model learns"
+        yield DataWarning("no_labels", f"{text} that none fits; leave out what nobody has labelled")
 
 
 def _same_looks(data: Data) -> Iterable[Collection[str]]:
@@ -154,8 +159,14 @@ def _same_looks(data: Data) -> Iterable[Collection[str]]:
 def check_before_training(
     config: ExperimentConfig, data: Data, loader: BatchLoader, num_steps: int | None
 ) -> Iterator[str]:
-    """The most important warnings, for the log of a training; `elmo-tasks data` shows all."""
-    for warning in itertools.islice(training_warnings(config, data, loader, num_steps), _MOST_IN_A_LOG):
+    """The most important warnings, for the log of a training; `elmo-tasks data` shows all.
+
+    Only small data is read once more, to find examples with the same texts and other labels.
+    """
+    found = training_warnings(config, data, loader, num_steps)
+    if len(data.training) <= _FEW_TO_READ:
+        found = itertools.chain(found, _contradictions(config, data))
+    for warning in itertools.islice(found, _MOST_IN_A_LOG):
         yield warning.text
 
 

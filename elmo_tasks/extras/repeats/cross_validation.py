@@ -158,7 +158,7 @@ def train_folds(
     models = [load_run(part.path, overrides=["calibrated=false"]) for part in folds]
     with _quiet(logging.ERROR):
         held_out = [Data.read(model.config, datasets, {}, start.learned).held_out["validation"] for model in models]
-    pairs = _write_predictions(run, list(zip(models, held_out, strict=True)))
+        pairs = _write_predictions(run, list(zip(models, held_out, strict=True)))
     key_of = data.reader.task.key
     numbers = {key_of(each): part.fold for part, own in zip(folds, held_out, strict=True) for each in own}
     Learned({key: numbers.get(key, LEARNED) for key in learned.parts}, learned.labels).write(run.learned)
@@ -209,7 +209,7 @@ class _Start:
         known = sum(learned.parts.get(key, HELD_OUT) >= LEARNED for key in examples.parts)
         if not known:
             return cls(source, learned)
-        logger.info("%s: its training data and this one: %s", source, learned.changes(examples))
+        logger.info("%s: its training data and this one, each text once: %s", source, learned.changes(examples))
         by_fold = (run.folds / str(num_folds)).is_dir() and not (run.folds / str(num_folds + 1)).exists()
         if not by_fold:
             text = "%s: has learned from %d of the examples, and has no %d folds: all models start anew"

@@ -55,6 +55,7 @@ WORDS = "model.embedder.words"
 NO_SPANS = [f'{{"tokens": ["word", "{number}"], "tags": ["O", "O"]}}' for number in range(80)]
 SPANS = {"type": "jsonl", "task": "tagging", "tag_scheme": "IOB2"}
 TAGGER = {"type": "simple_tagger", "embedder": {"words": {"size": 2}}, "encoder": LSTM}
+SETS = [json.dumps({"text": f"It is {row}", "labels": ["good", "bad"][: row % 4 and row % 2 + 1]}) for row in range(100)]
 RARE: list[Row] = [(f"odd {number}", "ugly") for number in range(5)]
 ALIKE = ("Good", "e\u0301", "\xe9\u200b", "1.0", "01")
 PLANTED: dict[str, tuple[dict[str, Sequence[Row | str]], list[str], str]] = {
@@ -87,6 +88,11 @@ PLANTED: dict[str, tuple[dict[str, Sequence[Row | str]], list[str], str]] = {
     "similar_labels": (
         {"train": [*TRAINING, *((f"{each} {n}", each) for n in range(9) for each in ALIKE)]}, [],
         "zeros: 'good' and 'Good', 'e\u0301' and '\xe9\\u200b', '1.0' and '01'",
+    ),
+    "no_labels": (
+        {"train": SETS[:40], "dev": SETS[40:70], "test": SETS[70:]},
+        ["dataset_reader.task=multi_label", "model.task=multi_label", "trainer.validation_metric=+micro_f1"],
+        "10 training examples have no label, so the model learns that none fits",
     ),
     "one_label": ({"train": [*TRAINING, *((f"x {n}", "good") for n in range(160))]}, [],
         "always giving the label 'good' has accuracy 90.0 on the training data; data_loader.sampling=balanced draws"),

@@ -370,7 +370,7 @@ def test_labels_that_are_often_enough_right() -> None:
     calibration = Calibration.model_validate({"temperature": 1, "answers": found})
     assert [calibration.least_probability(each, "run") for each in (0.5, 0.75, 0.76, 0.9)] == [0.4, 0.4, 0.5, 0.5]
     with pytest.raises(
-        RunError, match=r"run: no labels are right so often as 0\.95; expected at most 0\.900, which 83 % of"
+        RunError, match=r"run: no labels are right as often as 0\.95; expected at most 0\.900, which 83 % of"
     ):
         calibration.least_probability(0.95, "run")
     with pytest.raises(RunError, match="expected a run that a cross-validation has scored"):
@@ -467,7 +467,7 @@ def test_training_again_keeps_what_was_held_out(
         }
     assert sorted(Counter(after.parts.values()).values()) == [7, 7, 8, 8]
     said = "9 new, 1 with another label, 20 as before, 3 no longer there"
-    assert f"{scored.path}: its training data and this one: {said}" in caplog.text
+    assert f"{scored.path}: its training data and this one, each text once: {said}" in caplog.text
     origin = json.loads((tmp_path / "run" / "folds" / "2" / "origin.json").read_text())
     assert Path(origin["run"]) == scored.folds / "2"
     assert Path(json.loads((tmp_path / "run" / "origin.json").read_text())["run"]) == scored.path
