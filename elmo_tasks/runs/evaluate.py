@@ -48,8 +48,8 @@ def evaluate(
 
     Examples that the run has learned from are scored apart, under `learned`, if they are a fifth of the data or more.
     If a cross-validation has scored the run, they count like the others, each with what the model of its fold predicts,
-    which had not seen it; there is then no `loss`. Archives and runs of earlier versions do not know what they have
-    learned from.
+    which had not seen it; there is then no `loss`. Imported runs, and those of earlier versions, do not know what they
+    have learned from.
 
     Arguments:
         path: the folder or archive of the run; of several, their ensemble is evaluated, see `load_run`.

@@ -133,12 +133,12 @@ class Data:
         reader, evaluation_reader = config.dataset_reader.build(), config.evaluation_reader().build()
         keys = ("train_data_path", "validation_data_path", "test_data_path")
         source, validation, test = ((given or {}).get(key, getattr(config, key)) for key in keys)
+        training = read(TRAINING, reader, source)
         held_out: dict[str, DataSet] = {}
         if validation is not None:
             held_out["validation"] = read("validation", evaluation_reader, validation)
         if test is not None and config.has_test():
             held_out["test"] = read("test", evaluation_reader, test)
-        training = read(TRAINING, reader, source)
         as_held_out = training  # the same examples, as held-out data is read
         if (config.fold or config.validation_share) and evaluation_reader.config != reader.config:
             as_held_out = read("validation", evaluation_reader, source)

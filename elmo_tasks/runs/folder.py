@@ -13,7 +13,7 @@ transformer/          the transformer's files themselves, where the run is self-
 bilm_options.json     the options of a biLM that is trained with the task; its weights are in model.safetensors
 origin.json           the run that it began from (--from), and what it took over; or the archive of AllenNLP's
 validation_examples.json   where each example begins that `validation_share` or a fold holds out
-learned.safetensors   hashes of the training examples, and of those that are held out of them; not in archives
+learned.safetensors   hashes of the training examples, and of those that are held out of them
 folds/                a cross-validation: the run of each fold, and of parts of the training data
 cross_validation.json     a cross-validation: its score, and what is known of it
 report.html           the same for people
@@ -198,7 +198,7 @@ class RunFolder(Folder):
     def packed(self) -> dict[str, Path]:
         """The files of the folder that an archive can have, by their names in it."""
         names = (self.config, self.versions, self.vocabulary, self.frozen, self.model, self.records, self.metrics)
-        own = {path.name: path for path in (*names, self.calibration, self.bilm_options, self.origin)}
+        own = {path.name: path for path in (*names, self.calibration, self.learned, self.bilm_options, self.origin)}
         for frozen in self.frozen_models:
             own |= frozen.archived_paths()
         return own

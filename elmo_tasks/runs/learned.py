@@ -30,7 +30,7 @@ class Learned:
 
     @classmethod
     def read(cls, path: Path) -> Learned | None:
-        """Reads what `write` wrote. Archives and runs of earlier versions do not have the file: the result is None."""
+        """Reads what `write` wrote. Imported runs and those of earlier versions do not have it: the result is None."""
         if not path.is_file():
             return None
         tensors = read_tensors(path)

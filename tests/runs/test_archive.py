@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -250,6 +251,9 @@ def test_a_fifth_of_examples_that_were_learned_from_is_scored_apart(
     found = evaluate(trained.path, data)
     assert caplog.messages == [f"{data}: {said}"]
     assert found.get("learned", {}).get("examples") == (1 if others == 4 else None)
-    archive(trained.path, packed := tmp_path / "run.tar.gz")
-    assert "learned" not in evaluate(packed, data)
-    assert caplog.messages[1].startswith(f"{packed}: does not say what it has learned from; if these examples are")
+    archive(trained.path, tmp_path / "run.tar.gz")
+    assert evaluate(tmp_path / "run.tar.gz", data) == found
+    shutil.copytree(trained.path, old := tmp_path / "old")
+    (old / "learned.safetensors").unlink()
+    assert "learned" not in evaluate(old, data)
+    assert caplog.messages[-1].startswith(f"{old}: does not say what it has learned from; if these examples are")

@@ -266,7 +266,7 @@ def test_one_file_is_enough(tmp_path: Path, caplog: pytest.LogCaptureFixture, mo
     )
     assert sum("table.csv: Windows-1252, separated by semicolons" in each for each in caplog.messages) == 1
     for missing in (("train_data_path=table.csv", "validation_data_path=gone.csv"), ("random_seed=2",)):
-        with pytest.raises(MissingDataError):
+        with pytest.raises(MissingDataError, match="train.csv" if missing == ("random_seed=2",) else "gone.csv"):
             read(*missing)
     Path("dev.csv").write_text("text,label\nIt was fine,gut\n")
     assert len(read("train_data_path=table.csv").training) == 60

@@ -204,10 +204,10 @@ def judge(
 def _more_steps(trainer: TrainerConfig, training: BatchLoader) -> str:
     """What to change for more optimizer steps."""
     task = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(training.task).__name__).lower()
-    config = f"start from the config small/{task}, or " if f"small/{task}" in packaged_configs() else ""
+    config = f"; the config small/{task} is made for small data" if f"small/{task}" in packaged_configs() else ""
     size = training.config.batch_size
     batches = f"data_loader.batch_size (now {size})" if size else "data_loader.batch_tokens"
-    return f"{config}raise trainer.num_epochs (now {trainer.num_epochs}) or lower {batches}"
+    return f"raise trainer.num_epochs (now {trainer.num_epochs}) or lower {batches}{config}"
 
 
 def _report(config: ExperimentConfig, data: Data, name: str, notes: Sequence[Notes]) -> dict[str, Any]:
@@ -220,6 +220,9 @@ def _report(config: ExperimentConfig, data: Data, name: str, notes: Sequence[Not
     lengths = np.array(counts.lengths)
     rows = np.argsort(-lengths, kind="stable")[:3].tolist()
     locations = reader.locations(source, (examples[row] for row in rows))
+    longest = dict[str, int]()
+    for location, row in zip(locations, rows, strict=True):  # of several in one place, such as a line, the longest
+        longest.setdefault(location, int(lengths[row]))
     words = _words(config, data, name)
     without = _without_vector(config, words)
     return {
@@ -233,7 +236,7 @@ def _report(config: ExperimentConfig, data: Data, name: str, notes: Sequence[Not
         "percent_of_tokens_not_in_training": _percentage(words, words.keys() - _words(config, data, TRAINING)),
         "percent_of_tokens_without_vector": None if without is None else _percentage(words, without),
         "examples_with_training_texts": 0 if name == TRAINING else _same_texts(data, name),
-        "longest": {location: int(lengths[row]) for location, row in zip(locations, rows, strict=True)},
+        "longest": longest,
         # For tags in a scheme, the tokens with each label.
         "labels": dict(Counter(label for each in examples for label in _labels(reader.task, each)).most_common()),
         "skipped": [error for each in notes for error in each.skipped],

@@ -12,6 +12,7 @@ from elmo_tasks.errors import DataError
 
 _TRUTHS = [{"true", "false"}, {"0", "1"}, {"yes", "no"}]
 _LABELS = ("label", "labels", "score")
+_JSON = ("{", "[")
 _FEW_VALUES, _MOST_VALUES = 5, 0.8  # of labels: in a table of a few rows, and for each row
 _NUMBER = re.compile(r"\W{0,2}\d[\d.,' \xa0\u202f]*(e[-+]?\d+)?\s*(\W|[A-Z]{3})?", re.IGNORECASE)  # also 25 % or EUR
 _DATE = re.compile(r"\d{1,4}([-./])\d{1,2}\1\d{1,4}(\D.*)?|\d{1,2}:\d\d.*|\d{1,2}\W{1,2}[^\W\d]{3,9}\W{1,2}\d{2,4}")
@@ -79,7 +80,7 @@ def check_header(
     """
     given, width = {name.strip().casefold() for name in names}, max((len(cells) for _, cells in rows), default=0)
     is_title = 2 * len(list(filter(None, names))) <= width
-    if any(map(given.intersection, wanted)):
+    if any(map(given.intersection, wanted)) or (names and names[0].startswith(_JSON)):
         return
     for number, cells in rows:
         below = {str(cell).strip().casefold() for cell in cells}
@@ -122,7 +123,7 @@ def _choice(
     missing: Sequence[str], possible: Mapping[str, list[int]], names: Sequence[str], cells: Mapping[int, Sequence[str]]
 ) -> str:
     """What columns there are, and the settings that choose among them, or the reader of another format."""
-    if names and names[0].startswith(("{", "[")):
+    if names and names[0].startswith(_JSON):
         remedy = "set --set dataset_reader.type=jsonl, or dataset_reader.type=spans for an export of an annotation tool"
         return f"this is JSON, not a table; {remedy}"
     shown = ", ".join(

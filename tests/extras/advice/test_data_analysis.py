@@ -55,7 +55,9 @@ WORDS = "model.embedder.words"
 NO_SPANS = [f'{{"tokens": ["word", "{number}"], "tags": ["O", "O"]}}' for number in range(80)]
 SPANS = {"type": "jsonl", "task": "tagging", "tag_scheme": "IOB2"}
 TAGGER = {"type": "simple_tagger", "embedder": {"words": {"size": 2}}, "encoder": LSTM}
-SETS = [json.dumps({"text": f"It is {row}", "labels": ["good", "bad"][: row % 4 and row % 2 + 1]}) for row in range(100)]
+SETS = [
+    json.dumps({"text": f"It is {row}", "labels": ["good", "bad"][: row % 4 and row % 2 + 1]}) for row in range(100)
+]
 RARE: list[Row] = [(f"odd {number}", "ugly") for number in range(5)]
 ALIKE = ("Good", "e\u0301", "\xe9\u200b", "1.0", "01")
 PLANTED: dict[str, tuple[dict[str, Sequence[Row | str]], list[str], str]] = {
@@ -146,6 +148,18 @@ def test_labels_of_tokens_are_counted_and_each_reader_skips_what_is_wrong(
     assert parts["validation"]["labels"] == {"O": 62}
     assert (parts["training"]["skipped"], len(parts["validation"]["skipped"])) == ([], 1)
     assert found["warnings"][0]["kind"] == "broken"
+
+
+def test_of_examples_in_one_place_the_longest_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    texts = [["Orla left the town .", {"entities": [[0, 4, "PER"]]}], ["It rained .", {"entities": []}]]
+    for order in (texts, texts[::-1]):
+        (tmp_path / "texts.json").write_text(json.dumps(order))
+        data = dict.fromkeys(
+            ("train_data_path", "validation_data_path", "test_data_path"), str(tmp_path / "texts.json")
+        )
+        path = config(tmp_path, {}, dataset_reader={"type": "spans"}, model=TAGGER, **data)
+        part = report(path, capsys, "--set", "trainer.validation_metric=-loss")["parts"]["training"]
+        assert part["longest"] == {str(tmp_path / "texts.json"): 5}
 
 
 def test_sets_of_labels_are_counted_label_by_label(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -268,8 +282,8 @@ def test_a_short_run_says_before_and_after_what_to_change(tmp_path: Path, caplog
     train({**VALUES, "trainer": {"num_epochs": 2, **STILL}}, tmp_path / "run", datasets=given)
     before, after = warnings(caplog)
     remedy = (
-        "start from the config small/classification, or raise trainer.num_epochs (now 2) or lower "
-        "data_loader.batch_size (now 4)"
+        "raise trainer.num_epochs (now 2) or lower data_loader.batch_size (now 4); "
+        "the config small/classification is made for small data"
     )
     assert before.startswith("only 6 optimizer steps in all, for 12 training examples, and a model needs")
     assert before.endswith(remedy)
@@ -293,7 +307,7 @@ def test_a_tagger_that_finds_no_span(tmp_path: Path, caplog: pytest.LogCaptureFi
     train(config, tmp_path / "run", datasets=given)
     before, after = warnings(caplog)
     assert "small/tagging" in before
-    assert after.startswith("validation f1 0.00 in the best epoch: the model has learned nothing useful; start from")
+    assert after.startswith("validation f1 0.00 in the best epoch: the model has learned nothing useful; raise")
     config["model"] |= {"type": "simple_tagger", "tag_scheme": None}  # scores tag by tag what its reader scores by span
     config["trainer"]["validation_metric"] = "+accuracy"
     train(config, tmp_path / "tags", datasets=given)

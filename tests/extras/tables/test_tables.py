@@ -119,7 +119,7 @@ REFUSED: list[tuple[bytes, Settings, str, Settings, list[Any]]] = [
      f":1: {TWO}; 'a' or 'b' can be the label. Choose them, for example: --set dataset_reader.columns.text=a --set "
      "dataset_reader.columns.label=b",
      {"columns": {"text": "a", "label": "b"}}, ["x", "y"]),
-    (b'{"text": "Gut", "label": "x"}\n{"text": "Oh", "label": "y"}\n', TEXTS,
+    (b'{"text": "Gut", "label": "x"}\n{"text": "Oh, so, it, is", "label": "y"}\n', TEXTS,
      ":1: this is JSON, not a table; set --set dataset_reader.type=jsonl, or dataset_reader.type=spans for an export "
      "of an annotation tool", {"type": "jsonl"}, ["x", "y"]),
     (b"text,my id,star\nOne,1,2\nTwo,2,3\n", TEXTS,
