@@ -231,7 +231,6 @@ class RunEstimator(_TextEstimator):
             finally:
                 set_random_generators(earlier)
             self.run_ = {name: path.read_bytes() for name, path in run.packed().items() if path.is_file()}
-            self.run_[run.learned.name] = run.learned.read_bytes()  # `evaluate` tells what was learned from by it
         self._loaded = None
 
     def _predictor(self) -> Predictor:
