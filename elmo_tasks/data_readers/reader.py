@@ -66,7 +66,7 @@ class Notes(pydantic.BaseModel):
     source: str
     skipped: list[str] = []  # the errors of the parts that do not follow the format
     warnings: list[str] = []  # of what is read but is probably not what it seems
-    left_out: list[str] = []  # the numbers of what is right but does not become an example
+    left_out: list[str] = []  # the numbers of what is right but does not become an example, or is changed
 
     def about(self, source: str) -> Notes:
         """The same notes; their messages name this source, which has the content of the one that was read."""
@@ -285,6 +285,7 @@ class DatasetReader(abc.ABC):
                 )
             long += [(row, *found) for found in _long_sentences(row, self.task.sentence_columns)]
         left_out = [f"{number} {what} left out" for what, number in (+parsing.left_out).items()]
+        left_out += [f"{number} {what}" for what, number in parsing.changed.items()]
         skipped = [str(error) for error in parsing.skipped]
         if count == 0:
             first = [f"{len(skipped)} were skipped, the first because of {skipped[0]}"] if skipped else []

@@ -51,7 +51,8 @@ class Parsing:
 
     A reader parses each unit of its source, the smallest part that can be left out, in a block `with
     parsing.caught()`: an error in it is raised, or the unit is skipped. It counts what it leaves out although it is
-    right in `left_out`, for example under `pair(s) without a gold label`.
+    right in `left_out`, for example under `pair(s) without a gold label`, and what it reads otherwise than it is
+    written in `changed`.
 
     Arguments:
         skip: keeps the errors of units in `skipped`, and goes on with the next one; otherwise they are raised.
@@ -65,6 +66,7 @@ class Parsing:
     needs_labels: bool = True
     skipped: list[DataError] = dataclasses.field(default_factory=list)
     left_out: Counter[str] = dataclasses.field(default_factory=Counter)
+    changed: Counter[str] = dataclasses.field(default_factory=Counter)
     found: dict[Any, Any] = dataclasses.field(default_factory=dict)
 
     def add(self, error: DataError) -> None:

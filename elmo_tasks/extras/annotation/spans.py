@@ -208,7 +208,7 @@ class SpansReader(RowReader):
 
     def _whole_tokens(self, text: AnnotatedText, tokens: Sequence[tuple[int, int]], parsing: Parsing) -> list[Span]:
         """The spans of a text in tokens. Those that do not fit are treated as `on_error` says."""
-        action, found, before, widened = self.config.on_error, list[Span](), "", 0
+        action, found, before = self.config.on_error, list[Span](), ""
         unit = "characters" if text.is_tokenized else self.config.offsets
         places = character_places(text.text, unit, is_html=text.is_html)
         passage = Passage(text.text, *map(list, zip(*tokens, strict=True)))
@@ -223,7 +223,10 @@ class SpansReader(RowReader):
             if not problem:
                 found.append(Span(read_label(given.label, location), first, last))
                 before = name
-                widened += (passage.starts[first], passage.ends[last]) != (start, end)
+                whole = text.text[passage.starts[first] : passage.ends[last]]
+                if action == "widen" and whole != text.text[start:end].strip():
+                    what = f"span(s) widened to whole tokens (first: {location}, {text.text[start:end]!r} to {whole!r})"
+                    parsing.changed[parsing.found.setdefault("widened", what)] += 1
             elif action in ("drop", "widen"):
                 leave_out(parsing, "span(s) that do not fit the tokens", location)
             else:
@@ -231,8 +234,6 @@ class SpansReader(RowReader):
                 if self.config.offsets == "characters" and max(text.text[: given.end], default="") > "\uffff":
                     remedies += "; or the tool counts UTF-16 units: set offsets: 'utf-16'"
                 raise DataError(location, f"{name} {problem}{remedies}")
-        if action == "widen" and widened:
-            logger.info("%s: %d span(s) widened to whole tokens", text.location, widened)
         return found
 
     def _misread(self, given: TextSpan, start: int, end: int, passage: Passage, location: str) -> str:

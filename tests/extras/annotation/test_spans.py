@@ -183,6 +183,8 @@ def test_spans_that_do_not_fit(
         examples = read(path, SPANS | {"on_error": action})
         assert [text for text, _ in found_spans(examples)] == expected
         assert len(examples) == 3
+        is_wider = f"{path}: 1 span(s) widened to whole tokens (first: {path}:2, " in caplog.text
+        assert is_wider == (widened != dropped)
     assert f"{path}: 1 span(s) that do not fit the tokens (first: {path}:2) left out" in caplog.text
     caplog.clear()
     assert [each["line"] for each in read(path, SPANS | {"on_error": "skip"})] == [1]
