@@ -117,9 +117,13 @@ class DatasetReaderConfig(Part):
         """The names of the source's columns that differ from those of the task, and the task's: `{review: text}`."""
         return {}
 
-    def trained_on(self, path: Path) -> DatasetReaderConfig:
-        """The settings for the run that learns from a file, if other files are read by what is found out from it."""
-        del path
+    def trained_on(self, path: Path, earlier: DatasetReaderConfig | None = None) -> DatasetReaderConfig:
+        """The settings for the run that learns from a file, if other files are read by what is found out from it.
+
+        Arguments:
+            earlier: those of a run whose columns are looked for first in the file.
+        """
+        del path, earlier
         return self
 
     def build(self) -> DatasetReader:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import contextlib
 import dataclasses
 import functools
 import hashlib
@@ -14,12 +15,16 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pydantic
+
 from elmo_tasks.config import Overrides, override_list
-from elmo_tasks.data_readers.reader import DatasetReader, Notes
+from elmo_tasks.data_readers.reader import DatasetReader, DatasetReaderConfig, Notes
 from elmo_tasks.data_readers.sources import HUB_PREFIX, DataSet, Source, source_name
-from elmo_tasks.errors import DataError, counted
+from elmo_tasks.errors import DataError, RunError, counted
+from elmo_tasks.files.json_files import read_json
 from elmo_tasks.files.paths import matching_paths, stored_file
 from elmo_tasks.models.model import TaskModel
+from elmo_tasks.runs.archive import open_run
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.folder import WORD_VECTORS
 from elmo_tasks.runs.learned import HELD_OUT, LEARNED, Learned
@@ -63,14 +68,33 @@ def with_validation(
     return config.model_copy(update={"validation_data_path": None, "validation_share": _HELD_OUT})
 
 
-def with_columns(config: ExperimentConfig) -> ExperimentConfig:
+class RunReaders(pydantic.BaseModel):
+    """What the config of a run says of its readers."""
+
+    dataset_reader: DatasetReaderConfig | None = None
+    validation_dataset_reader: DatasetReaderConfig | None = None
+
+    @classmethod
+    def of(cls, run: str | Path) -> RunReaders:
+        """Without those that are not known here, such as readers of a package that is not included."""
+        config = open_run(run).config
+        with contextlib.suppress(RunError):
+            return read_json(config, cls, "the config of a run")
+        return cls()
+
+
+def with_columns(config: ExperimentConfig, earlier: str | Path | None = None) -> ExperimentConfig:
     """The config. If the training data is a single file, its reader reads all other files as this one, such as by the
     same columns.
+
+    Arguments:
+        earlier: a run whose columns are looked for first.
     """
     path = config.train_data_path
     if not isinstance(path, str) or not (file := stored_file(Path(path))).is_file():
         return config
-    return config.model_copy(update={"dataset_reader": config.dataset_reader.trained_on(file)})
+    known = RunReaders.of(earlier).dataset_reader if earlier else None
+    return config.model_copy(update={"dataset_reader": config.dataset_reader.trained_on(file, known)})
 
 
 @dataclasses.dataclass(frozen=True)

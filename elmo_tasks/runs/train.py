@@ -55,6 +55,7 @@ def train(
     predictions: Collection[Split] = (),
     callbacks: Sequence[Callback] = (),
     earlier: Learned | None = None,
+    columns_of: str | Path | None = None,
 ) -> dict[str, Any]:
     """Trains what a config describes, and evaluates the best epoch on the test set.
 
@@ -66,6 +67,7 @@ def train(
     Arguments:
         earlier: what an earlier run has learned from; by default, that of `from_run`. What it held out of the training
             data is held out again.
+        columns_of: the run whose columns are looked for first in a table; by default, `from_run`.
 
     Raises:
         ConfigError: the config has problems; all are named.
@@ -95,8 +97,9 @@ def train(
             only_if_small=by_itself,
         )
         return scored
-    experiment = with_columns(with_validation(experiment, overrides, names))
     run = RunFolder(folder)
+    known = run.path if resume and run.is_started() else columns_of or from_run
+    experiment = with_columns(with_validation(experiment, overrides, names), known)
     settings = experiment.trainer.with_precision(run.begun_precision() if resume else None)
     accelerator = start_accelerator(settings, run.tensorboard)
     with locked(run.path) if accelerator.is_main_process else contextlib.nullcontext():

@@ -94,14 +94,15 @@ def train_folds(
         "trainer.patience=null",
         f"folds={num_folds}",
     ]
-    experiment = with_columns(load_config(config, ExperimentConfig, changes, variables, replaced=names))
+    known = run.path if resume and run.is_started() else from_run
+    experiment = with_columns(load_config(config, ExperimentConfig, changes, variables, replaced=names), known)
     # The predictions of the folds are always written.
     tested: list[Split] = [split for split in predictions if split != "validation"]
     plan = plan_run(run, experiment, resume=resume, force=force, from_run=from_run, predictions=tested)
     if plan.state == "finished" and run.cross_validation.is_file():
         logger.info("%s: finished before; nothing to do", run.path)
         return read_json(run.metrics, Results, "the metrics of a run").model_dump(exclude_unset=True)
-    settings |= {"datasets": datasets, "variables": variables, "resume": resume, "folds": 1}
+    settings |= {"datasets": datasets, "variables": variables, "resume": resume, "folds": 1, "columns_of": known}
     data = Data.read(experiment, datasets, {})  # what is noticed is said where all examples are learned from
     data.check_labels(experiment)
     count, learned = len(data.training), data.learned(experiment)

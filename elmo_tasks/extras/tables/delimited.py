@@ -17,6 +17,7 @@ import pydantic
 from pydantic import Field
 
 from elmo_tasks.data_readers.columns import DOCUMENT_BORDER, Line, LineWidths
+from elmo_tasks.data_readers.reader import DatasetReaderConfig
 from elmo_tasks.data_readers.records import Decimal, Record
 from elmo_tasks.data_readers.rows import ROW_TASKS, RowReader, RowReaderConfig, TableTaskName
 from elmo_tasks.data_readers.sources import Parsing
@@ -105,15 +106,23 @@ class DelimitedConfig(RowReaderConfig):
         columns = {name: column for name, column in self.columns.items() if name != SENTENCE or not self.by_token}
         return ROW_TASKS[self.task_name].columns(columns)
 
-    def trained_on(self, path: Path) -> DelimitedConfig:
-        if self.columns:  # as without a header row
+    def trained_on(self, path: Path, earlier: DatasetReaderConfig | None = None) -> DelimitedConfig:
+        if self.row_columns().keys() <= self.columns.keys():  # as without a header row
             return self
-        columns = self.build().find_layout(path, Parsing()).columns
-        found = {name: column for name, column in columns.items() if isinstance(column, str)}
-        return self.model_copy(update={"trained_columns": found})
+        known = dict(self.trained_columns)
+        if isinstance(earlier, DelimitedConfig):
+            known = {**earlier.trained_columns, **_names(earlier.columns), **known}
+        config = self.model_copy(update={"trained_columns": known})
+        found = config.build().find_layout(path, Parsing()).columns
+        return self.model_copy(update={"trained_columns": _names(found)})
 
     def build(self) -> DelimitedReader:
         return DelimitedReader(self)
+
+
+def _names(columns: Mapping[str, str | int]) -> dict[str, str]:
+    """The columns that have names, and not numbers."""
+    return {what: column for what, column in columns.items() if isinstance(column, str)}
 
 
 class _Layout(NamedTuple):
@@ -172,8 +181,10 @@ class DelimitedReader(RowReader):
         if "layout" not in parsing.found:
             parsing.found["layout"] = layout = self.find_layout(path, parsing)
             found = [str(layout.format or parsing.found["sheet"]), "decimal commas" if layout.decimal == "," else ""]
-            usual = self.columns(parsing)
-            found += [f"{name} from {each!r}" for name, each in layout.columns.items() if each != usual[name]]
+            if not layout.columns.keys() <= self.config.columns.keys():
+                columns = layout.columns.items()
+                are_usual = all(each == name for name, each in columns)
+                found += [] if are_usual else [f"{name} from {each!r}" for name, each in columns]
             if any(found):
                 logger.info("%s: %s", path, ", ".join(filter(None, found)))
         found_layout: _Layout = parsing.found["layout"]

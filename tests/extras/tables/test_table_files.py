@@ -18,6 +18,7 @@ from elmo_tasks import cli
 from elmo_tasks.errors import ElmoTasksError
 from elmo_tasks.extras.tables import table_files
 from elmo_tasks.extras.tables.table_rows import result_table
+from elmo_tasks.files.json_files import read_json
 from tests.data_readers.readers import Settings, build, write
 
 TEXTS = ["It rained, day 1.", "#N/A was all.", "It_x000D_ was so.", "=1+1 is two."]
@@ -89,6 +90,24 @@ def test_a_workbook_comes_back_with_two_more_columns(runs: dict[str, str], tmp_p
     assert after[0][6][3]  # bold, as the header row is
     assert all(row[6][0] in ("a", "b") and 0.5 <= row[7][0] <= 1 for row in after[1:])
     assert openpyxl.load_workbook(target)["Mails"].column_dimensions["C"].width == 50
+
+
+def test_a_training_from_a_run_looks_for_its_columns_first(runs: dict[str, str], tmp_path: Path, caplog: Any) -> None:
+    caplog.set_level("INFO", "elmo_tasks")
+    table = "Message,Category\nIt rains now.,a\nIt was so.,b\nIt rains.,a\nIt was hot.,b\n"
+    source, target = write(tmp_path / "in.csv", table), tmp_path / "out.csv"
+    assert predict(runs["texts"], source, target) == 0
+    config = read_json(Path(runs["texts"], "config.json"), dict[str, Any], "a config")
+    config |= {"dataset_reader": {"type": "delimited", "task": "classification"}, "train_data_path": str(target)}
+    config |= {"validation_data_path": None, "trainer": config["trainer"] | {"validation_metric": "+accuracy"}}
+    caplog.clear()
+    for folds in (1, 2):  # which start anew, as the run has seen some of the rows
+        elmo_tasks.train(config, tmp_path / str(folds), folds=folds, from_run=runs["texts"])
+    assert f"{target}: UTF-8, separated by commas, text from 'Message', label from 'Category'" in caplog.messages
+    configs = [read_json(path, dict[str, Any], "a config") for path in tmp_path.glob("**/config.json")]
+    found = {"text": "Message", "label": "Category"}
+    assert [each["dataset_reader"]["trained_columns"] for each in configs] == [found] * 4
+    elmo_tasks.train(config, tmp_path / "1", folds=1, resume=True)  # finds the same columns
 
 
 CSV = (

@@ -58,6 +58,9 @@ def test_a_table_is_read_without_settings(name: str, tmp_path: Path, caplog: pyt
     ]
     found = f"{says}, text from 'Kommentar', label from 'Urteil'".removeprefix(", ")
     assert f"{tmp_path / name}: {found}" in caplog.messages
+    caplog.clear()
+    read(tmp_path / name, TEXTS | {"columns": {"label": "Urteil"}})  # one of them is found
+    assert f"{tmp_path / name}: {found}" in caplog.messages
     named = TEXTS | {"columns": {"text": "Kommentar", "label": "Nr"}}
     assert [example["label"] for example in read(tmp_path / name, named)] == [row[0] for row in ROWS]
 
