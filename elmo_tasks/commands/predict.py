@@ -226,7 +226,7 @@ def add_predict(parser: argparse.ArgumentParser) -> None:
         "for coreference: print the text with each mention replaced by the first name of its chain; JSON results have "
         "it as `resolved`",
     )
-    about = "for runs that a cross-validation has scored: give a label only where it is probable enough for this share "
+    about = "for calibrated runs of tasks with one label: give a label only where it is probable enough for this share "
     about += "of right labels, such as 0.9"
     parser.add_argument("--precision", type=float, metavar="P", help=about)
     options.add_flag(parser, "--uncalibrated", "give the model's own probabilities, also of a run that is calibrated")
@@ -445,7 +445,10 @@ def _results(
     """
     from elmo_tasks.predictors.predictor import chances
     from elmo_tasks.rendering import describe
+    from elmo_tasks.tasks import PairRegression, Regression
 
+    if request.arguments.least_certain and isinstance(predictor.task, Regression | PairRegression):
+        raise ElmoTasksError("--least-certain: this model gives numbers, which have no probabilities")
     with contextlib.ExitStack() as stack:
         shows: list[Show] = []
         change: Callable[[dict[str, Any]], dict[str, Any]] = dict

@@ -80,7 +80,7 @@ class ExperimentConfig(Config):
     wanted_precision: Annotated[float, Field(gt=0, le=1)] | None = Field(
         None,
         description="a label is predicted only if it is probable enough for this share of right labels, by the "
-        "predictions of the cross-validation that has scored the run; otherwise it is null",
+        "predictions of the cross-validation or of `calibrate`; otherwise it is null",
     )
     evaluate_on_test: bool = Field(True, description="evaluates the best epoch on `test_data_path`, where there is one")
 
@@ -209,9 +209,11 @@ class Calibration(Config):
     answers: Sequence[Answers] = ()  # from the most to the fewest labels, with a growing precision
 
     def least_probability(self, precision: float, name: str | Path) -> float:
-        """From which probability on labels have a precision. Raises `RunError`, which begins with `name`, for none."""
-        if not self.answers:
-            raise RunError(f"{name}: cannot promise a precision; expected a run that a cross-validation has scored")
+        """From which probability on labels have a precision, where there are `answers`.
+
+        Raises:
+            RunError: for none. It begins with `name`.
+        """
         for each in self.answers:
             if each.precision >= precision:
                 logger.info(

@@ -23,7 +23,7 @@ from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, Origin, Predictor, build
 from elmo_tasks.runs.archive import open_run
 from elmo_tasks.runs.experiment_config import Calibration, ExperimentConfig
 from elmo_tasks.runs.folder import RunFolder
-from elmo_tasks.tasks import SemanticRoles
+from elmo_tasks.tasks import SemanticRoles, Task
 from elmo_tasks.text.tokenizer_config import build_tokenizer
 from elmo_tasks.text.vocabulary import Vocabulary
 
@@ -100,12 +100,25 @@ def load_run(path: RunPaths, *, overrides: Overrides = ()) -> Run:
         calibration = read_json(folder.calibration, Calibration, "the calibration of a run")
         model.temperature = calibration.temperature
     if config.wanted_precision:
+        if not calibration.answers:
+            raise RunError(f"{path}: cannot promise a precision: {_without_answers(config, folder, model.task)}")
         least = calibration.least_probability(config.wanted_precision, path)
     is_elsewhere = str(path).startswith(HUB) or is_address(path)
     own_path = Path(path) if is_elsewhere else (folder.archive or folder.path).resolve()
     return Run(
         own_path, config, reader, vocabulary, model.eval(), _origin(folder).get("label_names", {}), folder, least
     )
+
+
+def _without_answers(config: ExperimentConfig, folder: RunFolder, task: Task) -> str:
+    """Why a run does not know from which probability on its labels have a precision."""
+    if task.predicted_field != "label":
+        return f"its task is {task.summary}; expected a task with one label"
+    if not config.calibrated:
+        return "its calibration is turned off; expected no --uncalibrated (calibrated=false)"
+    if folder.cross_validation.is_file() and not folder.calibration.is_file():
+        return "in its cross-validation, all predictions were right, or all were wrong; expected data with both"
+    return "it is not calibrated; expected a run that a cross-validation or `calibrate` has calibrated"
 
 
 def _origin(folder: RunFolder) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from elmo_tasks.extras.allennlp import allennlp_format
 from elmo_tasks.predictors import DEFAULT_BATCH_TOKENS, Predictor
 from elmo_tasks.predictors.fields import text_field
 from elmo_tasks.predictors.predictor import ExampleError
-from elmo_tasks.tasks import Classification
+from elmo_tasks.tasks import Classification, Regression
 from elmo_tasks.text.tokenizers import TREEBANK
 from tests import command_server
 
@@ -225,6 +225,15 @@ def test_what_does_not_go_together_is_said_before_anything_is_loaded(
     assert cli.main(["predict", "run", *source, *options.split()]) == 2
     assert capsys.readouterr().err.replace(f"{tmp_path}/", "") == f"error: {TOGETHER[options]}\n"
     assert not load.called
+
+
+def test_numbers_are_not_ranked_by_their_certainty(
+    tmp_path: Path, load: Mock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    load.return_value.task = Regression()
+    (tmp_path / "in.txt").write_text("one\n")
+    assert cli.main(["predict", "run", str(tmp_path / "in.txt"), "--least-certain", "1"]) == 2
+    assert "--least-certain: this model gives numbers, which have no probabilities" in capsys.readouterr().err
 
 
 OWN_FORMATS = """

@@ -65,7 +65,7 @@ def calibrate(
         run = load_run(path, overrides=[*override_list(overrides), "calibrated=false"])
         if data is None and folder.cross_validation.is_file():
             raise RunError(
-                f"{path}: is calibrated, by the predictions of its cross-validation; expected DATA for others"
+                f"{path}: its cross-validation has calibrated it; to calibrate it on other data, name the data"
             )
         if data is None:
             data, test = run.config.validation_data_path, test or run.config.test_data_path
@@ -79,30 +79,34 @@ def calibrate(
             return lambda: evaluate_run(run, source, unknown_labels="count", learned="left out")
 
         units_at = {name: _units(run, evaluating(source)) for name, source in sources.items()}
-        result = _calibrated(units_at)
+        result, answers = _calibrated(run.model.task, units_at)
         if (count := len(units_at["validation"](1.0))) < _FEW:
             logger.warning("%s: the temperature depends on chance: %d predictions; expected %d", path, count, _FEW)
-        write_json(folder.calibration, result)
+        if folder.cross_validation.is_file():
+            logger.info("%s: this calibration replaces that of the cross-validation", path)
+        write_json(folder.calibration, {**result, "answers": answers})
     return result
 
 
-def calibrate_folds(models: Sequence[tuple[Run, datasets.Dataset]]) -> dict[str, float]:
-    """The same as `calibrate` returns, for the models of a cross-validation, each with its fold of the examples.
+def calibrate_folds(models: Sequence[tuple[Run, datasets.Dataset]]) -> dict[str, Any]:
+    """The same as `calibrate` writes, for the models of a cross-validation, each with its fold of the examples.
 
     It is empty if their predictions have no probabilities, or all are right or wrong.
     """
     try:
         own = [_units(run, lambda run=run, fold=fold: evaluate_examples(run, fold)) for run, fold in models]  # type: ignore[misc]
-        return _calibrated({"validation": lambda temperature: np.concatenate([each(temperature) for each in own])})
+        units_at = {"validation": lambda temperature: np.concatenate([each(temperature) for each in own])}
+        result, answers = _calibrated(models[0][0].model.task, units_at)
+        return {**result, "answers": answers}
     except RunError:
         return {}
 
 
-def answers_by_precision(task: Task, pairs: Iterable[Mapping[str, Mapping[str, Any]]]) -> list[dict[str, float]]:
+def answers_by_precision(task: Task, units: _Units) -> list[dict[str, float]]:
     """What can be had if only the surest labels are given: from the most to the fewest, each more often right.
 
     Arguments:
-        pairs: examples with their predictions by models that had not seen them.
+        units: of predictions by models that had not seen the examples.
 
     Returns:
         the `probability` from which labels are given, their `share` of all and their `precision`, from 0 to 1. It is
@@ -110,7 +114,6 @@ def answers_by_precision(task: Task, pairs: Iterable[Mapping[str, Mapping[str, A
     """
     if task.predicted_field != "label":
         return []
-    units = np.array([unit for pair in pairs for unit in units_of(task, pair["example"], pair["prediction"])])
     units = units[np.argsort(-units[:, 0], kind="stable")]
     precision = units[:, 1].cumsum() / np.arange(1, len(units) + 1)
     found: list[dict[str, float]] = []
@@ -122,16 +125,20 @@ def answers_by_precision(task: Task, pairs: Iterable[Mapping[str, Mapping[str, A
     return found
 
 
-def _calibrated(units_at: Mapping[str, Callable[[float], _Units]]) -> dict[str, float]:
-    """What `calibrate` returns; the temperature is that of the validation data."""
+def _calibrated(
+    task: Task, units_at: Mapping[str, Callable[[float], _Units]]
+) -> tuple[dict[str, float], list[dict[str, float]]]:
+    """What `calibrate` returns, and `answers_by_precision`. Temperature and answers are of the validation data."""
     best = _best_temperature(units_at["validation"])
-    result = {"temperature": best}
+    result, answers = {"temperature": best}, list[dict[str, float]]()
     for name, units in units_at.items():
         before, after = units(1.0), units(best)
         result[f"units/{name}"] = len(after)
         result[f"error/{name}"] = calibration_error(after)
         result[f"uncalibrated_error/{name}"] = calibration_error(before)
-    return result
+        if name == "validation":
+            answers = answers_by_precision(task, after)
+    return result, answers
 
 
 def _units(run: Run, evaluate: Callable[[], object]) -> Callable[[float], _Units]:

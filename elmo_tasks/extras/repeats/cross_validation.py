@@ -24,7 +24,7 @@ from elmo_tasks.commands.options import refuse_torchrun
 from elmo_tasks.config import Overrides, load_config, override_list
 from elmo_tasks.data_readers.sources import Source, config_value
 from elmo_tasks.errors import counted
-from elmo_tasks.extras.calibration.calibration import answers_by_precision, calibrate_folds
+from elmo_tasks.extras.calibration.calibration import calibrate_folds
 from elmo_tasks.extras.repeats.report import write_report
 from elmo_tasks.files.atomic import atomic_write
 from elmo_tasks.files.json_files import json_text, read_json, read_record, read_records, write_json
@@ -323,7 +323,7 @@ def _write_predictions(
     with atomic_write(run.validation_predictions) as stream:
         stream.writelines(f"{json_text(pair)}\n".encode() for pair in pairs)
     if calibration:
-        write_json(run.calibration, {**calibration, "answers": answers_by_precision(folds[0][0].model.task, pairs)})
+        write_json(run.calibration, calibration)
     return pairs
 
 

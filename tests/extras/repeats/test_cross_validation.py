@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
+import numpy as np
 import pytest
 
 from elmo_tasks import cli
@@ -328,7 +329,7 @@ def test_rows_that_were_learned_from_are_apart_without_a_cross_validation(
         calibrate(fold, tmp_path / "seen.csv")
     shutil.copytree(fold, tmp_path / "copy")
     assert calibrate(tmp_path / "copy", tmp_path / "all.csv")["units/validation"] == 6
-    with pytest.raises(RunError, match="is calibrated, by the predictions of its cross-validation"):
+    with pytest.raises(RunError, match="to calibrate it on other data, name the data"):
         calibrate(scored.path)
     with pytest.raises(RunError, match="all 24 examples were learned from; expected others"):
         calibrate(scored.path, table_of(scored))
@@ -352,29 +353,21 @@ def test_without_the_predictions_of_the_folds_rows_that_were_learned_from_are_ap
 def test_labels_that_are_often_enough_right() -> None:
     chances = [0.99, 0.9, 0.9, 0.8, 0.7, 0.6, 0.6, 0.5, 0.5, 0.5, 0.4, 0.4]
     right = [1, 1, 1, 1, 1, 1, 1, 0, 1, 1, 0, 0]
-    pairs: list[dict[str, dict[str, Any]]] = [
-        {
-            "example": {"label": "ab"[1 - each]},
-            "prediction": {"label": "a", "probabilities": {"a": chance, "b": 1 - chance}},
-        }
-        for chance, each in zip(chances, right, strict=True)
-    ]
-    found = answers_by_precision(Classification(), pairs)
+    units = np.array([chances, right]).T
+    found = answers_by_precision(Classification(), units)
     assert found == [
         {"probability": 0.4, "share": 1.0, "precision": 0.75},
         {"probability": 0.5, "share": pytest.approx(10 / 12), "precision": 0.9},  # not fewer than ten
     ]
     all_right = [{"probability": 0.6, "share": 1.0, "precision": 1.0}]  # fewer labels are no more often right
-    assert answers_by_precision(Classification(), pairs[:7] * 2) == all_right
-    assert answers_by_precision(Tagging(), pairs) == []
+    assert answers_by_precision(Classification(), units[[*range(7), *range(7)]]) == all_right
+    assert answers_by_precision(Tagging(), units) == []
     calibration = Calibration.model_validate({"temperature": 1, "answers": found})
     assert [calibration.least_probability(each, "run") for each in (0.5, 0.75, 0.76, 0.9)] == [0.4, 0.4, 0.5, 0.5]
     with pytest.raises(
         RunError, match=r"run: no labels are right as often as 0\.95; expected at most 0\.900, which 83 % of"
     ):
         calibration.least_probability(0.95, "run")
-    with pytest.raises(RunError, match="expected a run that a cross-validation has scored"):
-        Calibration(temperature=1).least_probability(0.9, "run")
 
 
 def test_unsure_labels_are_none_and_the_least_certain_rows_have_a_rank(
@@ -409,6 +402,37 @@ def test_unsure_labels_are_none_and_the_least_certain_rows_have_a_rank(
     assert [row["rank_of_doubt"] for row in table] == [ranks.get(row, "") for row in range(12)]
     assert [row["predicted_label"] or None for row in table] == given
     assert [float(row["probability"]) for row in table] == pytest.approx(sure)
+
+
+def test_a_new_calibration_also_promises_a_precision(
+    scored: RunFolder, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "elmo_tasks")
+    run = RunFolder(shutil.copytree(scored.path, tmp_path / "run"))
+    table = [(f"{text} again", label) for text, label in rows(12, seed=6)]
+    table[0] = (table[0][0], "cold")
+    found = calibrate(run.path, write(tmp_path / "new.csv", table))
+    assert f"{run.path}: this calibration replaces that of the cross-validation" in caplog.messages
+    answers = json.loads(run.calibration.read_text())["answers"]
+    predicted = load_predictor(run.path)([text for text, _ in table])
+    chances = [max(each["probabilities"].values()) for each in predicted]
+    right = [each["label"] == label for each, (_, label) in zip(predicted, table, strict=True)]
+    assert found["units/validation"] == 12
+    assert answers[0]["precision"] == pytest.approx(statistics.fmean(right))
+    assert answers[0]["probability"] == pytest.approx(min(chances), abs=1e-5)
+    load_run(run.path, overrides=[f"wanted_precision={answers[-1]['precision']}"])
+
+
+def test_a_run_says_why_it_promises_no_precision(scored: RunFolder, tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="its calibration is turned off; expected no --uncalibrated"):
+        load_run(scored.path, overrides=["wanted_precision=0.5", "calibrated=false"])
+    run = RunFolder(shutil.copytree(scored.path, tmp_path / "run"))
+    run.calibration.unlink()  # as if all were right
+    with pytest.raises(RunError, match="in its cross-validation, all predictions were right, or all were wrong"):
+        load_run(run.path, overrides=["wanted_precision=0.5"])
+    run.cross_validation.unlink()
+    with pytest.raises(RunError, match="it is not calibrated; expected a run that a cross-validation or `calibrate`"):
+        load_run(run.path, overrides=["wanted_precision=0.5"])
 
 
 def test_a_run_that_was_killed_goes_on(scored: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -569,3 +593,5 @@ def test_spans_and_thresholds_of_other_tasks(config_file: Path, tmp_path: Path) 
     assert len({each.item() for each in thresholds}) > 1  # that of each fold is of the others
     assert read_tensors(run.model)["threshold"] == pytest.approx(statistics.fmean(each.item() for each in thresholds))
     assert load_run(run.path).model.threshold != 0.5
+    with pytest.raises(RunError, match="its task is texts with a set of labels each; expected a task with one label"):
+        load_run(run.path, overrides=["wanted_precision=0.5"])
