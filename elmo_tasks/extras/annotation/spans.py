@@ -113,9 +113,9 @@ class SpansReader(RowReader):
     def texts(self, path: Path, parsing: Parsing) -> Iterator[AnnotatedText]:
         """The texts of a file or folder, with their annotations as the tool has them. The log names the tool.
 
-        A text that several people have annotated comes several times, if labels are needed.
+        A text that several people have annotated comes several times, if labels are needed; otherwise once.
         """
-        tools, files, before = {""}, self.files(path), ""
+        tools, files, known = {""}, self.files(path), dict[Any, dict[str, int]]()
         # doccano, and projects of INCEpTION, have a file for each annotator
         are_persons = len(files) > 1 and not plain_name(files[0]).endswith(".txt")
         for number, file in enumerate(files):
@@ -125,9 +125,8 @@ class SpansReader(RowReader):
                 if text.tool not in tools:
                     logger.info("%s: read as an export of %s", path, text.tool)
                     tools.add(text.tool)
-                if parsing.needs_labels or text.location != before:
+                if parsing.needs_labels or _is_new(text, known):
                     yield text
-                before = text.location
 
     def examples(self, path: Path, parsing: Parsing) -> Iterator[dict[str, Any]]:
         for example in super().examples(path, parsing):
@@ -255,6 +254,21 @@ class SpansReader(RowReader):
         token = first if begins else last
         word = text[passage.starts[token] : passage.ends[token]]
         return f"{'begins' if begins else 'ends'} within the token {word!r}"
+
+
+def _is_new(text: AnnotatedText, known: dict[Any, dict[str, int]]) -> bool:
+    """Whether a text is not known yet, for example from another annotator. Then it is added to the known ones.
+
+    Texts with the same id, or hash of Prodigy, are one. Without an id, those of one annotator are several.
+    """
+    own = text.fields.get("id", text.fields.get("_input_hash"))
+    item: tuple[Any, ...] = (str(text.document or text.location), str(own))
+    if own is None:
+        places = known.setdefault((item, text.annotator), {})
+        item = (*item, places.setdefault(text.location, len(places)))
+    is_new = item not in known
+    known.setdefault(item, {})
+    return is_new
 
 
 def _unpacked(path: Path) -> Path:

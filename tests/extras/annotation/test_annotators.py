@@ -77,10 +77,24 @@ def test_several_annotators(tool: str, tmp_path: Path) -> None:
         assert left_out(path, {"annotator": who})[f"annotation(s) of {other}"] == 1
     assert "has no example" in problem(path, SPANS | {"annotator": "c"})
     to_predict = list(SpansConfig().build().unlabelled(str(path)))
-    assert len(to_predict) == (1 if tool in ("Label Studio", "doccano of old") else 2)  # a text of the file each
+    assert len(to_predict) == 1
     write(tmp_path / "agreed.zip", SEVERAL[tool](PER, ("b", "PER")))
     for name in ("agreed.zip", "agreed*"):  # a folder
         assert found_spans(read(tmp_path / name, SPANS)) == [("Dana", "PER")]
+
+
+@pytest.mark.parametrize(
+    ("ids", "expected"),
+    [
+        ([{}, {}], 2),  # of Anna and of Ben, who both have the text twice
+        ([{"_input_hash": 1}, {"_input_hash": 2}], 2),
+        ([{"_input_hash": 1}, {"_input_hash": 1}], 1),  # two questions about a text
+        ([{"id": 1}, {"id": 2}, {"id": 1, "text": "Orla left."}], 3),
+    ],
+)
+def test_texts_to_predict_come_once_each(ids: list[dict[str, Any]], expected: int, tmp_path: Path) -> None:
+    rows = [{"text": DANA, "answer": "accept", "_annotator_id": who, **own} for who in "ab" for own in ids]
+    assert len(list(SpansConfig().build().unlabelled(str(lines(tmp_path / "a.jsonl", rows))))) == expected
 
 
 def test_files_of_annotators_in_an_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
