@@ -225,8 +225,13 @@ def _report(config: ExperimentConfig, data: Data, name: str, notes: Sequence[Not
         longest.setdefault(location, int(lengths[row]))
     words = _words(config, data, name)
     without = _without_vector(config, words)
+    scores = dict[str, float]()
+    if "score" in reader.task.features:
+        found = np.array(examples["score"][:])
+        scores = {"lowest_score": found.min(), "mean_score": found.mean(), "highest_score": found.max()}
     return {
         "examples": len(examples),
+        **{name: float(score) for name, score in scores.items()},
         "texts": counts.num_texts,  # sequences of tokens that the model reads, such as sentences; a pair has two
         "tokens": counts.tokens.total(),
         "distinct_tokens": len(counts.tokens),

@@ -175,6 +175,16 @@ def test_sets_of_labels_are_counted_label_by_label(tmp_path: Path, capsys: pytes
     assert found["parts"]["training"]["labels"] == {"b": 2, "a": 1}
 
 
+def test_scores_are_summed_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """So that 1.200, read as 1.2, is seen."""
+    rows = [json.dumps({"text": f"It was {score}", "score": score}) for score in (2.5, 1.2, 8)]
+    model = {"type": "text_classifier", "task": "regression", "embedder": {"words": {"size": 2}}}
+    changes = {"dataset_reader": {"type": "jsonl", "task": "regression"}, "model": model}
+    path = config(tmp_path, dict.fromkeys(("train", "dev", "test"), rows), **changes)
+    part = report(path, capsys, "--set", "trainer.validation_metric=-loss")["parts"]["training"]
+    assert (part["lowest_score"], part["mean_score"], part["highest_score"]) == (1.2, pytest.approx(3.9), 8)
+
+
 def test_each_predicate_of_a_sentence_has_roles_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     tags = ["B-V", "B-ARG1"], ["B-ARG0", "B-V"]
     rows = [json.dumps({"tokens": ["Go", "left"], "predicate": at, "tags": each}) for at, each in enumerate(tags)]
