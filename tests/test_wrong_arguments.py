@@ -12,6 +12,7 @@ from elmo_tasks import batches, compat, estimators
 from elmo_tasks.errors import ArgumentError, ElmoTasksError
 from elmo_tasks.extras.pretraining.language_model import LanguageModel
 from elmo_tasks.predictors import Predictor
+from elmo_tasks.training.callbacks import Callback
 
 NO_TEXT = (None, 5, True, [None], b"The dog.", [[5]], object(), {"a": 1})
 NO_TOKENS = (*NO_TEXT, (each for each in [["The", "dog"]]))
@@ -43,7 +44,7 @@ def check(call: Callable[[Any], object], values: tuple[Any, ...]) -> None:
 FUNCTIONS: dict[str, tuple[Callable[[Any], object], tuple[Any, ...]]] = {
     "tokenize": (lambda value: elmo_tasks.tokenize(value), NO_STRING),
     "tokenize, the tokenizer": (lambda value: elmo_tasks.tokenize("A dog.", value), (*NO_STRING, "")),
-    "embed": (lambda value: elmo_tasks.embed(value), NO_TOKENS),
+    "embed": (lambda value: elmo_tasks.embed(value), (*NO_TOKENS, [["a", ""]])),
     "embed, the biLM": (lambda value: elmo_tasks.embed("A dog.", bilm=value), NO_PATH),
     "embed, the layers": (lambda value: elmo_tasks.embed("A dog.", layers=value), (*NO_STRING[3:], None, 7)),
     "embed, the pooling": (lambda value: elmo_tasks.embed("A dog.", pool=value), NO_PATH),
@@ -55,6 +56,7 @@ FUNCTIONS: dict[str, tuple[Callable[[Any], object], tuple[Any, ...]]] = {
     "train, the config": (lambda value: elmo_tasks.train(value, "run"), NO_PATH),
     "train, the folder": (lambda value: elmo_tasks.train("quickstart", value), NO_STRING),
     "train, the data": (lambda value: elmo_tasks.train("quickstart", "run", train=value), (5, object(), {})),
+    "train, the folds": (lambda value: elmo_tasks.train("quickstart", "run", folds=value), (0, *NO_NUMBER[1:])),
     "evaluate": (lambda value: elmo_tasks.evaluate(value, "data"), NO_PATH),
     "include_packages": (elmo_tasks.include_packages, (None, 5, [None], "package", b"package", {"a": 1})),
     "show": (lambda value: elmo_tasks.show(value, "A dog."), (*NO_STRING, "ner")),
@@ -91,6 +93,9 @@ def test_a_predictor(short_run: Path, predictor: Predictor) -> None:
     with pytest.raises(ElmoTasksError, match="predicates are for semantic roles"):
         elmo_tasks.load(short_run, predicates=short_run)
     check(lambda value: predictor("A dog.", explain=value), (5, "", "gradient", [], object()))
+    check(lambda value: predictor(["A dog.", None], on_error=value), (5, "skip", True))  # type: ignore[list-item]
+    examples = [{"tokens": ["Oslo"], "tags": ["B-LOC"]}]
+    check(lambda value: elmo_tasks.evaluate(short_run, examples, unknown_labels=value), (None, 5, "foo", []))
     check(lambda value: elmo_tasks.show(predictor, value), (None, 5, [None]))
     check(lambda value: elmo_tasks.load(short_run, batch_tokens=value), (0, *NO_NUMBER))
     check(
@@ -105,6 +110,12 @@ def test_inputs_that_are_not_usable_are_collected(predictor: Predictor) -> None:
     results = predictor(["Mary left.", None, 5, "She came."], on_error=problems.append)  # type: ignore[list-item]
     assert [result["text"] for result in results] == ["Mary left.", "She came."]
     assert [str(problem)[:14] for problem in problems] == ["inputs:2: 'tex", "inputs:3: 5; e"]
+
+
+@pytest.mark.parametrize("callbacks", [None, 5, "a", Callback(), [Callback], [None], [print]])
+def test_callbacks_are_checked_before_data_is_read(callbacks: Any) -> None:
+    with pytest.raises(ArgumentError, match=r"callbacks is .*; expected a list of callbacks"):
+        elmo_tasks.train("quickstart", "run", callbacks=callbacks)
 
 
 def test_the_error_is_that_of_python_too() -> None:

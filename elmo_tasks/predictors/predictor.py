@@ -241,6 +241,8 @@ class Predictor(ABC):
         """Yields each result with the number of its input, from 1. Without a source, blank texts are not warned of."""
         if not isinstance(explain, bool):
             raise ArgumentError(f"explain is {one_line_of(explain)}; expected True or False")
+        if on_error is not None and not callable(on_error):
+            raise ArgumentError(f"on_error is {one_line_of(on_error)}; expected a function, which gets the error")
         for window in self._windows(inputs, source, waiting, on_error):
             refused: DataError | None = None
             while True:

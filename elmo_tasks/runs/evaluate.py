@@ -6,11 +6,11 @@ import logging
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from elmo_tasks.config import Overrides
 from elmo_tasks.data_readers.sources import DataSet, Source, source_name
-from elmo_tasks.errors import RunError, UnknownLabelError, counted, some_of
+from elmo_tasks.errors import RunError, UnknownLabelError, check_choice, counted, some_of
 from elmo_tasks.files.installed_models import package_of
 from elmo_tasks.files.json_files import read_records
 from elmo_tasks.metrics.confusion import confusion_table, label_scores
@@ -65,6 +65,7 @@ def evaluate(
     Raises:
         ElmoTasksError: the run does not know a label of the data, or predicts no labels for a `confusion`.
     """
+    check_choice("unknown_labels", unknown_labels, get_args(UnknownLabels))
     run = load_run(path, overrides=with_device(device, overrides))
     task, by_row = run.reader.task, dict[int, list[tuple[str, str]]]()
     is_main = start_accelerator(run.config.trainer).is_main_process

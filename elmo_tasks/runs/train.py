@@ -15,7 +15,16 @@ from elmo_tasks.data_readers.reader import DatasetReader
 from elmo_tasks.data_readers.sources import Source, config_value
 from elmo_tasks.elmo import BiLM
 from elmo_tasks.elmo.options import BiLMOptions
-from elmo_tasks.errors import BEGIN_AGAIN, FORCE, ElmoTasksError, RunError, counted
+from elmo_tasks.errors import (
+    BEGIN_AGAIN,
+    FORCE,
+    ElmoTasksError,
+    RunError,
+    check_argument,
+    check_count,
+    check_several,
+    counted,
+)
 from elmo_tasks.files.json_files import read_json, read_record, write_json
 from elmo_tasks.files.locks import locked
 from elmo_tasks.files.tensor_files import read_tensors, tensor_metadata, write_tensors
@@ -75,6 +84,12 @@ def train(
             another process writes there; or nothing of `from_run` fits; or test data is to be predicted without any.
         ElmoTasksError: the loss is not finite, or no epoch has a value of the validation metric.
     """
+    if folds is not None:
+        check_count("folds", folds, 1)
+    expected = "a list of callbacks, such as [PrintScores()]"
+    check_several("callbacks", callbacks, expected)
+    for callback in callbacks:
+        check_argument("callbacks", callback, Callback, expected)
     names = {key: None if source is None else config_value(source) for key, source in (datasets or {}).items()}
     experiment = load_config(config, ExperimentConfig, overrides, variables, replaced=names)
     by_itself = folds is None and wants_folds(experiment, overrides, names)

@@ -29,7 +29,7 @@ from elmo_tasks.elmo.bilm_files import DEFAULT_BILM, BiLMFiles
 from elmo_tasks.elmo.characters import check_sentences
 from elmo_tasks.elmo.embedder import TextCheck
 from elmo_tasks.elmo.fast import FastBiLM, Precision, can_be_fast, load_frozen
-from elmo_tasks.errors import ElmoTasksError, check_argument, check_choice
+from elmo_tasks.errors import ArgumentError, ElmoTasksError, check_argument, check_choice
 from elmo_tasks.extras.raw_text import raw_lines, tokenizer_of_bilm
 from elmo_tasks.files.atomic import atomic_output, atomic_write
 from elmo_tasks.files.cache import file_state
@@ -77,7 +77,7 @@ def embed(
     Raises:
         WeightsError: the biLM's files are missing or damaged.
         ElmoTasksError: `layers` names no layer of the biLM, or `pool` or `precision` is unknown.
-        ArgumentError: a sentence is not a list of strings, or another argument is of the wrong kind.
+        ArgumentError: a sentence is not a list of strings that are not empty, or another argument is of the wrong kind.
     """
     bilm, tokenizer = with_tokenizer(bilm, precision)
     split = list(tokenizer.strings(sentences)) if isinstance(sentences, str) else sentences
@@ -96,9 +96,12 @@ def embed_sentences(
 
     Raises:
         ElmoTasksError: `layers` names no layer of the biLM, or `pool` is unknown.
-        TypeError: a sentence is a string, or a token is not.
+        ArgumentError: a sentence is a string, or a token is empty or not a string.
     """
     check_sentences(sentences)
+    for number, tokens in enumerate(sentences):
+        if not all(tokens):  # bilm-tf has vectors of empty tokens, but no text has such tokens
+            raise ArgumentError(f"sentence {number} has the token ''; expected strings that are not empty")
     choose, _ = _selection(layers, bilm.num_layers, pool)
     vectors: dict[int, Tensor] = {}
     batches: Iterable[list[int]] = batches_of_like_lengths([len(tokens) for tokens in sentences], max_padded=max_tokens)
