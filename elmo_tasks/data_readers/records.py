@@ -73,7 +73,7 @@ class Record(NamedTuple):
             return self.columns[column]
         except KeyError:
             names = ", ".join(map(str, self.columns)) or "no columns"
-            raise DataError(self.location, f"no {column!r} among {names}") from None
+            raise DataError(self.location, f"no {name_of(column)} among {names}") from None
         except TypeError:
             raise DataError(self.location, f"{self.columns!r:.80} is not an object with {column!r}") from None
 
@@ -81,7 +81,7 @@ class Record(NamedTuple):
         """The value of a column, which must have this type."""
         value = self.value(column)
         if type(value) is not kind:  # True is an int too
-            raise DataError(self.location, f"{column!r} is {value!r:.80}; expected {_KINDS[kind]}")
+            raise DataError(self.location, f"{name_of(column)} is {value!r:.80}; expected {_KINDS[kind]}")
         return value
 
     def objects(self, column: str, separator: str = ".") -> Iterator[Record]:
@@ -118,6 +118,11 @@ def check_distinct(names: Collection[str], path: Path, line: int) -> None:
     """Raises a `DataError` if a header row has a name twice."""
     if repeated := [name for name, count in Counter(names).items() if count > 1 and name]:
         raise DataError(path, f"columns that the header row has twice: {', '.join(map(repr, repeated))}", line)
+
+
+def name_of(column: str | int) -> str:
+    """What messages call a column."""
+    return f"column {column}" if isinstance(column, int) else repr(column)
 
 
 def plain_number(text: str, decimal: Decimal) -> str:
@@ -166,7 +171,7 @@ def split_items(text: str, record: Record, column: str | int, separator: str | N
     A list that was printed as text, as in a table, is a DataError.
     """
     if _PRINTED_LIST.fullmatch(text.strip()):
-        problem = f"{column!r} is a list that was printed as text: {text[:80]!r}"
+        problem = f"{name_of(column)} is a list that was printed as text: {text[:80]!r}"
         between = "spaces" if separator is None else repr(separator)
         raise DataError(record.location, f"{problem}; expected its items with {between} between them, or JSON lines")
     return text.split(separator)
@@ -175,7 +180,7 @@ def split_items(text: str, record: Record, column: str | int, separator: str | N
 def check_tokens(value: Any, record: Record, column: str | int) -> list[str]:
     """A list of tokens; raises a `DataError` if the value of the column is something else."""
     if not isinstance(value, list):
-        raise DataError(record.location, f"{column!r} is {value!r}; expected a list of strings, or a string")
+        raise DataError(record.location, f"{name_of(column)} is {value!r}; expected a list of strings, or a string")
     if set(map(type, value)) == {str} and "" not in value and BYTE_ORDER_MARK not in "".join(value):  # almost always
         return value
     location, first = record.token_location
@@ -223,7 +228,7 @@ def unescape(token: str) -> str:
 def with_task_columns(examples: Examples, own_columns: Mapping[str, str]) -> Examples:
     """The examples with the task's names of columns. As in files, the data's own columns come before those."""
     if is_data_set(examples):
-        names, replaced = _renaming(examples.column_names, own_columns)
+        names, replaced = _renaming(examples.name_ofs, own_columns)
         return examples.remove_columns(replaced).rename_columns(names)
     renamed = []
     for example in examples:

@@ -30,6 +30,7 @@ from elmo_tasks.data_readers.records import (
     hub_records,
     is_no_label,
     json_records,
+    name_of,
     plain_number,
     read_label,
     read_tagged_tokens,
@@ -215,7 +216,7 @@ class RowExamples:
         else:
             tokens = check_tokens(value, record, column)
         if not tokens:
-            problem = f"{column!r} is {value!r}; expected a text with at least one token"
+            problem = f"{name_of(column)} is {value!r}; expected a text with at least one token"
             raise DataError(record.location, f"{problem}{self._remedy}")
         return tokens
 
@@ -227,7 +228,7 @@ class RowExamples:
         if self._label_names is not None and is_no_label(value):
             return None
         if value is None or (isinstance(value, str) and not value.strip()):
-            raise DataError(record.location, f"{column!r} is {value!r}; expected a label{self._remedy}")
+            raise DataError(record.location, f"{name_of(column)} is {value!r}; expected a label{self._remedy}")
         label = read_label(value, record.location, names=self._label_names)
         return None if self._means_no_label(label) else label
 
@@ -241,13 +242,15 @@ class RowExamples:
             value = split_items(value, record, column, separator) if value.strip() else []
             others = [each for each in ";|,\n" if any(each in label for label in value)]
             if others:
-                problem = f"{column!r} has {others[0]!r} in a label; expected labels that {separator!r} separates"
+                problem = (
+                    f"{name_of(column)} has {others[0]!r} in a label; expected labels that {separator!r} separates"
+                )
                 remedy = f"Set label_separator: {others[0]!r}, or give lists in JSON lines"
                 raise DataError(record.location, f"{problem}. {remedy}")
         elif not isinstance(value, list):
-            raise DataError(record.location, f"{column!r} is {value!r}; expected a list of labels, or a string")
+            raise DataError(record.location, f"{name_of(column)} is {value!r}; expected a list of labels, or a string")
         if len(value) > len(set(map(str, value))) and {str(each).lower() for each in value} <= _ONE_HOT:
-            problem = f"{column!r} is {value!r:.80}, which seems to be 0 or 1 for each label"
+            problem = f"{name_of(column)} is {value!r:.80}, which seems to be 0 or 1 for each label"
             raise DataError(record.location, f"{problem}; expected the names of those that are 1")
         return list(dict.fromkeys(read_label(each, record.location, names=self._label_names) for each in value))
 
@@ -262,7 +265,7 @@ class RowExamples:
         except (TypeError, ValueError, OverflowError):
             number = math.nan
         if not math.isfinite(number):
-            problem = f"{column!r} is {value!r:.80}; expected a number, such as 3.5"
+            problem = f"{name_of(column)} is {value!r:.80}; expected a number, such as 3.5"
             raise DataError(record.location, f"{problem}{self._remedy}")
         return number
 
@@ -270,7 +273,7 @@ class RowExamples:
         columns = self._columns["tokens"], self._columns.get("tags")
         tokens, tags = read_tagged_tokens(record, *columns, self._label_names)
         if not tokens:
-            raise DataError(record.location, f"{columns[0]!r} has no token; expected at least one")
+            raise DataError(record.location, f"{name_of(columns[0])} has no token; expected at least one")
         if tokens[0] == DOCUMENT_BORDER and tag_reader is self._tag_reader:  # its tag may be anything
             return tokens, tags
         return tokens, tag_reader.convert(tags, *record.token_location)
@@ -410,7 +413,7 @@ class RowReader(DatasetReader):
     def hub_examples(self, rows: DataSet, source: str, parsing: Parsing) -> Iterator[dict[str, Any]]:
         task = ROW_TASKS[self.config.task_name]
         columns = self.columns(parsing)
-        require_columns(map(str, columns.values()), rows.column_names, source, "name them in 'columns'")
+        require_columns(map(str, columns.values()), rows.name_ofs, source, "name them in 'columns'")
         names = class_names(rows.features[str(columns[task.labels])]) if task.labels in columns else None
         return self._examples(lambda _: hub_records(rows, source), source, names, columns, parsing)
 

@@ -18,7 +18,7 @@ from pydantic import Field
 
 from elmo_tasks.data_readers.columns import DOCUMENT_BORDER, Line, LineWidths
 from elmo_tasks.data_readers.reader import DatasetReaderConfig
-from elmo_tasks.data_readers.records import Decimal, Record
+from elmo_tasks.data_readers.records import Decimal, Record, name_of
 from elmo_tasks.data_readers.rows import ROW_TASKS, RowReader, RowReaderConfig, TableTaskName
 from elmo_tasks.data_readers.sources import Parsing
 from elmo_tasks.errors import DataError, ElmoTasksError, did_you_mean
@@ -252,7 +252,7 @@ class DelimitedReader(RowReader):
                 for (number, _, cells), (column, index) in itertools.product(lines, indices.items()):
                     cell = cells[index]
                     if isinstance(cell, SheetCell) and cell.problem:
-                        raise DataError(path, f"{column!r}: {cell.problem}", number)
+                        raise DataError(path, f"{name_of(column)}: {cell.problem}", number)
                     if isinstance(cell, SheetCell) and not cell.is_as_shown and column != layout.columns.get("score"):
                         unsure.append((number, cell))
                 first, _, cells = lines[0]

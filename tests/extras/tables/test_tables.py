@@ -371,6 +371,8 @@ def test_a_column_is_counted_from_either_side(column: int, found: str, tmp_path:
         assert found in problem(path, settings)
     else:
         assert read(path, settings)[0]["tokens"] == [found]
+        blank = write(tmp_path / "blank.csv", ",x,\n")
+        assert problem(blank, settings).startswith(f":1: column {column} is ''; expected a text")
 
 
 def test_a_row_of_a_hub_data_set_is_a_sentence(tmp_path: Path) -> None:
