@@ -228,7 +228,7 @@ def unescape(token: str) -> str:
 def with_task_columns(examples: Examples, own_columns: Mapping[str, str]) -> Examples:
     """The examples with the task's names of columns. As in files, the data's own columns come before those."""
     if is_data_set(examples):
-        names, replaced = _renaming(examples.name_ofs, own_columns)
+        names, replaced = _renaming(examples.column_names, own_columns)
         return examples.remove_columns(replaced).rename_columns(names)
     renamed = []
     for example in examples:

@@ -242,9 +242,8 @@ class RowExamples:
             value = split_items(value, record, column, separator) if value.strip() else []
             others = [each for each in ";|,\n" if any(each in label for label in value)]
             if others:
-                problem = (
-                    f"{name_of(column)} has {others[0]!r} in a label; expected labels that {separator!r} separates"
-                )
+                expected = f"expected labels that {separator!r} separates"
+                problem = f"{name_of(column)} has {others[0]!r} in a label; {expected}"
                 remedy = f"Set label_separator: {others[0]!r}, or give lists in JSON lines"
                 raise DataError(record.location, f"{problem}. {remedy}")
         elif not isinstance(value, list):
@@ -413,7 +412,7 @@ class RowReader(DatasetReader):
     def hub_examples(self, rows: DataSet, source: str, parsing: Parsing) -> Iterator[dict[str, Any]]:
         task = ROW_TASKS[self.config.task_name]
         columns = self.columns(parsing)
-        require_columns(map(str, columns.values()), rows.name_ofs, source, "name them in 'columns'")
+        require_columns(map(str, columns.values()), rows.column_names, source, "name them in 'columns'")
         names = class_names(rows.features[str(columns[task.labels])]) if task.labels in columns else None
         return self._examples(lambda _: hub_records(rows, source), source, names, columns, parsing)
 
