@@ -19,6 +19,8 @@ from elmo_tasks.predictors.predictor import Predictor, chances
 from elmo_tasks.tasks import Classification, MultiLabel
 
 _AROUND_WORD = re.compile(r"^\s+|\S(?:.*\S)?|\s+$", re.DOTALL)  # white space at the ends of what is between tokens
+# The keys of Prodigy for what somebody has decided, which says nothing about new predictions.
+_DECISION = ("answer", "_view_id", "_annotator_id", "_session_id", "_timestamp")
 _POSITION = "position of the text"  # the key of an input and of its results
 
 
@@ -73,7 +75,9 @@ def json_content(tool: str, texts: Sequence[PreAnnotated], reader: SpansReader, 
     rows, columns = list[str](), {"text": "text", "label": "label", **reader.config.columns}
     for found in texts:
         task = _task(found.given)
-        row = {**task["data"], columns["text"]: found.given.text}
+        decided = _DECISION if task["data"].get("answer") in ("accept", "reject", "ignore") else ()
+        kept = {key: value for key, value in task["data"].items() if key not in decided}
+        row = {**kept, columns["text"]: found.given.text}
         places = character_places(found.given.text, reader.config.offsets)
         offsets = dict(zip(places.values(), places, strict=True))
         spans = [(offsets[start], offsets[end], *rest) for start, end, *rest in found.spans]

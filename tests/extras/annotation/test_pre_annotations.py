@@ -106,6 +106,16 @@ def test_tasks_of_label_studio_stay_and_their_names_are_used(tmp_path: Path) -> 
         pre_annotate("label-studio", TAGGER, reader, str(path))
 
 
+@pytest.mark.parametrize("answer", ["accept", "reject", "ignore", "Paris"])
+def test_decisions_of_prodigy_are_not_of_new_predictions(answer: str, tmp_path: Path) -> None:
+    decision = {"answer": answer, "_view_id": "ner_manual", "_annotator_id": "a", "_session_id": "a", "_timestamp": 1}
+    given = {"text": "Tavo left.", "_input_hash": -1, "meta": {"x": 1}}
+    path, reader = lines(tmp_path / "a.jsonl", [{**given, "spans": [], **decision}]), SpansConfig().build()
+    content = json_content("doccano", pre_annotate("doccano", TAGGER, reader, str(path)), reader, "m")
+    kept = decision if answer == "Paris" else {}
+    assert json.loads(content) == {**given, "label": [[0, 4, "full name"]], **kept}
+
+
 def test_brat_has_the_probabilities_as_notes(tmp_path: Path) -> None:
     path = brat(tmp_path)
     files = brat_files(pre_annotate("brat", TAGGER, SpansConfig().build(), str(path)))
