@@ -229,6 +229,9 @@ class RowExamples:
             return None
         if value is None or (isinstance(value, str) and not value.strip()):
             raise DataError(record.location, f"{name_of(column)} is {value!r}; expected a label{self._remedy}")
+        if isinstance(value, list):
+            remedy = "Sets of labels are for the task multi_label, such as the config small/multi_label"
+            raise DataError(record.location, f"the label is {value!r:.80}; expected a string. {remedy}")
         label = read_label(value, record.location, names=self._label_names)
         return None if self._means_no_label(label) else label
 

@@ -257,6 +257,8 @@ def test_paragraphs_of_squad(change: Callable[[Any], object], expected: str, tmp
     [
         ("classification", {"stars": None}, ": 'stars' is None; expected a label. dataset_reader.on_error=skip leaves"),
         ("classification", {"stars": " "}, ": 'stars' is ' '; expected a label. dataset_reader.on_error=skip leaves"),
+        ("classification", {"stars": ["a", "b"]}, ": the label is ['a', 'b']; expected a string. Sets of labels are "
+         "for the task multi_label, such as the config small/multi_label"),
         ("classification", {"stars": 4.0}, ": the label is 4.0; expected a string that is not blank, a whole number"),
         ("classification", {"review": ["a", 3]}, ", token 1: the token is 3; expected a string that is not empty"),
         ("classification", {"review": ["a", ""]}, ", token 1: the token is ''; expected a string that is not empty"),
