@@ -179,7 +179,8 @@ class SpansReader(RowReader):
                     raise DataError(other.location, f"the text has other annotations at {done[0].location}; {remedy}")
                 for text in texts:
                     if not text.missing and (other or text is not next(iter(done), None)):
-                        missing = PARTIAL if other else f"annotation(s) of {text.annotator or 'others'}"
+                        who = f"annotator {text.annotator}" if text.annotator else "others"
+                        missing = PARTIAL if other else f"annotation(s) of {who}"
                         text = dataclasses.replace(text, missing=missing)
                     yield text
 

@@ -74,7 +74,7 @@ def test_several_annotators(tool: str, tmp_path: Path) -> None:
     for who, says in (PER, ORG):
         assert found_spans(read(path, SPANS | {"annotator": who})) == [("Dana", says)]
         other = "b" if who == "a" else "a"
-        assert left_out(path, {"annotator": who})[f"annotation(s) of {other}"] == 1
+        assert left_out(path, {"annotator": who})[f"annotation(s) of annotator {other}"] == 1
     assert "has no example" in problem(path, SPANS | {"annotator": "c"})
     to_predict = list(SpansConfig().build().unlabelled(str(path)))
     assert len(to_predict) == 1
