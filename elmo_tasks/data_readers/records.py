@@ -90,14 +90,16 @@ class Record(NamedTuple):
             yield Record(value, index, f"{self.location}{separator}{column}[{index}]")
 
 
-def json_records(lines: Iterable[tuple[int, str]], path: Path, parsing: Parsing) -> Iterator[Record]:
-    """The objects of numbered JSON lines; blank lines are left out."""
+def json_records(
+    lines: Iterable[tuple[int, str]], path: Path, parsing: Parsing, kinds: tuple[type, ...] = (dict,)
+) -> Iterator[Record]:
+    """The objects of numbered JSON lines, or other values of these kinds; blank lines are left out."""
     for number, line in lines:
         if not line.strip():
             continue
         with parsing.caught():
             value = parse_json(line, path, "one JSON object per line", number)
-            if not isinstance(value, dict):
+            if not isinstance(value, kinds):
                 raise DataError(path, f"a JSON {type(value).__name__}; expected an object", number)
             yield Record(value, number, f"{path}:{number}")
 

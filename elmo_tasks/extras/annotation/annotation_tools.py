@@ -102,9 +102,10 @@ class Export(NamedTuple):
                 yield self._brat() if is_brat else self._tsv()
         elif ending in _SEPARATORS or first.startswith(("{", "[")):
             is_html = any(_HTML_LABELS in line for _, line in read_lines(self.path))
-            is_lines = first.startswith("{") and first != "{"
+            is_pair = first.startswith('["') and first.endswith("]")  # of spaCy, on a line of its own
+            is_lines = is_pair or (first.startswith("{") and first != "{")
             with contextlib.closing(read_lines(self.path)) as lines:
-                records = json_records(lines, self.path, self.parsing)
+                records = json_records(lines, self.path, self.parsing, (dict, list))
                 for record in records if is_lines else _items(self.path, _SEPARATORS.get(ending)):
                     with self.parsing.caught(), _as_written(record.location):
                         yield from self._annotated(record, is_html=is_html)

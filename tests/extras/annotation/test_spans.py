@@ -102,6 +102,8 @@ ODD: dict[str, tuple[Any, Settings, list[Any]]] = {
     "two layers": (f"{TSV}1-1\t0-4\tMira\t*\tPER\ttown\t_\n", {}, FOUND),
     "the other layer": (f"{TSV}1-1\t0-4\tMira\t*\tPER\ttown\\_1\t_\n", {"columns": {"label": "Place.kind"}}, [
         ("Mira", "town_1")]),
+    "spaCy on lines": (f'["{MIRA}", {{"entities": [[0, 4, "PER"]]}}]\n["So.", {{"entities": []}}]\n', {}, FOUND),
+    "spaCy on a line": (f'["{MIRA}", {{"entities": [[0, 4, "PER"]]}}]\n', {}, FOUND),
     "a backslash": (f"{TSV}1-1\t0-4\tMi\\\\ra\t*\tPER\t_\t_\n", {}, [("Mi\\ra", "PER")]),
     "Windows line ends": (f"{TSV}1-1\t0-4\tMira\t*\tPER\t_\t_\n".replace("\n", "\r\n"), {}, FOUND),
 }  # fmt: skip
