@@ -23,7 +23,7 @@ from elmo_tasks.data_readers.rows import ROW_TASKS, RowReader, RowReaderConfig, 
 from elmo_tasks.data_readers.sources import Parsing
 from elmo_tasks.errors import DataError, ElmoTasksError, did_you_mean
 from elmo_tasks.extras.tables.sheets import SHEETS, SheetCell, read_sheet
-from elmo_tasks.extras.tables.table_columns import check_header, find_columns, find_decimal
+from elmo_tasks.extras.tables.table_columns import check_header, check_skipped, find_columns, find_decimal
 from elmo_tasks.extras.tables.table_format import (
     SAMPLE_ROWS,
     SEPARATOR_LINE,
@@ -131,6 +131,7 @@ class _Layout(NamedTuple):
     format: TableFormat | None
     columns: dict[str, str | int]
     decimal: Decimal
+    warning: str  # about rows that are left out
 
 
 class DelimitedReader(RowReader):
@@ -187,6 +188,8 @@ class DelimitedReader(RowReader):
                 found += [] if are_usual else [f"{name} from {each!r}" for name, each in columns]
             if any(found):
                 logger.info("%s: %s", path, ", ".join(filter(None, found)))
+            if layout.warning:
+                logger.warning("%s: %s", path, layout.warning)
         found_layout: _Layout = parsing.found["layout"]
         return found_layout
 
@@ -207,6 +210,11 @@ class DelimitedReader(RowReader):
         first = [(number, cells) for number, _, cells in sample_rows if isinstance(cells, list)]
         sample = [cells for _, cells in first if any(cells)]
         location = f"{path}:{header[0]}" if header else str(path)
+        above = self._rows(path, format, parsing, skipped=True)
+        skipped = [(number, cells) for number, _, cells in above if isinstance(cells, list)]
+        known = _names({**config.trained_columns, **config.columns})
+        top = names or next(iter(sample if not config.header else []), [])
+        warning = check_skipped(top, skipped, [known.get(what, "") for what in columns], location)
         if names:
             check_header(names, first, wanted, location)
             columns = find_columns(columns, config.columns, config.trained_columns, names, sample, location)
@@ -214,7 +222,7 @@ class DelimitedReader(RowReader):
         if "score" in columns and config.decimal is None and sample:
             index = self._column_index(columns["score"], names, len(sample[0]), location)
             decimal = find_decimal([cells[index] for cells in sample if index < len(cells)], location)
-        return _Layout(format, columns, decimal)
+        return _Layout(format, columns, decimal, warning)
 
     def records(self, path: Path, parsing: Parsing) -> Iterator[Record]:
         layout = self._layout(path, parsing)
@@ -299,18 +307,21 @@ class DelimitedReader(RowReader):
                 logger.warning("%s: a sentence of %d lines, without an empty line; %s", path, len(group), _SENTENCE)
             yield group
 
-    def _rows(self, path: Path, format: TableFormat | None, parsing: Parsing) -> Generator[Row, None, None]:
-        """The cells of each row, which takes several lines if a cell in quotes does."""
-        comments, skip = (self.config.comment,) if self.config.comment else (), self.config.skip_rows
+    def _rows(
+        self, path: Path, format: TableFormat | None, parsing: Parsing, *, skipped: bool = False
+    ) -> Generator[Row, None, None]:
+        """The cells of each row, which takes several lines if a cell in quotes does; or of those that are `skipped`."""
+        comments = (self.config.comment,) if self.config.comment else ()
+        start, stop = (0, self.config.skip_rows) if skipped else (self.config.skip_rows, None)
         if format is None:
             if "rows" not in parsing.found:
                 parsing.found["sheet"], rows = read_sheet(path, self.config.sheet)
-                parsing.found["rows"] = [*enumerate(rows, start=1)][skip:]
-            for number, cells in parsing.found["rows"]:
+                parsing.found["rows"] = [*enumerate(rows, start=1)]
+            for number, cells in parsing.found["rows"][start:stop]:
                 if not (line := "\t".join(map(str, cells))).startswith(comments):
                     yield number, line, cells
             return
-        lines = table_lines(path, format.encoding, skip)
+        lines = itertools.islice(table_lines(path, format.encoding, start), stop)
         taken, given_back = list[tuple[int, str]](), deque[tuple[int, str]]()
 
         def csv_lines() -> Iterator[str]:

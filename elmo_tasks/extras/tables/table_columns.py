@@ -90,6 +90,37 @@ def check_header(
             raise DataError(location, f"{problem}. Skip what is above: --set dataset_reader.skip_rows={number - 1}")
 
 
+def check_skipped(
+    names: Sequence[str],
+    skipped: Sequence[tuple[int, Sequence[str]]],
+    columns: Sequence[str],
+    location: str,
+) -> str:
+    """What is wrong if a row that `skip_rows` leaves out may be the header row or have data; empty if none may.
+
+    Arguments:
+        names: the header row, or the first row that is read; empty if all rows are left out.
+        skipped: numbered rows above it.
+        columns: those that are read, by the names that are given or known from the training data; empty if not.
+
+    Raises:
+        DataError: such a row has these names, and the header row does not.
+    """
+    warning = ""
+    given = {str(name).strip().casefold() for name in names}
+    wanted = {column.strip().casefold() for column in columns}
+    for number, cells in skipped:
+        shown = ", ".join(repr(str(cell)[:_EXAMPLE]) for cell in cells)
+        setting = f"--set dataset_reader.skip_rows={number - 1}"
+        above = {str(cell).strip().casefold() for cell in cells}
+        if "" not in wanted and wanted <= above and not wanted <= given:
+            problem = f"the names of the columns are in row {number}, {shown}, which skip_rows leaves out"
+            raise DataError(location, f"{problem}. Set {setting}")
+        if not warning and len([*filter(None, cells)]) >= max(2, len([*filter(None, names)])):
+            warning = f"skip_rows leaves out row {number}, {shown}; if this is not a title, set {setting}"
+    return warning
+
+
 def _can_be(what: str, cells: Sequence[str]) -> bool:
     """Whether a column with these cells can be that of a text, a label or a score.
 

@@ -191,6 +191,38 @@ def test_a_header_row_below_a_title_of_a_sheet(tmp_path: Path) -> None:
     assert "skip" not in problem(with_index, TEXTS)
 
 
+WITHOUT_TITLE = "Review,Rating\nIt was good.,a\nIt was bad.,b\nIt rained.,a\nIt was so.,b\n"
+
+
+@pytest.mark.parametrize("name", ["new.csv", "new.xlsx"])
+def test_rows_that_are_left_out_of_a_table_without_a_title_are_named(
+    name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = write(tmp_path / "new.csv", WITHOUT_TITLE)
+    if name == "new.xlsx":
+        pandas.read_csv(path).to_excel(path := tmp_path / name, index=False)
+    named = {"columns": {"text": "Review", "label": "Rating"}}
+    names = {"trained_columns": named["columns"]}
+    for settings in (named, names):
+        for skip in (1, 2):
+            expected = "names of the columns are in row 1, 'Review', 'Rating', which skip_rows leaves out. Set --set "
+            assert f"{expected}dataset_reader.skip_rows=0" in problem(path, TEXTS | settings | {"skip_rows": skip})
+        with pytest.raises(ElmoTasksError, match=r"names of the columns are in row 1, .*skip_rows=0"):
+            list(build(TEXTS | settings | {"skip_rows": 5}).unlabelled(str(path)))
+    assert not caplog.messages
+    for header, skip, first in ((True, 2, 4), (False, 2, 3), (False, 5, 0)):
+        caplog.clear()
+        settings = TEXTS | {"header": header, "columns": {"text": 0, "label": 1}, "skip_rows": skip}
+        found = build(settings).unlabelled(str(path))
+        assert [example["line"] for example in found] == ([*range(first, 6)] if first else [])
+        expected = f"{path}: skip_rows leaves out row 1, 'Review', 'Rating'; if this is not a title, set --set "
+        assert caplog.messages == [f"{expected}dataset_reader.skip_rows=0"]
+    caplog.clear()
+    titled = write(tmp_path / "titled.csv", "Review,of May,\n,,\nReview,Rating,Day\nIt was good.,a,1\n")
+    assert read(titled, TEXTS | named | {"skip_rows": 2})[0]["label"] == "a"
+    assert not caplog.messages
+
+
 def test_sheets_and_damaged_files(tmp_path: Path) -> None:
     path = tmp_path / "book.xlsx"
     with pandas.ExcelWriter(path) as writer:
