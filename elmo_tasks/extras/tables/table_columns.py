@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import get_args
 
 from elmo_tasks.data_readers.records import THOUSANDS, Decimal, plain_number
@@ -18,7 +18,7 @@ _NUMBER = re.compile(r"\W{0,2}\d[\d.,' \xa0\u202f]*(e[-+]?\d+)?\s*(\W|[A-Z]{3})?
 _DATE = re.compile(r"\d{1,4}([-./])\d{1,2}\1\d{1,4}(\D.*)?|\d{1,2}:\d\d.*|\d{1,2}\W{1,2}[^\W\d]{3,9}\W{1,2}\d{2,4}")
 _LONG_ID = re.compile(r"\d{6,}|[\da-f]{8,}(-[\da-f]+)*", re.IGNORECASE)
 _EXAMPLE = 40  # characters
-_WITH_COMMA = re.compile(r"\s*[-+]?[\d.]*,\d+\s*")
+_WITH_COMMA = re.compile(r"\s*[-+]?[\d.]*,\d+(e[-+]?\d+)?\s*", re.IGNORECASE)
 _WITH_POINT = re.compile(r"\s*[-+]?\d*\.\d+\s*")
 
 
@@ -192,7 +192,7 @@ def find_decimal(cells: Sequence[str], location: str) -> Decimal:
         DataError: all commas may separate thousands, as three digits follow each, or other numbers have points.
     """
     with_comma = [cell for cell in cells if "," in cell and _NUMBER.fullmatch(cell.strip())]
-    fractions = [each for each in with_comma if _WITH_COMMA.fullmatch(each) and not THOUSANDS["."].search(each)]
+    fractions = list(filter(_has_decimal_comma, with_comma))
     with_point = [cell for cell in cells if _WITH_POINT.fullmatch(cell)]
     if fractions and with_point:
         problem = f"{fractions[0]!r} has a decimal comma and {with_point[0]!r} perhaps a decimal point"
@@ -203,3 +203,18 @@ def find_decimal(cells: Sequence[str], location: str) -> Decimal:
         values = " or ".join(f"{plain_number(with_comma[0], mark)} ({mark})" for mark in get_args(Decimal))
         raise DataError(location, f"{with_comma[0]!r} can be {values}. Set --set dataset_reader.decimal=, or .")
     return "," if with_comma else "."
+
+
+def usual_decimal(cells: Iterable[str]) -> Decimal:
+    """What separates the fractions of numbers in a table: a comma if some cells show it and none has a point."""
+    mark: Decimal = "."
+    for cell in cells:
+        if _WITH_POINT.fullmatch(cell):
+            return "."
+        mark = "," if _has_decimal_comma(cell) else mark
+    return mark
+
+
+def _has_decimal_comma(cell: str) -> bool:
+    """Whether a cell is a number with a comma that cannot separate thousands."""
+    return bool(_WITH_COMMA.fullmatch(cell)) and not THOUSANDS["."].search(cell)

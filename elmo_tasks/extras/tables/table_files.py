@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from elmo_tasks.errors import DataError, ElmoTasksError
 from elmo_tasks.extras.tables.delimited import DelimitedReader, distinct_names
 from elmo_tasks.extras.tables.sheets import EXCEL_ESCAPE, damage_errors, open_excel, parts_of
+from elmo_tasks.extras.tables.table_columns import usual_decimal
 from elmo_tasks.extras.tables.table_format import TableFormat
 from elmo_tasks.files.json_files import json_text
 from elmo_tasks.files.text import open_binary
@@ -128,7 +129,8 @@ class TableCopy:
     """A table that was read, to be written with columns of results at its end.
 
     If it stays a workbook, a Parquet file or text, its rows, cells and formats stay as they are; otherwise its cells
-    are written anew, in their order. Rows without a result have blank cells.
+    are written anew, in their order. Rows without a result have blank cells. Where the cells of a text have decimal
+    commas, and are not separated by commas, results have them, too.
 
     Arguments:
         path: the file that is written.
@@ -147,6 +149,10 @@ class TableCopy:
         if self._format:
             same = ".tsv" if self._format.delimiter == "\t" else ".csv"
         self._is_same = same == self._kind and not self._gives_several
+        self._decimal = reader.config.decimal or "."
+        if reader.config.decimal is None and self._format and self._format.delimiter != ",":
+            lines = (cells for *_, cells in self._rows if isinstance(cells, list))
+            self._decimal = usual_decimal(itertools.chain.from_iterable(lines))
         if self._kind == ".xlsx" and self._is_same:
             with damage_errors(source):
                 self._book, _, self._sheet = open_excel(source, reader.config.sheet, rich_text=True)
@@ -169,7 +175,7 @@ class TableCopy:
             new.append(name)
         added: dict[int, list[list[Any]]] = {header[0]: [[*new]]} if header else {}
         for number, found_rows in self._by_row(found):
-            added[number] = [[row.get(key) for key in keys] for row in found_rows]
+            added[number] = [[self._shown(row.get(key)) for key in keys] for row in found_rows]
         blank: list[Any] = [None] * len(keys)
         if not self._is_same:
             rows = [
@@ -191,6 +197,11 @@ class TableCopy:
             pq.write_table(parquet, stream)
         else:
             self._write_sheet(stream, columns)
+
+    def _shown(self, value: Any) -> Any:
+        """A result as it is written: in a text, a number has the mark of the table's numbers."""
+        is_text = self._format and self._kind in (".csv", ".tsv")
+        return json_text(value).replace(".", self._decimal) if is_text and isinstance(value, float) else value
 
     def _by_row(self, found: Sequence[tuple[int, list[Row]]]) -> Iterator[tuple[int, list[Row]]]:
         """What was found in each row: one thing, also where an example has several rows, or everything."""

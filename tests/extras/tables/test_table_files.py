@@ -131,6 +131,40 @@ def test_lines_of_text_come_back(encoding: str, runs: dict[str, str], tmp_path: 
     assert lines[2].removeprefix(given[2]).split(";")[1] in ("a", "b")
 
 
+@pytest.mark.parametrize(
+    ("cells", "delimiter", "settings", "mark"),
+    [
+        (["2,5", "1.200,75", "x"], ";", {}, ","),
+        (["2,5", "3"], "\t", {}, ","),
+        (["2,5", "3.5"], ";", {}, "."),  # which may be either
+        (["1,500", "3"], ";", {}, "."),
+        (['"2,5"', "3"], ",", {}, "."),
+        (["1,500", "3.5"], ";", {"decimal": ","}, ","),
+        (["2,5", "3"], ";", {"decimal": "."}, "."),
+    ],
+)
+def test_results_have_the_decimal_mark_of_the_table(
+    cells: list[str], delimiter: str, settings: Settings, mark: str, tmp_path: Path
+) -> None:
+    rows = "".join(f"It rained.{delimiter}{cell}\n" for cell in cells)
+    source = write(tmp_path / "in.txt", f"text{delimiter}price\n{rows}")
+    reader = build({"type": "delimited", "task": "regression", **settings})
+    scores = [2.538673, 1.3e-05, -4.0][: len(cells)]
+    for name in (".csv", ".tsv"):
+        target = tmp_path / f"out{name}"
+        with result_table(str(target), reader, str(source)) as add:
+            for line, score in enumerate(scores, start=2):
+                add({"line": line, "score": score})
+        lines = target.read_text("utf-8-sig").splitlines()
+        assert f"2{mark}538673" in lines[1]
+        assert f"1{mark}3e-05" in lines[2]
+        again = build({"type": "delimited", "task": "regression"})
+        assert [example["score"] for example in again.read(target)] == scores
+    with result_table(str(tmp_path / "out.xlsx"), reader, str(source)) as add:
+        add({"line": 2, "score": 2.5})
+    assert openpyxl.load_workbook(tmp_path / "out.xlsx").active["C2"].value == 2.5
+
+
 def test_a_parquet_file_keeps_its_types(runs: dict[str, str], tmp_path: Path) -> None:
     columns = {
         "id": pa.array([BIG, None], pa.int64()),
