@@ -22,6 +22,7 @@ from elmo_tasks.extras.compare.significance import (
     SeedDifference,
     bootstrap,
     equal_below,
+    exact_interval,
     holm,
     mean_score,
     percentile_interval,
@@ -37,6 +38,7 @@ from elmo_tasks.extras.compare.systems import (
     read_predictions,
     stored_predictions,
 )
+from elmo_tasks.metrics import Accuracy, Metric
 from elmo_tasks.runs.evaluate import UnknownLabels
 from elmo_tasks.tasks import Task
 
@@ -45,7 +47,10 @@ logger = logging.getLogger(__name__)
 
 @dataclasses.dataclass(frozen=True)
 class SystemScore:
-    """The score of a system: the mean of its models, with its bootstrap interval. `scores` has one for each model."""
+    """The score of a system: the mean of its models, with its interval. `scores` has one for each model.
+
+    The interval is that of a bootstrap. An accuracy with all examples right, or all wrong, has the exact one.
+    """
 
     name: str
     score: float
@@ -155,7 +160,7 @@ def compare_predictions(
         SystemScore(
             system.name,
             mean_score(own, score),
-            percentile_interval(values),
+            _interval(kind, own, values),
             [mean_score(each[None], score) for each in own],
             [*system.seeds],
         )
@@ -200,6 +205,13 @@ def split_paths(paths: Sequence[str]) -> tuple[list[str], str | None]:
     if all(map(stored_predictions, systems)):
         raise ElmoTasksError(f"{data}: not a run or a file of predictions; predictions need no data")
     return systems, data
+
+
+def _interval(kind: type[Metric], sums: Array, resampled: Array) -> Interval:
+    """The interval of a score: a bootstrap has nothing to vary where each unit is an example, and all are alike."""
+    if issubclass(kind, Accuracy) and (sums[..., 1] == 1).all() and np.ptp(sums[..., 0]) == 0:
+        return exact_interval(int(sums[0, :, 0].sum()), sums.shape[1])
+    return percentile_interval(resampled)
 
 
 def _measure(

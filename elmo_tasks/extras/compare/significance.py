@@ -80,6 +80,18 @@ def percentile_interval(values: Array) -> Interval:
     return Interval(float(low), float(high))
 
 
+def exact_interval(right: int, count: int) -> Interval:
+    """The interval of an accuracy in percent, of `count` labels of which some are right.
+
+    Source: Clopper and Pearson (1934), "The use of confidence or fiducial limits illustrated in the case of the
+    binomial".
+    """
+    from scipy import stats
+
+    found = stats.binomtest(right, count).proportion_ci(_CONFIDENCE)
+    return Interval(100 * float(found.low), 100 * float(found.high))
+
+
 def equal_below(*scores: float) -> float:
     """The largest difference of scores of this size that comes from rounding. An error may have any unit."""
     return _EQUAL * max(map(abs, scores))

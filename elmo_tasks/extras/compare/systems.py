@@ -46,6 +46,7 @@ class Predictions:
         predictions: one for each example; only what the task's metric reads.
         places: of the examples, such as `file:line`.
         learned: the rows of examples that the model has learned from, if there are others.
+        own_data: whether they are of a run's own data, as no other was named.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Predictions:
     predictions: list[dict[str, Any]]
     places: list[str]
     learned: frozenset[int] = frozenset()
+    own_data: bool = False
 
     def without(self, rows: Set[int]) -> Predictions:
         """The predictions of all other examples."""
@@ -92,6 +94,8 @@ class Predictions:
     def check_same_examples(self, other: Predictions) -> None:
         """Raises an ElmoTasksError unless another system was measured on the same examples, in the same order."""
         expected = f"expected the same examples in the same order as for {self.name}"
+        if self.own_data and other.own_data:
+            expected += "; as the last argument, name the data to evaluate both on"
         if type(self.task) is not type(other.task):
             mine, theirs = (type(each.task).__name__ for each in (self, other))
             raise ElmoTasksError(
@@ -190,7 +194,7 @@ def read_predictions(
     run = load_run(path, overrides=overrides)
     if data is None and run.config.test_data_path is None and run.folder and run.folder.cross_validation.is_file():
         return _read_file(run.folder.validation_predictions, run)
-    data = _test_data(path, run) if data is None else data
+    own_data, data = data is None, _test_data(path, run) if data is None else data
     task, found = run.reader.task, dict[int, tuple[dict[str, Any], dict[str, Any]]]()
     field = task.predicted_field  # probabilities and attention can be large
 
@@ -201,7 +205,8 @@ def read_predictions(
     pairs = [found[row] for row in sorted(found)]
     places = list(run.reader.locations(data, (example for example, _ in pairs)))
     examples = [{column: example[column] for column in task.features} for example, _ in pairs]
-    return Predictions(str(path), task, examples, [prediction for _, prediction in pairs], places, frozenset(apart))
+    predictions = [prediction for _, prediction in pairs]
+    return Predictions(str(path), task, examples, predictions, places, frozenset(apart), own_data)
 
 
 def _test_data(path: Path, run: Run) -> Source:
@@ -241,7 +246,7 @@ def _read_file(path: Path, run: Run | None = None) -> Predictions:
     # What is predicted has the columns of what is gold.
     predicted = [{**example, **each} for example, each in zip(examples, predictions, strict=True)]
     list(checked_examples(predicted, task, f"{path}, predictions", Parsing()))
-    return Predictions(str(path), task, examples, predictions, places)
+    return Predictions(str(path), task, examples, predictions, places, own_data=run is not None)
 
 
 def _records(path: Path) -> Iterator[tuple[int, dict[str, Any], dict[str, Any]]]:

@@ -81,8 +81,10 @@ def headline(result: Mapping[str, Any]) -> str:
     low, high = result["interval"]["low"], result["interval"]["high"]
     text = f"{result['metric']} {result['score']:.1f} (95 % interval {low:.1f} to {high:.1f})"
     text += f", each of {result['examples']:,} examples predicted by a model that had not seen it"
-    floor = result["most_frequent_label"]
-    return text + (f"; always giving the most frequent label has {floor:.1f}" if floor else "")
+    if not (floor := result["most_frequent_label"]):
+        return text
+    text += f"; always giving the most frequent label has {floor:.1f}"
+    return text if result["score"] > floor else f"{text}: the model is not better than that"
 
 
 def outlook(result: Mapping[str, Any]) -> str:
@@ -90,6 +92,8 @@ def outlook(result: Mapping[str, Any]) -> str:
     if not result["growth"]:
         return ""
     points = result["growth"]["points_for_twice_as_many"]
+    if points is None:
+        return "it is not clear whether more examples would help: half of them gave a better score than all"
     about = f"about {counted(round(points), 'point')}" if points >= 1 else "less than a point"
     return f"{result['examples']:,} more examples would give {about}"
 
@@ -98,18 +102,20 @@ def growth_of(losses: Mapping[int, float], score: float, count: int, config: Exp
     """The validation metric by the number of examples, and what twice as many would add.
 
     What is missing to the best score falls by the same factor with each doubling of the examples: a power law, as by
-    Hestness et al. (2017), "Deep Learning Scaling is Predictable, Empirically".
+    Hestness et al. (2017), "Deep Learning Scaling is Predictable, Empirically". If the last doubling made the score
+    worse, the points are None.
     """
     if not losses:
         return None
     scores = {number: score + loss for number, loss in losses.items()} | {count: score}
-    fewest, *_, most = (100 - each if config.trainer.higher_is_better else each for each in scores.values())
+    errors = [100 - each if config.trainer.higher_is_better else each for each in scores.values()]
+    fewest, most = errors[0], errors[-1]
     doublings = math.log2(count / next(iter(scores)))
     factor = min(1.0, most / fewest) ** (1 / doublings) if fewest > 0 else 1.0
     return {
         "metric": config.trainer.metric_name,
         "scores": {str(number): value for number, value in scores.items()},
-        "points_for_twice_as_many": max(0.0, most * (1 - factor)),
+        "points_for_twice_as_many": max(0.0, most * (1 - factor)) if most <= errors[-2] else None,
     }
 
 

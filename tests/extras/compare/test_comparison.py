@@ -78,6 +78,18 @@ def test_the_resamples_are_the_same_from_everywhere(write_case: WriteCase, capsy
     assert json.loads(capsys.readouterr().out) == comparison.to_json()
 
 
+@pytest.mark.parametrize(("is_right", "low", "high"), [(True, 100 * 0.025 ** (1 / 98), 100), (False, 0, None)])
+def test_an_accuracy_without_exception_has_the_exact_interval(
+    is_right: bool, low: float, high: float | None, write_case: WriteCase
+) -> None:
+    """Clopper and Pearson (1934): with all of n right, the lower end p has p ** n = 0.025."""
+    (system,) = compare([write_case("Classification", [is_right] * 98)], resamples=10).systems
+    expected = (low, 100 - 100 * 0.025 ** (1 / 98) if high is None else high)
+    assert (system.interval.low, system.interval.high) == pytest.approx(expected)
+    (tags,) = compare([write_case("parts of speech", [is_right] * 98)], resamples=10).systems
+    assert tags.interval.low == tags.interval.high  # tags of a sentence are not separate
+
+
 @pytest.mark.parametrize("metric", ["mse", "pearson"])
 def test_numbers_of_any_unit_are_compared_alike(tmp_path: Path, metric: str) -> None:
     generator = np.random.default_rng(5)

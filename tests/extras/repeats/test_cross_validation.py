@@ -228,13 +228,20 @@ def test_what_more_examples_would_give() -> None:
     assert growth
     assert growth["scores"] == {"25": 60.0, "50": 77.0, "100": 90.0}
     assert growth["points_for_twice_as_many"] == pytest.approx(5)
-    worse = growth_of({25: 3.0}, 90.0, 100, config)
+    flat = growth_of({25: 0.0, 50: 0.0}, 90.0, 100, config)
+    assert flat
+    assert flat["points_for_twice_as_many"] == 0
+    worse = growth_of({22: -5.7, 44: 2.3}, 28.4, 88, config)  # than half of them, and better than a quarter
     assert worse
-    assert worse["points_for_twice_as_many"] == 0
+    assert worse["points_for_twice_as_many"] is None
+    assert outlook({"examples": 88, "growth": worse}).startswith("it is not clear whether more examples would help")
     by_loss = load_config(MODEL, ExperimentConfig, ["trainer.validation_metric=-loss"])
     falling = growth_of({25: 3.0}, 1.0, 100, by_loss)
     assert falling
     assert falling["points_for_twice_as_many"] == pytest.approx(0.5)
+    rising = growth_of({25: 3.0, 50: -0.5}, 1.0, 100, by_loss)
+    assert rising
+    assert rising["points_for_twice_as_many"] is None
     assert growth_of({}, 90.0, 100, config) is None
 
 
@@ -245,6 +252,9 @@ def test_the_score_and_the_outlook_in_words() -> None:
     )
     assert headline({**score, "most_frequent_label": None}) == text
     assert headline({**score, "most_frequent_label": 50}) == f"{text}; always giving the most frequent label has 50.0"
+    for floor, is_better in ((91.2, True), (91.25, False), (95, False)):
+        said = headline({**score, "most_frequent_label": floor})
+        assert said.endswith(": the model is not better than that") != is_better
     growth = {"metric": "accuracy", "scores": {"30": 60.0, "60": 64.0, "120": 67.0}, "points_for_twice_as_many": 3.5}
     assert outlook({"examples": 120, "growth": growth}) == "120 more examples would give about 4 points"
     for points, given in ((0.99, "less than a point"), (1, "about 1 point")):
@@ -293,6 +303,21 @@ def test_the_worst_examples_have_their_place(
     run.config.write_text(json.dumps(config))
     first = wrong[0]["example"]["line"] - 1  # the table has a line of names, and this file has none
     assert errors(run.path).worst[0].place == f"{run.validation_predictions}:{first}"
+
+
+def test_runs_of_other_tables_are_compared_on_named_data(
+    scored: RunFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = RunFolder(shutil.copytree(scored.path, tmp_path / "other"))
+    run.validation_predictions.write_text(scored.validation_predictions.read_text().partition("\n")[2])
+    assert cli.main(["compare", str(scored.path), str(run.path)]) == 2
+    remedy = "as the last argument, name the data to evaluate both on"
+    assert (message := capsys.readouterr().err).endswith(f"{remedy}\n")
+    assert "23 examples, not 24; expected the same examples in the same order" in message
+    assert cli.main(["compare", str(scored.path), str(run.validation_predictions)]) == 2  # a file has only its own
+    assert remedy not in capsys.readouterr().err
+    new = write(tmp_path / "new.csv", [(f"{text} again", label) for text, label in rows(12, seed=6)])
+    assert cli.main(["compare", str(scored.path), str(run.path), str(new)]) == 0
 
 
 def test_rows_that_were_learned_from_are_apart_without_a_cross_validation(
