@@ -46,6 +46,7 @@ _AS_WRITTEN = {
     "`": "'",
 }
 
+_LABELS = ("label", "labels", "tags")  # columns of examples in memory
 UNLABELLED = "row(s) without a gold label"  # what is left out
 
 _ValueT = TypeVar("_ValueT")
@@ -280,7 +281,21 @@ def checked_examples(
                             texts[column] = [token.text for token in tokenizer.words(text)]
                         elif isinstance(text, list) and column not in given:  # as in files, a text may be its tokens
                             texts[column] = text
+                    labels = [column for column in _LABELS if column in given and column not in names]
+                    texts |= {column: _label_in_memory(given[column]) for column in labels}
+                    if "tokens" in task.features and "tokens" not in {**given, **texts}:
+                        found = (
+                            f"'text' is {given['text']!r:.80}" if "text" in given else "there is no 'text' or 'tokens'"
+                        )
+                        raise DataError(f"{name}: example {number}", f"{found}; expected a text, or a list of tokens")
                 yield {**_checked({**given, **texts}, task, names, f"{name}: example {number}"), "line": number}
+
+
+def _label_in_memory(value: Any) -> Any:
+    """A whole number, or True or False, as `read_label` reads it; not -1 and -100, which mostly mean no label."""
+    if isinstance(value, (list, tuple)):
+        return [_label_in_memory(each) for each in value]
+    return read_label(value, "") if isinstance(value, int) and value not in (-1, -100) else value
 
 
 def _checked(given: Mapping[str, Any], task: Task, names: Mapping[str, Sequence[str]], location: str) -> dict[str, Any]:

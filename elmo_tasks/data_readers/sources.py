@@ -107,9 +107,9 @@ def source_name(source: Source) -> str:
     if paths := path_list(source):
         return some_of(paths)
     if not (isinstance(source, Sequence) or is_data_set(source)):
-        raise ArgumentError(
-            f"got {type(source).__name__} as a data set; expected a path, a list of dicts or a datasets.Dataset"
-        )
+        expected = "a path, a list of dicts or a datasets.Dataset"
+        hint = "; of a pandas table, DATA.to_dict('records')" if type(source).__module__.startswith("pandas") else ""
+        raise ArgumentError(f"got {type(source).__name__} as a data set; expected {expected}{hint}")
     digest = hashlib.sha256()
     if names := class_columns(source):  # the rows have only their ids
         digest.update(json.dumps(names, sort_keys=True).encode())

@@ -4,6 +4,7 @@ import sys
 from typing import Any
 
 import datasets
+import pandas as pd
 import pytest
 
 from elmo_tasks.data_readers.sources import source_name
@@ -68,6 +69,11 @@ def test_what_is_no_data_set(given: Any) -> None:
         source_name(given)
 
 
+def test_how_a_table_of_pandas_is_given() -> None:
+    with pytest.raises(TypeError, match=r"; of a pandas table, DATA\.to_dict\('records'\)"):
+        source_name(pd.DataFrame({"text": ["a"], "label": [1]}))  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("wrong", [3, {"tokens": {"a"}}, [["tokens", ["a"]]], {"tokens": ["\ud800"]}])
 def test_an_example_that_is_no_json_is_named(wrong: Any) -> None:
     with pytest.raises(DataError, match=r"memory: example 1: .*; expected a dict of strings, numbers and lists"):
@@ -77,7 +83,10 @@ def test_an_example_that_is_no_json_is_named(wrong: Any) -> None:
 @pytest.mark.parametrize(
     ("reader", "example", "message"),
     [
-        (SST, {"tokens": ["a"], "label": 3}, "'label' is 3; expected a string"),
+        (SST, {"tokens": ["a"], "label": 3.5}, "'label' is 3.5; expected a string"),
+        (SST, {"tokens": ["a"], "label": -1}, "'label' is -1; expected a string"),
+        (SST, {"txt": "a", "label": "3"}, "there is no 'text' or 'tokens'; expected a text, or a list of tokens"),
+        (SST, {"text": 5, "label": "3"}, "'text' is 5; expected a text, or a list of tokens"),
         (SST, {"tokens": ["a", 3], "label": "3"}, r"'tokens' is \['a', 3\]; expected a list of strings"),
         (SST, {"tokens": [], "label": "3"}, "there is a text without a token; expected at least one in each"),
         (SST, {"tokens": [""], "label": "3"}, r"'tokens' is \[''\]; expected a list of strings that are not empty"),
@@ -88,7 +97,8 @@ def test_an_example_that_is_no_json_is_named(wrong: Any) -> None:
         (NER, {"tokens": ["a"], "tags": ["O"], "sentence": 2**31}, "expected a whole number"),
         (NER, {"tokens": ["a"], "tags": ["O"], "document": "a"}, "'document' is 'a'; expected a whole number"),
         (NER, {"tokens": ["a"]}, "there is no 'tags'; expected a list of strings"),
-        (NER, {"tokens": ["a"], "tags": [0]}, r"'tags' is \[0\]; expected a list of strings"),
+        (NER, {"tokens": ["a"], "tags": [0]}, "'0' is not a tag"),
+        (CONLLU, {"tokens": ["a"], "tags": [-100]}, r"'tags' is \[-100\]; expected a list of strings"),
         (NER, {"tokens": ["a"], "tags": ["X"]}, "'X' is not a tag"),
         (SNLI, {"premise": ["a"], "hypothesis": [], "label": "x"}, "there is a text without a token"),
         (ROLES, PROPOSITION | {"tokens": [], "tags": []}, "there is a text without a token"),
@@ -178,6 +188,9 @@ def test_tags_in_another_scheme_are_converted_and_bad_examples_skipped(
     ("reader", "own", "of_the_task"),
     [
         (SST, {"text": "It's fine.", "label": "3"}, {"tokens": ["It", "'s", "fine", "."], "label": "3"}),
+        (SST, {"text": "No", "label": 3}, {"tokens": ["No"], "label": "3"}),
+        (SST, {"text": "No", "label": True}, {"tokens": ["No"], "label": "true"}),
+        (CONLLU, {"tokens": ["a", "b"], "tags": [3, 4]}, {"tokens": ["a", "b"], "tags": ["3", "4"]}),
         *((SST, {"text": text, "tokens": ["It"], "label": "3"}, {"tokens": ["It"], "label": "3"})
           for text in ("No.", ["No"])),
         (STARS, {"review": "It's fine.", "stars": "5"}, {"tokens": ["It", "'s", "fine", "."], "label": "5"}),

@@ -23,7 +23,7 @@ import torch
 from elmo_tasks.commands.options import refuse_torchrun
 from elmo_tasks.config import Overrides, load_config, override_list
 from elmo_tasks.data_readers.sources import Source, config_value
-from elmo_tasks.errors import counted
+from elmo_tasks.errors import ElmoTasksError, counted
 from elmo_tasks.extras.calibration.calibration import calibrate_folds
 from elmo_tasks.extras.repeats.report import write_report
 from elmo_tasks.files.atomic import atomic_write
@@ -114,6 +114,10 @@ def train_folds(
             own += ["validation_data_path=null"] if num_folds < 2 else []
             settings |= {"from_run": from_run, "force": force, "predictions": predictions}
             return train(config, folder, overrides=own, **settings)
+    elif len(learned.parts) < num_folds:
+        raise ElmoTasksError(
+            f"{counted(len(learned.parts), 'example')} for {num_folds} folds; expected at least as many"
+        )
     if force:
         shutil.rmtree(run.folds, ignore_errors=True)
     start = _Start.of(from_run, learned, num_folds)

@@ -17,7 +17,7 @@ import pytest
 from elmo_tasks import cli
 from elmo_tasks.config import load_config
 from elmo_tasks.data_readers.sources import Source
-from elmo_tasks.errors import RunError
+from elmo_tasks.errors import ElmoTasksError, RunError
 from elmo_tasks.extras.calibration.calibration import answers_by_precision, calibrate
 from elmo_tasks.extras.compare.error_report import errors
 from elmo_tasks.extras.compare.systems import read_predictions
@@ -548,6 +548,10 @@ def test_what_decides_whether_a_run_is_scored_by_folds(
     table = write(tmp_path / "table.csv", rows(20))
     quick = ["trainer.num_epochs=1"]
     only_table = [*quick, f"train_data_path={table}"]
+
+    with pytest.raises(ElmoTasksError, match="20 examples for 21 folds; expected at least as many"):
+        train(MODEL, tmp_path / "run", overrides=only_table, folds=21)
+    assert "in 21 folds" not in caplog.text
 
     def is_scored(*overrides: str, **settings: Any) -> bool:
         train(MODEL, tmp_path / "run", overrides=overrides, force=True, **settings)
