@@ -32,6 +32,7 @@ RANK = "rank_of_doubt"
 """The key of a table's results that are the least certain ones: 1 for the least certain."""
 
 _SPREADSHEETS = (".xlsx", ".xlsm", ".xls", ".ods", ".parquet")  # text is never in one: the run's reader reads them
+_TEXT_TABLES = (".csv", ".tsv")
 _SHOWN_ERRORS = 5
 
 Show = Callable[[dict[str, Any]], object]
@@ -75,7 +76,9 @@ _ONE_BY_ONE = {
 
 
 for _name, _format in {
-    "auto": InputFormat("text or jsonl, by the first line that is not blank; refuses tables, columns and other data"),
+    "auto": InputFormat(
+        "text or jsonl, by the first line that is not blank; a table if the run learned from one; refuses other data"
+    ),
     "text": InputFormat("one paragraph per line", "text"),
     "jsonl": InputFormat("one JSON object per line", "jsonl"),
     "reader": InputFormat("data in the format of the run's reader, with or without gold labels", None),
@@ -293,9 +296,16 @@ def run_predict(arguments: argparse.Namespace) -> None:
 
 
 def _input_format(request: PredictRequest) -> InputFormat:
-    """The chosen format. The run's reader reads what goes to an annotation tool, and spreadsheets."""
-    is_spreadsheet = request.format == "auto" and request.inputs[0].lower().endswith(_SPREADSHEETS)
-    name = "reader" if request.tool or is_spreadsheet else request.format
+    """The chosen format. The run's reader reads what goes to annotation tools, spreadsheets, and its tables of text."""
+    name, path = request.format, request.inputs[0].lower()
+    is_data = name == "auto" and path.endswith(_SPREADSHEETS)
+    if name == "auto" and path.endswith(_TEXT_TABLES):
+        from elmo_tasks.runs.experiment_data import RunReaders
+
+        readers = RunReaders.of(request.run_paths[0])
+        reader = readers.validation_dataset_reader or readers.dataset_reader
+        is_data = reader is not None and reader.reads_tables
+    name = "reader" if request.tool or is_data else name
     chosen: InputFormat = hooks.find("input_format", name)
     return chosen
 

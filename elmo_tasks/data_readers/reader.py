@@ -94,7 +94,13 @@ class Notes(pydantic.BaseModel):
 
 
 class DatasetReaderConfig(Part):
-    """The kind of part that reads a data set."""
+    """The kind of part that reads a data set.
+
+    Class attributes:
+        reads_tables: whether it reads tables such as `.csv`, so that `predict` needs no `--format reader` for them.
+    """
+
+    reads_tables: ClassVar[bool] = False
 
     on_error: Literal["fail", "skip"] = Field(
         "fail",

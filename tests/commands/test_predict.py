@@ -434,6 +434,10 @@ def test_data_is_predicted_and_written_with_its_predictions(
     assert f"skipped 1 unusable input(s):\n  {source}:4: 3 column(s)" in captured.err
     assert cli.main(["predict", run, "-", "--format", "reader"]) == 2
     assert capsys.readouterr().err.endswith("-: no such file\n")
+    table = tmp_path / "data.csv"
+    table.write_text("text,label\nMira left.,x\n")
+    assert cli.main(["predict", run, str(table)]) == 2  # the run has not learned from a table
+    assert "data.csv: looks like a table; expected only its column of texts" in capsys.readouterr().err
 
 
 def classifier(folder: Path) -> str:

@@ -52,6 +52,7 @@ def _known_encoding(name: str) -> str:
 class DelimitedConfig(RowReaderConfig):
     """Tables: CSV, TSV, and columns of tokens and tags with a token on each line."""
 
+    reads_tables = True
     type: Literal["delimited"] = "delimited"
     task_name: TableTaskName = Field(alias="task", description="What to learn from the rows.")
     delimiter: Annotated[str, Field(min_length=1, max_length=1)] | None = Field(

@@ -53,8 +53,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 def predict(run: str, source: Path, target: Path, *options: str) -> int:
-    form = ["--format", "reader"] if source.suffix in (".csv", ".tsv") else []
-    return cli.main(["predict", run, str(source), *form, "--output", str(target), *options])
+    return cli.main(["predict", run, str(source), "--output", str(target), *options])
 
 
 def workbook(path: Path) -> Path:
