@@ -113,9 +113,9 @@ def test_callbacks_hear_of_every_step_and_epoch_and_of_the_end(config_file: Path
     first = noting.losses[: records[0]["step"]]
     assert sum(first) / len(first) == pytest.approx(records[0]["training"]["loss"])
     for record in records:
-        assert 0 < record["training"]["seconds"] == round(record["training"]["seconds"], 2) < record["seconds"]
+        assert 0 < record["training"]["seconds"] == round(record["training"]["seconds"], 2) <= record["seconds"]
         assert record["seconds"] == round(record["seconds"], 2)
-    assert sum(record["seconds"] for record in records) < ended - began
+    assert sum(record["seconds"] for record in records) <= ended - began
     assert noting.seconds == pytest.approx(sum(record["training"]["seconds"] for record in records), abs=0.02)
     assert noting.ends == 1
     assert not (tmp_path / "run" / "tensorboard").exists()  # as there are no trackers

@@ -179,7 +179,8 @@ def train_folds(
         return statistics.fmean(changes)
 
     losses = {round(share * count): loss_with(share) for share in shares}
-    metrics["best"]["validation"] = write_report(run, data, experiment, pairs, losses, num_folds, epoch)
+    unknown = str(start.source) if start.source and not start.learned else None
+    metrics["best"]["validation"] = write_report(run, data, experiment, pairs, losses, num_folds, epoch, unknown)
     write_json(run.metrics, metrics)
     for part in [*folds, *parts]:
         shutil.rmtree(part.path / _EPOCHS, ignore_errors=True)

@@ -37,6 +37,7 @@ def write_report(
     losses: Mapping[int, float],
     num_folds: int,
     epoch: int,
+    start: str | None = None,
 ) -> dict[str, float]:
     """Writes `cross_validation.json` and, where pages can be made, `report.html`. Returns the scores.
 
@@ -44,6 +45,7 @@ def write_report(
         pairs: each training example with the prediction of the model that had not seen it, in the order of the data.
         losses: by how much the validation metric changes if models learn from fewer examples, by their number.
         epoch: how many epochs the last model was trained for.
+        start: the run that all models started from, if it does not say what it has learned from.
     """
     task = data.reader.task
     examples, predictions = ([dict(pair[key]) for pair in pairs] for key in ("example", "prediction"))
@@ -57,6 +59,7 @@ def write_report(
         "folds": num_folds,
         "examples": len(pairs),
         "epoch": epoch,
+        "unknown_start": start,
         "metric": metric.main,
         "score": system.score,
         "interval": dataclasses.asdict(system.interval),
@@ -81,6 +84,7 @@ def headline(result: Mapping[str, Any]) -> str:
     low, high = result["interval"]["low"], result["interval"]["high"]
     text = f"{result['metric']} {result['score']:.1f} (95 % interval {low:.1f} to {high:.1f})"
     text += f", each of {result['examples']:,} examples predicted by a model that had not seen it"
+    text += f", if {result['unknown_start']} had not" if result["unknown_start"] else ""
     if not (floor := result["most_frequent_label"]):
         return text
     text += f"; always giving the most frequent label has {floor:.1f}"

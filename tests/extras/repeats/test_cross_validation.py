@@ -247,11 +247,13 @@ def test_what_more_examples_would_give() -> None:
 
 def test_the_score_and_the_outlook_in_words() -> None:
     score = {"metric": "accuracy", "score": 91.25, "interval": {"low": 88.04, "high": 94}, "examples": 1200}
+    score |= {"unknown_start": None}
     text = (
         "accuracy 91.2 (95 % interval 88.0 to 94.0), each of 1,200 examples predicted by a model that had not seen it"
     )
     assert headline({**score, "most_frequent_label": None}) == text
     assert headline({**score, "most_frequent_label": 50}) == f"{text}; always giving the most frequent label has 50.0"
+    assert headline({**score, "most_frequent_label": None, "unknown_start": "old"}) == f"{text}, if old had not"
     for floor, is_better in ((91.2, True), (91.25, False), (95, False)):
         said = headline({**score, "most_frequent_label": floor})
         assert said.endswith(": the model is not better than that") != is_better
@@ -537,6 +539,8 @@ def test_training_again_keeps_what_was_held_out(
     train(MODEL, tmp_path / "unknown", overrides=overrides, from_run=other)
     assert f"{other}: does not say what it has learned from; if it has seen these examples, the" in caplog.text
     assert len(list((tmp_path / "unknown").glob("**/origin.json"))) == 3
+    for run, start in (("fresh", None), ("unknown", str(other))):
+        assert json.loads((tmp_path / run / "cross_validation.json").read_text())["unknown_start"] == start
 
 
 @pytest.mark.usefixtures("without_growth")
