@@ -65,7 +65,7 @@ def write_report(
         "interval": dataclasses.asdict(system.interval),
         "most_frequent_label": metric.floor(examples) or None,
         "scores": errors.scores,
-        "growth": growth_of(losses, errors.scores[config.trainer.metric_name], len(pairs), config),
+        "growth": growth_of(losses, errors.scores.get(config.trainer.metric_name), len(pairs), config),
         "confusion": errors.confusion,
         "doubtful": _doubtful(data, pairs, places),
     }
@@ -102,14 +102,17 @@ def outlook(result: Mapping[str, Any]) -> str:
     return f"{result['examples']:,} more examples would give {about}"
 
 
-def growth_of(losses: Mapping[int, float], score: float, count: int, config: ExperimentConfig) -> dict[str, Any] | None:
-    """The validation metric by the number of examples, and what twice as many would add.
+def growth_of(
+    losses: Mapping[int, float], score: float | None, count: int, config: ExperimentConfig
+) -> dict[str, Any] | None:
+    """The validation metric by the number of examples, and what twice as many would add; None if it is the loss, which
+    predictions do not have.
 
     What is missing to the best score falls by the same factor with each doubling of the examples: a power law, as by
     Hestness et al. (2017), "Deep Learning Scaling is Predictable, Empirically". If the last doubling made the score
     worse, the points are None.
     """
-    if not losses:
+    if not losses or score is None:
         return None
     scores = {number: score + loss for number, loss in losses.items()} | {count: score}
     errors = [100 - each if config.trainer.higher_is_better else each for each in scores.values()]

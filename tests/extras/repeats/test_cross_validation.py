@@ -243,6 +243,7 @@ def test_what_more_examples_would_give() -> None:
     assert rising
     assert rising["points_for_twice_as_many"] is None
     assert growth_of({}, 90.0, 100, config) is None
+    assert growth_of({50: -1.0}, None, 100, config) is None
 
 
 def test_the_score_and_the_outlook_in_words() -> None:
