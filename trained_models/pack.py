@@ -58,7 +58,8 @@ def pack(run: str | Path, target: Path, about: About, words: int | None = None) 
     with atomic_folder(target) as folder:
         packed = RunFolder(folder)
         for name, path in files.items():
-            if path != source.origin:  # it names the folder of another run
+            # One names the folder of another run, the other has a hash of each training text; the card names the data.
+            if path not in (source.origin, source.learned):
                 shutil.copyfile(path, folder / name)
         write_json(packed.config, _with_default_data(to_json(config)))
         _shorten(packed, words)
