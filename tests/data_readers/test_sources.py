@@ -71,7 +71,7 @@ def test_what_is_no_data_set(given: Any) -> None:
 
 def test_how_a_table_of_pandas_is_given() -> None:
     with pytest.raises(TypeError, match=r"; of a pandas table, DATA\.to_dict\('records'\)"):
-        source_name(pd.DataFrame({"text": ["a"], "label": [1]}))  # type: ignore[arg-type]
+        source_name(pd.DataFrame({"text": ["a"], "label": [1]}))
 
 
 @pytest.mark.parametrize("wrong", [3, {"tokens": {"a"}}, [["tokens", ["a"]]], {"tokens": ["\ud800"]}])
