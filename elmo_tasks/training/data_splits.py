@@ -112,6 +112,11 @@ def split_off(
     return _parted(training, held_out, task, math.ceil(1 / share), out)
 
 
+def most_folds(training: DataSet, task: Task) -> int:
+    """Into how many folds data can be split: how many examples there are that do not ask the same."""
+    return len(set(_unit_keys(training, task, num_parts=len(training) + 1)))
+
+
 class _Unit(NamedTuple):
     """What is held out together."""
 

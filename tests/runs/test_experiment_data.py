@@ -24,7 +24,7 @@ from elmo_tasks.runs.evaluate import evaluate
 from elmo_tasks.runs.experiment_config import ExperimentConfig
 from elmo_tasks.runs.experiment_data import Data, with_validation
 from elmo_tasks.tasks import Classification
-from elmo_tasks.training.data_splits import Fold, split_off
+from elmo_tasks.training.data_splits import Fold, most_folds, split_off
 from elmo_tasks.training.trainer import Trainer
 from tests.runs.small_runs import SmallRun, killed_at
 
@@ -222,6 +222,7 @@ def test_examples_that_ask_the_same_are_held_out_together() -> None:
         assert not one & other
     marks = Dataset.from_dict({"tokens": [["!"], ["?"]], "label": ["a", "b"], "file": [0, 0], "line": [0, 1]})
     assert len(Fold(number=1, of=2).split(marks, marks, Classification())[1]) == 1
+    assert (most_folds(data, Classification()), most_folds(marks, Classification())) == (21, 2)
     assert sorted(line for _, held_out in splits for line in held_out["line"]) == list(range(30))
 
 

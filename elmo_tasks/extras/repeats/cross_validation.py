@@ -40,6 +40,7 @@ from elmo_tasks.runs.load import Run, load_run
 from elmo_tasks.runs.plan import plan_run
 from elmo_tasks.runs.train import train
 from elmo_tasks.training.callbacks import Callback, Progress
+from elmo_tasks.training.data_splits import most_folds
 from elmo_tasks.training.trainer_config import TrainerConfig
 
 logger = logging.getLogger(__name__)
@@ -106,18 +107,17 @@ def train_folds(
     data = Data.read(experiment, datasets, {})  # what is noticed is said where all examples are learned from
     data.check_labels(experiment)
     count, learned = len(data.training), data.learned(experiment)
+    most = most_folds(data.training, data.reader.task)
     if only_if_small:
-        num_folds = min(num_folds, len(learned.parts))  # those that ask the same are in one fold
+        num_folds = min(num_folds, most)
         if count > _MOST_EXAMPLES or num_folds < 2:
             text = "%s: no cross-validation, which is the default for 2 to %s different ones"
             logger.info(text, counted(count, "example"), f"{_MOST_EXAMPLES:,}")
             own += ["validation_data_path=null"] if num_folds < 2 else []
             settings |= {"from_run": from_run, "force": force, "predictions": predictions}
             return train(config, folder, overrides=own, **settings)
-    elif len(learned.parts) < num_folds:
-        raise ElmoTasksError(
-            f"{counted(len(learned.parts), 'example')} for {num_folds} folds; expected at least as many"
-        )
+    elif most < num_folds:
+        raise ElmoTasksError(f"{counted(most, 'example')} for {num_folds} folds; expected at least as many")
     if force:
         shutil.rmtree(run.folds, ignore_errors=True)
     start = _Start.of(from_run, learned, num_folds)
