@@ -216,7 +216,7 @@ def assert_same(scenario: Scenario, shop: Path, here: Path) -> None:
 
 
 def is_temporary(path: Path) -> bool:
-    return path.name.endswith((".tmp", "-journal")) or path.name.startswith("tmp")
+    return path.name.endswith((".tmp", "-journal", ".incomplete")) or path.name.startswith("tmp")
 
 
 def assert_whole(folder: Path) -> None:

@@ -213,6 +213,9 @@ class Export(NamedTuple):
                     problem = f"the annotation is {value!r:.80}; expected a label, or a start, an end and a label"
                     raise DataError(record.location, problem)
             leave_out(self.parsing, other, record.location, bool(other))
+        odd = [span.label for span in spans if isinstance(span.label, (dict, list))]
+        if odd and self.parsing.needs_labels:
+            raise DataError(record.location, f"the label of a span is {odd[0]!r:.80}; expected a string")
         return spans, labels
 
     def _check_control(self, result: Mapping[str, Any], record: Record) -> None:

@@ -262,6 +262,10 @@ def test_annotations_of_the_other_kind_and_missing_labels(tmp_path: Path, caplog
     lines(path, [{"text": "Warm.", "label": ["good", "short"]}])
     with pytest.raises(DataError, match=r"a\.jsonl:1: the label is \['good', 'short'\]; expected a string"):
         read(path, SPANS | {"task": "classification"})
+    labels: list[Any] = [{}, ["PER"]]
+    for label in labels:
+        lines(path, [{"text": "Mira left.", "label": [[0, 4, label]]}] * 2)
+        assert problem(path, SPANS) == f":1: the label of a span is {label}; expected a string"
     table = write(tmp_path / "a.csv", "id,data,label\n1,Warm.,C#\n2,Cold.,bad#short\n")
     several = ": record 2: 'bad#short' can be several labels, which doccano joins in tables; export JSON lines"
     assert problem(table, SPANS | {"task": "multi_label"}) == several
